@@ -106,7 +106,7 @@ class CandidateTable:
             pieces = self.pieces(carrier, candidate, tokens)
             shown = self.tokenizer.convert_ids_to_tokens(pieces.tolist())
             if len(pieces) != 1:
-                yield f"the candidate {candidate!r} is {len(pieces)} pieces, {shown}"
+                yield f"the candidate {candidate!r} is {len(pieces)} tokens, {shown}"
             elif unknown is not None and pieces[0] == unknown:
                 yield f"the candidate {candidate!r} is not in the vocabulary, {shown}"
 

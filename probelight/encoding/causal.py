@@ -119,15 +119,15 @@ class ContinuationEncoder(LikelihoodEncoder):
         room = self.max_length - self.template.num_special - num_scored
         if room < (self.template.num_special == 0):
             raise RecordError(
-                f"{record.where}: {num_scored} tokens are scored of the choice {choice[:60]!r} and "
-                f"what follows it, more than fit into max_length={self.max_length}: {TOO_LONG}"
+                f"{record.where}: the choice {choice[:60]!r} and the text after it have "
+                f"{num_scored} tokens, more than max_length={self.max_length} allows; {TOO_LONG}"
             )
         kept = min(first, room)
         if self.chat and kept < first:
             raise RecordError(
                 f"{record.where}: its chat has {len(ids)} tokens, more than max_length="
-                f"{self.max_length}; give --model.max_length {len(ids)} or more if the model takes "
-                "so many"
+                f"{self.max_length}; give --model.max_length {len(ids)} or more if the model "
+                "supports it"
             )
         start = kept == 0 and self.template.num_special == 0
         given = start_token(self.tokenizer) if start else ids[first - kept : first]
@@ -158,8 +158,8 @@ def start_token(tokenizer: Any) -> Ids:
         if token_id is not None:
             return np.array([token_id], dtype=np.int64)
     raise RecordError(
-        f"{type(tokenizer).__name__} has neither a BOS nor an EOS token to be before a text "
-        "that is scored from its first word"
+        f"{type(tokenizer).__name__} has neither a BOS nor an EOS token, but scoring a text from "
+        "its first word needs one before it"
     )
 
 
@@ -232,8 +232,8 @@ class StemEncoder:
         rows = [row if len(row) else start_token(self.tokenizer) for row in rows]
         if num_cut := sum(len(ids) > room for ids in stems):
             notices += (
-                f"of {num_cut} of {len(records)} stems only the last {self.max_length} tokens are "
-                "read",
+                f"{num_cut} of {len(records)} stems were cut to their last {self.max_length} "
+                "tokens",
             )
         notices += skip_notices(len(records), skipped)
         notices += unknown_notice(self.tokenizer, store, [[places[i]] for i in kept], "stems")

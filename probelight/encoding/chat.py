@@ -49,7 +49,9 @@ class Chat:
         """
         before, mask, after = stem.rpartition(MASK)
         if mask and after.strip():
-            raise UsageError(f"{stem[:60]!r}: in a chat the blank is at the end of the message")
+            raise UsageError(
+                f"{stem[:60]!r}: in a chat the blank must be at the end of the message"
+            )
         message = before.strip() if mask else stem.strip()
         if message not in self._known:
             self._known[message] = self._opened(message)
@@ -71,8 +73,8 @@ class Chat:
         whole = self._text([*messages, {"role": "assistant", "content": answer}])
         if not whole.endswith(_ANSWER):
             raise UsageError(
-                f"the chat template of {self.tokenizer.name_or_path} writes more behind an answer, "
-                "so that no choice can be scored there; leave out --chat"
+                f"the chat template of {self.tokenizer.name_or_path} adds text after an answer, so "
+                "choices cannot be scored; leave out --chat"
             )
         opened = whole.removesuffix(_ANSWER)
         for text in (self.system.strip(), message):
@@ -98,7 +100,7 @@ class Chat:
             roles = ", ".join(message["role"] for message in messages)
             hint = "; leave out --prompt.system" if self.system else ""
             raise UsageError(
-                f"the chat template of {self.tokenizer.name_or_path} takes no messages of {roles}: "
+                f"the chat template of {self.tokenizer.name_or_path} rejects messages by {roles}: "
                 f"{' '.join(str(error).split())}{hint}"
             ) from None
         return found

@@ -60,8 +60,8 @@ def white_space_notice(records: Sequence[Record]) -> tuple[str, ...]:
         return ()
     return (
         f"{len(concerned)} of {len(records)} items have white space at the end of a choice or stem "
-        f"or around a sentence, which is not scored (the first one: {concerned[0].where}); "
-        "minicons and lm-evaluation-harness score it where the tokenizer keeps it",
+        f"or around a sentence, which is not scored (first: {concerned[0].where}); minicons and "
+        "lm-evaluation-harness score it if the tokenizer keeps it",
     )
 
 
@@ -222,9 +222,9 @@ def padding_notice(records: Sequence[Record], num_choices: int | None) -> tuple[
     if not num_padded:
         return ()
     return (
-        f"{num_padded} of {len(records)} questions have fewer than {num_choices} choices and got "
-        f"empty ones, which compete (num_choices {num_choices}): chance is {1 / num_choices:.1%} "
-        f"of the choices scored, {chance_of(records):.1%} of the real ones",
+        f"{num_padded} of {len(records)} questions have fewer than {num_choices} choices and were "
+        f"filled up with empty ones, which compete (num_choices {num_choices}): chance is "
+        f"{1 / num_choices:.1%} among all choices, {chance_of(records):.1%} among the real ones",
     )
 
 

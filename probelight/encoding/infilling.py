@@ -165,8 +165,8 @@ class PosedTexts:
         found = np.flatnonzero(ids == self.form.blank_id)
         if len(found) != 1:
             raise RecordError(
-                f"{self.records[i].where}: the text holds {len(found)} blanks once tokenised; does "
-                f"it contain {self.form.blank.strip()!r} itself?"
+                f"{self.records[i].where}: after tokenising, the text has {len(found)} blanks; "
+                f"does it contain {self.form.blank.strip()!r} itself?"
             )
         return len(ids), int(found[0])
 
@@ -308,8 +308,8 @@ class InfillingEncoder:
         unknown = self.tokenizer.unk_token_id
         if self.asks == "choices" and (num := sum(unknown in t.asked for t in targets)):
             notices += (
-                f"{num} of {len(targets)} answers hold a piece that the tokenizer does not know "
-                f"and are scored with {self.tokenizer.unk_token} in its place",
+                f"{num} of {len(targets)} answers contain text that the tokenizer does not know; "
+                f"they are scored with {self.tokenizer.unk_token} instead",
             )
         return InfillingSet(
             labels=np.array([records[i].answer for i in kept], dtype=np.int64),
@@ -336,8 +336,8 @@ class InfillingEncoder:
         room = self.max_length - len(form.opening) - longest
         if room < 0:
             raise RecordError(
-                f"{record.where}: a choice has {longest - len(self.closing)} tokens, more than fit "
-                f"into max_length={self.max_length}: {TOO_LONG}"
+                f"{record.where}: a choice has {longest - len(self.closing)} tokens, more than "
+                f"max_length={self.max_length} allows; {TOO_LONG}"
             )
         around = self.max_length - self.template.num_special - 1
         before, after = longest_first(at, size - at - 1, around)

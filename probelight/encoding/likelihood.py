@@ -26,7 +26,7 @@ from probelight.io.errors import RecordError
 from probelight.probes.record import MASK, Record
 
 Spans = Sequence[Sequence[int]]  # the characters of each token, from and to
-TOO_LONG = "raise --model.max_length if the model takes more, or leave the item out"
+TOO_LONG = "raise --model.max_length if the model supports it, or leave the item out"
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,7 @@ class LikelihoodEncoder:
     ) -> None:
         if not tokenizer.is_fast:
             raise ValueError(
-                f"{type(tokenizer).__name__} does not say which characters a token stands for; "
+                f"{type(tokenizer).__name__} does not report which characters a token covers; "
                 "likelihoods of answers need a fast tokenizer"
             )
         self.tokenizer = tokenizer
@@ -150,8 +150,8 @@ class LikelihoodEncoder:
         unknown = self.tokenizer.unk_token_id
         if num_unknown := sum(unknown in text.ids[text.begin : text.end] for text in texts):
             notices += (
-                f"{num_unknown} of {len(texts)} answers hold a piece that the tokenizer does not "
-                f"know and are scored with {self.tokenizer.unk_token} in its place",
+                f"{num_unknown} of {len(texts)} answers contain text that the tokenizer does not "
+                f"know; they are scored with {self.tokenizer.unk_token} instead",
             )
         return self.makes(
             labels=np.array([record.answer for record in records], dtype=np.int64),
@@ -212,7 +212,7 @@ class LikelihoodEncoder:
         if room < 0:
             raise RecordError(
                 f"{record.where}: the choice {choice[:60]!r} has {last - first} tokens, more than "
-                f"fit into max_length={self.max_length}: {TOO_LONG}"
+                f"max_length={self.max_length} allows; {TOO_LONG}"
             )
         before, after = longest_first(first, len(ids) - last, room)
         kept = ids[first - before : last + after]

@@ -164,9 +164,10 @@ class MaskedChoiceEncoder:
         if unfit and self.multi_token == "error":
             where = records[unfit[0].position].where
             raise RecordError(
-                f"{where}: {unfit[0].reason}; an answer must be one vocabulary item of "
-                f"{type(self.tokenizer).__name__} ({len(unfit)} of {len(records)} records are "
-                "concerned). Set multi_token to skip or pseudo_log_likelihood, or set answer_prefix"
+                f"{where}: {unfit[0].reason}; each answer must be one vocabulary item of "
+                f"{type(self.tokenizer).__name__} ({len(unfit)} of {len(records)} records have one "
+                "that is not). Set multi_token to skip or pseudo_log_likelihood, or set "
+                "answer_prefix"
             )
         if self.multi_token == "skip":
             return kept, unfit, []
@@ -177,7 +178,7 @@ class MaskedChoiceEncoder:
         masks = np.flatnonzero(ids == self.tokenizer.mask_token_id)
         if len(masks) != 1:
             raise RecordError(
-                f"{record.where}: the sentence holds {len(masks)} mask tokens once tokenised; "
+                f"{record.where}: after tokenising, the sentence has {len(masks)} mask tokens; "
                 f"does its text contain {self.tokenizer.mask_token!r} itself?"
             )
         at = int(masks[0])

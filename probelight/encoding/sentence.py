@@ -120,7 +120,7 @@ class SentenceChoiceEncoder:
         longest = (sizes[stems][:, None] + sizes[choices]).max(axis=1, initial=0)
         if num_cut := int((longest > room).sum()):
             notices += (
-                f"{num_cut} of {len(records)} questions were cut to {self.max_length} tokens a "
+                f"{num_cut} of {len(records)} questions were cut to {self.max_length} tokens per "
                 "pair, the longer of question and answer first",
             )
             notices += self._lost_masks(store, stems, choices, room)
@@ -145,7 +145,7 @@ class SentenceChoiceEncoder:
     def _lost_masks(
         self, store: TokenStore, stems: Ids, choices: Ids, room: int
     ) -> tuple[str, ...]:
-        """Say how many questions lost their mask where they were cut."""
+        """Say how many questions lost their mask when they were cut."""
         num_lost = 0
         for stem, answers in zip(stems, choices, strict=True):
             ids = store[stem]
@@ -160,4 +160,4 @@ class SentenceChoiceEncoder:
             num_lost += not np.isin(masks, kept).all()
         if not num_lost:
             return ()
-        return (f"{num_lost} of {len(stems)} questions lost their mask where they were cut",)
+        return (f"{num_lost} of {len(stems)} questions lost their mask when they were cut",)

@@ -57,8 +57,8 @@ def unknown_notice(
     if not num_unknown:
         return ()
     return (
-        f"{num_unknown} of {len(texts)} {what} hold a piece that the tokenizer does not know, and "
-        f"the model reads {tokenizer.unk_token} in its place",
+        f"{num_unknown} of {len(texts)} {what} contain text that the tokenizer does not know; the "
+        f"model reads {tokenizer.unk_token} instead",
     )
 
 
@@ -85,7 +85,7 @@ def tokenise(
             return _read(path, key, len(texts), len(tokenizer)), ()
         # What numpy and zipfile raise on bytes that are no archive, or only the beginning of one.
         except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
-            notices = (f"token cache {path} is unusable ({error}); it was built anew",)
+            notices = (f"token cache {path} is unusable ({error}); it was built again",)
     store = _tokenised(tokenizer, texts)
     packed = io.BytesIO()
     name = np.frombuffer(key.encode(), dtype=np.uint8)
@@ -94,7 +94,7 @@ def tokenise(
         write_bytes_atomic(path, packed.getvalue())
         remove_leftovers(path.parent)
     except OSError as error:
-        notices += (f"token cache {path} can't be written ({error}); going on without it",)
+        notices += (f"token cache {path} cannot be written ({error}); continuing without it",)
     return store, notices
 
 
@@ -145,7 +145,7 @@ def _read(path: Path, key: str, num_texts: int, vocab_size: int) -> TokenStore:
     if starts[0] != 0 or starts[-1] != len(ids) or (np.diff(starts) < 0).any():
         raise ValueError("its offsets are inconsistent")
     if len(ids) and (ids.min() < 0 or ids.max() >= vocab_size):
-        raise ValueError("it holds ids that are not in the vocabulary")
+        raise ValueError("it has ids that are not in the vocabulary")
     return store
 
 

@@ -60,8 +60,8 @@ class WordVectors:
         self._sha256 = sha256
         self.missing = not there or (sha256 is not None and sha256_of(self.path) != sha256)
         if self.missing and dimension is None:
-            what = "not the file of word vectors wanted" if there else "no such file"
-            raise WordVectorsError(f"{self.path}: {what}; give another one as vectors")
+            what = "not the expected word vectors" if there else "there is no such file"
+            raise WordVectorsError(f"{self.path}: {what}; give another file as vectors")
         if not self.missing:
             self.member = _member_of(self.path, self.member)
         self._asked: set[str] = set()
@@ -70,7 +70,7 @@ class WordVectors:
         found = None if self.missing else self._own_dimension()
         if found and dimension and found != dimension:
             raise WordVectorsError(
-                f"{self.name}: vectors of {found} numbers, {dimension} are wanted"
+                f"{self.name}: its vectors have {found} numbers, but {dimension} are needed"
             )
         self.dimension: int = found or dimension or 0
 
@@ -143,8 +143,8 @@ class WordVectors:
         dimension = max(counts, key=lambda count: counts[count], default=0)
         if dimension < 1:
             raise WordVectorsError(
-                f"{self.name}: no word vectors; a line must be a word and its numbers, with single "
-                "spaces between them"
+                f"{self.name}: no word vectors; each line must be a word and its numbers, "
+                "separated by single spaces"
             )
         return dimension
 
@@ -191,7 +191,7 @@ def _member_of(path: Path, wanted: str | None) -> str | None:
         return wanted
     if wanted is not None or len(names) != 1:
         raise WordVectorsError(
-            f"{path} holds {len(names)} text files: {', '.join(names) or 'none'}; name the one to "
-            f"read, as {path}:{names[0] if names else 'vectors.txt'}"
+            f"{path} has {len(names)} text files: {', '.join(names) or 'none'}; name the one to "
+            f"read, such as {path}:{names[0] if names else 'vectors.txt'}"
         )
     return names[0]

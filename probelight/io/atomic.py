@@ -28,7 +28,7 @@ _REPLACED = re.compile(r"(.+)\.[0-9a-f-]+\.old")
 _EARLIER_FILE = re.compile(r"\..+\.\d+-[0-9a-f]{8}\.tmp")
 _EARLIER_FOLDER = re.compile(r".+\.\d+\.(tmp|old)")
 
-_MAKE_ROOM = "make room there; the same command then goes on"
+_MAKE_ROOM = "make room there, then rerun the same command to resume"
 _MAKE_WRITABLE = "make it writable, or choose another folder"
 ADVICE = {
     errno.ENOSPC: _MAKE_ROOM,

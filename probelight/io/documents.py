@@ -26,7 +26,7 @@ T = TypeVar("T")
 # What a dataclass that is read declares as its `__pydantic_config__`; those inside it follow.
 STRICT = {"strict": True, "extra": "forbid"}
 MAX_JSON_DEPTH = 50  # values within values; Python's stack ends at some hundreds
-_TOO_DEEP = f"values within values more than {MAX_JSON_DEPTH} times"
+_TOO_DEEP = f"values nested more than {MAX_JSON_DEPTH} levels deep"
 MAX_INTEGER = 2**63 - 1  # of numpy's and pandas' columns
 MAX_YAML_NODES = 100_000  # with each alias counted as what it stands for
 MAX_YAML_DEPTH = 50
@@ -96,7 +96,8 @@ def _problem(kind: type, error: ErrorDetails, within: str) -> str:
             declared: Any = kind
             for part in outer:
                 declared = _dataclass_in(get_type_hints(declared).get(str(part))) or declared
-            return f"{key} is no key{nearest(last, [field.name for field in fields(declared)])}"
+            known = [field.name for field in fields(declared)]
+            return f"{key} is not a known key{nearest(last, known)}"
         case "value_error":
             reason = str(error["ctx"]["error"])
             is_limit = reason.startswith("give ")
@@ -133,7 +134,9 @@ def json_object(text: str, needed: str = "an object is needed", hint: str = "") 
         json.dumps(row, ensure_ascii=False).encode()
     except UnicodeEncodeError as error:  # "\\ud800": no file can hold it, no tokenizer takes it
         half = error.object[error.start]
-        raise RecordError(f"\\u{ord(half):04x} is half of a character; write the whole") from None
+        raise RecordError(
+            f"\\u{ord(half):04x} is half of a character; write the whole character"
+        ) from None
     if not isinstance(row, dict):
         raise RecordError(f"{kind_of(row)}, where {needed}{hint}")
     return row
@@ -249,7 +252,7 @@ class _Loader(yaml.SafeLoader):  # type: ignore[misc]  # yaml has no types
     def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
         self.depth += 1
         if self.depth > MAX_YAML_DEPTH:
-            what = f"values within values {MAX_YAML_DEPTH} times"
+            what = f"values nested more than {MAX_YAML_DEPTH} levels deep"
             raise yaml.MarkedYAMLError(problem=what, problem_mark=self.get_mark())
         node = super().compose_node(parent, index)
         self.depth -= 1
@@ -270,7 +273,7 @@ def _count_nodes(node: yaml.Node, known: dict[yaml.Node, int]) -> int:
     """Count the nodes below one with its aliases written out; each is visited once."""
     if node in known:
         if not known[node]:
-            raise _error("an alias holds itself", node)
+            raise _error("an alias contains itself", node)
         return known[node]
     known[node] = 0  # until it is counted: an alias to it from within has no end
     number = 1

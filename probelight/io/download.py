@@ -85,7 +85,7 @@ def fetch(
     if target.is_file() and not _fault(target, sha256):
         return target
     if is_offline(offline):
-        raise DownloadError(f"{url}: not in {target.parent}, and offline mode is on. {ADVICE}")
+        raise DownloadError(f"{url}: not in {target.parent}, but offline mode is on. {ADVICE}")
     from filelock import FileLock  # not above, for quick commands
 
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -111,21 +111,21 @@ def _fault(path: Path, sha256: str | None, *, has_end: bool = True) -> str:
     is_empty = not start.strip(b"\xef\xbb\xbf\0\t\n\r ")
     if is_empty or _PAGE.match(start):
         return (
-            f"{'an empty body' if is_empty else 'an HTML page'} came in place of the file, as "
-            "proxies and login pages send it; open the address in a browser to see what it asks "
-            f"for. {ADVICE}"
+            f"the server sent {'nothing' if is_empty else 'an HTML page'} instead of the file, as "
+            "proxies and login pages do; open the address in a browser to see what it asks for. "
+            f"{ADVICE}"
         )
     if sha256 is not None:
         return (
-            f"its content has sha256 {found} where {sha256} was released. The file was "
-            "changed or damaged; fetch it again, or read your own version with --data.path"
+            f"its content has sha256 {found}, but the released file has {sha256}. The file was "
+            "changed or damaged; download it again, or read your own version with --data.path"
         )
     with path.open("rb") as stream:
         is_packed = stream.read(4).startswith(PACKED_MAGIC)
     if not has_end and not is_packed:
         return (
-            "the server does not say how long the file is, so it may be cut off; write its "
-            "sha256 in the probe's config, or fetch it yourself and name its folder with --mirror"
+            "the server does not report the length of the file, so it may be cut off; write its "
+            "sha256 in the probe's config, or download it yourself and use --mirror FOLDER"
         )
     return ""
 
@@ -155,11 +155,11 @@ def _download(url: str, target: Path, sha256: str | None) -> None:
                 elsewhere = f"bytes {start}-" not in answer.headers.get("Content-Range", "")
                 if (start and code == 416) or (code == 206 and elsewhere):
                     part.unlink(missing_ok=True)
-                    reason = f"the server has nothing from byte {start} on"
+                    reason = f"the server has nothing after byte {start}"
                     continue
                 if code not in (200, 206):
                     error = NotThereError if code in {403, 404, 410} else DownloadError
-                    raise error(f"{url}: the server says {code} {answer.reason}. {ADVICE}")
+                    raise error(f"{url}: the server answered {code} {answer.reason}. {ADVICE}")
                 etag = answer.headers.get("ETag", "")
                 etag = "" if etag.startswith("W/") else etag
                 with part.open("ab" if start and code == 206 else "wb") as stream:
@@ -177,7 +177,7 @@ def _download(url: str, target: Path, sha256: str | None) -> None:
         else:
             part.replace(target)
             return
-    raise DownloadError(f"{url}: not fetched after {RETRIES} tries ({reason}). {ADVICE}")
+    raise DownloadError(f"{url}: download failed {RETRIES} times ({reason}). {ADVICE}")
 
 
 def _receive(answer: BaseHTTPResponse, stream: IO[bytes], url: str) -> None:
@@ -187,13 +187,13 @@ def _receive(answer: BaseHTTPResponse, stream: IO[bytes], url: str) -> None:
         stream.write(block)
         if stream.tell() + (answer.length_remaining or 0) > ITEMS.num_bytes:
             raise DownloadError(
-                f"{url}: more than {ITEMS.num_bytes:,} bytes, the most of a file of {ITEMS.kind}"
+                f"{url}: more than {ITEMS.num_bytes:,} bytes, the limit for a file of {ITEMS.kind}"
             )
         received += len(block)
         if (elapsed := time.monotonic() - since) > HTTP_PATIENCE:
             if received < HTTP_SLOWEST * elapsed:
                 raise ConnectionError(
-                    f"fewer than {HTTP_SLOWEST:,} bytes a second over {HTTP_PATIENCE:g} seconds"
+                    f"fewer than {HTTP_SLOWEST:,} bytes per second for {HTTP_PATIENCE:g} seconds"
                 )
             since, received = time.monotonic(), 0
     stream.flush()

@@ -94,13 +94,13 @@ class Meter:
         self.num_bytes += len(data)
         if self.num_bytes > self.limit.num_bytes:
             raise RecordError(
-                f"{self.here}: more than {self.limit.num_bytes:,} bytes, the most of a file of "
+                f"{self.here}: more than {self.limit.num_bytes:,} bytes, the limit for a file of "
                 f"{self.limit.kind}"
             )
         if self.num_bytes > RATIO_FREE and self.num_bytes > self._most_packed:
             raise RecordError(
-                f"{self.here}: it unpacks to more than {MAX_RATIO} times its size, which no text "
-                "does; if it is what you want, unpack it and give the file itself"
+                f"{self.here}: it unpacks to more than {MAX_RATIO} times its size, which text does "
+                "not do; to read it anyway, unpack it and give the unpacked file"
             )
 
     @cached_property
@@ -126,8 +126,8 @@ def text_path(path: str | Path) -> Path:
     if (name := _NO_TEXT.get(path.suffix.lower())) is not None:
         by_pandas = f" (pandas: read_{name}(FILE).to_csv(TABLE, index=False))" if name else ""
         raise RecordError(
-            f"{path}: {path.suffix} is not read; .csv, .tsv and .jsonl are, plain or packed (.gz, "
-            f".bz2, .zip): save its table as .csv in UTF-8{by_pandas}"
+            f"{path}: {path.suffix} cannot be read, only .csv, .tsv and .jsonl, plain or packed "
+            f"(.gz, .bz2, .zip); save the table as .csv in UTF-8{by_pandas}"
         )
     return path
 
@@ -205,16 +205,16 @@ def open_content(
                     names = [n for n in names if n == member]
                 if len(names) != 1:
                     raise RecordError(
-                        f"{path}: the zip archive holds {len(names)} files; it must hold one"
+                        f"{path}: the zip archive has {len(names)} files; it must have exactly one"
                     )
                 try:
                     member_file = archive.open(names[0])
                 except RuntimeError as error:  # NotImplementedError is one: an unknown method
                     encrypted = "encrypted" in str(error)
-                    why = "encrypted" if encrypted else "packed in a way unknown here"
+                    why = "encrypted" if encrypted else "packed by an unknown method"
                     raise RecordError(
                         f"{path}: {names[0]!r} in the zip archive is {why}; unpack it and give the "
-                        "file itself"
+                        "unpacked file"
                     ) from None
                 with member_file as inner:
                     # Its own lines of limited length are read byte by byte.
@@ -241,8 +241,8 @@ def read_lines(
             meter.count(raw)
             if len(raw) > limit.line_bytes:
                 raise RecordError(
-                    f"{meter.here}: a line of more than {limit.line_bytes:,} bytes, the most in a "
-                    f"file of {limit.kind}"
+                    f"{meter.here}: the line has more than {limit.line_bytes:,} bytes, the limit "
+                    f"for a file of {limit.kind}"
                 )
             yield meter.num_lines + 1, _decoded(raw, path, meter.num_lines + 1)
             meter.num_lines += 1
@@ -268,13 +268,13 @@ def _explained(meter: Meter) -> Iterator[None]:
         yield
     except EOFError:
         raise RecordError(
-            f"{meter.here}: the compressed file is cut off here (truncated gzip?); fetch it again"
+            f"{meter.here}: the compressed file is cut off here (truncated gzip?); get it again"
         ) from None
     except (OSError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error) as error:
         if isinstance(error, OSError) and error.errno is not None:  # not what unpackers raise
             raise
         raise RecordError(
-            f"{meter.here}: the compressed file is damaged here ({error}); fetch it again"
+            f"{meter.here}: the compressed file is damaged here ({error}); get it again"
         ) from None
 
 
@@ -292,8 +292,8 @@ def cells_of(text: str, delimiter: str, item: str = "item") -> list[str]:
         return [cell.strip() for cell in next(csv.reader([text], strict=True))]
     except csv.Error as error:
         raise RecordError(
-            f"{error}; each {item} is on one line, a sentence with a comma or a quotation mark "
-            'in "...", and a quotation mark in it is written twice'
+            f"{error}; write each {item} on one line, put a sentence with a comma or a quotation "
+            'mark in "...", and write a quotation mark in it twice'
         ) from None
 
 
@@ -321,8 +321,8 @@ def read_table(path: Path) -> pd.DataFrame:
                 header = cells
                 if "" in cells:
                     raise RecordError(
-                        f"{path}:{line}: column {cells.index('') + 1} has no name; each needs "
-                        "one (pandas leaves its index out with to_csv(..., index=False))"
+                        f"{path}:{line}: column {cells.index('') + 1} has no name; give each "
+                        "column one (pandas leaves out its index with to_csv(..., index=False))"
                     )
                 if again := [name for place, name in enumerate(cells) if name in cells[:place]]:
                     raise RecordError(

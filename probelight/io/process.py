@@ -27,8 +27,8 @@ from probelight.io.errors import UsageError
 # Exit codes of a command.
 FAILURE, USAGE_ERROR, INTERRUPTED, BROKEN_PIPE, TERMINATED = 1, 2, 130, 141, 143
 SENTENCES = {
-    INTERRUPTED: "interrupted; the same command goes on from the last saved state",
-    TERMINATED: "terminated; the same command goes on from the saved state",
+    INTERRUPTED: "interrupted; rerun the same command to resume from the last saved state",
+    TERMINATED: "terminated; rerun the same command to resume from the saved state",
 }
 
 
@@ -179,7 +179,7 @@ def _number_in(variable: str, default: str) -> int:
     value = os.environ.get(variable, default)
     if not value.isdecimal():
         raise UsageError(
-            f"environment variable {variable} is {value!r}: unset it, or give a number"
+            f"environment variable {variable} is {value!r}; unset it, or set it to a number"
         )
     return int(value)
 
@@ -201,8 +201,8 @@ def check_num_processes(num_devices: int) -> None:
         raise SystemExit(USAGE_ERROR)
     per_node = f" and srun --ntasks-per-node={num}" if by_srun else ""
     raise UsageError(
-        f"{launcher()} started {num} processes, and they must be one per device: give "
-        f"--trainer.devices {num}{per_node}, or start one process"
+        f"{launcher()} started {num} processes, but there must be one per device; give "
+        f"--trainer.devices {num}{per_node}, or start only one process"
     )
 
 

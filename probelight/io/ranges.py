@@ -111,7 +111,7 @@ class Distinct(Limit):
         return len(value) >= self.least and len({*map(repr, value)}) == len(value)
 
     def __str__(self) -> str:
-        return f"{'at least one, ' if self.least else ''}each once"
+        return f"{'at least one value, and ' if self.least else ''}each value only once"
 
 
 @dataclass(frozen=True)
@@ -123,7 +123,7 @@ class NotBlank(Limit):
         return bool(value.strip())
 
     def __str__(self) -> str:
-        return "a path, which . is too for the current folder"
+        return "a path (. is the current folder)"
 
 
 @dataclass(frozen=True)
@@ -151,7 +151,7 @@ class FolderOrUrl(Limit):
         return scheme is None or scheme[1].lower() in ("file", "http", "https")
 
     def __str__(self) -> str:
-        return "a folder, or an address that begins with file://, http:// or https://"
+        return "a folder, or an address that starts with file://, http:// or https://"
 
 
 Seed = Annotated[int, Within(0, 2**32 - 1)]  # what numpy and torch both take
@@ -164,7 +164,7 @@ NumChoices = Annotated[int, Within(2, 1_000)]
 NumTokens = Annotated[int, Within(1, 100_000_000)]
 # [CLS] question [SEP] answer [SEP] with a piece each is 5; shorter cuts every text to nothing.
 MaxLength = Annotated[int, Within(8, 131_072)]
-NumDevices = Annotated[int, Within(1, 4_096, also=((-1, "all there are"),))]
+NumDevices = Annotated[int, Within(1, 4_096, also=((-1, "all"),))]
 NumProcesses = Annotated[int, Within(0, 1_024)]
 NumThreads = Annotated[int, Within(1, 1_024)]
 Width = Annotated[int, Within(1, 100_000)]
@@ -322,9 +322,12 @@ def _problem(name: str, error: Mapping[str, Any], place: Callable[[str], str]) -
         case "unexpected_keyword_argument":
             return f"{name}: there is no such setting"
         case "value_error":
-            return f"{name} {shown(error['input'])}: {error['ctx']['error']}"
+            # The error of a whole section names its key itself.
+            is_section = isinstance(error["input"], Mapping)
+            value = "" if is_section else f" {shown(error['input'])}"
+            return f"{name}{value}: {error['ctx']['error']}"
         case "dataclass_type":
-            what = f"{error['ctx']['class_name']}, or a mapping of its fields"
+            what = f"{error['ctx']['class_name']} or a mapping of its fields"
         case kind:
             what = MEANT.get(kind) or error["msg"].removeprefix("Input should be ")
     return f"{name} {shown(error['input'])}: give {what}"

@@ -29,12 +29,12 @@ class WandbSettings:
     """Where runs appear in Weights & Biases.
 
     Args:
-        project: W&B project; no project, no W&B.
+        project: W&B project. By default nothing is sent to W&B.
         entity: W&B team or user.
-        group: Name that gathers the runs of one sweep.
-        mode: "auto" is online with an API key and offline without one. Online turns to offline
-            where the server does not answer.
-        tags: Tags of the run.
+        group: Name under which W&B groups the runs of one sweep.
+        mode: "auto" is online with an API key and offline without one. If the server does not
+            answer, "online" also becomes offline.
+        tags: Tags of the runs.
     """
 
     project: str | None = None
@@ -80,8 +80,8 @@ def wandb_client() -> Any:
 def not_online(what: str, folder: Path, problem: Exception) -> str:
     """Return the warning about a run, or a report, that could not be online."""
     return (
-        f"Weights & Biases is not online: {problem}. The {what} is written to "
-        f"{folder / 'wandb'}; `wandb sync` sends it"
+        f"Weights & Biases is not reachable: {problem}. The {what} is saved in "
+        f"{folder / 'wandb'}; send it later with `wandb sync`"
     )
 
 

@@ -55,8 +55,8 @@ def attach_fresh(
         _attach(model, config, seed, base, revision)
     except (ValueError, TypeError, NotImplementedError) as error:
         raise UsageError(
-            f"tuning of {type(model).__name__}: {_first_line(error)}; tuning.target_modules says "
-            f"which of its layers, which are {_layers_of(model)}, get an adapter"
+            f"tuning of {type(model).__name__}: {_first_line(error)}; choose the layers for the "
+            f"adapter with tuning.target_modules from {_layers_of(model)}"
         ) from error
 
 
@@ -75,8 +75,8 @@ def attach_saved(model: nn.Module, folder: Path, base: str, revision: str | None
     own, given = model_folder(settings["base"]), model_folder(base)
     if own.is_dir() and given.is_dir() and not own.samefile(given):
         warnings.warn(
-            f"{folder}: the adapter says that it was trained with {settings['base']}, and is put "
-            f"into {base}; what the two do together is another model's answers",
+            f"{folder}: the adapter was trained with {settings['base']}, but is now used with "
+            f"{base}; together they are a different model",
             RuntimeWarning,
             stacklevel=2,
         )
@@ -103,7 +103,7 @@ def attach_saved(model: nn.Module, folder: Path, base: str, revision: str | None
     weights = {name for name, p in wrapper.named_parameters() if p.requires_grad}
     problems = {
         "missing": sorted(weights.intersection(found.missing_keys)),
-        "of other layers": sorted(found.unexpected_keys),
+        "for other layers": sorted(found.unexpected_keys),
     }
     for what, names in problems.items():
         if names:
@@ -185,7 +185,7 @@ def _config_of(tuning: Tuning) -> Any:
             raise UsageError(f"tuning.method {tuning.method}: {_first_line(error)}") from error
         if not (isinstance(made, type) and issubclass(made, peft.PeftConfig)):
             raise UsageError(
-                f"tuning.method {tuning.method} is no class of a config of peft, such as "
+                f"tuning.method {tuning.method} is not a config class of peft, such as "
                 "peft.IA3Config"
             )
     try:
@@ -194,7 +194,7 @@ def _config_of(tuning: Tuning) -> Any:
         raise UsageError(f"tuning.options of {made.__name__}: {_first_line(error)}") from error
     _refuse_other_kinds(config, f"tuning.method {tuning.method}")
     if getattr(config, "bias", "none") != "none":
-        raise UsageError("tuning.options: bias trains weights of the model itself; leave it out")
+        raise UsageError("tuning.options: bias trains weights outside the adapter; leave it out")
     return config
 
 
@@ -205,13 +205,13 @@ _KINDS = "BOFT C3A DELORA FOURIERFT HRA IA3 LN_TUNING LOHA LOKR LORA OFT RANDLOR
 def _refuse_other_kinds(config: Any, source: str) -> None:
     kind = getattr(config.peft_type, "value", config.peft_type)
     if config.is_prompt_learning:
-        why = "learns a prompt, and here nothing is put before the texts of a probe"
+        why = "learns a prompt, which cannot be put before the texts of a probe"
     elif kind not in _KINDS or getattr(config, "alora_invocation_tokens", None):
         why = "does more than change layers in place"
     else:
         return
     raise PretrainedError(
-        f"{source}: an adapter of kind {kind} {why}; those that are read and trained here are "
+        f"{source}: an adapter of kind {kind} {why}; Probelight can use the kinds "
         f"{', '.join(_KINDS)}"
     )
 

@@ -199,13 +199,13 @@ def answer_planned(
         # Out here nothing holds what was computed until then.
         if len(items) == 1:
             raise NoMemoryError(
-                f"item {int(part['item'][0]) + 1} does not fit into the memory of {device}, not "
-                "even alone; take a smaller model, a lower --model.max_length, "
+                f"item {int(part['item'][0]) + 1} does not fit into the memory of {device}, even "
+                "alone; use a smaller model, a lower --model.max_length, "
                 "--trainer.precision bf16-mixed, or --trainer.accelerator cpu"
             )
         say_once(
-            f"a batch does not fit into the memory of {device}, and is answered in halves; a lower "
-            "--trainer.max_eval_tokens saves the failed attempts"
+            f"a batch does not fit into the memory of {device}, so it is divided in two; to save "
+            "time, give a lower --trainer.max_eval_tokens"
         )
         for half in (items[len(items) // 2 :], items[: len(items) // 2]):
             made = loader.collate_fn(half)
@@ -281,9 +281,7 @@ def scores_by_item(batch: Batch, *, per_choice: bool = True) -> dict[int, list[f
 def refuse_empty(name: str, encoded: EncodedSet) -> EncodedSet:
     """Return a set; raise ValueError where no record of it can be posed or scored by pieces."""
     if len(encoded) == 0 and not encoded.needs_pll:
-        raise ValueError(
-            f"{name}: no records to batch ({len(encoded.skipped)} were skipped by the tokenizer)"
-        )
+        raise ValueError(f"{name}: no items to score ({len(encoded.skipped)} were skipped)")
     return encoded
 
 
@@ -316,9 +314,9 @@ def float32_products(device: torch.device, precision: str, matmul: str) -> Itera
     is_slow = device.type == "cuda" and (precision, matmul) == ("32-true", "highest")
     if is_slow and torch.cuda.get_device_capability(device) >= (8, 0):
         say_once(
-            "single precision at matmul_precision highest leaves this GPU's tensor cores idle; "
-            "matmul_precision high (TF32) is several times faster, as is precision bf16-mixed: "
-            "both change numbers, and make runs of their own"
+            "single precision with matmul_precision highest does not use this GPU's tensor cores; "
+            "matmul_precision high (TF32) and precision bf16-mixed are several times faster, but "
+            "change results, so they make new runs"
         )
     before = torch.get_float32_matmul_precision()
     torch.set_float32_matmul_precision(matmul)

@@ -93,7 +93,7 @@ class CandidateHead:
         if hasattr(self.decoder, "base_layer"):
             raise UnsupportedHeadError(
                 f"{type(model).__name__}: an adapter at its decoder, {self._layout.decoder}, is "
-                "not read here; take one of other layers"
+                "not supported; use one at other layers"
             )
         if not self.weight.is_meta:  # else there are no numbers to compare
             _verify(self)
@@ -219,7 +219,7 @@ def _verify(head: CandidateHead) -> None:
         )
     except (RuntimeError, TypeError, AttributeError, IndexError) as error:
         raise UnsupportedHeadError(
-            f"{type(model).__name__}: its masked-token head could not be taken apart "
+            f"{type(model).__name__}: its masked-token head could not be analysed "
             f"({type(error).__name__}: {error})"
         ) from error
     finally:
@@ -227,7 +227,7 @@ def _verify(head: CandidateHead) -> None:
             module.training = training
     if not same:
         raise UnsupportedHeadError(
-            f"{type(model).__name__}: its masked-token head does more than transform and decode"
+            f"{type(model).__name__}: its masked-token head is not just a transform and a decoder"
         )
 
 

@@ -342,6 +342,6 @@ def check(settings: ScorerSettings, setup: Setup) -> Posable:
 def _refuse_slow(name: str, tokenizer: PreTrainedTokenizerBase) -> None:
     if not tokenizer.is_fast:
         raise PretrainedError(
-            f"{name}: {type(tokenizer).__name__} does not say which characters a token stands for; "
-            "a causal model is scored with a fast tokenizer (tokenizer.json)"
+            f"{name}: {type(tokenizer).__name__} does not report which characters a token covers; "
+            "a causal model needs a fast tokenizer (tokenizer.json)"
         )

@@ -84,11 +84,9 @@ def one_error(source: str | Path, part: str) -> Iterator[None]:
         where = f"folder {source}" if is_folder else f"{str(source)!r} (a name on the Hub)"
         hint = ""
         if not is_folder:
-            hint = f"; if it is meant as a folder, there is no such folder{_near(str(source))}"
+            hint = f"; if you meant a folder, it does not exist{_near(str(source))}"
             if os.environ.get("HF_HUB_OFFLINE", "").upper() in {"1", "ON", "YES", "TRUE"}:
-                hint += (
-                    "; HF_HUB_OFFLINE is set: only folders, and models in the cache, can be used"
-                )
+                hint += "; HF_HUB_OFFLINE is set, so only folders and cached models can be used"
         raise PretrainedError(
             f"cannot load the {part} of {where}: {_cause(error)}{hint}"
         ) from error
@@ -97,16 +95,18 @@ def one_error(source: str | Path, part: str) -> Iterator[None]:
 def read_settings(path: Path) -> dict[str, Any]:
     """Return the object in a small JSON file of a model's folder; else raise PretrainedError."""
     if not path.is_file():
-        raise PretrainedError(f"{path} cannot be read: it is no regular file")
+        raise PretrainedError(f"{path} cannot be read: it is not a regular file")
     if (size := path.stat().st_size) > _MOST_CONFIG_BYTES:
-        raise PretrainedError(f"{path} cannot be read: {size:,} bytes are too many for settings")
+        raise PretrainedError(
+            f"{path} cannot be read: {size:,} bytes are too many for a settings file"
+        )
     try:
         settings = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
         raise PretrainedError(f"{path} cannot be read: {_cause(error)}") from error
     if not isinstance(settings, dict):
         raise PretrainedError(
-            f"{path} cannot be read: it holds a {type(settings).__name__}, no object"
+            f"{path} cannot be read: it has a {type(settings).__name__} instead of an object"
         )
     return settings
 
@@ -117,7 +117,7 @@ def check_input_sizes(path: Path, settings: Mapping[str, Any]) -> None:
         value = settings.get(name)
         if value is not None and not (type(value) is int and value >= least):
             raise PretrainedError(
-                f"{path}: {name} is {value!r}, not a whole number from {least} on"
+                f"{path}: {name} is {value!r}, not a whole number of at least {least}"
             )
 
 
@@ -125,7 +125,7 @@ def agree(setting: str, given: T | None, saved: T | None, folder: str) -> T | No
     """Return what is asked for, or else what a model was saved with; refuse two that differ."""
     if given is not None and saved is not None and given != saved:
         raise PretrainedError(
-            f"{folder} was saved with {setting} {saved!r}; {setting}={given!r} does not fit it"
+            f"{folder} was saved with {setting} {saved!r}, so {setting}={given!r} does not fit"
         )
     return saved if given is None else given
 
@@ -138,7 +138,7 @@ def head_settings(name_or_path: str) -> dict[str, Any] | None:
     settings = read_settings(path)
     form, head = settings.get("format"), settings.get("head")
     if form != HEAD_FORMAT or head not in (*HEAD_KINDS, LIKELIHOOD):
-        raise PretrainedError(f"{path}: format {form!r} or head {head!r} is not known here")
+        raise PretrainedError(f"{path}: unknown format {form!r} or head {head!r}")
     check_input_sizes(path, settings)
     return settings
 
@@ -177,11 +177,11 @@ def check_config(folder: Path) -> dict[str, Any]:
     """Return the settings in a folder's config.json; refuse sizes that no model can have."""
     path = folder / CONFIG
     if not os.path.lexists(path):
-        instead = "it is no model's folder; give the one that save_pretrained wrote"
+        instead = "it is not a model's folder; give the one that save_pretrained wrote"
         if (folder / WORD_SETTINGS).exists():
-            instead = "it holds a baseline over word vectors, which this command does not take"
+            instead = "it has a baseline over word vectors, which this command cannot use"
         elif (best := folder / "checkpoints" / "best").is_dir():
-            instead = f"it is a run; give its model, {best}"
+            instead = f"it is a run's folder; give its model, {best}"
         raise PretrainedError(f"folder {folder} has no {CONFIG}: {instead}")
     config = read_settings(path)
     kind = config.get("model_type")
@@ -195,7 +195,9 @@ def check_config(folder: Path) -> dict[str, Any]:
             )
     for name in ("attn_implementation", "_attn_implementation"):
         if "/" in str(config.get(name, "")):  # a kernel of somebody's repository
-            raise PretrainedError(f"{path}: {name} {config[name]!r} is code, which is never run")
+            raise PretrainedError(
+                f"{path}: {name} {config[name]!r} is code, which Probelight never runs"
+            )
     return config
 
 
@@ -204,11 +206,11 @@ def check_tokenizer_files(folder: Path) -> None:
     found = tokenizer_files(folder)
     for path in sorted({*found, *folder.glob("*.json")}):
         if not path.is_file():  # a pipe would be waited for
-            raise PretrainedError(f"{path} cannot be read by a tokenizer: it is no regular file")
+            raise PretrainedError(f"{path} cannot be read by a tokenizer: it is not a regular file")
     if not found:
         raise PretrainedError(
-            f"folder {folder} has no tokenizer (tokenizer.json, or vocab.txt or the like): copy "
-            "the tokenizer's files of the model that it was trained from into it"
+            f"folder {folder} has no tokenizer (tokenizer.json, vocab.txt or similar); copy the "
+            "tokenizer files of the model that it was trained from into it"
         )
 
 
@@ -221,7 +223,7 @@ def check_weights(folder: Path) -> int:
     """Return the bytes of a folder's weights, without loading them; refuse missing files."""
     for path in (files := _weight_files(folder)):
         if not path.is_file():
-            raise PretrainedError(f"folder {folder}: its weights {path.name} are not there")
+            raise PretrainedError(f"folder {folder}: its weights {path.name} are missing")
         if path.suffix == ".safetensors":
             with one_error(folder, "weights"), safe_open(path, framework="np"):
                 pass
@@ -237,15 +239,15 @@ def check_size(
     """
     if num_bytes is not None and num_weights > _MOST_WEIGHTS_A_BYTE * num_bytes:
         raise PretrainedError(
-            f"folder {source}: its settings describe a model of {num_weights:,} weights, the files "
-            f"of its weights have {num_bytes:,} bytes: they do not belong together"
+            f"folder {source}: its settings describe a model of {num_weights:,} weights, but its "
+            f"weight files have {num_bytes:,} bytes, so they do not belong together"
         )
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     if (needed := bytes_per_weight * num_weights) > memory:
         precision = {4: "single precision", 2: "half precision"}[bytes_per_weight]
         raise PretrainedError(
             f"{source}: its settings describe a model of {num_weights:,} weights, "
-            f"{needed:,} bytes in {precision}; this machine has {memory:,}"
+            f"{needed:,} bytes in {precision}, but this machine has only {memory:,}"
         )
 
 
@@ -253,8 +255,8 @@ def trained_dtype(dtype: WeightsDtype) -> WeightsDtype:
     """Return the precision of weights that are trained; refuse one in which they would not move."""
     if dtype == "float16":
         raise UsageError(
-            "dtype float16: AdamW overflows with weights in float16; train in float32, with "
-            "--trainer.precision 16-mixed or bf16-mixed where it is to be faster"
+            "dtype float16: AdamW overflows with float16 weights; train in float32, and to be "
+            "faster add --trainer.precision 16-mixed or bf16-mixed"
         )
     return "float32" if dtype == "auto" else dtype
 
@@ -268,7 +270,7 @@ def _weight_files(folder: Path) -> list[Path]:
             break
     else:
         others = [p.name for p in folder.iterdir() if p.suffix in _OTHER_WEIGHTS]
-        found = f"; {others[0]} cannot be read here" if others else ""
+        found = f"; {others[0]} cannot be read" if others else ""
         raise PretrainedError(
             f"folder {folder} has no weights: {_WEIGHT_FILES[0]} is missing{found}"
         )
@@ -279,7 +281,9 @@ def _weight_files(folder: Path) -> list[Path]:
     shards = list(dict.fromkeys(names.values()))
     for shard in shards:
         if not isinstance(shard, str) or Path(shard).name != shard or Path(shard).suffix != suffix:
-            raise PretrainedError(f"{index} names {shard!r}, which is no {suffix} file next to it")
+            raise PretrainedError(
+                f"{index} names {shard!r}, which is not a {suffix} file next to it"
+            )
     return [index.with_name(shard) for shard in shards]
 
 
@@ -309,8 +313,8 @@ def check_hub(name: str, revision: str | None) -> None:
     except Exception as error:  # of an HTTP client that is not ours to name
         if {"ConnectError", "ConnectTimeout"} & {base.__name__ for base in type(error).__mro__}:
             raise PretrainedError(
-                f"there is no folder {name!r}{_near(name)}, and the Hub, where it may be, cannot "
-                f"be reached at {constants.ENDPOINT}: {_cause(error)}"
+                f"there is no folder {name!r}{_near(name)}, and the Hub cannot be reached at "
+                f"{constants.ENDPOINT} to look there: {_cause(error)}"
             ) from error
 
 
@@ -347,22 +351,22 @@ def without_adapter(name: str, revision: str | None) -> tuple[str, str | None, P
         return name, revision, None
     if adapter and not (folder / ADAPTER).is_file():
         raise PretrainedError(
-            f"{name}: folder {folder} of the adapter is not there, or has no {ADAPTER}"
+            f"{name}: the adapter's folder {folder} does not exist, or has no {ADAPTER}"
         )
     settings = adapter_settings(folder)
     if adapter:
         return base, revision, folder
     if revision:
         raise PretrainedError(
-            f"folder {folder}: it is not on the Hub, so it has no revision {revision!r}; leave the "
-            "revision out"
+            f"folder {folder}: it is not on the Hub, so it has no revision {revision!r}; leave out "
+            "the revision"
         )
     base = str(settings["base"])
     if not base or (Path(base).is_absolute() and not Path(base).is_dir()):
-        what = f"its model {base}, which is not there" if base else "no model"
+        what = f"the model {base}, which does not exist" if base else "no model"
         raise PretrainedError(
-            f"{folder / ADAPTER} names {what}; give MODEL+{folder}, or put its "
-            "base_model_name_or_path right"
+            f"{folder / ADAPTER} names {what}; give MODEL+{folder}, or correct its "
+            "base_model_name_or_path"
         )
     return base, settings["revision"], folder
 
@@ -398,9 +402,9 @@ def adapter_settings(folder: Path) -> dict[str, Any]:
     }
     for name, value in found.items():
         if not isinstance(value, str) and not (name == "revision" and value is None):
-            raise PretrainedError(f"{path}: {name} is {value!r}, and no text; it is no adapter's")
+            raise PretrainedError(f"{path}: {name} is {value!r}, not text; this is not an adapter")
     if not (folder / ADAPTER_WEIGHTS).is_file():
-        raise PretrainedError(f"folder {folder} of an adapter has no weights: no {ADAPTER_WEIGHTS}")
+        raise PretrainedError(f"folder {folder}: the adapter has no weights ({ADAPTER_WEIGHTS})")
     with one_error(folder, "adapter"), safe_open(folder / ADAPTER_WEIGHTS, framework="np"):
         pass
     return found
@@ -418,12 +422,12 @@ def resolve(name_or_path: str) -> str:
             return str(path)
         is_there = os.path.lexists(path)
     if path.parent == ASSETS and not is_there:
-        raise PretrainedError(f"the bundled model is missing: no folder {path}")
+        raise PretrainedError(f"the bundled model is missing: there is no folder {path}")
     if is_there:
         what = "a file" if path.is_file() else "neither a folder nor a file"
         raise PretrainedError(f"{path} is {what}; give the folder with its config.json and weights")
     if not re.fullmatch(r"[\w][\w.-]*(/[\w][\w.-]*)?", name_or_path):
-        raise PretrainedError(f"no folder {name_or_path}, and it is not a name on the Hub either")
+        raise PretrainedError(f"there is no folder {name_or_path}, and it is not a Hub name either")
     return name_or_path
 
 
@@ -461,6 +465,6 @@ def word_settings(folder: str | Path) -> dict[str, Any]:
     path = model_folder(folder) / WORD_SETTINGS
     settings = read_settings(path)
     if (form := settings.pop("format", None)) != WORD_FORMAT:
-        raise PretrainedError(f"{path}: format {form!r} is not known here")
+        raise PretrainedError(f"{path}: unknown format {form!r}")
     check_input_sizes(path, settings)
     return settings

@@ -114,7 +114,7 @@ class ContinuationChoice:
         self.is_trained = is_own and not random_weights
         own_head = saved["head"] if has_head and self.is_trained else None
         if head == "pooler" and has_head:
-            raise UsageError("model.head pooler is of encoders; give mlp or linear")
+            raise UsageError("model.head pooler is only for encoders; give mlp or linear")
         # The default asks for nothing.
         given_head = None if head == DEFAULT_HEAD else head
         head_kind = agree("head", given_head, own_head, name_or_path) or DEFAULT_HEAD
@@ -125,8 +125,8 @@ class ContinuationChoice:
         self.model, self.tokenizer = read(form, name_or_path, revision, random_weights, seed)
         if is_causal and not self.tokenizer.is_fast:
             raise PretrainedError(
-                f"{name_or_path}: {type(self.tokenizer).__name__} does not say which characters a "
-                "token stands for; give a model with a fast tokenizer (tokenizer.json)"
+                f"{name_or_path}: {type(self.tokenizer).__name__} does not report which characters "
+                "a token covers; give a model with a fast tokenizer (tokenizer.json)"
             )
         self.kind = "causal" if is_causal else "seq2seq"
         self.reader: PackedReader | DecoderReader = (
@@ -306,8 +306,8 @@ def trained_scorer(
     )
     if choice.head_kind != LIKELIHOOD and not choice.is_trained:
         raise PretrainedError(
-            f"{name}: model.scoring last_token goes by a head, and here is none that was trained; "
-            "`train.py original` trains one, and scoring auto needs none"
+            f"{name}: model.scoring last_token needs a trained head, which this model does not "
+            "have; train one with `train.py original`, or give scoring auto, which needs none"
         )
     mode = "fine_tuned" if choice.is_trained else f"{choice.kind}_{choice.scoring}"
     return ContinuationScorer(choice, mode)
@@ -406,7 +406,7 @@ class _SizedEncoder:
     def encode(self, records: Sequence[Record]) -> EncodedSet:
         for record in records:
             if not all(choice.strip() for choice in record.choices):
-                raise RecordError(f"{record.where}: a choice is empty, which has no likelihood")
+                raise RecordError(f"{record.where}: a choice is empty, so it has no likelihood")
         asked = records
         if self.prompts is not None:
             asked = [self.prompts.letters(r, tuple(range(len(r.choices)))) for r in records]

@@ -40,7 +40,7 @@ class TextSettings:
 
     def __post_init__(self) -> None:
         if self.max_length < 1:
-            raise UsageError(f"max_length {self.max_length}: give a number of tokens from 1 on")
+            raise UsageError(f"max_length {self.max_length}: give a number of tokens, at least 1")
 
 
 @dataclass(frozen=True)
@@ -62,8 +62,8 @@ def type_of(network: Any) -> str:
         return model_type
     known = ", ".join(end for ends in CLASSES.values() for end in ends)
     raise UsageError(
-        f"a {name} has no language-model or multiple-choice head; give one of the classes that end "
-        f"in {known}"
+        f"a {name} has no language-model or multiple-choice head; give a class whose name ends in "
+        f"one of {known}"
     )
 
 

@@ -171,8 +171,8 @@ def load_pretrained(
         model = _trained_model(found, pooler)
         if form not in (CAUSAL_LM, SEQ2SEQ_LM) and is_spread(model):
             raise PretrainedError(
-                f"{found.source}: device_map {device_map} puts it on several devices, and models "
-                "that read both ways are read on one; leave it out"
+                f"{found.source}: device_map {device_map} puts it on several devices, but only "
+                "causal and encoder-decoder models can be; leave it out"
             )
     for weight in model.parameters():  # random ones are the same in any precision, up to rounding
         if _OUTLINES.get() or random_weights:
@@ -231,8 +231,8 @@ def trained_reader(tuning: Tuning | None, dtype: WeightsDtype) -> Callable[..., 
     ) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
         if random_weights and tuning is not None and tuning.method != FULL:
             raise UsageError(
-                f"tuning.method {tuning.method} goes with a model that can be read again, and one "
-                "of random weights cannot; leave one of them out"
+                f"tuning.method {tuning.method} needs a model that can be loaded again, but random "
+                "weights are not in a file; leave one of the two out"
             )
         asked = form, name_or_path, revision, random_weights, seed
         model, tokenizer = load_pretrained(*asked, dtype=dtype, **options)
@@ -294,7 +294,7 @@ def _trained_model(found: Checkpoint, pooler: bool) -> PreTrainedModel:
         elif form is MASKED_LM and has_choice_head(source, options.get("revision")):
             advice = "; it was fine-tuned to answer questions, so give it probes of setup mc_qa"
         raise PretrainedError(
-            f"{source}: {len(missing)} weights of {type(model).__name__} are missing ({shown}), "
+            f"{source}: {len(missing)} weights of {type(model).__name__} are missing ({shown}) "
             f"and would be random{advice}"
         )
     check_numbers(source, model.named_parameters())
@@ -315,7 +315,7 @@ def _with_missing(
     if info["mismatched_keys"]:
         name, found, expected = min(info["mismatched_keys"])
         raise PretrainedError(
-            f"{source}: the weight {name} is of shape {tuple(found)}, the config asks for "
+            f"{source}: the weight {name} has shape {tuple(found)}, but the config needs "
             f"{tuple(expected)}"
         )
     return model, sorted(info["missing_keys"])
@@ -360,9 +360,9 @@ def describe(
     is_bare = is_bare and (Path(source) / "modules.json").is_file()
     if form is MASKED_LM and is_bare and not random_weights:
         raise PretrainedError(
-            f"{source}: a folder of sentence-transformers, which keeps the encoder alone "
-            f"({', '.join(names)}) and not the head that says which words come; give the model "
-            "that it was made from"
+            f"{source}: this sentence-transformers folder has only the encoder "
+            f"({', '.join(names)}), not the head that predicts words; give the model that it was "
+            "made from"
         )
     tokenizer = load_tokenizer(*tokenizer_of)
     own = own_dtype(source, config)
@@ -436,8 +436,8 @@ def read_config(name_or_path: str, revision: str | None = None) -> PreTrainedCon
     is_folder = Path(source).is_dir()
     if is_folder and revision:
         raise PretrainedError(
-            f"folder {source}: it is not on the Hub, so it has no revision {revision!r}; leave the "
-            "revision out"
+            f"folder {source}: it is not on the Hub, so it has no revision {revision!r}; leave out "
+            "the revision"
         )
     if not is_folder:
         check_hub(source, revision)
@@ -454,21 +454,21 @@ def refuse_other_families(form: Form, config: Any, source: str) -> None:
     if form.admits(config):
         return
     name = f"{source}: {config.model_type} ({type(config).__name__}) is"
-    found = "no model of the type that is needed"
+    found = "not a model of the type that is needed"
     if getattr(config, "is_encoder_decoder", False):
         found = "an encoder-decoder model"
         if not SEQ2SEQ_LM.admits(config):
             raise PretrainedError(
-                f"{name} {found} of a family that is not read here: T5, BART and relatives are, "
-                "which were taught to fill blanks"
+                f"{name} {found} of an unsupported family; T5, BART and relatives, which were "
+                "trained to fill blanks, are supported"
             )
     elif CAUSAL_LM.admits(config):
         found = "a causal language model"
     elif MASKED_LM.admits(config):
         found = "a masked language model"
     raise PretrainedError(
-        f"{name} {found}, and was to be read as another kind; where a command has it, "
-        "--model.kind auto reads it as what it is"
+        f"{name} {found}, but another kind is expected; where a command has it, --model.kind auto "
+        "finds the right kind"
     )
 
 
@@ -483,13 +483,13 @@ def refuse_foreign_tokenizer(
         tokenizer(["a word", "zyx \u2603 1", ""])
     if (most := max(len(entries), 1 + max(entries.values(), default=0))) > num_rows:
         raise PretrainedError(
-            f"{source}: the tokenizer has {most} entries, the model only {num_rows}: "
-            "they do not belong together"
+            f"{source}: the tokenizer has {most} entries, but the model only {num_rows}, so they "
+            "do not belong together"
         )
     # Rows are often padded to a round number, and some published models have a third to spare.
     if 4 * len(entries) < num_rows:
         raise PretrainedError(
-            f"{source}: the tokenizer has {len(entries)} entries, the model {num_rows}: "
+            f"{source}: the tokenizer has {len(entries)} entries, but the model {num_rows}, so "
             "they do not belong together"
         )
     for name in form.needs:

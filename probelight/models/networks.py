@@ -89,7 +89,7 @@ def check_numbers(source: str | Path, weights: Iterable[tuple[str, Tensor]]) -> 
             continue
         low, high = torch.aminmax(weight.detach())
         if not (low.isfinite() and high.isfinite()):
-            raise PretrainedError(f"{source}: the weight {name} holds NaN or infinite numbers")
+            raise PretrainedError(f"{source}: the weight {name} contains NaN or infinite numbers")
 
 
 def part(module: nn.Module, path: str, default: Any = None) -> Any:

@@ -109,8 +109,8 @@ class PairChoice:
             cls = self.tokenizer.cls_token_id
             if cls is None or self.tokenizer("a", "b")["input_ids"][0] != cls:
                 raise PretrainedError(
-                    f"{name_or_path}: {type(self.tokenizer).__name__} does not begin its inputs "
-                    "with a [CLS] token, whose output MC-QA reads"
+                    f"{name_or_path}: {type(self.tokenizer).__name__} does not put a [CLS] token "
+                    "first, which MC-QA needs"
                 )
         self.reader = EncoderAt(self.transformer)
         self.head = fresh_head(self.head_kind, self.transformer.config, seed)

@@ -158,7 +158,7 @@ class Scorer(ABC):
         return (self.kept.fingerprint if self.kept else model_fingerprint)(self.network)
 
     def _refuse(self, what: str) -> NoReturn:
-        raise UsageError(f"{type(self).__name__} (mode {self.mode}) gives no {what}")
+        raise UsageError(f"{type(self).__name__} (mode {self.mode}) cannot compute {what}")
 
 
 class LikelihoodScorer(Scorer):

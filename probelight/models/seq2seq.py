@@ -204,15 +204,15 @@ class Seq2SeqScorer(LikelihoodScorer):
 def infilling_of(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> Infilling:
     """Return how a model fills blanks, by its family and its tokenizer; weights are not read."""
     source, kind = str(model.config.name_or_path), model.config.model_type
-    name = f"{source}: {kind} fills blanks by"
+    name = f"{source}: {kind} fills blanks"
     repeats_context = kind in FILLED_SENTENCE
     word: list[int] = tokenizer(_WORD, add_special_tokens=False)["input_ids"]
     closing: tuple[int, ...] = ()
     if repeats_context:
         if tokenizer.mask_token_id is None or not tokenizer.is_fast:
             raise PretrainedError(
-                f"{name} writing the filled sentence: {type(tokenizer).__name__} must have a mask "
-                "token, and be a fast tokenizer"
+                f"{name} by writing the whole sentence, so {type(tokenizer).__name__} must be a "
+                "fast tokenizer with a mask token"
             )
         blank, blank_id = str(tokenizer.mask_token), tokenizer.mask_token_id
         written = tokenizer(_WORD)["input_ids"]
@@ -225,14 +225,14 @@ def infilling_of(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> 
                 break
         else:
             missing = " and ".join(_SENTINELS)
-            raise PretrainedError(f"{name} sentinels: the tokenizer has no {missing}")
+            raise PretrainedError(f"{name} with sentinels, but the tokenizer has no {missing}")
         closing = (last,)
         written = [blank_id, *word, *closing]
     text = Blank.of(f"{_WORD} {MASK} {_WORD}", blank).text
     if tokenizer(text, add_special_tokens=False)["input_ids"].count(blank_id) != 1:
         raise PretrainedError(
-            f"{source}: the tokenizer does not read {blank.strip()}, with which {kind} fills "
-            "blanks, as one token in a text; save it again with that as a special token"
+            f"{source}: the tokenizer does not read {blank.strip()}, the blank of {kind}, as one "
+            "token in a text; save the tokenizer again with it as a special token"
         )
     # The model's own rule shifts what is to be written, and puts its start token before it.
     shift: Any = model.prepare_decoder_input_ids_from_labels

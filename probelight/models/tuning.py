@@ -15,15 +15,16 @@ Rank = Annotated[int, ranges.Within(1, 65_536)]
 
 @dataclass(frozen=True)
 class Tuning(ranges.Settings):
-    """Which weights a training moves: all, or those of an adapter and of a fresh head.
+    """Which weights to train: all, or those of an adapter and of a fresh head.
 
     Args:
-        method: "full", "lora", or the class of another adapter's config, such as "peft.IA3Config".
-        rank: Of lora.
-        alpha: Of lora, whose output counts alpha / rank; none takes the rank, so that it counts 1.
-        dropout: Of lora's input.
-        target_modules: Names of the layers that get an adapter; none takes peft's defaults for the
-            type of model.
+        method: "full", "lora", or the config class of another adapter, such as "peft.IA3Config".
+        rank: Rank of lora.
+        alpha: Scale of lora: its output is multiplied by alpha / rank. By default the rank, so that
+            the factor is 1.
+        dropout: Dropout on the input of lora.
+        target_modules: Names of the layers that get an adapter; by default those that peft chooses
+            for the type of model.
         options: Further arguments of peft's config.
     """
 
@@ -39,7 +40,7 @@ class Tuning(ranges.Settings):
         if self.method not in (FULL, LORA) and "." not in self.method:
             raise UsageError(
                 f"tuning.method {self.method!r}{nearest(self.method, (FULL, LORA))}: give full, "
-                "lora, or the class of a config of peft, such as peft.IA3Config"
+                "lora, or a config class of peft, such as peft.IA3Config"
             )
         of_lora = {"rank": 8, "alpha": None, "dropout": 0.0}
         others: dict[str, Any] = {"target_modules": [], "options": {}}
@@ -48,7 +49,7 @@ class Tuning(ranges.Settings):
                 where = "leave it out" if self.method == FULL else "give it in tuning.options"
                 of = "lora" if name in of_lora else "an adapter"
                 raise UsageError(
-                    f"tuning.{name} is of {of}, and tuning.method is {self.method}; {where}"
+                    f"tuning.{name} is only for {of}, but tuning.method is {self.method}; {where}"
                 )
 
 

@@ -31,15 +31,15 @@ OPTIONAL = {
     "optuna": ("sweeps with search: tpe", "sweep"),
     "nltk": ("building probes from WordNet", "sources"),
     "wordfreq": ("building taxonomy and antonym probes", "sources"),
-    "h5py": ("vectors of ELMo", "elmo"),
+    "h5py": ("ELMo vectors", "elmo"),
     "wandb_workspaces": ("report --workspace", "wandb"),
-    "playwright": ("tests of pages in a browser", "browser"),
+    "playwright": ("testing pages in a browser", "browser"),
 }
 
 
 @command(Command(example="train.py doctor"))
 def doctor() -> None:
-    """Shows versions, devices, folders and accounts, and what is missing for what.
+    """Shows versions, devices, folders and accounts, and what is missing for which purpose.
 
     It reaches no network, and ends with 0 whatever it finds.
     """
@@ -73,7 +73,7 @@ def _program() -> Rows:
     yield "system", platform.platform()
     for name, folder in (("configs", CONFIGS), ("assets", ASSETS)):
         files = sorted(path for path in folder.rglob("*") if path.is_file())
-        state = f"{len(files)} files, whole" if files else "missing"
+        state = f"{len(files)} files, intact" if files else "missing"
         if damaged := [path.name for path in files if not _is_readable(path)]:
             state = f"damaged: {', '.join(damaged)}"
         yield f"shipped {name}", f"{folder}: {state}"
@@ -106,13 +106,13 @@ def _required() -> Rows:
             yield requirement.name, f"missing: pip install '{requirement}'"
             continue
         fits = requirement.specifier.contains(found, prereleases=True)
-        yield requirement.name, found if fits else f"{found}, but needed is {requirement.specifier}"
+        yield requirement.name, found if fits else f"{found}, but {requirement.specifier} is needed"
 
 
 def _optional() -> Rows:
     for name, (purpose, extra) in OPTIONAL.items():
         missing = f"missing, for {purpose}: pip install 'probelight[{extra}]'"
-        yield name, missing if find_spec(name) is None else f"there, for {purpose}"
+        yield name, missing if find_spec(name) is None else f"installed, for {purpose}"
 
 
 def _devices() -> Rows:
@@ -136,12 +136,12 @@ def _folders() -> Rows:
     yield "released probe files", f"{cache}: {_state_of(cache)}"
     home = os.environ.get("HF_HOME") or "~/.cache/huggingface"
     hub = Path(os.environ.get("HF_HUB_CACHE") or Path(home, "hub")).expanduser()
-    yield "models of the Hub", f"{hub}: {_state_of(hub)}"
-    yield "offline mode", "on: only what is in these folders" if is_offline() else "off"
+    yield "models from the Hub", f"{hub}: {_state_of(hub)}"
+    yield "offline mode", "on: only files in these folders are used" if is_offline() else "off"
     from probelight.build.sources import gcide, wordnet
 
     for name, path in (("WordNet", wordnet.DEFAULT_DIR), ("GCIDE", gcide.DEFAULT_PATH)):
-        yield name, str(path) if path.exists() else f"not at {path}: only needed to build probes"
+        yield name, str(path) if path.exists() else f"not at {path}; only needed to build probes"
 
 
 def _state_of(folder: Path) -> str:
@@ -154,20 +154,20 @@ def _state_of(folder: Path) -> str:
         return f"cannot be written to ({error.strerror})"
     free = f"{shutil.disk_usage(existing).free / 2**30:.1f} GiB free"
     if existing != folder:
-        return f"not there yet, {free}"
+        return f"does not exist yet, {free}"
     size = sum(path.lstat().st_size for path in folder.rglob("*") if not path.is_dir())
     return f"{size / 2**20:,.1f} MiB, writable, {free}"
 
 
 def _wandb() -> Rows:
     if find_spec("wandb") is None:
-        yield "wandb", "missing: runs are logged as CSV alone"
+        yield "wandb", "missing: runs are logged only as CSV"
         return
     settings, mode = WandbSettings(project="any"), "online, with an API key"
     if settings.disabled:
         mode = "disabled by WANDB_MODE"
     elif settings.offline():
-        mode = "offline, for `wandb sync` later"
+        mode = "offline; send runs later with `wandb sync`"
     yield "mode of --wandb.project", mode
     pending = {*Path().glob(f"runs/*/runs/*/{PENDING}"), *Path().glob("wandb/offline-run-*")}
-    yield "not sent yet", f"{len(pending)} runs below {Path.cwd()}"
+    yield "not sent yet", f"{len(pending)} runs under {Path.cwd()}"

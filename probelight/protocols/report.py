@@ -26,15 +26,17 @@ def report(
     wandb: WandbSettings = DEFAULT_WANDB,
     workspace: Path | None = None,
 ) -> Path:
-    """Tables, figures and one page from the result files below one or several folders.
+    """Makes tables, figures and one page from the result files in one or several folders.
 
     Args:
-        folder: Output folders of commands, or folders that hold several; all on one page.
-        output_dir: Folder of the report; needed for several folders, by default the one folder.
-        medals: A YAML file with the rule for medals; by default the shipped one.
+        folder: Output folders of commands, or folders that contain several of them; all go on one
+            page.
+        output_dir: Folder of the report. By default the folder itself; needed if you give several.
+        medals: YAML file with the rule for medals; by default the shipped one.
         wandb: With a project, all figures and tables are logged as a small run of the group, and
             the page as its artifact.
-        workspace: A file as in configs/wandb: a workspace with its panels is made in the project.
+        workspace: YAML file as in configs/wandb. A workspace with its panels is made in the W&B
+            project.
 
     Returns:
         The path of the HTML page.
@@ -48,13 +50,13 @@ def report(
     from probelight.reports.build import build_report
 
     if len(folder) > 1 and output_dir is None:
-        raise UsageError("several folders have no place of their own for the page: --output_dir")
+        raise UsageError("give --output_dir FOLDER for the page of several folders")
     template = None
     if workspace:
         from probelight.integrations.wandb import WorkspaceTemplate, check_library
 
         if not wandb.project:
-            raise UsageError("--workspace is made in a project of W&B: --wandb.project NAME")
+            raise UsageError("--workspace needs a W&B project; give --wandb.project NAME")
         check_library()
         template = WorkspaceTemplate.read(Path(shipped_path(str(workspace))))
     page_path = build_report(folder, output_dir or folder[0], medals)

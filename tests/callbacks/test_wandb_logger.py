@@ -165,7 +165,9 @@ def test_what_cannot_be_online_is_written_to_disk_whole(tmp_path: Path) -> None:
 
     logger = guard(tmp_path, client := Refused(), before=[(0, "0", "loss", 1.0)])
     logger.log_metrics({"loss": 0.5, "epoch": 0}, 1)
-    with pytest.warns(RuntimeWarning, match="invalid API key.*`wandb sync` sends it") as caught:
+    with pytest.warns(
+        RuntimeWarning, match="invalid API key.*send it later with `wandb sync`"
+    ) as caught:
         logger.close()
     assert len(caught) == 1
     assert (client.modes, is_pending(tmp_path)) == (["online", "offline"], False)

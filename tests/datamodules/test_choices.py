@@ -161,7 +161,7 @@ def test_skipped_records_are_said_and_named(
     assert sorted(i for b in output for i in b["item"].tolist()) == [1, 2]
     assert data.notices("probe")[0].endswith("vocabulary item: odd@8")
     assert data.notices("train") == ()
-    with pytest.raises(ValueError, match=r"probe: no records to batch \(1 were skipped"):
+    with pytest.raises(ValueError, match=r"probe: no items to score \(1 were skipped"):
         quiet_trainer().predict(
             make_module(multi_token="skip"), datamodule=ChoiceDataModule(None, {"probe": [odd]})
         )

@@ -86,7 +86,13 @@ def test_of_special_tokens_those_at_the_beginning_are_kept() -> None:
     ("tokenizer", "max_length", "stem", "choice", "message"),
     [
         (tokenizer_of(), 256, "", "a", "neither a BOS nor an EOS token"),
-        (TOKENIZER, 2, "a b c d", "e f", r"1@0: 2 tokens are scored .* max_length=2"),
+        (
+            TOKENIZER,
+            2,
+            "a b c d",
+            "e f",
+            r"1@0: the choice .* have 2 tokens, more than max_length=2",
+        ),
         (TOKENIZER, 256, "", "", "has no tokens"),
     ],
 )
@@ -107,7 +113,7 @@ def test_the_beginning_is_cut_and_never_what_is_scored() -> None:
     cut = ContinuationEncoder(with_bos, 5).encode([record])
     assert scored(cut, with_bos) == [(["<s>", " c", " d"], [" e", " f"])]
     unknown = ContinuationEncoder(TOKENIZER).encode([Record("1", "a", ("\U0001f642",), 0)])
-    assert "1 of 1 answers hold a piece that the tokenizer does not know" in unknown.notices[0]
+    assert "1 of 1 answers contain text that the tokenizer does not know" in unknown.notices[0]
 
 
 def test_texts_are_run_with_those_that_begin_alike() -> None:
@@ -134,7 +140,7 @@ def test_what_cannot_be_looked_up_is_skipped_and_what_is_too_long_is_cut(
     encoded = StemEncoder(tokenizer, max_length=2).encode([split, Record("2", "a cat is", (), 0)])
     assert (encoded.kept, [one.position for one in encoded.skipped]) == ([1], [0])
     assert encoded.notices == (
-        "of 1 of 2 stems only the last 2 tokens are read",
+        "1 of 2 stems were cut to their last 2 tokens",
         "1 of 2 records were skipped, because a candidate is not one vocabulary item: 1@0",
     )
     assert encoded.collate([0])["input_ids"].tolist() == [tokenizer(" cat is")["input_ids"]]

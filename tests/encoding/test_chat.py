@@ -90,7 +90,7 @@ def test_what_a_template_does_not_take_is_named() -> None:
     tokenizer = chat_tokenizer("SentencePiece, BOS of both, a space before the answer")
     with pytest.raises(UsageError, match=r"no system here; leave out --prompt\.system"):
         Chat(tokenizer, "Be brief.").fill(QUESTION, "A")
-    with pytest.raises(UsageError, match="in a chat the blank is at the end of the message"):
+    with pytest.raises(UsageError, match="in a chat the blank must be at the end of the message"):
         Chat(tokenizer).fill("a [MASK] is here", "cat")
 
 
@@ -120,9 +120,11 @@ def test_a_chat_is_not_cut_and_has_no_vocabulary() -> None:
         RecordError, match=r"its chat has \d+ tokens, more than max_length=20; give"
     ):
         scorer.likelihood_encoder().encode([RECORD])
-    with pytest.raises(UsageError, match="gives no log-probabilities over a vocabulary in a chat"):
+    with pytest.raises(
+        UsageError, match="cannot compute log-probabilities over a vocabulary in a chat"
+    ):
         scorer.vocabulary()
-    with pytest.raises(UsageError, match="gives no features in a chat"):
+    with pytest.raises(UsageError, match="cannot compute features in a chat"):
         scorer.features()
 
 

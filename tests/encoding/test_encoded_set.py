@@ -96,4 +96,4 @@ def test_white_space_that_is_left_out_is_said(
     clean = Record("0", "One", ("two", "three"), 0)
     said = white_space_notice([clean, Record("1", stem, choices, 0, position=7)])
     assert [one.partition(" items")[0] for one in said] == ["1 of 2"] * is_said
-    assert all("(the first one: 1@7)" in one for one in said)
+    assert all("(first: 1@7)" in one for one in said)

@@ -77,7 +77,7 @@ def test_the_next_token_is_asked_for_without_what_closes(
     encoded = InfillingEncoder(*sentinels, asks="entries").encode([RECORD])
     assert [one.name for one in encoded.skipped] == ["r@7"]
     assert "2 pieces" not in encoded.skipped[0].reason
-    assert "'the antelope' is 3 pieces" in encoded.skipped[0].reason
+    assert "'the antelope' is 3 tokens" in encoded.skipped[0].reason
 
 
 def test_a_long_text_is_cut_around_its_blank_in_both_halves(
@@ -104,11 +104,11 @@ def test_a_long_text_is_cut_around_its_blank_in_both_halves(
         (Record("none", "a [MASK]", ("", "dog"), 1, position=3), "none@3: the choice '' has no"),
         (
             Record("itself", "a <extra_id_0> <mask> is [MASK]", ("red", "dog"), 0, position=3),
-            "itself@3: the text holds 2 blanks once tokenised; does it contain '<",
+            "itself@3: after tokenising, the text has 2 blanks; does it contain '<",
         ),
         (
             Record("long", "a [MASK]", ("red " * 20, "dog"), 0, position=3),
-            r"long@3: a choice has \d+ tokens, more than fit into max_length=12",
+            r"long@3: a choice has \d+ tokens, more than max_length=12 allows",
         ),
     ],
 )
@@ -127,5 +127,5 @@ def test_pieces_are_counted_and_unknown_ones_noticed(sentinels: tuple[Any, Infil
     with pytest.raises(ValueError, match="max_length=2 leaves no room"):
         InfillingEncoder(*sentinels, max_length=2)
     text, answer = encoder.encode([Record("u", "a [MASK] \u2603", ("red", "café"), 0)]).notices
-    assert "1 of 1 texts hold a piece" in text
-    assert "1 of 2 answers hold a piece" in answer
+    assert "1 of 1 texts contain text that" in text
+    assert "1 of 2 answers contain text that" in answer

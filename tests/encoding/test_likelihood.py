@@ -70,7 +70,10 @@ def test_a_long_text_is_cut_around_its_answer(tokenizer: Any) -> None:
 
 @pytest.mark.parametrize(
     ("choice", "message"),
-    [("the " * 20, r"bad@7: the choice 'the the .* more than fit"), ("", "'' has no tokens")],
+    [
+        ("the " * 20, r"bad@7: the choice 'the the .* more than max_length"),
+        ("", "'' has no tokens"),
+    ],
 )
 def test_an_answer_that_cannot_be_scored_is_refused_by_name(
     choice: str, message: str, tokenizer: Any

@@ -65,7 +65,7 @@ def test_a_split_candidate_is_an_error_that_names_it(make_tokenizer: Callable[..
     encoder = MaskedChoiceEncoder(make_tokenizer("wordpiece"))
     with pytest.raises(RecordError) as error:
         encoder.encode([INSIDE, SPLIT])
-    for part in ("split@4", "'antelope'", "3 pieces", "'ante', '##lo', '##pe'", "1 of 2"):
+    for part in ("split@4", "'antelope'", "3 tokens", "'ante', '##lo', '##pe'", "1 of 2"):
         assert part in str(error.value)
     with pytest.raises(RecordError, match=r"unknown@5.*'zebra' is not in the vocabulary"):
         encoder.encode([UNKNOWN])
@@ -133,5 +133,5 @@ def test_a_check_keeps_what_encoding_keeps(tokenizer: Any) -> None:
     for multi_token in ("skip", "pseudo_log_likelihood"):
         encoder = MaskedChoiceEncoder(tokenizer, multi_token=multi_token)
         assert encoder.check(records) == list(encoder.encode(records).kept)
-    with pytest.raises(RecordError, match=r"antelope.* pieces.*answer must be one vocabulary item"):
+    with pytest.raises(RecordError, match=r"antelope.* tokens.*answer must be one vocabulary item"):
         MaskedChoiceEncoder(tokenizer).check(records)

@@ -102,7 +102,7 @@ def test_cuts_are_counted_by_question(tokenizer: Any) -> None:
     long = Record("long", "cat " * 30, ("dog", "older"), 0)
     encoded = SentenceChoiceEncoder(tokenizer, max_length=12).encode([long, TWO, long])
     (notice,) = encoded.notices
-    assert notice.startswith("2 of 3 questions were cut to 12 tokens a pair")
+    assert notice.startswith("2 of 3 questions were cut to 12 tokens per pair")
 
 
 def test_empty_choices_are_scored_like_others_and_said(tokenizer: Any) -> None:
@@ -117,8 +117,8 @@ def test_empty_choices_are_scored_like_others_and_said(tokenizer: Any) -> None:
     assert encoded.num_sequences.tolist() == [5, 5]
     # Chance of the real choices is (1/2 + 1/5) / 2.
     assert encoded.notices == (
-        "1 of 2 questions have fewer than 5 choices and got empty ones, which compete "
-        "(num_choices 5): chance is 20.0% of the choices scored, 35.0% of the real ones",
+        "1 of 2 questions have fewer than 5 choices and were filled up with empty ones, which "
+        "compete (num_choices 5): chance is 20.0% among all choices, 35.0% among the real ones",
     )
     with pytest.raises(RecordError, match=r"five@2: 5 choices, more than num_choices=4"):
         SentenceChoiceEncoder(tokenizer, num_choices=4).encode([TWO, FIVE])
@@ -154,4 +154,4 @@ def test_a_mask_that_is_cut_off_is_counted(tokenizer: Any, side: str, num_lost: 
     stems = (f"{long} [MASK]", f"[MASK] {long}", f"cat [MASK] {long}", "cat [MASK] dog")
     records = [Record(str(i), stem, ("older", "younger"), 0) for i, stem in enumerate(stems)]
     encoded = SentenceChoiceEncoder(tokenizer, max_length=12).encode(records)
-    assert f"{num_lost} of 4 questions lost their mask where they were cut" in encoded.notices
+    assert f"{num_lost} of 4 questions lost their mask when they were cut" in encoded.notices

@@ -80,7 +80,7 @@ def test_a_cache_that_can_not_be_written_is_done_without(tokenizer: Any, tmp_pat
     (tmp_path / "file").write_text("not a folder")
     store, notices = tokenise(tokenizer, TEXTS, tmp_path / "file")
     assert [store[i].tolist() for i in range(len(store))] == _own(tokenizer)
-    assert "can't be written" in notices[0]
+    assert "cannot be written" in notices[0]
 
 
 def test_the_fingerprint_is_of_the_rules_not_of_the_last_call(kind: str, tokenizer: Any) -> None:
@@ -108,7 +108,7 @@ def test_items_that_hold_an_unknown_piece_are_counted_once(
     store, _ = tokenise(tokenizer, ["a zebra zebra", "a cat", "zebra"])
     assert unknown_notice(tokenizer, store, [[1], [1, -1]], "items") == ()
     [said] = unknown_notice(tokenizer, store, [[0, 2], [1, 0], [1]], "items")
-    assert said.startswith("2 of 3 items hold a piece that the tokenizer does not know")
+    assert said.startswith("2 of 3 items contain text that the tokenizer does not know")
     assert "[UNK]" in said
 
 

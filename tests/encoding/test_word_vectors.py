@@ -93,7 +93,7 @@ def test_a_bad_line_is_named(tmp_path: Path, line: str) -> None:
         ("", None, "no word vectors"),
         ("\n\n", None, "no word vectors"),
         ("word\nother\n", None, "no word vectors"),
-        (TEXT, 50, "of 3 numbers, 50 are wanted"),
+        (TEXT, 50, "have 3 numbers, but 50 are needed"),
         ("a 1 2 3\nb 1 2 3\nc 1 2 3\nd 1", None, r"v\.txt:4"),  # cut off, whatever is asked for
         (None, None, "no such file"),
     ],

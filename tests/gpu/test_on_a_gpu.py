@@ -166,7 +166,7 @@ def test_batches_that_do_not_fit_are_answered_in_halves(
     free_memory(100)
     arguments += [f"--output_dir={tmp_path / 'tight'}", "--trainer.max_eval_tokens=1000000"]
     run("zero-shot", *arguments)
-    assert capsys.readouterr().err.count("is answered in halves") == 1
+    assert capsys.readouterr().err.count("so it is divided in two") == 1
     assert_close(tmp_path / "roomy", tmp_path / "tight", 1e-3)
 
 
@@ -176,14 +176,14 @@ def test_features_that_do_not_fit_are_made_in_halves(
     expected = frozen_curve(tmp_path / "roomy", DEVICE)
     free_memory(100)
     found = frozen_curve(tmp_path / "tight", DEVICE, "--trainer.max_eval_tokens=1000000")
-    assert capsys.readouterr().err.count("is answered in halves") == 1
+    assert capsys.readouterr().err.count("so it is divided in two") == 1
     assert found == pytest.approx(expected, abs=0.02)
 
 
 @pytest.mark.parametrize(
     ("command", "megabytes", "said"),
     [
-        ("inoculate", 200, "error: training in batches of 16 of batch_size 16 needs more than"),
+        ("inoculate", 200, "error: training in batches of 16 (batch_size 16) needs more memory"),
         ("zero-shot", 1, "error: CUDA out of memory"),  # the model itself
     ],
 )

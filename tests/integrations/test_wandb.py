@@ -112,7 +112,7 @@ def test_a_report_that_cannot_be_online_is_written_to_disk(
 ) -> None:
     refuse = Mock(side_effect=ConnectionError("https://w.example does not answer"))
     monkeypatch.setattr("probelight.io.wandb.check_server", refuse)
-    with pytest.warns(RuntimeWarning, match="does not answer.*`wandb sync` sends it"):
+    with pytest.warns(RuntimeWarning, match="does not answer.*send it later with `wandb sync`"):
         assert publish(report_dir, ONLINE, WorkspaceTemplate(name="n", sections=()))
     assert wandb.init.call_args.kwargs["mode"] == "offline"
     wandb.init.return_value.finish.assert_called_once()

@@ -83,8 +83,8 @@ def test_what_libraries_say_of_a_disk() -> None:
 @pytest.mark.parametrize(
     ("number", "advice"),
     [
-        (errno.ENOSPC, "make room there; the same command then goes on"),
-        (errno.EDQUOT, "make room there; the same command then goes on"),
+        (errno.ENOSPC, "make room there, then rerun the same command to resume"),
+        (errno.EDQUOT, "make room there, then rerun the same command to resume"),
         (errno.EROFS, "make it writable, or choose another folder"),
         (errno.EACCES, "make it writable, or choose another folder"),
     ],

@@ -54,10 +54,16 @@ def test_a_mapping_is_the_dataclass_with_its_parts() -> None:
          "f: `many[0].lines[1]` must be a whole number, not 1.5"),
         ({"size": "smal"}, "f: `size` must be 'small' or 'large', not 'smal' "
          "(did you mean 'small'?)"),
-        ({"nam": 1}, "f: `nam` is no key (did you mean 'name'?)"),
-        ({"files": {"path": {"pth": ""}}}, "f: `files.path.pth` is no key (did you mean 'path'?)"),
-        ({"many": [{"liness": []}]}, "f: `many[0].liness` is no key (did you mean 'lines'?)"),
-        ({1: 2}, "f: `1` is no key"),
+        ({"nam": 1}, "f: `nam` is not a known key (did you mean 'name'?)"),
+        (
+            {"files": {"path": {"pth": ""}}},
+            "f: `files.path.pth` is not a known key (did you mean 'path'?)",
+        ),
+        (
+            {"many": [{"liness": []}]},
+            "f: `many[0].liness` is not a known key (did you mean 'lines'?)",
+        ),
+        ({1: 2}, "f: `1` is not a known key"),
         ({"name": list(range(99))}, "f: `name` must be text in quotes, not "
          + str(list(range(99)))[:80] + "..."),
     ],
@@ -116,10 +122,13 @@ HOSTILE = {
         + "".join(f"a{n}: &a{n} {{<<: [{', '.join([f'*a{n - 1}'] * 9)}]}}\n" for n in range(1, 9)),
         r"aliases stand for more than 100,000 values",
     ),
-    "an alias of itself": ("a: &a [*a]", "line 1: not readable as YAML: an alias holds itself"),
-    "nested brackets": ("a: " + "[" * 200, "line 1: .* values within values 50 times"),
+    "an alias of itself": ("a: &a [*a]", "line 1: not readable as YAML: an alias contains itself"),
+    "nested brackets": ("a: " + "[" * 200, "line 1: .* values nested more than 50 levels deep"),
     "a key twice below": ("files: [{a: 1, a: 2}]", "line 1: .* the key 'a' is given twice"),
-    "a large file": ("# " + "x" * 2**16, "more than 65,536 bytes, the most of a file of settings"),
+    "a large file": (
+        "# " + "x" * 2**16,
+        "more than 65,536 bytes, the limit for a file of settings",
+    ),
     "no YAML": ("setup: mc_mlm\nchance: 'a", "line 2: .* while scanning a quoted scalar, found"),
     "an object": ("a: !!python/object/apply:os.system [ls]", "could not determine a constr"),
 }

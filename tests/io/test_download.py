@@ -121,7 +121,7 @@ def test_a_cut_transfer_goes_on_where_it_stopped(server: Server) -> None:
 
 def test_the_part_of_an_ended_process_is_used_where_a_checksum_guards_it(server: Server) -> None:
     server.cut_after = [1000] * 4
-    with pytest.raises(DownloadError, match=r"not fetched after 4 tries \(.*\(1000 bytes read, 29"):
+    with pytest.raises(DownloadError, match=r"download failed 4 times \(.*\(1000 bytes read, 29"):
         server.fetch("x", sha256=SHA256)
     assert server.fetch("x", sha256=SHA256).read_bytes() == BODY
     assert server.asked[-1][1] == "bytes=4000-"
@@ -167,7 +167,7 @@ def test_a_server_without_ranges_and_a_part_too_long(server: Server) -> None:
     server.ranges, server.cut_after = True, [200_000]
     server.codes = [0, 503, 503, 503]
     short = hashlib.sha256(BODY[:1000]).hexdigest()
-    with pytest.raises(DownloadError, match=r"4 tries \(503 Service Unavailable\)"):
+    with pytest.raises(DownloadError, match=r"4 times \(503 Service Unavailable\)"):
         server.fetch("y", sha256=short)
     server.body = BODY[:1000]  # shorter than the part: the server answers 416
     path = server.fetch("y", sha256=short)
@@ -175,7 +175,9 @@ def test_a_server_without_ranges_and_a_part_too_long(server: Server) -> None:
 
 
 def test_a_wrong_checksum_is_refused_and_not_kept(server: Server) -> None:
-    with pytest.raises(DownloadError, match=rf"/x: its content has sha256 {SHA256} where 0000"):
+    with pytest.raises(
+        DownloadError, match=rf"/x: its content has sha256 {SHA256}, but the released file has 0000"
+    ):
         server.fetch("x", sha256="0" * 64)
     assert len(server.asked) == 1
     assert server.kept == set()
@@ -203,9 +205,9 @@ PAGES = {
     "login": (LOGIN, "an HTML page"),
     "xhtml": (b"\xef\xbb\xbf \n<?xml version='1.0'?>\n<!-- a -->\n<HTML lang=en>", "an HTML page"),
     "packed": (gzip.compress(LOGIN, mtime=0), "an HTML page"),
-    "nothing": (b"", "an empty body"),
-    "blank": (b"\r\n \n", "an empty body"),
-    "packed nothing": (gzip.compress(b"", mtime=0), "an empty body"),
+    "nothing": (b"", "nothing"),
+    "blank": (b"\r\n \n", "nothing"),
+    "packed nothing": (gzip.compress(b"", mtime=0), "nothing"),
 }
 
 
@@ -215,7 +217,9 @@ def test_what_comes_in_place_of_a_file_is_named_and_not_kept(
     server: Server, name: str, sha256: str | None
 ) -> None:
     server.body, what = PAGES[name]
-    with pytest.raises(DownloadError, match=rf"{server.url}/x\.jsonl: {what} came in place of"):
+    with pytest.raises(
+        DownloadError, match=rf"{server.url}/x\.jsonl: the server sent {what} instead of"
+    ):
         server.fetch("x.jsonl", sha256=sha256)
     assert server.kept == set()
     server.body = BODY
@@ -240,7 +244,7 @@ def test_text_with_markup_is_no_page(server: Server) -> None:
 def test_busy_servers_are_asked_again_and_missing_files_are_not(server: Server) -> None:
     server.codes = [503, 429]
     assert server.fetch("x").read_bytes() == BODY
-    with pytest.raises(NotThereError, match=r"/missing: the server says 404 .*--mirror FOLDER"):
+    with pytest.raises(NotThereError, match=r"/missing: the server answered 404 .*--mirror FOLDER"):
         server.fetch("missing")
     assert len(server.asked) == 4
 
@@ -250,7 +254,7 @@ def test_no_network_names_the_address_and_the_way_out(
 ) -> None:
     monkeypatch.setattr(download.time, "sleep", lambda _: None)
     url = "http://127.0.0.1:9/x"  # nothing listens there
-    with pytest.raises(DownloadError, match=rf"{url}: not fetched after 4 tries .*--mirror"):
+    with pytest.raises(DownloadError, match=rf"{url}: download failed 4 times .*--mirror"):
         fetch(url, cache_dir=tmp_path, offline=False)
 
 
@@ -284,7 +288,7 @@ def test_file_addresses(tmp_path: Path) -> None:
 def test_a_body_without_an_end_is_given_up(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(download, "ITEMS", Limit("items", 3_000_000, 1000))
     server.says_length, server.endless = False, True
-    with pytest.raises(DownloadError, match=r"/x: more than 3,000,000 bytes, the most of a f"):
+    with pytest.raises(DownloadError, match=r"/x: more than 3,000,000 bytes, the limit for a f"):
         server.fetch("x")
     assert server.kept == set()
     server.says_length, server.endless, server.body = True, False, b"x" * 3_000_001
@@ -298,7 +302,7 @@ def test_a_server_that_trickles_is_given_up(
     monkeypatch.setattr(download, "HTTP_PATIENCE", 0.2)
     monkeypatch.setattr(download, "RETRIES", 1)
     server.pause = 0.02
-    with pytest.raises(DownloadError, match=r"/x: .*fewer than 4,096 bytes a second over"):
+    with pytest.raises(DownloadError, match=r"/x: .*fewer than 4,096 bytes per second for"):
         server.fetch("x")
 
 
@@ -312,7 +316,9 @@ def test_what_comes_fast_enough_is_read_whole_however_often_it_is_measured(
 
 def test_a_body_of_unknown_length_is_only_taken_if_it_tells_its_end(server: Server) -> None:
     server.says_length = False
-    with pytest.raises(DownloadError, match=r"/x: the server does not say how long .*its sha256"):
+    with pytest.raises(
+        DownloadError, match=r"/x: the server does not report the length .*its sha256"
+    ):
         server.fetch("x")
     assert server.fetch("x", sha256=SHA256).read_bytes() == BODY
     packed = server.body = gzip.compress(BODY)

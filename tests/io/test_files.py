@@ -74,7 +74,7 @@ def test_damaged_archives_are_one_kind_of_error(tmp_path: Path) -> None:
     with zipfile.ZipFile(path, "w") as stream:
         stream.writestr("one", "1")
         stream.writestr("two", "2")
-    with pytest.raises(RecordError, match="holds 2 files"):
+    with pytest.raises(RecordError, match="has 2 files"):
         list(read_lines(path))
     path.write_bytes(path.read_bytes()[:30])
     with pytest.raises(RecordError, match="damaged"):
@@ -144,7 +144,7 @@ def test_a_line_without_an_end_takes_no_memory(tmp_path: Path) -> None:
     path = tmp_path / "t.gz"
     path.write_bytes(gzip.compress(b"x" * 50 * MIB))
     tracemalloc.start()
-    with pytest.raises(RecordError, match=r"t\.gz:1: a line of more than 1,048,576 bytes"):
+    with pytest.raises(RecordError, match=r"t\.gz:1: the line has more than 1,048,576 bytes"):
         list(read_lines(path))
     assert tracemalloc.get_traced_memory()[1] < 4 * MIB
     tracemalloc.stop()
@@ -154,10 +154,10 @@ def test_a_line_and_a_file_that_are_longer_than_their_kind_are_refused(tmp_path:
     limit = Limit("toys", num_bytes=100, line_bytes=20)
     path = tmp_path / "t.gz"
     path.write_bytes(gzip.compress(b"fits\n" + b"x" * 19 + b"\n" + b"y" * 20 + b"\n"))
-    with pytest.raises(RecordError, match=r"t\.gz:3: a line of more than 20 bytes, the most"):
+    with pytest.raises(RecordError, match=r"t\.gz:3: the line has more than 20 bytes, the limit"):
         list(read_lines(path, limit=limit))
     path.write_bytes(b"0123456789\n" * 10)
-    with pytest.raises(RecordError, match=r"t\.gz:10: more than 100 bytes, the most of a"):
+    with pytest.raises(RecordError, match=r"t\.gz:10: more than 100 bytes, the limit for a"):
         list(read_lines(path, limit=limit))
     with pytest.raises(RecordError, match=r"t\.gz:1: more than 100 bytes"):
         content_sha256(path, limit)
@@ -188,7 +188,7 @@ def test_zip_members_that_cannot_be_unpacked_are_named_in_one_line(tmp_path: Pat
         stream.writestr("in.jsonl", TEXT)
     packed = path.read_bytes()
     directory = packed.index(b"PK\x01\x02")
-    for flags, method, why in ((1, 12, "encrypted"), (0, 97, "packed in a way unknown here")):
+    for flags, method, why in ((1, 12, "encrypted"), (0, 97, "packed by an unknown method")):
         changed = bytearray(packed)
         for place in (6, directory + 8):  # in the member's own header and in the directory
             struct.pack_into("<HH", changed, place, flags, method)
@@ -213,7 +213,7 @@ def test_the_ending_says_what_parts_the_cells(name: str, delimiter: str | None) 
 def test_quotation_marks_hold_commas_in_one_form_and_are_text_in_the_other() -> None:
     assert cells_of('"a, b",c ', ",") == ["a, b", "c"]
     assert cells_of('"a, b"\tc', "\t") == ['"a, b"', "c"]
-    with pytest.raises(RecordError, match="each pair is on one line"):
+    with pytest.raises(RecordError, match="write each pair on one line"):
         cells_of('"a, b', ",", "pair")
 
 

@@ -199,8 +199,8 @@ def test_a_rank_that_is_no_number_is_refused_by_its_name(
 
 
 BY_SRUN = (
-    "srun started 4 processes, and they must be one per device: give --trainer.devices 4 and "
-    "srun --ntasks-per-node=4, or start one process"
+    "srun started 4 processes, but there must be one per device; give --trainer.devices 4 and "
+    "srun --ntasks-per-node=4, or start only one process"
 )
 
 
@@ -221,8 +221,8 @@ BY_SRUN = (
         (
             {**TORCHRUN, "RANK": "0"},
             1,
-            "torchrun started 4 processes, and they must be one per device: give "
-            "--trainer.devices 4, or start one process",
+            "torchrun started 4 processes, but there must be one per device; give "
+            "--trainer.devices 4, or start only one process",
         ),
     ],
 )

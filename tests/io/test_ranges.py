@@ -34,14 +34,17 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"inner": {"share": 1.0}}, "--inner.share 1.0: "),
     ({"inner": {"share": float("nan")}}, "--inner.share nan: "),
     ({"inner": {"sizes": []}}, "--inner.sizes []: give at least one"),
-    ({"inner": {"sizes": [3, 1, 3]}}, "--inner.sizes [3, 1, 3]: give at least one, each once"),
-    ({"models": "a, b,a"}, "--models a, b,a: give each once"),
+    (
+        {"inner": {"sizes": [3, 1, 3]}},
+        "--inner.sizes [3, 1, 3]: give at least one value, and each value only once",
+    ),
+    ({"models": "a, b,a"}, "--models a, b,a: give each value only once"),
     ({"rows": [{}, {"sizes": [5, 0]}]}, "--rows[1].sizes[1] 0: give a number from 1 to 10000000"),
     ({"rates": {"mlp": float("inf")}}, "--rates.mlp inf: give a number more than 0 and at most 1"),
     ({"seed": 2**32}, "--seed 4294967296: give a number from 0 to 4294967295"),
     ({"kept": 1}, "--kept 1: give a number at least 0 and less than 1"),
     ({"colour": "blue"}, "--colour blue: give one of red, green"),
-    ({"devices": 0}, "--devices 0: give -1 (all there are) or a number from 1 to 4096"),
+    ({"devices": 0}, "--devices 0: give -1 (all) or a number from 1 to 4096"),
 ]
 
 

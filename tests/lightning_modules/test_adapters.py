@@ -318,9 +318,13 @@ def test_what_no_adapter_can_be_is_refused(checkpoint: Folder) -> None:
     name = str(checkpoint())
     refused: list[tuple[type[Exception], str, Callable[[], Any]]] = [
         (UsageError, "did you mean 'lora'", lambda: Tuning("lorra")),
-        (UsageError, "tuning.rank is of lora", lambda: Tuning(rank=4)),
+        (UsageError, "tuning.rank is only for lora", lambda: Tuning(rank=4)),
         (UsageError, "give it in tuning.options", lambda: Tuning("peft.IA3Config", rank=4)),
-        (UsageError, "no class of a config", lambda: SentenceChoice(name, tuning="torch.Tensor")),
+        (
+            UsageError,
+            "not a config class of peft",
+            lambda: SentenceChoice(name, tuning="torch.Tensor"),
+        ),
         (UsageError, "tuning.method peft.IA4", lambda: SentenceChoice(name, tuning="peft.IA4")),
         (
             UsageError,
@@ -346,7 +350,7 @@ def test_what_no_adapter_can_be_is_refused(checkpoint: Folder) -> None:
         (UsageError, "of mode full", lambda: MaskedChoice(name, "mlp", tuning="lora")),
         (
             UsageError,
-            "random weights cannot",
+            "random weights are not in a file",
             lambda: SentenceChoice(name, tuning="lora", random_weights=True),
         ),
         (

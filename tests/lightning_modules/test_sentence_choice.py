@@ -127,7 +127,9 @@ def test_a_pooler_model_is_saved_with_its_pooler(
     module = SentenceChoice(str(checkpoint()), head="pooler", random_weights=True)
     module.save_pretrained(tmp_path / "saved")
     assert _same_scores(module, SentenceChoice.from_folder(tmp_path / "saved"), pair_batch)
-    with pytest.raises(PretrainedError, match="saved with head 'pooler'; head='linear' does not"):
+    with pytest.raises(
+        PretrainedError, match="saved with head 'pooler', so head='linear' does not"
+    ):
         SentenceChoice(str(tmp_path / "saved"), head="linear")
     with pytest.raises(PretrainedError, match="holds no saved model"):
         SentenceChoice.from_folder(checkpoint())

@@ -113,7 +113,7 @@ def test_a_set_without_a_record_to_pose_is_refused_by_name(
     checkpoint: Callable[..., Path],
 ) -> None:
     scorer = MaskedScorer(MaskedLM(str(checkpoint()), multi_token="skip"))
-    with pytest.raises(ValueError, match=r"^b: no records to batch \(1 were skipped by the tok"):
+    with pytest.raises(ValueError, match=r"^b: no items to score \(1 were skipped\)"):
         answer(scorer, {"a": RECORDS[:1], "b": RECORDS[2:]})
 
 
@@ -158,13 +158,13 @@ def test_a_batch_that_does_not_fit_is_answered_in_halves(
         for place, scores in whole[name].scores.items():
             assert found[name].scores[place] == pytest.approx(scores, abs=1e-5)
     assert capsys.readouterr().err == (
-        "a batch does not fit into the memory of cpu, and is answered in halves; a lower "
-        "--trainer.max_eval_tokens saves the failed attempts\n"
+        "a batch does not fit into the memory of cpu, so it is divided in two; to save "
+        "time, give a lower --trainer.max_eval_tokens\n"
     )
 
 
 def test_an_item_that_does_not_fit_alone_is_one_error(scorer: MaskedScorer) -> None:
-    message = "^item 11 does not fit into the memory of cpu, not even alone; take a smaller model"
+    message = "^item 11 does not fit into the memory of cpu, even alone; use a smaller model"
     with pytest.raises(UsageError, match=message):
         answer(scorer, {"a": MANY}, cramped(scorer.choice_scores(), 0, []))
 
@@ -262,7 +262,7 @@ def test_slow_products_of_single_precision_are_said_once_and_the_setting_holds_i
             assert torch.get_float32_matmul_precision() == "medium"
     finally:
         torch.set_float32_matmul_precision("highest")
-    assert capsys.readouterr().err.count("at matmul_precision highest") == is_said
+    assert capsys.readouterr().err.count("with matmul_precision highest") == is_said
 
 
 def test_another_c_library_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -210,7 +210,9 @@ def test_no_text_is_longer_than_the_model_has_places(causal_folder: Folder) -> N
     long = Record("l", "snow is warm " * 100, ("warm", "never warm"), 0)
     assert answers(scorer.log_likelihoods(), long).isfinite().all()
     whole = Record("w", "", (long.stem, "snow"), 0)
-    with pytest.raises(RecordError, match=r"w@0: \d+ tokens are scored .* max_length=64"):
+    with pytest.raises(
+        RecordError, match=r"w@0: the choice .* have \d+ tokens, more than max_length=64"
+    ):
         answers(scorer.log_likelihoods(), whole)
 
 
@@ -227,7 +229,7 @@ def test_models_of_other_kinds_are_refused_by_name(
             PretrainedError, match=r"bert \(BertConfig\) is a masked language model"
         ):
             asks(masked, "mc_mlm")
-        with pytest.raises(PretrainedError, match="55 entries, the model 400"):
+        with pytest.raises(PretrainedError, match="55 entries, but the model 400"):
             asks(foreign, "mc_mlm")
     good = ModelSettings(str(causal_folder("gpt2")), kind="causal")
     assert list(check(good, "mc_qa")(QA)) == [0, 1, 2]

@@ -29,12 +29,15 @@ def in_folder(folder: Path, name: str) -> Any:
 
 REFUSED: dict[str, tuple[Callable[[Path], Any], str]] = {
     "no model": (check_config, "give the one that save_pretrained wrote"),
-    "run": (lambda folder: in_folder(folder, "checkpoints/best"), "it is a run; give its model"),
+    "run": (
+        lambda folder: in_folder(folder, "checkpoints/best"),
+        "it is a run's folder; give its model",
+    ),
     "adapter": (lambda folder: base_of(f"model+{folder}"), "has no adapter_config.json"),
     "larger than memory": (lambda _: check_size("here", 1 << 50, None), "this machine has"),
     "saved otherwise": (
         lambda _: agree("num_choices", 4, 5, "here"),
-        "here was saved with num_choices 5; num_choices=4",
+        "here was saved with num_choices 5, so num_choices=4",
     ),
 }
 
@@ -76,5 +79,7 @@ def test_the_bundled_model_is_the_folder_in_the_repository(
     shutil.copytree(checkpoint("bert"), tmp_path / "bookshelf-qa")
     monkeypatch.setattr(source, "ASSETS", tmp_path)
     assert resolve("bookshelf-qa") == str(tmp_path / "bookshelf-qa")
-    with pytest.raises(PretrainedError, match=r"the bundled model is missing: no folder .*-lm$"):
+    with pytest.raises(
+        PretrainedError, match=r"the bundled model is missing: there is no folder .*-lm$"
+    ):
         resolve("dictionary-lm")

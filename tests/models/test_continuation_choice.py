@@ -213,17 +213,19 @@ def test_a_head_on_a_decoder_has_read_all_of_the_answer(family: str, seq2seq: Fo
 
 def test_what_is_refused(causal_folder: Folder, tmp_path: Path) -> None:
     folder = str(causal_folder("gpt2"))
-    with pytest.raises(UsageError, match="pooler is of encoders; give mlp or linear"):
+    with pytest.raises(UsageError, match="pooler is only for encoders; give mlp or linear"):
         ContinuationChoice(folder, "last_token", head="pooler")
     settings = ModelSettings(folder, kind="causal", scoring="last_token")
-    with pytest.raises(PretrainedError, match="goes by a head, and here is none that was trained"):
+    with pytest.raises(
+        PretrainedError, match="needs a trained head, which this model does not have"
+    ):
         trained_scorer(settings, "mc_qa")
     for path in Path(folder).iterdir():
         (tmp_path / path.name).write_bytes(path.read_bytes())
     saved = {"format": 1, "head": "likelihood", "kind": "causal", "setup": "mc_qa"}
     (tmp_path / "choice_head.json").write_text(json.dumps({**saved, "scoring": "sum"}))
     assert ContinuationChoice(str(tmp_path)).scoring == "sum"
-    with pytest.raises(PretrainedError, match="saved with scoring 'sum'; scoring='letter' does"):
+    with pytest.raises(PretrainedError, match="saved with scoring 'sum', so scoring='letter' does"):
         ContinuationChoice(str(tmp_path), "letter")
 
 
@@ -310,5 +312,5 @@ def test_a_trained_scoring_leaves_the_other_questions_to_the_model(
 
 def test_an_empty_choice_is_refused(causal_folder: Folder) -> None:
     choice = ContinuationChoice(str(causal_folder("gpt2")), "mean_char")
-    with pytest.raises(RecordError, match="a choice is empty, which has no likelihood"):
+    with pytest.raises(RecordError, match="a choice is empty, so it has no likelihood"):
         choice.encoder().encode([Record("1", "the dog is", ("warm", " "), 0)])

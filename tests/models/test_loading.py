@@ -107,8 +107,8 @@ def test_a_hub_that_is_not_reached_is_said_at_once(
     monkeypatch.setattr("huggingface_hub.constants.HUGGINGFACE_CO_URL_TEMPLATE", template)
     monkeypatch.setattr("time.sleep", lambda seconds: pytest.fail("it tries again"))
     said = (
-        r"^there is no folder 'my-modle' \(did you mean 'my-model'\?\), and the Hub, where it may "
-        rf"be, cannot be reached at {address}: ConnectError: .*refused$"
+        r"^there is no folder 'my-modle' \(did you mean 'my-model'\?\), and the Hub cannot "
+        rf"be reached at {address} to look there: ConnectError: .*refused$"
     )
     with pytest.raises(PretrainedError, match=said):
         check_pretrained(MASKED_LM, "my-modle")
@@ -193,7 +193,7 @@ def test_an_encoder_of_sentence_transformers_has_no_head_to_fill_masks_with(fold
     change(folder / "config.json", architectures=["BertModel"])
     (folder / "modules.json").write_text("[]")
     (folder / "model.safetensors").unlink()  # it is not looked at
-    with pytest.raises(PretrainedError, match=r"keeps the encoder alone \(BertModel\)"):
+    with pytest.raises(PretrainedError, match=r"has only the encoder \(BertModel\)"):
         check_pretrained(MASKED_LM, str(folder))
     check_pretrained(MASKED_LM, str(folder), random_weights=True)
 
@@ -211,9 +211,11 @@ def test_a_vocabulary_may_leave_rows_to_spare_but_no_more(tiny_model: TinyModel)
     model = tiny_model("bert")  # 60 rows
     for num_words in (55, 20, 10):
         refuse_foreign_tokenizer(MASKED_LM, "here", model, tokenizer(num_words))
-    with pytest.raises(PretrainedError, match="here: the tokenizer has 14 entries, the model 60"):
+    with pytest.raises(
+        PretrainedError, match="here: the tokenizer has 14 entries, but the model 60"
+    ):
         refuse_foreign_tokenizer(MASKED_LM, "here", model, tokenizer(9))
-    with pytest.raises(PretrainedError, match="has 61 entries, the model only 60"):
+    with pytest.raises(PretrainedError, match="has 61 entries, but the model only 60"):
         refuse_foreign_tokenizer(MASKED_LM, "here", model, tokenizer(56))
 
 

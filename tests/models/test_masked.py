@@ -83,7 +83,7 @@ def test_a_check_tells_what_can_be_posed(checkpoint: Checkpoint) -> None:
     name = str(checkpoint())
     skipping = check(ModelSettings(name, multi_token="skip"), "mc_mlm")
     assert list(skipping([PIECES, RECORD])) == [1]
-    with pytest.raises(RecordError, match="3 pieces"):
+    with pytest.raises(RecordError, match="3 tokens"):
         check(ModelSettings(name), "mc_mlm")([PIECES])
     assert list(check(ModelSettings(name), "mc_qa")([PIECES, RECORD])) == [0, 1]
     with pytest.raises(PretrainedError, match="no folder"):

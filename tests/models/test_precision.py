@@ -322,7 +322,9 @@ def test_a_device_map_is_passed_on(
         load_pretrained(CAUSAL_LM, folder, device_map="auto")
     monkeypatch.undo()
     monkeypatch.setattr(loading, "is_spread", lambda _: True)
-    with pytest.raises(PretrainedError, match="several devices, and models that read both ways"):
+    with pytest.raises(
+        PretrainedError, match="several devices, but only causal and encoder-decoder"
+    ):
         load_pretrained(MASKED_LM, str(checkpoint()), device_map="auto")
 
 

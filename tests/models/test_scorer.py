@@ -41,7 +41,7 @@ def test_what_a_model_type_does_not_answer_is_refused_by_name(
     question: str, message: str, scorer: TrainedScorer
 ) -> None:
     for one, name in ((Longest(1.0), "Longest (mode by_length)"), (scorer, "TrainedScorer (mode")):
-        with pytest.raises(UsageError, match=rf"^{re.escape(name)}.* gives no {message}$"):
+        with pytest.raises(UsageError, match=rf"^{re.escape(name)}.* cannot compute {message}$"):
             getattr(one, question)()
     with pytest.raises(TypeError, match="abstract"):
         Scorer()  # type: ignore[abstract]

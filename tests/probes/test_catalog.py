@@ -150,7 +150,7 @@ variants: {v: {arguments: (b), key_words: *words}}
 
 
 MISTAKES = {
-    "unknown key": ("num_choice: 2", r"`num_choice` is no key \(did you mean 'num_ch"),
+    "unknown key": ("num_choice: 2", r"`num_choice` is not a known key \(did you mean 'num_ch"),
     "a number as text": ("citation: 2020", "`citation` must be text in quotes, not 2020"),
     "sha256": ("files: {train: {path: a, sha256: abc}}", r"`files.train.sha256` must be 64"),
     "group": ("group_by: clusters", "`group_by` must be 'cluster', .*did you mean 'cluster'"),

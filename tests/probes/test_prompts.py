@@ -64,7 +64,7 @@ def test_more_choices_than_letters_are_refused() -> None:
         ('mc_qa: "{question} {choice}"', "`mc_qa` must have {choices} and {question}"),
         ('mc_qa: "{choices}"', "`mc_qa` must have {choices} and {question}"),
         ('mc_qa: "{question} {choices"', "`mc_qa`: .*; write a brace as {{"),
-        ('mcqa: "{question}{choices}"', "`mcqa` is no key .did you mean 'mc_qa'"),
+        ('mcqa: "{question}{choices}"', "`mcqa` is not a known key .did you mean 'mc_qa'"),
     ],
 )
 def test_a_template_with_a_mistake_is_named(line: str, message: str, tmp_path: Path) -> None:

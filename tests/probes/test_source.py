@@ -80,7 +80,7 @@ def test_a_served_mirror(served: str, tmp_path: Path, config_file: Callable[...,
     assert read(path, "train", offline=True) == data
     with pytest.raises(DownloadError, match=r"train\.jsonl\.gz: its content has sha"):
         read("hypernymy", "train")
-    with pytest.raises(NotThereError, match=r"test\.jsonl: the server says 404"):
+    with pytest.raises(NotThereError, match=r"test\.jsonl: the server answered 404"):
         read("hypernymy", "test")
 
 

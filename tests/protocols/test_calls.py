@@ -123,11 +123,20 @@ def test_a_temporary_folder_goes_with_its_results() -> None:
         (("nothing/there/at/all", "age_small"), {}, ProbelightError, "no folder nothing"),
         (
             ("dictionary-lm", "age_small"),
-            *({"trainer": {"accelerater": "cpu"}}, UsageError, "trainer: .accelerater. is no key"),
+            *(
+                {"trainer": {"accelerater": "cpu"}},
+                UsageError,
+                "trainer: .accelerater. is not a known key",
+            ),
         ),
         (("dictionary-lm", "age_small"), {"scoring": ["summ"]}, UsageError, "no rule 'summ'"),
         (("dictionary-lm", "age_small"), {"split": "tets"}, ConfigError, "did you mean 'test'"),
-        (({"name_or_pth": "x"}, "age_small"), {}, UsageError, "model: .name_or_pth. is no key"),
+        (
+            ({"name_or_pth": "x"}, "age_small"),
+            {},
+            UsageError,
+            "model: .name_or_pth. is not a known key",
+        ),
     ],
 )
 def test_mistakes_are_the_commands_own_messages(

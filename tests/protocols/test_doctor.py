@@ -31,8 +31,8 @@ def shown(
 def test_it_shows_versions_devices_folders_and_what_is_missing(shown: str) -> None:
     assert f"probelight {version()} in " in shown
     assert "configs: " in shown
-    assert shown.count(" files, whole") == 2
-    for name in ("torch 2.", "CPU cores ", "MPS ", "cache: not there yet", "offline mode "):
+    assert shown.count(" files, intact") == 2
+    for name in ("torch 2.", "CPU cores ", "MPS ", "cache: does not exist yet", "offline mode "):
         assert name in shown
     assert "--wandb.project offline" in shown
     assert "no_such_package missing, for nothing: pip install 'probelight[none]'" in shown

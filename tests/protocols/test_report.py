@@ -52,9 +52,9 @@ def moved(make: Damage) -> Damage:
 
 HOPS = '{"kind": "difficulty", "hops": %s, "distractor_type": "x", "distractor_hops": 1}'
 DAMAGES: dict[str, tuple[Damage, str]] = {
-    "brackets": (lambda path: path.write_text("[" * 100_000), "not a whole JSON file (values wi"),
-    "objects": (lambda path: path.write_text('{"a":' * 9_000), "not a whole JSON file (values wi"),
-    "nested": (raw("[" * 300 + "]" * 300), "values within values more than 50 times"),
+    "brackets": (lambda path: path.write_text("[" * 100_000), "not a whole JSON file (values ne"),
+    "objects": (lambda path: path.write_text('{"a":' * 9_000), "not a whole JSON file (values ne"),
+    "nested": (raw("[" * 300 + "]" * 300), "values nested more than 50 levels deep"),
     "digits": (raw("9" * 6_000), "a number of 6,000 digits is too large: 999"),
     "seconds": (changed(seconds=10**19), "a number of 20 digits is too large"),
     "infinity": (raw(HOPS % "Infinity"), "Infinity is not a JSON value"),

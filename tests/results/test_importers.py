@@ -346,7 +346,7 @@ def samples(folder: Path, *lines: object) -> Path:
 
 def test_a_deep_document_is_refused(tmp_path: Path) -> None:
     deep = json.loads('{"a":' * 800 + "1" + "}" * 800)
-    with pytest.raises(RecordError, match=":1: values within values more than 50 times"):
+    with pytest.raises(RecordError, match=":1: values nested more than 50 levels deep"):
         lm_eval.read(samples(tmp_path, {**sample(), "doc": deep}))
 
 

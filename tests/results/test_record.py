@@ -239,7 +239,10 @@ def test_what_is_as_it_is_without_being_said_is_not_written() -> None:
         ({"counts": []}, r"^r: `counts` must be a mapping, not \[\]"),
         ({"rows": [{"value": 1}, {"value": "x"}]}, r"^r: `rows\[1\].value` must be a number, not"),
         ({"data": [{"path": "a"}]}, r"^r: `data\[0\].sha256` is missing"),
-        ({"curve": {"trian": "t"}}, r"^r: `curve.trian` is no key \(did you mean 'train'\?\)"),
+        (
+            {"curve": {"trian": "t"}},
+            r"^r: `curve.trian` is not a known key \(did you mean 'train'\?\)",
+        ),
         ({"model": 3}, "^r: `model` must be text in quotes, not 3"),
         ({"seconds": "1"}, "^r: `seconds` must be a number, not '1'"),
         *(
@@ -298,7 +301,10 @@ def test_a_row_comes_back_from_json_as_it_was() -> None:
         ({"value": True}, "row 3: `value` must be a number, not True"),
         ({"value": math.inf}, "row 3: `value` must be a finite number, not inf"),
         ({"value": 1, "dose": [2]}, r"row 3: `dose` must be a whole number, not \[2\]"),
-        ({"value": 1, "metrik": 1}, r"row 3: `metrik` is no key \(did you mean 'metric'\?\)"),
+        (
+            {"value": 1, "metrik": 1},
+            r"row 3: `metrik` is not a known key \(did you mean 'metric'\?\)",
+        ),
         ({"value": 1, "metric": 2}, "row 3: `metric` must be text in quotes, not 2"),
         ({"value": 1, "role": "rival"}, "row 3: `role` must be .*'control', not 'rival'"),
         ({"value": 1, "subset": "template=a"}, "row 3: `subset` is 'template=a', which is not"),

@@ -37,40 +37,67 @@ __all__ = ["FAILURE", "USAGE_ERROR", "main"]
 # Of each command the function below probelight.protocols, imported when it is run, and the line in
 # --help; what else its --help shows is the function's `Command`.
 PROTOCOLS = {
-    "zero-shot": ("zero_shot.command:zero_shot", "what a model knows before any training"),
-    "explain": ("explain.explain:explain", "what models are shown of one item, and make of it"),
-    "original": ("inoculation.command:original_task", "train an original task once"),
-    "inoculate": ("inoculation.command:inoculate", "a small dose of a probe, and what it costs"),
-    "curve": ("curve.command:curve", "accuracy against the number of training examples"),
-    "grid": ("analyses.grid:prediction_grid", "answers to every pair of values"),
-    "diagnose": ("diagnostics.diagnose:diagnose", "psycholinguistic diagnostics"),
-    "taxonomy-distance": ("analyses.taxonomy_distance:taxonomy_distance", "the nearer hypernym?"),
-    "unigrams": ("analyses.unigrams:unigrams", "does the commoner probe go better?"),
-    "demo": ("demo:demo", "all of it on the bundled model and data, with a page"),
-    "doctor": ("doctor:doctor", "show what this machine has, and what is missing"),
-    "sweep plan": ("inoculation.sweep:plan", "plan an inoculation sweep's cells"),
-    "sweep run": ("inoculation.sweep:run", "run the planned cells without a result"),
-    "sweep status": ("inoculation.sweep:status", "what is done, running, waiting, failed"),
-    "report": ("report:report", "tables, figures and one page from result files"),
-    "compare": ("compare.compare:compare", "is the difference between models real, and how large?"),
-    "forgetting": ("forgetting:forgetting", "which items were lost and gained in between?"),
+    "zero-shot": ("zero_shot.command:zero_shot", "measure what a model knows before any training"),
+    "explain": (
+        "explain.explain:explain",
+        "see what a model reads for one item and how it scores each choice",
+    ),
+    "original": ("inoculation.command:original_task", "train a model on an original task once"),
+    "inoculate": (
+        "inoculation.command:inoculate",
+        "fine-tune on a small dose of a probe; measure gain and forgetting",
+    ),
+    "curve": ("curve.command:curve", "trace accuracy against the number of training examples"),
+    "grid": (
+        "analyses.grid:prediction_grid",
+        "predict for all pairs of ages, birth years or object sizes",
+    ),
+    "diagnose": ("diagnostics.diagnose:diagnose", "run the psycholinguistic diagnostics"),
+    "taxonomy-distance": (
+        "analyses.taxonomy_distance:taxonomy_distance",
+        "count wrong answers that are a nearer hypernym",
+    ),
+    "unigrams": (
+        "analyses.unigrams:unigrams",
+        "test whether frequent words in the corpus raise accuracy",
+    ),
+    "demo": ("demo:demo", "try everything on the bundled model and data"),
+    "doctor": ("doctor:doctor", "show what this machine has and what is missing"),
+    "sweep plan": ("inoculation.sweep:plan", "plan the cells of an inoculation sweep"),
+    "sweep run": ("inoculation.sweep:run", "run the planned cells that have no result yet"),
+    "sweep status": (
+        "inoculation.sweep:status",
+        "show which cells are done, running, waiting or failed",
+    ),
+    "report": ("report:report", "make tables, figures and one page from result files"),
+    "compare": ("compare.compare:compare", "test whether models really differ, and by how much"),
+    "forgetting": (
+        "forgetting:forgetting",
+        "count the items lost and gained between two measurements",
+    ),
     "import": (
         "imports.imports:import_results",
-        "other programs' results on items as runs of ours",
+        "import what another program measured",
     ),
     "probes list": ("probes.build:list_probes", "list the probes"),
     "probes build": (
         "probes.build:build",
-        "build a probe from its sources, or the shipped ones anew",
+        "build a probe from its sources, or all shipped ones again",
     ),
-    "probes validate": ("probes.check:validate", "what is wrong with a probe's items"),
-    "probes stats": ("probes.check:stats", "the sizes of a probe"),
-    "probes audit": ("audit.audit:audit", "whether a probe can be answered without its question"),
+    "probes validate": ("probes.check:validate", "check the items of a probe for mistakes"),
+    "probes stats": ("probes.check:stats", "count the items, concepts and answers of a probe"),
+    "probes audit": (
+        "audit.audit:audit",
+        "check whether a probe can be answered without its question",
+    ),
     "probes contamination": (
         "contamination.contamination:contamination",
-        "what of a probe is in other data",
+        "check whether items of a probe are in other data",
     ),
-    "export": ("export:export_language_model", "a training state as a model folder"),
+    "export": (
+        "export:export_language_model",
+        "write a trained model as a folder in half precision",
+    ),
 }
 INTERNAL = {"sweep cell": ("inoculation.sweep:cell", "")}  # started for `sweep run`
 LIGHTNING = {
@@ -80,7 +107,7 @@ LIGHTNING = {
     "predict": "write the score of every choice",
 }
 SUMMARIES = {name: summary for name, (_, summary) in PROTOCOLS.items()} | LIGHTNING
-GONE = {"sweep work": "`sweep run` runs the cells, as many at once as there is room for"}
+GONE = {"sweep work": "use `sweep run`, which runs as many cells at once as there is room for"}
 HELPS = {"-h", "--help"}
 GROUPS = {name.partition(" ")[0] for name in PROTOCOLS if " " in name}
 
@@ -96,8 +123,8 @@ _USAGE_ERRORS = {
 }
 _READABLE_ERRORS = {"UnreadableCheckpointError", "PretrainedError", "DriverLostError", "PathError"}
 OUT_OF_MEMORY = (
-    "not enough memory; end other programs, raise the limit if `ulimit -v` shows one, or take a "
-    "smaller model, file or batch; the same command then goes on"
+    "not enough memory; close other programs, or raise the limit if `ulimit -v` shows one, and "
+    "rerun the same command to resume; or use a smaller model, file or batch"
 )
 
 
@@ -139,7 +166,7 @@ def _dispatch(arguments: list[str]) -> int:
     num_words = 2 if group else 1
     if len(arguments) < num_words or arguments[num_words - 1] in HELPS:
         lines = (f"  {n:<22}{text}" for n, text in SUMMARIES.items() if n.startswith(group))
-        end = "train.py COMMAND --help says more, and --version which version this is."
+        end = "train.py COMMAND --help shows a command's options; --version shows the version."
         print(as_typed("\n".join([f"{(__doc__ or '').strip()}\n\ncommands:", *lines, "", end])))
         return 0 if HELPS & {*arguments} else USAGE_ERROR
     command, rest = " ".join(arguments[:num_words]), arguments[num_words:]

@@ -103,7 +103,7 @@ def read_arguments(words: Sequence[str], known: Known) -> Arguments:
         if is_config or (name.startswith("--") and key in {*known.sections, *known.lists}):
             following = value if equals else remaining.popleft() if remaining else None
             if following is None or (not following and key not in known.lists):
-                raise UsageError(f"{name}: its value is missing")
+                raise UsageError(f"{name}: give a value")
             if first := _first_option(key, following, known):
                 name, key, following = (
                     f"{name}.{first}",
@@ -155,7 +155,7 @@ def _section_text(value: str, section: str, known: Known, files: dict[str, Any])
         raise ConfigError(f"{value}: there is no such file{nearest(Path(value).name, there)}")
     content = read_yaml(path)
     if content is not None and not isinstance(content, Mapping):
-        raise ConfigError(f"{value}: give a mapping of keys to values")
+        raise ConfigError(f"{value}: the file must be a mapping of keys to values")
     content = with_current_class_paths(content or {})
     if section and content.keys() == {section}:
         content = content[section] or {}
@@ -200,7 +200,7 @@ CLASSES = {
 PLAIN_TYPES = {
     "<class 'int'>": "a whole number",
     "<class 'float'>": "a number",
-    "<class 'str'>": "a text",
+    "<class 'str'>": "text",
     "<class 'bool'>": "true or false",
     "<class 'list'>": "a list, such as [a,b]",
     "<class 'tuple'>": "a list, such as [a,b]",
@@ -220,19 +220,19 @@ def explained(message: str, typed: Mapping[str, str], arguments: Arguments) -> s
     if found := re.match(r"unrecognized arguments: (\S+)", message):
         word = found[1].partition("=")[0]
         if not word.startswith("-"):
-            return f"{word!r} belongs to no option; write a list without spaces: a,b"
+            return f"{word!r} does not belong to an option; write lists without spaces: a,b"
         name = word.lstrip("-").replace("-", "_")
         if not typed.get(name, "-").startswith("-"):
-            return f"{typed[name]} is given by itself, without {word}"
+            return f"{typed[name]} is not an option; give it without {word}"
         return f"there is no option {word}{_meant(name, typed, '--')}; --help_all shows all"
     if found := _STRANGE_KEY.search(message):
         return _strange_key(message, found, typed, arguments)
     if found := re.search(r"arguments are required: (.+)", message):
         names = [name if name in typed else name.partition(".")[2] for name in found[1].split(", ")]
-        also = ", or a --config with them" if len(names) > 1 else ""
+        also = ", or a --config that has them" if len(names) > 1 else ""
         return f"give {', '.join(typed.get(name, f'--{name}') for name in names)}{also}"
     if found := re.search(r"argument (--[\w.]+)\S*: expected one argument", message):
-        return f"{found[1]}: its value is missing"
+        return f"{found[1]}: give a value"
     return _wrong_value(message, typed, arguments) or "; ".join(
         line.strip(" -") for line in message.splitlines() if line.strip()
     )
@@ -269,11 +269,11 @@ def _wrong_value(message: str, typed: Mapping[str, str], arguments: Arguments) -
     if not key or value is None:
         return ""
     place = ".".join(key)
-    whole = f"there is no such class; give its whole name, such as {CLASSES.get(place)}"
+    whole = f"there is no such class; give its full name, such as {CLASSES.get(place)}"
     if found := re.search(r"given class_path '(.*?)':\s+(?:module|No module)", message):
         return f"{arguments.place(place)} {found[1]}: {whole}"
     if "dot import path" in message:
-        parts = f"give its parts, each as --{place}.PART VALUE"
+        parts = f"give its parts one by one, as --{place}.PART VALUE"
         return f"--{place} {value[1]}: {whole if place in CLASSES else parts}"
     literals = re.findall(r"Literal\[(.*?)\]", message)
     classes = re.findall(r"Expected a (<class '[\w.]+'>)", message)

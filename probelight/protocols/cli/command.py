@@ -90,11 +90,11 @@ def short_help(
     `options` has the explanation of each by how it is typed; `num_more` is the number of those that
     only `--help_all` shows, None if it is unknown.
     """
-    others = "all others" if num_more is None else f"the other {num_more}"
-    more = f"--help_all shows {others}; " if others != "the other 0" else ""
+    others = "all other options" if num_more is None else f"the other {num_more} options"
+    more = f"--help_all shows {others}. " if num_more != 0 else ""
     end = (
-        f"{more}--print_config prints all of them as YAML, and --config FILE.yaml takes such a "
-        "file, or a part of it."
+        f"{more}--print_config prints all options as YAML; --config FILE.yaml reads such a file, "
+        "or a part of it."
     )
     typed = _wrapped(as_typed(example), WIDTH - 4, initial_indent="  ", subsequent_indent="    ")
     lines = [f"usage: {prog} [--config FILE.yaml] [--option value ...]", ""]
@@ -133,27 +133,29 @@ LIGHTNING = {
 
 # A test finds each among the hundreds of options that LightningCLI makes.
 _TEXTS = {
-    "config": "YAML file with any of these keys; of several the last one holds.",
+    "config": "YAML file with any of these keys; of several files, the last one wins.",
     "model": "The module, a class of lightning_modules, such as "
-    "probelight.lightning_modules.masked_choice.MaskedChoice; its arguments are --model.NAME, and "
-    "--model.help CLASS shows them.",
-    "data": "The data module, such as probelight.datamodules.probe.ProbeDataModule; its arguments "
-    "are --data.NAME, and --data.help CLASS shows them.",
-    "output_dir": "Folder of the run: states, metrics, predictions, config. (default: runs/fit)",
-    "ckpt_path": "A state to begin with; fit goes on by itself from the newest one in output_dir.",
-    "checkpoint_every": "Steps between two states. (default: none, by the clock)",
-    "checkpoint_minutes": "Minutes between two states at least, by the clock. (default: 2)",
-    "seed_everything": "Seed of the order of items, of fresh weights and of dropout. (default: 0)",
-    "trainer.max_epochs": "Passes over the train items.",
+    "probelight.lightning_modules.masked_choice.MaskedChoice. Give its arguments as --model.NAME; "
+    "--model.help CLASS lists them.",
+    "data": "The data module, such as probelight.datamodules.probe.ProbeDataModule. Give its "
+    "arguments as --data.NAME; --data.help CLASS lists them.",
+    "output_dir": "Folder for checkpoints, metrics, predictions and config. (default: runs/fit)",
+    "ckpt_path": "Checkpoint to start from; by default, fit resumes from the newest one in "
+    "output_dir.",
+    "checkpoint_every": "Steps between checkpoints. (default: by time instead)",
+    "checkpoint_minutes": "Minimum time in minutes between checkpoints that are saved by time. "
+    "(default: 2)",
+    "seed_everything": "Seed for the order of items, fresh weights and dropout. (default: 0)",
+    "trainer.max_epochs": "Number of passes over the train items.",
     "trainer.gradient_clip_val": "Clip gradients to this norm.",
     "trainer.accumulate_grad_batches": "Batches per optimiser step. (default: 1)",
-    "trainer.accelerator": "cpu, gpu, or whatever there is. (default: auto)",
-    "trainer.devices": "Devices, one process each; -1 takes all there are. (default: auto)",
-    "trainer.strategy": "ddp for several devices. (default: auto)",
-    "trainer.precision": "Such as bf16-mixed; less than 32 bits does change the numbers.",
+    "trainer.accelerator": "cpu, gpu (cuda or mps), or auto (a GPU if any). (default: auto)",
+    "trainer.devices": "Number of devices, with one process each; -1 uses all. (default: auto)",
+    "trainer.strategy": "Such as ddp, for several devices. (default: auto)",
+    "trainer.precision": "Such as bf16-mixed; below 32 bits, results change.",
     "trainer.enable_progress_bar": "Show progress and the time left. (default: true)",
     "matmul_precision": "high (TF32) is several times faster than highest on GPUs with tensor "
-    "cores, and changes numbers. (default: highest)",
+    "cores, but changes results. (default: highest)",
 }
 
 
@@ -328,7 +330,7 @@ class CommandParser(OneLineErrors):
                 prog = f"{prog} {typed}"
             else:
                 typed = action.option_strings[0]
-                if default is not None and default != "":
+                if default not in (None, "", ()):
                     default = str(default).lower() if isinstance(default, bool) else default
                     text = f"{text} (default: {default})"
                 elif default is None and action.dest in self.needed:

@@ -197,7 +197,7 @@ class ProbelightCLI(LightningCLI):
             print(problem)
         fit_config = self.config_init["fit"]
         if state is not None and fit_config.get("ckpt_path") is None:
-            print(f"going on from {state}")
+            print(f"resuming from {state}")
             fit_config["ckpt_path"] = str(state)
 
 
@@ -272,12 +272,12 @@ def run_options(
 
     Args:
         seed_everything: Seed of the run.
-        output_dir: Folder of the run: states, metrics, config.
-        checkpoint_every: Steps between two states.
-        checkpoint_minutes: Least time between two states.
-        checkpoint_share: Share of the time for states.
-        ckpt_path: A state to begin with.
-        matmul_precision: How matrices of 32 bits are multiplied; "high" is TF32.
+        output_dir: Folder for checkpoints, metrics and config.
+        checkpoint_every: Steps between checkpoints. By default they are saved by time.
+        checkpoint_minutes: Minimum time in minutes between checkpoints that are saved by time.
+        checkpoint_share: Maximum share of the time to spend on saving checkpoints by time.
+        ckpt_path: Checkpoint to start from.
+        matmul_precision: How to multiply 32-bit matrices; "high" is TF32.
     """
 
 

@@ -87,8 +87,8 @@ def chosen_models(
     labels = [chosen.label for chosen in models]
     if repeated := {label for label in labels if labels.count(label) > 1}:
         raise UsageError(
-            f"two models are called {min(repeated)!r} in tables; leave one out, or give them names "
-            "(`name:` in a config of a model)"
+            f"two models are called {min(repeated)!r} in tables; leave one out, or give them "
+            "different names (`name:` in a model's config)"
         )
     return models
 
@@ -122,7 +122,7 @@ def model_of(name: str) -> ModelSettings:
     if path.is_file():
         content = read_yaml(path)
         if not isinstance(content, dict) or content.keys() != {"model"}:
-            raise UsageError(f"{path}: no config of a model; give its settings below `model:`")
+            raise UsageError(f"{path}: not a model's config; put the settings under `model:`")
         given = content["model"] or {}
         model = typed(ModelSettings, given, str(path), UsageError, within="model")
     elif path == Path(name):
@@ -188,7 +188,8 @@ def with_model_type(model: ModelSettings) -> ModelSettings:
         if name:
             raise UsageError(
                 f"model.revision {model.revision}: {name} is not on the Hub, so it has no "
-                "revisions; leave it out (a folder with @ in its name must be there)"
+                "revisions; leave it out (if you meant a folder with @ in its name, it does not "
+                "exist)"
             )
     if model.kind == AUTO:
         kind, line = found_model_type(model.checkpoint, model.revision)
@@ -198,16 +199,16 @@ def with_model_type(model: ModelSettings) -> ModelSettings:
         _refuse_other_type(model)
     if model.scoring != AUTO and not MODEL_TYPES[model.kind].heads:
         raise UsageError(
-            f"model.scoring {model.scoring} is of kinds causal and seq2seq, and {model.label} is "
-            f"of kind {model.kind}; leave it out"
+            f"model.scoring {model.scoring} is only for kinds causal and seq2seq, but "
+            f"{model.label} is of kind {model.kind}; leave it out"
         )
     # "auto" may be a head, where the folder was trained with one.
     has_head = model.scoring in (AUTO, "last_token") and model.head != "pooler"
     is_asked = model.head != DEFAULT["head"]
     if MODEL_TYPES[model.kind].heads and is_asked and not has_head:
         raise UsageError(
-            f"model.head {model.head}: a model of kind {model.kind} has a head, mlp or linear, "
-            "with model.scoring last_token alone; leave it out"
+            f"model.head {model.head}: a model of kind {model.kind} has a head only with "
+            "model.scoring last_token, and then mlp or linear; leave it out"
         )
     return model
 
@@ -243,13 +244,12 @@ def _refuse_other_type(model: ModelSettings) -> None:
         return
     described = f"{found.source}: {config.model_type} ({type(config).__name__}) is"
     if not fitting:
-        raise PretrainedError(f"{described} of no kind of language model that is read here")
+        raise PretrainedError(f"{described} not a kind of language model that Probelight can load")
     kind = fitting[0]
     called = _CALLED.get(kind, "masked language model")
     article = "an" if called.startswith("e") else "a"
     raise PretrainedError(
-        f"{described} {article} {called}, and was to be read as another kind, "
-        f"model.kind {model.kind}; "
+        f"{described} {article} {called}, but another kind is expected (model.kind {model.kind}); "
         f"give model.kind {kind}"
     )
 
@@ -273,8 +273,8 @@ def found_model_type(name_or_path: str, revision: str | None = None) -> tuple[st
     if is_word_folder(name_or_path):
         kind = saved_model_type(name_or_path)
         raise UsageError(
-            f"{source} holds a baseline that was trained (kind {kind}), which is only gone on with "
-            f"as --original.checkpoint; --models {kind} trains a new one"
+            f"{source} has a trained baseline (kind {kind}), which works only as "
+            f"--original.checkpoint; --models {kind} trains a new one"
         )
     name_or_path, revision, _ = base_of(name_or_path, revision)
     folder = Path(resolve(name_or_path))
@@ -286,16 +286,16 @@ def found_model_type(name_or_path: str, revision: str | None = None) -> tuple[st
     found = _Description.of(source, config.to_dict())
     what = f"{source}: {found.family} ({found.shown})"
     if not fitting:
-        end = "; its encoder alone says no words" if found.ends_in("EncoderModel") else ""
-        raise UsageError(f"{what} is of no kind of language model that is read here{end}")
+        end = "; an encoder alone predicts no words" if found.ends_in("EncoderModel") else ""
+        raise UsageError(f"{what} is not a kind of language model that Probelight can load{end}")
     if len(fitting) > 1:
         either = " or ".join(f"--model.kind {kind}" for kind in fitting)
-        raise UsageError(f"{what} can be read in more than one way: give {either}")
+        raise UsageError(f"{what} can be loaded as more than one kind; give {either}")
     [kind] = fitting
     if why := _doubt(kind, found):
         raise UsageError(
-            f"{source} ({found.shown}) {why}; if you mean it, give --model.kind {kind} with "
-            "--model.name_or_path, or `kind` in a config of a model"
+            f"{source} ({found.shown}) {why}; to use it anyway, give --model.kind {kind} with "
+            "--model.name_or_path, or `kind` in a model's config"
         )
     return kind, _line(kind, found)
 
@@ -305,11 +305,11 @@ def _doubt(kind: str, found: _Description) -> str:
     # XLMWithLMHeadModel and the like fill masks, or read one way: their config says it.
     one_way = found.ends_in("ForCausalLM", "LMHeadModel") and not found.ends_in("WithLMHeadModel")
     if kind == "causal" and found.ends_in("ForMaskedLM"):
-        return "fills masks, but its config says that it reads one way"
+        return "fills masks, but its config makes it a causal model"
     if kind == TRANSFORMER and (one_way or found.is_one_way):
-        return "says both that it reads one way and that it does not"
+        return "claims both to be a causal model and to fill masks"
     if kind != TRANSFORMER and any(map(_OTHER_HEAD.search, found.architectures)):
-        return "was trained for another task than to say which words come"
+        return "was trained for a task other than predicting words"
     return ""
 
 

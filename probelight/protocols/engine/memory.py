@@ -284,12 +284,12 @@ class MemoryCheck(Callback):
         need = memory_need(pl_module, None, self.epochs, settings, processes)
         if sharing * need.fixed > there and not self.context.force:
             raise UsageError(
-                f"the training needs {sharing * need.fixed / GB:.1f} GB for weights, gradients and "
-                f"AdamW's moments alone, and {where} has {there / GB:.1f} GB; --config "
-                "configs/trainer/fsdp.yaml divides it among GPUs, and --model.dtype bfloat16, in "
-                "which small learning rates train next to nothing, halves it "
-                "(activations, which come on top, are less with --trainer.gradient_checkpointing "
-                "true and a higher --trainer.accumulate); --force true goes on regardless"
+                f"training needs {sharing * need.fixed / GB:.1f} GB for weights, gradients and "
+                f"AdamW's moments alone, but {where} has only {there / GB:.1f} GB; --config "
+                "configs/trainer/fsdp.yaml divides this among GPUs, and --model.dtype bfloat16 "
+                "halves it, but then small learning rates train almost nothing (activations come "
+                "on top; --trainer.gradient_checkpointing true and a higher --trainer.accumulate "
+                "reduce them); --force true trains anyway"
             )
         if not trainer.is_global_zero:
             return
@@ -302,8 +302,8 @@ class MemoryCheck(Callback):
             )
             less.append(f"a higher --trainer.accumulate (now {settings.accumulate})")
             warnings.warn(
-                f"the training is likely to need more memory than {where} has "
-                f"({there / GB:.1f} GB); {' or '.join(less)} makes it less",
+                f"training will probably need more memory than {where} has "
+                f"({there / GB:.1f} GB); {' or '.join(less)} reduces it",
                 RuntimeWarning,
                 stacklevel=2,
             )
@@ -341,8 +341,8 @@ def checkpoint_gradients(module: nn.Module) -> None:
     if not able:
         name = type(trained[0] if trained else module).__name__
         raise UsageError(
-            f"--trainer.gradient_checkpointing: {name} has no layers of a transformer that can be "
-            "computed again in the backward pass; leave it out"
+            f"--trainer.gradient_checkpointing: {name} has no transformer layers that can be "
+            "recomputed in the backward pass; leave it out"
         )
     for model in able:
         # Its older name, which transformers 5 had alone at first.
@@ -364,7 +364,7 @@ def _without_cache(model: nn.Module, args: Any, kwargs: dict[str, Any]) -> Any:
         return None
     if kwargs.get("use_cache") or kwargs.get("past_key_values") is not None:
         raise UsageError(
-            "--trainer.gradient_checkpointing: texts that begin alike are read once here, and "
-            "layers that are computed again forget what they begin with; leave it out"
+            "--trainer.gradient_checkpointing: this training reads the shared beginning of texts "
+            "only once, and recomputed layers would lose it; leave it out"
         )
     return args, {**kwargs, "use_cache": False}

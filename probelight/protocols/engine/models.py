@@ -49,11 +49,11 @@ if TYPE_CHECKING:
 
 
 _ITEMS: dict[Setup, str] = {
-    "mc_mlm": "these are sentences with a mask",
-    "mc_qa": "these are questions with answers",
+    "mc_mlm": "the items are sentences with a mask",
+    "mc_qa": "the items are questions with answers",
 }
 _READS: dict[Setup, str] = {
-    "mc_mlm": "fills the mask of a sentence",
+    "mc_mlm": "fills masks in sentences",
     "mc_qa": "reads pairs of question and answer",
 }
 
@@ -92,9 +92,9 @@ def refuse_untrained(models: Iterable[ModelSettings], command: str) -> None:
             continue
         setup = "" if "mc_mlm" in model_type.trained else " --setup mc_qa"
         raise UsageError(
-            f"{model.label} (model.kind {model.kind}) knows nothing before it is trained, and "
-            f"{command} trains nothing; `train.py curve --models {model.kind}{setup} --probes ...` "
-            "trains and measures it"
+            f"{model.label} (model.kind {model.kind}) knows nothing before training, and {command} "
+            "does not train; train and measure it with `train.py curve --models "
+            f"{model.kind}{setup} --probes ...`"
         )
 
 
@@ -108,13 +108,12 @@ def trained_for(model: ModelSettings, setup: Setup, what: str = "") -> Trained:
     if setup in model_type.trained:
         trained_dtype(model.dtype)
         return model_type.trained[setup]
-    reads = " and ".join(_READS[known] for known in model_type.trained) or "is not trained here"
+    reads = " and ".join(_READS[known] for known in model_type.trained) or "cannot be trained"
     others = [name for name, other in MODEL_TYPES.items() if setup in other.trained]
     # A baseline for a baseline, if there is one.
     others.sort(key=lambda name: MODEL_TYPES[name].is_baseline != model_type.is_baseline)
     raise UsageError(
-        f"model.kind {model.kind} {reads}, and {what or _ITEMS[setup]}; choose model.kind "
-        f"{others[0]}"
+        f"model.kind {model.kind} {reads}, but {what or _ITEMS[setup]}; give model.kind {others[0]}"
     )
 
 
@@ -122,22 +121,22 @@ def refuse_placed(model: ModelSettings) -> None:
     """Raise UsageError for a model that is spread over devices where something is trained."""
     if model.device_map is not None:
         raise UsageError(
-            f"model.device_map {model.device_map} is for models that are scored as they are, and "
+            f"model.device_map {model.device_map} is only for models that are not trained, but "
             "this command trains; leave it out"
         )
 
 
 def check_questions(model: ModelSettings, checkpoint: str | None) -> None:
     """Refuse a model that no original task can have, or a `checkpoint` folder of another type."""
-    trained_for(model, "mc_qa", "an original task is questions with answers")
+    trained_for(model, "mc_qa", "an original task has questions with answers")
     if checkpoint is not None and model.random_weights:
         raise UsageError(
-            f"original.checkpoint {checkpoint} has its own weights; leave model.random_weights out"
+            f"original.checkpoint {checkpoint} has trained weights; leave model.random_weights out"
         )
     if checkpoint is not None and (kind := saved_model_type(checkpoint)) != model.kind:
-        named = " with the model.name_or_path that it began with"
+        named = " and the model.name_or_path that it was trained from"
         raise UsageError(
-            f"original.checkpoint {checkpoint} holds a model of kind {kind}, and its "
+            f"original.checkpoint {checkpoint} has a model of kind {kind}, but its "
             f"results would be called {model.label}; give model.kind {kind}"
             f"{named if MODEL_TYPES[kind].heads else ''}"
         )
@@ -195,8 +194,8 @@ def reader_for(model: ModelSettings, trainer: TrainerSettings) -> Reader:
 
     if model.device_map is not None and single_device(trainer) is None:
         raise UsageError(
-            f"model.device_map {model.device_map} puts a model's parts on devices for one process; "
-            "leave out --trainer.devices and --trainer.strategy"
+            f"model.device_map {model.device_map} spreads a model over the devices of a single "
+            "process; leave out --trainer.devices and --trainer.strategy"
         )
     dtype = FLOAT32 if model.dtype == AUTO and not is_on_gpu(trainer) else model.dtype
     device, places = single_device(trainer), model.device_map
@@ -256,8 +255,8 @@ def module_for(
     trained = trained_for(model, setup)
     if model.random_weights and not model_type_of(model).has_checkpoint:
         raise UsageError(
-            f"random_weights is the control of a transformer; kind {model.kind} has fresh weights "
-            "anyway"
+            f"random_weights is a control for transformers; kind {model.kind} always has fresh "
+            "weights, so leave it out"
         )
     if tuning is not None:
         options |= _tuned(model.kind, tuning)
@@ -279,8 +278,8 @@ def _tuned(kind: str, tuning: Tuning) -> dict[str, Any]:
         return {"tuning": tuning}
     if tuning != FULL_TUNING:
         raise UsageError(
-            f"tuning {tuning.method} is of models with a checkpoint, and kind {kind} is a baseline "
-            "over word vectors; leave it out"
+            f"tuning {tuning.method} is only for models with a checkpoint, but kind {kind} is a "
+            "baseline over word vectors; leave it out"
         )
     return {}
 

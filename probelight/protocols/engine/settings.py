@@ -179,7 +179,7 @@ def saved_model_type(folder: str | Path) -> str:
     else:
         return TRANSFORMER
     if not (isinstance(kind, str) and kind in MODEL_TYPES):
-        raise PretrainedError(f"{path}: model kind {kind!r} is not known here")
+        raise PretrainedError(f"{path}: there is no model kind {kind!r}")
     return kind
 
 
@@ -194,46 +194,46 @@ def _type_of_config(folder: str) -> str:
 
 @dataclass(frozen=True)
 class ModelSettings(ranges.Settings):
-    """Which model is probed and how its text is made.
+    """Which model to probe and how to write its inputs.
 
     Args:
         name_or_path: "bookshelf-lm" or another bundled model, a local folder, or a Hugging Face
             Hub id.
         revision: Branch, tag or commit on the Hub.
-        answer_prefix: What comes before a candidate in MC-MLM: "auto" finds out from the tokenizer
-            whether words carry a leading space; "" or " " say it.
-        multi_token: What to do with a candidate of more than one piece: "error", "skip" the item
-            (counted), or score it by "pseudo_log_likelihood".
+        answer_prefix: Text to put before a candidate in MC-MLM, "" or " ". "auto" finds out from
+            the tokenizer whether words have a leading space.
+        multi_token: What to do with a candidate of several tokens: stop with an "error", "skip" the
+            item and count it, or score it by "pseudo_log_likelihood".
         pll: Pseudo-log-likelihood of a masked language model: "original" (Salazar et al. 2020)
-            masks a piece at a time, "within_word_l2r" (Kauf and Ivanova 2023) the later pieces of
-            its word with it.
-        head: MC-QA head: "mlp" (Talmor 2020), "linear" (Richardson 2020) or "pooler"; of kind
-            causal or seq2seq only where `scoring` asks for one.
+            masks one token at a time; "within_word_l2r" (Kauf and Ivanova 2023) also masks the
+            later tokens of its word.
+        head: Head for MC-QA: "mlp" (Talmor 2020), "linear" (Richardson 2020) or "pooler". Kinds
+            causal and seq2seq have one only with `scoring` "last_token".
         max_length: Longest input in tokens.
-        random_weights: The same architecture with fresh weights (the architecture control).
-        kind: "transformer" (a masked language model), "causal" or "seq2seq" (left-to-right and
-            encoder-decoder language models), or a baseline over word
-            vectors: "mlm_baseline" for probes with a mask; for questions with answers "esim",
-            "choice_only", "choice_to_choice", "question_to_choice", and "vec_similarity", which is
-            not trained. "auto" finds out from the model's config.
-        scoring: How the choices of a kind causal or seq2seq get their scores: by their
-            log-likelihood ("sum"), divided by its tokens ("mean_token") or their characters
-            ("mean_char"), by that of their letter behind a list of them ("letter"), or by a head on
-            the last token ("last_token"), which must be trained. "auto" is what the folder was
-            trained with, else "sum" for sentences and "mean_token" for questions.
-        dtype: Precision of the weights. "auto" is the checkpoint's own where a model is scored on a
-            GPU, and float32 on a CPU and where all of it is trained.
-        device_map: Where transformers puts the parts of a model that is scored: "auto", "balanced",
-            "balanced_low_0" or "sequential" over all devices (with the package accelerate), or one
-            device, such as "cpu"; none puts it on the device that answers.
-        vectors: A baseline's word vectors: "embedded", or a file in GloVe's text format, plain,
-            .gz or .zip (`file.zip:member.txt` where it holds several). For questions with answers
-            also `encoder:NAME`, the last hidden states of a frozen encoder ("bookshelf-lm", a
-            folder, or a Hub name), and `elmo:OPTIONS.json,WEIGHTS.hdf5`, a learned mixture of the
+        random_weights: Use the same architecture with fresh weights (the architecture control).
+        kind: "transformer" (a masked language model), "causal" (a left-to-right language model) or
+            "seq2seq" (an encoder-decoder language model). Or a baseline over word vectors:
+            "mlm_baseline" for probes with a mask; "esim", "choice_only", "choice_to_choice",
+            "question_to_choice" or "vec_similarity" (not trained) for questions with answers.
+            "auto" finds out from the model's config.
+        scoring: How kinds causal and seq2seq score a choice: by its log-likelihood ("sum"), also
+            divided by the number of its tokens ("mean_token") or characters ("mean_char"); by the
+            log-likelihood of its letter after a list of the choices ("letter"); or by a head on the
+            last token ("last_token"), which must be trained. "auto" is the scoring that the model
+            was trained with, or else "sum" for sentences and "mean_token" for questions.
+        dtype: Precision of the weights. "auto" is the checkpoint's own for scoring on a GPU, and
+            float32 on a CPU and for training all weights.
+        device_map: Where to put the parts of a model that is not trained: "auto", "balanced",
+            "balanced_low_0" or "sequential" spread it over all devices (needs the package
+            accelerate); or one device, such as "cpu". By default it is on the device that computes.
+        vectors: Word vectors of a baseline: "embedded", or a file in GloVe's text format, plain,
+            .gz or .zip (`file.zip:member.txt` if there are several files in it). For questions with
+            answers also `encoder:NAME`, the last hidden states of a frozen encoder ("bookshelf-lm",
+            a folder, or a Hub name), or `elmo:OPTIONS.json,WEIGHTS.hdf5`, a learned mixture of the
             layers of a frozen ELMo.
-        name: Its name in tables and figures; none takes the last part of `name_or_path`.
-        adapter: Folder of an adapter that peft saved, put into the model; none takes the model as
-            it is, or with the adapter that a folder `name_or_path` holds.
+        name: Name in tables and figures; by default the last part of `name_or_path`.
+        adapter: Folder of an adapter saved by peft, to put into the model. By default the model is
+            used as it is, with the adapter that its folder may have.
     """
 
     name_or_path: ranges.PathText = BUNDLED_MODEL
@@ -259,8 +259,8 @@ class ModelSettings(ranges.Settings):
         is_whole = self.name_or_path == BUNDLED_MODEL and not self.adapter
         if self.name and "/" in self.name and is_whole:
             raise UsageError(
-                f"model.name {self.name} is what tables call the model; give the folder or Hub "
-                "name to load as model.name_or_path"
+                f"model.name {self.name} is only the name in tables; give the folder or Hub name "
+                "to load as model.name_or_path"
             )
         known = MODEL_TYPES.get(self.kind)
         if known and not known.has_checkpoint and self.name_or_path == BUNDLED_MODEL:
@@ -268,7 +268,8 @@ class ModelSettings(ranges.Settings):
             object.__setattr__(self, "name_or_path", SMALL_MODEL)
         if self.pll != "original" and self.kind not in (TRANSFORMER, AUTO):
             raise UsageError(
-                f"model.pll {self.pll} is a form of masking, and kind {self.kind} masks nothing"
+                f"model.pll {self.pll} is a way of masking, but kind {self.kind} masks nothing; "
+                "leave it out"
             )
         if self.device_map is not None and not _PLACES.fullmatch(self.device_map):
             raise UsageError(
@@ -277,20 +278,20 @@ class ModelSettings(ranges.Settings):
             )
         if self.device_map is not None and self.random_weights:
             raise UsageError(
-                f"model.device_map {self.device_map} places weights as they are read, and random "
-                "ones are drawn; leave it out"
+                f"model.device_map {self.device_map} is for weights from a file, but random "
+                "weights are drawn; leave it out"
             )
         if self.adapter and self.random_weights:
             raise UsageError(
-                f"model.adapter {self.adapter} is put into trained weights, and random ones are "
-                "drawn; leave one out"
+                f"model.adapter {self.adapter} needs trained weights, but random_weights draws "
+                "fresh ones; leave one of the two out"
             )
         for name in ("dtype", "device_map", "adapter"):
             value = getattr(self, name)
             if known and not known.has_checkpoint and value not in (AUTO, None):
                 raise UsageError(
-                    f"model.{name} {value} is of a model with a checkpoint, and kind {self.kind} "
-                    "is a baseline over word vectors; leave it out"
+                    f"model.{name} {value} is only for models with a checkpoint, but kind "
+                    f"{self.kind} is a baseline over word vectors; leave it out"
                 )
 
     @property
@@ -343,13 +344,13 @@ class FileSettings(ranges.Settings):
     """A user's probe in a file, without a config.
 
     Args:
-        path: AI2-format .jsonl or .jsonl.gz file; a .csv or .tsv table with the columns sentence,
-            gold and choices; of minimal pairs BLiMP's fields, or a table with the right sentence
-            in its first column.
-        setup: "mc_mlm" (one [MASK] in each stem), "mc_qa", or "minimal_pair" (whole sentences);
-            a table needs none if it is mc_mlm.
-        choices: The choices of every item, by commas, for a table without a column of them.
-        name: The probe's name in tables; none takes that of the file.
+        path: A .jsonl or .jsonl.gz file in AI2's format, or a .csv or .tsv table with the columns
+            sentence, gold and choices. For minimal pairs, a file with BLiMP's fields, or a table
+            with the right sentence in its first column.
+        setup: "mc_mlm" (one [MASK] in each stem), "mc_qa" (questions with answers) or
+            "minimal_pair" (whole sentences). Not needed for a table that is mc_mlm.
+        choices: Choices of every item, by commas, for a table without a column choices.
+        name: Name of the probe in tables; by default the name of the file.
     """
 
     path: str | None = None
@@ -363,14 +364,15 @@ class SplitFiles(ranges.Settings):
     """A user's probe in several files, without a config, where something is trained.
 
     Args:
-        train: AI2-format .jsonl or .jsonl.gz file to train on, or a .csv or .tsv table with the
-            columns sentence, gold and choices.
-        dev: File to measure with.
-        test: Another file to measure with.
-        setup: "mc_mlm" (one [MASK] in each stem) or "mc_qa"; tables need none if they are mc_mlm.
-        choices: The choices of every item, by commas, for tables without a column of them.
-        name: The probe's name in tables; none takes what the file names have in common, or the
-            folder's name.
+        train: File to train on: .jsonl or .jsonl.gz in AI2's format, or a .csv or .tsv table with
+            the columns sentence, gold and choices.
+        dev: File to measure on.
+        test: Another file to measure on.
+        setup: "mc_mlm" (one [MASK] in each stem) or "mc_qa" (questions with answers). Not needed
+            for tables that are mc_mlm.
+        choices: Choices of every item, by commas, for tables without a column choices.
+        name: Name of the probe in tables; by default what the file names have in common, or the
+            name of their folder.
     """
 
     train: str | None = None
@@ -392,10 +394,10 @@ class Fit(ranges.Settings):
     """The settings of every training.
 
     Args:
-        learning_rate: Peak rate.
-        epochs: Passes over what is trained on.
-        batch_size: Examples in an optimiser step, all processes together.
-        tuning: Which weights are trained.
+        learning_rate: Peak learning rate.
+        epochs: Number of passes over the training examples.
+        batch_size: Examples per optimiser step, over all processes.
+        tuning: Which weights to train.
     """
 
     learning_rate: ranges.LearningRate = 1e-5
@@ -414,13 +416,13 @@ class FitSettings(Fit):
     """How a whole network is fine-tuned on a probe. The defaults are the authors' (Talmor 2020).
 
     Args:
-        epochs: Passes over the sample, at most where `patience` is set.
-        weight_decay: On everything but biases and norms.
-        max_grad_norm: Clip gradients to this norm; none does not clip.
-        patience: Stop after so many epochs without a better accuracy on the held-out part, and
-            report its best epoch; none trains all epochs and reports the last.
-        held_out: Share of the train rows, whole groups, that are in no sample and stop the
-            training; used with `patience` alone.
+        epochs: Number of passes over the sample; with `patience` the maximum.
+        weight_decay: Weight decay of all weights except biases and norms.
+        max_grad_norm: Clip gradients to this norm. By default they are not clipped.
+        patience: Stop after this many epochs without better accuracy on the held-out rows, and
+            report the best epoch. By default train all epochs and report the last.
+        held_out: Share of the train rows to hold out for early stopping, in whole groups. Used only
+            with `patience`.
     """
 
     epochs: ranges.NumEpochs = 4
@@ -439,5 +441,5 @@ DEFAULT_FILES = SplitFiles()
 def several_choices(choices: Sequence[str]) -> list[str]:
     """Return the choices of `--data.choices`; raise UsageError for one alone."""
     if len(choices) == 1:
-        raise UsageError(f"--data.choices {choices[0]}: give two or more, with commas between them")
+        raise UsageError(f"--data.choices {choices[0]}: give two or more, separated by commas")
     return list(choices)

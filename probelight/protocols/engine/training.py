@@ -140,7 +140,7 @@ def fit(
     settings, wandb = context.trainer, context.wandb
     if settings.precision == "16-true":
         raise UsageError(
-            "--trainer.precision 16-true: AdamW overflows with weights in float16; give 16-mixed"
+            "--trainer.precision 16-true: AdamW overflows with float16 weights; give 16-mixed"
         )
     state_path, problems = starting_point(run, plan.callbacks)
     for problem in problems:
@@ -168,7 +168,7 @@ def fit(
         default_root_dir=str(run.path),
     )
     if trainer.is_global_zero and settings.progress_bar:
-        resumed = f", going on from {state_path.name}" if state_path else ""
+        resumed = f", resuming from {state_path.name}" if state_path else ""
         print(f"{plan.description}{resumed}", flush=True)
     if settings.gradient_checkpointing:
         checkpoint_gradients(module)
@@ -182,13 +182,13 @@ def fit(
     except torch.OutOfMemoryError as error:
         message = smaller_batches(plan.how.batch_size, settings, trainer.world_size)
         if any(f.name == "validation_step" for f in traceback.extract_tb(error.__traceback__)):
-            message = "measuring needs more than the device's memory; lower "
+            message = "measuring needs more memory than the device has; lower "
             message += f"--trainer.max_eval_tokens ({settings.max_eval_tokens})"
         raise UsageError(message) from error
     for callback in plan.callbacks:
         if isinstance(callback, AggregateCheckpoint) and (lost := callback.problem()):
             forget_states(run)
-            raise RuntimeError(f"{lost}. The next start trains anew")
+            raise RuntimeError(f"{lost}; rerun the same command, which trains again from the start")
     if shown is not None:
         shown.summarise({**last_state.scores_of(trainer), **plan.summary()})
     return problems
@@ -199,14 +199,14 @@ def smaller_batches(batch_size: int, settings: TrainerSettings, processes: int) 
     parts = settings.accumulate
     more = [k for k in range(parts + 1, batch_size + 1) if batch_size % (k * processes) == 0]
     advice = (
-        f"--trainer.accumulate {more[0]}, which divides it, makes them {batch_size // more[0]} and "
-        "leaves the steps of the optimiser as they are"
+        f"--trainer.accumulate {more[0]} trains in batches of {batch_size // more[0]} with the "
+        "same optimiser steps"
         if more
-        else "no smaller ones divide it; take --trainer.precision bf16-mixed, a lower "
+        else "smaller batches are not possible; use --trainer.precision bf16-mixed, a lower "
         "--model.max_length, or several GPUs with --config configs/trainer/fsdp.yaml"
     )
-    size = f"{batch_size // parts} of batch_size {batch_size}"
-    return f"training in batches of {size} needs more than the device's memory; {advice}"
+    size = f"{batch_size // parts} (batch_size {batch_size})"
+    return f"training in batches of {size} needs more memory than the device has; {advice}"
 
 
 def training_callbacks(
@@ -253,7 +253,7 @@ def starting_point(
         history = states.get(callback.state_key, {}).get("history", [])
         if lost := callback.problem(history):
             forget_states(run)
-            path, problems = None, (*problems, f"{lost}. The run starts anew")
+            path, problems = None, (*problems, f"{lost}. Training starts again from the beginning")
     return path, problems
 
 

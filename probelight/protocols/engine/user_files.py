@@ -52,7 +52,7 @@ def load_user_files(data: SplitFiles, other: str, has_other: bool) -> UserFiles:
     if not data.paths:
         if data.setup or data.name or data.choices:
             raise UsageError(
-                "--data.setup, .choices and .name are of --data.train, .dev and .test FILE"
+                "--data.setup, .choices and .name need files: --data.train, .dev or .test FILE"
             )
         return UserFiles({})
     first = f"--data.{next(iter(data.paths))}"
@@ -80,8 +80,8 @@ def measured_split(files: Mapping[str, ProbeData], asked: str, default: str = "d
         return other
     if asked not in files:
         raise UsageError(
-            "nothing to measure with: give --data.dev FILE or --data.test FILE"
+            "nothing to measure on: give --data.dev FILE or --data.test FILE"
             if asked in {"dev", "test"}
-            else f"there is no file of the split {asked!r}; those of --data.* are train, dev, test"
+            else f"there is no file for the split {asked!r}; --data.* takes train, dev and test"
         )
     return asked

@@ -154,7 +154,7 @@ def _end_of(folder: Path, code: int) -> tuple[str, str]:
     if not path.exists():
         cause = f"exit code {code}" if code >= 0 else f"killed by {signal.Signals(-code).name}"
         log = (folder / LOG_NAME).read_text(encoding="utf-8", errors="replace")[-_LOG_TAIL:]
-        text = f"{log}\nthe cell's process left no traceback: {cause}"
+        text = f"{log}\nthe cell's process ended without a traceback: {cause}"
         write_text_atomic(path, f"{text}\n")
         return End.FAILED, text
     end = End.REFUSED if code == USAGE_ERROR else End.FAILED
@@ -168,7 +168,7 @@ def run_attempt(run_dir: str) -> None:
     """
     text = os.environ.get(REQUEST_VARIABLE)  # processes of DDP inherit it
     if text is None:
-        raise UsageError("`sweep cell` is started by `sweep run`, for an attempt of its own")
+        raise UsageError("only `sweep run` starts `sweep cell`; use `sweep run`")
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})  # Ray's processes have it blocked
     end_with_watcher()
     content, folder = json.loads(text), Path(run_dir).resolve()

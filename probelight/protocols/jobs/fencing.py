@@ -67,7 +67,9 @@ def check_driver(folder: Path, number: int) -> None:
     newest = last_driver(folder)
     if newest is None or newest.number != number:
         who = f"by {newest.process}" if newest else "away"
-        raise DriverLostError(f"{folder}: driver {number} was lost, the folder was taken {who}")
+        raise DriverLostError(
+            f"{folder}: the folder was taken {who}, so this command (driver {number}) stops"
+        )
 
 
 @contextmanager
@@ -85,7 +87,7 @@ def without_driver(folder: Path, take_over: bool) -> Iterator[Driver | None]:
             pass  # no locks on this file system: driver.json alone has to tell
         before = last_driver(folder)
         if before is not None and not before.is_gone and not take_over:
-            how = "take the folder over with --engine.take_over true"
+            how = "take over the folder with --engine.take_over true"
             raise UsageError(_busy(folder, before, how))
         yield before
 
@@ -117,11 +119,11 @@ def refuse_driven(folder: Path) -> None:
 def _busy(folder: Path, driver: Driver | None, if_lost: str = "") -> str:
     """Say who has a folder and what to do: `if_lost` where nobody here knows whether it lives."""
     if driver is None or driver.is_gone:  # it plans, or has not yet said who it is
-        return f"{folder}: another process is just beginning there; try again in a moment"
+        return f"{folder}: another process is just starting there; try again in a moment"
     since = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(driver.since))
-    text = f"{folder}: {driver.process} is already at work on it, since {since}"
+    text = f"{folder}: {driver.process} has been working on it since {since}"
     if if_lost:
-        return f"{text}, as far as can be told from here. If it is lost, {if_lost}"
+        return f"{text}, as far as this machine can see. If it has ended, {if_lost}"
     return f"{text}; wait for it, or stop it first (Ctrl-C, or SIGTERM to it)"
 
 
@@ -182,22 +184,22 @@ def newest_attempt(folder: Path) -> Attempt | None:
         return None
     except (KeyError, TypeError) as error:
         raise ValueError(
-            f"{path} is damaged ({error}); remove {folder}, the cell begins anew"
+            f"{path} is damaged ({error}); remove {folder} to start the cell again"
         ) from error
 
 
 def check_folder(folder: Path) -> None:
     """Raise FileNotFoundError if a run folder or its config is gone."""
     if not (folder / CONFIG).is_file():
-        raise FileNotFoundError(f"{folder} is gone; `train.py sweep plan` makes it again")
+        raise FileNotFoundError(f"{folder} is missing; `train.py sweep plan` makes it again")
 
 
 def check_attempt(folder: Path, number: int) -> None:
     """Raise AttemptLostError unless the attempt of this number is the newest."""
     newest = newest_attempt(folder)
     if newest is None or newest.number != number:
-        found = "none" if newest is None else f"attempt {newest.number}"
-        raise AttemptLostError(f"{folder.name}: attempt {number} was lost, {found} is in charge")
+        why = f"attempt {newest.number} replaced it" if newest else f"{ATTEMPT} is missing"
+        raise AttemptLostError(f"{folder.name}: attempt {number} stops, because {why}")
 
 
 def end_when_lost(folder: Path, number: int, seconds: float) -> None:
@@ -226,8 +228,8 @@ class FencedRunFolder(RunFolder):
         super().__init__(path.parent, path.name.rsplit("-", 1)[0], config)
         if self.path != path:
             raise ValueError(
-                f"{path / 'config.yaml'} was changed after the cell was planned: its hash is "
-                f"{self.key.rsplit('-', 1)[1]}. Remove the folder and plan again"
+                f"{path / 'config.yaml'} was changed after the cell was planned (its hash is now "
+                f"{self.key.rsplit('-', 1)[1]}); remove the folder and plan again"
             )
         self.number = number
 
@@ -274,7 +276,7 @@ def inside(folder: Path, number: int, say: Callable[[str], None]) -> Iterator[No
             with suppress(ValueError, TypeError):  # it has not yet said who it is
                 holder = Process(**json.loads(file.read()))
             if not has_said:
-                say(f"waiting until {holder or 'another process'} has left {folder.name}")
+                say(f"waiting for {holder or 'another process'} to leave {folder.name}")
                 has_said = True
             if holder is not None:
                 holder.kill()

@@ -31,20 +31,21 @@ from probelight.results.run_folder import RunFolder, run_key
 
 @dataclass(frozen=True)
 class RaySettings(ranges.Settings):
-    """What each job of a sweep, called a cell, takes of Ray.
+    """What each job of a sweep, called a cell, takes from Ray.
 
     Args:
-        address: A Ray cluster: "auto" for this machine's, or host:port; without one, a local Ray
-            starts and ends with the command.
-        cpus_per_cell: CPUs that a cell takes of its node, fractions allowed; by default
-            `trainer.threads` (or 1) times `trainer.devices`.
-        gpus_per_cell: GPUs that a cell takes, fractions of one allowed: 0.5 puts two cells on each;
-            by default `trainer.devices` where cells run on GPUs.
-        memory_per_cell: GB of memory that a cell takes of its node; not counted when left out.
-        max_retries: How often a failed cell is tried again. Crashed workers and lost nodes do not
+        address: Ray cluster: "auto" for the one on this machine, or host:port. By default the
+            command starts a local Ray and ends it.
+        cpus_per_cell: CPUs per cell, fractions allowed; by default `trainer.threads` (or 1) times
+            `trainer.devices`.
+        gpus_per_cell: GPUs per cell; a fraction such as 0.5 puts two cells on each GPU. By default
+            `trainer.devices` if cells run on GPUs.
+        memory_per_cell: GB of memory per cell. By default memory is not counted.
+        max_retries: How often to try a failed cell again. Crashed workers and lost nodes do not
             count.
-        stop_seconds: Seconds that cells have to save their state once they are to stop.
-        take_over: Take the folder from a driver that is lost on another host.
+        stop_seconds: Seconds that cells have to save their state when the command is stopped.
+        take_over: Take over the folder from a command on another host that has ended without
+            saying so.
     """
 
     address: str | None = None
@@ -61,8 +62,8 @@ class RaySettings(ranges.Settings):
             value = getattr(self, name)
             if value is not None and value > 1 and value != int(value):
                 raise UsageError(
-                    f"engine.{name} {value} is more than one and no whole number, which Ray does "
-                    "not give; choose a fraction below 1, or a whole number"
+                    f"engine.{name} {value}: Ray gives only fractions below 1 or whole numbers; "
+                    "give one of these"
                 )
         port = re.fullmatch(r"auto|[^\s/]+:(\d+)", self.address or "auto")
         if port is None or int(port[1] or 0) > 65_535:
@@ -71,10 +72,10 @@ class RaySettings(ranges.Settings):
 
 @dataclass(frozen=True)
 class EngineSettings(RaySettings):
-    """Where a command's jobs run; the other settings are for Ray alone.
+    """Where a command's jobs run; the other settings are only for Ray.
 
     Args:
-        kind: "here", one after the other in this process, or "ray", as many at once as fit.
+        kind: "here", one job at a time, or "ray", as many as fit.
     """
 
     kind: Literal["here", "ray"] = "here"
@@ -86,7 +87,7 @@ class EngineSettings(RaySettings):
         for item in fields(RaySettings):
             if getattr(self, item.name) != item.default:
                 raise UsageError(
-                    f"engine.{item.name} is for Ray alone; add --engine.kind ray, or leave it out"
+                    f"engine.{item.name} is only for Ray; add --engine.kind ray, or leave it out"
                 )
 
 
@@ -109,25 +110,26 @@ class TrainerSettings(ranges.Settings):
     numbers as a seed does: each process and each accumulated batch draws its own.
 
     Args:
-        accelerator: Lightning's accelerator; "gpu" is "cuda" or "mps", "auto" whatever there is.
-        devices: Devices, one process each; -1 takes all there are.
-        strategy: Lightning's strategy, "ddp" for several devices.
-        precision: Lightning's precision; less than 32 bits does change the numbers.
-        matmul_precision: How matrices of 32 bits are multiplied: "high" (TF32) and "medium" are
-            several times faster on GPUs with tensor cores, and change the numbers.
-        accumulate: Batches per optimiser step; the effective batch stays `batch_size`, and each
-            of its items weighs the same.
-        max_eval_tokens: Padded tokens in an evaluation batch.
-        checkpoint_every: Steps between two states to resume from; none goes by the clock.
-        checkpoint_minutes: Minutes between two states at least, by the clock.
-        checkpoint_share: Share of the time that writing states takes at most, by the clock.
-        log_every_n_steps: Steps between two that are logged, with training loss and learning rate;
-            none takes 10, and 5, 2 or 1 where that would leave fewer than 50 points.
-        num_workers: Loader processes; none takes one on a CUDA device, and else 0.
-        threads: CPU threads of each process; none leaves it to torch.
-        compile: Compile the transformer with torch.compile before training it.
-        gradient_checkpointing: Compute a transformer's layers again in the backward pass instead of
-            keeping what they computed: less memory, about a third more time, the same numbers.
+        accelerator: "cpu", "gpu" (cuda or mps), or "auto" (a GPU if any).
+        devices: Number of devices, with one process each; -1 uses all.
+        strategy: Lightning's strategy, such as "ddp" for several devices.
+        precision: Such as bf16-mixed; below 32 bits, results change.
+        matmul_precision: How to multiply 32-bit matrices: "high" (TF32) and "medium" are several
+            times faster on GPUs with tensor cores, but change results.
+        accumulate: Divide each optimiser step into this many batches, to save memory. The effective
+            batch stays `batch_size`, and each item has the same weight.
+        max_eval_tokens: Tokens per evaluation batch, including padding.
+        checkpoint_every: Steps between checkpoints to resume from. By default they are saved by
+            time.
+        checkpoint_minutes: Minimum time in minutes between checkpoints that are saved by time.
+        checkpoint_share: Maximum share of the time to spend on saving checkpoints by time.
+        log_every_n_steps: Steps between log entries with training loss and learning rate. By
+            default 10, or 5, 2 or 1 if there would be fewer than 50 entries.
+        num_workers: Processes that load data; by default one on a CUDA device, otherwise 0.
+        threads: CPU threads per process; by default torch decides.
+        compile: Compile the transformer with torch.compile before training.
+        gradient_checkpointing: Recompute a transformer's layers in the backward pass instead of
+            keeping their results: less memory, about a third more time, the same results.
         progress_bar: Show progress and the time left.
     """
 
@@ -160,7 +162,7 @@ class TrainerSettings(ranges.Settings):
         if batch_size % self.accumulate:
             raise UsageError(
                 f"batch_size {batch_size} is not a multiple of --trainer.accumulate "
-                f"{self.accumulate}; choose one that is, so that the effective batch stays the same"
+                f"{self.accumulate}; give a divisor of {batch_size}"
             )
         return batch_size // self.accumulate
 
@@ -378,7 +380,7 @@ def result_of_first(run: RunFolder) -> RunRecord:
     parent = os.getppid()
     while (record := run.result()) is None:
         if os.getppid() != parent:  # what started both of them is gone
-            raise RuntimeError(f"{run.path}: the process that was to make this run has ended")
+            raise RuntimeError(f"{run.path}: the process that was computing this run has ended")
         time.sleep(0.2)
     return record
 
@@ -399,12 +401,12 @@ def record_pending(runs_dir: Path, wandb: WandbSettings) -> None:
                 continue
             run.config = drawn_config(run.config, folder)
             summary = read_json(path)["summary"]
-            print(f"{folder.name}: recorded in Weights & Biases, which did not have all of it")
+            print(f"{folder.name}: sending the rest of this run to Weights & Biases")
             _follow(run, wandb, summary)
             run.tell(record)
         except (OSError, ValueError, LookupError, TypeError) as error:
             warnings.warn(
-                f"Weights & Biases does not get the run of {folder}: {error}",
+                f"the run of {folder} could not be sent to Weights & Biases: {error}",
                 RuntimeWarning,
                 stacklevel=2,
             )

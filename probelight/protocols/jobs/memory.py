@@ -50,7 +50,7 @@ class MemoryNeed:
         parts += f"AdamW {self.moments / GB:.1f}"
         if self.activations is None:
             why = f" ({self.problem})" if self.problem else ""
-            return f"{self.total / GB:.1f} GB{per}: {parts}; activations come on top{why}"
+            return f"{self.total / GB:.1f} GB{per}: {parts}; plus activations{why}"
         activations = f"activations {self.activations / GB:.1f} for {self.batch}"
         return f"about {self.total / GB:.1f} GB{per}: {parts}, {activations}"
 

@@ -87,13 +87,13 @@ class Plan:
             return Plan(RunContext.from_json(found), engine, tuple(jobs), found["id"])
         except FileNotFoundError:
             raise UsageError(
-                f"{folder} holds no plan; `train.py sweep plan --config ... --output_dir {folder}` "
-                "makes one"
+                f"{folder} has no plan; make one with `train.py sweep plan --config ... "
+                f"--output_dir {folder}`"
             ) from None
         except (ValueError, KeyError, TypeError) as error:
             raise UsageError(
-                f"{path} is damaged or of another version ({error}); remove it and run "
-                "`train.py sweep plan` again, which writes it"
+                f"{path} is damaged or from another version ({error}); remove it and rerun "
+                "`train.py sweep plan`"
             ) from error
 
     def under(self, context: RunContext, engine: RaySettings) -> Plan:
@@ -256,7 +256,7 @@ class Schedule:
                 RunRecord.read(path)
                 self.done.add(key)
             except (ValueError, OSError) as error:
-                advice = f"or remove {path} alone, and `sweep run` makes the cell anew"
+                advice = f"or remove only {path}, and `sweep run` computes the cell again"
                 self.failed[key] = Failure(1, 1, f"{error}; {advice}")
                 self.failed[key].keep(path.parent)
         awaited = {key for job in self.jobs.values() for key in (*job.needs, *job.follows)}

@@ -58,8 +58,8 @@ def draw(job_key: str, config: Mapping[str, Any], folder: Path, earlier: Sequenc
         setting, place = run.read(DRAWN_NAME), run.path / DRAWN_NAME
         if not isinstance(setting, dict):
             raise ValueError(
-                f"{place}: there is no setting, yet the trial is finished; remove {run.path}, "
-                "it begins anew"
+                f"{place}: this finished trial has no setting; remove {run.path} to start the "
+                "trial again"
             )
         finished.append(FinishedTrial(setting, objectives_of(run.result_path), str(place)))
     number = config["trial"] % config["trials_at_once"]
@@ -109,7 +109,7 @@ def sample(
                 params=params, distributions=distributions, values=list(objectives)
             )
         except ValueError as error:
-            raise ValueError(f"{place}: {params} is not of the space: {error}") from error
+            raise ValueError(f"{place}: {params} is outside the search space: {error}") from error
         study.add_trial(trial)
     return [dict(study.ask(distributions).params) for _ in range(number)]
 
@@ -127,5 +127,5 @@ def objectives_of(result_path: Path) -> tuple[float, float]:
         ]
         best = best_checkpoint(checkpoints, lambda checkpoint: checkpoint)
     except (KeyError, ValueError) as error:
-        raise ValueError(f"{result_path}: not the result of a trial: {error}") from error
+        raise ValueError(f"{result_path}: this is not the result of a trial: {error}") from error
     return best.probe, best.original

@@ -213,7 +213,7 @@ def status_view(output_dir: Path, progress: Progress) -> Group:
     )
     tables = {
         "running": running,
-        "failed, and tried again": tried_again,
+        "failed, to be tried again": tried_again,
         "failed for good": failed[:_MOST_FAILED],
     }
     lines = _numbers_line(progress), _driver_line(output_dir, progress)
@@ -238,7 +238,7 @@ def _numbers_line(progress: Progress) -> str:
         f"{len(progress.failed)} failed"
     )
     if progress.blocked:
-        numbers += f", {len(progress.blocked)} not started behind a failed one"
+        numbers += f", {len(progress.blocked)} not started because they need a failed one"
     if left := progress.seconds_left():
         numbers += f"; about {duration(left)} left"
     return numbers
@@ -248,12 +248,12 @@ def _driver_line(output_dir: Path, progress: Progress) -> str:
     command = f"{program()} sweep run --output_dir {shlex.quote(str(output_dir))}"
     driver = last_driver(output_dir)
     if driver is None:
-        return f"not started yet: {command}"
+        return f"not started yet; to start: {command}"
     if not driver.is_gone:
-        return f"{driver.process} has been at work on it for {_ago(driver.since)}"
+        return f"{driver.process} has been working on it for {_ago(driver.since)}"
     ended = "was killed" if driver.ended is None else f"ended {_ago(driver.ended)} ago"
-    again = "" if len(progress.done) == len(progress.statuses) else f"; to go on: {command}"
-    return f"nobody is at work on it, {driver.process} {ended}{again}"
+    again = "" if len(progress.done) == len(progress.statuses) else f"; to resume: {command}"
+    return f"no process is working on it; {driver.process} {ended}{again}"
 
 
 def _ago(moment: float) -> str:
@@ -321,13 +321,13 @@ def plan_lines(
         return lines
     reading = [job for job in left if job.num_steps or job.num_texts]
     sizes_are_known = all(job.weights_bytes for job in reading)
-    unknown = f"not known before a {noun} is finished, as the weights of a model are not here yet"
+    unknown = f"unknown until a {noun} is finished, because a model is not downloaded yet"
 
     num_sharing = min(num_sharing, len(left))
     seconds = progress.seconds_of([job.num_steps for job in left])
     seconds = None if seconds is None else seconds / num_sharing  # they shared it too
     finished = counted(len(done), f"finished {noun}")
-    source = f"as {finished} took"
+    source = f"based on {finished}"
     if seconds is None and sizes_are_known:
         step, text = (
             FLOP_PER_WEIGHT_AND_TOKEN * TOKENS_PER_STEP,
@@ -346,12 +346,12 @@ def plan_lines(
             )
         if any(job.num_texts for job in left):
             rules.append(
-                f"{FLOP_PER_WEIGHT_AND_TOKEN_READ} operations per weight and token that is read, "
+                f"{FLOP_PER_WEIGHT_AND_TOKEN_READ} operations per weight and token read, "
                 f"{TOKENS_PER_TEXT} tokens per text, heads not counted"
             )
         source = (
-            f"by rule: {', '.join(rules)}, {FLOP_PER_SECOND[device] / 1e9:,.0f} billion operations "
-            "per second; evaluation not counted"
+            f"rough estimate: {', '.join(rules)}, {FLOP_PER_SECOND[device] / 1e9:,.0f} billion "
+            "operations per second; evaluation not counted"
         )
     time_left = f"; {unknown}"
     if seconds is not None:
@@ -369,7 +369,7 @@ def plan_lines(
         trains = any(job.num_steps for job in left)
         copies = max(job.weights_bytes for job in left) * (COPIES_IN_MEMORY if trains else 1)
         held = "weights, gradients and AdamW's moments" if trains else "weights"
-        memory = f"{_size(copies)} per {noun} for {held}; activations come on top"
+        memory = f"{_size(copies)} per {noun} for {held}; plus activations"
         if largest:
             need = max((measure() for measure in largest.values()), key=lambda need: need.total)
             copies, memory = need.total, need.shown(f" per {noun}")
@@ -384,7 +384,7 @@ def plan_lines(
         total, source = float(sum(sizes)), f"the best model of each {noun} that trains"
         if found:
             total = len(sizes) * fmean(found)
-            source = f"as {counted(len(found), f'finished {noun}')}"
+            source = f"based on {counted(len(found), f'finished {noun}')}"
         states = _size(COPIES_OF_STATES * max(training, default=0))
         disk = f"{_size(total)} ({source}), and " if sizes else ""
         disk += f"{states} per {noun} while it trains"
@@ -409,7 +409,7 @@ def detectable_table(rows: Iterable[tuple[str, Sequence[Hashable], int]]) -> Tab
 
     Each of `rows` has a set's name, the group of each of its items, and the number of seeds.
     """
-    title = "smallest loss or gain in accuracy that can be shown, in percentage points"
+    title = "smallest loss or gain in accuracy that can be detected, in percentage points"
     table = Table(title=title, title_justify="left")
     wanted = [f"n for {100 * loss:.0f}" for loss in WANTED]
     heads = ("items", "n", "worth", "same", "others", "seeds", *wanted)
@@ -434,11 +434,12 @@ def detectable_table(rows: Iterable[tuple[str, Sequence[Hashable], int]]) -> Tab
         counts = (f"{number:,}" for number in needed)
         table.add_row(name, f"{num_items:,}", f"{worth:,.0f}", *points, of_means, *counts)
     table.caption = (
-        "between two models, or before and after, on the same items; on as many others each; and "
-        "between means over seeds (in brackets how many) at best, were an item's outcomes "
-        f"independent between them; 80% power, alpha 0.05; {DISCORDANT:.0%} of the items answered "
-        "differently. Worth: independent items that tell as much, were all items of a group "
-        "answered alike (Kish). n for 5: items, grouped as these are, that would show 5 points"
+        "same: between two models, or before and after, on the same items. others: on different "
+        "items, n each. seeds: between means over seeds (their number in brackets), at best, if "
+        "the seeds' answers to an item are independent. All with 80% power, alpha 0.05 and "
+        f"{DISCORDANT:.0%} of the items answered differently. worth: number of independent items "
+        "with the same information, if all items of a group are answered alike (Kish). n for 5: "
+        "items needed to detect 5 points, in groups like these"
     )
     table.caption_justify = "left"
     return table

@@ -103,41 +103,41 @@ def zero_shot(
     trainer: TrainerSettings = DEFAULT_TRAINER,
     engine: EngineSettings = DEFAULT_ENGINE,
 ) -> list[Row]:
-    """Scores probes with models that are not trained, and prints one table.
+    """Scores probes with models as they are, without training, and prints one table.
 
-    The same command goes on where it stopped: a finished probe is not scored again.
+    Rerun the same command to resume; finished probes are not scored again.
 
     Args:
         output_dir: Folder of the results.
-        model: Which model, in place of `models`.
-        models: Names in configs/model/, paths of such files, folders or Hub names, by commas;
-            MODEL+FOLDER puts in an adapter.
-        probes: Names in configs/probe/ or paths of such files, or of files of items, separated by
-            commas; `name:split` chooses another split for one of them.
-        data: A file of one's own in place of `probes`.
-        split: Split of the probes; none takes dev, or test where there is no dev file.
-        mirror: Folder or address in place of the addresses of the released files.
-        ranks: Also the rank of MC-MLM candidates in the whole vocabulary.
-        scoring: Also the accuracy by these rules, and the share of items that they answer
-            otherwise: sum, mean_token, mean_char, pmi, calibrated, letter, by commas.
-        letters: How `--scoring letter` asks.
-        shots: Examples of the probe's train split before each item, none of its group; asked by
-            letters each label is right equally often.
-        chat: Whether items are put in the chat template of a model's tokenizer: "always", "never",
-            or "auto", where there is one. Only causal models are asked in a chat.
-        prompt: The texts around items.
-        phrasings: Also ask in other wordings that the probe's config names, by commas, or all: the
-            accuracy in each, consistency, and what was known in which sense.
+        model: Settings of a single model, instead of `models`.
+        models: Models, by commas: names in configs/model/, paths of such files, folders or Hub
+            names. MODEL+FOLDER adds an adapter.
+        probes: Probes, by commas: names in configs/probe/, paths of such files, or files of items.
+            `name:split` chooses another split for one of them.
+        data: Your own file instead of `probes`.
+        split: Split of the probes; by default dev, or test if there is no dev file.
+        mirror: Folder or address with copies of the released files.
+        ranks: Also report the ranks of MC-MLM candidates in the whole vocabulary.
+        scoring: Also score by these rules, by commas: sum, mean_token, mean_char, pmi, calibrated,
+            letter. Reports the accuracy, and the share of items with another answer.
+        letters: How to ask with `--scoring letter`.
+        shots: Number of examples from the probe's train split before each item, from other groups.
+            With letters, each label is right equally often.
+        chat: Whether to use the chat template of a model's tokenizer: "always", "never", or "auto"
+            (if it has one). Only causal models can chat.
+        prompt: Texts around the items.
+        phrasings: Also ask in other wordings from the probe's config: their names, by commas, or
+            all. Reports the accuracy in each, consistency, and how well each item is known.
         trainer: Device and batch settings.
-        engine: Where the runs are made: here, or on Ray.
+        engine: Where the runs are computed: in this process, or on Ray.
 
     Returns:
         The rows of results.csv.
 
     Raises:
-        UsageError: If neither or both of `probes` and `data.path` are given, a model is a
-            baseline, ranks are asked of minimal pairs, there is no such rule or none for a probe,
-            too few examples, or no chat.
+        UsageError: If you give neither or both of `probes` and `data.path`, if a model is a
+            baseline, if you ask for ranks of minimal pairs, or if a probe does not allow a rule,
+            has too few examples, or a model has no chat.
     """
     rules = chosen_rules(scoring)
     chosen = chosen_models(models, model, random_weights=False)
@@ -147,29 +147,29 @@ def zero_shot(
         pairs := [loaded.name for loaded in sets if loaded.data.config.setup == "minimal_pair"]
     ):
         raise UsageError(
-            f"--ranks: {', '.join(pairs)} has minimal pairs, whole sentences with no mask to ask "
-            "for the rank of a word at"
+            f"--ranks: {', '.join(pairs)} has minimal pairs, which are whole sentences without a "
+            "mask, so words have no ranks; leave it out"
         )
     whole = [loaded.name for loaded in sets if loaded.data.config.setup not in DOMAIN_STEMS]
     unfit = [rule for rule in rules if rule not in OF_THE_ITEM]
     if whole and unfit:
         raise UsageError(
-            f"--scoring {','.join(unfit)} puts other stems before the choices, and the items of "
-            f"{whole[0]} are whole sentences; they take {', '.join(OF_THE_ITEM)}"
+            f"--scoring {','.join(unfit)} puts other stems before the choices, but the items of "
+            f"{whole[0]} are whole sentences; give only {', '.join(OF_THE_ITEM)}"
         )
     if LETTER not in rules and letters != DEFAULT_LETTERS:
-        raise UsageError("--letters are of the rule letter; give --scoring letter too")
+        raise UsageError("--letters is only for the rule letter; add --scoring letter")
     refuse_unused(prompt, shots, chat, LETTER in rules)
     asked: dict[str, Any] = {"letters": {"orders": letters.orders}} if LETTER in rules else {}
     is_put = bool(shots) or chat != "never"  # whether items are more than their own texts
     if asked or is_put:
         asked["prompt"] = prompt_config(shots, chat, prompt)
     if is_put and ranks:
-        raise UsageError("--ranks are of sentences as they are; leave out --shots and --chat")
+        raise UsageError("--ranks needs sentences as they are; leave out --shots and --chat")
     if is_put and whole and LETTER not in rules:
         raise UsageError(
-            f"--shots and --chat: {whole[0]} has whole sentences, which are no answers; give "
-            "--scoring letter, or leave them out"
+            f"--shots and --chat: {whole[0]} has whole sentences, not answers; add --scoring "
+            "letter, or leave them out"
         )
     worded: dict[str, list[str]] = {}
     for loaded in sets if phrasings else ():
@@ -218,7 +218,7 @@ def chosen_rules(scoring: Sequence[str]) -> list[str]:
         if rule not in RULES:
             near = nearest(rule.lower(), RULES)
             raise UsageError(
-                f"--scoring: there is no rule {rule!r}{near}; choose of {', '.join(RULES)}"
+                f"--scoring: there is no rule {rule!r}{near}; choose from {', '.join(RULES)}"
             )
     return [rule for rule in RULES if rule in scoring]
 
@@ -260,8 +260,8 @@ def load_sets(
             loaded = replace(loaded, config=replace(loaded.config, name=name))
         return [LoadedSet(name, "", loaded, is_own=True)]
     if choices or data.name:
-        unused = "choices are of a table" if choices else "name is of a file"
-        raise UsageError(f"--data.{unused} that is given as --data.path")
+        unused, of = ("choices", "table") if choices else ("name", "file")
+        raise UsageError(f"--data.{unused} needs a {of}; give it as --data.path")
     found = []
     configs: dict[str, ProbeConfig] = {}
     for entry in probes:
@@ -272,8 +272,8 @@ def load_sets(
             print(loaded.notices[-1])  # the first split's file is not there
         if configs.setdefault(config.name, config).to_json() != config.to_json():
             raise UsageError(
-                f"two probes are called {config.name!r}, which tables could not tell apart; score "
-                "them one by one, or give the files of their configs other names"
+                f"two probes are called {config.name!r}, so tables could not distinguish them; "
+                "score them one by one, or rename the file of one of their configs"
             )
         found.append(
             LoadedSet(config.name, chosen, loaded, is_own=not chosen or name not in probe_names())
@@ -351,9 +351,9 @@ def check_models(missing: Sequence[Job], sets: Sequence[LoadedSet]) -> None:
 
             if answers_questions(model.checkpoint, model.revision):
                 raise UsageError(
-                    f"{model.label} answers questions with the head that it was fine-tuned with, "
-                    "which gives one number a choice and no log-likelihoods; give it without "
-                    "--scoring, --shots and --chat"
+                    f"{model.label} answers questions with its fine-tuned head, which has no "
+                    "log-likelihoods, only one number per choice; leave out --scoring, --shots and "
+                    "--chat"
                 )
     for (model, setup), records in sets_of.items():
         check_scorer(model, setup, records)
@@ -435,7 +435,7 @@ def score_set(run: RunFolder, config: Mapping[str, Any], context: RunContext) ->
         for rule, of_rule in panel.by_rule.items():
             rows += measures.paradigm_rows(of_rule, group_by, panel.row_of(rule, row))
     if asked and asked["chat"] == "auto" and not (scorer.is_in_chat or reader.is_in_chat):
-        notices.append(f"{model.label} has no chat template, and was asked without a chat")
+        notices.append(f"{model.label} has no chat template, so it was asked without a chat")
     notices += [notice for notice in panel.notices if notice not in notices]
     lines = panel.lines(groups)
     if reworded:

@@ -95,7 +95,7 @@ def ask_letters(
         refuse_cut(question, asked, "letters and examples" if prompts.num_shots else "letters")
     answered = ask(scorer, question, {name: asked}, trainer)[name]
     if len(answered.records) < len(asked):
-        raise UsageError(f"{name}: all items are needed: {'; '.join(answered.notices)}")
+        raise UsageError(f"{name}: all items must be scored, but {'; '.join(answered.notices)}")
     rows = iter(answered.scores)
     labels = [[[*next(rows)] for _ in shown] for shown in orders_by_item]
     choices = [

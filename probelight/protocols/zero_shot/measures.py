@@ -119,7 +119,7 @@ def pair_notices(records: Sequence[Record]) -> list[str]:
     lacking = sum(paradigm is None for paradigm in paradigms_of(records))
     if lacking in (0, len(records)):
         return []
-    return [f"{lacking} of {len(records)} items have no UID and are in the overall accuracy alone"]
+    return [f"{lacking} of {len(records)} items have no UID and count only in the overall accuracy"]
 
 
 def rank_rows(ranks: Predictions, groups: Sequence[str], row: Row) -> list[Row]:
@@ -229,7 +229,7 @@ def panel_of(
     for name, asked in sets.items():
         if len(answers[name].records) < len(asked):
             raise UsageError(
-                f"{name}: --scoring needs all items: {'; '.join(answers[name].notices)}"
+                f"{name}: --scoring needs all items, but {'; '.join(answers[name].notices)}"
             )
     assert question.num_tokens is not None  # the log-likelihoods of every model type have it
     num_tokens = question.num_tokens(posed)
@@ -254,8 +254,8 @@ def panel_of(
             by_rule[rule] = list(map(divided, sums, sizes[rule]))
         else:
             notices.append(
-                f"{rule} gives every item of {own.name} the answer of {same}, because an item's "
-                f"choices are equally long by either; only {same} is listed"
+                f"{rule} and {same} give the same answers to {own.name}, because both weigh the "
+                f"choices of an item alike; only {same} is listed"
             )
     scores = answers[_OTHER_STEMS].scores if others else []
     known = {(r.stem, r.choices[0]): score for r, [score] in zip(others, scores, strict=True)}

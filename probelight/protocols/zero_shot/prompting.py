@@ -41,7 +41,9 @@ def examples_of(data: ProbeData, split: str, mirror: str | None) -> ProbeData:
     if not split or TRAIN not in config.splits:
         raise UsageError(f"--shots: {config.name} has no train split to take examples from")
     if split == TRAIN:
-        raise UsageError(f"--shots: {config.name}:{TRAIN} is what examples are taken from")
+        raise UsageError(
+            f"--shots: {config.name}:{TRAIN} is the split of the examples; choose another split"
+        )
     return load_probe(config, TRAIN, mirror=mirror, pairs=True)
 
 
@@ -64,11 +66,11 @@ def refuse_unused(prompt: PromptSettings, shots: int, chat: Chat, letters: bool)
     """Raise UsageError for settings of prompts that would do nothing."""
     usual = PromptSettings()
     if chat == "never" and (prompt.system or prompt.begin):
-        raise UsageError("--prompt.system and .begin are of a chat; give --chat auto too")
+        raise UsageError("--prompt.system and .begin are only for a chat; add --chat auto")
     if not shots and prompt.seed != usual.seed:
-        raise UsageError("--prompt.seed is of the examples before an item; give --shots too")
+        raise UsageError("--prompt.seed is only for examples before an item; add --shots")
     if not letters and chat == "never" and prompt.file != usual.file:
-        raise UsageError("--prompt.file is of letters and chats; give --scoring letter too")
+        raise UsageError("--prompt.file is only for letters and chats; add --scoring letter")
 
 
 def template_sha256(model: ModelSettings, prompt: Mapping[str, Any] | None) -> str:
@@ -79,14 +81,14 @@ def template_sha256(model: ModelSettings, prompt: Mapping[str, Any] | None) -> s
     """
     if prompt is None or prompt["chat"] == "never":
         return ""
-    template, problem = "", f"is of kind {model.kind}; only causal models answer in a chat"
+    template, problem = "", f"is of kind {model.kind}; only causal models can chat"
     if model.kind == "causal":
         from probelight.models.loading import CAUSAL_LM, check_pretrained
 
         name, random_weights = model.checkpoint, model.random_weights
         found = check_pretrained(CAUSAL_LM, name, model.revision, random_weights).tokenizer
         template = str(found.chat_template or "")
-        problem = "has a tokenizer without a chat template; give --chat auto or never"
+        problem = "has no chat template; give --chat auto or never"
     if not template and prompt["chat"] == "always":
         raise UsageError(f"--chat always: {model.label} {problem}")
     return sha256(template.encode()).hexdigest() if template else ""
@@ -134,6 +136,6 @@ def refuse_cut(question: Question, records: Sequence[Record], shown: str) -> Non
     if size > room:
         needed = size + most - room
         raise UsageError(
-            f"{texts[text].where}: with {shown} it has about {needed} tokens, and {most} are read; "
-            f"give --model.max_length {needed + 8} if the model takes so many"
+            f"{texts[text].where}: with {shown} it has about {needed} tokens, more than the {most} "
+            f"that are read; give --model.max_length {needed + 8} if the model supports it"
         )

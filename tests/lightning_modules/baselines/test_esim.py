@@ -173,7 +173,9 @@ def test_saved_and_loaded_it_scores_the_same_without_the_file(vectors: str, tmp_
     Path(vectors).unlink()
     loaded = ESIM.from_folder(tmp_path / "saved")
     assert loaded.num_choices == 3
-    with pytest.raises(PretrainedError, match="saved with num_choices 3; num_choices=5 does not"):
+    with pytest.raises(
+        PretrainedError, match="saved with num_choices 3, so num_choices=5 does not"
+    ):
         ESIM.from_folder(tmp_path / "saved", num_choices=5)
     assert model_fingerprint(loaded) == model_fingerprint(module)
     torch.testing.assert_close(scores(loaded, records[::-1]).flip(0), expected)

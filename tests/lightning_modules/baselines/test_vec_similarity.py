@@ -86,5 +86,5 @@ def test_what_it_does_not_answer_is_refused(vectors: str, tmp_path: Path) -> Non
         check(ModelSettings(kind="vec_similarity"), "minimal_pair")
     with pytest.raises(UsageError, match="vec_similarity has no weights"):
         load(ModelSettings(kind="vec_similarity", random_weights=True), "mc_qa")
-    with pytest.raises(WordVectorsError, match=r"none\.txt: no such file"):
+    with pytest.raises(WordVectorsError, match=r"none\.txt: there is no such file"):
         check(ModelSettings(kind="vec_similarity", vectors=str(tmp_path / "none.txt")), "mc_qa")

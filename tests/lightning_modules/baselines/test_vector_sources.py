@@ -108,5 +108,5 @@ def test_names_and_what_is_no_encoder(tmp_path: Path) -> None:
     assert vectors_label("other:org/some-model.txt") == "some-model"
     with pytest.raises(PretrainedError):
         token_vectors(f"encoder:{tmp_path}")
-    with pytest.raises(WordVectorsError, match="encodr:bert: no such file"):
+    with pytest.raises(WordVectorsError, match="encodr:bert: there is no such file"):
         token_vectors("encodr:bert")

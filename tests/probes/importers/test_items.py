@@ -174,7 +174,7 @@ MALFORMED = {
     ),
     "a cluster is an object": (row(notes={"cluster": {}}), "`cluster` in `notes` is an object"),
     "arguments are a number": (row(notes={"arguments": 5}), "`arguments` .* is a number; a list"),
-    "deep notes": (row(notes={"x": json.loads(f"{'[' * 800}{']' * 800}")}), "more than 50 times"),
+    "deep notes": (row(notes={"x": json.loads(f"{'[' * 800}{']' * 800}")}), "more than 50 levels"),
     "no mask": (row(question={"stem": "He is"}), r"0 \[MASK\] in the stem"),
     "two masks": (row(question={"stem": "[MASK] [MASK]"}), r"2 \[MASK\] in the stem"),
 }

@@ -93,7 +93,7 @@ def test_tables_alone_need_no_setup() -> None:
         ("a.tsv", HEAD, ":1: this line has commas between its cells, but .* asks for tabs"),
         ("a.csv", f"{HEAD}so, {WHALE},big,big|small\n", r":2: 4 cell\(s\), but the header has 3"),
         ("a.csv", f"{HEAD}{WHALE},big\n", r":2: 2 cell\(s\)"),
-        ("a.csv", f'{HEAD}"{WHALE},big,big|small\n', ":2: unexpected end of data; each item is"),
+        ("a.csv", f'{HEAD}"{WHALE},big,big|small\n', ":2: unexpected end of data; write each item"),
         ("a.csv", f"{HEAD}{WHALE},,big|small\n", ":2: no gold: its cell is empty"),
         (
             "a.csv",
@@ -219,7 +219,7 @@ def test_a_header_says_what_the_columns_are(tmp_path: Path) -> None:
         ("a.tsv", ["right\twrong", "a b\tb a"], ":1: right, wrong: are these sentences or names"),
         ("a.tsv", ["good\tsentence_bda", "a b\tb a"], r"0 named sentence_bad \(did you mean"),
         ("a.tsv", ["good\tbad\tid\tid", "a b\tb a\t1\t2"], "two columns for id"),
-        ("a.csv", ['"a b,b a'], ":1: unexpected end of data; each pair is on one line"),
+        ("a.csv", ['"a b,b a'], ":1: unexpected end of data; write each pair on one line"),
         ("a.csv", ["a b;b a"], "1 cell.*with commas between"),
     ],
 )

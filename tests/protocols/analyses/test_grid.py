@@ -107,7 +107,7 @@ TINY = "--model.name_or_path=TINY --model.multi_token"
         ("--grid.first_year=1990 --grid.last_year=1995 --grid.step=10", "--grid.first_year 1990"),
         ("--models=esim", "ESIM"),
         (f"{TINY}=error", "younger"),
-        (f"{TINY}=skip", "grid A: no records to batch (6 were skipped"),
+        (f"{TINY}=skip", "grid A: no items to score (6 were skipped"),
     ],
 )
 def test_what_makes_no_grid_is_refused(

@@ -45,7 +45,7 @@ def test_a_command_takes_from_python_what_its_line_takes() -> None:
 
 
 def test_inoculate_refuses_a_name_where_it_takes_settings() -> None:
-    with pytest.raises(RangeError, match=r"^inoculate: original science: give OriginalTask, or a"):
+    with pytest.raises(RangeError, match=r"^inoculate: original science: give OriginalTask or a"):
         inoculate("runs/never", original="science")  # type: ignore[arg-type]
 
 

@@ -67,7 +67,7 @@ INOCULATE = f"inoculate {OUT} --config={ROOT}/configs/experiment/inoculate_hyper
 FIT = f"fit --config={ROOT}/configs/experiment/fit_masked_choice.yaml {OUT}"
 CURVE = f"curve {OUT} --probes=age_small"
 PLAN = f"sweep plan --config={ROOT}/configs/sweep/released.yaml {OUT}"
-NO_PATH = "'': give a path, which . is too for"
+NO_PATH = "'': give a path (. is the current folder)"
 DEEP = "[" * 800 + "]" * 800
 ALIASES = "a0: &a0 [x], " + ", ".join(
     f"a{n}: &a{n} [{','.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 7)
@@ -75,14 +75,14 @@ ALIASES = "a0: &a0 [x], " + ", ".join(
 MISTAKES = [
     (f"zero-shot {OUT} --probe age_small", "there is no option --probe (did you mean --probes?)"),
     (f"{ZERO_SHOT} -mirror x", "no option -mirror (did you mean --mirror?)"),
-    ("report --folder=runs", "FOLDER is given by itself, without --folder"),
+    ("report --folder=runs", "FOLDER is not an option; give it without --folder"),
     (
         f"{ZERO_SHOT} --model roberta-large",
         "give --config configs/model/roberta-large.yaml or --model.name_or_path roberta-large",
     ),
     (f"{ZERO_SHOT} --model my-bert", "give --model.name_or_path my-bert"),
     (f"{ZERO_SHOT} --data a.jsonl", "give --data.path a.jsonl"),
-    (f"zero-shot {OUT} --probes age_small, b", "'b' belongs to no option; write a list"),
+    (f"zero-shot {OUT} --probes age_small, b", "'b' does not belong to an option; write lists"),
     (f"zero-shot {OUT} --probes age_smal", "no probe 'age_smal' (did you mean 'age_small'?)"),
     ("zero-shot --probes age_small", "give --output_dir"),
     (f"{ZERO_SHOT} --model.head=mpl", "--model.head mpl: give one of mlp, linear, pooler (did"),
@@ -93,16 +93,16 @@ MISTAKES = [
     ),
     (f"{ZERO_SHOT} --ranks=maybe", "--ranks maybe: give true or false"),
     (f"{ZERO_SHOT} --config={ROOT}", f"{ROOT}: a folder, where a file is needed"),
-    (f"{ZERO_SHOT} --config=", "zero-shot: error: --config: its value is missing"),
-    (f"{ZERO_SHOT} --config", "zero-shot: error: --config: its value is missing"),
-    (f"{FIT} --config ''", "fit: error: --config: its value is missing"),
+    (f"{ZERO_SHOT} --config=", "zero-shot: error: --config: give a value"),
+    (f"{ZERO_SHOT} --config", "zero-shot: error: --config: give a value"),
+    (f"{FIT} --config ''", "fit: error: --config: give a value"),
     (
         f"{ZERO_SHOT} --config=configs/model/embeded.yaml",
         "configs/model/embeded.yaml: there is no such file (did you mean 'embedded.yaml'?)",
     ),
     (f"curve {OUT} --lr 0.1", "no option --lr (did you mean --grid.learning_rate?)"),
     (f"curve {OUT} --grid.sizes=62,x", "--grid.sizes x: give a whole number"),
-    (f"{INOCULATE} --dose", "--dose: its value is missing"),
+    (f"{INOCULATE} --dose", "--dose: give a value"),
     (
         f"{INOCULATE} --model.revision=abc",
         "model.revision abc: dictionary-lm is not on the Hub, so it has no revisions; leave it out",
@@ -117,7 +117,7 @@ MISTAKES = [
     (f"inoculate {OUT}", "give --original.name, --original.sets, or a --config"),
     (f"{FIT} --model.learning_rat=1", "(did you mean --model.learning_rate?)"),
     (f"{FIT} --trainer.max_epoch=1", "(did you mean --trainer.max_epochs?)"),
-    (f"{FIT} --model=Masked", "--model Masked: there is no such class; give its whole name"),
+    (f"{FIT} --model=Masked", "--model Masked: there is no such class; give its full name"),
     ("zeroshot", "there is no command 'zeroshot' (did you mean 'zero-shot'?)"),
     ("probes lst", "there is no command 'probes lst' (did you mean 'probes list'?)"),
     ("report", "give FOLDER"),
@@ -140,10 +140,13 @@ MISTAKES = [
     (f"{CURVE} --grid.learning_rate='{{mlp: -1}}'", "error: --grid.learning_rate.mlp -1.0: give "),
     (f"{PLAN} --engine.stop_seconds=0", "error: --engine.stop_seconds 0.0: give "),
     (f"{PLAN} --grid.rows=[]", "error: --grid.rows []: give "),
-    (f"{CURVE} --wandb.tags=[a,a]", "error: --wandb.tags ('a', 'a'): give each once"),
-    (f"grid {OUT} --grid.panels=A,A", "error: --grid.panels ['A', 'A']: give each once"),
-    (f"demo {OUT} --plan.seeds=[5,5]", "error: --plan.seeds [5, 5]: give each once"),
-    (f"{INOCULATE} --original.sets=a,a", "error: --original.sets ['a', 'a']: give each once"),
+    (f"{CURVE} --wandb.tags=[a,a]", "error: --wandb.tags ('a', 'a'): give each value only once"),
+    (f"grid {OUT} --grid.panels=A,A", "error: --grid.panels ['A', 'A']: give each value only once"),
+    (f"demo {OUT} --plan.seeds=[5,5]", "error: --plan.seeds [5, 5]: give each value only once"),
+    (
+        f"{INOCULATE} --original.sets=a,a",
+        "error: --original.sets ['a', 'a']: give each value only once",
+    ),
     # What is quoted is shortened.
     (f"zero-shot {OUT} --probes={'x' * 9000}", f"no probe '{'x' * 59}...{'x' * 28}'; choose one"),
     (f"{ZERO_SHOT} --{'x' * 9000}=1", f"no option --{'x' * 58}...{'x' * 29}; --help_all shows all"),
@@ -182,11 +185,15 @@ FILES = [
     ("zero-shot", "model:\n  name_or_pth: x\n", "name_or_pth (did you mean model.name_or_path?)"),
     ("zero-shot", "probes: 5\n", "probes 5: give a list, such as [a,b]"),
     ("zero-shot", "probe: age_small\n", "there is no key probe (did you mean probes?)"),
-    ("zero-shot", "- a\n", "give a mapping of keys to values"),
+    ("zero-shot", "- a\n", "the file must be a mapping of keys to values"),
     ("zero-shot", "a: b\nmodel: [x\n", "line 2: not readable as YAML: while parsing a flow seq"),
     ("zero-shot", "a: 1\nb:\n  c: [a\nx: y\n", "line 4: not readable as YAML: "),
     ("zero-shot", "a: b\na: c\n", "line 2: not readable as YAML: the key 'a' is given twice"),
-    ("fit", "a: &a [x]\nb: &b [*a, *b]\n", "line 2: not readable as YAML: an alias holds itself"),
+    (
+        "fit",
+        "a: &a [x]\nb: &b [*a, *b]\n",
+        "line 2: not readable as YAML: an alias contains itself",
+    ),
     ("curve", "grid:\n  full:\n    epoch: 3\n", "(did you mean grid.full.epochs?)"),
     ("curve", "plan:\n  curve: {sizes: [3]}\n", "there is no key plan"),
     (
@@ -198,7 +205,7 @@ FILES = [
     (
         "fit",
         "model: {class_path: probelight.lightning_modules.masked_choice.MaskedChoise}\n",
-        "masked_choice.MaskedChoise: there is no such class; give its whole name, such as ",
+        "masked_choice.MaskedChoise: there is no such class; give its full name, such as ",
     ),
     ("fit", "model: {class_path: probelight.nothing.Such}\n", "Such: there is no such class; "),
     ("fit", "grid: {sizes: [62]}\n", "there is no key grid"),

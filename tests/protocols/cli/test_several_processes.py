@@ -74,5 +74,5 @@ def test_two_tasks_for_one_device_are_refused(
     for name, value in task(0).items():
         monkeypatch.setenv(name, value)
     assert cli.main([*command, f"--output_dir={tmp_path / 'out'}"]) == 2
-    assert "error: srun started 2 processes, and they must be one " in capsys.readouterr().err
+    assert "error: srun started 2 processes, but there must be one " in capsys.readouterr().err
     assert not (tmp_path / "out").exists()

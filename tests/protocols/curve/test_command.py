@@ -143,7 +143,10 @@ def test_the_precisions_of_frozen_encoders_are_those_that_answers_are_given_at()
 
 # Options, in which names in braces are paths, and what the message about them has in it.
 MISTAKES = [
-    ("--probes={pairs} --grid.sizes=[62,62]", "grid.sizes [62, 62]: give at least one, each once"),
+    (
+        "--probes={pairs} --grid.sizes=[62,62]",
+        "grid.sizes [62, 62]: give at least one value, and each value only once",
+    ),
     ("--probes={pairs} --grid.controls=[standard,standard]", "grid.controls ['standard', 'standa"),
     ("--probes={pairs} --grid.learning_rate='{mlp: 0.001}'", "no rate of mode linear"),
     (
@@ -190,13 +193,13 @@ MISTAKES = [
     (
         "--probes={pairs} --model.name_or_path={gpt2} --model.kind=causal --model.head=linear "
         "--model.scoring=sum",
-        "model.head linear: a model of kind causal has a head, mlp or linear, with model.scoring",
+        "model.head linear: a model of kind causal has a head only with model.scoring",
     ),
     (
         "--probes={pairs} --model.name_or_path={gpt2} --model.kind=causal --model.head=pooler",
-        "model.head pooler: a model of kind causal has a head, mlp or linear, with model.scoring",
+        "model.head pooler: a model of kind causal has a head only with model.scoring",
     ),
-    ("--probes={pairs} --model.scoring=letter", "is of kinds causal and seq2seq, and"),
+    ("--probes={pairs} --model.scoring=letter", "is only for kinds causal and seq2seq, but"),
 ]
 
 

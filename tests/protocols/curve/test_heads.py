@@ -112,7 +112,7 @@ def test_texts_that_do_not_fit_into_the_memory_are_encoded_in_halves(
     halved = encode(module, pairs.evaluation, 8192)
     torch.testing.assert_close(halved.features, whole.features)
     assert torch.equal(halved.candidates, whole.candidates)
-    assert capsys.readouterr().err.count("is answered in halves") == 1
+    assert capsys.readouterr().err.count("so it is divided in two") == 1
 
 
 @pytest.mark.parametrize("options", [{"precision": "bf16-mixed"}, {"matmul_precision": "high"}])

@@ -97,7 +97,7 @@ def test_all_sets_in_both_forms(tmp_path: Path, capsys: pytest.CaptureFixture[st
     [
         ("--sets=cprag,rol", "--sets rol: there is no such set (did you mean 'role'?); choose"),
         ("--recorded=WHOLE --sets=role", "recorded are cprag, and none of --sets role"),
-        ("--models=mlm_baseline", "knows nothing before it is trained, and diagnose trains"),
+        ("--models=mlm_baseline", "knows nothing before training, and diagnose does not"),
         ("--recorded=SHORT", "modelpreds-cprag-bert.txt: 5 lines instead of 6"),
         ("--recorded=NONE", "modelpreds-cprag-bert.txt: missing; put it next to"),
         (

@@ -196,7 +196,9 @@ def test_random_weights_have_no_adapter(tiny_model: Path, masked_adapters: list[
     assert [(one.random_weights, one.adapter is None) for one in models] == [
         (False, False), (False, False), (True, True),
     ]  # fmt: skip
-    with pytest.raises(UsageError, match="random ones are drawn; leave one out"):
+    with pytest.raises(
+        UsageError, match="random_weights draws fresh ones; leave one of the two out"
+    ):
         ModelSettings(str(tiny_model), adapter=str(masked_adapters[0]), random_weights=True)
 
 
@@ -346,16 +348,16 @@ def test_wrong_adapters_are_refused(
     cases = {
         str(cut): "cannot load the adapter of folder .*cut",
         str(cropped): "1 of its weights are missing",
-        str(extra): "1 of its weights are of other layers",
-        str(nan): "holds NaN",
-        str(none): "no adapter_model.safetensors",
-        str(away): "names its model .*gone, which is not there; give MODEL.",
+        str(extra): "1 of its weights are for other layers",
+        str(nan): "contains NaN",
+        str(none): "has no weights .adapter_model.safetensors",
+        str(away): "names the model .*gone, which does not exist; give MODEL.",
         str(itself): "names itself as its model",
         str(changed("nobody", base_model_name_or_path=None)): "names no model; give MODEL.",
         str(changed("kind", peft_type="XLORA")): "XLORA does more than change layers in place|fit",
         str(changed("alien", peft_type="NOVEL")): "does not fit",
         f"{other}+{good}": "does not fit",
-        f"{tiny_model}+{tmp_path / 'missing'}": "missing of the adapter is not there",
+        f"{tiny_model}+{tmp_path / 'missing'}": "missing does not exist",
     }
     for name, message in cases.items():
         with pytest.raises(PretrainedError, match=message):
@@ -369,7 +371,9 @@ def test_an_adapter_of_another_model_of_the_same_form_is_warned_of(
     tiny_model: Path, masked_adapters: list[Path], tmp_path: Path
 ) -> None:
     other = shutil.copytree(tiny_model, tmp_path / "other")
-    with pytest.warns(RuntimeWarning, match="was trained with .*tiny, and is put into .*other"):
+    with pytest.warns(
+        RuntimeWarning, match="was trained with .*tiny, but is now used with .*other"
+    ):
         load_pretrained(MASKED_LM, f"{other}+{masked_adapters[0]}")
     with warnings.catch_warnings():
         warnings.simplefilter("error", RuntimeWarning)
@@ -435,7 +439,7 @@ def test_baselines_have_no_adapters() -> None:
     module_for(esim, "mc_qa", tuning=Tuning())
     with pytest.raises(UsageError, match="kind esim is a baseline over word vectors"):
         module_for(esim, "mc_qa", tuning=Tuning("lora"))
-    with pytest.raises(UsageError, match="adapter a is of a model with a checkpoint"):
+    with pytest.raises(UsageError, match="adapter a is only for models with a checkpoint"):
         ModelSettings(kind="esim", adapter="a")
 
 

@@ -52,7 +52,7 @@ def test_runs_keep_the_keys_that_they_had() -> None:
     [
         ({"dtype": "bfloat"}, "ModelSettings.dtype bfloat: give 'auto', 'float32'"),
         ({"device_map": "atuo"}, "model.device_map atuo: give auto, balanced, .*cuda:0"),
-        ({"device_map": "auto", "random_weights": True}, "random ones are drawn; leave it out"),
+        ({"device_map": "auto", "random_weights": True}, "random weights are drawn; leave it out"),
         ({"kind": "esim", "dtype": "bfloat16"}, "model.dtype bfloat16 .*kind esim is a baseline"),
         ({"kind": "vec_similarity", "device_map": "cpu"}, "model.device_map cpu .*is a baseline"),
     ],
@@ -75,7 +75,9 @@ def test_auto_is_the_checkpoints_own_on_a_gpu_alone(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     assert is_on_gpu(TrainerSettings())
     assert not is_on_gpu(TRAINER)
-    with pytest.raises(UsageError, match="device_map auto puts a model's parts on devices for one"):
+    with pytest.raises(
+        UsageError, match="device_map auto spreads a model over the devices of a single"
+    ):
         reader_for(replace(MODEL, device_map="auto"), TrainerSettings(devices=2))
 
 
@@ -158,7 +160,7 @@ def test_float16_weights_and_spread_models_are_not_trained(
     half, spread = replace(MODEL, dtype="float16"), replace(MODEL, device_map="auto")
     with pytest.raises(UsageError, match="dtype float16"):
         trained_for(half, "mc_qa")
-    with pytest.raises(UsageError, match="device_map auto is for models that are scored as they"):
+    with pytest.raises(UsageError, match="device_map auto is only for models that are not trained"):
         check_module(spread, "mc_qa")
     for name, value in (("device_map", "auto"), ("dtype", "float16")):
         arguments = ["curve", "--probes=age_small", f"--output_dir={tmp_path}", *ON_CPU]

@@ -156,7 +156,9 @@ class Choosy(TwoLayers):
 def test_a_network_that_looks_at_numbers_is_trained_without_an_estimate() -> None:
     need = memory_need(Choosy(), OneBatch(), 1, TRAINER, ONE)
     assert need.activations is None
-    assert need.shown().startswith("0.0 GB: weights 0.0, gradients 0.0, AdamW 0.0; activations ")
+    assert need.shown().startswith(
+        "0.0 GB: weights 0.0, gradients 0.0, AdamW 0.0; plus activations "
+    )
 
 
 def test_a_compiled_module_is_simulated_as_it_is_written(tiny_model: Path) -> None:
@@ -276,9 +278,9 @@ def test_weights_gradients_and_moments_that_do_not_fit_are_refused(
         fitted(tmp_path / "refused", tiny_model)
     text = str(refused.value)
     assert "\n" not in text
-    assert text.startswith("the training needs 0.0 GB for weights, gradients and AdamW's moments")
+    assert text.startswith("training needs 0.0 GB for weights, gradients and AdamW's moments")
     for advice in (
-        "this machine has 0.0 GB",
+        "this machine has only 0.0 GB",
         "--model.dtype bfloat16",
         "configs/trainer/fsdp.yaml",
         "--trainer.gradient_checkpointing true",
@@ -286,7 +288,7 @@ def test_weights_gradients_and_moments_that_do_not_fit_are_refused(
         "--force true",
     ):
         assert advice in text
-    with pytest.warns(RuntimeWarning, match="likely to need more memory than this machine has"):
+    with pytest.warns(RuntimeWarning, match="will probably need more memory than this machine has"):
         fitted(tmp_path / "forced", tiny_model, force=True)
 
 
@@ -334,7 +336,7 @@ def test_layers_computed_again_give_the_same_gradients(
             if isinstance(part, nn.Dropout):
                 part.p = 0.3 if dropout else 0.0
     if architecture in WITHOUT:
-        with pytest.raises(UsageError, match=f"{WITHOUT[architecture]} has no layers"):
+        with pytest.raises(UsageError, match=f"{WITHOUT[architecture]} has no transformer layers"):
             checkpoint_gradients(again)
         return
     checkpoint_gradients(again)
@@ -385,7 +387,7 @@ def test_a_fit_that_is_killed_goes_on_with_or_without_it(tiny_model: Path, tmp_p
 
 
 def test_a_module_without_layers_to_compute_again_is_named(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="gradient_checkpointing: ESIM has no layers"):
+    with pytest.raises(UsageError, match="gradient_checkpointing: ESIM has no transformer layers"):
         checkpoint_gradients(ESIM(seed=0))
 
 
@@ -397,7 +399,7 @@ def test_texts_that_begin_alike_are_not_read_once_where_layers_are_computed_agai
     checkpoint_gradients(model)
     ids = torch.ones(1, 4, dtype=torch.long)
     assert model(ids).past_key_values is None
-    with pytest.raises(UsageError, match="begin alike"):
+    with pytest.raises(UsageError, match="shared beginning of texts"):
         model(ids, use_cache=True)
     assert model.eval()(ids, use_cache=True).past_key_values is not None
 
@@ -416,7 +418,7 @@ def test_a_dry_run_says_what_a_large_model_takes(
         return line
 
     assert said().endswith(
-        "kB per run for weights, gradients and AdamW's moments; activations come on top"
+        "kB per run for weights, gradients and AdamW's moments; plus activations"
     )
     monkeypatch.setattr(inoculation, "LARGE", 0)
     assert said() == (

@@ -71,8 +71,8 @@ def test_a_question_with_answers() -> None:
 @pytest.mark.parametrize(
     ("model", "setup", "message"),
     [
-        (PAIRS, "mc_mlm", r"choose model\.kind mlm_baseline"),
-        (MLM, "mc_qa", r"choose model\.kind esim"),
+        (PAIRS, "mc_mlm", r"give model\.kind mlm_baseline"),
+        (MLM, "mc_qa", r"give model\.kind esim"),
         (ModelSettings(kind="esim", random_weights=True), "mc_qa", "random_weights"),
     ],
 )
@@ -173,8 +173,8 @@ def test_a_baseline_is_refused_where_nothing_is_trained(
 
 
 NOT_FINE_TUNED = {
-    "mlm_baseline": "model.kind mlm_baseline fills the mask .* choose model.kind esim",
-    "vec_similarity": "model.kind vec_similarity is not trained here, .* choose model.kind esim",
+    "mlm_baseline": "model.kind mlm_baseline fills masks .* give model.kind esim",
+    "vec_similarity": "model.kind vec_similarity cannot be trained, .* give model.kind esim",
 }
 
 
@@ -233,8 +233,8 @@ def test_a_new_kind_is_a_file_and_a_line(letters: list[str], tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("command", "message"),
     [
-        ("zero-shot --ranks=true", "LetterCounter (mode counted) gives no log-probabilities"),
-        ("curve", "is not trained here, and the probes are mc_mlm"),
+        ("zero-shot --ranks=true", "LetterCounter (mode counted) cannot compute log-probabilities"),
+        ("curve", "cannot be trained, but the probes are mc_mlm"),
         ("zero-shot --model.kind=elmo", "--model.kind elmo: give one of transformer, causal, mlm_"),
         ("zero-shot --model.kind=atuo", "auto"),
     ],
@@ -359,9 +359,13 @@ def test_the_kind_of_a_folder_is_read_from_it(tmp_path: Path) -> None:
         (tmp_path / name / "choice_head.json").write_text(json.dumps(saved))
         assert saved_model_type(tmp_path / name) == "seq2seq"
         (tmp_path / name / "choice_head.json").write_text(json.dumps({**saved, "kind": "magic"}))
-        with pytest.raises(PretrainedError, match=r"choice_head.json: model kind 'magic' is not"):
+        with pytest.raises(
+            PretrainedError, match=r"choice_head.json: there is no model kind 'magic'"
+        ):
             saved_model_type(tmp_path / name)
     folder = str(tmp_path / "GPT2LMHeadModel")
     Path(folder, "choice_head.json").unlink()
-    with pytest.raises(UsageError, match=r"kind causal with the model.name_or_path that it began"):
+    with pytest.raises(
+        UsageError, match=r"kind causal and the model.name_or_path that it was trained"
+    ):
         check_questions(ModelSettings(), folder)

@@ -81,7 +81,7 @@ def test_a_trained_model_reads_as_much_as_it_was_trained_with(
         with torch.no_grad():
             expected.append(float(module.head(encoder(**pair).last_hidden_state[:, 0])))
     assert list(found.scores[0]) == pytest.approx(expected, abs=1e-5)
-    assert f"1 of 1 questions were cut to {used} tokens a pair" in found.notices[0]
+    assert f"1 of 1 questions were cut to {used} tokens per pair" in found.notices[0]
 
 
 def test_lightning_and_the_loop_without_it_give_the_same_scores(
@@ -133,7 +133,7 @@ def test_batches_that_do_not_fit_are_halved_and_multiplied_as_asked(
             assert list(one) == pytest.approx(list(other), abs=1e-5)
     assert seen == {"high"}
     assert torch.get_float32_matmul_precision() == "highest"
-    assert capsys.readouterr().err.count("is answered in halves") == 1
+    assert capsys.readouterr().err.count("so it is divided in two") == 1
 
 
 @pytest.mark.parametrize(

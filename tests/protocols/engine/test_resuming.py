@@ -230,7 +230,7 @@ def test_a_run_whose_best_model_is_lost_starts_anew(
     best = stop(tmp_path, "exception", LATE) / "best"
     assert json.loads((best / "chosen.json").read_text())["epoch"] == 2
     damage(best)
-    with pytest.warns(RuntimeWarning, match=f"best.*{message}.*The run starts anew"):
+    with pytest.warns(RuntimeWarning, match=f"best.*{message}.*Training starts again"):
         assert_goes_on(tmp_path)
 
 
@@ -249,7 +249,9 @@ def test_other_weights_than_the_best_are_not_reported(
     monkeypatch.setattr(
         AggregateCheckpoint, "on_train_end", lambda self, *_: shutil.rmtree(self.folder)
     )
-    with pytest.raises(RuntimeError, match=r"epoch 3, the best one, cannot .* trains anew"):
+    with pytest.raises(
+        RuntimeError, match=r"epoch 3, the best one, cannot .* trains again from the start"
+    ):
         start(tmp_path, Interrupted())
     monkeypatch.undo()
     assert len(start(tmp_path, Interrupted())) == 3
@@ -358,7 +360,7 @@ def test_a_run_may_go_on_with_another_accumulate(
     [
         (
             ("training", 1, 0, 2),
-            "^training in batches of 8 .*accumulate 2, .* makes them 4 ",
+            "^training in batches of 8 .*accumulate 2 trains in batches of 4 ",
         ),
         (("validation", 0, 1, 1), "measuring needs .* lower --trainer.max_eval_tokens"),
     ],
@@ -376,12 +378,12 @@ def test_too_little_memory_is_one_error_and_the_run_can_go_on(
 @pytest.mark.parametrize(
     ("batch_size", "accumulate", "processes", "said"),
     [
-        (16, 1, 1, "batches of 16 of batch_size 16 .*accumulate 2, which .* makes them 8 "),
-        (16, 2, 4, "batches of 8 of batch_size 16 .*accumulate 4, which .* makes them 4 "),
-        (15, 1, 1, "accumulate 3, .* makes them 5 "),
-        (18, 1, 2, "accumulate 3, .* makes them 6 "),  # 9 are not to be shared by two
-        (8, 8, 1, "batches of 1 of batch_size 8 .*; no smaller ones divide it; take "),
-        (8, 4, 2, "batches of 2 of batch_size 8 .*; no smaller ones divide it; take "),
+        (16, 1, 1, r"batches of 16 \(batch_size 16\) .*accumulate 2 trains in batches of 8 "),
+        (16, 2, 4, r"batches of 8 \(batch_size 16\) .*accumulate 4 trains in batches of 4 "),
+        (15, 1, 1, "accumulate 3 trains in batches of 5 "),
+        (18, 1, 2, "accumulate 3 trains in batches of 6 "),  # 9 are not to be shared by two
+        (8, 8, 1, r"batches of 1 \(batch_size 8\) .*; smaller batches are not possible; use "),
+        (8, 4, 2, r"batches of 2 \(batch_size 8\) .*; smaller batches are not possible; use "),
     ],
 )
 def test_smaller_batches_are_those_that_divide_the_step_of_the_optimiser(

@@ -115,7 +115,7 @@ def test_a_changed_file_is_named(
             ["--data.setup=mc_mlm", "--grid.controls=[standard, no_language]"],
             "--grid.controls no_language with --data.*: only a probe's config can declare",
         ),
-        ([], ["--data.setup=mc_mlm"], "are of --data.train, .dev and .test FILE"),
+        ([], ["--data.setup=mc_mlm"], "need files: --data.train, .dev or .test FILE"),
         ([], [], "or --data.train FILE with --data.setup"),
     ],
 )

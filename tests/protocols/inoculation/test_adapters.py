@@ -142,7 +142,7 @@ def test_a_dry_run_says_that_frozen_weights_take_less(
     [
         ("--tuning lorra", "did you mean 'lora'"),
         ("--tuning lora --tuning.rnk 3", "rnk"),
-        ("--tuning.rank 3", "tuning.rank is of lora"),
+        ("--tuning.rank 3", "tuning.rank is only for lora"),
         ("--tuning lora --tuning.target_modules [qurey]", "did you mean 'query'"),
         ("--model.adapter missing", "missing"),
     ],

@@ -114,8 +114,8 @@ def test_a_given_decoder_is_scored_as_the_settings_say(
     saved = json.loads((best / "choice_head.json").read_text())
     assert (saved["scoring"], saved["max_length"]) == ("sum", 32)
     for model, message in (
-        ({"scoring": "letter"}, "saved with scoring 'sum'; scoring='letter' does not fit it"),
-        ({"random_weights": True}, "has its own weights; leave model.random_weights out"),
+        ({"scoring": "letter"}, "saved with scoring 'sum', so scoring='letter' does not fit"),
+        ({"random_weights": True}, "has trained weights; leave model.random_weights out"),
     ):
         assert run(given(best, **model), tmp_path / "refused", tmp_path) != 0
         assert message in capsys.readouterr().err

@@ -124,7 +124,9 @@ def test_every_question_is_scored_with_its_distinct_choices(
         assert json.loads(head.read_text())["num_choices"] is None
     # What was cut is said: half of the questions are longer than the model takes.
     notices = read_result(out, "inoculate-*")["notices"]
-    cut = "12 of 24 questions were cut to 32 tokens a pair, the longer of question and answer first"
+    cut = (
+        "12 of 24 questions were cut to 32 tokens per pair, the longer of question and answer first"
+    )
     assert f"report_probe: {cut}" in notices
     assert any(n.startswith("training items: ") and "were cut to 32 tokens" in n for n in notices)
     alone = score_alone(out, mixed)
@@ -142,8 +144,9 @@ def test_empty_choices_compete_where_they_are_asked_for(
     expected |= {"floor": floor, "floor_original": floor, "floor_probe": 0.25}
     assert levels(out) == {name: pytest.approx(value) for name, value in expected.items()}
     notice = (
-        "report_probe: 24 of 24 questions have fewer than 5 choices and got empty ones, which "
-        "compete (num_choices 5): chance is 20.0% of the choices scored, 25.0% of the real ones"
+        "report_probe: 24 of 24 questions have fewer than 5 choices and were filled up "
+        "with empty ones, which compete (num_choices 5): chance is 20.0% among all choices, "
+        "25.0% among the real ones"
     )
     assert notice in read_result(out, "inoculate-*")["notices"]
     # The models say of themselves that they are scored so.
@@ -187,8 +190,8 @@ def test_a_checkpoint_is_asked_as_it_was_saved(
     shorter = replace(subject, model=replace(subject.model, max_length=24))
     fewer = replace(subject, original=replace(task, num_choices=5))
     for other, message in (
-        (shorter, "was saved with max_length 32; max_length=24 does not fit it"),
-        (fewer, f"{tmp_path} was saved with num_choices 6; num_choices=5 does not fit it"),
+        (shorter, "was saved with max_length 32, so max_length=24 does not fit"),
+        (fewer, f"{tmp_path} was saved with num_choices 6, so num_choices=5 does not fit"),
     ):
         with pytest.raises(PretrainedError, match=message):
             inoculation_jobs(other, [setting], under(mirror))

@@ -141,7 +141,7 @@ def test_a_plan_says_what_is_to_be_done_and_a_second_one_adds_nothing(
     # 80 questions less a fifth to select and a fifth reserved are 3 batches of 16; 24 examples are
     # 3 batches of 8, with 2 learning rates: 3 + 6.
     assert "time: 9 steps" in out
-    assert "by rule: 6 operations per weight and token" in out
+    assert "rough estimate: 6 operations per weight and token" in out
     assert len(list(folder.glob("runs/*/config.yaml"))) == 5
     assert f"next: train.py sweep run --output_dir {folder}\n" in out
     assert plan(config_path, folder) == 0
@@ -151,7 +151,7 @@ def test_a_plan_says_what_is_to_be_done_and_a_second_one_adds_nothing(
     assert cli.main(["sweep", "status", f"--output_dir={folder}"]) == 0
     out = capsys.readouterr().out.replace("\n", " ")
     assert "5 cells: 0 done, 0 running, 5 waiting, 0 failed" in out
-    assert "not started yet: train.py sweep run --output_dir" in out
+    assert "not started yet; to start: train.py sweep run --output_dir" in out
 
 
 def test_a_plan_with_another_config_takes_the_place_of_the_one_before(
@@ -184,13 +184,13 @@ def test_a_folder_that_somebody_runs_is_not_planned_anew(
         capsys.readouterr()
         assert plan(config_path, folder) == cli.USAGE_ERROR
         [line] = capsys.readouterr().err.splitlines()
-        assert f"{folder}: {this_process()} is already at work on it, since 20" in line
+        assert f"{folder}: {this_process()} has been working on it since 20" in line
     assert len(list(folder.glob("runs/*/config.yaml"))) == 5
     assert (folder / "planned.json").read_bytes() == before[folder / "planned.json"]
     elsewhere = Driver(7, Process("elsewhere/1/2", 7, 1), since=0.0)
     (folder / "driver.json").write_text(json.dumps(asdict(elsewhere)))
     assert plan(config_path, folder) == cli.USAGE_ERROR
-    assert "process 7 on elsewhere is already at work on it" in capsys.readouterr().err
+    assert "process 7 on elsewhere has been working on it" in capsys.readouterr().err
     assert plan(config_path, folder, "--engine.take_over=true") == 0
     assert "no more in the plan: 3 cells" in capsys.readouterr().out
 
@@ -198,7 +198,10 @@ def test_a_folder_that_somebody_runs_is_not_planned_anew(
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (("models", "tiny", "name_or_path", "./none"), "models.tiny: no folder ./none, and it is"),
+        (
+            ("models", "tiny", "name_or_path", "./none"),
+            "models.tiny: there is no folder ./none, and it is",
+        ),
         (("models", "tiny", "name_or_path", "none"), "models.tiny: cannot load the configuration"),
         (("models", "tiny", "vectors", "none.txt"), "models.tiny: model.vectors none.txt: there"),
         (("rows", 0, "learning_rates", [0.1, 0]), "{}: grid.rows[0].learning_rates[1] 0.0: give"),
@@ -232,9 +235,9 @@ def test_what_cells_would_fail_of_is_refused_at_planning(
 @pytest.mark.parametrize(
     ("command", "message"),
     [
-        ("sweep run --output_dir={}", "holds no plan; `train.py sweep plan"),
-        ("sweep cell {}", "is started by `sweep run`"),
-        ("sweep work --output_dir={}", "there is no command 'sweep work': `sweep run`"),
+        ("sweep run --output_dir={}", "has no plan; make one with `train.py sweep plan"),
+        ("sweep cell {}", "only `sweep run` starts `sweep cell`"),
+        ("sweep work --output_dir={}", "there is no command 'sweep work': use `sweep run`"),
     ],
 )
 def test_mistakes(command: str, message: str, refused: Refused, tmp_path: Path) -> None:
@@ -437,7 +440,10 @@ def test_another_search_space_makes_other_trials(grid: SweepGrid, mirror: str) -
 def test_a_row_without_settings_is_refused(grid: SweepGrid, empty: str) -> None:
     with pytest.raises(RangeError, match=rf"SweepRow\.{empty} \[\]: give at least one"):
         replace(grid.rows[0], **{empty: []})
-    with pytest.raises(RangeError, match=rf"SweepRow\.{empty} .*: give at least one, each once"):
+    with pytest.raises(
+        RangeError,
+        match=rf"SweepRow\.{empty} .*: give at least one value, and each value only once",
+    ):
         replace(grid.rows[0], **{empty: 2 * getattr(grid.rows[0], empty)})
 
 

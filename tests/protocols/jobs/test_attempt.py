@@ -130,7 +130,7 @@ def test_a_killed_job_leaves_its_log_and_may_run_again(driver: int, watch: Any) 
     [job] = cells(1, killed_once=True)
     end, text, folder = watch(job, driver)
     assert end == End.FAILED
-    assert text.endswith("the cell's process left no traceback: killed by SIGKILL")
+    assert text.endswith("the cell's process ended without a traceback: killed by SIGKILL")
     assert (folder / ERROR_NAME).read_text() == text + "\n"
     assert watch(job, driver)[0] == End.FINISHED
     assert not (folder / ERROR_NAME).exists()
@@ -154,7 +154,10 @@ def leave(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> Non
 
 @pytest.mark.parametrize(
     ("code", "end", "last"),
-    [(75, End.LOST, []), (3, End.FAILED, ["the cell's process left no traceback: exit code 3"])],
+    [
+        (75, End.LOST, []),
+        (3, End.FAILED, ["the cell's process ended without a traceback: exit code 3"]),
+    ],
 )
 def test_the_exit_code_says_how_it_ended(
     driver: int, watch: Any, code: int, end: End, last: list[str]
@@ -223,7 +226,7 @@ def test_a_lost_driver_has_nothing_run(tmp_path: Path, watch: Any) -> None:
     with fencing.drive_alone(tmp_path, take_over=False):
         end, text, folder = watch(cells(1)[0], lost)
     assert end == End.LOST
-    assert f"driver {lost} was lost" in text
+    assert f"this command (driver {lost}) stops" in text
     assert fencing.newest_attempt(folder) is None
 
 
@@ -266,7 +269,7 @@ def test_a_process_runs_a_job_once_with_what_was_drawn_and_its_threads(attempted
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
-        ("config.yaml", "number: 3\n", "changed after the cell was planned.* Remove the folder"),
+        ("config.yaml", "number: 3\n", "changed after the cell was planned.* remove the folder"),
         ("config.yaml", "number: [1", "config.yaml"),
         (DRAWN_NAME, "{", DRAWN_NAME),
     ],
@@ -293,7 +296,7 @@ def test_a_process_whose_attempt_is_lost_runs_nothing(
     with pytest.raises(SystemExit) as ended:
         run_attempt(str(run.path))
     assert ended.value.code == fencing.LOST == 75
-    assert "attempt 1 was lost, attempt 2 is in charge" in capsys.readouterr().err
+    assert "attempt 1 stops, because attempt 2 replaced it" in capsys.readouterr().err
     assert log_lines(tmp_path) == []
     assert not (run.path / ERROR_NAME).exists()
 

@@ -63,7 +63,7 @@ def test_a_second_driver_is_told_who_has_the_folder(tmp_path: Path) -> None:
         before = (tmp_path / fencing.DRIVER).read_bytes()
         for take_over in (False, True):  # who lives on this host is not taken over
             message = refused(tmp_path, take_over)
-            assert f": {this_process()} is already at work on it, since " in message
+            assert f": {this_process()} has been working on it since " in message
             assert message.endswith("; wait for it, or stop it first (Ctrl-C, or SIGTERM to it)")
         assert (tmp_path / fencing.DRIVER).read_bytes() == before
 
@@ -80,18 +80,18 @@ def test_a_driver_that_has_ended_is_followed_at_once(
 def test_a_driver_on_another_host_is_replaced_only_by_who_says_so(tmp_path: Path) -> None:
     assert not left_by(tmp_path, OTHER_HOST).is_gone
     message = refused(tmp_path)
-    assert "process 7 on elsewhere is already at work on it" in message
-    assert message.endswith("take the folder over with --engine.take_over true")
+    assert "process 7 on elsewhere has been working on it" in message
+    assert message.endswith("take over the folder with --engine.take_over true")
     with fencing.drive_alone(tmp_path, take_over=True) as number:
         assert number == 5
         with pytest.raises(
-            fencing.DriverLostError, match=f"driver 4 was lost, .* by {this_process()}"
+            fencing.DriverLostError, match=rf"taken by {this_process()}, so .*\(driver 4\) stops"
         ):
             fencing.check_driver(tmp_path, 4)
 
 
 def test_who_keeps_drivers_out_leaves_no_sign_of_its_own(tmp_path: Path) -> None:
-    beginning = "another process is just beginning there; try again"
+    beginning = "another process is just starting there; try again"
     with fencing.without_driver(tmp_path, take_over=False) as before:
         assert before is None
         assert beginning in refused(tmp_path)
@@ -106,7 +106,7 @@ def test_what_runs_in_this_process_keeps_away_from_a_driver_that_may_live(tmp_pa
     left_by(tmp_path, DEAD)
     fencing.refuse_driven(tmp_path)
     left_by(tmp_path, OTHER_HOST)
-    with pytest.raises(UsageError, match=rf"If it is lost, remove {tmp_path / fencing.DRIVER}$"):
+    with pytest.raises(UsageError, match=rf"If it has ended, remove {tmp_path / fencing.DRIVER}$"):
         fencing.refuse_driven(tmp_path)
 
 
@@ -119,7 +119,7 @@ def test_where_nothing_can_be_locked_the_file_decides(
     monkeypatch.setattr(fcntl, "flock", without_locks)
     with fencing.drive_alone(tmp_path, take_over=False) as number:
         assert number == 1
-        assert "as far as can be told from here" in refused(tmp_path)
+        assert "as far as this machine can see" in refused(tmp_path)
 
 
 @pytest.mark.parametrize("text", ["", "[1", "[]", "{}", '{"number": 1, "process": {}}'])
@@ -135,7 +135,7 @@ def test_a_folder_that_goes_while_it_is_driven_is_not_made_again(tmp_path: Path)
     with fencing.drive_alone(folder, take_over=False) as number:
         shutil.rmtree(folder)
         with pytest.raises(
-            fencing.DriverLostError, match=f"driver {number} was lost, .* taken away"
+            fencing.DriverLostError, match=rf"taken away, so .*\(driver {number}\) stops"
         ):
             fencing.check_driver(folder, number)
     assert not folder.exists()
@@ -151,7 +151,9 @@ def folder(tmp_path: Path) -> Path:
 
 def test_attempts_are_numbered_and_only_the_newest_may_write(folder: Path, driver: int) -> None:
     assert fencing.newest_attempt(folder) is None
-    with pytest.raises(fencing.AttemptLostError, match="attempt 1 was lost, none is in charge"):
+    with pytest.raises(
+        fencing.AttemptLostError, match=r"attempt 1 stops, because attempt\.json is missing"
+    ):
         fencing.check_attempt(folder, 1)
     first = fencing.begin_attempt(folder, driver)
     assert first == fencing.Attempt(1, driver, this_process(), first.since)
@@ -160,7 +162,7 @@ def test_attempts_are_numbered_and_only_the_newest_may_write(folder: Path, drive
     second = fencing.begin_attempt(folder, driver)
     assert second.number == 2
     with pytest.raises(
-        fencing.AttemptLostError, match=rf"{folder.name}: attempt 1 .*, attempt 2 is in c"
+        fencing.AttemptLostError, match=rf"{folder.name}: attempt 1 .*, because attempt 2 re"
     ):
         fencing.check_attempt(folder, 1)
     fencing.end_attempt(folder, first, 5.0)
@@ -182,7 +184,7 @@ def test_a_result_is_left_once_and_by_the_newest_attempt_alone(folder: Path, dri
     old.write("before.json", {"a": 1})
     new = fencing.FencedRunFolder(folder, CONFIG, fencing.begin_attempt(folder, driver).number)
     for name in ("before.json", "result.json"):
-        with pytest.raises(fencing.AttemptLostError, match="attempt 1 was lost"):
+        with pytest.raises(fencing.AttemptLostError, match="attempt 1 stops"):
             old.write(name, {"a": 2})
     assert json.loads((folder / "before.json").read_text()) == {"a": 1}
     assert not new.result_path.exists()
@@ -244,7 +246,7 @@ def test_a_newer_attempt_ends_the_process_that_is_still_inside(folder: Path, dri
         with fencing.inside(folder, attempt.number, said.append):
             assert before.wait(timeout=10) == -9
             assert json.loads((folder / ".lock").read_text())["pid"] == os.getpid()
-        assert said == [f"waiting until {old} has left {folder.name}"]
+        assert said == [f"waiting for {old} to leave {folder.name}"]
 
 
 def test_who_is_not_the_newest_does_not_come_in(folder: Path, driver: int) -> None:

@@ -148,7 +148,7 @@ def test_what_wandb_does_not_have_of_a_finished_run_is_recorded(
         ({"report/accuracy": 0.5},),
     ]
     guard.return_value.close.assert_called_once_with()
-    assert f"{key}: recorded in Weights & Biases" in capsys.readouterr().out
+    assert f"{key}: sending the rest of this run to Weights & Biases" in capsys.readouterr().out
 
 
 @pytest.mark.slow
@@ -233,14 +233,14 @@ RUN = ["sweep", "run"]
 CURVE, ZERO_SHOT = ([name, "--probes=age_small"] for name in ("curve", "zero-shot"))
 
 
-FRACTION = "2.0001 is more than one and no whole number"
-ADVICE = "choose a fraction below 1, or a whole"
-RAY = "is for Ray alone; add --engine.kind ray"
+FRACTION = "2.0001: Ray gives only fractions below 1 or whole numbers"
+ADVICE = "give one of these"
+RAY = "is only for Ray; add --engine.kind ray"
 # Command, option, words of what it answers next to the option's name.
 REFUSED = [
-    (PLAN, "trainer.devices=-1", ["-1: a cell is given its devices by Ray"]),
+    (PLAN, "trainer.devices=-1", ["-1: Ray must know how many devices a cell needs"]),
     (PLAN, "trainer.accelerator=foo", ["foo: give one of auto, cpu, cuda, gpu, mps, tpu"]),
-    (PLAN, "mirror=ftp://a/b", ["ftp://a/b: give a folder, or an address that begins with file"]),
+    (PLAN, "mirror=ftp://a/b", ["ftp://a/b: give a folder, or an address that starts with file"]),
     (PLAN, "engine.adress=1", ["--engine.address?"]),
     (RUN, "engine.takeover=1", ["--engine.take_over?"]),
     (RUN, "engine.max_retries=-1", [" error: --engine", " -1: give "]),

@@ -64,7 +64,7 @@ def test_options_of_a_run_come_before_those_of_the_plan() -> None:
 @pytest.mark.parametrize("text", ["", "{", "{}", '{"trainer": {"theads": 1}}', "[]"])
 def test_a_damaged_plan_is_refused(tmp_path: Path, text: str) -> None:
     (tmp_path / run_folder.PLANNED).write_text(text)
-    with pytest.raises(UsageError, match="sweep plan` again"):
+    with pytest.raises(UsageError, match=r"rerun `train\.py sweep plan`"):
         Plan.read(tmp_path)
 
 
@@ -124,7 +124,7 @@ def test_a_damaged_result_fails_its_job_by_name(text: str, tmp_path: Path) -> No
     schedule = Schedule(tmp_path, [A, B], 0)
     assert ready(schedule) == []
     assert schedule.failed["a"].error.startswith(f"{tmp_path}/a/result.json: ")
-    advice = f"; or remove {tmp_path}/a/result.json alone, and `sweep run` makes the cell anew"
+    advice = f"; or remove only {tmp_path}/a/result.json, and `sweep run` computes the cell again"
     assert schedule.failed["a"].error.endswith(advice)
     assert (tmp_path / "a" / "result.json").read_text() == text
     assert Failure.read(tmp_path / "a") == schedule.failed["a"]

@@ -82,7 +82,7 @@ def test_what_is_missing_is_told_without_a_folder_of_it(folder: CommandFolder) -
 def test_nothing_is_made_here_while_cells_of_the_folder_are_on_ray(folder: CommandFolder) -> None:
     with (
         drive_alone(folder.path, take_over=False),
-        pytest.raises(UsageError, match=r"is already at work on it, since .* stop it first"),
+        pytest.raises(UsageError, match=r"has been working on it since .* stop it first"),
     ):
         run_jobs([job(2)], folder, RunContext())
     assert list(folder.runs_dir.iterdir()) == []

@@ -175,10 +175,18 @@ def test_what_was_drawn_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     ("name", "text", "said"),
     [
         ("result.json", "[1", r"trial2-\w+/result.json: not a whole JSON file"),
-        ("result.json", '{"format": 2, "protocol": "p", "rows": []}', "result.json: not the resul"),
+        (
+            "result.json",
+            '{"format": 2, "protocol": "p", "rows": []}',
+            "result.json: this is not the resul",
+        ),
         ("drawn.json", "{", r"trial2-\w+/drawn.json: not a whole JSON file"),
-        ("drawn.json", "null", r"trial2-\w+/drawn.json: there is no setting.*; remove"),
-        ("drawn.json", '{"extra": "x1"}', r"trial2-\w+/drawn.json: .* is not of the space"),
+        (
+            "drawn.json",
+            "null",
+            r"trial2-\w+/drawn.json: this finished trial has no setting; remove",
+        ),
+        ("drawn.json", '{"extra": "x1"}', r"trial2-\w+/drawn.json: .* is outside the search space"),
         ("config.yaml", "trial: [", r"trial2-\w+/config.yaml"),
     ],
 )

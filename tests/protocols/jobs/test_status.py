@@ -110,7 +110,7 @@ def test_numbers_time_left_and_a_table_of_what_runs(tmp_path: Path) -> None:
     )
     # 5 s a step; 30 steps are left, two cells run at once.
     assert lines[0] == "4 cells: 1 done, 2 running, 1 waiting, 0 failed; about 1 min 15 s left"
-    assert lines[1] == f"{this_process()} has been at work on it for 1 h 0 min"
+    assert lines[1] == f"{this_process()} has been working on it for 1 h 0 min"
     at_work = ["2 min 0 s ago", "step 5 of 10, epoch 2"]
     assert row_of(lines, "b") == ["b", str(this_process()), *at_work]
     assert row_of(lines, "c")[3] == "started"
@@ -127,10 +127,10 @@ def test_what_failed_is_told_from_what_is_tried_again_and_what_is_behind_it(tmp_
         status_of("d", State.WAITING, needs=("c", "b")),
     )
     numbers = "4 cells: 0 done, 0 running, 1 waiting, 1 failed"
-    assert lines[0] == f"{numbers}, 2 not started behind a failed one"
-    assert lines[1] == f"not started yet: train.py sweep run --output_dir {tmp_path}"
+    assert lines[0] == f"{numbers}, 2 not started because they need a failed one"
+    assert lines[1] == f"not started yet; to start: train.py sweep run --output_dir {tmp_path}"
     titles = [line.strip() for line in lines]
-    tried, failed = titles.index("failed, and tried again"), titles.index("failed for good")
+    tried, failed = titles.index("failed, to be tried again"), titles.index("failed for good")
     assert tried < failed
     assert row_of(lines[tried:failed], "b") == ["b", "1", "ValueError: x"]
     assert row_of(lines[failed:], "a") == ["a", "3", "OSError: disk full"]
@@ -149,9 +149,14 @@ def test_of_many_failures_the_first_are_shown(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("process", "ended", "state", "said"),
     [
-        (this_process(), 30.0, State.WAITING, "ended 30 s ago; to go on: train.py sweep run --out"),
+        (
+            this_process(),
+            30.0,
+            State.WAITING,
+            "ended 30 s ago; to resume: train.py sweep run --out",
+        ),
         (this_process(), 30.0, State.DONE, "ended 30 s ago"),
-        (DEAD, None, State.WAITING, "was killed; to go on: train.py sweep run --output_dir"),
+        (DEAD, None, State.WAITING, "was killed; to resume: train.py sweep run --output_dir"),
     ],
 )
 def test_who_has_gone_is_told_with_how_to_go_on(
@@ -161,8 +166,8 @@ def test_who_has_gone_is_told_with_how_to_go_on(
     driver = Driver(1, process, now - 60, None if ended is None else now - ended)
     (tmp_path / DRIVER).write_text(json.dumps(asdict(driver)))
     line = shown(tmp_path, status_of("a", state))[1]
-    assert line.startswith(f"nobody is at work on it, {process} {said}")
-    assert ("to go on" in line) == (state is State.WAITING)
+    assert line.startswith(f"no process is working on it; {process} {said}")
+    assert ("to resume" in line) == (state is State.WAITING)
 
 
 @pytest.mark.parametrize(
@@ -293,11 +298,10 @@ def test_a_new_plan_goes_by_the_rule(tmp_path: Path) -> None:
     assert lines == [
         "4 cells: 1 before, 3 inoculate",
         "0 done, 4 to be run",
-        "time: 300 steps, 38 min 24 s one after the other (by rule: 6 operations per weight "
+        "time: 300 steps, 38 min 24 s one after the other (rough estimate: 6 operations per weight "
         "and token, 5,120 tokens per step, 100 billion operations per second; evaluation not "
         "counted)",
-        "memory: 400 MB per cell for weights, gradients and AdamW's moments; activations come on "
-        "top",
+        "memory: 400 MB per cell for weights, gradients and AdamW's moments; plus activations",
         "disk: 300 MB (the best model of each cell that trains), and 600 MB per cell while it "
         "trains",
     ]
@@ -343,10 +347,10 @@ def test_frozen_models_read_texts_and_hold_their_weights(tmp_path: Path) -> None
     assert plan_lines([heads, more], tmp_path / "not-made", noun="run") == [
         "2 runs: 2 curve",
         "0 done, 2 to be run",
-        "time: 1,000 texts read by frozen models, 32 s one after the other (by rule: 2 operations "
-        "per weight and token that is read, 64 tokens per text, heads not counted, 100 billion "
+        "time: 1,000 texts read by frozen models, 32 s one after the other (rough estimate: 2 "
+        "operations per weight and token read, 64 tokens per text, heads not counted, 100 billion "
         "operations per second; evaluation not counted)",
-        "memory: 100 MB per run for weights; activations come on top",
+        "memory: 100 MB per run for weights; plus activations",
     ]
     assert not (tmp_path / "not-made").exists()
 
@@ -384,13 +388,15 @@ def test_finished_cells_are_better_than_the_rule(tmp_path: Path) -> None:
     assert lines[:3] == [
         "3 cells: 3 inoculate",
         "1 done, 2 to be run",
-        "time: 200 steps, 1 min 40 s one after the other (as 1 finished cell took)",
+        "time: 200 steps, 1 min 40 s one after the other (based on 1 finished cell)",
     ]
-    assert lines[4] == "disk: 4 MB (as 1 finished cell), and 600 MB per cell while it trains"
+    assert lines[4] == "disk: 4 MB (based on 1 finished cell), and 600 MB per cell while it trains"
     finished(tmp_path, TRAINED[1], seconds=150, num_bytes=4_000_000)
     lines = said(tmp_path, *TRAINED)
-    assert lines[2].endswith("100 steps, 1 min 40 s one after the other (as 2 finished cells took)")
-    assert lines[4].startswith("disk: 3 MB (as 2 finished cells)")
+    assert lines[2].endswith(
+        "100 steps, 1 min 40 s one after the other (based on 2 finished cells)"
+    )
+    assert lines[4].startswith("disk: 3 MB (based on 2 finished cells)")
     finished(tmp_path, TRAINED[2], seconds=1, num_bytes=1000)
     assert said(tmp_path, *TRAINED) == ["3 cells: 3 inoculate", "3 done, 0 to be run"]
 
@@ -405,7 +411,7 @@ def test_what_had_failed_is_to_be_run_again(tmp_path: Path) -> None:
 def test_weights_that_are_not_here_yet_are_no_reason_to_promise_anything(tmp_path: Path) -> None:
     remote = [replace(job, weights_bytes=0) for job in TRAINED[:1]]
     *_, time, memory, disk = said(tmp_path, *remote, *TRAINED[1:])
-    unknown = "not known before a cell is finished, as the weights of a model are not here yet"
+    unknown = "unknown until a cell is finished, because a model is not downloaded yet"
     assert time == f"time: 300 steps; {unknown}"
     assert (memory, disk) == (f"memory: {unknown}", f"disk: {unknown}")
 
@@ -435,4 +441,4 @@ def test_the_smallest_differences_are_those_of_power_in_points(
     assert int(found["pair"][5].replace(",", "")) == pytest.approx(needed * 234, rel=1e-5)
     Console(width=120).print(table)
     shown = " ".join(capsys.readouterr().out.split())
-    assert "80% power, alpha 0.05; 30% of the items answered differently" in shown
+    assert "80% power, alpha 0.05 and 30% of the items answered differently" in shown

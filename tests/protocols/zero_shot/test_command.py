@@ -151,14 +151,23 @@ MISTAKES = [
     ("--data.path=a.csv --data.choices=big", "--data.choices big: give two or more"),
     (
         "--data.path=a.csv --data.choices='big, big'",
-        "--data.choices ['big', 'big']: give each once",
+        "--data.choices ['big', 'big']: give each value only once",
     ),
-    ("--probes=age_small --data.choices=a,b", "--data.choices are of a table"),
+    ("--probes=age_small --data.choices=a,b", "--data.choices needs a table"),
     ("--probes=age_small --models=dictionary-lm,mlm_baseline", "MLM-baseline"),
-    ("--scoring=sum,mean_tokens", "no rule 'mean_tokens' (did you mean 'mean_token'?); choose of"),
-    ("--scoring=PMI", "no rule 'PMI' (did you mean 'pmi'?); choose of sum, mean_token, mean_char"),
-    ("--scoring=sum,pmi,sum", "--scoring ['sum', 'pmi', 'sum']: give each once"),
-    ("--probes=age_small,age_small", "--probes ['age_small', 'age_small']: give each once"),
+    (
+        "--scoring=sum,mean_tokens",
+        "no rule 'mean_tokens' (did you mean 'mean_token'?); choose from",
+    ),
+    (
+        "--scoring=PMI",
+        "no rule 'PMI' (did you mean 'pmi'?); choose from sum, mean_token, mean_char",
+    ),
+    ("--scoring=sum,pmi,sum", "--scoring ['sum', 'pmi', 'sum']: give each value only once"),
+    (
+        "--probes=age_small,age_small",
+        "--probes ['age_small', 'age_small']: give each value only once",
+    ),
     ("--probes=age_small --models=dictionary-lm --model.name_or_path=x", "either --models a,b or"),
     ("--probes=age_small --trainer.accelerator=gpu", "--trainer.accelerator gpu"),
     ("--probes=age_small --trainer.accelerator=nosuch", "--trainer.accelerator nosuch"),
@@ -178,8 +187,8 @@ def test_mistakes(
     ("options", "named"),
     [
         ("--data.setup=mc_mlm --data.path={}/none.jsonl", "none.jsonl"),
-        ("--data.path={}/a.xlsx", "a.xlsx: .xlsx is not read; .csv, .tsv and .jsonl are"),
-        ("--data.path={}/a.docx", "save its table as .csv in UTF-8"),
+        ("--data.path={}/a.xlsx", "a.xlsx: .xlsx cannot be read, only .csv, .tsv and .jsonl"),
+        ("--data.path={}/a.docx", "save the table as .csv in UTF-8"),
         ("--data.path={}/a.parquet --data.setup=mc_qa", "(pandas: read_parquet(FILE).to_csv("),
         ("--probes=age_small --model.name_or_path={}/model", "model"),
         ("--probes=age_small --model.kind=causal", "bert (BertConfig) is a masked language model"),
@@ -230,7 +239,7 @@ def test_a_model_that_was_fine_tuned_elsewhere_answers_with_its_own_head(
     assert {row["mode"] for row in rows} == {"fine_tuned"}
     # Such a head knows nothing that another rule could go by, which is said before it is asked.
     line = refused([*command, "--scoring=sum", f"--output_dir={tmp_path / 'scoring'}"])
-    assert "fine-tuned with, which gives one number a choice" in line
+    assert "fine-tuned head, which has no log-likelihoods" in line
     assert not list((tmp_path / "scoring").glob("runs/*/result.json"))
 
 
@@ -242,7 +251,7 @@ def test_what_a_run_noticed_reaches_the_terminal_once(
     command = scores(tmp_path / "my.jsonl", items)
     assert cli.main([*command, f"--model.name_or_path={tiny_model}"]) == 0
     said = " ".join(capsys.readouterr().out.split())
-    assert said.count("2 of 3 sentences hold a piece that the tokenizer does not know") == 1
+    assert said.count("2 of 3 sentences contain text that the tokenizer does not know") == 1
 
 
 def test_several_models_are_scored_into_one_table(

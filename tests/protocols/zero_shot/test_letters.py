@@ -141,17 +141,29 @@ def test_the_command_lists_letters_next_to_words(
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--scoring", "sum", "--letters.orders", "all"], "are of the rule letter; give --scoring"),
+        (
+            ["--scoring", "sum", "--letters.orders", "all"],
+            "is only for the rule letter; add --scoring",
+        ),
         (["--scoring", "letters"], "did you mean 'letter'"),
         (["--scoring", "letter", "--prompt.file", "no.yaml"], "no.yaml"),
-        (["--prompt.system", "Be brief."], "--prompt.system and .begin are of a chat; give"),
-        (["--scoring", "letter", "--prompt.begin", "So"], "--prompt.system and .begin are of a"),
-        (["--scoring", "letter", "--prompt.seed", "1"], "--prompt.seed is of the examples before"),
-        (["--prompt.file", "my.yaml"], "--prompt.file is of letters and chats; give --scoring"),
-        (["--chat", "always"], "dictionary-lm is of kind transformer; only causal models answer"),
-        (["--shots", "2", "--ranks"], "--ranks are of sentences as they are; leave out --shots"),
-        (["--shots", "30"], "tokens, and 256 are read; give --model.max_length"),
-        (["--shots", "30", "--scoring", "letter"], "tokens, and 256 are read; give"),
+        (["--prompt.system", "Be brief."], "--prompt.system and .begin are only for a chat; add"),
+        (
+            ["--scoring", "letter", "--prompt.begin", "So"],
+            "--prompt.system and .begin are only for a",
+        ),
+        (
+            ["--scoring", "letter", "--prompt.seed", "1"],
+            "--prompt.seed is only for examples before",
+        ),
+        (
+            ["--prompt.file", "my.yaml"],
+            "--prompt.file is only for letters and chats; add --scoring",
+        ),
+        (["--chat", "always"], "dictionary-lm is of kind transformer; only causal models can chat"),
+        (["--shots", "2", "--ranks"], "--ranks needs sentences as they are; leave out --shots"),
+        (["--shots", "30"], "tokens, more than the 256 that are read; give --model.max_length"),
+        (["--shots", "30", "--scoring", "letter"], "tokens, more than the 256 that are read; give"),
     ],
 )
 def test_mistakes_are_named(
@@ -273,7 +285,7 @@ def test_a_model_without_a_chat_is_said_to_be_asked_without(tmp_path: Path) -> N
     line = ["zero-shot", "--probes", "taxonomy_small:dev", "--models", "dictionary-lm"]
     assert cli.main([*line, "--chat", "auto", "--output_dir", str(tmp_path / "out")]) == 0
     [run] = load_results(tmp_path / "out").runs
-    assert "dictionary-lm has no chat template, and was asked without a chat" in run.notices
+    assert "dictionary-lm has no chat template, so it was asked without a chat" in run.notices
 
 
 def test_a_changed_chat_template_is_another_run(tmp_path: Path) -> None:

@@ -125,7 +125,7 @@ def test_masks_by_every_rule_and_one_piece_words_by_their_sum_alone(
     panel = asked("mc_mlm", MLM, "[MASK] .")
     assert list(panel.by_rule) == ["sum", "mean_char", "pmi", "calibrated"]
     [notice] = panel.notices
-    assert notice.startswith("mean_token gives every item of mine the answer of sum")
+    assert notice.startswith("mean_token and sum give the same answers to mine")
     assert_by_hand(panel, MLM, "[MASK] .", FREE, log_likelihood)
     assert panel.by_rule["sum"].best == panel.own.best
 
@@ -203,7 +203,9 @@ def test_rows_and_lines_by_hand() -> None:
 def test_a_head_that_was_fine_tuned_has_no_log_likelihoods() -> None:
     scorer = TrainedScorer(SentenceChoice("embedded", num_choices=2))
     own = Predictions("mine", QA, [[1.0, 0.0, 0.0], [1.0, 0.0]])
-    with pytest.raises(UsageError, match=r"TrainedScorer \(mode fine_tuned\) gives no log-likeli"):
+    with pytest.raises(
+        UsageError, match=r"TrainedScorer \(mode fine_tuned\) cannot compute log-likeli"
+    ):
         measures.panel_of(scorer, own, ["sum"], Prompts(None, "mc_qa"), "", TRAINER)
 
 
@@ -258,7 +260,7 @@ def test_accuracy_by_paradigm_by_sums_and_by_means_per_token() -> None:
 
 
 def test_items_of_no_paradigm_are_counted_where_others_have_one() -> None:
-    said = "1 of 6 items have no UID and are in the overall accuracy alone"
+    said = "1 of 6 items have no UID and count only in the overall accuracy"
     assert measures.pair_notices(PAIRS) == [said]
     assert measures.pair_notices(PAIRS[:5]) == measures.pair_notices(PAIRS[5:]) == []
 
@@ -321,7 +323,7 @@ def test_a_file_in_blimps_form_is_scored_as_a_loop_over_the_plain_model_does(
     other = f"--output_dir={tmp_path / 'other'}"
     for asked_for in ("--ranks=true", "--scoring=sum,pmi"):
         assert cli.main([*command, other, asked_for]) == cli.USAGE_ERROR
-    assert "they take sum, mean_token, mean_char" in capsys.readouterr().err
+    assert "give only sum, mean_token, mean_char" in capsys.readouterr().err
 
 
 def token_scores(folder: Path, text: str) -> list[float]:
@@ -362,4 +364,4 @@ def test_white_space_around_texts_is_not_scored_and_said_once(
     assert with_blanks == clean
     assert none == []
     assert notice.startswith("2 of 2 items have white space at the end of a choice or stem or arou")
-    assert f"not scored (the first one: {tmp_path / 'pairs.jsonl'}:1)" in notice
+    assert f"not scored (first: {tmp_path / 'pairs.jsonl'}:1)" in notice

@@ -70,7 +70,7 @@ class Cluster:
 
     def __init__(self, address: str | None, log: Path, say: Callable[[str], None] = print) -> None:
         if importlib.util.find_spec("ray") is None:
-            raise UsageError("cells on Ray need Ray (it is not there); pip install -e '.[sweep]'")
+            raise UsageError("Ray is not installed; pip install -e '.[sweep]'")
         self.address, self.log, self._say = address, log, say
         self._process: subprocess.Popen[bytes] | None = None
         self._directory: Path | None = None
@@ -117,7 +117,7 @@ class Cluster:
                 self._ask("close", seconds=_SECONDS_TO_CLOSE)
             self._lost = ""  # however it went: nothing was
         elif self._doors:
-            self._lost = self._lost or "its processes do not answer any more"
+            self._lost = self._lost or "its processes no longer answer"
         if self._process.returncode is None:
             self._process.kill()
             end_session(self._process.pid)  # before its number is free for another one
@@ -206,11 +206,11 @@ class Cluster:
             end_session(process.pid)  # before its number is free for another one
             self._lost = str(error)
             if isinstance(error, BrokenPipeError):
-                self._lost = "its process does not answer any more"
+                self._lost = "its process no longer answers"
                 with suppress(subprocess.TimeoutExpired):
                     code = process.wait(timeout=_SECONDS_TO_CONNECT)
                     how = f"exit code {code}" if code >= 0 else signal.Signals(-code).name
-                    self._lost = f"its process was ended by Ray or from outside, {how}"
+                    self._lost = f"Ray or another program ended its process, {how}"
             raise RayLostError(self._lost) from None
         return None
 
@@ -288,8 +288,8 @@ class Resources:
         """
         if trainer.devices < 1:
             raise UsageError(
-                f"trainer.devices {trainer.devices}: a cell is given its devices by Ray; say how "
-                "many it takes, for example --trainer.devices 1"
+                f"trainer.devices {trainer.devices}: Ray must know how many devices a cell needs; "
+                "give a number, such as --trainer.devices 1"
             )
         devices = trainer.devices
         cpus, gpus = engine.cpus_per_cell, engine.gpus_per_cell
@@ -336,10 +336,10 @@ class Resources:
             most = max((node.get(name, 0.0) for node in nodes), default=0.0)
             if most < wanted.get(name, 0.0):
                 raise UsageError(
-                    f"a cell takes {_amount(name, wanted[name])}, and no node of Ray has more than "
+                    f"a cell needs {_amount(name, wanted[name])}, but no Ray node has more than "
                     f"{_amount(name, most)}; set --engine.{option}"
                 )
-        raise UsageError(f"no node of Ray has all that a cell takes at once: {self}")
+        raise UsageError(f"no single Ray node has everything that a cell needs: {self}")
 
     def __str__(self) -> str:
         parts = [_amount("CPU", self.cpus), _amount("GPU", self.gpus)]

@@ -78,7 +78,7 @@ def drive(folder: Path, plan: Plan, view: RunView) -> int:
                 view.say(f"failed: {key}: {last_line(failure.error)}")
             blocked = schedule.blocked()
             for key, awaited in blocked.items():
-                view.say(f"not started: {key}: it needs {', '.join(awaited)}")
+                view.say(f"not started: {key}: needs {', '.join(awaited)}")
             return 1 if schedule.failed or blocked else 0
 
 
@@ -162,18 +162,18 @@ class _Driver:
         self._failed_starts += 1
         if self._failed_starts < _TRIES:
             number = self._failed_starts + 1
-            self.view.say(f"Ray did not start ({reason}); trying again, {number} of {_TRIES} times")
+            self.view.say(f"Ray did not start ({reason}); try {number} of {_TRIES}")
             return
-        go_on = "give the command again when the machine is less busy"
+        go_on = "rerun the same command when the machine is less busy"
         if isinstance(self.plan.engine, EngineSettings):
-            go_on += ", or without --engine.kind ray, which needs no Ray"
+            go_on += ", or without Ray (leave out --engine.kind ray)"
         log = self.folder / _LOG
         see = f"; its last lines are in {log}" if log.exists() else ""
-        raise RayLostError(f"Ray did not start, {_TRIES} times ({reason}){see}; {go_on}")
+        raise RayLostError(f"Ray did not start in {_TRIES} tries ({reason}){see}; {go_on}")
 
     def _open_again(self) -> None:
         """Start or find Ray anew; the jobs that its workers ran have ended and are put again."""
-        self.view.say("Ray does not answer any more; its cells wait until it does")
+        self.view.say("Ray no longer answers; its cells wait until it does")
         self.schedule.started.clear()
         self._refs.clear()
         self.cluster.close()
@@ -181,7 +181,7 @@ class _Driver:
         if lived > _SOON_SECONDS:
             self._failed_starts = 0
         elif is_local:
-            self._note_failed_start(f"it was lost {lived:.0f} s after it had started")
+            self._note_failed_start(f"it was lost {lived:.0f} s after its start")
         end = time.monotonic() + _PATIENCE_SECONDS
         while not self._stop_code:
             try:
@@ -247,7 +247,7 @@ class _Driver:
             self._pauses[key] = time.monotonic() + _PAUSE_SECONDS
             why = f"{end} ({text.splitlines()[0]})" if text else end
             why = End.INTERRUPTED if self._stop_code else why  # whatever Ray makes of it
-            self.view.say(f"{key}: {why}, the cell waits again")
+            self.view.say(f"{key}: {why}; the cell is waiting again")
 
     def _leave_lost_nodes(self) -> None:
         """Put the jobs of lost nodes on others, where Ray does not do so by itself.
@@ -270,13 +270,13 @@ class _Driver:
                 continue
             self._left_behind[key] = attempt.number
             self.cluster.cancel(ref)  # or Ray would try it again some day
-            self._take(self._refs.pop(ref), End.LOST, "Ray does not reach its node")
+            self._take(self._refs.pop(ref), End.LOST, "Ray cannot reach its node")
 
     def _stop_jobs(self) -> None:
         """Let the jobs that run save their state. A second signal ends them at once."""
         seconds = self.plan.engine.stop_seconds
         if self._refs:
-            self.view.say(f"stopping: cells have {seconds:g} s to save their state")
+            self.view.say(f"stopping; cells have {seconds:g} s to save their state")
         end, num_cancelled = time.monotonic() + seconds + _GRACE_SECONDS, 0
         while self._refs and time.monotonic() < end and self.cluster.is_alive():
             if num_cancelled < min(self._num_signals, 2):

@@ -83,9 +83,9 @@ class RaySession:
                 self._ray.init(address=address, **quiet)
             except (ConnectionError, RuntimeError, ValueError) as error:
                 raise UsageError(
-                    f"--engine.address {given}: no Ray that answers "
+                    f"--engine.address {given}: no Ray answers there "
                     f"({_first_line(error).split('. ')[0].rstrip('.')}); "
-                    "start one, or leave the address out for a local Ray"
+                    "start one, or leave out the address to use a local Ray"
                 ) from error
         host, port = self._ray.get_runtime_context().gcs_address.rsplit(":", 1)
         doors.append((host, int(port)))
@@ -215,9 +215,9 @@ def check_door(address: str) -> None:
             with socket.create_connection(door, timeout=_SECONDS_TO_CONNECT) as connection:
                 connection.sendall(_GREETING)
                 is_grpc = has_tls or connection.recv(9)[3:4] == _SETTINGS
-            found.put("" if is_grpc else "something else is there")
+            found.put("" if is_grpc else "another program answers")
         except socket.gaierror:
-            found.put(f"the host {host} is not known here")
+            found.put(f"the host {host} is unknown")
         except (OSError, ValueError) as error:
             found.put(getattr(error, "strerror", None) or str(error))
 
@@ -240,7 +240,7 @@ def own_cpus() -> int:
 
 
 def _first_line(error: BaseException) -> str:
-    return (str(error).strip().splitlines() or ["it says nothing more"])[0].strip()
+    return (str(error).strip().splitlines() or ["no details"])[0].strip()
 
 
 # A function inside of a function travels by value: the node need not know our modules yet.
@@ -266,14 +266,14 @@ def _function_that_looks() -> Callable[[str, str, int], str]:
         from pathlib import Path
 
         if not (Path(root) / "probelight" / "__main__.py").is_file():
-            return f"{root} holds no probelight: it must be at the same path on every node"
+            return f"{root} has no probelight; it must be at the same path on every node"
         sys.path[:0] = [] if root in sys.path else [root]
         from probelight.protocols.jobs.fencing import DriverLostError, check_driver
 
         try:
             check_driver(Path(folder), driver)
         except (DriverLostError, OSError, ValueError) as error:
-            return f"it does not see {folder}, which all nodes must share ({error})"
+            return f"it cannot see {folder}, which all nodes must share ({error})"
         return ""
 
     return look

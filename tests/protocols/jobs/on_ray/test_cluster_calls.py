@@ -116,7 +116,9 @@ def test_a_cluster_is_met_where_it_is(ray: MagicMock, door: Callable[..., str]) 
     assert given["address"] == address
     assert "num_cpus" not in given
     ray.init.side_effect = ConnectionError("nobody answers\nand forty more lines")
-    with pytest.raises(UsageError, match=rf"address {address}: no Ray that answers \(nobody answe"):
+    with pytest.raises(
+        UsageError, match=rf"address {address}: no Ray answers there \(nobody answe"
+    ):
         session.open(address, "/tmp/short")
 
 
@@ -124,7 +126,7 @@ def test_a_cluster_is_met_where_it_is(ray: MagicMock, door: Callable[..., str]) 
     ("said", "why"),
     [
         (None, "Connection refused"),
-        (b"HTTP/1.1 400 Bad Request\r\n\r\n", "something else is there"),
+        (b"HTTP/1.1 400 Bad Request\r\n\r\n", "another program answers"),
         (b"", "timed out"),
     ],
 )
@@ -137,11 +139,13 @@ def test_a_door_without_a_ray_is_refused_before_ray_waits_for_it(
 ) -> None:
     monkeypatch.setattr(ray_process, "_SECONDS_TO_CONNECT", 0.2)
     address = door(said)
-    line = rf"--engine\.address {address}: no Ray that answers \({why}\); start one, or leave the"
+    line = rf"--engine\.address {address}: no Ray answers there \({why}\); start one, or leave out"
     with pytest.raises(UsageError, match=line):
         RaySession(ray, print).open(address, "/tmp/short")
     ray._private.services.canonicalize_bootstrap_address_or_die.return_value = address
-    with pytest.raises(UsageError, match=rf"--engine\.address auto: no Ray that answers \({why}\)"):
+    with pytest.raises(
+        UsageError, match=rf"--engine\.address auto: no Ray answers there \({why}\)"
+    ):
         RaySession(ray, print).open("auto", "/tmp/short")
     ray.init.assert_not_called()
 
@@ -153,7 +157,7 @@ def test_a_host_that_is_not_known_or_not_found_out_is_refused(
         raise socket.gaierror(-2, "Name or service not known")
 
     monkeypatch.setattr(socket, "getaddrinfo", unknown)
-    with pytest.raises(ConnectionError, match=r"^the host nope is not known here$"):
+    with pytest.raises(ConnectionError, match=r"^the host nope is unknown$"):
         check_door("nope:1")
     monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: time.sleep(0.5) or [])
     monkeypatch.setattr(ray_process, "_SECONDS_TO_LOOK", 0.1)
@@ -182,10 +186,10 @@ def test_every_node_of_a_cluster_must_see_the_folder_of_this_driver(
         session.check_folder(folder, number)
         place = {"node_id": "ab", "soft": False}
         ray.task.options.assert_called_with(num_cpus=0, scheduling_strategy=place)
-        with pytest.raises(UsageError, match=f"node far: it does not see {tmp_path}, which all"):
+        with pytest.raises(UsageError, match=f"node far: it cannot see {tmp_path}, which all"):
             session.check_folder(folder, number + 1)
     monkeypatch.setattr("probelight.protocols.jobs.on_ray.ray_process.ROOT", tmp_path)
-    with pytest.raises(UsageError, match=f"node far: {tmp_path} holds no probelight: it must be"):
+    with pytest.raises(UsageError, match=f"node far: {tmp_path} has no probelight; it must be"):
         session.check_folder(folder, number)
 
 
@@ -214,7 +218,7 @@ def test_without_ray_the_extra_is_named_and_the_status_is_shown(
     planned(tmp_path, cells(1))
     assert cli.main(["sweep", "run", f"--output_dir={tmp_path}"]) == cli.USAGE_ERROR
     [line] = capsys.readouterr().err.splitlines()
-    assert line.startswith("train.py sweep run: error: cells on Ray need Ray (")
+    assert line.startswith("train.py sweep run: error: Ray is not installed; pip install ")
     assert line.endswith("; pip install -e '.[sweep]'")
     assert cli.main(["sweep", "status", f"--output_dir={tmp_path}"]) == 0
 
@@ -283,8 +287,8 @@ def test_a_cluster_is_met_with_the_token_of_the_environment(process: Any) -> Non
 @pytest.mark.parametrize(
     ("source", "reason"),
     [
-        ("os._exit(1)", "its process was ended by Ray or from outside, exit code 1"),
-        ("request(); os.abort()", "its process was ended by Ray or from outside, SIGABRT"),
+        ("os._exit(1)", "Ray or another program ended its process, exit code 1"),
+        ("request(); os.abort()", "Ray or another program ended its process, SIGABRT"),
         ("request(); answer(lost='RuntimeError: no GCS')", "RuntimeError: no GCS"),
         ("time.sleep(60)", "it did not answer in time"),
         (
@@ -441,14 +445,16 @@ def test_so_many_fit_at_once(wanted: Resources, fit: int) -> None:
 def test_what_no_node_has_is_refused_by_name(
     wanted: Resources, taken: str, most: str, option: str
 ) -> None:
-    said = f"takes {taken}, and no node of Ray has more than {most}; set --engine.{option}_per_cell"
+    said = f"needs {taken}, but no Ray node has more than {most}; set --engine.{option}_per_cell"
     with pytest.raises(UsageError, match=said):
         wanted.check(TWO_NODES)
 
 
 def test_what_nodes_have_but_none_at_once_is_refused() -> None:
     nodes = [{"CPU": 8.0}, {"CPU": 1.0, "GPU": 1.0}]
-    with pytest.raises(UsageError, match=r"no node of Ray has all .* at once: 4 CPUs, 1 GPU"):
+    with pytest.raises(
+        UsageError, match=r"no single Ray node has everything .* needs: 4 CPUs, 1 GPU"
+    ):
         Resources(4, 1).check(nodes)
     with pytest.raises(UsageError, match="more than 0 CPUs"):
         Resources(1).check([])

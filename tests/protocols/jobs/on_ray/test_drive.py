@@ -113,8 +113,8 @@ def test_cells_behind_a_failed_one_are_not_started(tmp_path: Path, cluster: Fake
     assert cluster.started == [bad.key, good.key]
     assert sweep.lines[-3:] == [
         f"failed: {bad.key}: ValueError: no",
-        f"not started: {stuck.key}: it needs {bad.key}",
-        f"not started: {behind.key}: it needs {stuck.key}",
+        f"not started: {stuck.key}: needs {bad.key}",
+        f"not started: {behind.key}: needs {stuck.key}",
     ]
 
 
@@ -144,7 +144,7 @@ def test_what_is_no_fault_of_the_cell_is_not_counted(
     sweep = Sweep(tmp_path, job)
     assert sweep.run() == 0
     assert cluster.started == [job.key] * 5
-    again = f"{job.key}: {end} (the node is gone), the cell waits again"
+    again = f"{job.key}: {end} (the node is gone); the cell is waiting again"
     assert sweep.lines.count(again) == 4
     assert not (tmp_path / "runs" / job.key / ERROR_NAME).exists()
 
@@ -165,7 +165,7 @@ def test_a_cell_of_a_lost_node_is_put_on_another_if_ray_does_not_see_to_it(
     assert sweep.run() == 0
     assert cluster.started == [stuck.key, good.key, stuck.key]
     assert cluster.cancelled == [0]
-    said = f"{stuck.key}: lost (Ray does not reach its node), the cell waits again"
+    said = f"{stuck.key}: lost (Ray cannot reach its node); the cell is waiting again"
     assert sweep.lines.count(said) == 1
 
 
@@ -180,14 +180,14 @@ def test_a_bad_config_or_lost_folder_fails_its_job(tmp_path: Path, cluster: Fake
     failure = Failure.read(tmp_path / "runs" / bad.key)
     assert failure.times == 2
     assert "config.yaml" in failure.error
-    message = f"{folder} is gone; `train.py sweep plan` makes it again"
+    message = f"{folder} is missing; `train.py sweep plan` makes it again"
     assert sweep.lines[-1] == f"failed: {gone.key}: FileNotFoundError: {message}"
     assert not folder.exists()
 
 
 def test_what_no_node_has_is_refused_before_it_runs(tmp_path: Path, cluster: FakeCluster) -> None:
     sweep = Sweep(tmp_path, *cells(1), cpus_per_cell=5)
-    with pytest.raises(UsageError, match=r"5 CPUs, and no node of Ray has more than 4 CPUs"):
+    with pytest.raises(UsageError, match=r"5 CPUs, but no Ray node has more than 4 CPUs"):
         sweep.run()
     assert cluster.requests == []
     assert cluster.calls[-1] == "closed"
@@ -202,7 +202,7 @@ def test_four_cells_on_a_real_ray(tmp_path: Path) -> None:
     last = Job("last", {"number": 5}, RUNNER, needs=(good.key, once.key))
     planned(tmp_path, [last, good, other, once], max_retries=1)
     assert run_to_end(tmp_path, "--engine.memory_per_cell=100000") == 2
-    assert "error: a cell takes 100000 GB of memory" in said(tmp_path).splitlines()[-1]
+    assert "error: a cell needs 100000 GB of memory" in said(tmp_path).splitlines()[-1]
     assert run_to_end(tmp_path) == 0, said(tmp_path)
     found = {key: result["facts"]["value"] for key, result in results(tmp_path).items()}
     assert found == {good.key: 0, other.key: 1, once.key: 0, last.key: 25}
@@ -230,7 +230,7 @@ def test_a_signal_stops_the_cells_and_the_same_command_goes_on(
     assert sweep.run() == code
     assert sorted(cluster.cancelled) == [1, 2]
     assert sweep.states == [State.DONE, State.WAITING, State.WAITING]
-    assert "stopping: cells have 30 s to save their state" in sweep.lines
+    assert "stopping; cells have 30 s to save their state" in sweep.lines
     assert not any("failed" in line for line in sweep.lines)
     assert [signal.getsignal(n) for n in (signal.SIGTERM, signal.SIGINT)] == handlers
     assert fencing.last_driver(tmp_path).ended is not None
@@ -249,7 +249,7 @@ def test_a_failure_while_all_stop_is_not_counted(tmp_path: Path, cluster: FakeCl
     sweep = Sweep(tmp_path, job)
     assert sweep.run() == 143
     assert sweep.states == [State.WAITING]
-    assert sweep.lines[-1] == f"{job.key}: interrupted, the cell waits again"
+    assert sweep.lines[-1] == f"{job.key}: interrupted; the cell is waiting again"
 
 
 def test_a_lost_ray_is_opened_again_with_its_cells(tmp_path: Path, cluster: FakeCluster) -> None:
@@ -260,7 +260,7 @@ def test_a_lost_ray_is_opened_again_with_its_cells(tmp_path: Path, cluster: Fake
     # The first one had ended before; what ran next to it was given back, not failed.
     assert cluster.started == [one.key, two.key, two.key]
     assert cluster.calls == ["made for None", "opened", "closed", "opened", "closed"]
-    assert "Ray does not answer any more; its cells wait until it does" in sweep.lines
+    assert "Ray no longer answers; its cells wait until it does" in sweep.lines
 
 
 def test_a_start_of_ray_is_tried_three_times(tmp_path: Path, cluster: FakeCluster) -> None:
@@ -270,21 +270,23 @@ def test_a_start_of_ray_is_tried_three_times(tmp_path: Path, cluster: FakeCluste
     assert sweep.run() == 0
     assert cluster.calls == ["made for None", *["opened", "closed"] * 3]
     assert [line for line in sweep.lines if "did not start" in line] == [
-        "Ray did not start (its raylet has ended); trying again, 2 of 3 times",
-        "Ray did not start (its raylet has ended); trying again, 3 of 3 times",
+        "Ray did not start (its raylet has ended); try 2 of 3",
+        "Ray did not start (its raylet has ended); try 3 of 3",
     ]
     folder = tmp_path / "never"
     folder.mkdir()
     (folder / "ray.log").touch()
     cluster.opened = [lost, lost, lost]
-    said = f"Ray did not start, 3 times (its raylet has ended); its last lines are in {folder}/ray."
+    said = (
+        f"Ray did not start in 3 tries (its raylet has ended); its last lines are in {folder}/ray."
+    )
     with pytest.raises(RayLostError, match=re.escape(said)) as raised:
         Sweep(folder, *jobs).run()
     assert "--engine.kind" not in str(raised.value)  # a sweep has no other way
     cluster.opened = [lost, lost, lost]
     sweep = Sweep(tmp_path / "command", *jobs)
     sweep.engine = EngineSettings(kind="ray")
-    with pytest.raises(RayLostError, match=r"without --engine\.kind ray, which needs no Ray$"):
+    with pytest.raises(RayLostError, match=r"without Ray \(leave out --engine\.kind ray\)$"):
         sweep.run()
 
 
@@ -292,7 +294,7 @@ def test_a_local_ray_that_is_lost_at_once_again_and_again_has_not_started(
     tmp_path: Path, cluster: FakeCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cluster.alive, cluster.hung = [False] * 9, {0, 1, 2, 3, 4}
-    with pytest.raises(RayLostError, match=r"3 times \(it was lost 0 s after it had started\)"):
+    with pytest.raises(RayLostError, match=r"3 tries \(it was lost 0 s after its start\)"):
         Sweep(tmp_path / "soon", *cells(1)).run()
     assert cluster.calls.count("opened") == 3
     monkeypatch.setattr(drive, "_SOON_SECONDS", 0.0)
@@ -327,7 +329,7 @@ def test_a_driver_leaves_a_folder_that_was_taken(tmp_path: Path, cluster: FakeCl
 
     cluster.outcomes = {one.key: [take]}
     sweep = Sweep(tmp_path, one, two)
-    with pytest.raises(fencing.DriverLostError, match="driver 1 was lost"):
+    with pytest.raises(fencing.DriverLostError, match=r"this command \(driver 1\) stops"):
         sweep.run()
     assert cluster.calls[-1] == "closed"
     assert (tmp_path / fencing.DRIVER).read_text() == taken

@@ -65,8 +65,8 @@ def test_cells_save_their_state_and_the_same_command_goes_on(
         stop(run, number)
         assert run.wait(timeout=120) == code, said(folder)
         wait_until(lambda: not alive(ended), seconds=10)  # noqa: B023
-        assert "stopping: cells have 120 s to save their state" in said(folder)
-        assert "the same command goes on" in said(folder).splitlines()[-1]
+        assert "stopping; cells have 120 s to save their state" in said(folder)
+        assert "rerun the same command to resume" in said(folder).splitlines()[-1]
         before = steps
         steps = [torch.load(state, weights_only=True)["global_step"] for state in states]
         assert all(map(operator.lt, before, steps))
@@ -120,7 +120,9 @@ def test_cells_fail_on_a_full_disk_and_the_same_command_goes_on(disk: Path, tmp_
     assert run_to_end(disk) == 1  # it cannot even say that it drives
     last = said(disk).splitlines()[-1]
     assert last.startswith("train.py sweep run: failed: ")
-    assert last.endswith("No space left on device; make room there; the same command then goes on")
+    assert last.endswith(
+        "No space left on device; make room there, then rerun the same command to resume"
+    )
     ballast.unlink()
     assert run_to_end(disk) == 0, said(disk)
     assert sorted(log_lines(disk)) == sorted(job.key for job in jobs)
