@@ -15,9 +15,9 @@ Verdict = Literal["above", "not above the majority", "not distinguishable", "bel
 VERDICTS: Mapping[Verdict, str] = {  # as written in sentences
     "above": "above chance",
     "not above the majority": "no better than always giving the most frequent answer",
-    "not distinguishable": "not distinguishable from chance",
+    "not distinguishable": "not clearly above chance",
     "below": "below chance",
-    "unknown": "without a chance level or an interval to compare with",
+    "unknown": "not comparable with chance (no chance level or no interval)",
 }
 WHOLE = ("", "standard")  # the `control` of an unchanged probe
 

@@ -42,10 +42,10 @@ def test_chance_goes_by_the_real_choices(tmp_path: Path) -> None:
     assert labels(table)[1:] == [
         "chance", "majority",
         "dictionary-lm: accuracy %", "dictionary-lm: macro %", "dictionary-lm: n",
-        "dictionary-lm: chance, empty choices too", "dictionary-lm: against chance",
+        "dictionary-lm: chance with empty choices", "dictionary-lm: against chance",
     ]  # fmt: skip
     assert (table.rows[0][1].text, table.rows[0][6].text) == ("25.0", "20.0")
-    assert "Empty choices that a model was given compete" in table.note
+    assert "Models may also pick empty choices; verdicts use chance without these." in table.note
 
 
 def test_zero_shot_row_by_hand(demo_folder: Path) -> None:
@@ -78,7 +78,7 @@ def test_zero_shot_has_columns_for_each_model(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("metric", "label", "note"),
     [
-        ("tied_share", "ties", "they count 1/n"),
+        ("tied_share", "ties", "each counts 1/n"),
         ("near_tied_share", "near-ties", "less than 0.0001 above the second"),
     ],
 )
@@ -216,8 +216,8 @@ def test_the_page_has_every_answer_share_and_the_terminal_what_is_read_first(
 def test_the_paragraph_has_the_verdict_of_each_probe(demo_folder: Path) -> None:
     assert summary(load_results(demo_folder)) == (
         "Before any training, dictionary-lm was above chance on taxonomy_conjunction; no better "
-        "than always giving the most frequent answer on always_never; not distinguishable from "
-        "chance on age_comparison, antonym_negation and multihop_composition; below chance on "
+        "than always giving the most frequent answer on always_never; not clearly above chance on "
+        "age_comparison, antonym_negation and multihop_composition; below chance on "
         "objects_comparison."
     )
 
@@ -226,7 +226,7 @@ def test_what_another_program_measured_comes_first(tmp_path: Path) -> None:
     found = zero_shot_rows("taxonomy_conjunction", 367, 599, 3)
     write_run(tmp_path, "a", [{**row, "kind": "imported"} for row in found])
     assert summary(load_results(tmp_path)) == (
-        "Whether imported models were trained on anything of the kind before is not known. As "
+        "It is not known whether imported models were trained on similar items before. As "
         "imported, dictionary-lm was above chance on taxonomy_conjunction."
     )
 
@@ -237,7 +237,7 @@ def test_a_model_that_always_says_the_same_is_named(tmp_path: Path) -> None:
     found = [{**row, "value": shares.get(row.get("subset"), row["value"])} for row in found]
     write_run(tmp_path, "a", found)
     assert summary(load_results(tmp_path)).endswith(
-        "Almost always the same answer: choice 1 of dictionary-lm on age_comparison."
+        "Almost always the same answer: “choice 1” from dictionary-lm on age_comparison."
     )
 
 
@@ -253,7 +253,8 @@ def test_no_interval_is_no_verdict(tmp_path: Path) -> None:
     bare = {"protocol": "zero_shot", "metric": "accuracy", "value": 0.9, "model": "m"}
     write_run(tmp_path, "p", [{**bare, "probe": "p"}])
     assert summary(load_results(tmp_path)) == (
-        "Before any training, m was without a chance level or an interval to compare with on p."
+        "Before any training, m was not comparable with chance (no chance level or no interval) on "
+        "p."
     )
 
 
@@ -309,7 +310,7 @@ def test_accuracies_are_side_by_side(tmp_path: Path) -> None:
 def test_items_that_flip_are_counted_for_each_two_rules(tmp_path: Path) -> None:
     write_rules(tmp_path)
     table = tables(tmp_path)["zero_shot_flips"]
-    assert labels(table) == ["probe", "model", "n", "by", *RULES]
+    assert labels(table) == ["probe", "model", "n", "rule", *RULES]
     # A tie is another answer than one of its choices, and so is none at all.
     assert [[cell.text for cell in row[3:]] for row in table.rows] == [
         ["own score", "1", "1", "2"],
@@ -368,8 +369,8 @@ def test_damaged_predictions_are_named_and_the_accuracies_shown(tmp_path: Path) 
     start, _, end = second.rpartition('"best": [1]')
     path.write_text(f'{first}\n{start}"best": [7]{end}\n')
     results = load_results(tmp_path)
-    assert unread(results).startswith("Not shown by rule: ")
-    assert "predictions.jsonl:2: a rule's best is none of the choices" in unread(results)
+    assert unread(results).startswith("Left out of the tables by rule: ")
+    assert "predictions.jsonl:2: a rule's best choice does not exist" in unread(results)
     made = tables(tmp_path)
     assert "zero_shot_rules" in made
     assert not {"zero_shot_flips", "zero_shot_flipped_items"} & set(made)
@@ -384,8 +385,8 @@ def test_rules_with_another_verdict_are_named(tmp_path: Path) -> None:
     ]
     write_run(tmp_path, "a", [*found, *by_rule])
     assert tables(tmp_path)["zero_shot_rules"].note.endswith(
-        "Verdicts against chance differ: m on p dev: above by its own score, not distinguishable "
-        "by mean_char and pmi."
+        "Rules disagree about chance: m on p dev: above chance with its own score, not clearly "
+        "above chance with mean_char and pmi."
     )
 
 

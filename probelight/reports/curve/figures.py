@@ -55,9 +55,9 @@ def models_figure(results: Results) -> Figure | None:
         panels.append(Panel(title, subtitle, traces, {"chance": part[0].chance}))
     return line_figure(
         "learning_curve_models",
-        "The models' learning curves, side by side",
-        "Standard curves alone, against the number of training examples (log axis, the untrained "
-        f"model at 0). {bands(shown)}",
+        "Learning curves of all models",
+        "Standard curves only, by number of training examples (log axis; 0 is the untrained "
+        f"model). {bands(shown)}",
         panels,
         AXIS,
         looks={short_name(model): look for model, look in looks.items()},
@@ -96,10 +96,10 @@ def _control_figure(name: str, of: str, shown: Sequence[Curve], found: Sequence[
     ]
     return line_figure(
         name,
-        f"Accuracy against the number of training examples{of}",
-        f"N is on a log axis, with the untrained model at 0. {bands(shown)} Linear: the last layer "
-        "alone is trained. What a model owes to language is the gap between its standard line and "
-        "its controls; what it owes to pre-training, the gap to random weights and baselines.",
+        f"Accuracy by number of training examples{of}",
+        f"N is on a log axis; 0 is the untrained model. {bands(shown)} Linear: only the last layer "
+        "is trained. The gap between a model's standard line and its controls shows what it owes "
+        "to language. The gap to random weights and baselines shows what it owes to pre-training.",
         panels,
         AXIS,
     )
@@ -137,8 +137,9 @@ def _points(curve: Curve, control: str = STANDARD) -> list[tuple[int, Estimate]]
 def bands(shown: Sequence[Curve]) -> str:
     """Return what the bands around the lines show."""
     known = all(curve.hits for curve in shown)
-    source = "groups of items and seeds" if known else "the items alone where hits were not kept"
-    return f"Lines are means over seeds, bands 95% intervals from {source}."
+    unknown = "items alone, where runs did not record which items were right"
+    source = "groups of items and seeds" if known else unknown
+    return f"Lines are means over seeds; bands are 95% intervals over {source}."
 
 
 def heading(curve: Curve, first: Literal["probe", "model", ""]) -> tuple[str, str]:

@@ -62,19 +62,19 @@ def code_table(results: Results) -> Table | None:
                 "compression": fmean(shares),
                 "compression_min": min(shares),
                 "compression_max": max(shares),
-                "_control": "as it is asked" if key[4] in WHOLE else key[4].replace("_", " "),
+                "_control": "full question" if key[4] in WHOLE else key[4].replace("_", " "),
                 "_runs": [*of_curve.run.unique()],
             }
         )
     return tables.table(
         "code_length",
-        "How much effort does it take? Online code length",
-        "What it takes to send the answers of the largest sample to someone who has the texts: the "
-        "first portion as even guesses, each later one by the head, or the whole model in mode "
-        "full, that was trained on all before it (Voita & Titov 2020). Compression: bits of even "
-        "guesses over that; 1.00 or less is no better than guessing. Mean over seeds, which draw "
-        "the order, with the lowest and the highest. With random weights it is what the "
-        "architecture alone gives.",
+        "How much effort does learning take? Online code length",
+        "Code: the bits needed to send the answers of the largest sample to someone who has the "
+        "texts. The first portion costs as much as even guesses. Each later portion is encoded by "
+        "the head (in mode full, the whole model) that was trained on all portions before it "
+        "(Voita & Titov 2020). Compression: bits of even guesses divided by those of the code; "
+        "1.00 or less is no better than guessing. Means over seeds, which draw the order, with the "
+        "lowest and the highest. Random weights show what the architecture alone achieves.",
         records,
         [
             text("probe", "probe", "split"),
@@ -143,7 +143,7 @@ def _over_confident(changes: Mapping[str, Interval]) -> str:
     if len(changes) < 2 or changes["accuracy"].value <= 0 or changes["v_information"].value >= 0:
         return ""
     sure = changes["accuracy"].low > 0 and changes["v_information"].high < 0
-    return OVER_CONFIDENT if sure else f"{OVER_CONFIDENT}, may be chance"
+    return OVER_CONFIDENT if sure else f"{OVER_CONFIDENT} (may be chance)"
 
 
 def _values(
@@ -175,13 +175,13 @@ def information_table(results: Results) -> Table | None:
         return None
     return tables.table(
         "v_information",
-        "How much information? V-information",
-        "Bits per item by which the head makes the right answer likelier than one that was trained "
-        "without the stems (control choice only), on the measured items; conditional: than one "
-        "trained under the no-language control (Ethayarajh et al. 2022). Intervals are by groups "
-        "and over seeds. Below 0 the stems make it less probable. Called over-confident where from "
-        "the N before it the accuracy rises while V-information falls; that may be chance where an "
-        "interval of the two changes includes 0.",
+        "How much do the stems tell the model? V-information",
+        "V-information: by how many bits per item the head makes the right answer likelier than a "
+        "head that was trained without the stems (control choice only), on the measured items. "
+        "Conditional: likelier than a head trained under the no-language control (Ethayarajh et "
+        "al. 2022). Below 0, the stems make the right answer less likely. Intervals are over "
+        "groups of items and seeds. Over-confident: since the previous N, accuracy has risen and "
+        "V-information has fallen; this may be chance if the interval of either change includes 0.",
         found,
         [
             text("probe", "probe", "split"),
@@ -204,8 +204,9 @@ def imported_table(results: Results) -> Table | None:
     return tables.table(
         "imported_information",
         "V-information, imported",
-        "Bits per item by which the input makes the right label likelier (Ethayarajh et al. 2022), "
-        "with 95% intervals over independent items. The run's pvi.csv has each item.",
+        "By how many bits per item the input makes the right label likelier (Ethayarajh et al. "
+        "2022), with 95% intervals that treat items as independent. The run's pvi.csv has each "
+        "item.",
         found.rename(columns={"value": "v_information", **ends}),
         [
             text("items", "probe"),
@@ -244,7 +245,7 @@ def summary(results: Results) -> str:
         for before, now in pairwise(points):
             if now["over_confident"]:
                 sentences.append(
-                    f"{key[0]} is {now['over_confident']}, on {key[1]} ({key[2]}): from N = "
+                    f"{key[0]} is {now['over_confident']} on {key[1]} ({key[2]}): from N = "
                     f"{words.count(before['num_train'])} to {words.count(now['num_train'])} its "
                     f"accuracy rises from {words.percent(before['accuracy'])} to "
                     f"{words.percent(now['accuracy'])} and its V-information falls from "

@@ -47,13 +47,14 @@ class MedalRule:
     def words(self) -> str:
         """The rule in words."""
         return (
-            f"High: zero-shot or WS has gone at least {100 * self.high:.0f}% of the way from "
-            "chance to 100%. Above baselines: the 95% interval of WS minus that of every baseline, "
-            "of the same architecture with random weights and of always giving the most frequent "
-            f"answer lies above {points(self.above_baselines)} points. Needs language: the "
-            "interval of the unclipped LangSense without language lies above "
-            f"{points(self.lang_sense)} points. Full success is all three, partial is "
-            f"{self.partial} of them; {ABSENT} is not judged, and the csv file has what it lacks."
+            f"High: zero-shot accuracy or WS is at least {100 * self.high:.0f}% of the way from "
+            "chance to 100%. Above baselines: WS minus that of every baseline, of the same "
+            "architecture with random weights and of always giving the most frequent answer has a "
+            f"95% interval above {points(self.above_baselines)} points. Needs language: the "
+            "interval of the unclipped LangSense without language is above "
+            f"{points(self.lang_sense)} points. Full success meets all three conditions, partial "
+            f"success {self.partial} of them. {ABSENT} is not judged; the csv file says what is "
+            "missing."
         )
 
 
@@ -84,8 +85,8 @@ def medals_table(results: Results, rule_path: Path | None = None) -> Table | Non
     return table(
         "curve_medals",
         "Medals",
-        f"{rule.words} The marks of the paper's table 12 did not survive in its text, so only ours "
-        "are here.",
+        f"{rule.words} The paper's own medals (table 12) are missing from its text, so the table "
+        "has only ours.",
         found,
         [text("probe", "probe", "split"), text("trained", "mode", "_rate")],
         rows="probe split mode _rate",
@@ -102,7 +103,9 @@ def not_judged(results: Results, rule_path: Path | None = None) -> str:
     if not all(found):
         return ""
     lacking = dict.fromkeys(name for names in found for name in names.split(", "))
-    return f"No curve is judged for a medal, for want of {', '.join(lacking)}." if found else ""
+    if not found:
+        return ""
+    return f"No medals: they need {', '.join(lacking)}, which these results do not have."
 
 
 def judgements(results: Results, rule: MedalRule) -> list[dict[str, Any]]:
@@ -127,7 +130,7 @@ def judgement(curve: Curve, others: Sequence[Curve], rule: MedalRule) -> dict[st
         "a baseline": not rule.need_baseline or "baseline" in roles,
         "random weights": not rule.need_random or "control" in roles,
         "a chance level": chance is not None,
-        "hits": weighted is not None and weighted.ci_low is not None,
+        "a record of which items were right": weighted is not None and weighted.ci_low is not None,
         "the baselines' curves on the same items and points": None not in margins,
     }
     lacking = [name for name, is_there in needed.items() if not is_there]

@@ -103,7 +103,7 @@ def summary(results: Results) -> str:
         if 0 in curve.line() and curve.model not in zero_shot:
             rows.append((curve.model, "Before any training", _verdict(curve, 0), name))
         if last := max(curve.line()):
-            rows.append((curve.model, "At its largest N", _verdict(curve, last), name))
+            rows.append((curve.model, "With the most training examples", _verdict(curve, last), name))
     frame = pd.DataFrame(rows, columns=["model", "when", "verdict", "name"])
     sentences = []
     for (model, when), verdicts in frame.groupby(["model", "when"], sort=False):
@@ -123,6 +123,6 @@ def _verdict(curve: Curve, size: int) -> str:
         gap = curve.difference(control, size)
         low, high = gap.span if gap else (None, None)
         if low is not None and high is not None:
-            side = "above" if low > 0 else "below" if high < 0 else "not distinguishable from"
+            side = "above" if low > 0 else "below" if high < 0 else "not clearly different from"
             verdicts.append(f"{side} its {control.replace('_', ' ')} control")
     return words.listed(verdicts)

@@ -42,7 +42,7 @@ def _summary_table(probe: str, are_questions: bool, found: Sequence[Curve]) -> T
     senses = LANGUAGE | {name: c for curve in found for name, c in curve.senses.items()}
     return table(
         f"curve_summary_{probe}{'_full' * are_questions}",
-        f"{probe.replace('_', ' ')}{' (questions)' * are_questions}: its curves in a few numbers",
+        f"{probe.replace('_', ' ')}{' (questions)' * are_questions}: learning curves in a few numbers",
         _summary_note(found),
         [
             {**record, "_curve": number}
@@ -93,26 +93,28 @@ def _score_column(score: str) -> list[Column]:
 
 def _summary_note(found: Sequence[Curve]) -> str:
     note = (
-        "WS: accuracies at N = 62 to 4,000 averaged with falling weights (0.23 to 0.07). MAX: the "
-        "best of them, chosen on the items that it is measured on, as in the paper, so a little "
-        "too high. LangSense: the same weighted sum over standard minus control, in points, "
-        "clipped at 0 at each N as in the paper; clipping makes noise positive, so the unclipped "
-        "sum is next to it (pert: key words perturbed; nolang: no language)."
+        "WS: accuracies at N = 62 to 4,000, averaged with falling weights (0.23 to 0.07). MAX: the "
+        "best of them; as in the paper, it is chosen on the items that it is measured on, so it is "
+        "slightly too high. LangSense: the same weighted mean of standard minus control, in "
+        "points, with negative differences counted as 0, as in the paper. Noise alone makes it "
+        "positive, so the unclipped mean is next to it (pert: key words replaced; nolang: no "
+        "language)."
     )
     groups = sorted({curve.num_groups for curve in found if curve.num_groups is not None})
     note += (
         " Below each number is its 95% interval, over seeds and over items (in "
-        f"{' or '.join(map(words.count, groups))} groups); of few it is wide, of two left out."
+        f"{' or '.join(map(words.count, groups))} groups); it is wide if there are few, and left "
+        "out if there are two."
         if groups
         else " There is no interval: the runs did not record which items were right."
     )
     if any(curve.sizes and not is_complete(curve.sizes) for curve in found):
         note += (
-            f" Sums over fewer than all {len(WEIGHTS)} points are renormalised and compared with "
-            "no number of the paper."
+            f" With fewer than all {len(WEIGHTS)} points, the weights are renormalised, and the "
+            "result is not compared with the paper's."
         )
     trained = dict.fromkeys(curve.train for curve in found if curve.train)
-    return note + "".join(f" Train rows: {rows}." for rows in trained)
+    return note + "".join(f" Training examples: {rows}." for rows in trained)
 
 
 def curve_table(results: Results) -> Table | None:
@@ -127,16 +129,16 @@ def curve_table(results: Results) -> Table | None:
     if frame.empty:
         return None
     note = (
-        f"{words.INTERVAL} of the mean over seeds, over groups of items and over seeds (the items "
-        "alone where a run did not record which were right): wide for few groups or seeds, left "
-        "out for two. With the median seed are the lowest and highest. The difference is in "
-        "percentage points on the same items and seeds, with its interval, or else its lowest and "
-        "highest seed."
+        f"{words.INTERVAL}, over groups of items and over seeds (over items alone if a run did not "
+        "record which were right). It is wide if there are few groups or seeds, and left out if "
+        "there are two. With the median seed are the lowest and highest. The difference is in "
+        "percentage points on the same items and seeds, with its interval or, if there is none, "
+        "its lowest and highest seed."
     )
     if frame.num_at_chance[frame.control == STANDARD].notna().any():
         note += (
             " At chance: runs whose accuracy on the training examples is not above chance; "
-            "they stay in the mean."
+            "the mean includes them."
         )
     of_standard = [
         kit.accuracy("accuracy %"),
@@ -168,7 +170,7 @@ def curve_table(results: Results) -> Table | None:
             text("trained", "mode", "_rate"),
             whole("N", "num_train"),
             share("chance", "chance"),
-            share("chance, empty choices too", "scored_chance"),
+            share("chance with empty choices", "scored_chance"),
             share("majority", "majority"),
         ],
         rows="_curve num_train",
@@ -234,11 +236,11 @@ def against_table(results: Results) -> Table | None:
             records.append(record)
     return table(
         "curve_against",
-        "What pre-training gave",
-        "Each model minus the same architecture with random weights, trained the same way, and "
-        "minus the baselines over word vectors (their names are in brackets), in percentage "
-        "points over the points that both have, with 95% intervals that pair items and seeds: one "
-        "that holds 0 shows nothing that pre-training gave.",
+        "What pre-training contributes",
+        "Each model minus the same architecture with random weights, trained in the same way, and "
+        "minus the baselines over word vectors (named in brackets). Differences are in percentage "
+        "points, over the values of N that both curves have, with 95% intervals that pair items "
+        "and seeds. An interval that includes 0 shows no clear benefit of pre-training.",
         records,
         [
             text("probe", "probe", "split"),
@@ -259,18 +261,18 @@ def parts_table(results: Results) -> Table | None:
     records = [record for curve in curves(results) for record in _part_records(curve)]
     note = (
         "Accuracy by template and by set of choices, before training and at the largest N (mean "
-        "over seeds). With each is its 95% interval from the items (Wilson, averaged over seeds); "
-        "parts are small, and their intervals wide."
+        "over seeds). With each comes its 95% interval over items (Wilson, averaged over seeds), "
+        "which is wide because parts have few items."
     )
     if any(record["_published"] for record in records):
         note += (
-            " The paper's column is its table 6: BERT-WWM on items that annotators agreed on, so "
-            "not the same measure; one of our templates may hold two of the paper's."
+            " Paper: table 6, for BERT-WWM on items that annotators agreed on, so it is not the "
+            "same measure. One of our templates may cover two of the paper's."
         )
     frame = kit.framed(records)
     return table(
         "curve_parts",
-        "Which parts are known, and which are learned",
+        "Which parts were known, and which were learned",
         note,
         frame,
         [

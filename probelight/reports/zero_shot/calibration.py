@@ -75,18 +75,19 @@ def calibration_table(results: Results) -> Table | None:
     surest = [f"surest_{coverage:.0%}" for coverage in COVERAGES]
     return kit.table(
         "zero_shot_calibration",
-        "Do the scores say how likely an answer is right?",
-        "The scores of an item's choices as probabilities, by a softmax over them. Confidence: the "
-        f"mean of the highest. ECE: its distance from the accuracy, over {NUM_BINS} bins of "
-        "equally many items (Guo et al. 2017); of few items it is above 0 even where nothing is "
-        "wrong. Brier: the squared error summed over choices, 0 at best; even: that of equal "
-        "probabilities, above which the scores mislead. Surest: the accuracy on the items that the "
-        "model is surest of. Items without probabilities are left out.",
+        "Calibration: does the model know when it is right?",
+        "A softmax over the scores of an item's choices gives their probabilities. Confidence: the "
+        "mean of the highest probability. ECE: the mean distance of confidence from accuracy, over "
+        f"{NUM_BINS} bins of equally many items (Guo et al. 2017); with few items it is above 0 "
+        "even if the calibration is perfect. Brier: the squared error summed over choices; 0 is "
+        "best. Even: the Brier score of equal probabilities; a higher Brier score means that the "
+        "scores mislead. Surest: the accuracy on the items that the model is surest of. Items "
+        "without probabilities are left out.",
         found,
         [
             kit.text("probe", "probe", "split"),
             kit.text("model", "model"),
-            kit.text("by", "rule"),
+            kit.text("rule", "rule"),
             kit.share("confidence %", "confidence"),
             kit.share("accuracy %", "accuracy"),
             kit.share("ECE %", "ece"),

@@ -36,9 +36,9 @@ def zero_shot_figure(results: Results) -> Figure | None:
     return row_figure(
         "zero_shot",
         "Accuracy before any training",
-        "Lines are 95% intervals. The upright line on each probe is chance; the diamond is what "
-        "always giving the most frequent answer would score. A model whose interval reaches the "
-        "chance line shows nothing.",
+        "Lines are 95% intervals. The vertical line of each probe is chance. The diamond is the "
+        "accuracy of always giving the most frequent answer. A model whose interval reaches the "
+        "chance line is not clearly above chance.",
         pd.concat([found, majority.assign(look=MAJORITY, value=majority.majority_accuracy)]),
         {**model_looks(found.model.unique()), MAJORITY: Line(INK, "none", "D", PAPER)},
         "accuracy, %",
@@ -68,7 +68,7 @@ def calibration_figure(results: Results) -> Figure | None:
             name = dotted(in_words(place.probe), place.split, place.model)
             confidence, coverage = axes[2 * number : 2 * number + 2]
             figure.head(confidence, name, "accuracy in bins of equally many items")
-            figure.head(coverage, name, "accuracy on the items that it is surest of")
+            figure.head(coverage, name, "accuracy on the items that the model is surest of")
             confidence.plot([0, 100], [0, 100], color=figure.MUTED, linewidth=0.9, dashes=(1, 2))
             for rule, measured in place.by_rule.items():
                 bins = measured.bins
@@ -84,10 +84,10 @@ def calibration_figure(results: Results) -> Figure | None:
         figure.legend(canvas, looks)
         return figure.drawn(
             "zero_shot_calibration",
-            "Do the scores say how likely an answer is right?",
+            "Calibration: does the model know when it is right?",
             "Left: on the dotted line, answers are right as often as their probability says; below "
-            "it a model is surer than it should be. Right: a useful confidence makes accuracy fall "
-            "from left to right. Rules with the numbers of another are not drawn."
+            "it, the model is surer than it should be. Right: if confidence is useful, accuracy "
+            "falls from left to right. A rule with the same numbers as another is not drawn."
             + figure.left_out(len(found), MOST_PLACES),
             canvas,
         )

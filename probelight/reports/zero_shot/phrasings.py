@@ -12,10 +12,11 @@ from probelight.results.load import Results
 
 SHARES = {"class_share": "share", "class_share_guessed": "guessed"}
 CLASS_NOTE = (
-    "HighlyKnown: right in all of them; MaybeKnown: in some; WeaklyKnown: in none, but the right "
-    "answer more probable than an even guess in some; Unknown: the rest (after Gekhman et al. "
-    "2024). With two choices nothing is WeaklyKnown, with one phrasing nothing is MaybeKnown. "
-    "Guesser: the shares of a model with these answers if the right choice were drawn at random."
+    "HighlyKnown: right in all phrasings. MaybeKnown: right in some. WeaklyKnown: right in none, "
+    "but in some the right answer is more probable than an even guess. Unknown: the rest (after "
+    "Gekhman et al. 2024). With two choices no item is WeaklyKnown, with one phrasing none is "
+    "MaybeKnown. Guesser: the shares that the same answers would give if the right choice of each "
+    "item were drawn at random."
 )
 
 
@@ -53,8 +54,8 @@ def phrasings_table(results: Results) -> Table | None:
     ]
     return tables.table(
         "phrasings",
-        "What was known, in other words too",
-        "Accuracy over the phrasings of each item, its own among them; consistency: the share of "
+        "Does the model still know it in other words?",
+        "Accuracy: over all phrasings of each item, including its own. Consistency: the share of "
         f"pairs of phrasings with the same answer (Elazar et al. 2021). {CLASS_NOTE}",
         records,
         [

@@ -11,7 +11,7 @@ import pandas as pd
 from probelight.io.escaping import visible
 from probelight.metrics.scoring_rules import DEBIASED, LETTER, RULES
 from probelight.reports import table as kit
-from probelight.reports.estimates import verdict_of
+from probelight.reports.estimates import VERDICTS, verdict_of
 from probelight.reports.table import ACCURACY, SIZE, Table
 from probelight.reports.words import ABSENT, BY_GROUPS, INTERVAL, listed
 from probelight.reports.zero_shot.scores import of_entries, zero_shot_rows, zero_shots
@@ -54,15 +54,15 @@ def rules_table(results: Results) -> Table | None:
     return kit.table(
         "zero_shot_rules",
         "Do the answers depend on how choices are scored?",
-        f"The same log-likelihoods by several rules. {INTERVAL} ({BY_GROUPS}). Flipped: items that "
-        "the rule answers otherwise than the model's own score, by which all other tables go. "
-        "mean_token, mean_char: the sum divided by the tokens, by the characters. pmi: less what "
-        "the same choice has after a stem that names no more than the kind of answer (Holtzman et "
-        "al. 2021). calibrated: probabilities divided by their mean over stems without content "
-        "(Zhao et al. 2021). letter: the log-probability of the choice's letter, asked for by a "
-        "prompt that lists all choices (Robinson et al. 2023). A rule that is the same as one "
-        "before it by construction is not listed. To take the best of them on these very items is "
-        f"a selection: decide on a rule beforehand, or on other items.{' ' * bool(differ)}{differ}",
+        f"The same items, answered by several scoring rules. {INTERVAL} ({BY_GROUPS}). Flipped: "
+        "items whose answer differs from that of the model's own score, which all other tables "
+        "use. mean_token, mean_char: the sum divided by the number of tokens or characters. pmi: "
+        "the sum minus the log-likelihood of the choice after a stem that only names the kind of "
+        "answer (Holtzman et al. 2021). calibrated: the probability divided by its mean over stems "
+        "without content (Zhao et al. 2021). letter: the log-probability of the choice's letter, "
+        "after a prompt that lists all choices (Robinson et al. 2023). A rule that always equals "
+        "one before it is not listed. Choose a rule before you see these results, or on other "
+        f"items.{' ' * bool(differ)}{differ}",
         found.sort_values(["probe", "split", "model", "_order"]),
         [
             kit.text("probe", "probe", "split"),
@@ -92,13 +92,14 @@ def other_verdicts(results: Results) -> str:
         others.pop(own, None)
         if others:
             where = " ".join(filter(None, (probe, split)))
-            parts = [f"{verdict} by {listed(rules)}" for verdict, rules in others.items()]
-            sentences.append(f"{model} on {where}: {own} by its own score, {', '.join(parts)}")
+            parts = [f"{VERDICTS[one]} with {listed(rules)}" for one, rules in others.items()]
+            parts = [f"{VERDICTS[own]} with its own score", *parts]
+            sentences.append(f"{model} on {where}: {', '.join(parts)}")
     if not sentences:
         return ""
     more = len(sentences) - MOST_VERDICTS
     shown = "; ".join(sentences[:MOST_VERDICTS]) + (f"; and {more} more" if more > 0 else "")
-    return f"Verdicts against chance differ: {shown}."
+    return f"Rules disagree about chance: {shown}."
 
 
 def letters_table(results: Results) -> Table | None:
@@ -133,13 +134,14 @@ def letters_table(results: Results) -> Table | None:
     ends = " ".join(f"{name} {name}_ci_low {name}_ci_high" for name in measured)
     return kit.table(
         "zero_shot_letters",
-        "Asked for a letter: does the order of the choices decide?",
-        f"Accuracy with the choices in the order of the file; its mean over the orders that were "
-        "asked; items that are right in every order; and by the mean over orders of each choice's "
-        "log-probability among the labels, in which what a label adds cancels. Unstable: items "
-        "with more than one answer over the orders. Label bias: the total variation distance of "
-        "the labels' shares among all answers from equal shares, 0 for no preference (Zheng et al. "
-        f"2024; Pezeshkpour and Hruschka 2024). {INTERVAL} ({BY_GROUPS}).",
+        "Asked for a letter: does the order of the choices matter?",
+        "File's order: accuracy with the choices in the order of the file. Mean over orders: over "
+        "all orders that were asked. Right in all orders: items with the right answer in every "
+        "order. Debiased: accuracy by each choice's mean log-probability among the labels, over "
+        "orders, so that a preference for a label cancels. Unstable: items whose answer changes "
+        "with the order. Label bias: how far the labels' shares among all answers are from equal "
+        "(total variation distance; 0 is no preference; Zheng et al. 2024; Pezeshkpour and "
+        f"Hruschka 2024). {INTERVAL} ({BY_GROUPS}).",
         list(found.values()),
         [
             kit.text("probe", "probe", "split"),
@@ -164,14 +166,14 @@ def flips_table(results: Results) -> Table | None:
     return kit.table(
         "zero_shot_flips",
         "Items whose answer depends on the rule",
-        "How many of the n items two rules, that of the row and that of the column, answer "
-        "differently, right or wrong.",
+        "How many of the n items get a different answer, right or wrong, by the rule of the row "
+        "and by the rule of the column.",
         found,
         [
             kit.text("probe", "probe", "_split"),
             kit.text("model", "model"),
             kit.whole("n", "num_items"),
-            kit.text("by", "rule"),
+            kit.text("rule", "rule"),
         ],
         rows="probe _split model rule",
         across="other_rule",
@@ -199,8 +201,8 @@ def flipped_items_table(results: Results) -> Table | None:
     return kit.table(
         "zero_shot_flipped_items",
         "Some items whose answer depends on the rule",
-        f"The first of them, at most {MOST_EXAMPLES} over all probes and models; all are in "
-        "predictions.jsonl of each run, with every rule's scores.",
+        f"The first items, at most {MOST_EXAMPLES} over all probes and models. predictions.jsonl "
+        "of each run has all items, with the scores of every rule.",
         records,
         [
             kit.text("probe", "probe", "model"),
@@ -229,7 +231,7 @@ def answers(results: Results) -> tuple[pd.DataFrame, list[str]]:
         try:
             found += _items(results, entry)
         except UnreadableResultError as error:
-            damaged.append(f"Not shown by rule: {visible(results.below(str(error)))}.")
+            damaged.append(f"Left out of the tables by rule: {visible(results.below(str(error)))}.")
     columns = [*PLACE, "best", "choices", "answer", "id", "question", "scores", "by_rule", "_runs"]
     return pd.DataFrame(found, columns=columns), damaged
 
@@ -239,13 +241,13 @@ def _items(results: Results, entry: Any) -> list[dict[str, Any]]:
     for number, line in enumerate(read_item_lines(results, results.by_path[entry.path]), start=1):
         place = f"{entry.path}/{PREDICTIONS}:{number}"
         if line.best is None or line.by_rule is None:
-            raise UnreadableResultError(f"{place}: it lacks `best` or `by_rule`")
+            raise UnreadableResultError(f"{place}: `best` or `by_rule` is missing")
         best = {OWN: line.best, **{rule: scored.best for rule, scored in line.by_rule.items()}}
         indices = range(len(line.choices))
         if any(choice not in indices for choices in best.values() for choice in choices):
-            raise UnreadableResultError(f"{place}: a rule's best is none of the choices")
+            raise UnreadableResultError(f"{place}: a rule's best choice does not exist")
         if found and found[0]["best"].keys() != best.keys():
-            raise UnreadableResultError(f"{place}: it has other rules than the first line")
+            raise UnreadableResultError(f"{place}: its rules differ from those of the first line")
         of_entry = {name: getattr(entry, name) for name in PLACE}
         found.append({**of_entry, **vars(line), "best": best, "_runs": entry.run})
     return found

@@ -80,7 +80,7 @@ def zero_shot_table(results: Results) -> Table | None:
         kit.accuracy("accuracy %"),
         kit.share("macro %", "macro_accuracy"),
         kit.size(),
-        *([kit.share("chance, empty choices too", "chance")] if with_floor else []),
+        *([kit.share("chance with empty choices", "chance")] if with_floor else []),
         kit.text("against chance", "_verdict"),
         *([kit.text("scored by", "_way")] if differ else []),
         *([kit.text("dtype", "_dtype")] if with_dtypes else []),
@@ -88,17 +88,18 @@ def zero_shot_table(results: Results) -> Table | None:
         *([kit.share("near-ties %", "near_tied_share")] if with_near else []),
     ]
     note = (
-        f"{INTERVAL} ({BY_GROUPS}) and the number of items n. Majority: always the most frequent "
-        "answer. Macro: the mean of the accuracies of each answer."
+        f"{INTERVAL} ({BY_GROUPS}); n is the number of items. Majority: the accuracy of always "
+        "giving the most frequent answer. Macro: accuracy averaged over the right answers, each "
+        "counted equally."
     )
     if with_ties:
-        note += " Ties: items whose best score n choices share; they count 1/n."
+        note += " Ties: items in which n choices share the best score; each counts 1/n."
     if with_floor:
-        note += " Empty choices that a model was given compete; verdicts go by the others."
+        note += " Models may also pick empty choices; verdicts use chance without these."
     if with_dtypes:
-        note += " Dtype: the precision of the weights."
+        note += " Dtype: precision of the weights."
     if with_near:
-        note += f" Near-ties: the best score is less than {NEAR:g} above the second."
+        note += f" Near-ties: items whose best score is less than {NEAR:g} above the second."
     return kit.table(
         "zero_shot",
         "Accuracy before any training",
@@ -127,8 +128,8 @@ def predicted_shares_table(results: Results) -> Table | None:
     return kit.table(
         "predicted_shares",
         "What the model tends to say",
-        "Share of the items on which each answer was predicted. A model that mostly says one thing "
-        "scores near the share of items where that happens to be right.",
+        "The share of items for which each answer was predicted. A model that mostly gives one "
+        "answer is right about as often as that answer is.",
         found.rename(columns={"subset": "answer", "value": "share"}),
         [kit.text("probe", "probe", "split"), kit.text("answer", "answer")],
         rows="probe split answer",
@@ -149,7 +150,7 @@ def parts_table(results: Results) -> Table | None:
     return kit.table(
         "zero_shot_parts",
         "Parts and variants of the probes",
-        f"{INTERVAL}; parts are small, and their intervals wide.",
+        f"{INTERVAL}, which is wide because parts have few items.",
         found.assign(accuracy=found.value),
         [
             kit.text("probe", "probe", "split"),
@@ -176,11 +177,11 @@ def paradigms_table(results: Results) -> Table | None:
         pairs = with_columns(pairs, found[found.scoring == rule], names, [*PLACE, "uid"])
     note = (
         f"{INTERVAL} ({BY_GROUPS}); n is the number of pairs. A sentence's score is the sum of "
-        "its tokens' log-probabilities; mean_token, mean_char: divided by its tokens or "
-        "characters, so that the shorter sentence is not preferred."
+        "its tokens' log-probabilities. mean_token, mean_char: the sum divided by the number of "
+        "tokens or characters, so that shorter sentences are not favoured."
     )
     if pairs["mode"].str.startswith("imported").any():
-        note += " Imported scores are as their files have them."
+        note += " Imported scores are shown as they are in their files."
     full = {rule: " ".join(f"{rule}_{name}" for name in ACCURACY.split()) for rule in rules}
     return kit.table(
         "minimal_pairs",
@@ -211,10 +212,10 @@ def ranks_table(results: Results) -> Table | None:
         ranks = with_columns(ranks, of_metric, {"value": metric, **more}, ["path"])
     return kit.table(
         "zero_shot_ranks",
-        "Would the model say the answers unasked?",
-        "Ranks of the candidates in the whole vocabulary at the mask, 1 is the model's first "
-        f"guess. {INTERVAL.replace('accuracy', 'share')} ({BY_GROUPS}). Where the answers are far "
-        "down, the accuracy chooses among words that the model would not say.",
+        "Would the model say these answers by itself?",
+        "The ranks of the answers among all words of the vocabulary at the mask; 1 is the model's "
+        f"first guess. {INTERVAL.replace('accuracy', 'share')} ({BY_GROUPS}). If the answers rank "
+        "low, accuracy only compares words that the model would not say.",
         ranks.assign(model=ranks.name, _runs=ranks.run),
         [
             kit.text("probe", "probe", "split"),
@@ -236,7 +237,7 @@ def summary(results: Results) -> str:
     sentences = []
     if (found.kind == IMPORTED).any():
         sentences.append(
-            "Whether imported models were trained on anything of the kind before is not known."
+            "It is not known whether imported models were trained on similar items before."
         )
     for model, of_model in islice(found.groupby("model"), MOST_MODELS):
         by_verdict = of_model.groupby("against_chance").probe.agg(list)
@@ -264,7 +265,7 @@ def summary(results: Results) -> str:
     shares = of_entries(results, rows[rows.metric == "predicted_share"])
     stuck = shares[shares.value >= STUCK]
     if len(stuck):
-        answers = [f"{r.subset} of {r.model} on {r.probe}" for r in stuck.itertuples()]
+        answers = [f"“{r.subset}” from {r.model} on {r.probe}" for r in stuck.itertuples()]
         sentences.append(f"Almost always the same answer: {listed(answers)}.")
     return " ".join(sentences)
 

@@ -126,7 +126,7 @@ def test_the_command_lists_letters_next_to_words(
     line += ["--output_dir", str(tmp_path / "out"), "--scoring", "sum,letter"]
     assert cli.main([*line, "--letters.orders", "cyclic"]) == 0
     shown = " ".join(capsys.readouterr().out.split())
-    assert "Asked for a letter: does the order of the choices decide?" in shown
+    assert "Asked for a letter: does the order of the choices matter?" in shown
     rows = read_results(tmp_path / "out" / "results.csv")
     by_rule = {row["scoring"]: row for row in rows if row["metric"] == "accuracy"}
     assert {"", "sum", "letter", "letter_debiased"} <= {*by_rule}

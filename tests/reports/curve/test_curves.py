@@ -273,20 +273,19 @@ def test_the_paragraph_names_what_was_known_and_learned(tmp_path: Path) -> None:
         path.write_text(path.read_text().replace('"value": 0.52', '"value": 0.62'))
     random = {"model": "dictionary-lm (random weights)"}
     write_curve(tmp_path, levels(0.6, 0.5, 0.9), probe="new", **sizes, **random)
-    before, after = summary(load_results(tmp_path)).split(" At its largest N, ")
+    before, after = summary(load_results(tmp_path)).split(" With the most training examples, ")
     assert before == (
         "Before any training, dictionary-lm was no better than always giving the most frequent "
-        "answer on frequent; above chance on known; not distinguishable from chance on new and "
-        "wrong."
+        "answer on frequent; above chance on known; not clearly above chance on new and wrong."
     )
     assert after == (
-        "dictionary-lm was above chance and not distinguishable from its no language control on "
+        "dictionary-lm was above chance and not clearly different from its no language control on "
         "frequent; above chance and above its no language control on known and new; below chance "
         "and below its no language control on wrong."
     )
     # What a model knew is in the paragraph of its zero-shot runs.
     write_run(tmp_path, "zero", zero_shot_rows("other", 30, 60, 2))
-    assert summary(load_results(tmp_path)).startswith("At its largest N, ")
+    assert summary(load_results(tmp_path)).startswith("With the most training examples, ")
 
 
 def test_the_paragraph_goes_by_all_seeds_where_there_is_no_interval(tmp_path: Path) -> None:
@@ -294,11 +293,11 @@ def test_the_paragraph_goes_by_all_seeds_where_there_is_no_interval(tmp_path: Pa
         write_run(tmp_path, f"{probe}a", curve_rows(probe, "standard", {62: [51, 52]}, 100))
         write_run(tmp_path, f"{probe}b", curve_rows(probe, "no_language", {62: controls}, 100))
         write_run(tmp_path, f"{probe}c", zero_shot_rows(probe, 60, 100, 2))
-    chance = "not distinguishable from chance and"
+    chance = "not clearly above chance and"
     assert summary(load_results(tmp_path)) == (
-        f"At its largest N, dictionary-lm was {chance} not distinguishable from its no language "
-        f"control on p; {chance} above its no language control on q; not distinguishable from "
-        "chance on r."
+        f"With the most training examples, dictionary-lm was {chance} not clearly different from "
+        f"its no language control on p; {chance} above its no language control on q; not clearly "
+        "above chance on r."
     )
 
 
@@ -307,6 +306,6 @@ def test_the_paragraph_has_baselines_alone_and_settings_of_a_probe_apart(tmp_pat
     other = [{**row, "learning_rate": 1e-4} for row in found]
     write_run(tmp_path, "a", [*found, *other])
     assert summary(load_results(tmp_path)) == (
-        "At its largest N, MLM-baseline (x) was without a chance level or an interval to compare "
-        "with on p (mlp, dev, rate 0.0001) and p (mlp, dev, rate 0.001)."
+        "With the most training examples, MLM-baseline (x) was not comparable with chance (no "
+        "chance level or no interval) on p (mlp, dev, rate 0.0001) and p (mlp, dev, rate 0.001)."
     )

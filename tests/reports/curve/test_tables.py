@@ -43,7 +43,7 @@ def test_a_summary_by_hand(tmp_path: Path) -> None:
     senses = ["0.0", "−5.0", "40.0", "+40.0"]  # perturbed, no language; clipped, unclipped
     assert [cell.text for cell in row[3:]] == [zero_shot, ws, best, *senses]
     assert row[4].detail
-    assert "Train rows: train of age_comparison." in table.note
+    assert "Training examples: train of age_comparison." in table.note
     by_score = {(r["mode"], r["score"]): r for r in records(table)}
     # Three seeds 0.05 apart: the standard error of their mean is 0.0289, Student's quantile 4.30.
     assert 0.22 < by_score["mlp", "ws"]["ci_high"] - by_score["mlp", "ws"]["ci_low"] < 0.28
@@ -96,7 +96,7 @@ def test_each_mode_has_a_row_and_renormalised_sums_say_so(tmp_path: Path) -> Non
     assert (mlp["trained"].text, linear["trained"].text) == ("mlp", "linear")
     assert (mlp["trained: WS %"].text, linear["trained: WS %"].text) == ("90.0", "60.0")
     assert (mlp["points"].text, linear["points"].text) == ("62", "62, 4,000")
-    assert "Sums over fewer than all 7 points are renormalised" in table.note
+    assert "With fewer than all 7 points, the weights are renormalised" in table.note
     assert table.runs[0][0].startswith("curve-")
 
 
@@ -185,12 +185,12 @@ def test_chance_is_given_with_and_without_the_empty_choices_of_a_model(tmp_path:
     place = {"protocol": "zero_shot", "model": "m", "probe": "age_comparison", "split": "dev"}
     alone = present(curve_table(load_results(tmp_path)))
     assert named(alone, 0)["chance"].text == "20.0"
-    assert "chance, empty choices too" not in named(alone, 0)
+    assert "chance with empty choices" not in named(alone, 0)
     write_run(tmp_path, "padded", [{**place, "metric": "floor", "value": 0.25}])
     results = load_results(tmp_path)
     table = present(curve_table(results))
     assert named(table, 0)["chance"].text == "25.0"
-    assert named(table, 0)["chance, empty choices too"].text == "20.0"
+    assert named(table, 0)["chance with empty choices"].text == "20.0"
 
 
 def test_parts_untrained_and_at_the_end(tmp_path: Path) -> None:
@@ -280,12 +280,12 @@ def test_what_lacks_a_control_or_a_baseline_is_not_judged(tmp_path: Path) -> Non
     lacking = [one["lacking"] for one in judgements(results, MedalRule())]
     assert lacking == [
         "a no-language control, a baseline",
-        "a no-language control, a baseline, a chance level, hits",
+        "a no-language control, a baseline, a chance level, a record of which items were right",
     ]
     assert medals_table(results) is None
     assert not_judged(results) == (
-        "No curve is judged for a medal, for want of a no-language control, a baseline, a chance "
-        "level, hits."
+        "No medals: they need a no-language control, a baseline, a chance level, a record of which "
+        "items were right, which these results do not have."
     )
     (baselineless, _) = judgements(results, MedalRule(need_baseline=False))
     assert baselineless["lacking"] == "a no-language control"
@@ -345,7 +345,9 @@ def test_the_page_goes_by_the_rule_that_was_given(tmp_path: Path) -> None:
         [section] = [one for one in made_sections(results, rule) if one.name == "curves"]
         medals = [one for one in section.tables if one.name == "curve_medals"]
         assert [one.rows[0][2].text for one in medals] == mark
-    assert section.summary.endswith("No curve is judged for a medal, for want of random weights.")
+    assert section.summary.endswith(
+        "No medals: they need random weights, which these results do not have."
+    )
 
 
 # Figures.
@@ -369,7 +371,7 @@ def test_a_models_panel_holds_its_controls_and_what_it_is_held_against(tmp_path:
     # One panel: the model's. Nothing else has one of its own.
     assert said.count("standard") == 1
     assert "age comparison · MLP · dev · rate 0.001" in said
-    assert "what it owes to pre-training, the gap to random weights" in figure.caption
+    assert "to random weights and baselines shows what it owes to pre-training" in figure.caption
     assert "fill-opacity: 0.13" in figure.svg or "opacity: 0.13" in figure.svg
 
 
@@ -380,7 +382,7 @@ def test_many_panels_are_a_figure_a_probe(tmp_path: Path) -> None:
     found = control_figures(load_results(tmp_path))
     assert [figure.name for figure in found] == [f"learning_curve_p{n}" for n in range(7)]
     assert found[3].title.endswith("examples: p3")
-    assert "the items alone" in found[3].caption  # there are no hits
+    assert "over items alone" in found[3].caption  # there are no hits
 
 
 def test_a_control_that_has_no_look_of_its_own_is_drawn_under_its_name(tmp_path: Path) -> None:
@@ -410,4 +412,4 @@ def test_a_heading_leaves_out_what_all_panels_share(tmp_path: Path) -> None:
     assert heading(curve, "model") == ("RoBERTa-L", f"age comparison · {where}")
     assert heading(curve, "probe") == ("age comparison", f"RoBERTa-L · {where}")
     assert heading(curve, "") == ("age comparison", "MLP · dev")
-    assert bands([curve]).endswith("95% intervals from groups of items and seeds.")
+    assert bands([curve]).endswith("95% intervals over groups of items and seeds.")

@@ -186,7 +186,7 @@ ADDED = ", with original-task examples added (extra x1)"
         (
             {"original_correct": (100, 98), "probe_correct": (200, 210)},  # of 500, of 1,000
             False,
-            "not distinguishable from chance",
+            "not clearly above chance",
             "not interpretable, because the model was not above chance before,",
             "",
         ),

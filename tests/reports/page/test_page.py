@@ -105,7 +105,7 @@ def test_page_opens_with_what_was_found(page: Page) -> None:
     assert text.index("What dictionary-lm knew, and what inoculation cost") < text.index(
         "Before any training, dictionary-lm was above chance on taxonomy_conjunction"
     )
-    assert "not distinguishable from chance" in text.lower()
+    assert "not clearly above chance" in text.lower()
     assert "891896c" in text
     assert "1,024 candidate texts were encoded once" in text
 
