@@ -92,9 +92,11 @@ def _example(
             found[verdict.model] = answers[typical]
     if not found:
         return None
-    first = cut(next(iter(found)), LONGEST_NAME)
-    titles = {True: f"{first} gets this right", False: f"{first} gets this wrong"}
-    return _shown(found, titles.get(is_right, TYPICAL), len(row) - len(found))
+    title = TYPICAL
+    if is_right is not None:
+        first = cut(next(iter(found)), LONGEST_NAME)
+        title = f"{first} gets this {'right' if is_right else 'wrong'}"
+    return _shown(found, title, len(row) - len(found))
 
 
 def forgotten(results: Results, verdict: SkillVerdict) -> Example | None:

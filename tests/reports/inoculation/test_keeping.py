@@ -203,9 +203,7 @@ def test_nothing_is_compared_where_a_way_gained_nothing(added: Add, tmp_path: Pa
     results = added("lora", 8.0, 1e-4, (0, 0), (0, 0))
     why = "not every method gained on the probe"
     about = "hypernymy (dictionary-lm, original task books; k = 100)"
-    assert summary(results) == (
-        f"Methods against forgetting are not compared for {about}: {why}."
-    )
+    assert summary(results) == (f"Methods against forgetting are not compared for {about}: {why}.")
     row = named(present(keeping_table(results)), 0)
     assert "cost, points: at that gain" not in row
     assert row["gain, points: highest"].text == "+20.0"
