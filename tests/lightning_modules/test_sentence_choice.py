@@ -129,7 +129,7 @@ def test_a_pooler_model_is_saved_with_its_pooler(
     assert _same_scores(module, SentenceChoice.from_folder(tmp_path / "saved"), pair_batch)
     with pytest.raises(PretrainedError, match="saved with head 'pooler'; head='linear' does not"):
         SentenceChoice(str(tmp_path / "saved"), head="linear")
-    with pytest.raises(PretrainedError, match="holds no saved model"):
+    with pytest.raises(PretrainedError, match="has no saved model"):
         SentenceChoice.from_folder(checkpoint())
 
 
