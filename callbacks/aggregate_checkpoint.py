@@ -1,6 +1,7 @@
-"""Which model a fit leaves: the best one by its validations, or the last one.
+"""Which model a fit keeps: the best one by its validations, or the last one.
 
-The best average of probe and original-task accuracy is M*_k of Richardson & Sabharwal (2020).
+The model with the best average of probe and original-task accuracy is M*_k of Richardson &
+Sabharwal (2020).
 """
 
 from __future__ import annotations
@@ -29,24 +30,24 @@ Scores = dict[str, float]
 
 
 def candidate_of(scores: Scores, learning_rate: float = 0.0) -> Candidate:
-    """Return a validation as a candidate for M*_k; those of one run share a learning rate."""
+    """Return a validation as a candidate for M*_k; all of one run have the same learning rate."""
     return Candidate(scores[PROBE], scores[ORIGINAL], learning_rate, scores["epoch"])
 
 
 def best_of(history: Sequence[Scores]) -> Scores:
-    """Return the validation with the best average, whose model is kept and reported."""
+    """Return the validation with the best average; its model is kept and reported."""
     return best_checkpoint(history, candidate_of)
 
 
 class AggregateCheckpoint(Checkpoint):
-    """Keep the model with the best `(S_probe + S_orig) / 2` on the selection splits.
+    """Keeps the model with the best `(S_probe + S_orig) / 2` on the selection splits.
 
-    `probelight.metrics.aggregate.best_checkpoint` decides, ties included.
+    `probelight.metrics.aggregate.best_checkpoint` decides, also between ties.
 
     Args:
-        folder: Holds the best model, whole or not at all: the output of the module's
-            `save_pretrained`, and `chosen.json` with its epoch.
-        monitor: Validation metric that decides: the aggregate, `val/original_accuracy` when the
+        folder: Folder for the best model, written completely or not at all: the output of the
+            module's `save_pretrained`, and `chosen.json` with its epoch.
+        monitor: Validation metric that decides: the aggregate, `val/original_accuracy` if the
             original task itself is trained, or `val/held_out_accuracy` for a point of a curve.
     """
 
@@ -60,14 +61,14 @@ class AggregateCheckpoint(Checkpoint):
 
     @property
     def best(self) -> Scores | None:
-        """Return scores, epoch and step of the model kept; None before the first validation."""
+        """Return scores, epoch and step of the kept model; None before the first validation."""
         return self._best_of(self.history)
 
     def problem(self, history: Sequence[Scores] | None = None) -> str | None:
-        """Return what is wrong with the folder; None if it holds the best model of the history.
+        """Return what is wrong with the folder; None if it has the best model of the history.
 
-        The history is that of the state to resume from, by default of this fit. A model of a later
-        validation is right too: a run that resumes repeats that validation.
+        The history is that of the state to resume from; by default, that of this fit. A model of a
+        later validation is fine too, because a resumed run repeats that validation.
         """
         history = self.history if history is None else history
         best = self._best_of(history)
@@ -83,7 +84,7 @@ class AggregateCheckpoint(Checkpoint):
         if not whole:
             return f"{self.folder}: {meant}, is damaged: files are missing or have other sizes"
         if step != best["step"] and step <= history[-1]["step"]:
-            return f"{self.folder}: the model of epoch {epoch}, where {meant}, should be"
+            return f"{self.folder}: it has the model of epoch {epoch} instead of {meant}"
         return None
 
     def _best_of(self, history: Sequence[Scores]) -> Scores | None:
@@ -103,7 +104,7 @@ class AggregateCheckpoint(Checkpoint):
             if name in known
         }
         if self.monitor not in scores:
-            raise RuntimeError(f"{self.monitor} was not logged: is its evaluation set there?")
+            raise RuntimeError(f"{self.monitor} was not logged: is its evaluation set missing?")
         scores |= {"epoch": trainer.current_epoch + 1, "step": trainer.global_step}
         self.history.append(scores)
         if self.best is not scores:
@@ -123,7 +124,7 @@ class AggregateCheckpoint(Checkpoint):
 
 
 class Patience(pl.Callback):
-    """Stop after `patience` validations without improvement, by the history of `keep`.
+    """Stops after `patience` validations without improvement, by the history of `keep`.
 
     It has no state of its own, so a run that was killed between its last validation and its end
     does not train another epoch when it resumes.
@@ -131,7 +132,7 @@ class Patience(pl.Callback):
 
     def __init__(self, keep: AggregateCheckpoint, patience: int) -> None:
         if patience < 1:
-            raise ValueError(f"patience={patience}: it must be at least 1, or none")
+            raise ValueError(f"patience={patience}: give 1 or more, or none")
         self.keep = keep
         self.patience = patience
 
@@ -149,14 +150,14 @@ class Patience(pl.Callback):
 
 
 class FinalCheckpoint(pl.Callback):
-    """Save the model at the end of a fit in a folder, whole or not at all.
+    """Saves the model in a folder at the end of a fit, completely or not at all.
 
-    After a sharded fit each process has only a part of the model in memory, which must not be
-    scored, saved or fingerprinted: read the folder.
+    After a sharded fit, each process has only a part of the model in memory. Do not score, save or
+    fingerprint that part; read the folder.
 
     Args:
         folder: Passed to the module's `save_pretrained`.
-        always: Save a model that was not sharded too.
+        always: Also save a model that was not sharded.
     """
 
     def __init__(self, folder: Path, always: bool = False) -> None:
@@ -191,9 +192,9 @@ def is_sharded(trainer: pl.Trainer) -> bool:
 
 
 def gathered_weights(trainer: pl.Trainer) -> dict[str, Any]:
-    """Return the `state_dict` argument of `save_pretrained` after a sharded fit; else nothing.
+    """Return the `state_dict` argument of `save_pretrained` after a sharded fit, else nothing.
 
-    Every process must call it, as all take part in gathering; the first one gets the weights.
+    Every process must call it, because all take part in gathering; the first one gets the weights.
     """
     if not is_sharded(trainer):
         return {}

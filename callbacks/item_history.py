@@ -1,4 +1,4 @@
-"""Keep every choice's score of every validation item, epoch by epoch."""
+"""Keeps the score of every choice of every validation item, epoch by epoch."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ Scores = dict[int, list[float]]
 
 
 class ItemHistory(pl.Callback):
-    """The scores of the items of all validation sets, for what changes from epoch to epoch.
+    """Records the scores of all validation items, to see what changes from epoch to epoch.
 
-    It goes on where a killed run stopped, and every process has the items of all.
+    It resumes with the run, and every process has the items of all processes.
 
     Attributes:
-        epochs: By epoch, from 1, and name of the set: (K,) the scores of each item, by its place.
+        epochs: By epoch (from 1), set name and place of the item: its scores (K,).
     """
 
     def __init__(self) -> None:

@@ -34,9 +34,9 @@ class UnreadableCheckpointError(ProbelightError, RuntimeError):
 
 
 class AtomicCheckpointIO(TorchCheckpointIO):
-    """Write to a temporary name, keep the state before as `<name>.previous`, then rename.
+    """Writes to a temporary file, keeps the previous state as `<name>.previous`, then renames.
 
-    A kill at any moment leaves the new state, the old one, or both, never half of one.
+    A kill at any moment leaves the new state, the old one, or both, but never half of one.
     """
 
     def save_checkpoint(
@@ -69,7 +69,7 @@ class AtomicCheckpointIO(TorchCheckpointIO):
 
 
 def previous_of(path: Path) -> Path:
-    """Return where the state before the one at `path` is kept."""
+    """Return the path of the state before the one at `path`."""
     return path.with_name(path.name + ".previous")
 
 
@@ -79,7 +79,7 @@ def read_state(
     """Read a training state with `weights_only=True`.
 
     Raises:
-        UnreadableCheckpointError: If the file is missing, damaged or holds pickled objects.
+        UnreadableCheckpointError: If the file is missing, damaged or has pickled objects.
     """
     try:
         state = torch.load(regular_file(path), map_location=map_location, weights_only=True)
@@ -89,7 +89,7 @@ def read_state(
         cause = f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
         if isinstance(error, pickle.UnpicklingError):
             # torch's own text advises to read pickles all the same
-            cause = "damaged, or of pickled objects, which are never read"
+            cause = "it is damaged, or has pickled objects, which are never read"
         raise UnreadableCheckpointError(
             f"{path}: not a readable training state ({cause})"
         ) from error
@@ -100,7 +100,7 @@ def read_state(
 
 
 def newest_state(path: Path) -> tuple[Path | None, tuple[str, ...]]:
-    """Return the newest readable state of `path` and `path.previous`, and the problems of others.
+    """Return the newest readable state, `path` or `path.previous`, and problems with the others.
 
     A state that cannot be read is renamed to `<name>.unreadable`.
     """
@@ -117,8 +117,8 @@ def newest_state(path: Path) -> tuple[Path | None, tuple[str, ...]]:
             with suppress(FileNotFoundError):  # another process of the run was faster
                 candidate.replace(unreadable)
             problems.append(
-                f"{error}; it is put away as {unreadable.name}, and the run goes on from the state "
-                "before, or starts again"
+                f"{error}; it is renamed to {unreadable.name}, and the run resumes from the "
+                "previous state, or starts again"
             )
         else:
             return candidate, tuple(problems)
@@ -126,23 +126,22 @@ def newest_state(path: Path) -> tuple[Path | None, tuple[str, ...]]:
 
 
 class LastState(ModelCheckpoint):
-    """Keep only the newest training state, apart from the checkpoint that is selected.
+    """Keeps only the newest training state, separate from the checkpoint that is selected.
 
-    A `ModelCheckpoint` that both monitors a score and saves the last state lets the last state go
-    stale.
+    A `ModelCheckpoint` that both monitors a score and saves the last state lets the last state
+    become outdated.
 
-    A state includes the optimiser and is three times as large as the weights, so by default the
-    clock decides when to save, for which `AgreedStop` must be a callback too: it tells all
-    processes the time of the first. With `every_n_train_steps` a state is also saved after every
-    epoch, at any cost.
+    A state includes the optimiser and is three times as large as the weights, so by default it is
+    saved by time. For this, `AgreedStop` must be a callback too: it tells all processes when the
+    first one saves. With `every_n_train_steps`, a state is also saved after every epoch.
 
     Args:
         dirpath: Folder of the state.
-        every_n_train_steps: Steps between two states within an epoch; None goes by the clock.
-        minutes: Least time from one state to the next.
-        share: Largest share of the time that writing may take, judged by the last state.
-        at_end: Save at the end of the training even if no state is due by the clock.
-        clock: Returns seconds.
+        every_n_train_steps: Steps between two states within an epoch; None saves by time.
+        minutes: Minimum time between two states.
+        share: Maximum share of the time spent on writing states, estimated from the last one.
+        at_end: Save at the end of the training even if no state is due by time.
+        clock: Function that returns seconds.
     """
 
     def __init__(
@@ -196,10 +195,10 @@ class LastState(ModelCheckpoint):
         batch: Any,
         batch_idx: int,
     ) -> None:
-        """Save within the epoch, but neither before a due validation nor between two steps.
+        """Save within the epoch, but not right before a validation or within an optimiser step.
 
-        A run that resumes from there would skip that validation, or would lack the gradients of
-        the micro-batches already accumulated.
+        A run that resumes from there would skip that validation, or would lack the gradients of the
+        micro-batches already accumulated.
         """
         due = (batch_idx + 1) % (trainer.val_check_batch or float("inf")) == 0
         if trainer.is_last_batch or due or not stepped(trainer):
@@ -218,17 +217,17 @@ class LastState(ModelCheckpoint):
     def on_exception(
         self, trainer: pl.Trainer, pl_module: pl.LightningModule, exception: BaseException
     ) -> None:
-        """Save when SIGTERM stopped the training, which Lightning does between two batches.
+        """Save if SIGTERM stopped the training, which happens between two batches.
 
         Other exceptions may come from the middle of a batch. A state saved during a validation
-        would count as one from after it; without it the run validates again.
+        would count as one from after it; without that state, the run validates again.
         """
         stopped = isinstance(exception, SIGTERMException)
         if stopped and trainer.global_step and trainer.training and stepped(trainer):
             self._save(trainer)
 
     def is_time(self) -> bool:
-        """Return whether it is time to save by the clock of this process."""
+        """Return whether it is time to save, by the clock of this process."""
         wait = max(60 * self.minutes, self._write_seconds * (1 - self.share) / self.share)
         return self.interval is None and self._clock() - self._saved_at >= wait
 
@@ -250,10 +249,10 @@ def scores_of(trainer: pl.Trainer) -> dict[str, float]:
 
 
 class StepSeed(pl.Callback):
-    """Seed torch before each step, so that dropout is the same in a resumed run.
+    """Seeds torch before each step, so that dropout is the same in a resumed run.
 
-    Lightning's checkpoints hold no random state; this needs none, and evaluating more or less
-    often between two steps changes nothing either.
+    Lightning's checkpoints have no random state, and this needs none. Evaluating more or less often
+    between two steps changes nothing either.
     """
 
     def __init__(self, seed: int) -> None:
@@ -293,14 +292,14 @@ AGREE_SECONDS, AGREE_STEPS = 1.0, 16  # at most, between two agreements
 
 
 class AgreedStop(pl.Callback):
-    """Stop a fit after an optimiser step, in all of its processes, when any of them got SIGTERM.
+    """Stops a fit after an optimiser step, in all processes, if any of them got SIGTERM.
 
-    Lightning's own handler calls collectives from within the signal, in the middle of those of
-    the fit, and the processes wait for ever. Here the signal is only noted. The processes agree
-    about once a second, with one collective, and Lightning raises `SIGTERMException` in all of
-    them. A single process stops after each step, and between two validation batches; several
-    finish the validation, since they may have unequal numbers of batches. Anything but a fit ends
-    at once.
+    Lightning's own handler calls collectives from within the signal, in the middle of those of the
+    fit, and the processes wait for ever. Here the signal is only noted. About once a second the
+    processes agree with one collective, and Lightning raises `SIGTERMException` in all of them. A
+    single process stops after the step, or between two validation batches. Several processes finish
+    the validation first, since they may have different numbers of batches. Anything but a fit ends
+    immediately.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -334,7 +333,7 @@ class AgreedStop(pl.Callback):
     def on_exception(
         self, trainer: pl.Trainer, pl_module: pl.LightningModule, exception: BaseException
     ) -> None:
-        """Let the processes end one after another, or all at once where nothing is saved."""
+        """Let the processes end one after another, or all at once if nothing is to be saved."""
         launcher: Any = trainer.strategy.launcher
         if not hasattr(launcher, "procs") or not isinstance(exception, _STOPS):
             return
@@ -384,12 +383,12 @@ class _WithoutSigterm(_SignalConnector):
 
 
 def end_by_sigterm(trainer: pl.Trainer) -> None:
-    """Make Lightning raise `SIGTERMException` where it next looks, as if it had got the signal."""
+    """Make Lightning raise `SIGTERMException` at its next check, as if it had got the signal."""
     trainer._signal_connector.received_sigterm = True
 
 
 def recount_batches(trainer: pl.Trainer, accumulated: int) -> None:
-    """Recount the batches of a state whose steps took `accumulated` each in those of this run."""
+    """Convert the batch counts of a state with `accumulated` batches per step to this run's."""
     progress = trainer.fit_loop.epoch_loop.batch_progress
     steps = -(-progress.current.ready // accumulated)
     now = min(steps * trainer.accumulate_grad_batches, int(trainer.num_training_batches))

@@ -1,4 +1,4 @@
-"""Write predictions.jsonl of `train.py predict`: every choice's score of every item."""
+"""Writes predictions.jsonl of `train.py predict`: the score of every choice of every item."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from probelight.results.predictions import prediction_lines, write_predictions
 
 
 class PredictionWriter(Callback):
-    """Gather the scores of all processes and write them in the order of the sets.
+    """Gathers the scores of all processes and writes them in the order of the sets.
 
-    The file appears whole when the prediction has ended.
+    The complete file is written when the prediction has ended.
     """
 
     def __init__(self, path: Path) -> None:

@@ -23,11 +23,11 @@ ACCURACY_SUFFIX = "accuracy"
 
 
 class RunMetrics(Logger):
-    """A Lightning logger that continues where a killed run stopped.
+    """A Lightning logger that resumes with the run.
 
-    Lightning's own CSV logger begins anew when a run resumes. This one keeps the lines from before
-    the state that the run resumes from and drops later ones, so that a resumed run and an
-    undisturbed one leave the same file.
+    Lightning's own CSV logger starts again when a run resumes. This one keeps the lines from before
+    the state that the run resumes from and drops later ones, so a resumed run and an uninterrupted
+    one leave the same file.
 
     Args:
         path: The CSV file.
@@ -56,7 +56,7 @@ class RunMetrics(Logger):
         return str(self.path.parent)
 
     def resume_from(self, step: int) -> None:
-        """Forget what was logged at `step` or later: it is logged again."""
+        """Drop what was logged at `step` or later, because it is logged again."""
         self.rows = [row for row in self.rows if row[0] < step]
 
     @rank_zero_only
@@ -83,14 +83,14 @@ class RunMetrics(Logger):
 
 
 class StepMetrics(pl.Callback):
-    """Log the learning rate, and the metrics of a step often enough in a fit of few steps.
+    """Logs the learning rate, and makes Lightning log often enough in fits of few steps.
 
-    The rate is named `lr-AdamW` as by Lightning's `LearningRateMonitor`; parameter groups with
+    The rate is named `lr-AdamW`, as by Lightning's `LearningRateMonitor`; parameter groups with
     different rates are `lr-AdamW/pg1`, `lr-AdamW/pg2`. Lightning's callback would log it for each
     accumulated batch, and count it among the scores.
 
     Args:
-        every: Steps between two logged ones; 0 logs no step, None calls `log_every`.
+        every: Log every this many steps; 0 logs no step, None chooses with `log_every`.
     """
 
     def __init__(self, every: int | None = None) -> None:
@@ -118,22 +118,22 @@ class StepMetrics(pl.Callback):
 
 
 def log_every(num_steps: float) -> int:
-    """Return 10 steps between two logged ones, or fewer where that leaves fewer than 50 points.
+    """Return after how many steps to log: 10, or fewer if that would give fewer than 50 points.
 
-    It divides 10, so that what is logged of a long fit is logged of a shorter one too.
+    It divides 10, so every step that a long fit logs is also logged in a shorter one.
     """
     return next((every for every in (10, 5, 2) if num_steps >= 50 * every), 1)
 
 
 class LearningCurve(pl.Callback):
-    """Log every validation accuracy with the number of examples trained on so far.
+    """Logs every validation accuracy with the number of examples trained on so far.
 
     In W&B, `learning_curve/num_examples` is the x axis of the `learning_curve/` metrics. Examples
-    seen again in a later epoch count again.
+    that are seen again in a later epoch count again.
 
     Args:
-        batch_size: Examples in an optimiser step, all processes and accumulated batches together.
-        num_train: Examples in an epoch; its last step may have fewer than the others.
+        batch_size: Examples per optimiser step, over all processes and accumulated batches.
+        num_train: Examples per epoch; its last step may have fewer than the others.
     """
 
     def __init__(self, batch_size: int, num_train: int) -> None:
@@ -141,7 +141,7 @@ class LearningCurve(pl.Callback):
         self.num_train = num_train
 
     def num_examples(self, num_steps: int) -> int:
-        """Return the examples in the first steps of a fit."""
+        """Return the number of examples in the first `num_steps` steps of a fit."""
         epochs, steps = divmod(num_steps, math.ceil(self.num_train / self.batch_size))
         return epochs * self.num_train + min(steps * self.batch_size, self.num_train)
 
@@ -160,13 +160,13 @@ class LearningCurve(pl.Callback):
 
 
 class InoculationCost(pl.Callback):
-    """Log `inoculation_cost` = original accuracy before - now; positive is a loss.
+    """Logs `inoculation_cost` = original accuracy before - now; a positive cost is a loss.
 
     Args:
-        before: Accuracies of the model before inoculation on the selection splits, with the keys
-            of the validation metrics.
-        interpretable: Whether the original task was above chance before; if not, there was
-            nothing to lose and no cost is logged.
+        before: Accuracies on the selection splits before inoculation, with the keys of the
+            validation metrics.
+        interpretable: Whether the original task was above chance before. If not, there was nothing
+            to lose, and no cost is logged.
     """
 
     def __init__(self, before: dict[str, float], interpretable: bool) -> None:
@@ -174,7 +174,7 @@ class InoculationCost(pl.Callback):
         self.interpretable = interpretable
 
     def summary(self, best: Scores | None) -> dict[str, float]:
-        """Return scores and cost of the kept epoch on the selection splits, for W&B's summary."""
+        """Return scores and cost of the kept epoch on the selection splits, for the W&B summary."""
         if best is None:
             return {}
         scores = {name: best[name] for name in (PROBE, ORIGINAL, AGGREGATE)}

@@ -1,4 +1,4 @@
-"""Weights & Biases as the second logger: it may fail, be slow or be absent, the run goes on."""
+"""Weights & Biases as a second logger; if it fails, is slow or missing, the run continues."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ STEP = "trainer/global_step"
 def follow(
     run: RunFolder, wandb: WandbSettings, before: Sequence[Logged] | None = None
 ) -> WandbGuard:
-    """Return the logger of a run, in place of one that followed the run until now.
+    """Return the W&B logger of a run, instead of any earlier one.
 
     The run in W&B ends as the run itself does: finished, failed or interrupted. `before` is what
-    earlier starts have logged, by default what `metrics.csv` holds.
+    earlier starts logged; by default it is read from `metrics.csv`.
     """
     if before is None:
         path = run.path / METRICS_FILE
@@ -65,7 +65,7 @@ def follow(
 
 
 def report_scores(record: RunRecord) -> dict[str, float]:
-    """Return a finished run's scores on items that chose nothing, as `report/<metric>`.
+    """Return the scores of a finished run on items not used for selection, as `report/<metric>`.
 
     A cost that the report calls not interpretable is left out.
     """
@@ -82,15 +82,15 @@ def report_scores(record: RunRecord) -> dict[str, float]:
 
 
 class WandbGuard(Logger):
-    """A run in W&B, kept by a thread of its own, whose failures become one warning.
+    """Logs a run to W&B from a separate thread; failures become a single warning.
 
-    The local files are the truth. Only `close` waits for W&B, and not for long. Until W&B has all
-    of the run, its folder holds `wandb/pending.json` with the summary so far: with `metrics.csv`
-    and `result.json` the run can be recorded again.
+    The local files are what counts. Only `close` waits for W&B, and not for long. Until W&B has the
+    whole run, its folder has `wandb/pending.json` with the summary so far; together with
+    `metrics.csv` and `result.json` the run can be logged again.
 
-    The id is fixed, so that a resumed run continues the same W&B run. `before`, what earlier starts
-    have logged, is logged again if W&B does not have it: offline, where a run cannot be resumed,
-    and online if no earlier start got there. `client` and `courier` are parameters for tests.
+    The id is fixed, so a resumed run continues the same W&B run. `before`, what earlier starts
+    logged, is logged again if W&B does not have it: offline, where a run cannot be resumed, and
+    online if no earlier start reached W&B. `client` and `courier` are parameters for tests.
     """
 
     def __init__(
@@ -128,7 +128,7 @@ class WandbGuard(Logger):
 
     @rank_zero_only
     def log_metrics(self, metrics: Mapping[str, float], step: int | None = None) -> None:
-        """Log values of one step; epochs count from 1, as `best_epoch` and result rows do."""
+        """Log the values of a step; epochs count from 1, as in `best_epoch` and result rows."""
         values = dict(metrics)
         if "epoch" in values:
             values["epoch"] += 1
@@ -148,14 +148,14 @@ class WandbGuard(Logger):
 
     @rank_zero_only
     def close(self, exit_code: int = 0) -> None:
-        """End the W&B run, and warn of what went wrong with it.
+        """End the W&B run, and warn if something went wrong with it.
 
-        Wait longer for a run that is only written to disk, as nothing else would write it; but not
-        if it was interrupted, since then it resumes later and time is short.
+        It waits longer for a run that is only written to disk, because nothing else would write it;
+        but not after an interruption, because the run resumes later and time is short.
 
         Args:
-            exit_code: 0 for a finished run. After an interruption W&B is told that the run resumes
-                later, unless nothing was sent yet. With any other code the run has failed.
+            exit_code: 0 for a finished run. After an interruption, W&B is told that the run resumes
+                later, unless nothing was sent yet. Any other code means that the run failed.
         """
         interrupted = exit_code in SENTENCES
         if interrupted and not self._started:
@@ -170,11 +170,9 @@ class WandbGuard(Logger):
         if self._problem is not None:
             return
         if not finished:
-            _warn(f"Weights & Biases has not ended after {waited:g} s; not waited for. {_AGAIN}")
+            _warn(f"Weights & Biases did not finish within {waited:g} s. {_AGAIN}")
         elif self._num_lost:
-            _warn(
-                f"Weights & Biases was too slow: {self._num_lost:,} calls were left out. {_AGAIN}"
-            )
+            _warn(f"Weights & Biases was too slow: {self._num_lost:,} calls were dropped. {_AGAIN}")
 
     def _send(self, act: Callable[[], Any]) -> None:
         self._warn()
@@ -251,9 +249,7 @@ class WandbGuard(Logger):
             _warn(f"Weights & Biases failed and is left out of this run: {self._problem}. {_AGAIN}")
 
 
-_AGAIN = (
-    "metrics.csv and result.json hold everything; given again, the command records the run there"
-)
+_AGAIN = "metrics.csv and result.json have everything; rerun the command to log the run to W&B"
 
 
 def _warn(message: str) -> None:

@@ -1,4 +1,4 @@
-"""Multiple-choice records in batches, to train and to measure a `ChoiceModule`."""
+"""Multiple-choice items in batches, to train and measure a `ChoiceModule`."""
 
 from __future__ import annotations
 
@@ -36,28 +36,29 @@ REPLAYED = "replayed"  # (B,) in a batch: which items are of the other task
 
 
 class ChoiceDataModule(ResumableData):
-    """Records to batches, with the tokenizer of the module it is used with.
+    """Turns items into batches, with the tokenizer of the module that it is used with.
 
     `setup` tokenises with `trainer.lightning_module.encoder()` and sets the module's
-    `evaluation_names`. Training batches are the same global batches in the same order for any
-    number of processes, and resume exactly (each process draws its own dropout for each batch).
-    Evaluation scores do not depend on the number of processes, and on the batch size only by
-    rounding. Batches are dicts of tensors, see `EncodedSet.collate`; `item` is the index of a
-    record in its sequence. With `replay` training batches have `REPLAYED` too, and its records
-    count on from the last of `train`.
+    `evaluation_names`. Training has the same global batches in the same order for any number of
+    processes, and resumes exactly (each process draws its own dropout for each batch). Evaluation
+    scores do not depend on the number of processes, and on the batch size only by rounding. Batches
+    are dicts of tensors, see `EncodedSet.collate`; `item` is the index of an item in its sequence.
+    With `replay`, training batches also have `REPLAYED`, and the indices of replayed items follow
+    those of `train`.
 
     Args:
-        train: Records to train on, None where nothing is trained.
-        evaluation: Sets to measure, by name; one dataloader each, in this order.
-        batch_size: Training items in a global batch, all processes together.
+        train: Items to train on; None if nothing is trained.
+        evaluation: Sets to measure, by name; each has one dataloader, in this order.
+        batch_size: Training items in a global batch, over all processes.
         max_eval_tokens: Padded tokens in an evaluation batch of one process.
-        seed: Seeds the order of the training items.
-        num_workers: Processes that make batches; 0 makes them in the training process, None takes
-            one for CUDA.
-        cache_dir: Folder in which tokens are kept between runs; None leaves the encoder's own.
-        replay: Records of another task, of which some are a part of every step.
-        replay_share: Which part of it, to the nearest item; at least one and not all.
-        accumulate: Batches of an optimiser step.
+        seed: Seed of the order of the training items.
+        num_workers: Processes that make batches. 0 makes them in the training process; None takes
+            one on CUDA and 0 elsewhere.
+        cache_dir: Folder that keeps tokens between runs; None keeps the encoder's own setting.
+        replay: Items of another task to replay: some of them are in every step.
+        replay_share: Share of each step that is replayed, to the nearest item; at least one item
+            and not all.
+        accumulate: Batches per optimiser step.
     """
 
     def __init__(
@@ -75,7 +76,7 @@ class ChoiceDataModule(ResumableData):
     ) -> None:
         super().__init__()
         if "train" in evaluation:
-            raise ValueError("an evaluation set can't be named 'train', the training set is")
+            raise ValueError("an evaluation set cannot be named 'train', like the training set")
         self.train = train
         self.evaluation = dict(evaluation)
         self.batch_size = batch_size
@@ -86,33 +87,33 @@ class ChoiceDataModule(ResumableData):
         self.replay, self.replay_share = replay, replay_share
         self.accumulate = accumulate
         if replay and batch_size * accumulate < 2:
-            raise ValueError("a step of one item has no room for replay; give a larger batch_size")
+            raise ValueError("replay needs at least 2 items per step; give a larger batch_size")
         self.train_set: EncodedSet | None = None  # the encoded training records
         self.evaluation_sets: dict[str, EncodedSet] = {}
         self._encoder: ChoiceEncoder | None = None
         self._share = ALL
 
     def notices(self, name: str) -> tuple[str, ...]:
-        """Return notices of the encoding of a set (cuts, skips); "train" is the training set."""
+        """Return notices about encoding a set (cuts, skips); "train" is the training set."""
         encoded = self.train_set if name == "train" else self.evaluation_sets.get(name)
         return encoded.notices if encoded is not None else ()
 
     def setup(self, stage: str | None = None) -> None:
-        """Tokenise what the stage needs.
+        """Tokenise the sets that the stage needs.
 
         Raises:
-            RecordError: If the tokenizer can't pose a record.
-            ValueError: If Lightning would shard the data a second time, a set is empty, or
-                training items can only be scored.
+            RecordError: If the tokenizer cannot encode an item.
+            ValueError: If Lightning would shard the data again, a set is empty, or training items
+                can only be scored.
         """
         if self.trainer is None:
-            raise ValueError("the datamodule must be used with a Trainer: its module tokenises")
+            raise ValueError("use the datamodule with a Trainer, whose module does the tokenising")
         trainer = self.trainer
         self._loader_options = loader_options(self.num_workers, trainer.strategy.root_device)
         if trainer.world_size > 1 and trainer._accelerator_connector.use_distributed_sampler:
             raise ValueError(
-                f"set use_distributed_sampler=False on the Trainer: with {trainer.world_size} "
-                "processes Lightning would otherwise shard batches that are already sharded"
+                "set use_distributed_sampler=False on the Trainer: otherwise, with "
+                f"{trainer.world_size} processes, Lightning shards batches that are already sharded"
             )
         module: Any = trainer.lightning_module
         module.evaluation_names = list(self.evaluation)
@@ -120,7 +121,7 @@ class ChoiceDataModule(ResumableData):
         self.encode(module.encoder(), share, with_train=stage in (None, "fit"))
 
     def encode(self, encoder: ChoiceEncoder, share: Share = ALL, with_train: bool = True) -> None:
-        """Tokenise the sets, for the batches of one process of several; errors as in `setup`."""
+        """Tokenise the sets for the batches of one of several processes; errors as in `setup`."""
         self._share = share
         if self.cache_dir is not None:
             encoder.cache_dir = self.cache_dir
@@ -135,15 +136,15 @@ class ChoiceDataModule(ResumableData):
             if num := len(self.train_set.needs_pll):
                 self.train_set = None
                 raise ValueError(
-                    f"{num} training records have candidates that are not one vocabulary item; "
-                    "pseudo_log_likelihood scores such records but can't train on them, so set "
+                    f"{num} training items have candidates that are not one token; "
+                    "pseudo_log_likelihood can score such items but not train on them, so set "
                     "multi_token to skip"
                 )
 
     def train_dataloader(self) -> ResumableLoader:
-        """Return shuffled batches of the training records."""
+        """Return shuffled batches of the training items."""
         if self.train_set is None:
-            raise ValueError("there are no training records; give `train` to fit a module")
+            raise ValueError("there are no training items; give `train` to fit a module")
         loader = ResumableLoader(
             _Identity(len(self.train_set)),
             self._sampler(self.train_set),
@@ -159,9 +160,10 @@ class ChoiceDataModule(ResumableData):
         return {**batch, REPLAYED: batch["item"] >= len(self.train)} if self.replay else batch
 
     def largest_batches(self, epochs: int) -> tuple[Batch, Batch | None]:
-        """Return the training batch of the most padded tokens in some epochs, and that to measure.
+        """Return the training batch and the evaluation batch with the most padded tokens.
 
-        `encode` comes first. Of batches of as many tokens those of the longest texts are larger.
+        Training batches of the first `epochs` epochs are considered. Of batches with equally many
+        tokens, the one with the longest text is larger. Call `encode` first.
         """
 
         def largest(encoded: EncodedSet, batches: Iterable[list[int]]) -> tuple[int, int, Batch]:

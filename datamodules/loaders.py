@@ -1,4 +1,4 @@
-"""Training batches that depend on seed and epoch alone, and loaders that resume among them."""
+"""Training batches that depend only on seed and epoch, and loaders that resume within an epoch."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ from probelight.probes.splits import Replay
 
 
 class Budget(NamedTuple):
-    """Batches by tokens: each item's length, and the padded tokens of a global batch."""
+    """Batches by tokens: the length of each item, and the padded tokens of a global batch."""
 
     lengths: ArrayLike
     max_tokens: int
 
 
 class EpochBatchSampler(Sampler[list[int]]):
-    """Batches of a training epoch as a function of (seed, epoch) alone.
+    """Batches of a training epoch, which depend only on seed and epoch.
 
-    The global order is drawn and cut into global batches, of which each process takes its share:
-    any number of processes sees the same batches in the same order. A share is all padding where a
-    batch has fewer items than there are processes.
+    The global order is drawn and cut into global batches, and each process takes its share of each.
+    So any number of processes sees the same batches in the same order. If a batch has fewer items
+    than there are processes, some shares are all padding.
 
     Args:
-        num_items: Size of the dataset.
-        batch_size: Items in a global batch (all processes together). Ignored with a budget.
-        seed: The run's seed.
-        budget: Makes batches of similar lengths, with at most so many padded tokens.
+        num_items: Number of items in the dataset.
+        batch_size: Items in a global batch, over all processes. Ignored with a budget.
+        seed: Seed of the run.
+        budget: Make batches of items of similar lengths, with a maximum of padded tokens.
         shuffle: Draw a new order in each epoch. False keeps the dataset's order.
-        share: This process.
-        replay: Items behind the `num_items` of the dataset that are a part of each step.
+        share: The share of this process.
+        replay: Items to replay in each step; in the dataset they come after the `num_items`.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class EpochBatchSampler(Sampler[list[int]]):
         if budget is None and batch_size % share.num_replicas:
             raise ValueError(
                 f"batch_size={batch_size} is not a multiple of the {share.num_replicas} processes: "
-                "choose one that is, so that every process holds the same share of a batch"
+                "choose one that is, so that every process has the same share of a batch"
             )
         if budget is not None and np.shape(budget.lengths) != (num_items,):
             raise ValueError("a budget needs the lengths of the items")
@@ -77,7 +77,7 @@ class EpochBatchSampler(Sampler[list[int]]):
         self.epoch = epoch
 
     def batches(self) -> list[list[int]]:
-        """Return this process's batches of the epoch, `PADDING_ITEM` where a shard is short."""
+        """Return this process's batches of the epoch, filled up with `PADDING_ITEM`."""
         epoch = self.epoch if self.shuffle else 0
         if self._planned is None or self._planned[0] != epoch:
             batches = self._global_batches(epoch)
@@ -92,14 +92,14 @@ class EpochBatchSampler(Sampler[list[int]]):
         return self._planned[1]
 
     def ends(self) -> list[int]:
-        """Return the items of the current epoch up to the end of each batch, over all processes."""
+        """Return how many items of the epoch are done after each batch, over all processes."""
         self.batches()
         assert self._planned is not None
         return self._planned[2]
 
     @property
     def plan(self) -> dict[str, int]:
-        """Return the settings that decide the batches; not the number of processes."""
+        """Return the settings that determine the batches; the number of processes does not."""
         size = {"batch_size": self.batch_size}
         if self.budget is not None:
             size = {"max_tokens": self.budget.max_tokens}
@@ -145,9 +145,9 @@ _TELLS_SENDERS = hasattr(signal, "sigwaitinfo")
 
 
 class WorkerLoader(DataLoader[Any]):
-    """A DataLoader whose worker processes outlive a SIGTERM that is not from their parent.
+    """A DataLoader whose worker processes survive a SIGTERM that is not from their parent.
 
-    A scheduler signals all processes of a run at once; without its workers the training process
+    A scheduler signals all processes of a run at once. Without its workers, the training process
     could not finish the step after which it saves its state.
     """
 
@@ -158,8 +158,8 @@ class WorkerLoader(DataLoader[Any]):
     def __iter__(self) -> Iterator[Any]:  # type: ignore[override]
         """Begin an epoch, with SIGTERM blocked in workers from the start.
 
-        Libraries start threads in a forked process (the W&B client by OpenTelemetry does), and one
-        that does not block the signal would still end the worker.
+        Libraries start threads in a forked process (as the W&B client does through OpenTelemetry),
+        and a thread that does not block the signal would still end the worker.
         """
         if not (self.num_workers and _TELLS_SENDERS):
             return super().__iter__()
@@ -185,17 +185,17 @@ def _outlive_sigterm(worker: int) -> None:
 class ResumableLoader(WorkerLoader):
     """A DataLoader over an `EpochBatchSampler` that can start in the middle of an epoch.
 
-    Its state counts the items of the batches handed out, so it is exact for any `num_workers`, and
-    holds for another batch size whose batches end at the same item. `len` stays that of the whole
-    epoch. Iterating draws nothing from torch's global random state, so dropout does not depend on
-    how often a loader was started.
+    Its state counts the items of the batches returned so far. So it is exact for any `num_workers`,
+    and also valid for another batch size if a batch ends at the same item. `len` is always that of
+    the whole epoch. Iterating draws nothing from torch's global random state, so dropout does not
+    depend on how often a loader was started.
     """
 
     def __init__(
         self, dataset: Dataset[Any], batch_sampler: EpochBatchSampler, **kwargs: Any
     ) -> None:
         if kwargs.get("persistent_workers"):
-            raise ValueError("persistent_workers would keep the dataset of the first epoch")
+            raise ValueError("persistent_workers is not supported: it keeps the first epoch's data")
         kwargs.setdefault("generator", torch.Generator())
         super().__init__(dataset, batch_sampler=_Remaining(batch_sampler), **kwargs)
         self.epoch_sampler = batch_sampler
@@ -219,7 +219,7 @@ class ResumableLoader(WorkerLoader):
 
     @property
     def plan(self) -> dict[str, int]:
-        """Return the settings that decide which items make an optimiser step."""
+        """Return the settings that determine which items make up an optimiser step."""
         plan = self.epoch_sampler.plan
         if self.accumulate == 1:
             return plan
@@ -228,13 +228,13 @@ class ResumableLoader(WorkerLoader):
         return {**plan, "accumulate": self.accumulate}
 
     def step_items(self, batch_idx: int) -> int:
-        """Return the items, over all processes, of the step that a batch of this epoch is in."""
+        """Return how many items, over all processes, are in the step of a batch of this epoch."""
         ends = [0, *self.epoch_sampler.ends()]
         first = batch_idx // self.accumulate * self.accumulate
         return ends[min(first + self.accumulate, len(ends) - 1)] - ends[first]
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the epoch, the items handed out in it, and the settings it counts with."""
+        """Return the epoch, the items returned in it so far, and the settings of the batches."""
         epoch, done = self._position
         current = self.epoch_sampler.epoch
         done = done if epoch == current else 0
@@ -245,14 +245,14 @@ class ResumableLoader(WorkerLoader):
         """Make the next iteration continue after the items already done.
 
         Raises:
-            ValueError: If the steps are not made of the items that the state counts, or no batch
-                ends where it was written.
+            ValueError: If the state was written with other data or batches, or if no batch ends
+                where it was written.
         """
         sampler, plan = self.epoch_sampler, state.get("plan", self.plan)
         if plan != self.plan:
             raise ValueError(
                 f"the checkpoint was written in the middle of an epoch over {plan}, but the data "
-                f"now is {self.plan}: resume with the same data and batch size, or start anew"
+                f"is now {self.plan}: resume with the same data and batch size, or start again"
             )
         sampler.set_epoch(state["epoch"])
         ends = [0, *sampler.ends()]
@@ -260,8 +260,8 @@ class ResumableLoader(WorkerLoader):
         items = state["items_done"] if "items_done" in state else ends[state["batches_done"]]
         if items not in ends:
             raise ValueError(
-                f"the checkpoint was written behind {items} items of an epoch, where no batch of "
-                f"{sampler.batch_size} ends: resume with the same batches, or start anew"
+                f"the checkpoint was written after {items} items of an epoch, where no batch of "
+                f"{sampler.batch_size} ends: resume with the same batches, or start again"
             )
         done = ends.index(items)
         self._position = (state["epoch"], done)
@@ -269,7 +269,7 @@ class ResumableLoader(WorkerLoader):
 
 
 class _Remaining(Sampler[list[int]]):
-    """The batches of an `EpochBatchSampler` from `start` on; its length is the whole epoch's."""
+    """The batches of an `EpochBatchSampler` from `start` on; the length is that of the epoch."""
 
     def __init__(self, batch_sampler: EpochBatchSampler) -> None:
         self.sampler = batch_sampler  # where Lightning looks for `set_epoch`
@@ -284,11 +284,11 @@ class _Remaining(Sampler[list[int]]):
 
 
 class ResumableData(pl.LightningDataModule):
-    """A data module whose training loader resumes in the middle of an epoch.
+    """Base class of data modules whose training loader resumes in the middle of an epoch.
 
-    Lightning restores the state of a loader only if it is made after the loops are restored, but a
-    module that reads `estimated_stepping_batches` has it made before. The state of a data module
-    is restored before either.
+    Lightning restores the state of a loader only if it is made after the loops are restored, but
+    reading `estimated_stepping_batches` in a module makes it earlier. The state of a data module is
+    restored before both.
     """
 
     def __init__(self) -> None:
@@ -307,7 +307,7 @@ class ResumableData(pl.LightningDataModule):
         return loader
 
     def step_items(self, batch_idx: int) -> int | None:
-        """Return the items of the step that a training batch is part of; None without a loader."""
+        """Return how many items are in the step of a training batch; None without a loader."""
         return self._loader.step_items(batch_idx) if self._loader is not None else None
 
     def state_dict(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""A probe, or a file of your own, for `train.py fit | validate | test | predict`."""
+"""A probe, or your own file, for `train.py fit | validate | test | predict`."""
 
 from __future__ import annotations
 
@@ -13,26 +13,27 @@ EVALUATION_NAME = "probe"  # logged as val/probe_accuracy
 
 
 class ProbeDataModule(ChoiceDataModule):
-    """A split of a probe to train on and a split to measure, or two files of your own.
+    """One split of a probe to train on and one to measure, or two files of your own.
 
     Args:
         probe: Name of a probe in configs/probe, or path of such a file. Give this or `path`.
-        path: A file of your own to measure, in the AI2 format or a .csv or .tsv table with the
+        path: Your own file to measure, in the AI2 format or as a .csv or .tsv table with the
             columns sentence, gold and choices; plain or compressed.
-        train_path: A file of your own to train on.
-        setup: Kind of the questions in `path` and `train_path`: mc_mlm (one [MASK] in the text) or
+        train_path: Your own file to train on.
+        setup: Kind of the items in `path` and `train_path`: mc_mlm (one [MASK] in the text) or
             mc_qa (question and answers).
         train_split: Split of the probe to train on.
         eval_split: Split of the probe to measure.
-        num_train: Train on so many items, the first of a seeded order, so that a smaller number is
-            part of a larger one. Null takes all.
+        num_train: Train on this many items, the first in a seeded order; smaller samples are parts
+            of larger ones. Null takes all.
         mirror: Folder or address with copies of the released files.
-        offline: Use only what is there. Null reads the environment (PROBELIGHT_OFFLINE).
+        offline: Use only files that are already here. Null reads the environment variable
+            PROBELIGHT_OFFLINE.
         cache_dir: Folder for downloads and tokens. Null takes PROBELIGHT_CACHE or
-            ~/.cache/probelight for downloads and keeps no tokens.
-        batch_size: Training items in a batch, all processes together.
+            ~/.cache/probelight for downloads, and keeps no tokens.
+        batch_size: Training items in a batch, over all processes.
         max_eval_tokens: Padded tokens in an evaluation batch of one process.
-        seed: Seeds the choice and the order of the training items.
+        seed: Seed of the choice and the order of the training items.
         num_workers: Processes that make batches; 0 makes them in the training process.
     """
 
@@ -63,11 +64,11 @@ class ProbeDataModule(ChoiceDataModule):
             cache_dir=cache_dir,
         )
         if (probe is None) == (path is None):
-            raise ValueError("give either a probe or a path, the file to measure")
+            raise ValueError("give either probe or path (the file to measure)")
         if path is not None and setup is None:
-            raise ValueError("a file of your own needs its setup: mc_mlm or mc_qa")
+            raise ValueError("path needs setup: give mc_mlm or mc_qa")
         if probe is not None and (train_path or setup):
-            raise ValueError("train_path and setup belong to a path; a probe has its own")
+            raise ValueError("train_path and setup go with path; a probe has its own")
         if num_train is not None and num_train < 1:
             raise ValueError(f"num_train={num_train} must be positive")
         self.probe = probe
@@ -82,14 +83,14 @@ class ProbeDataModule(ChoiceDataModule):
         self.data: dict[str, ProbeData] = {}
 
     def prepare_data(self) -> None:
-        """Fetch the files once, before the other processes look for them."""
+        """Download the files once, before the other processes need them."""
         if self.probe is not None:
             self._load(None, self.eval_split)
             if self.trainer is None or self.trainer.state.fn in (None, "fit"):
                 self._load(None, self.train_split)
 
     def setup(self, stage: str | None = None) -> None:
-        """Read the records that the stage needs and tokenise them.
+        """Read the items that the stage needs and tokenise them.
 
         Raises:
             ValueError: If there is nothing to train on, or fewer than `num_train` items.
@@ -99,7 +100,7 @@ class ProbeDataModule(ChoiceDataModule):
             self.evaluation = {EVALUATION_NAME: self.data["evaluation"].records}
         if stage in (None, "fit") and self.train is None:
             if self.path is not None and self.train_path is None:
-                raise ValueError("to fit on a file of your own, give it as train_path")
+                raise ValueError("to fit on your own file, give it as train_path")
             self.data["train"] = self._load(self.train_path, self.train_split)
             records = list(self.data["train"].records)
             if self.num_train is not None:

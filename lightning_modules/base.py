@@ -1,4 +1,4 @@
-"""Base of the modules that choose among K answers: the loss, the scores, the optimiser."""
+"""Base class of modules that choose among K answers: loss, scores and optimiser."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ _FUSED_DEVICES = {"cpu", "cuda"}
 
 
 class ChoiceModule(pl.LightningModule, ABC):
-    """Scores the K choices of each item; softmax over them, cross-entropy on the gold one.
+    """Scores the K choices of each item: a softmax over them, and cross-entropy on the gold one.
 
-    A batch holds `labels` (B,), `weights` (B,) (0 for padding items), `item` (B,), `choice_mask`
+    A batch has `labels` (B,), `weights` (B,) (0 for padding items), `item` (B,), `choice_mask`
     (B, K) and the inputs of the subclass, which defines `forward` and `encoder`.
 
     Args:
-        learning_rate: Peak rate of AdamW.
-        weight_decay: On everything but biases and norms.
-        warmup_share: Share of the steps in which the rate rises; it then falls to 0.
+        learning_rate: Peak learning rate of AdamW.
+        weight_decay: Weight decay on everything but biases and norms.
+        warmup_share: Share of the steps in which the learning rate rises; then it falls to 0.
         max_grad_norm: Clip gradients to this norm; None does not clip.
     """
 
@@ -59,12 +59,12 @@ class ChoiceModule(pl.LightningModule, ABC):
 
     @classmethod
     def load_from_checkpoint(cls, *args: Any, **kwargs: Any) -> Self:
-        """Load a state, whatever module this class was in when it was saved."""
+        """Load a training state, even if this class was in another module when it was saved."""
         name = f"{cls.__module__}.{cls.__qualname__}"
         return super().load_from_checkpoint(*args, **{"_class_path": name, **kwargs})
 
     def held(self) -> Iterator[Tensor]:
-        """Yield weights that are in memory next to the module's own while it is trained."""
+        """Yield weights that training keeps in memory in addition to the module's own."""
         yield from ()
 
     @abstractmethod
@@ -73,7 +73,7 @@ class ChoiceModule(pl.LightningModule, ABC):
 
     @abstractmethod
     def encoder(self) -> ChoiceEncoder:
-        """Return the encoder that turns records into batches for this model."""
+        """Return the encoder that turns items into batches for this model."""
 
     @property
     def evaluation_names(self) -> list[str]:
@@ -96,9 +96,9 @@ class ChoiceModule(pl.LightningModule, ABC):
         self.train()
         if any(p.requires_grad and p.dtype == torch.bfloat16 for p in self.parameters()):
             warnings.warn(
-                "weights in bfloat16 move in steps of 1/128 of themselves: at small learning rates "
-                "most of AdamW's steps are rounded away. float32 with --trainer.precision "
-                "bf16-mixed is about as fast and loses none",
+                "bfloat16 weights change only in steps of 1/128 of their size, so at small "
+                "learning rates most of AdamW's steps are rounded away; float32 weights with "
+                "--trainer.precision bf16-mixed are about as fast and lose none",
                 RuntimeWarning,
                 stacklevel=2,
             )
@@ -125,7 +125,7 @@ class ChoiceModule(pl.LightningModule, ABC):
         return loss_sum / (step_items or global_weight * parts) * parts * self.trainer.world_size
 
     def training_loss(self, batch: Batch, logits: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the weighted sum of what counts of each item, and the batch's share of scores."""
+        """Return the weighted sum of the items' losses, and the batch's part of the scores."""
         return choice_loss(logits, batch["labels"], batch["weights"], batch["choice_mask"])
 
     def validation_step(self, batch: Batch, batch_idx: int, dataloader_idx: int = 0) -> Tensor:
@@ -205,13 +205,13 @@ def choice_loss(
     Args:
         logits: (B, K), -inf where an item has no such choice.
         labels: (B,) gold choices.
-        weights: (B,) weights; an item of weight 0 changes nothing, whatever it holds.
+        weights: (B,) weights; an item of weight 0 changes nothing, whatever its content.
         choice_mask: (B, K) which choices an item has.
-        counted: Returns what counts of each item (B,) in place of its cross-entropy (B,).
+        counted: Function from the cross-entropies (B,) to the losses (B,) that count instead.
 
     Returns:
-        The sum, a scalar with gradient; and (3,) detached: the sum, the weight, the weighted sum of
-        the items' scores (see `probelight.metrics.accuracy`).
+        The sum, a scalar with gradient; and (3,) detached: the sum, the weight, and the weighted
+        sum of the items' scores (see `probelight.metrics.accuracy`).
     """
     weights = weights.to(logits.dtype)
     padding = weights == 0
@@ -228,7 +228,7 @@ def choice_loss(
 
 
 def adamw_groups(module: nn.Module, weight_decay: float) -> list[dict[str, Any]]:
-    """Return the trainable parameters in two groups: biases and norms carry no weight decay."""
+    """Return the trainable parameters in two groups: biases and norms have no weight decay."""
     norms = {
         id(parameter)
         for part in module.modules()
@@ -255,7 +255,7 @@ def adamw(
     schedule: Callable[[int], float],
     fused: bool = True,
 ) -> dict[str, Any]:
-    """Return AdamW with a schedule of its rate by step, for `configure_optimizers`."""
+    """Return AdamW with a schedule of its learning rate per step, for `configure_optimizers`."""
     groups = adamw_groups(module, weight_decay)
     optimizer = AdamW(groups, lr=learning_rate, betas=(0.9, 0.98), fused=fused)
     scheduler = {"scheduler": LambdaLR(optimizer, schedule), "interval": "step"}
@@ -280,5 +280,5 @@ def slanted_triangular(total_steps: int, warmup_share: float = 0.06) -> Callable
 
 
 def halving(optimizer: Optimizer) -> ReduceLROnPlateau:
-    """Return the baselines' scheduler (Talmor et al. 2020): halve after each epoch no better."""
+    """Return the baselines' scheduler (Talmor 2020): halve the rate if an epoch is no better."""
     return ReduceLROnPlateau(optimizer, mode="max", factor=0.5, patience=0)

@@ -1,7 +1,7 @@
-"""MC-QA and MC-MLM over a causal or encoder-decoder model: the choice among continuations.
+"""MC-QA and MC-MLM with a causal or encoder-decoder model: the choice among continuations.
 
-The logits of the choices are what zero-shot scoring ranks them by, so that training goes on from
-what the model says before it (`probelight.models.continuation_choice`).
+The logits of the choices are their zero-shot scores, so training starts from the model's zero-shot
+answers (`probelight.models.continuation_choice`).
 """
 
 from __future__ import annotations
@@ -27,39 +27,39 @@ from probelight.models.tuning import Tuning, tuning_of
 
 
 class CausalChoice(ChoiceModule):
-    """A language model that chooses among continuations of a stem, or words in a blank.
+    """A language model that chooses among continuations of a stem, or words for a blank.
 
-    Everything is trained, or an adapter and a fresh head. An item's choices are read behind their
-    common beginning in one pass.
+    Either everything is trained, or an adapter and a fresh head. All choices of an item are read in
+    one pass, after their common beginning.
 
     Args:
-        model_name_or_path: A folder, or a name on the Hub, of a causal or encoder-decoder model. A
-            folder written by `save_pretrained` gives back its scoring and its head too.
+        model_name_or_path: Folder, or name on the Hub, of a causal or encoder-decoder model. A
+            folder that `save_pretrained` wrote also restores its scoring and its head.
         scoring: What the logits are: log-likelihoods of the choices ("sum"), divided by their
-            tokens ("mean_token") or characters ("mean_char"), those of their letters behind a
-            prompt that lists them ("letter"), or a head on the last token ("last_token"). "auto":
-            the folder's own, or as in zero-shot scoring.
-        setup: "mc_qa" for questions, "mc_mlm" for sentences with a blank. None: the folder's own,
-            or "mc_qa".
-        head: Of "last_token": "mlp", one hidden layer, or "linear".
-        max_length: Longest text in tokens. None, or 256: the folder's own, or 256.
-        answer_prefix: Of an encoder-decoder model, as in `CandidateTable`.
-        learning_rate: Peak rate of AdamW.
-        weight_decay: On everything but biases and norms.
-        warmup_share: Share of the steps in which the rate rises.
+            number of tokens ("mean_token") or characters ("mean_char"), log-likelihoods of their
+            letters after a prompt that lists them ("letter"), or the output of a head on the last
+            token ("last_token"). "auto" takes the folder's own, or that of zero-shot scoring.
+        setup: "mc_qa" for questions, "mc_mlm" for sentences with a blank. None takes the folder's
+            own, or "mc_qa".
+        head: Head for "last_token": "mlp", one hidden layer, or "linear".
+        max_length: Longest text in tokens. None or 256 takes the folder's own, or 256.
+        answer_prefix: Text before a candidate in an encoder-decoder model, as in `CandidateTable`.
+        learning_rate: Peak learning rate of AdamW.
+        weight_decay: Weight decay on everything but biases and norms.
+        warmup_share: Share of the steps in which the learning rate rises.
         revision: Branch, tag or commit on the Hub.
-        random_weights: Fresh weights in the same architecture.
-        seed: Of the fresh head, and of the fresh weights.
+        random_weights: Use the same architecture with fresh weights.
+        seed: Seed of the fresh head and of fresh weights.
         max_grad_norm: Clip gradients to this norm; None does not clip.
         dtype: Precision of the weights; "auto" is float32, whatever the checkpoint has.
-        tuning: Which weights are trained: "full", "lora", or settings of an adapter. One that the
-            folder holds is merged first. None: all, or of a folder that holds an adapter that one
-            and the head.
+        tuning: Which weights to train: "full", "lora", or settings of an adapter. An adapter in the
+            folder is merged first. None trains all weights, or, if the folder has an adapter, that
+            adapter and the head.
 
     Raises:
-        UsageError: If the weights are to be in float16, in which nothing is trained.
-        PretrainedError: If the checkpoint cannot be loaded whole, is of another type, or was saved
-            with another scoring.
+        UsageError: If the weights are to be in float16, which cannot be trained.
+        PretrainedError: If the checkpoint cannot be loaded completely, is of another type, or was
+            saved with another scoring.
     """
 
     def __init__(
@@ -112,11 +112,12 @@ class CausalChoice(ChoiceModule):
     def save_pretrained(
         self, folder: str | Path, state_dict: Mapping[str, Tensor] | None = None
     ) -> None:
-        """Write model, head and tokenizer without pickle, whole or not at all.
+        """Write model, head and tokenizer without pickle, completely or not at all.
 
-        `from_pretrained(folder)` of transformers loads the model, `from_folder` all of it. Of a
-        model with an adapter the adapter alone is written, for `peft.PeftModel.from_pretrained`.
-        After a sharded fit `state_dict` holds the module's weights, its parameters only a shard.
+        `from_pretrained(folder)` of transformers loads the model; `from_folder` loads all of it. If
+        the model has an adapter, only the adapter is written, for `peft.PeftModel.from_pretrained`.
+        After a sharded fit, pass the module's weights as `state_dict`, since its parameters are
+        only a shard.
         """
         whole = self.state_dict() if state_dict is None else state_dict
         model, head = (part_of(whole, name) for name in ("model.", "head."))
@@ -132,6 +133,6 @@ class CausalChoice(ChoiceModule):
         Further arguments are those of the constructor, such as `learning_rate`.
 
         Raises:
-            PretrainedError: If the folder holds no such model, or is damaged.
+            PretrainedError: If the folder has no such model, or is damaged.
         """
         return cls(str(folder), **overrides)

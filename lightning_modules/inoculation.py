@@ -1,4 +1,4 @@
-"""The objective of Richardson & Sabharwal (2020): learn a little of a probe, keep the rest."""
+"""The objective of Richardson & Sabharwal (2020): learn a probe from few items, keep the rest."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ PROBE, ORIGINAL = "probe", "original"
 
 
 class Inoculation(ChoiceModule):
-    """Continue to train any multiple-choice module and score both of its tasks.
+    """Fine-tunes any multiple-choice module and scores it on both tasks.
 
-    Validation needs two sets, named "probe" and "original"; the module logs their accuracies and
-    `val/aggregate` = (S_probe + S_orig) / 2, whose best is M*_k (Richardson & Sabharwal 2020,
-    section 4.1).
+    Validation needs two sets, named "probe" and "original". The module logs their accuracies and
+    `val/aggregate` = (S_probe + S_orig) / 2; the model with the best aggregate is M*_k (Richardson
+    & Sabharwal 2020, section 4.1).
 
     Args:
         task: The original-task model.
         learning_rate: Peak learning rate of the inoculation.
-        penalty: What holds the model back; None: nothing.
+        penalty: Method against forgetting; None for none.
         options: Further arguments of `ChoiceModule`.
     """
 
@@ -58,9 +58,10 @@ class Inoculation(ChoiceModule):
     def save_pretrained(
         self, folder: str | Path, state_dict: Mapping[str, Tensor] | None = None
     ) -> None:
-        """Write the inoculated model in the task's own form, without the objective.
+        """Write the inoculated model as the original-task module writes it, without the objective.
 
-        After a sharded fit `state_dict` holds this module's weights, its parameters only a shard.
+        After a sharded fit, pass the module's weights as `state_dict`, since its parameters are
+        only a shard.
         """
         options = {} if state_dict is None else {"state_dict": part_of(state_dict, "task.")}
         self.task.save_pretrained(folder, **options)  # type: ignore[operator]
@@ -93,5 +94,8 @@ class Inoculation(ChoiceModule):
         names = [f"val/{name}_accuracy" for name in (PROBE, ORIGINAL)]
         missing = [name for name in names if name not in scores]
         if missing:
-            raise RuntimeError(f"inoculation validates on two sets; {', '.join(missing)} missing")
+            raise RuntimeError(
+                f"inoculation needs two validation sets, probe and original; {', '.join(missing)} "
+                "missing"
+            )
         self.log("val/aggregate", sum(scores[name] for name in names) / 2, prog_bar=True)

@@ -1,7 +1,7 @@
-"""What holds a model back in an inoculation, so that it keeps what it knew.
+"""Methods against forgetting in an inoculation that change the objective: L2-SP and distillation.
 
-Each is made from the model before it is trained. Replay, which needs no more than other batches, is
-`ChoiceDataModule`'s; adapters are the module's own (`probelight.models.adapters`).
+Each starts from a copy of the model before training. Replay, which only changes the batches, is
+part of `ChoiceDataModule`; adapters are part of the modules (`probelight.models.adapters`).
 
 Shapes: B batch, K choices.
 """
@@ -22,10 +22,10 @@ from probelight.models.networks import Batch
 
 
 class Penalty(ABC):
-    """One way of holding a model back.
+    """Base class of methods against forgetting.
 
     Args:
-        strength: How much it counts.
+        strength: How strongly it acts.
     """
 
     weight_decay: float | None = None  # in place of the module's own
@@ -37,31 +37,30 @@ class Penalty(ABC):
 
     @abstractmethod
     def start(self, task: ChoiceModule) -> None:
-        """Take the model as it is before it is trained."""
+        """Copy what is needed of the model before training."""
 
     @abstractmethod
     def move(self, device: torch.device) -> None:
-        """Put what was taken on the device of the training."""
+        """Move this copy to the device of the training."""
 
     def held(self) -> Iterator[Tensor]:
-        """Yield the weights that are held in memory for it."""
+        """Yield the weights that it keeps in memory."""
         yield from ()
 
     def losses(self, batch: Batch, logits: Tensor, losses: Tensor) -> Tensor:
-        """Return what counts of each item (B,) in place of its cross-entropy."""
+        """Return the losses (B,) that count instead of the items' cross-entropies."""
         return losses
 
     def add_gradients(self) -> Tensor | None:
-        """Add to the gradients before a step; return what the penalty is, if anything."""
+        """Add to the gradients before a step; return the penalty, if there is one."""
         return None
 
 
 class L2SP(Penalty):
-    """Pull every trained weight back to where it started (Li et al. 2018): L2-SP.
+    """Pulls every trained weight back to where it started (L2-SP, Li et al. 2018).
 
-    The penalty is strength / 2 times the squared distance, and takes the place of weight decay. Its
-    gradient is added once per step: it is the same for any number of processes, and of batches that
-    make a step.
+    The penalty is strength / 2 times the squared distance, and replaces weight decay. Its gradient
+    is added once per step, so it is the same for any number of processes and of batches per step.
     """
 
     weight_decay = 0.0
@@ -74,8 +73,8 @@ class L2SP(Penalty):
         pairs = zip(self._started, self._weights, strict=True)
         if any(start.shape != weight.shape for start, weight in pairs):
             raise RuntimeError(
-                "l2_sp holds every weight to where it started, and a sharded strategy (fsdp) gives "
-                "each process a part of each: train with ddp or on one device"
+                "l2_sp needs whole weights, but a sharded strategy (fsdp) gives each process only "
+                "a part of each: train with ddp or on one device"
             )
         pairs = zip(self._started, self._weights, strict=True)
         self._started = [start.to(weight) for start, weight in pairs]  # its precision too
@@ -98,10 +97,10 @@ class L2SP(Penalty):
 
 
 class Distillation(Penalty):
-    """Keep the answers to original-task questions what they were (Li and Hoiem 2017).
+    """Keeps the answers to original-task questions as they were (Li and Hoiem 2017).
 
-    Of each question that is replayed, strength times KL(before || now) counts in place of its
-    cross-entropy, so its gold answer is not used. The model before answers without dropout.
+    For each replayed question, strength times KL(before || now) replaces the cross-entropy, so its
+    gold answer is not used. The model before training answers without dropout.
     """
 
     def start(self, task: ChoiceModule) -> None:
@@ -116,8 +115,8 @@ class Distillation(Penalty):
     def losses(self, batch: Batch, logits: Tensor, losses: Tensor) -> Tensor:
         if REPLAYED not in batch:
             raise RuntimeError(
-                "distillation needs original-task questions in each batch: give ChoiceDataModule "
-                "some as `replay`"
+                "distillation needs original-task questions in each batch: pass some to "
+                "ChoiceDataModule as `replay`"
             )
         with torch.no_grad():
             before = self._before(batch).float()

@@ -1,4 +1,4 @@
-"""MC-MLM (Talmor 2020): which of K candidate words belongs in the place of the mask.
+"""MC-MLM (Talmor 2020): choose which of K candidate words belongs at the mask.
 
 Shapes: B batch, L tokens, K choices, H hidden, V vocabulary.
 """
@@ -30,35 +30,37 @@ Mode = Literal["zero_shot", "mlp", "linear", "full"]
 
 
 class MaskedChoice(ChoiceModule):
-    """A masked LM that chooses among candidate words at its mask (Talmor et al. 2020, MC-MLM).
+    """A masked language model that chooses a word for its mask (MC-MLM, Talmor et al. 2020).
 
-    h (H) is the encoder's output at the mask; the checkpoint's own head scores the candidates.
-    Where the encoder is frozen it runs in eval mode and the decoder is untied from the input
-    embeddings, so no training can move h.
+    h (H) is the encoder's output at the mask; the checkpoint's own head scores the candidates. If
+    the encoder is frozen, it runs in eval mode and the decoder is untied from the input embeddings,
+    so no training can change h.
 
     Args:
         model_name_or_path: "bookshelf-lm", a folder, or a name on the Hub.
-        mode: What is trained: nothing (`zero_shot`), the head (`mlp`), its decoder alone
-            (`linear`), or everything, tied as in the checkpoint (`full`).
-        answer_prefix: Text before a candidate; "auto" finds out from the tokenizer.
-        multi_token: What to do with a candidate that is more than one piece. The encoder lists
-            those to be scored by "pseudo_log_likelihood"; `PseudoLogLikelihood` scores them.
+        mode: What to train: nothing (`zero_shot`), the head (`mlp`), only its decoder (`linear`),
+            or everything, tied as in the checkpoint (`full`).
+        answer_prefix: Text before a candidate; "auto" finds it out from the tokenizer.
+        multi_token: What to do with a candidate of more than one token. With
+            "pseudo_log_likelihood" the encoder lists such candidates, and `PseudoLogLikelihood`
+            scores them.
         max_length: Longest input in tokens.
-        learning_rate: Peak rate of AdamW.
-        weight_decay: On everything but biases and norms.
-        warmup_share: Share of the steps in which the rate rises.
+        learning_rate: Peak learning rate of AdamW.
+        weight_decay: Weight decay on everything but biases and norms.
+        warmup_share: Share of the steps in which the learning rate rises.
         revision: Branch, tag or commit on the Hub.
-        random_weights: Fresh weights in the same architecture.
-        seed: Of the fresh weights.
+        random_weights: Use the same architecture with fresh weights.
+        seed: Seed of fresh weights.
         max_grad_norm: Clip gradients to this norm; None does not clip.
         dtype: Precision of the weights; "auto" is float32, whatever the checkpoint has.
-        tuning: Of mode `full`, which weights are trained: "full", "lora", or settings of an
-            adapter. One that the folder holds is merged first. None: all, or of a folder that
-            holds an adapter that one.
+        tuning: Which weights mode `full` trains: "full", "lora", or settings of an adapter. An
+            adapter in the folder is merged first. None trains all weights, or, if the folder has an
+            adapter, only that.
 
     Raises:
-        UsageError: If the weights are to be in float16, in which nothing is trained.
-        PretrainedError: If the checkpoint cannot be loaded whole, or its head is of no known form.
+        UsageError: If the weights are to be in float16, which cannot be trained.
+        PretrainedError: If the checkpoint cannot be loaded completely, or the form of its head is
+            unknown.
     """
 
     why_frozen = "mode zero_shot trains nothing; choose mlp, linear or full"
@@ -85,7 +87,7 @@ class MaskedChoice(ChoiceModule):
         super().__init__(learning_rate, weight_decay, warmup_share, max_grad_norm)
         adapters = tuning_of(tuning)
         if mode != "full" and adapters is not None and adapters != FULL_TUNING:
-            raise UsageError(f"tuning {adapters.method} is of mode full, and mode is {mode}")
+            raise UsageError(f"tuning {adapters.method} needs mode full, but mode is {mode}")
         if mode in ("mlp", "linear"):
             adapters = FULL_TUNING  # an adapter below the head is saved with it, so it is merged
         # As plain values, which a state can hold.
@@ -123,7 +125,7 @@ class MaskedChoice(ChoiceModule):
         self.eval()
 
     def train(self, mode: bool = True) -> MaskedChoice:
-        """Set the mode; a frozen encoder stays in eval mode, so its h has no dropout."""
+        """Set train or eval mode; a frozen encoder stays in eval mode, so its h has no dropout."""
         super().train(mode)
         if self.encoder_is_frozen:
             self.head.encoder.eval()
@@ -141,9 +143,9 @@ class MaskedChoice(ChoiceModule):
         return self.masked.choice_logits(self.features(batch), batch)
 
     def save_pretrained(self, folder: str | Path) -> None:
-        """Write a folder for `AutoModelForMaskedLM.from_pretrained`, whole or not at all.
+        """Write a folder for `AutoModelForMaskedLM.from_pretrained`, completely or not at all.
 
-        Of a model with an adapter it is for `peft.PeftModel.from_pretrained`.
+        If the model has an adapter, the folder is for `peft.PeftModel.from_pretrained`.
         """
         self.head.sync_bias()
         with quiet_transformers(), whole_folder(Path(folder)) as fresh:

@@ -27,21 +27,22 @@ class MaskedLanguageModel(pl.LightningModule):
     """BERT with both of its pre-training heads; the MLM head runs at the masked positions only.
 
     Args:
-        vocab_size: V.
-        hidden_size: H.
-        num_layers: Transformer layers.
-        num_heads: Attention heads.
-        max_length: Positions.
-        start: A model of the same sizes to begin with, by folder or bundled name. A piece that its
-            vocabulary lacks begins as the mean of the pieces that it has for it.
+        vocab_size: V, the size of the vocabulary.
+        hidden_size: H, the size of the hidden states.
+        num_layers: Number of transformer layers.
+        num_heads: Number of attention heads.
+        max_length: Number of positions.
+        start: Folder or bundled name of a model of the same sizes to start from. A token that is
+            not in its vocabulary starts as the mean of the tokens into which it splits.
         optimizer: "adamw" for all weights; or "muon" for the matrices of the layers (Jordan et al.
-            2024), with AdamW for the rest, which needs fewer steps to the same loss.
-        learning_rate: Peak rate; Muon's updates are scaled to AdamW's (Liu et al. 2025).
-        weight_decay: On everything but biases and LayerNorm.
-        warmup_steps: Linear warm-up.
-        cooldown: Share of all steps in which the rate falls to 0; it is constant before.
-        next_sentence_weight: Of the next-sentence loss, next to the masked one.
-        max_grad_norm: Gradients are clipped to this norm.
+            2024) and AdamW for the rest, which reaches the same loss in fewer steps.
+        learning_rate: Peak learning rate; Muon's updates are scaled to AdamW's (Liu et al. 2025).
+        weight_decay: Weight decay on everything but biases and LayerNorm.
+        warmup_steps: Steps of the linear warm-up.
+        cooldown: Share of all steps, at the end, in which the learning rate falls to 0; before
+            that it is constant.
+        next_sentence_weight: Weight of the next-sentence loss; the masked loss has weight 1.
+        max_grad_norm: Clip gradients to this norm.
     """
 
     def __init__(
@@ -168,15 +169,15 @@ class MaskedLanguageModel(pl.LightningModule):
 
 
 def begin_with(model: BertForPreTraining, pieces: Sequence[str], start: str) -> None:
-    """Give a model the weights of another one of the same sizes and another vocabulary.
+    """Copy weights from a model of the same sizes that has another vocabulary.
 
     Args:
-        model: Gets the weights.
+        model: Model that gets the weights.
         pieces: Its vocabulary, in the order of the ids.
-        start: Folder or name of the other model.
+        start: Folder or name of the model to copy from.
 
     Raises:
-        PretrainedError: If it cannot be read.
+        PretrainedError: If that model cannot be read.
         UsageError: If its sizes differ.
     """
     folder = resolve(start)
@@ -198,14 +199,14 @@ def begin_with(model: BertForPreTraining, pieces: Sequence[str], start: str) -> 
         sizes = ("hidden_size", "num_hidden_layers", "num_attention_heads")
         has, asked = ([getattr(c, size) for size in sizes] for c in (other.config, model.config))
         raise UsageError(
-            f"model.start {start} is a model of other sizes: {', '.join(sizes)} {has}, not {asked}"
+            f"model.start {start} has other sizes: {', '.join(sizes)} are {has}, not {asked}"
         ) from None
 
 
 class MuonAdamW(Optimizer):
-    """Muon for the matrices of an encoder's layers, AdamW for all else, as one optimiser.
+    """Muon for the matrices of an encoder's layers and AdamW for the rest, as one optimiser.
 
-    The state of both is one `state_dict`, so that a fit resumes as with any other optimiser.
+    Both share one `state_dict`, so a fit resumes as with any other optimiser.
     """
 
     def __init__(self, model: BertForPreTraining, lr: float, weight_decay: float) -> None:
@@ -233,7 +234,7 @@ class MuonAdamW(Optimizer):
         self._share()
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """Take a step with each part, behind the closure that computes the gradients."""
+        """Take a step with each part, after the closure that computes the gradients."""
         loss = None
         if closure is not None:
             with torch.enable_grad():

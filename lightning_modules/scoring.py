@@ -1,4 +1,4 @@
-"""A scorer in Lightning's predict loop, which brings several devices and processes."""
+"""A scorer in Lightning's predict loop, for several devices and processes."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from probelight.models.scorer import Question, Scorer
 
 
 class ScorerModule(pl.LightningModule):
-    """A scorer's answers to one of its questions, for `Trainer.predict` with a `ChoiceDataModule`.
+    """Runs a scorer on one of its questions, for `Trainer.predict` with a `ChoiceDataModule`.
 
-    Lightning moves the scorer's network to the device of the batches. `answers` has those of this
-    process for each evaluation set.
+    Lightning moves the scorer's network to the device of the batches. `answers` has the answers of
+    this process for each evaluation set.
     """
 
     def __init__(self, scorer: Scorer, question: Question, per_choice: bool = True) -> None:
@@ -32,7 +32,7 @@ class ScorerModule(pl.LightningModule):
         return self.question.encoder
 
     def predict_step(self, batch: Batch, batch_idx: int, dataloader_idx: int = 0) -> dict[str, Any]:
-        """Keep the scores of a batch; Lightning, which would copy each to the CPU, gets nothing."""
+        """Keep the scores of a batch; return nothing, as Lightning would copy it to the CPU."""
         loader = self.trainer.predict_dataloaders[dataloader_idx]  # type: ignore[index]
         parts = answer_planned(self.question.answer, loader, batch_idx, batch, self.device)
         self.answers[dataloader_idx].add(parts)

@@ -1,4 +1,4 @@
-"""MC-QA (Talmor 2020): a logit for each question-answer pair, softmax over the answers.
+"""MC-QA (Talmor 2020): a logit for each question-answer pair, and a softmax over the answers.
 
 Shapes: B batch, K choices, P distinct pairs in a batch, L tokens, H hidden.
 """
@@ -26,39 +26,39 @@ from probelight.models.tuning import Tuning, tuning_of
 
 
 class SentenceChoice(ChoiceModule):
-    """An encoder that reads `[CLS] question [SEP] answer [SEP]` and gives the pair one logit.
+    """An encoder that reads `[CLS] question [SEP] answer [SEP]` and gives each pair one logit.
 
-    Everything is trained, or an adapter and a fresh head. Pairs that occur more than once in a
-    batch are read once.
+    Either everything is trained, or an adapter and a fresh head. Pairs that occur more than once in
+    a batch are read once.
 
     Args:
-        model_name_or_path: "bookshelf-lm", a folder, or a name on the Hub. A folder written by
-            `save_pretrained` gives back its head too.
+        model_name_or_path: "bookshelf-lm", a folder, or a name on the Hub. A folder that
+            `save_pretrained` wrote also restores its head.
         head: "mlp", one hidden layer on the output at [CLS] (Talmor 2020); "linear", one layer on
-            it (Richardson 2020); "pooler", the checkpoint's pooler and one fresh layer, as
-            `AutoModelForMultipleChoice`; "multiple_choice", all of a checkpoint that was saved as
-            one of those, its trained head included. None: the checkpoint's own, or "mlp".
-        max_length: Longest pair in tokens. None: the folder's own, or 256.
-        num_choices: Pads every question to so many choices with empty ones, scored like any other
-            (Richardson 2020). None: the folder's own, or no padding. It is saved with the model,
-            which is scored with as many choices wherever it is used.
-        learning_rate: Peak rate of AdamW.
-        weight_decay: On everything but biases and norms.
-        warmup_share: Share of the steps in which the rate rises.
+            it (Richardson 2020); "pooler", the checkpoint's pooler and one fresh layer, like
+            `AutoModelForMultipleChoice`; "multiple_choice", all of a checkpoint that such a class
+            saved, including its trained head. None takes the checkpoint's own, or "mlp".
+        max_length: Longest pair in tokens. None takes the folder's own, or 256.
+        num_choices: Pad every question to this many choices with empty ones, scored like any other
+            (Richardson 2020). None takes the folder's own, or does not pad. The number is saved
+            with the model, and used wherever the model is scored.
+        learning_rate: Peak learning rate of AdamW.
+        weight_decay: Weight decay on everything but biases and norms.
+        warmup_share: Share of the steps in which the learning rate rises.
         revision: Branch, tag or commit on the Hub.
-        random_weights: Fresh weights in the same architecture.
-        seed: Of the fresh head, and of the fresh weights.
+        random_weights: Use the same architecture with fresh weights.
+        seed: Seed of the fresh head and of fresh weights.
         max_grad_norm: Clip gradients to this norm; None does not clip.
         dtype: Precision of the weights; "auto" is float32, whatever the checkpoint has.
-        tuning: Which weights are trained: "full", "lora", or settings of an adapter. One that the
-            folder holds is merged first. None: all, or of a folder that holds an adapter that one
-            and the head.
+        tuning: Which weights to train: "full", "lora", or settings of an adapter. An adapter in the
+            folder is merged first. None trains all weights, or, if the folder has an adapter, that
+            adapter and the head.
 
     Raises:
-        UsageError: If the weights are to be in float16, in which nothing is trained.
-        PretrainedError: If the checkpoint cannot be loaded whole, does not begin its inputs with
-            [CLS], lacks the pooler that the head needs, or was saved with another head or number
-            of choices.
+        UsageError: If the weights are to be in float16, which cannot be trained.
+        PretrainedError: If the checkpoint cannot be loaded completely, does not begin its inputs
+            with [CLS], lacks the pooler that the head needs, or was saved with another head or
+            number of choices.
     """
 
     def __init__(
@@ -108,12 +108,13 @@ class SentenceChoice(ChoiceModule):
     def save_pretrained(
         self, folder: str | Path, state_dict: Mapping[str, Tensor] | None = None
     ) -> None:
-        """Write encoder, head and tokenizer without pickle, whole or not at all.
+        """Write encoder, head and tokenizer without pickle, completely or not at all.
 
-        `AutoModel.from_pretrained(folder)` loads the encoder, `from_folder` all of it; with the
-        head "multiple_choice" so does `AutoModelForMultipleChoice.from_pretrained`. Of an encoder
-        with an adapter the adapter alone is written, for `peft.PeftModel.from_pretrained`. After a
-        sharded fit `state_dict` holds the module's weights, its parameters only a shard.
+        `AutoModel.from_pretrained(folder)` loads the encoder; `from_folder` loads all of it, and so
+        does `AutoModelForMultipleChoice.from_pretrained` with the head "multiple_choice". If the
+        encoder has an adapter, only the adapter is written, for `peft.PeftModel.from_pretrained`.
+        After a sharded fit, pass the module's weights as `state_dict`, since its parameters are
+        only a shard.
         """
         whole = self.state_dict() if state_dict is None else state_dict
         encoder, head = (part_of(whole, name) for name in ("transformer.", "head."))
@@ -125,16 +126,16 @@ class SentenceChoice(ChoiceModule):
 
     @classmethod
     def from_folder(cls, folder: str | Path, **overrides: Any) -> SentenceChoice:
-        """Load a folder of `save_pretrained`, or of transformers' own class for multiple choice.
+        """Load a folder of `save_pretrained`, or of transformers' own multiple-choice classes.
 
         Further arguments are those of the constructor, such as `learning_rate`.
 
         Raises:
-            PretrainedError: If the folder is not one of those, or is damaged.
+            PretrainedError: If the folder is not such a folder, or is damaged.
         """
         if not answers_questions(str(folder)):
             raise PretrainedError(
-                f"{folder} holds no saved model; give a folder that a run wrote, such as "
+                f"{folder} has no saved model; give a folder that a run wrote, such as "
                 "RUN/checkpoints/best, or one of an AutoModelForMultipleChoice"
             )
         return cls(str(folder), **overrides)

@@ -1,8 +1,8 @@
-"""ELMo as the vectors of a baseline: `--model.vectors elmo:OPTIONS.json,WEIGHTS.hdf5`.
+"""ELMo as the word vectors of a baseline: `--model.vectors elmo:OPTIONS.json,WEIGHTS.hdf5`.
 
-A CNN over characters and an LSTM stack in each direction (Peters et al. 2018). Everything is as in
-the authors' TensorFlow program, except that its LSTMs keep the states of the batch before and ours
-begin each text with 0, so that no text depends on another.
+A CNN over characters and a stack of LSTMs in each direction (Peters et al. 2018). Everything is as
+in the authors' TensorFlow program, except that its LSTMs keep the states of the previous batch, and
+ours begin each text with 0, so no text depends on another.
 
 Shapes: N texts, L words, M characters per word, P numbers of the projection, D = 2P numbers per
 word, H cells.
@@ -77,14 +77,14 @@ class ElmoOptions:
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
-        """Read the options of a file; a refusal names file and key."""
+        """Read the options in a file; errors name the file and the key."""
         path = user_path(path)
         options = typed(cls, read_settings(path), str(path), WordVectorsError)
         characters = options.char_cnn
         widest = max((width for width, _ in characters.filters), default=0)
         if not 0 < widest <= characters.max_characters_per_token:
             raise WordVectorsError(
-                f"{path}: `char_cnn.filters` must not be empty, nor wider than the longest word"
+                f"{path}: `char_cnn.filters` must not be empty or wider than the longest word"
             )
         return options
 
@@ -111,14 +111,14 @@ class ElmoOptions:
 
 
 def cell_name(direction: int, layer: int) -> str:
-    """Return the group of an LSTM's datasets; direction 0 reads onward, 1 backward."""
+    """Return the group of an LSTM's datasets; direction 0 reads forward, 1 backward."""
     return f"RNN_{direction}/RNN/MultiRNNCell/Cell{layer}/LSTMCell"
 
 
 def read_weights(path: str | Path, options: ElmoOptions) -> dict[str, Tensor]:
     """Read the datasets that the options describe, by name, as float32.
 
-    A refusal names the file and the dataset that is missing, of another shape or not finite.
+    Errors name the file and the dataset that is missing, has another shape or is not finite.
     """
     try:
         import h5py
@@ -134,16 +134,16 @@ def read_weights(path: str | Path, options: ElmoOptions) -> dict[str, Tensor]:
                     raise WordVectorsError(f"{path}: no dataset {name}; are these ELMo's weights?")
                 if found.shape != shape:
                     raise WordVectorsError(
-                        f"{path}: {name} has the shape {found.shape}, the options say {shape}; do "
-                        "both files belong together?"
+                        f"{path}: {name} has the shape {found.shape}, but the options say {shape}; "
+                        "do the two files belong together?"
                     )
                 if found.dtype.kind != "f":
                     raise WordVectorsError(
-                        f"{path}: {name} holds {found.dtype}, no numbers with a fraction"
+                        f"{path}: {name} has the type {found.dtype}, not floating-point numbers"
                     )
                 weights[name] = torch.from_numpy(found[...]).float()
                 if not weights[name].isfinite().all():
-                    raise WordVectorsError(f"{path}: {name} holds what is no finite number")
+                    raise WordVectorsError(f"{path}: {name} has values that are not finite")
     except OSError as error:
         raise WordVectorsError(f"{path} cannot be read as HDF5: {error}") from error
     return weights
@@ -154,7 +154,7 @@ _FORGET_BIAS = 1.0  # TensorFlow adds it when the cell runs
 
 
 class BiLM(nn.Module):
-    """The states of all layers for a text; nothing is trained."""
+    """Computes the states of all layers for a text; nothing is trained."""
 
     def __init__(self, options: ElmoOptions, weights: dict[str, Tensor]) -> None:
         super().__init__()
@@ -169,7 +169,7 @@ class BiLM(nn.Module):
         )
 
     def forward(self, characters: Tensor) -> Tensor:
-        """Return (L, layers + 1, 2P) of (L + 2, M): the words' own vectors, twice, are first."""
+        """Return states (L, layers + 1, 2P) of (L + 2, M); first the words' own vectors, twice."""
         words = self.words(characters)
         onward = self._states(words, self.onward)
         backwards = self._states(words.flip(0), self.backwards).flip(0)
@@ -185,7 +185,7 @@ class BiLM(nn.Module):
 
 
 class CharacterCNN(nn.Module):
-    """Words to vectors: convolutions over characters, maxima, highway layers, a projection."""
+    """Words to vectors: convolutions over characters, maxima, highway layers and a projection."""
 
     def __init__(self, options: ElmoOptions, weights: dict[str, Tensor]) -> None:
         super().__init__()
@@ -270,7 +270,7 @@ class FrozenElmo(FrozenModel):
         self._words: list[bytes] = []
 
     def ids(self, words: Sequence[str]) -> Ids:
-        """Return ids (W,) of words, from 1 on; one that is not known yet gets one."""
+        """Return ids (W,) of words, from 1 on; a new word gets a new id."""
         for word in words:
             if word not in self._ids:
                 self._words.append(word.encode("utf-8", "ignore"))
@@ -298,13 +298,13 @@ _loaded = lru_cache(maxsize=2)(FrozenElmo)
 class ElmoVectors(TokenVectors):
     """gamma sum_j s_j h_j over the layers h_j of a frozen ELMo (Peters et al. 2018, equation 1).
 
-    s is the softmax of one number per layer. These numbers and gamma are trained and saved with
-    the baseline, ELMo is not; before any training the vectors are the means of the layers.
+    s is the softmax of one number per layer. These numbers and gamma are trained and saved with the
+    baseline; ELMo itself is not. Before training, the vectors are the means of the layers.
 
     Raises:
         PretrainedError: If the options are not a JSON object.
         WordVectorsError: If one of the files cannot be used.
-        UsageError: If one of them is not named, or h5py is not installed.
+        UsageError: If one of the files is not given, or h5py is not installed.
     """
 
     origin: FrozenOrigin[FrozenElmo]
@@ -313,7 +313,7 @@ class ElmoVectors(TokenVectors):
         super().__init__()
         options, comma, weights = files.partition(",")
         if not (options and comma and weights):
-            raise UsageError(f"elmo:{files}: two files are wanted, elmo:OPTIONS.json,WEIGHTS.hdf5")
+            raise UsageError(f"elmo:{files}: give two files, as elmo:OPTIONS.json,WEIGHTS.hdf5")
         load = partial(_loaded, options, weights)
         self.origin = FrozenOrigin(f"elmo:{files}", load, dimension, sha256)
         num_layers = ElmoOptions.load(options).lstm.n_layers + 1  # with the words' own vectors
@@ -326,16 +326,16 @@ class ElmoVectors(TokenVectors):
     def notices(self) -> tuple[str, ...]:
         notices = []
         if self._masked:
-            notices.append(f"ELMo knows no mask: {MASK} is read as a word of its letters")
+            notices.append(f"ELMo has no mask token: {MASK} is read as a word, letter by letter")
         if self._long:
             notices.append(
-                f"{len(self._long)} words are longer than the {self.origin.model.room} bytes that "
-                "ELMo reads of a word, and were cut"
+                f"{len(self._long)} words were cut, because ELMo reads at most "
+                f"{self.origin.model.room} bytes of a word"
             )
         return tuple(notices)
 
     def split(self, text: str) -> list[str]:
-        """Return the words of a text as they are written: ELMo knows capitals."""
+        """Return the words of a text as they are written, because ELMo distinguishes capitals."""
         return words_of(text, lower=False)
 
     def ids(self, words: Sequence[str]) -> Ids:

@@ -1,9 +1,9 @@
 """ESIM over word vectors, one logit per choice (Chen et al. 2017; Zellers et al. 2018).
 
-The lower bound of MC-QA (Talmor 2020, section 2.3), and group 4 of Richardson 2020's table 7.
+It is the lower bound of MC-QA (Talmor 2020, section 2.3) and group 4 in table 7 of Richardson 2020.
 
-Padding and empty sequences never change what real tokens get, and never give NaN: attention
-over nothing is 0, and so is the pooling of nothing.
+Padding and empty sequences never change the results of real tokens, and never give NaN: attention
+over nothing is 0, and so is pooling over nothing.
 
 Shapes: B batch, K choices, Q questions, A answers, P pairs, N texts, L and L' tokens, D numbers
 per token.
@@ -25,32 +25,33 @@ from probelight.models.networks import Batch, mask_choices, own_random_state
 
 
 class ESIM(PairModule):
-    """Question and answer read by a BiLSTM, aligned softly, compared, read again and pooled.
+    """Reads question and answer with a BiLSTM, aligns and compares them, reads again and pools.
 
-    Each distinct question and answer of a batch is read once; the pairs of a question share its
+    Each distinct question and answer of a batch is read once, and all pairs of a question share its
     dropout. The settings are those of the baseline of Talmor et al. (2020): ReLU in the projection
     and in the output layer (Chen et al. have tanh there), PyTorch's first weights in the LSTMs,
     Xavier's in the linear layers, Adam without warm-up.
 
     Args:
         vectors: "embedded", or a file in GloVe's text format; see `WordVectors`. Words without a
-            vector, and the mask, get a seeded one as large as the file's.
-        train_vectors: Whether the vectors are trained too.
-        hidden_size: Numbers per direction of both BiLSTMs, and of the layers between them.
-        dropout: On the inputs of both BiLSTMs (whole columns of a sequence) and around the output
-            layer.
-        max_length: Most words of a question or of an answer.
-        num_choices: Pads every question to so many choices with empty ones, scored like any other
-            (Richardson 2020). None: no padding. It is saved with the model, which is scored with as
-            many choices wherever it is used.
-        learning_rate: Rate of Adam.
-        weight_decay: Of Adam, as a penalty on the squared weights.
+            vector, and the mask, get a seeded vector of the same scale.
+        train_vectors: Whether to train the vectors too.
+        hidden_size: Size of each direction of both BiLSTMs, and of the layers between them.
+        dropout: Dropout on the inputs of both BiLSTMs (whole columns of a sequence) and around the
+            output layer.
+        max_length: Maximum number of words of a question or an answer.
+        num_choices: Pad every question to this many choices with empty ones, scored like any other
+            (Richardson 2020). None does not pad. The number is saved with the model, and used
+            wherever the model is scored.
+        learning_rate: Learning rate of Adam.
+        weight_decay: Weight decay of Adam, as a penalty on the squared weights.
         max_grad_norm: Clip gradients to this norm; None does not clip.
-        monitor: Metric, higher is better; without a better value the rate is halved. None leaves
-            it constant.
-        seed: Of the fresh weights.
-        dimension: Numbers per word; None asks the file, which may be missing otherwise.
-        vectors_sha256: Of the file; with it a changed one counts as missing.
+        monitor: Metric to watch (higher is better): the learning rate is halved if it does not
+            improve. None keeps the rate constant.
+        seed: Seed of the fresh weights.
+        dimension: Numbers per word vector. None reads it from the file; with it, the file may be
+            missing.
+        vectors_sha256: Checksum of the file; a file with another one counts as missing.
 
     Raises:
         WordVectorsError: If the file of vectors cannot be used.
@@ -126,12 +127,11 @@ _NUM_GROUPS = 4
 
 
 class BiLSTM(nn.Module):
-    """One layer in both directions over the real tokens alone; 0 at padding.
+    """One LSTM layer in both directions over the real tokens only; 0 at padding.
 
-    Sequences run in groups of like length, each without most of its padding. The backward layer
-    reads every sequence turned around, so that padding is after it and changes nothing. On a
-    CPU this takes two thirds of the time of packed sequences, whose gradient costs the square of
-    the length.
+    Sequences run in groups of similar length, each without most of its padding. The backward layer
+    reads every sequence reversed, so padding comes after it and changes nothing. On a CPU this
+    takes two thirds of the time of packed sequences, whose gradient costs the square of the length.
     """
 
     def __init__(self, input_size: int, hidden_size: int) -> None:
@@ -159,7 +159,7 @@ class BiLSTM(nn.Module):
 
 
 class SequenceDropout(nn.Dropout):
-    """Dropout of the same numbers in every token of a sequence (N, L, D)."""
+    """Dropout that drops the same columns in every token of a sequence (N, L, D)."""
 
     def forward(self, input: Tensor) -> Tensor:
         return input * super().forward(input.new_ones(input.shape[0], 1, input.shape[2]))
@@ -174,11 +174,11 @@ def masked_softmax(scores: Tensor, mask: Tensor) -> Tensor:
 def soft_alignment(
     first: Tensor, second: Tensor, first_mask: Tensor, second_mask: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """Return, for each token of either sequence, the sum of the other's by their likeness.
+    """Return, for each token of either sequence, the attention-weighted sum of the other's tokens.
 
     With e_ij = a_i . b_j: a~_i = sum_j softmax_j(e_ij) b_j and b~_j = sum_i softmax_i(e_ij) a_i,
-    of tokens a (P, L, D) and b (P, L', D) that are real where their masks are True. They are 0
-    where the other sequence is empty, and mean nothing at padding.
+    for tokens a (P, L, D) and b (P, L', D), which are real where their masks are True. The sums are
+    0 if the other sequence is empty, and undefined at padding.
     """
     likeness = torch.bmm(first, second.transpose(1, 2))  # (P, L, L')
     to_second = masked_softmax(likeness, second_mask[:, None, :])

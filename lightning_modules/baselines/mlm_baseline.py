@@ -1,4 +1,4 @@
-"""The MLM-baseline (Talmor 2020, section 2.3): word vectors without context, the head of MC-MLM.
+"""The MLM-baseline (Talmor 2020, section 2.3): word vectors without context, and a head as MC-MLM.
 
 Shapes: B batch, T tokens (20), K choices, D numbers per word, H = T x D, V candidate words.
 """
@@ -25,10 +25,10 @@ _MODES = ("zero_shot", "mlp", "linear")
 
 
 class WordHead(nn.Module):
-    """FF_MLM with fresh weights: dense (H -> H), GELU, LayerNorm, a decoder row per candidate.
+    """FF_MLM with fresh weights: dense (H -> H), GELU, LayerNorm, one decoder row per candidate.
 
-    It has the interface of `CandidateHead`. A candidate's first row depends on the seed and its
-    word alone.
+    It has the interface of `CandidateHead`. The initial row of a candidate depends only on the seed
+    and its word.
     """
 
     def __init__(self, size: int, seed: int) -> None:
@@ -59,26 +59,27 @@ class WordHead(nn.Module):
 
 
 class MLMBaseline(WordModule):
-    """The vectors of the first 20 words side by side, through a fresh head of the MC-MLM kind.
+    """Puts the vectors of the first 20 words side by side, into a fresh head as in MC-MLM.
 
     A shorter sentence is padded with zeros; the mask and words without a vector are zeros too. The
-    vectors are frozen, so the head is all there is to learn, and zero-shot it guesses. The settings
-    are those of the authors' baseline (Talmor 2020); their code also has dropout of 0.5 before the
-    activation, which their paper does not name and which is left out here: on age_comparison, at 62
-    to 1,000 examples, it changed the mean accuracy of four seeds by no more than seeds differ.
+    vectors are frozen, so only the head learns, and zero-shot it guesses. The settings are those of
+    the authors' baseline (Talmor 2020). Their code also has a dropout of 0.5 before the activation,
+    which their paper does not mention. It is left out here: on age_comparison, with 62 to 1,000
+    examples, it changed the mean accuracy of four seeds by no more than seeds differ.
 
     Args:
         vectors: "embedded", or a file in GloVe's text format; see `WordVectors`.
-        mode: "mlp" trains the head, "linear" its decoder alone, "zero_shot" nothing.
-        num_tokens: T.
-        learning_rate: Rate of Adam; the authors' baseline has 4e-4.
-        weight_decay: Of Adam, as a penalty on the square of every weight.
+        mode: "mlp" trains the head, "linear" only its decoder, "zero_shot" nothing.
+        num_tokens: T, the number of words that are read.
+        learning_rate: Learning rate of Adam; the authors' baseline has 4e-4.
+        weight_decay: Weight decay of Adam, as a penalty on the square of every weight.
         max_grad_norm: Clip gradients to this norm; None does not clip.
-        monitor: Metric, higher is better; without a better value the rate is halved. None leaves
-            it constant.
-        seed: Of the head's weights.
-        dimension: Numbers per word; None asks the file, which may be missing otherwise.
-        vectors_sha256: Of the file; with it a changed one counts as missing.
+        monitor: Metric to watch (higher is better): the learning rate is halved if it does not
+            improve. None keeps the rate constant.
+        seed: Seed of the head's weights.
+        dimension: Numbers per word vector. None reads it from the file; with it, the file may be
+            missing.
+        vectors_sha256: Checksum of the file; a file with another one counts as missing.
 
     Raises:
         WordVectorsError: If the file of vectors cannot be used.
@@ -133,7 +134,7 @@ class MLMBaseline(WordModule):
         return mask_choices(logits, batch["choice_mask"])
 
     def fresh_head(self, seed: int) -> WordHead:
-        """Return a head with a seed of its own, and a row for each word known here."""
+        """Return a new head with this seed, and a row for each word that is known here."""
         head = WordHead(self.head.dense.in_features, seed)
         head.decoder.ids(self.head.decoder.words[1:])  # the first one is the padding
         return head.to(self.device)

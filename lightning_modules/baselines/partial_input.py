@@ -1,19 +1,19 @@
-"""Baselines that see a part of the input (Mihaylov et al. 2018; Richardson 2020, section 4.1).
+"""Baselines that see only a part of the input (Mihaylov et al. 2018; Richardson 2020, section 4.1).
 
-A text s of tokens with vectors E(s) is read by one BiLSTM, shared by questions and choices, and
-pooled: r_s = max over tokens of BiLSTM(E(s)), element by element, 2h numbers. From these each
+One BiLSTM, shared by questions and choices, reads a text s of tokens with vectors E(s), and is
+pooled: r_s = max over tokens of BiLSTM(E(s)), element by element, 2h numbers. From these, each
 choice c_i of a question q gets its logit:
 
     choice-only         w . r_ci
     choice-to-choice    - sum over j != i of Att(r_ci, r_cj)
     question-to-choice  Att(r_q, r_ci)
 
-with Att(u, v) = w . [u; v; u * v; |u - v|]. There is no bias: it would change no choice. Mihaylov's
-program adds the attentions over other choices, ours subtracts them, so that the choice that is
-least like the others wins, as both papers say it; w learns either.
+with Att(u, v) = w . [u; v; u * v; |u - v|]. There is no bias, because it would change no choice.
+Mihaylov's program adds the attentions over other choices. Ours subtracts them, so the choice that
+is least like the others wins, as both papers describe it; w can learn either.
 
-Their settings: hidden size 128, dropout 0.5 on vectors that are not trained, Adam with the rate
-halved on a plateau. The rate, the batch and the patience are those of ESIM here.
+Their settings are: hidden size 128, dropout 0.5 on vectors that are not trained, and Adam with the
+rate halved on a plateau. Rate, batch size and patience are those of our ESIM.
 
 Shapes: B batch, K choices, Q questions, A answers, P pairs, L tokens, H = 2 x hidden numbers.
 """
@@ -35,24 +35,25 @@ from probelight.models.networks import Batch, mask_choices, own_random_state
 
 
 class PartialInput(PairModule):
-    """The base of the three: r_s and the weights w that read it.
+    """Base class of the three baselines: r_s, and the weights w that read it.
 
     Args:
         vectors: "embedded", or a file in GloVe's text format; see `WordVectors`. Words without a
-            vector, and the mask, get a seeded one as large as the file's.
-        train_vectors: Whether the vectors are trained too.
-        hidden_size: h, numbers per direction of the BiLSTM.
-        dropout: On the vectors.
-        max_length: Most words of a question or of an answer.
-        num_choices: Pads every question to so many choices with empty ones; see `ESIM`.
-        learning_rate: Rate of Adam.
-        weight_decay: Of Adam, as a penalty on the squared weights.
+            vector, and the mask, get a seeded vector of the same scale.
+        train_vectors: Whether to train the vectors too.
+        hidden_size: h, the size of each direction of the BiLSTM.
+        dropout: Dropout on the vectors.
+        max_length: Maximum number of words of a question or an answer.
+        num_choices: Pad every question to this many choices with empty ones; see `ESIM`.
+        learning_rate: Learning rate of Adam.
+        weight_decay: Weight decay of Adam, as a penalty on the squared weights.
         max_grad_norm: Clip gradients to this norm; None does not clip.
-        monitor: Metric, higher is better; without a better value the rate is halved. None leaves
-            it constant.
-        seed: Of the fresh weights.
-        dimension: Numbers per word; None asks the file, which may be missing otherwise.
-        vectors_sha256: Of the file; with it a changed one counts as missing.
+        monitor: Metric to watch (higher is better): the learning rate is halved if it does not
+            improve. None keeps the rate constant.
+        seed: Seed of the fresh weights.
+        dimension: Numbers per word vector. None reads it from the file; with it, the file may be
+            missing.
+        vectors_sha256: Checksum of the file; a file with another one counts as missing.
 
     Raises:
         WordVectorsError: If the file of vectors cannot be used.
@@ -92,10 +93,10 @@ class PartialInput(PairModule):
 
     @abstractmethod
     def logits(self, batch: Batch) -> Tensor:
-        """Return logits (B, K); they mean nothing where an item has no such choice."""
+        """Return logits (B, K); they are undefined where an item has no such choice."""
 
     def represent(self, ids: Tensor) -> Tensor:
-        """Return r_s (N, H) of texts (N, L); 0 of a text without tokens."""
+        """Return r_s (N, H) of texts (N, L); 0 for a text without tokens."""
         vectors, mask = self.words.read(ids)
         return largest(self.read(self.drop(vectors), mask), mask)
 
@@ -107,7 +108,7 @@ class PartialInput(PairModule):
 
 
 class ChoiceOnly(PartialInput):
-    """Sees a choice and nothing else: the plausible answer detector of Mihaylov et al. 2018."""
+    """Sees only one choice: the plausible answer detector of Mihaylov et al. 2018."""
 
     kind = "choice_only"
     num_read = 1
@@ -119,7 +120,7 @@ class ChoiceOnly(PartialInput):
 
 
 class ChoiceToChoice(PartialInput):
-    """Sees all choices, without the question: the odd-one-out solver of Mihaylov et al. 2018."""
+    """Sees all choices without the question: the odd-one-out solver of Mihaylov et al. 2018."""
 
     kind = "choice_to_choice"
     num_read = 4
@@ -134,7 +135,7 @@ class ChoiceToChoice(PartialInput):
 
 
 class QuestionToChoice(PartialInput):
-    """Sees a question and one choice, each in one vector: Mihaylov's question match."""
+    """Sees a question and one choice, each as one vector: the question match of Mihaylov 2018."""
 
     kind = "question_to_choice"
     num_read = 4

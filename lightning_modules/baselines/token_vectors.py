@@ -1,7 +1,7 @@
-"""The first part of a baseline over vectors: tokens, their ids, and a vector for each.
+"""The first part of a baseline over word vectors: tokens, their ids, and a vector for each.
 
-It holds the interface of every source of vectors, and what sources that are frozen models
-share; `vector_sources` holds the sources.
+This module has the interface of every source of vectors, and the common part of sources that are
+frozen models; `vector_sources` has the sources.
 
 Shapes: N texts, L tokens, D numbers per token.
 """
@@ -26,18 +26,18 @@ from probelight.probes.record import MASK
 
 
 class TokenVectors(nn.Module, ABC):
-    """Texts to tokens, tokens to ids, ids to vectors: the first part of a baseline over vectors.
+    """Turns texts into tokens, tokens into ids, and ids into vectors, for a baseline over them.
 
     A source decides how a text is split and which ids its tokens have, from 1 on; 0 is padding. It
-    is a `WordIndex`, and a module whose weights are saved and trained with the baseline's. A
-    token's vector may depend on the other tokens of its text only.
+    is a `WordIndex`, and a module whose weights are saved and trained with the baseline's. The
+    vector of a token may depend only on the tokens of its own text.
     """
 
     origin: WordVectors | FrozenOrigin[Any]  # for the folder of a saved model
 
     @property
     def dimension(self) -> int:
-        """Return D."""
+        """Return D, the numbers per token."""
         return self.origin.dimension
 
     def split(self, text: str) -> list[str]:
@@ -46,27 +46,27 @@ class TokenVectors(nn.Module, ABC):
 
     @property
     def notices(self) -> tuple[str, ...]:
-        """Return what a reader of the results should know about the vectors."""
+        """Return notices about the vectors for readers of the results."""
         return ()
 
     @abstractmethod
     def ids(self, words: Sequence[str]) -> Ids:
-        """Return ids (W,) of tokens; one that is not known yet gets one."""
+        """Return ids (W,) of tokens; a new token gets a new id."""
 
     def unknown(self, words: Iterable[str]) -> set[str]:
-        """Return those tokens, all with ids already, for which there is no vector."""
+        """Return the tokens that have no vector; all of them must have ids already."""
         return set()
 
     @abstractmethod
     def forward(self, ids: Tensor) -> Tensor:
-        """Return vectors (N, L, D) of ids (N, L), 0 at padding and where a token has none."""
+        """Return vectors (N, L, D) of ids (N, L); 0 at padding and for tokens without a vector."""
 
     def read(self, ids: Tensor) -> tuple[Tensor, Tensor]:
-        """Return vectors (N, L, D), and which tokens (N, L) are no padding."""
+        """Return vectors (N, L, D), and which tokens (N, L) are not padding."""
         return self(ids), ids != PADDING_ID
 
     def encoder(self, max_length: int, num_choices: int | None = None) -> ChoiceEncoder:
-        """Return the encoder of records to batches of ids; see `WordPairEncoder`."""
+        """Return the encoder that turns items into batches of ids; see `WordPairEncoder`."""
         from probelight.encoding.words import WordPairEncoder
 
         return WordPairEncoder(self, max_length, num_choices, self.split)
@@ -78,8 +78,8 @@ _MOST_KEPT = 2**28  # numbers; a GiB
 class FrozenModel(ABC):
     """A frozen model that computes the states of each text once and keeps them.
 
-    A text is read alone, so its states do not depend on other texts. At most a GiB is kept; further
-    texts are read each time.
+    Each text is read alone, so its states do not depend on other texts. At most 1 GiB is kept;
+    further texts are read each time.
     """
 
     dimension: int  # numbers per state
@@ -96,7 +96,7 @@ class FrozenModel(ABC):
     @torch.inference_mode(False)  # what is kept during an evaluation is trained on later
     @torch.no_grad()
     def padded(self, ids: Tensor) -> Tensor:
-        """Return states (N, L, ...) of texts (N, L), 0 at padding; each text is read once."""
+        """Return states (N, L, ...) of texts (N, L); 0 at padding. Each text is read once."""
         states = []
         for row in ids.cpu().numpy():
             text = row[row != PADDING_ID]
@@ -119,8 +119,8 @@ Model = TypeVar("Model", bound=FrozenModel)
 class FrozenOrigin(Generic[Model]):
     """The source of states, as `--model.vectors` names it; the model is loaded when it is needed.
 
-    `dimension` and `sha256` are those of a saved baseline, which does not load the model to know
-    them; a model with another sha256 is refused.
+    A saved baseline passes its `dimension` and `sha256`, so that the model need not be loaded to
+    know them; a model with another sha256 is an error.
     """
 
     def __init__(
@@ -138,7 +138,7 @@ class FrozenOrigin(Generic[Model]):
         found = self._load()
         if self._wanted not in (None, found.sha256):
             raise WordVectorsError(
-                f"{self.source}: its weights are others than those that the model was trained with"
+                f"{self.source}: its weights differ from those that the model was trained with"
             )
         return found
 
@@ -147,7 +147,7 @@ _PADDING_WORD = ""
 
 
 class SeededRows:
-    """Normal numbers drawn from a seed and the word: the same ones whichever words come first."""
+    """Normal numbers drawn from a seed and the word, independent of the order of words."""
 
     notices: tuple[str, ...] = ()
 
@@ -167,7 +167,7 @@ class SeededRows:
 
 
 class VectorRows:
-    """Vectors of a file; for words without one zeros, or seeded numbers as large as the file's.
+    """Vectors from a file; other words get zeros, or seeded numbers of the same scale.
 
     The mask is a word of its own and never counts as unknown.
     """
@@ -179,12 +179,12 @@ class VectorRows:
 
     @property
     def notices(self) -> tuple[str, ...]:
-        """Return a sentence if the file is not there."""
+        """Return a notice if the file is missing."""
         if not self.vectors.missing:
             return ()
         return (
-            f"{self.vectors.name} is not there, or has changed since the model was made: only the "
-            "words saved with it have vectors",
+            f"{self.vectors.name} is missing, or has changed since the model was trained: only "
+            "words saved with the model have vectors",
         )
 
     def __call__(self, words: Sequence[str]) -> tuple[Tensor, list[bool]]:
@@ -201,10 +201,10 @@ class VectorRows:
 
 
 class WordRows(nn.Module):
-    """A matrix (V, D) with a row per word, a `WordIndex`; row 0 is the padding, and zero.
+    """A `WordIndex` with a matrix (V, D), one row per word; row 0 is the padding, and zero.
 
-    Rows are added by `make` while records are encoded, before Lightning makes the optimiser. With
-    `bias` there is also one number per word, 0 at first.
+    `make` adds rows while items are encoded, before Lightning makes the optimiser. With `bias`
+    there is also one number per word, initially 0.
     """
 
     weight: nn.Parameter
@@ -234,13 +234,13 @@ class WordRows(nn.Module):
         return list(self._rows)
 
     def ids(self, words: Sequence[str]) -> Ids:
-        """Return rows (W,) of words, from 1 on; a word that has none gets one."""
+        """Return rows (W,) of words, from 1 on; a new word gets a new row."""
         if new := [word for word in dict.fromkeys(words) if word not in self._rows]:
             self._grow(new, *self._make(new))
         return np.array([self._rows[word] for word in words], dtype=np.int64)
 
     def unknown(self, words: Iterable[str]) -> set[str]:
-        """Return those words, all with a row, for which there was no vector."""
+        """Return the words for which there was no vector; all of them must have a row."""
         known = self.known.tolist()
         return {word for word in words if not known[self._rows[word]]}
 

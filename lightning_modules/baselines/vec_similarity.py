@@ -1,13 +1,13 @@
-"""VecSimilarity (Richardson 2020, section 4.1): the answer whose words are like the question's.
+"""VecSimilarity (Richardson 2020, section 4.1): the answer with words most like the question's.
 
 With q_1 ... q_m the vectors of the question's words and c_1 ... c_n those of a choice's,
 
     score(q, c) = 1 / (m n) sum_i sum_j cos(q_i, c_j),
 
 the dot product of the two means of unit vectors. Words without a vector, the mask and vectors of
-zeros have no direction and are left out of m and n; where nothing is left on a side the score is
-0, that of words at right angles. Nothing is trained. The paper uses word2vec's vectors, whose text
-format is read too.
+zeros have no direction and are left out of m and n. If nothing is left on one side, the score is 0,
+as for words at right angles. Nothing is trained. The paper uses word2vec's vectors; their text
+format can be read too.
 
 Shapes: Q questions, A answers, P pairs, L tokens, D numbers per word.
 """
@@ -30,11 +30,11 @@ if TYPE_CHECKING:
 
 
 class VecSimilarity(Scorer):
-    """Mean cosine of the vectors of question and answer.
+    """Mean cosine of the word vectors of question and answer.
 
     Args:
-        words: Vectors of tokens; words that are not known have none.
-        max_length: Most words of a question or of an answer.
+        words: Vectors of tokens; unknown words have none.
+        max_length: Maximum number of words of a question or an answer.
     """
 
     mode = "mean_cosine"
@@ -73,7 +73,7 @@ class VecSimilarity(Scorer):
 
 
 def load(settings: ScorerSettings, setup: Setup, seed: int = 0) -> Scorer:
-    """Return the scorer for questions with answers, and for sentences whose mask they fill.
+    """Return the scorer for questions with answers, or for sentences with candidates for a mask.
 
     Raises:
         UsageError: If the setup has no answers to compare with a question, or weights are random.
@@ -81,12 +81,12 @@ def load(settings: ScorerSettings, setup: Setup, seed: int = 0) -> Scorer:
     """
     if setup == "minimal_pair":
         raise UsageError(
-            "model.kind vec_similarity compares answers with their question, and minimal pairs are "
+            "model.kind vec_similarity compares answers with their question, but minimal pairs are "
             "whole sentences; give a language model"
         )
     if settings.random_weights:
         raise UsageError(
-            "random_weights is the control of a transformer; kind vec_similarity has no weights"
+            "random_weights is a control for transformers; model.kind vec_similarity has no weights"
         )
     return VecSimilarity(token_vectors(settings.vectors), settings.max_length)
 

@@ -1,4 +1,4 @@
-"""Sources of the vectors of tokens, as `--model.vectors` names them: a file, an encoder or ELMo.
+"""Sources of word vectors, as `--model.vectors` names them: a file, an encoder or ELMo.
 
 Shapes: N texts, L tokens of a text, D numbers per token, H hidden.
 """
@@ -33,7 +33,7 @@ from probelight.probes.record import MASK
 
 
 class FileVectors(WordRows, TokenVectors):
-    """Word vectors of a file, one row per word, independent of its context; see `VectorRows`."""
+    """Word vectors from a file, one row per word, independent of its context; see `VectorRows`."""
 
     def __init__(self, vectors: WordVectors, seed: int | None, *, trainable: bool) -> None:
         super().__init__(VectorRows(vectors, seed), trainable=trainable)
@@ -44,7 +44,7 @@ class FileVectors(WordRows, TokenVectors):
 
 
 class FrozenEncoder(FrozenModel):
-    """An encoder of `load_pretrained`: its last hidden states for each text."""
+    """The last hidden states of an encoder from `load_pretrained`, for each text."""
 
     def __init__(self, name_or_path: str) -> None:
         super().__init__()
@@ -56,7 +56,7 @@ class FrozenEncoder(FrozenModel):
         self.room = int(self.tokenizer.model_max_length) - self.template.num_special  # pieces
 
     def read(self, ids: Ids, device: torch.device) -> Tensor:
-        """Return states (L, H) of the pieces (L,) of a text, without the special tokens around."""
+        """Return states (L, H) of the tokens (L,) of a text, without the special tokens around."""
         whole, types = self.template.assemble(ids - 1)
         batch = {"input_ids": whole, "token_type_ids": types, "attention_mask": np.ones_like(whole)}
         given = {name: torch.from_numpy(value)[None].to(device) for name, value in batch.items()}
@@ -71,13 +71,13 @@ _loaded = lru_cache(maxsize=2)(FrozenEncoder)
 
 
 class EncoderVectors(TokenVectors):
-    """The last hidden states of a frozen encoder, one per piece of its tokenizer.
+    """The last hidden states of a frozen encoder, one per token of its tokenizer.
 
     The encoder's weights are neither trained nor saved with a baseline. `dimension` and `sha256`
-    are those of a saved baseline, see `FrozenOrigin`.
+    are those of a saved baseline; see `FrozenOrigin`.
 
     Raises:
-        PretrainedError: If it cannot be loaded.
+        PretrainedError: If the encoder cannot be loaded.
     """
 
     origin: FrozenOrigin[FrozenEncoder]
@@ -125,11 +125,11 @@ def token_vectors(
 
     Args:
         source: "embedded", a file in GloVe's text format (see `WordVectors`), or one of `SOURCES`,
-            as "encoder:NAME".
-        dimension: D of a saved model; the file may be missing then.
-        sha256: Of the files of a saved model.
-        seed: Of the vectors of words that a file lacks; None makes them zeros.
-        trainable: Train vectors that can be trained.
+            such as "encoder:NAME".
+        dimension: D of a saved model; then the file may be missing.
+        sha256: Checksum of the files of a saved model.
+        seed: Seed of the vectors for words that a file lacks; None makes them zeros.
+        trainable: Whether to train vectors that can be trained.
 
     Raises:
         WordVectorsError, PretrainedError: If the vectors cannot be read.

@@ -1,4 +1,4 @@
-"""What modules over word vectors share: their optimiser, and folders with no pickle in them."""
+"""The common part of modules over word vectors: their optimiser, and folders without pickle."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ WORD_WEIGHTS = "model.safetensors"
 
 
 class WordModule(ChoiceModule):
-    """A baseline over word vectors, trained as the authors train theirs (Talmor et al. 2020).
+    """Base class of baselines over word vectors, trained as in Talmor et al. 2020.
 
-    `vectors` says where the vectors come from; the other arguments are those of `ESIM`.
+    `vectors` is the source of the vectors; the other arguments are those of `ESIM`.
     """
 
     kind: ClassVar[str]  # in the settings of a saved folder
@@ -70,9 +70,10 @@ class WordModule(ChoiceModule):
     def save_pretrained(
         self, folder: str | Path, state_dict: Mapping[str, Tensor] | None = None
     ) -> None:
-        """Write weights, words and settings, whole or not at all; loading reads no vectors' file.
+        """Write weights, words and settings, completely or not at all.
 
-        After a sharded fit `state_dict` holds the module's weights, its parameters only a shard.
+        Loading the folder needs no file of vectors. After a sharded fit, pass the module's weights
+        as `state_dict`, since its parameters are only a shard.
         """
         whole = self.state_dict() if state_dict is None else state_dict
         settings = {
@@ -96,11 +97,11 @@ class WordModule(ChoiceModule):
         Further arguments are those of the constructor, such as `learning_rate`.
 
         Raises:
-            PretrainedError: If the folder is not one of those, or is damaged.
+            PretrainedError: If the folder is not such a folder, or is damaged.
         """
         settings = word_settings(folder)
         if (found := settings.pop("kind", None)) != cls.kind:
-            raise PretrainedError(f"{folder} holds a saved {found}, not {cls.kind}")
+            raise PretrainedError(f"{folder} has a saved {found}, not {cls.kind}")
         path = model_folder(folder) / WORD_WEIGHTS
         with one_error(folder, "weights"):
             weights = load_file(path)
@@ -117,7 +118,7 @@ class WordModule(ChoiceModule):
 
 
 class PairModule(WordModule):
-    """A `WordModule` with a logit for each pair of question and answer.
+    """Base class of each `WordModule` with a logit for every pair of question and answer.
 
     `words` are the vectors of tokens; the other arguments are those of `ESIM`.
     """
@@ -149,10 +150,10 @@ class PairModule(WordModule):
 
     @classmethod
     def from_folder(cls, folder: str | Path, **overrides: Any) -> Self:
-        """Load the module of a folder, as every `WordModule`.
+        """Load the module of a folder, as for every `WordModule`.
 
         Raises:
-            PretrainedError: Also if it was saved with another number of choices.
+            PretrainedError: As there, or if it was saved with another number of choices.
         """
         saved = word_settings(folder).get("num_choices")
         given = agree("num_choices", overrides.get("num_choices"), saved, str(folder))
@@ -160,7 +161,7 @@ class PairModule(WordModule):
 
 
 def fresh_linear(input_size: int, output_size: int, bias: bool = True) -> nn.Linear:
-    """Return a layer with Xavier's first weights, and a bias of 0 if it has one."""
+    """Return a layer with Xavier's initial weights, and a bias of 0 if it has one."""
     layer = nn.Linear(input_size, output_size, bias=bias)
     nn.init.xavier_uniform_(layer.weight)
     if bias:

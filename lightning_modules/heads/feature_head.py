@@ -1,4 +1,4 @@
-"""Heads on the frozen features of a scorer, with one row per candidate of any number of pieces.
+"""Heads on the frozen features of a scorer, with one row per candidate, whatever its tokens.
 
 So a head learns which word belongs to a text, not how that word is spelled.
 
@@ -23,7 +23,7 @@ _EPSILON = 1e-12  # BERT's
 
 
 def fresh_hidden_layer(size: int, seed: int) -> tuple[nn.Linear, nn.LayerNorm]:
-    """Return a seeded dense map (H -> H) and the norm of a hidden layer, between which GELU is."""
+    """Return a seeded dense map (H -> H) and the norm of a hidden layer; GELU goes between them."""
     with own_random_state(seed):
         dense, norm = nn.Linear(size, size), nn.LayerNorm(size, eps=_EPSILON)
         nn.init.normal_(dense.weight, std=SPREAD)
@@ -32,12 +32,12 @@ def fresh_hidden_layer(size: int, seed: int) -> tuple[nn.Linear, nn.LayerNorm]:
 
 
 class FrozenFeatures(nn.Module):
-    """A language model that is not trained: its features, and the heads that a curve begins with.
+    """The features of a language model that is not trained, and the heads that a curve starts from.
 
-    Mode `linear` begins with `head`, the rows of `Scorer.word_rows`. Mode `mlp` begins with
+    Mode `linear` starts from `head`, the rows of `Scorer.word_rows`. Mode `mlp` starts from
     `fresh_head`: a seeded dense map (H to H), GELU and a norm before the same rows, since these
-    models have no pre-trained transform there as masked LMs have. `words` (U,) are all candidates
-    that records will have.
+    models do not have the pre-trained transform of masked language models. `words` (U,) are all
+    candidates that the items will have.
     """
 
     def __init__(self, scorer: Scorer, words: Sequence[str]) -> None:
@@ -53,7 +53,7 @@ class FrozenFeatures(nn.Module):
         return self.head.weight.device
 
     def encoder(self) -> ChoiceEncoder:
-        """Return the encoder of records, with the places of their candidates among the words."""
+        """Return the encoder of items, with the places of their candidates among the words."""
         from probelight.encoding.candidates import NumberedEncoder
 
         return NumberedEncoder(self.question.encoder, self.words)

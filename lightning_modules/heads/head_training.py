@@ -1,9 +1,9 @@
-"""Many heads trained together on cached encoder outputs: the learning curve's engine.
+"""Many heads trained together on cached encoder outputs: the engine of learning curves.
 
-With the encoder frozen, h at the mask never changes, so each distinct text is encoded once and the
-heads of R runs (seeds x controls) of one size train as one stacked module. It is the same
-mathematics as training them one after the other: the runs share no parameter, and AdamW works
-element by element. Runs after a `PlateauPlan` each halve their rate and stop on their own.
+With a frozen encoder, h at the mask never changes, so each distinct text is encoded once, and the
+heads of R runs (seeds x controls) of one size train as one stacked module. Mathematically this is
+the same as training them one after the other: the runs share no parameter, and AdamW works element
+by element. Runs with a `PlateauPlan` each halve their learning rate and stop on their own.
 
 Shapes: R runs, N items, T items of a sample, B batch, K choices, H hidden, E the head's inner size,
 U candidate words, W candidate words of a run's sample.
@@ -46,12 +46,12 @@ class HeadPlan:
 
 @dataclass(frozen=True)
 class PlateauPlan(HeadPlan):
-    """How heads that begin at random are trained: as Talmor et al. 2020 train their baseline.
+    """How heads with random first weights are trained, as Talmor et al. 2020 train their baseline.
 
-    Adam with its penalty on the square of every weight, at a constant rate that is halved after
-    each epoch that is not better on held-out items than all before it. A run ends after `patience`
-    epochs without a better one, with its best; None trains all epochs at the full rate and keeps
-    the last.
+    Adam with a penalty on the square of every weight. The learning rate is halved after each epoch
+    that is not better on held-out items than all epochs before. A run ends after `patience` epochs
+    without a better one, and keeps its best; None trains all epochs at the full rate and keeps the
+    last.
     """
 
     max_grad_norm: float | None = 10.0  # of each run's gradient; None does not clip
@@ -65,14 +65,14 @@ def train_stack(
     plan: HeadPlan,
     held_out: Sequence[CachedItems] = (),
 ) -> list[int]:
-    """Train run r of a stack on `train[r]`, its items in the order `orders[r]` of each step.
+    """Train each run r of a stack on the items `train[r]`, in the order `orders[r]`.
 
     Args:
-        heads: The stack, which then holds the result of each run.
+        heads: The stack; afterwards it has the result of each run.
         train: R sets. Runs that share a set share its memory.
         orders: (R, epochs, T) item indices.
-        plan: Rates and sizes, in the mode of the stack.
-        held_out: R sets that decide about rate and end of a `PlateauPlan` with patience.
+        plan: Learning rate and sizes, in the mode of the stack.
+        held_out: R sets by which a `PlateauPlan` with patience halves the rate and stops.
 
     Returns:
         The epoch of each run's head, counted from 1.
@@ -111,15 +111,15 @@ def _runs_at_once(
 
 
 def sample_of(num_items: int, size: int, seed: int) -> np.ndarray:
-    """Return the item indices (size,) of a run's sample, in an order that is nested in size."""
+    """Return the item indices (size,) of a run's sample; smaller samples are its prefixes."""
     return np.random.default_rng([seed, 0]).permutation(num_items)[:size]
 
 
 def sample_orders(num_items: int, size: int, epochs: int, seed: int) -> np.ndarray:
-    """Return item indices (epochs, size) of a run: nested in size, shuffled anew in each epoch.
+    """Return item indices (epochs, size) of a run: a sample, shuffled again in each epoch.
 
-    The first `size` of one seeded permutation are the sample, so that the 62 are among the 125;
-    controls use the same rows and seeds as standard (Talmor et al. 2020).
+    The sample is the first `size` items of one seeded permutation, so the 62 are among the 125.
+    Controls use the same rows and seeds as standard (Talmor et al. 2020).
     """
     sample = sample_of(num_items, size, seed)
     shuffles = np.random.default_rng([seed, size])
@@ -127,13 +127,13 @@ def sample_orders(num_items: int, size: int, epochs: int, seed: int) -> np.ndarr
 
 
 class Sample:
-    """The items of some runs' samples: features shared by runs, and the picks of each step.
+    """The samples of some runs: features that runs share, and the items of each step.
 
     `order` (R, epochs, T) indexes the items of each run's set. With `all_words` the sample has all
-    words of the stack, for an optimiser that moves every one.
+    words of the stack, for an optimiser that changes every one.
 
     Attributes:
-        features: Distinct items' h (., H), or z (., E) where the transform is not trained.
+        features: h (., H) of distinct items, or z (., E) if the transform is not trained.
         index: (R, epochs, T) rows of `features`.
         words: (R, W) rows of the stack's weight that occur in a run's sample, padded with the last.
         num_words: Length of each row of `words` without that padding.
@@ -233,7 +233,7 @@ class TrainingRuns:
         )
 
     def train(self) -> list[int]:
-        """Train all epochs; the stack then holds each run's result, of the epoch returned."""
+        """Train all epochs; afterwards the stack has each run's result, of the epoch returned."""
         plan, num_items = self.plan, self.sample.index.shape[2]
         starts = range(0, num_items, plan.batch_size)
         factor = slanted_triangular(plan.epochs * len(starts))
@@ -294,7 +294,7 @@ class TrainingRuns:
 
 
 class RunProgress:
-    """The rate and the end of one run, by its accuracy on held-out items."""
+    """The learning rate and the end of one run, by its accuracy on held-out items."""
 
     def __init__(self, plan: PlateauPlan) -> None:
         self._plan = plan
@@ -306,7 +306,7 @@ class RunProgress:
         self.best_epoch = 0  # the first one with the best accuracy, counted from 1
 
     def judge(self, epoch: int, accuracy: float) -> bool:
-        """Update rate and end; return whether the epoch's accuracy is better than all before it."""
+        """Update rate and end; return whether this epoch's accuracy is the best so far."""
         assert self._plan.patience is not None
         self._scheduler.step(accuracy)
         self.scale = float(self._rate.param_groups[0]["lr"]) / self._plan.learning_rate
@@ -349,7 +349,7 @@ class PlateauRuns(TrainingRuns):
         )
 
     def train(self) -> list[int]:
-        """Train until every run has ended; the stack then holds each run's best epoch."""
+        """Train until every run has ended; afterwards the stack has each run's best epoch."""
         plan, num_items = self.plan, self.sample.index.shape[2]
         starts = range(0, num_items, plan.batch_size)
         for epoch in range(plan.epochs):

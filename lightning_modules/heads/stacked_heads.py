@@ -1,4 +1,4 @@
-"""Many heads in one stack: parameters, scores, and their hidden layers as one batched function.
+"""Many heads in one stack: their parameters, scores, and hidden layers as one batched function.
 
 Shapes: R runs, N items, M items measured, B batch, K choices, H hidden, E the head's inner size,
 U candidate words.
@@ -60,7 +60,7 @@ class Head(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class HeadRows:
-    """A head apart from its model: its rows of U words, and its hidden layer, if any."""
+    """A head without its model: its rows for U words, and its hidden layer, if any."""
 
     weight: Tensor  # (U, E)
     bias: Tensor | None  # (U,)
@@ -68,7 +68,7 @@ class HeadRows:
 
     @classmethod
     def of(cls, head: Head, words: Tensor) -> HeadRows:
-        """Copy the rows of some vocabulary items (U,) from a head; half precision is upcast."""
+        """Copy the rows of some tokens (U,) from a head; half precision is upcast."""
         words = words.to(head.weight.device)
         dtype = torch.promote_types(head.weight.dtype, torch.float32)
         bias = None if head.bias is None else head.bias.detach()[words].to(dtype)
@@ -84,11 +84,11 @@ class StackedHeads:
     """R independent heads, on the device of the first.
 
     Args:
-        heads: The heads that runs start from, which stay as they are: one for all runs, or one
-            per run. All have the same form; runs may share one.
-        vocabulary: (U,) sorted vocabulary items of all candidates.
-        num_runs: R.
-        mode: What is trained.
+        heads: The heads that runs start from: one for all runs, or one per run, which runs may
+            share. All have the same form; they are not changed.
+        vocabulary: (U,) sorted token ids of all candidates.
+        num_runs: R, the number of runs.
+        mode: What to train.
     """
 
     def __init__(
@@ -120,7 +120,7 @@ class StackedHeads:
 
     @torch.no_grad()
     def scores(self, evaluation: Sequence[CachedItems]) -> Tensor:
-        """Return scores (R, M, K) of run r on `evaluation[r]`, on the CPU."""
+        """Return scores (R, M, K) of each run r on `evaluation[r]`, on the CPU."""
         tables: dict[tuple[int, int], Tensor] = {}
         scores = []
         for run, items in enumerate(evaluation):
@@ -159,11 +159,11 @@ class StackedHeads:
 
 
 class StackedTransform:
-    """A chain of modules and functions (..., H) to (..., E), with other parameters for each run.
+    """A chain of modules and functions from (..., H) to (..., E), with own parameters for each run.
 
     Linear maps and layer norms are batched products, which need fewer and faster kernels than
     `torch.vmap`; any other module with parameters goes through `vmap`. A function works on the last
-    dimension alone.
+    dimension only.
     """
 
     def __init__(self, steps: Iterable[Callable[[Tensor], Tensor]]) -> None:

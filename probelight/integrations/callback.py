@@ -1,4 +1,4 @@
-"""What the callbacks of all trainers share: when to look, and several processes."""
+"""The common part of the callbacks for all trainers: when to score, and several processes."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 
 class WatchedTraining:
-    """What the callbacks of all trainers share.
+    """Base class of the callbacks for all trainers.
 
     Args:
-        every: Steps between two looks, or "epoch".
-        watch: What looks.
+        every: Score every this many steps, or "epoch".
+        watch: The `Watch` that scores the model.
     """
 
     def __init__(self, every: int | Literal["epoch"], watch: Watch) -> None:
@@ -41,18 +41,21 @@ class WatchedTraining:
 
     @property
     def changes(self) -> pd.DataFrame:
-        """What was gained and lost, see `Watch.changes`."""
+        """What the model gained and lost; see `Watch.changes`."""
         return self.watch.changes
 
     @property
     def best_checkpoint(self) -> Path | None:
-        """Folder of the best checkpoint, None where none is kept."""
+        """Folder of the best checkpoint; None if none is kept."""
         return self.watch.best_checkpoint
 
     def begin(self, network: Any, tokenizer: Any, step: int, sharded: str = "") -> None:
         """Take the model to watch; `sharded` names what splits its weights over processes."""
         if sharded:
-            raise UsageError(f"the weights are sharded ({sharded}), so no process has them all")
+            raise UsageError(
+                f"the weights are sharded ({sharded}), but ProbeCallback needs all of them in one "
+                "process"
+            )
 
         def begun() -> State:
             self.watch.begin(network, tokenizer, step)
@@ -62,7 +65,7 @@ class WatchedTraining:
             self.watch.state = by_first_process(begun)
 
     def look(self, network: Any, step: int) -> dict[str, float]:
-        """Score the model; return the scores to log, none where they were logged before."""
+        """Score the model; return the scores to log, or none if they were logged before."""
         if step == self._tried:  # a step of several micro-batches
             return {}
         self._tried = step
@@ -76,12 +79,12 @@ class WatchedTraining:
         return {f"probe/{name}": value for name, value in scores.items()}
 
     def end(self) -> None:
-        """Write what was gained and lost, after the last look."""
+        """Write what the model gained and lost, after the last scores."""
         by_first_process(self.watch.write_changes)
 
 
 def by_first_process(action: Callable[[], Any]) -> Any:
-    """Do something in the first of several processes; all get what it returned or raised."""
+    """Call a function in the first of several processes; all get what it returned or raised."""
     if not (torch.distributed.is_available() and torch.distributed.is_initialized()):
         return action()
     ended: list[Any] = [None, None]

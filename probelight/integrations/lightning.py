@@ -21,22 +21,22 @@ from probelight.integrations.watched_sets import Entry
 
 
 class ProbeCallback(WatchedTraining, pl.Callback):
-    """Scores probes before the training, while it goes on, and at its end.
+    """Scores probes before, during and after a training.
 
-    It works as the one in `probelight.integrations.transformers`. The trainer's loggers log the
-    scores as `probe/NAME`.
+    It works like the callback in `probelight.integrations.transformers`. The trainer's loggers log
+    the scores as `probe/NAME`.
 
     Args:
-        probes: Names of probes, `name:split`, files of items, or what `probelight.load_probe`
-            returned.
+        probes: Names of probes, `name:split`, files of items, or return values of
+            `probelight.load_probe`.
         original: The task that the model should not forget; it is scored like the probes.
         tokenizer: The model's tokenizer.
-        network: The attribute of the LightningModule that is a model of transformers.
-        every: Steps between two looks, or "epoch".
+        network: Attribute of the LightningModule that has the transformers model.
+        every: Score every this many steps, or "epoch".
         keep: As in `Watch`.
         keep_most: As in `Watch`.
         output_dir: Folder of the results.
-        **options: As `Watch`: `max_items`, `seed`, `text`, `max_tokens`.
+        **options: As in `Watch`: `max_items`, `seed`, `text`, `max_tokens`.
 
     Raises:
         ProbelightError: If there is no such probe, or one is malformed.
@@ -61,7 +61,7 @@ class ProbeCallback(WatchedTraining, pl.Callback):
         super().__init__(every, Watch(probes, original, **options))
 
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        """Refuse what does not fit, and score the model as it is."""
+        """Check that the probes fit the model, and score it before the training."""
         strategy = type(trainer.strategy).__name__
         splits = ("FSDP", "DeepSpeed", "ModelParallel")
         sharded = strategy if any(name in strategy for name in splits) else ""
@@ -76,7 +76,7 @@ class ProbeCallback(WatchedTraining, pl.Callback):
         batch: Any,
         batch_idx: int,
     ) -> None:
-        """Score the model every so many steps."""
+        """Score the model every `every` steps."""
         if self.every != "epoch" and trainer.global_step % self.every == 0:
             self._look(trainer, pl_module)
 
@@ -86,7 +86,7 @@ class ProbeCallback(WatchedTraining, pl.Callback):
             self._look(trainer, pl_module)
 
     def on_train_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        """Score the model as it has become."""
+        """Score the trained model."""
         self._look(trainer, pl_module)
         self.end()
 

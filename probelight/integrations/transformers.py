@@ -1,4 +1,4 @@
-"""Probes in the loop of transformers' Trainer, and so of TRL's trainers.
+"""Probes in the training loop of transformers' Trainer, and of TRL's trainers.
 
 from probelight.integrations.transformers import ProbeCallback
 
@@ -23,22 +23,23 @@ from probelight.integrations.watched_sets import Entry
 
 
 class ProbeCallback(WatchedTraining, TrainerCallback):
-    """Scores probes before the training, while it goes on, and at its end.
+    """Scores probes before, during and after a training.
 
-    The weights after the training are bit for bit those without it. Scores are in the trainer's log
-    (`probe/NAME`), in Weights & Biases if a run is open, and in a folder that `report` reads.
+    It does not change the training: the weights are bit for bit the same as without it. Scores are
+    in the trainer's log (`probe/NAME`), in Weights & Biases if a run is open, and in a folder that
+    `report` reads.
 
     Args:
-        probes: Names of probes, `name:split`, files of items, or what `probelight.load_probe`
-            returned.
+        probes: Names of probes, `name:split`, files of items, or return values of
+            `probelight.load_probe`.
         original: The task that the model should not forget; it is scored like the probes.
-        every: Steps between two looks, or "epoch".
+        every: Score every this many steps, or "epoch".
         keep: "best_average", or a function of the scores by probe: the checkpoint with the highest
-            is kept; None keeps none.
-        keep_most: Checkpoints kept at most.
-        output_dir: Folder of the results; by default `probes` in the trainer's own.
-        tokenizer: By default the trainer's `processing_class`.
-        **options: As `Watch`: `max_items`, `seed`, `text`, `max_tokens`.
+            value is kept. None keeps no checkpoint.
+        keep_most: Maximum number of checkpoints to keep.
+        output_dir: Folder of the results; by default `probes` in the trainer's own folder.
+        tokenizer: The model's tokenizer; by default the trainer's `processing_class`.
+        **options: As in `Watch`: `max_items`, `seed`, `text`, `max_tokens`.
 
     Raises:
         ProbelightError: If there is no such probe, or one is malformed.
@@ -64,7 +65,7 @@ class ProbeCallback(WatchedTraining, TrainerCallback):
     def on_train_begin(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
     ) -> None:
-        """Refuse what does not fit, and score the model as it is."""
+        """Check that the probes fit the model, and score it before the training."""
         if not self._has_folder:
             self.watch.folder = Path(str(args.output_dir)) / "probes"
         sharded = [
@@ -80,7 +81,7 @@ class ProbeCallback(WatchedTraining, TrainerCallback):
     def on_step_end(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
     ) -> None:
-        """Score the model every so many steps."""
+        """Score the model every `every` steps, and after the last one."""
         is_last = state.global_step >= state.max_steps or control.should_training_stop
         if is_last or (self.every != "epoch" and state.global_step % self.every == 0):
             self._look(state, kwargs["model"])
@@ -95,7 +96,7 @@ class ProbeCallback(WatchedTraining, TrainerCallback):
     def on_train_end(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
     ) -> None:
-        """Score the model as it has become; the trainer may have gone back to its best one."""
+        """Score the trained model, unless the trainer has loaded its best checkpoint instead."""
         if not (args.load_best_model_at_end and state.best_model_checkpoint):
             self._look(state, kwargs["model"])
         self.end()

@@ -1,4 +1,4 @@
-"""A finished report as a small run in Weights & Biases, and workspaces from configs/wandb."""
+"""Logs a finished report as a run in Weights & Biases, and makes workspaces from configs/wandb."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ def publish(
 ) -> bool:
     """Log the figures, tables and page of a report as one run in the sweep's group.
 
-    The run has a fixed id, so a remade report continues it. Nothing is raised: a problem is a
-    warning, and the files of the report remain.
+    The run has a fixed id, so a new version of the report continues it. Nothing is raised: problems
+    become warnings, and the files of the report remain.
 
     Args:
         report_dir: Folder that `train.py report` wrote.
-        settings: Project and group; the group is the folder's name by default.
-        workspace: A workspace to make in the project, if online.
+        settings: Project and group; by default the group is the folder's name.
+        workspace: Workspace to make in the project, if W&B is online.
         patience: Seconds to wait for W&B.
 
     Returns:
@@ -75,7 +75,7 @@ def publish(
     if failures or not in_time:
         reason = failures[0] if failures else f"no answer in {patience:g} s"
         warnings.warn(
-            f"Weights & Biases did not take the report: {reason}. It is in {report_dir}",
+            f"the report could not be logged to Weights & Biases: {reason}. It is in {report_dir}",
             RuntimeWarning,
             stacklevel=2,
         )
@@ -83,7 +83,7 @@ def publish(
 
 
 def log_report(report_dir: Path, run: Any, wandb: Any) -> None:
-    """Log figures, tables, the page with its files, and the costs; end the run."""
+    """Log figures, tables, the page with its files, and the costs, and end the run."""
     logged: dict[str, Any] = {}
     for path in sorted((report_dir / "figures").glob("*.png")):
         logged[f"figures/{path.stem}"] = wandb.Image(str(path))
@@ -103,7 +103,7 @@ def log_report(report_dir: Path, run: Any, wandb: Any) -> None:
 
 
 def read_table(path: Path) -> tuple[list[str], list[list[float | str | None]]]:
-    """Return columns and rows of a csv file; for W&B each column is all numbers or all text."""
+    """Return columns and rows of a csv file; each column is all numbers or all text, as for W&B."""
     with path.open(encoding="utf-8", newline="") as file:
         header, *rows = csv.reader(file)
     columns: list[list[float | str | None]] = []
@@ -117,7 +117,7 @@ def read_table(path: Path) -> tuple[list[str], list[list[float | str | None]]]:
 
 
 def inoculation_costs(tables_dir: Path) -> dict[str, float]:
-    """Return the cost of each line and dose by name, averaged over several seeds."""
+    """Return the cost of each line and dose by name, averaged over seeds if there are several."""
     rows: list[dict[str, str]] = []
     for name, chosen_only in (("inoculation_seeds.csv", False), ("inoculation.csv", True)):
         if not rows and (path := tables_dir / name).exists():
@@ -136,9 +136,9 @@ def inoculation_costs(tables_dir: Path) -> dict[str, float]:
 def make_workspace(
     template: WorkspaceTemplate, settings: WandbSettings, offline: bool, wandb: Any
 ) -> None:
-    """Make a workspace, or say why there is none."""
+    """Make a workspace, or print why there is none."""
     if offline or not settings.project:
-        print(f"workspace {template.name}: not made, as W&B is offline here")
+        print(f"workspace {template.name}: not made, because W&B is offline")
         return
     made = template.built(settings.entity or wandb.Api().default_entity, settings.project)
     made.save()
@@ -147,7 +147,7 @@ def make_workspace(
 
 @dataclass(frozen=True, kw_only=True)
 class PanelTemplate:
-    """A panel: `lines` over the steps of each run, or `points`, one per run."""
+    """A panel with `lines` over the steps of each run, or with `points`, one per run."""
 
     __pydantic_config__: ClassVar = STRICT
 
@@ -169,7 +169,7 @@ class PanelTemplate:
 
 @dataclass(frozen=True, kw_only=True)
 class SectionTemplate:
-    """Panels below one heading."""
+    """Panels under one heading."""
 
     __pydantic_config__: ClassVar = STRICT
 
@@ -191,8 +191,8 @@ class WorkspaceTemplate:
         """Read the template in a file.
 
         Raises:
-            ConfigError: If it cannot be read, a key is unknown or missing, or a panel does not have
-                either `lines` or `points`.
+            ConfigError: If it cannot be read, if a key is unknown or missing, or if a panel has
+                neither or both of `lines` and `points`.
         """
         template = typed(cls, read_yaml(path), str(path), ConfigError)
         for panel in (panel for section in template.sections for panel in section.panels):

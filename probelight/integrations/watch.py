@@ -1,4 +1,4 @@
-"""A model that is trained elsewhere, scored on probes again and again: what it gains and loses."""
+"""Scores a model on probes while another program trains it: what does it gain and lose?"""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Look(NamedTuple):
 
 
 class State(NamedTuple):
-    """What a watch knows, the same in all processes of a training."""
+    """The state of a watch, the same in all processes of a training."""
 
     name: str  # of the model
     looks: list[Look]
@@ -65,25 +65,25 @@ class State(NamedTuple):
 
 
 class Watch:
-    """Scores probes with a model while it is trained, and keeps its best checkpoints.
+    """Scores a model on probes while it is trained, and keeps its best checkpoints.
 
-    Each look is a run in the folder for every probe, as `zero-shot` makes them, so that `report`
-    and `compare` read it. A training that goes on from a state goes on in the folder: a look that
-    is there is not made again.
+    Each look at the model adds a run per probe to the folder, like those of `zero-shot`, so
+    `report` and `compare` can read it. A resumed training also resumes in the folder: looks that
+    are there are not repeated.
 
     Args:
-        probes: Names of probes, `name:split`, files of items, or what `probelight.load_probe`
-            returned.
+        probes: Names of probes, `name:split`, files of items, or return values of
+            `probelight.load_probe`.
         original: The task that the model should not forget; it is scored like the probes.
         output_dir: Folder of the results.
-        keep: "best_average" keeps the checkpoint with the best mean of all scores, the first of
-            equal ones. A function is given the scores by the names of the probes, and the
-            checkpoint with the highest value is kept. None keeps no checkpoint.
-        keep_most: Checkpoints kept at most.
-        max_items: Score at most so many items per probe, drawn by whole groups: looks are cheaper
-            and intervals wider. None scores all.
-        seed: Draws those items.
-        text: How the model is given its text, such as {"max_length": 128}.
+        keep: "best_average" keeps the checkpoint with the best mean of all scores, the first one
+            on ties. A function gets the scores by probe name; the checkpoint with the highest value
+            is kept. None keeps no checkpoint.
+        keep_most: Maximum number of checkpoints to keep.
+        max_items: Score at most this many items per probe, drawn in whole groups. This is cheaper,
+            but intervals are wider. None scores all.
+        seed: Seed of the draw of these items.
+        text: How the model gets its text, such as {"max_length": 128}.
         max_tokens: Padded tokens per batch.
 
     Raises:
@@ -109,7 +109,7 @@ class Watch:
             raise UsageError(f"keep={keep!r}: give 'best_average' or a function of the scores")
         for number in (keep_most, 1 if max_items is None else max_items):
             if not isinstance(number, int) or number < 1:
-                raise UsageError(f"keep_most and max_items are numbers from 1 on, not {number!r}")
+                raise UsageError(f"keep_most and max_items must be 1 or more, not {number!r}")
         names = [*probes, *([original] if original else [])]
         if not names:
             raise UsageError("give a probe to watch, such as probes=['age_small']")
@@ -129,8 +129,8 @@ class Watch:
                 self._value(dict.fromkeys(called, 0.5))
             except Exception as error:
                 raise UsageError(
-                    f"keep: {type(error).__name__}: {error}; it is given the scores of "
-                    f"{', '.join(called)} by name, and returns a number"
+                    f"keep: {type(error).__name__}: {error}; the function gets the scores of "
+                    f"{', '.join(called)} by name, and must return a number"
                 ) from error
         self.text = as_settings(TextSettings, text or {}, "text")
         self.max_tokens = max_tokens
@@ -141,7 +141,7 @@ class Watch:
 
     @property
     def state(self) -> State:
-        """What it knows; set in the other processes of a training."""
+        """The state of the watch; it is set in the other processes of a training."""
         return State(self._name, self.looks, self.best_checkpoint)
 
     @state.setter
@@ -149,17 +149,17 @@ class Watch:
         self._name, self.looks, self.best_checkpoint = state
 
     def begin(self, network: Any, tokenizer: Any, step: int = 0) -> None:
-        """Take the model to watch, and refuse what it cannot answer, before anything is trained.
+        """Take the model to watch, and check before the training that it can answer the probes.
 
         Args:
             network: The model.
             tokenizer: Its tokenizer.
-            step: Steps that were taken already, where a training goes on.
+            step: Number of steps already taken, if a training resumes.
 
         Raises:
-            UsageError: If its type is not supported, there is no tokenizer, or the folder holds the
-                looks of another training.
-            RecordError: If an item does not fit it; the message names the item.
+            UsageError: If the model's type is not supported, there is no tokenizer, or the folder
+                has the looks of another training.
+            RecordError: If an item does not fit the model; the message names the item.
         """
         if tokenizer is None:
             raise UsageError("the trainer has no tokenizer (processing_class); give tokenizer=")
@@ -179,7 +179,7 @@ class Watch:
         self.best_checkpoint = self._best_kept()
 
     def _discard(self, step: int) -> None:
-        """Remove what comes after the step at which a training goes on, as it is made again.
+        """Remove what comes after the step at which a training resumes, because it is repeated.
 
         Raises:
             UsageError: If a training begins in the folder of another one.
@@ -192,7 +192,7 @@ class Watch:
         ]
         if step == 0 and any(_step_of(record) for record in later):
             raise UsageError(
-                f"{self.folder} holds the looks of an earlier training: resume that one, give "
+                f"{self.folder} has the results of an earlier training: resume that one, give "
                 "another output_dir, or remove the folder"
             )
         for record in later:
@@ -224,13 +224,13 @@ class Watch:
         question.encoder.encode(watched.data.records)
 
     def look(self, network: Any, step: int) -> dict[str, float]:
-        """Score every probe, write the runs, keep the checkpoint if it is one of the best.
+        """Score every probe, write the runs, and keep the checkpoint if it is one of the best.
 
-        The model, its mode, its gradients and the random states are the same after it. A look that
-        fails is a warning, never the end of the training.
+        The model, its mode, its gradients and the random states do not change. If a look fails, it
+        only warns; the training continues.
 
         Returns:
-            The accuracy of each probe by its name; none of a look that failed.
+            The accuracy of each probe by name; nothing if the look failed.
         """
         for known in self.looks:
             if known.step == step:
@@ -243,7 +243,7 @@ class Watch:
             assert self._command is not None
             self._command.write_results()
         except Exception as error:
-            warnings.warn(f"probelight: the look at step {step} failed: {error}", stacklevel=2)
+            warnings.warn(f"probelight: scoring at step {step} failed: {error}", stacklevel=2)
             return {}
         if self.keep is not None:
             try:
@@ -360,11 +360,11 @@ class Watch:
 
     @property
     def changes(self) -> pd.DataFrame:
-        """What was gained and lost between the first look and the last, a row per probe.
+        """What the model gained and lost between the first look and the last, one row per probe.
 
-        `change` is the difference in accuracy with its 95% interval (`ci_low`, `ci_high`), `lost`
-        and `gained` are items, `p_value` is McNemar's exact test, and `could_see` the smallest
-        difference that these items would have shown with probability 80% (Connor 1987).
+        `change` is the difference in accuracy with its 95% interval (`ci_low`, `ci_high`); `lost`
+        and `gained` are numbers of items; `p_value` is from McNemar's exact test; `could_see` is
+        the smallest difference that these items would show with probability 80% (Connor 1987).
         """
         rows = []
         for watched in self.sets if len(self.looks) > 1 else ():
@@ -398,7 +398,7 @@ class Watch:
         return pd.DataFrame(rows)
 
     def write_changes(self) -> None:
-        """Write `changes` as a table in the folder; a warning where it cannot be written."""
+        """Write `changes` as a table in the folder; warn if it cannot be written."""
         try:
             write_text_atomic(self.folder / CHANGES, self.changes.to_csv(index=False))
         except Exception as error:

@@ -1,4 +1,4 @@
-"""The sets of items that are scored while a model is trained: whole, or a part by groups."""
+"""The sets of items to score while a model is trained: all items, or a part by whole groups."""
 
 from __future__ import annotations
 
@@ -19,35 +19,35 @@ Entry = str | Path | ProbeData
 
 @dataclass(frozen=True)
 class Watched:
-    """A set that is looked at."""
+    """A set of items to score."""
 
     data: ProbeData
     split: str
 
     @property
     def name(self) -> str:
-        """What results call it."""
+        """The name of the set in results."""
         return self.data.config.name
 
     @property
     def groups(self) -> list[str]:
-        """The group of each item, which intervals do not divide."""
+        """The group of each item; intervals resample whole groups."""
         return groups_of(self.data.records, self.data.config.group_by)
 
 
 def watched_set(entry: Entry) -> Watched:
-    """Return the set of a name, a file of items, or what `probelight.load_probe` returned."""
+    """Return the set for a name, a file of items, or a return value of `probelight.load_probe`."""
     if isinstance(entry, ProbeData):
         return Watched(entry, "")
     if isinstance(entry, str | Path):
         return Watched(*load_entry(entry))
     raise UsageError(
-        f"a {type(entry).__name__} is no name or file; give items as probelight.load_probe(items)"
+        f"a {type(entry).__name__} is not a name or file; pass items through probelight.load_probe"
     )
 
 
 def part_of(watched: Watched, max_items: int | None, seed: int) -> Watched:
-    """Return a set with at most so many items, whole groups in a drawn order."""
+    """Return a set with at most `max_items` items, whole groups in a random order."""
     records = watched.data.records
     if max_items is None or len(records) <= max_items:
         return watched
@@ -62,7 +62,7 @@ def part_of(watched: Watched, max_items: int | None, seed: int) -> Watched:
         kept.append(groups[number])
     if not kept:
         raise UsageError(
-            f"max_items={max_items} is less than a group of {watched.name} has, and groups are not "
+            f"max_items={max_items} is smaller than a group of {watched.name}, and groups are not "
             f"divided; give {len(groups[number])} or more"
         )
     part = tuple(records[place] for place in sorted(chain.from_iterable(kept)))

@@ -27,7 +27,7 @@ Trainer = TrainerSettings | Mapping[str, Any] | None
 
 
 def load(folder: str | Path) -> Results:
-    """Return the results in a folder of a command, or in one that holds several of them.
+    """Load the results in the output folder of a command, or in a folder of several of these.
 
     Raises:
         MissingFileError: If there is no such folder, or no result in it.
@@ -55,25 +55,24 @@ def zero_shot(
 
     Args:
         models: One or several names of configs, folders or Hub names; settings of one model, as a
-            dict or `ModelSettings`; or a model of transformers and its tokenizer, as a pair.
-        probes: One or several names of probes, `name:split`, files of items, or items: a list of
-            dicts, a `datasets.Dataset` or a DataFrame (see
+            dict or `ModelSettings`; or a transformers model and its tokenizer, as a pair.
+        probes: One or several names of probes, `name:split`, files of items, or items in memory: a
+            list of dicts, a `datasets.Dataset` or a DataFrame (see
             `probelight.probes.importers.objects.items_text`).
-        split: Split of the probes; by default dev, or test where there is no dev.
-        scoring: Also the accuracy by these rules, such as ["mean_token", "letter"].
+        split: Split of the probes; by default dev, or test if there is no dev.
+        scoring: Rules by which to measure accuracy too, such as ["mean_token", "letter"].
         letters: How the rule "letter" asks, such as {"orders": "cyclic"}.
-        shots: Examples of the train split before each item.
-        chat: "auto" or "always" puts items in the chat template of a model's tokenizer.
-        prompt: The texts around items, such as {"system": "Answer by one letter."}.
-        phrasings: Also ask in these other wordings of the probes' configs; ["all"] for all.
-        ranks: Also the ranks of the candidates in the whole vocabulary.
-        output_dir: Folder of the results, in which the same call goes on where it stopped; a
-            temporary one by default.
-        mirror: Folder or address in place of the addresses of the released files.
+        shots: Number of examples from the train split before each item.
+        chat: "auto" or "always" puts items into the chat template of a model's tokenizer.
+        prompt: Texts around items, such as {"system": "Answer by one letter."}.
+        phrasings: Other wordings in the probes' configs to ask too; ["all"] for all of them.
+        ranks: Also measure the ranks of the candidates in the whole vocabulary.
+        output_dir: Folder of the results, where the same call resumes; by default a temporary one.
+        mirror: Folder or address with copies of the released files.
         trainer: Device and batch settings, such as {"accelerator": "cpu"}.
 
     Raises:
-        ProbelightError: With the command's message; its subclasses tell kinds of mistakes apart.
+        ProbelightError: With the command's message; its subclasses are kinds of mistakes.
     """
     from probelight.probes.prompts import LetterSettings, PromptSettings
     from probelight.protocols.zero_shot.command import zero_shot as command
@@ -108,25 +107,25 @@ def curve(
     mirror: str | None = None,
     trainer: Trainer = None,
 ) -> Results:
-    """Trace learning curves of models and probes, with their controls (Talmor 2020, section 3).
+    """Trace learning curves of models on probes, with controls (Talmor 2020, section 3).
 
     Args:
         models: As in `zero_shot`.
         probes: One or several names of probes.
-        data: Files of your own in place of probes: {"train": ..., "dev": ...}; each may be a path
-            or items in memory.
-        grid: Points of the curve: {"sizes": [62, 125], "modes": ["mlp"]}.
-        setup: "mc_qa" also poses MC-MLM probes as questions with the candidates as answers.
+        data: Your own files instead of probes: {"train": ..., "dev": ...}. Each may be a path or
+            items in memory.
+        grid: Points of the curve, such as {"sizes": [62, 125], "modes": ["mlp"]}.
+        setup: "mc_qa" turns MC-MLM probes into questions with the candidates as answers.
         random_weights: Also trace the same architectures with random weights.
-        dry_run: Train nothing: `Results.plan` says how many runs and steps, how much time and
-            memory it would take.
-        force: Train what does not fit into the memory that there is, by what is known before.
+        dry_run: Train nothing. `Results.plan` says how many runs and steps it would take, and how
+            much time and memory.
+        force: Train even if the estimate says that it does not fit into memory.
         output_dir: As in `zero_shot`.
         mirror: As in `zero_shot`.
         trainer: As in `zero_shot`.
 
     Raises:
-        ProbelightError: With the command's message; its subclasses tell kinds of mistakes apart.
+        ProbelightError: With the command's message; its subclasses are kinds of mistakes.
     """
     from probelight.protocols.curve.command import curve as command
     from probelight.protocols.curve.settings import CurveSettings
@@ -136,7 +135,7 @@ def curve(
         options |= {"mirror": mirror, "grid": as_settings(CurveSettings, grid or {}, "grid")}
         names = _as_list(probes)
         if any(not isinstance(name, str | Path) for name in names):
-            raise UsageError("probes: give names; items in memory are given as data={'train': ...}")
+            raise UsageError("probes: give names; pass items in memory as data={'train': ...}")
         options |= {"probes": [str(name) for name in names], "dry_run": dry_run}
         command(**shared, **_models(models, made), **options, force=force)
     return made.results(dry_run)
@@ -162,24 +161,24 @@ def inoculate(
     mirror: str | None = None,
     trainer: Trainer = None,
 ) -> Results:
-    """Train a model of an original task on a small dose of a probe, and measure what it loses.
+    """Fine-tune a model of an original task on a dose of a probe; measure what it gains and loses.
 
     Args:
-        model: A name or settings of one model. One that answers questions already, from here or
-            of transformers' multiple-choice classes, is inoculated as it is; any other is trained
-            on the original task first.
+        model: Name or settings of one model. If it already answers questions (a model trained here,
+            or one of transformers' multiple-choice classes), it is inoculated as it is. Any other
+            model is trained on the original task first.
         probe: Name of the probe, or a dict of `InoculatedProbe`'s settings; None with `data`.
         original: Name of the original task's probe, or a dict of `OriginalTask`'s settings.
-        data: Files of your own in place of the probe, as in `curve`.
-        dose: k, the number of probe examples; 100 by default, or all where there are fewer.
-        extra: Original-task examples for each of them, replay: "none", "x1" or "x2".
-        learning_rate: Peak rate.
-        epochs: Epochs; each one's model is a candidate for M*.
+        data: Your own files instead of the probe, as in `curve`.
+        dose: k, the number of probe examples; by default 100, or all if there are fewer.
+        extra: Original-task examples to add per probe example: "none", "x1" or "x2".
+        learning_rate: Peak learning rate.
+        epochs: Number of epochs; the model after each is a candidate for M*, the reported one.
         batch_size: Questions per optimiser step.
-        tuning: Which weights are trained: "full", "lora", or a dict of `Tuning`'s settings.
-        keeping: How the original task is kept: "none", "replay", "l2_sp", "distillation", or a
-            dict of `Keeping`'s settings.
-        seed: Seeds the dose, its order and dropout.
+        tuning: Which weights to train: "full", "lora", or a dict of `Tuning`'s settings.
+        keeping: Method against forgetting: "none", "replay", "l2_sp", "distillation", or a dict of
+            `Keeping`'s settings.
+        seed: Seed of the dose, its order and dropout.
         dry_run: As in `curve`.
         force: As in `curve`.
         output_dir: As in `zero_shot`.
@@ -187,7 +186,7 @@ def inoculate(
         trainer: As in `zero_shot`.
 
     Raises:
-        ProbelightError: With the command's message; its subclasses tell kinds of mistakes apart.
+        ProbelightError: With the command's message; its subclasses are kinds of mistakes.
     """
     from probelight.models.checkpoint_files import LIKELIHOOD, head_settings
     from probelight.models.pair_choice import answers_questions
@@ -232,17 +231,17 @@ def compare(
     scoring: Sequence[str] = (),
     mix_rules: bool = False,
 ) -> Results:
-    """Compare the models, or settings, of results by their answers to the same items.
+    """Compare models, or settings, by their answers to the same items.
 
     Args:
-        *results: Two or more results, or folders of them; or one that holds several models.
-        output_dir: Folder of the comparison; a temporary one by default.
-        probes: Probes to compare on; all that are in common by default.
-        scoring: Rules by which zero-shot runs are read; the model's own score by default.
-        mix_rules: Compare rules, and ways of asking, with each other.
+        *results: Two or more results, or folders of them; or one with several models.
+        output_dir: Folder of the comparison; by default a temporary one.
+        probes: Probes to compare on; by default all that the results share.
+        scoring: Scoring rules of zero-shot runs to compare by; by default the model's own score.
+        mix_rules: Compare different rules, and ways of asking, with each other.
 
     Raises:
-        ProbelightError: With the command's message; its subclasses tell kinds of mistakes apart.
+        ProbelightError: With the command's message; its subclasses are kinds of mistakes.
     """
     from probelight.protocols.compare.compare import compare as command
 
@@ -259,18 +258,19 @@ def forgetting(
     probes: Any = (),
     num_choices: int | None = None,
 ) -> Results:
-    """Count the items that were lost and gained between two measurements (Harmon et al. 2026).
+    """Count the items that a model lost and gained between measurements (Harmon et al. 2026).
 
     Args:
-        before: Results, their folder, a column of a table as "scores.csv:base", or a count of items
-            that were right both times, lost, gained and wrong both times, as "40,10,6,44".
-        *after: What was measured after, one or several; nothing with a count.
-        output_dir: Folder of the results; a temporary one by default.
-        probes: Probes to read of folders; all that both have by default.
-        num_choices: Choices of each item, of counts and tables.
+        before: Results, their folder, or a column of a table, such as "scores.csv:base". Or a count
+            of items that were right both times, lost, gained and wrong both times, such as
+            "40,10,6,44".
+        *after: One or several measurements after it; none with a count.
+        output_dir: Folder of the results; by default a temporary one.
+        probes: Probes to read from folders; by default all that both have.
+        num_choices: Number of choices per item, for counts, and for tables without that column.
 
     Raises:
-        ProbelightError: With the command's message; its subclasses tell kinds of mistakes apart.
+        ProbelightError: With the command's message; its subclasses are kinds of mistakes.
     """
     from probelight.protocols.forgetting import forgetting as command
 
@@ -402,7 +402,7 @@ def _model_settings(chosen: Mapping[str, Any]) -> Any:
     if "model" in chosen:
         return chosen["model"]
     if len(chosen["models"]) != 1:
-        raise UsageError("one model is inoculated; call inoculate for each of them")
+        raise UsageError("give one model; call inoculate once per model")
     return model_of(chosen["models"][0])
 
 

@@ -32,16 +32,16 @@ Made = TypeVar("Made")
 def export_language_model(
     state: PathText, output_dir: PathText = str(MODEL_DIR), merge: bool = False
 ) -> Path:
-    """Turns a pre-training state, or a question model's folder, into one in half precision.
+    """Writes a trained model as a folder in half precision.
 
-    That of a language model gets a model card, whose accuracies are those of the stored weights.
+    A language model gets a model card with the accuracies of the weights as they are stored.
 
     Args:
         state: last.ckpt of `train.py fit --config configs/experiment/pretrain_bookshelf_lm.yaml`,
             or the folder of a model that was trained to answer questions (RUN/checkpoints/best).
-        output_dir: Folder to write, loadable by `from_pretrained`.
-        merge: Add the adapter in a folder, or of MODEL+ADAPTER, to its model, and write that in the
-            precision of the model.
+        output_dir: Folder to write; `from_pretrained` can load it.
+        merge: Merge an adapter into its model and write that in the model's own precision; `state`
+            is then the adapter's folder, or MODEL+ADAPTER.
 
     Returns:
         The folder.
@@ -69,7 +69,9 @@ def export_language_model(
     if Path(state).is_dir():
         trained = saved_module(state, tuning=FULL_TUNING)
         if not isinstance(trained, SentenceChoice):
-            raise UsageError(f"{state}: {type(trained).__name__} has no form in half precision")
+            raise UsageError(
+                f"{state}: {type(trained).__name__} cannot be written in half precision"
+            )
         trained.save_pretrained(folder, nn.Module.half(trained).state_dict())
         print(folder)
         return folder
@@ -148,7 +150,7 @@ def _write_merged(name: str, folder: Path) -> None:
 
     base, revision, adapters = base_of(name)
     if not adapters:
-        raise UsageError(f"{name} holds no adapter to merge; give its folder, or MODEL+ADAPTER")
+        raise UsageError(f"{name} has no adapter to merge; give its folder, or MODEL+ADAPTER")
     dtype = own_dtype(resolve(base), read_config(base, revision))
     if head_settings(name) is not None:
         trained: Any = saved_module(name, tuning=FULL_TUNING)

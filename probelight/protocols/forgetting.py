@@ -55,20 +55,20 @@ def forgetting(
     probes: Names = (),
     num_choices: NumChoices | None = None,
 ) -> None:
-    """Counts the items that were lost and gained between two measurements.
+    """Counts the items that a model lost and gained between two measurements.
 
-    With what guessing alone would lose and gain, intervals by groups and seeds, and the smallest
-    loss that could have been seen (Harmon et al. 2026).
+    The tables also show what guessing alone would lose and gain, intervals by groups and seeds, and
+    the smallest loss that would have been detected (Harmon et al. 2026).
 
     Args:
-        measured: What was measured before, then what after, one or several: folders of results
-            (zero-shot, curve, inoculation, original task, import); columns of a table of scores
-            from 0 to 1, as FILE.csv:COLUMN (its columns id, group and num_choices are read too); or
-            one count of items that were right both times, lost, gained and wrong both times, as
-            40,10,6,44.
-        output_dir: Folder of the results and their page; none only prints the tables.
-        probes: Probes, or original tasks, to read of folders; all that both have by default.
-        num_choices: Choices of each item, of counts and tables.
+        measured: The measurement before, then one or several after it: folders of results
+            (zero-shot, curve, inoculation, original task, import), or columns of scores from 0 to 1
+            in a table, as FILE.csv:COLUMN (its columns id, group and num_choices are read too). Or
+            one count of items that were right both times, lost, gained and wrong both times, such
+            as 40,10,6,44.
+        output_dir: Folder of the results and their page. Without it the tables are only printed.
+        probes: Probes, or original tasks, to read from folders; by default all that both have.
+        num_choices: Number of choices per item, for counts, and for tables without that column.
 
     Raises:
         UsageError: If there is nothing to compare with, or the items are not the same.
@@ -89,7 +89,7 @@ def forgetting(
         if output_dir is not None:
             print(page_line(build_report(folder.path)))
     if output_dir is None:
-        print("nothing was kept; --output_dir FOLDER keeps the results and makes their page")
+        print("nothing was saved; --output_dir FOLDER saves the results and makes their page")
 
 
 @dataclass(frozen=True)
@@ -123,8 +123,8 @@ def _pairs_of(
     if _LIKE_COUNTS.fullmatch(first) and not Path(first).exists():
         if others or num_choices is None or not _COUNTS.fullmatch(first):
             raise UsageError(
-                f"{' '.join(measured)}: a count is four whole numbers of items, right both times, "
-                "lost, gained and wrong both times, with --num_choices K, as 40,10,6,44 "
+                f"{' '.join(measured)}: give a count as four whole numbers of items (right both "
+                "times, lost, gained, wrong both times) with --num_choices K, such as 40,10,6,44 "
                 "--num_choices 5"
             )
         counts = [int(number) for number in first.split(",")]
@@ -134,11 +134,11 @@ def _pairs_of(
         yield Pair("items", "", "", "counted", was, now, [num_choices] * sum(counts))
         return
     if not others:
-        raise UsageError("give what was measured before, and then what was measured after")
+        raise UsageError("give two measurements: first the one before, then the one after")
     columns = [_COLUMN.fullmatch(entry) for entry in measured]
     if not any(columns):
         if num_choices is not None:
-            raise UsageError("--num_choices: runs know their items' choices; leave it out")
+            raise UsageError("--num_choices: runs record the choices of their items; leave it out")
         yield from _of_folders([Path(entry) for entry in measured], probes)
         return
     for entry, column in zip(measured, columns, strict=True):
@@ -147,7 +147,7 @@ def _pairs_of(
                 f"{entry}: give columns of tables, as FILE.csv:COLUMN, or folders, not both"
             )
     if probes:
-        raise UsageError("--probes is for folders; a table holds the items of one set")
+        raise UsageError("--probes is for folders; a table has the items of only one set")
     yield from _of_columns([(Path(c["path"]), c["name"]) for c in columns if c], num_choices)
 
 
@@ -163,15 +163,15 @@ def _of_columns(columns: Sequence[tuple[Path, str]], num_choices: int | None) ->
                 if text != other or not text:
                     reason = f"but {other!r} in {first_path}" if text else "which must not be empty"
                     raise RecordError(
-                        f"{place}: {fact} is {text!r}, {reason}; rows of all files are the same "
-                        "items, in one order"
+                        f"{place}: {fact} is {text!r}, {reason}; all files must have the same "
+                        "items in the same order"
                     )
     for path, name in columns:
         table = read[path]
         if name not in table.columns:
             there = ", ".join(map(str, table.columns))
             raise RecordError(
-                f"{path}:1: no column {name!r}{nearest(name, [*table.columns])}; there is {there}"
+                f"{path}:1: no column {name!r}{nearest(name, [*table.columns])}; it has {there}"
             )
         values.append([_score(text, f"{place}: {name}") for place, text in table[name].items()])
         if len(values[-1]) != len(values[0]):
@@ -180,15 +180,15 @@ def _of_columns(columns: Sequence[tuple[Path, str]], num_choices: int | None) ->
             )
     if (num_choices is None) == ("num_choices" not in facts):
         raise UsageError(
-            "say how many choices each item has: by --num_choices K, or by a column num_choices, "
-            "not by both"
+            "give the number of choices per item: either --num_choices K or a column num_choices, "
+            "not both"
         )
     choices = [num_choices or 0] * len(values[0])
     if num_choices is None:
         path, texts = facts["num_choices"]
         for number, (place, text) in enumerate(zip(read[path].index, texts, strict=True)):
             if not text.isdecimal() or int(text) < 2:
-                raise RecordError(f"{place}: num_choices is {text!r}; give a number from 2 on")
+                raise RecordError(f"{place}: num_choices is {text!r}; give 2 or more")
             choices[number] = int(text)
     groups = group_indices(facts["group"][1]).tolist() if "group" in facts else None
     for (path, name), after in zip(columns[1:], values[1:], strict=True):
@@ -203,7 +203,7 @@ def _score(text: str, place: str) -> float:
     except ValueError:
         score = -1.0
     if not 0 <= score <= 1:
-        raise RecordError(f"{place} is {text!r}; give the score of each item, from 0 to 1")
+        raise RecordError(f"{place} is {text!r}; give a score from 0 to 1 for each item")
     return score
 
 
@@ -224,8 +224,8 @@ def _of_folders(folders: Sequence[Path], probes: Sequence[str]) -> Iterator[Pair
         if probe not in known:
             there = ", ".join(known) or "nothing"
             raise UsageError(
-                f"--probes {probe}: no such set was answered{nearest(probe, known)}; there is "
-                f"{there}"
+                f"--probes {probe}: these results have no answers to it{nearest(probe, known)}; "
+                f"they have answers to {there}"
             )
     wanted = [*probes] or known
     by_probe: dict[str, list[tuple[System, System]]] = {probe: [] for probe in wanted}
@@ -238,7 +238,7 @@ def _of_folders(folders: Sequence[Path], probes: Sequence[str]) -> Iterator[Pair
                 for one in (of_folder, by_folder[0])
             )
             raise UsageError(
-                f"{folder}: nothing was answered both before and after; it has {next(answered)}, "
+                f"{folder}: no set was answered both before and after; it has {next(answered)}, "
                 f"and {folders[0]} has {next(answered)}"
             )
         for before, after in pairs:
@@ -262,9 +262,9 @@ def _before(systems: Sequence[System], after: System) -> System | None:
             ", ".join(filter(None, (one.first.model, *one.first.setting.values()))) for one in found
         )
         raise UsageError(
-            f"{found[0].first.folder}: {after.first.key.probe} was answered by several models or "
-            f"settings, of which one must be before: {which}; give the folder of one of its runs "
-            "(in runs/)"
+            f"{found[0].first.folder}: several models or settings answered "
+            f"{after.first.key.probe}, and only one can be the one before: {which}; give the "
+            "folder of one of its runs (in runs/)"
         )
     return next(iter(found), None)
 
@@ -277,7 +277,7 @@ def _of_systems(before: System, after: System, name_before: str, name_after: str
     if len(was) > 1 and was.keys() != now.keys():
         raise UsageError(
             f"{block.title}: seeds {sorted(was)} before, but {sorted(now)} after; give the same "
-            "ones, or one before"
+            "seeds, or a single one before"
         )
     lines: list[ItemLine] = []
     probe, split = after.first.key.probe, after.first.key.split

@@ -29,26 +29,26 @@ class DictionaryText(ResumableData):
     """Pairs of segments about one concept, masked for a BERT-style objective.
 
     Args:
-        wordnet_dir: WordNet 3.0 database folder.
+        wordnet_dir: Folder of a WordNet 3.0 database.
         gcide_path: GCIDE in dictd's format; only paragraphs of 1913 are read.
-        sources: What is read: names of `build.pretraining_text.DICTIONARIES` and of
+        sources: Texts to read: names in `build.pretraining_text.DICTIONARIES` and
             `build.sources.free_texts.FREE_TEXTS`.
-        texts_dir: The folder under which the packages of the free texts are installed or unpacked.
-        common_words: Dictionary entries are left out if no name of theirs is made of so many most
-            frequent English words alone; 0 keeps all.
-        cache_dir: Where vocabulary and tokens are kept between runs.
-        vocab_size: Pieces in the vocabulary.
-        num_nouns: Frequent English nouns that must be one piece each.
-        whole_words: Further words that must be one piece each, numbers 0 to 120 besides.
-        max_length: Longest pair in tokens, special tokens included.
+        texts_dir: Folder under which the packages of the free texts are installed or unpacked.
+        common_words: Keep only dictionary entries that have a name made of common words alone, the
+            `common_words` most frequent in English; 0 keeps all entries.
+        cache_dir: Folder that keeps vocabulary and tokens between runs.
+        vocab_size: Tokens in the vocabulary.
+        num_nouns: Number of frequent English nouns that must be one token each.
+        whole_words: Further words that must be one token each, besides the numbers 0 to 120.
+        max_length: Longest pair in tokens, including special tokens.
         max_tokens: Padded tokens per training batch.
-        mask_rate: Share of words masked; all pieces of a word are masked together.
-        held_out_rate: Share of documents kept for measuring.
-        swap_rate: Share of pairs whose second half is a neighbouring concept's (next-sentence
-            objective).
+        mask_rate: Share of words to mask; all tokens of a word are masked together.
+        held_out_rate: Share of documents held out for measuring.
+        swap_rate: Share of pairs whose second half is replaced by that of a neighbouring concept,
+            for the next-sentence objective.
         definition_rate: Share of a dictionary's pairs whose second half is a definition without
-            its word: the next-sentence objective then asks whether the word means that.
-        seed: Seeds text, order, pairs and masks.
+            its word. The next-sentence objective then asks whether the word has this meaning.
+        seed: Seed of text, order, pairs and masks.
     """
 
     def __init__(
@@ -95,7 +95,7 @@ class DictionaryText(ResumableData):
         self.vocab_path = self.folder / VOCABULARY  # one piece per line, in the order of the ids
 
     def prepare_data(self) -> None:
-        """Build text, vocabulary and tokens once; a finished cache is used as it is."""
+        """Build text, vocabulary and tokens, unless they are in the cache."""
         if not (self.folder / TOKENS).exists():
             build_text(self.folder, **self.text_settings)
 
@@ -107,10 +107,10 @@ class DictionaryText(ResumableData):
         self.held_out_documents = np.flatnonzero(self.store.held_out)
 
     def train_dataloader(self) -> ResumableLoader:
-        """Return masked pairs, drawn anew in each epoch.
+        """Return masked pairs, drawn again in each epoch.
 
         Raises:
-            ValueError: In several processes, as this data knows no shards.
+            ValueError: If there are several processes, because this data cannot be sharded.
         """
         if self.trainer is not None and self.trainer.world_size > 1:
             raise ValueError("pre-training runs in one process; set --trainer.devices 1")
@@ -132,7 +132,7 @@ class DictionaryText(ResumableData):
 
 
 class MaskedPairs(Dataset[dict[str, Any]]):
-    """One masked pair of segments per document; a function of (seed, epoch, document) alone."""
+    """One masked pair of segments per document; depends only on seed, epoch and document."""
 
     def __init__(
         self,

@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 
 
 class Model:
-    """A model that scores probes: loaded when it is first needed, or one in memory.
+    """A model that scores probes: one in memory, or one that is loaded when it is first needed.
 
     Attributes:
-        settings: How its text is made and its answers are scored.
+        settings: How its input text is made, and how its answers are scored.
     """
 
     def __init__(self, settings: ModelSettings, network: Any = None, tokenizer: Any = None) -> None:
@@ -46,7 +46,7 @@ class Model:
 
     @contextmanager
     def asked(self, setup: Setup, trainer: TrainerSettings) -> Iterator[Scorer]:
-        """Yield what answers probes of a setup; a network in memory is left as it was."""
+        """Yield a scorer for probes of a setup; a network in memory is left as it was."""
         from probelight.protocols.engine.devices import is_on_gpu
         from probelight.protocols.engine.models import scorer_for
 
@@ -70,13 +70,13 @@ class Scores:
     """The answers of a model to a probe.
 
     Attributes:
-        model: Its name.
-        probe: The probe's name.
+        model: Name of the model.
+        probe: Name of the probe.
         accuracy: Mean score of the items.
-        interval: Its 95% interval, by the probe's groups.
+        interval: 95% interval of the accuracy, by the probe's groups.
         chance: Accuracy of guessing.
-        items: A row per item, with the score of every choice; the columns are those of
-            `Results.items` without those of a run.
+        items: One row per item, with the score of every choice. The columns are those of
+            `Results.items`, except those about the run.
         notices: What was skipped, cut or tied.
     """
 
@@ -97,12 +97,12 @@ class Scores:
 
 
 def load_model(model: Any, tokenizer: Any = None, **settings: Any) -> Model:
-    """Return a model for `score`.
+    """Load a model for `score`.
 
     Args:
-        model: A name of a config, folder or Hub name; or a model of transformers in memory.
-        tokenizer: Of a model in memory.
-        **settings: As `ModelSettings`: `max_length`, `multi_token`, `revision` and so on.
+        model: Name of a config, a folder or a Hub name; or a transformers model in memory.
+        tokenizer: The tokenizer of a model in memory.
+        **settings: Fields of `ModelSettings`, such as `max_length`, `multi_token` or `revision`.
 
     Raises:
         UsageError: If a model in memory has no tokenizer, or its type is not supported.
@@ -115,7 +115,7 @@ def load_model(model: Any, tokenizer: Any = None, **settings: Any) -> Model:
             found = asdict(model_of(str(model))) | settings
             return Model(with_model_type(as_settings(ModelSettings, found, "load_model")))
     if tokenizer is None:
-        raise UsageError("load_model: give the tokenizer of a model in memory too")
+        raise UsageError("load_model: a model in memory needs its tokenizer; give tokenizer=")
     from probelight.models.in_memory import name_of, type_of
 
     given = {"name": name_of(model), "kind": type_of(model), **settings}
@@ -130,17 +130,17 @@ def load_probe(
     setup: Setup | None = None,
     mirror: str | None = None,
 ) -> ProbeData:
-    """Return the items of a probe.
+    """Load the items of a probe.
 
     Args:
-        probe: Name of a probe, `name:split` or path of its config, a file of items, or items: a
-            list of dicts, a `datasets.Dataset` or a DataFrame (see
+        probe: Name of a probe, `name:split`, path of its config, a file of items, or items in
+            memory: a list of dicts, a `datasets.Dataset` or a DataFrame (see
             `probelight.probes.importers.objects.items_text`).
-        split: Split of a probe with a config; dev by default, or test where there is no dev.
-        name: What results call it; by default its own name, that of the file, or "items".
-        setup: "mc_mlm", "mc_qa" or "minimal_pair", of items without a config; by default as their
-            first one is.
-        mirror: Folder or address in place of the addresses of the released files.
+        split: Split of a probe that has a config; by default dev, or test if there is no dev.
+        name: Name of the probe in results; by default its own, that of the file, or "items".
+        setup: "mc_mlm", "mc_qa" or "minimal_pair", for items without a config; by default that of
+            the first item.
+        mirror: Folder or address with copies of the released files.
 
     Raises:
         ProbelightError: If there is no such probe, split or file, or an item is malformed.
@@ -165,14 +165,14 @@ def score(
     tokenizer: Any = None,
     trainer: TrainerSettings | Mapping[str, Any] | None = None,
 ) -> Scores:
-    """Score every item of a probe as `zero_shot` does, in this process.
+    """Score every item of a probe as `zero_shot` does, in this process and without a folder.
 
     A model in memory stays as it was: on its device, in its mode, with its gradients.
 
     Args:
-        model: What `load_model` returned or takes.
-        probe: What `load_probe` returned or takes.
-        tokenizer: Of a model in memory.
+        model: The return value of `load_model`, or anything that `load_model` takes.
+        probe: The return value of `load_probe`, or anything that `load_probe` takes.
+        tokenizer: The tokenizer of a model in memory.
         trainer: Device and batch settings, such as {"accelerator": "cpu"}.
 
     Raises:

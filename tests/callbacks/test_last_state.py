@@ -220,7 +220,7 @@ def test_a_damaged_state_never_takes_the_place_of_the_one_before(
     found, [problem] = newest_state(path)
     assert found == previous_of(path)
     assert problem.startswith(f"{path}: ")
-    assert "; it is put away as last.ckpt.unreadable, and the run goes on" in problem
+    assert "; it is renamed to last.ckpt.unreadable, and the run resumes" in problem
     assert "\n" not in problem  # torch has much to say
     assert newest_state(path) == (previous_of(path), ())
     rename = Path.replace

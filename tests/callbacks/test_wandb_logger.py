@@ -130,7 +130,7 @@ def test_a_failure_is_one_warning_and_then_silence(tmp_path: Path) -> None:
 
     logger = guard(tmp_path, Client(Unreachable))
     logger.log_metrics({"loss": 1.0}, 0)
-    with pytest.warns(RuntimeWarning, match="no route to host.*given again") as caught:
+    with pytest.warns(RuntimeWarning, match="no route to host.*rerun the command") as caught:
         logger.close()
     assert len(caught) == 1
     # In W&B it is no run that the next one of this process could be taken for.
@@ -185,7 +185,7 @@ def test_a_call_that_hangs_costs_a_run_nothing_but_its_patience(
     for step in range(1000):
         logger.log_metrics({"loss": 1.0}, step)
     logged = time.perf_counter() - start
-    with pytest.warns(RuntimeWarning, match="not ended after 0.3 s.*given again"):
+    with pytest.warns(RuntimeWarning, match="did not finish within 0.3 s.*rerun"):
         logger.close()
     assert is_pending(tmp_path)
     client.release.set()
@@ -205,7 +205,7 @@ def test_what_is_only_written_to_disk_is_waited_for_longer(
     settings = WandbSettings(project="p", mode=mode)
     logger = guard(tmp_path, client := Hanging("finish"), settings=settings)
     logger.log_metrics({"loss": 1.0}, 0)
-    with pytest.warns(RuntimeWarning, match=f"not ended after {waited} s"):
+    with pytest.warns(RuntimeWarning, match=f"did not finish within {waited} s"):
         logger.close(code)
     client.release.set()
 
@@ -216,7 +216,7 @@ def test_what_a_slow_service_cannot_take_is_counted_and_recorded_later(tmp_path:
         logger.log_metrics({"loss": 1.0}, step)
     client.release.set()
     time.sleep(0.2)
-    with pytest.warns(RuntimeWarning, match=r"too slow: 4\d calls were left out.*given again"):
+    with pytest.warns(RuntimeWarning, match=r"too slow: 4\d calls were dropped.*rerun"):
         logger.close()
     assert is_pending(tmp_path)
 

@@ -148,7 +148,7 @@ def test_lightning_must_not_shard_again_and_no_set_is_called_train(
     data.trainer = _trainer(make_module(), 2, 0, shards=True)
     with pytest.raises(ValueError, match="use_distributed_sampler=False"):
         data.setup("validate")
-    with pytest.raises(ValueError, match="can't be named 'train'"):
+    with pytest.raises(ValueError, match="cannot be named 'train'"):
         ChoiceDataModule(None, {"train": []})
 
 
@@ -175,7 +175,7 @@ def test_items_that_can_only_be_scored_are_not_trained_on(
     data = ChoiceDataModule(None, {"probe": [odd, *records(2)]})
     quiet_trainer().predict(module, datamodule=data)
     assert data.evaluation_sets["probe"].needs_pll == [0]
-    with pytest.raises(ValueError, match="1 training records"):
+    with pytest.raises(ValueError, match="1 training items"):
         quiet_trainer().fit(module, datamodule=ChoiceDataModule([odd, *records(2)], {}))
-    with pytest.raises(ValueError, match="no training records"):
+    with pytest.raises(ValueError, match="no training items"):
         quiet_trainer().fit(module, datamodule=ChoiceDataModule(None, {}))

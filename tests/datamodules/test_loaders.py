@@ -315,7 +315,7 @@ def test_a_step_may_be_made_of_other_batches_on_resume(
 
 def test_a_state_where_no_batch_ends_is_refused() -> None:
     state = {"epoch": 1, "items_done": 2, "plan": _split(4, 1).plan}
-    with pytest.raises(ValueError, match="behind 2 items of an epoch, where no batch of 4 ends"):
+    with pytest.raises(ValueError, match="after 2 items of an epoch, where no batch of 4 ends"):
         _split(4, 1).load_state_dict(state)
     with pytest.raises(ValueError, match="same data and batch size"):
         _split(4, 2).load_state_dict(state)

@@ -119,10 +119,10 @@ def test_smaller_samples_are_part_of_larger_ones(probe: tuple[str, str], tokeniz
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({}, "either a probe or a path"),
-        ({"probe": "p", "path": "f"}, "either a probe or a path"),
-        ({"path": "f"}, "needs its setup"),
-        ({"probe": "p", "setup": "mc_qa"}, "belong to a path"),
+        ({}, "either probe or path"),
+        ({"probe": "p", "path": "f"}, "either probe or path"),
+        ({"path": "f"}, "path needs setup"),
+        ({"probe": "p", "setup": "mc_qa"}, "go with path"),
         ({"probe": "p", "num_train": 0}, "must be positive"),
     ],
 )

@@ -416,7 +416,7 @@ def test_a_training_that_begins_anew_does_not_go_on_in_the_folder_of_another(
     trained: Callable[..., Any], tmp_path: Path
 ) -> None:
     trained(transformers.ProbeCallback(PROBES, every=3, output_dir=tmp_path / "looks"))
-    with pytest.raises(UsageError, match="holds the looks of an earlier training"):
+    with pytest.raises(UsageError, match="has the results of an earlier training"):
         trained(transformers.ProbeCallback(PROBES, every=3, output_dir=tmp_path / "looks"))
 
 
@@ -454,13 +454,13 @@ def test_what_does_not_fit_is_refused_before_the_first_step(
         (["age_small"], {"every": 0}, "every=0: give a number of steps, or 'epoch'"),
         (["age_small"], {"every": "epochs"}, "every='epochs': give"),
         (["age_small"], {"every": True}, "every=True: give"),
-        (["age_small"], {"max_items": "9"}, "numbers from 1 on, not '9'"),
-        ([[{"sentence": "A [MASK]."}]], {}, "a list is no name or file; give items as"),
+        (["age_small"], {"max_items": "9"}, "must be 1 or more, not '9'"),
+        ([[{"sentence": "A [MASK]."}]], {}, "a list is not a name or file; pass items through"),
         (["age_small"], {"keep": "best"}, "keep='best': give 'best_average'"),
         (["age_small"], {"keep": True}, "keep=True: give 'best_average'"),
         (["age_small"], {"keep": lambda s: s["age"]}, "keep: KeyError: 'age'; .* age_small by"),
-        (["age_small"], {"keep_most": 0}, "numbers from 1 on"),
-        (["age_small"], {"max_items": 1}, "less than a group of age_small has, .*; give 2 or more"),
+        (["age_small"], {"keep_most": 0}, "must be 1 or more"),
+        (["age_small"], {"max_items": 1}, "smaller than a group of age_small, .*; give 2 or more"),
         (["age_small"], {"text": {"max_lenght": 9}}, "text: .max_lenght. .*did you mean"),
     ],
 )
@@ -482,7 +482,7 @@ def test_a_look_that_fails_is_a_warning(
         return value
 
     monkeypatch.setattr(watch.watch, "_score", fail)
-    with pytest.warns(UserWarning, match="look at step 2 failed: no space left on device"):
+    with pytest.warns(UserWarning, match="scoring at step 2 failed: no space left on device"):
         _, weights = trained(watch)
     assert_equal(weights, without)
     assert [look.step for look in watch.watch.looks] == [0, 4, 6]

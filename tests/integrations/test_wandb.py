@@ -206,5 +206,5 @@ def test_it_is_made_online_in_the_project_of_the_run(
     published.make_workspace(template, WandbSettings("p", entity="team"), False, client)
     published.make_workspace(template, WandbSettings("p"), True, client)
     assert made == [("me", "p"), ("team", "p")]
-    said = ["https://w.example/x", "https://w.example/x", "not made, as W&B is offline here"]
+    said = ["https://w.example/x", "https://w.example/x", "not made, because W&B is offline"]
     assert capsys.readouterr().out.splitlines() == [f"workspace n: {text}" for text in said]

@@ -347,7 +347,7 @@ def test_what_no_adapter_can_be_is_refused(checkpoint: Folder) -> None:
                 ),
             ),
         ),
-        (UsageError, "of mode full", lambda: MaskedChoice(name, "mlp", tuning="lora")),
+        (UsageError, "needs mode full", lambda: MaskedChoice(name, "mlp", tuning="lora")),
         (
             UsageError,
             "random weights are not in a file",

@@ -193,7 +193,7 @@ def test_weights_in_half_precision_are_trained_in_it(
     torch.testing.assert_close(before, whole, rtol=0.05, atol=0.05)
     losses = Losses()
     data = ChoiceDataModule(RECORDS, {}, len(RECORDS))
-    with pytest.warns(RuntimeWarning, match="weights in bfloat16 move in steps of 1/128"):
+    with pytest.warns(RuntimeWarning, match="bfloat16 weights change only in steps of 1/128"):
         quiet_trainer(max_epochs=10, callbacks=[losses]).fit(module, datamodule=data)
     assert losses.found[-1] < 0.8 * losses.found[0]
     module.save_pretrained(tmp_path / "saved")

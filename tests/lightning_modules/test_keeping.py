@@ -184,7 +184,7 @@ def test_distillation_is_nothing_where_nothing_changed_and_ignores_what_is_not_r
     assert gradient is not None
     torch.testing.assert_close(gradient[[1, 3]], torch.zeros(2, 3), atol=1e-6, rtol=0)
     assert gradient.isfinite().all()
-    with pytest.raises(RuntimeError, match="give ChoiceDataModule some as `replay`"):
+    with pytest.raises(RuntimeError, match="pass some to ChoiceDataModule as `replay`"):
         module.training_loss(batch([0]), module(batch([0])))
 
 

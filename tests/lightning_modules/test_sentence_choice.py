@@ -131,7 +131,7 @@ def test_a_pooler_model_is_saved_with_its_pooler(
         PretrainedError, match="saved with head 'pooler', so head='linear' does not"
     ):
         SentenceChoice(str(tmp_path / "saved"), head="linear")
-    with pytest.raises(PretrainedError, match="holds no saved model"):
+    with pytest.raises(PretrainedError, match="has no saved model"):
         SentenceChoice.from_folder(checkpoint())
 
 

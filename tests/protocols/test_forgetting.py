@@ -71,7 +71,7 @@ def test_a_count_alone_is_printed_and_not_kept(
     shown = " ".join(capsys.readouterr().out.split())
     assert "10 / 6 p = 0.454" in shown
     assert "independently before and after (Harmon" in shown
-    assert "nothing was kept" in shown
+    assert "nothing was saved" in shown
 
 
 def test_what_is_forgotten_and_how_far_that_can_be_told(tmp_path: Path) -> None:
@@ -107,23 +107,23 @@ TABLES = {
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        (["40,10,6,44"], "with --num_choices K, as 40,10,6,44"),
+        (["40,10,6,44"], "with --num_choices K, such as 40,10,6,44"),
         (["0,0,0,0", "--num_choices", "2"], "no items"),
-        (["{base}"], "give what was measured before"),
+        (["{base}"], "give two measurements"),
         (["{csv}:base", "{base}"], "or folders, not both"),
         (["{csv}:base", "{csv}:tunde", "--num_choices", "2"], "did you mean 'tuned'"),
-        (["{csv}:base", "{csv}:tuned"], "by --num_choices K, or by a column num_choices"),
+        (["{csv}:base", "{csv}:tuned"], "either --num_choices K or a column num_choices"),
         (["{csv}:base", "{csv}:odd", "--num_choices", "2"], "scores.csv:2: odd is 'x'"),
         (["{base}", "{base}", "--probes", "maed"], "did you mean 'made'"),
-        (["{base}", "{other}"], "nothing was answered both before and after; it has others"),
-        (["{base}", "{base}", "{other}"], "nothing was answered both before and after"),
-        (["40,10,6", "--num_choices", "2"], "a count is four whole numbers"),
-        (["40", "10", "6", "44", "--num_choices", "2"], "a count is four whole numbers"),
+        (["{base}", "{other}"], "no set was answered both before and after; it has others"),
+        (["{base}", "{base}", "{other}"], "no set was answered both before and after"),
+        (["40,10,6", "--num_choices", "2"], "give a count as four whole numbers"),
+        (["40", "10", "6", "44", "--num_choices", "2"], "give a count as four whole numbers"),
         (["{csv}", "{csv}"], "scores.csv: give columns of tables, as FILE.csv:COLUMN"),
         (["{csv}:", "{csv}:base"], "scores.csv:: give columns"),
-        (["{base}", "{base}", "--num_choices", "4"], "runs know their items' choices"),
+        (["{base}", "{base}", "--num_choices", "4"], "runs record the choices of their items"),
         (["{csv}:base", "{csv}:tuned", "--probes", "made"], "--probes is for folders"),
-        (["{full}:base", "{full}:tuned", "--num_choices", "2"], "not by both"),
+        (["{full}:base", "{full}:tuned", "--num_choices", "2"], "num_choices, not both"),
         (["{full}:base", "{turned}:tuned"], "turned.csv:2: id is 'b', but 'a' in"),
         (["{full}:base", "{twice}:tuned"], "twice.csv:1: two columns are called 'base'"),
         (["{full}:base", "{blank}:tuned"], "blank.csv:3: group is '', which must not be empty"),

@@ -219,5 +219,5 @@ def test_a_question_model_is_stored_in_half_precision(tmp_path: Path) -> None:
 def test_what_has_no_half_precision_is_named(tmp_path: Path, refused: Refused) -> None:
     ESIM(max_length=8).save_pretrained(tmp_path / "best")
     line = refused(["export", str(tmp_path / "best"), f"--output_dir={tmp_path / 'model'}"])
-    assert f"{tmp_path / 'best'}: ESIM has no form in half precision" in line
+    assert f"{tmp_path / 'best'}: ESIM cannot be written in half precision" in line
     assert not (tmp_path / "model").exists()

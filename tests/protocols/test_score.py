@@ -106,7 +106,7 @@ def test_a_dataset_is_a_probe_too() -> None:
 
 
 def test_what_cannot_be_scored_is_one_error(network: Any, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="tokenizer of a model in memory"):
+    with pytest.raises(UsageError, match="a model in memory needs its tokenizer"):
         probelight.load_model(network)
     with pytest.raises(UsageError, match="a BertModel has no language-model"):
         probelight.load_model(BertModel(network.config), tokenizer=object())

@@ -55,18 +55,18 @@ Year = Annotated[int, Within(0, 9_999)]
 
 @dataclass(frozen=True)
 class GridSettings(Settings):
-    """Which grids are filled.
+    """Which grids to fill, over which values.
 
     Args:
         panels: "A" ages in the age sentence, "B" birth years in the birth-year sentence, "C" birth
             years in the age sentence, "D" ages in the birth-year sentence, "sizes" objects.
-        first_age: Smallest age; the paper says that models compare ages from 15 to 105 and fail
-            outside.
+        first_age: Smallest age. According to the paper, models compare ages from 15 to 105 and
+            fail outside.
         last_age: Largest age.
         first_year: Earliest birth year.
         last_year: Latest birth year.
-        step: Distance of two neighbouring ages or years; 1 takes every one.
-        wordings: "paper" or "released", the two wordings of the age sentence, or both.
+        step: Step between neighbouring ages or years; 1 takes every one.
+        wordings: Wordings of the age sentence: "paper", "released", or both.
     """
 
     panels: Annotated[list[Panel], Distinct()] = field(
@@ -121,18 +121,19 @@ def prediction_grid(
     trainer: TrainerSettings = DEFAULT_TRAINER,
     engine: EngineSettings = DEFAULT_ENGINE,
 ) -> None:
-    """Predictions of an untrained model over all pairs of ages, birth years and object sizes.
+    """Predicts zero-shot over all pairs of ages, birth years and object sizes.
 
-    The same command goes on where it stopped: a filled grid is not filled again.
+    Rerun the same command to resume; finished grids are not filled again.
 
     Args:
         output_dir: Folder of the results.
-        models: Names in configs/model/, paths of such files, folders or Hub names, by commas.
-        model: Which model, in place of `models`.
-        random_weights: Also every model with random weights (the architecture control).
-        grid: Which grids, over which values.
+        models: Models, separated by commas: names in configs/model/, paths of such files, folders
+            or Hub names.
+        model: Settings of a single model, instead of `models`.
+        random_weights: Also run every model with random weights (the architecture control).
+        grid: Which grids to fill, over which values.
         trainer: Device and batch settings.
-        engine: Where the runs are made: here, or on Ray.
+        engine: Where the runs are computed: in this process, or on Ray.
 
     Raises:
         UsageError: If a model is a baseline, which would have to be trained first.

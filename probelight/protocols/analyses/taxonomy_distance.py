@@ -50,13 +50,13 @@ def taxonomy_distance(
     wordnet: PathText = str(DEFAULT_DIR),
     mirror: Mirror | None = None,
 ) -> None:
-    """How often a model answered with a hypernym nearer to one concept than the right answer is.
+    """Counts how often a model chose a wrong hypernym nearer to one concept than the right one.
 
     Args:
         output_dir: Folder of the results.
-        results: Folder of finished zero-shot or curve runs; their predictions are read.
+        results: Folder of finished zero-shot or curve runs whose predictions to read.
         wordnet: Folder of a WordNet 3.0 database.
-        mirror: Folder or address in place of the addresses of the released files.
+        mirror: Folder or address with copies of the released files.
 
     Raises:
         UsageError: If no run there answered a taxonomy probe.
@@ -66,7 +66,7 @@ def taxonomy_distance(
     if not answered:
         raise UsageError(
             f"--results {results}: no zero-shot or curve run there answered a taxonomy probe "
-            "(one whose stems name two concepts of which they are both a type)"
+            "(one whose stems ask for the type that two concepts share)"
         )
     database, _ = wordnet_of(context)
     jobs = [distance_job(path, record, database) for path, record in answered]
@@ -95,7 +95,10 @@ def taxonomy_items(context: RunContext, probe: str, split: str) -> ProbeData | N
         return None
     kept = [r for r in data.records if "type of" in r.stem and len(entities_of(data, r)) == 2]
     left_out = len(data.records) - len(kept)
-    notice = f"{left_out} of {len(data.records)} stems of {probe} name no two concepts: left out"
+    notice = (
+        f"{left_out} of {len(data.records)} stems of {probe} are left out, because they do not "
+        "name two concepts"
+    )
     notices = (*data.notices, notice) if left_out else data.notices
     return replace(data, records=tuple(kept), notices=notices) if kept else None
 
@@ -196,8 +199,8 @@ def measure_distances(run: RunFolder, config: Mapping[str, Any], context: RunCon
     placed = sum(item.is_placed for item in items.values())
     if left_out := len(items) - placed:
         notices.append(
-            f"{left_out} of {len(items)} items are left out: WordNet does not have the right "
-            "answer above both concepts"
+            f"{left_out} of {len(items)} items are left out, because in WordNet the right answer "
+            "is not above both concepts"
         )
     return RunRecord(
         protocol=PROTOCOL,

@@ -52,24 +52,26 @@ def unigrams(
     measure: Measure = "max",
     mirror: Mirror | None = None,
 ) -> None:
-    """Correlates which of two models does better with whose corpus has more of a probe's words.
+    """Tests whether the model whose corpus has more of a probe's words does better on the probe.
 
-    Content words are those of stems and choices without function words (probes/content_words.py);
-    a word's probability is (count + 1) / (tokens + types + 1) of its corpus.
+    It correlates, over probes, the difference in accuracy of two models with the difference in mean
+    log probability of the probe's content words in their corpora. Content words are the words of
+    stems and choices except function words (probes/content_words.py). A word's probability is
+    (count + 1) / (tokens + types + 1) of the corpus.
 
     Args:
         output_dir: Folder of the results.
         results: Folder of finished curve or zero-shot runs of both models.
-        counts_a: Words of the first model's corpus: a word and its count on each line; .gz too.
-        counts_b: Words of the second model's corpus.
-        model_a: The first model, as tables call it.
-        model_b: The second model.
-        measure: How good a model is: "max" is the best point of its learning curve, "zero_shot"
-            its accuracy before training.
-        mirror: Folder or address in place of the addresses of the released files.
+        counts_a: Word counts of the first model's corpus: one word and its count per line; .gz too.
+        counts_b: Word counts of the second model's corpus.
+        model_a: Name of the first model in tables.
+        model_b: Name of the second model in tables.
+        measure: Accuracy to compare: "max", the best point of the learning curve, or "zero_shot",
+            before training.
+        mirror: Folder or address with copies of the released files.
 
     Raises:
-        UsageError: If fewer than two probes were answered by both models.
+        UsageError: If both models answered fewer than two probes in common.
     """
     models = (model_a, model_b)
     context = RunContext(mirror=mirror, paths={"counts_a": counts_a, "counts_b": counts_b})
@@ -80,8 +82,8 @@ def unigrams(
         other = "zero_shot" if measure == "max" else "max"
         raise UsageError(
             f"--results {results}: fewer than two probes have results of both "
-            f"{' and '.join(models)}; with --measure {measure} (there is also {other}) there are "
-            f"results of {', '.join(known) or 'no model'}"
+            f"{' and '.join(models)}; with --measure {measure} (you can also try {other}) there "
+            f"are results of {', '.join(known) or 'no model'}"
         )
     config = {
         "command": PROTOCOL,
@@ -140,7 +142,7 @@ def compare_words(run: RunFolder, config: Mapping[str, Any], context: RunContext
     for place, file in enumerate(counts):
         unseen = sum(pair[place].num_unseen for pair in fits.values())
         total = sum(pair[place].num_words for pair in fits.values())
-        notices.append(f"{file.path}: {unseen:,} of {total:,} content words are not in it")
+        notices.append(f"{file.path}: {unseen:,} of {total:,} content words are missing")
     return RunRecord(
         protocol=PROTOCOL,
         model=f"{model_a} against {model_b}",

@@ -72,29 +72,30 @@ def audit(
     trainer: TrainerSettings = DEFAULT_TRAINER,
     engine: EngineSettings = DEFAULT_ENGINE,
 ) -> None:
-    """Trains baselines that see a part of each item, and counts what gives the answers away.
+    """Checks whether a probe can be answered without its question.
 
-    The same command goes on where it stopped.
+    Trains baselines that see only a part of each item, and counts what gives the answers away.
+    Rerun the same command to resume.
 
     Args:
-        probes: Names of probes, folders that `probes build` wrote, configs or files of items, by
-            commas.
+        probes: Probes, separated by commas: names, folders that `probes build` wrote, configs or
+            files of items.
         output_dir: Folder of the results.
-        baselines: Names in configs/model/ or paths of such files, by commas; a transformer is
-            trained on the choices alone.
-        vectors: Word vectors of the baselines: a file in GloVe's text format; none leaves each its
-            own.
+        baselines: Baselines, separated by commas: names in configs/model/ or paths of such files. A
+            transformer is trained on the choices alone.
+        vectors: Word vectors of the baselines, a file in GloVe's text format. By default each uses
+            its own.
         training: How the baselines are trained.
-        mirror: Folder or address in place of the addresses of the released files.
+        mirror: Folder or address with copies of the released files.
         trainer: Device and batch settings.
-        engine: Where the runs are made: here, or on Ray.
+        engine: Where the runs are computed: in this process, or on Ray.
 
     Raises:
-        UsageError: If no folder is given, two probes have one name, or a model of `baselines`
-            answers no questions.
+        UsageError: If you give no output folder, if two probes have the same name, or if a model
+            in `baselines` cannot answer questions.
     """
     if output_dir is None:
-        raise UsageError("give --output_dir: the results go there")
+        raise UsageError("give --output_dir FOLDER for the results")
     if not baselines:
         raise UsageError(f"give --baselines, such as {','.join(DEFAULT_BASELINES)}")
     known = sorted(path.stem for path in MODEL_CONFIGS.glob("*.yaml"))
@@ -102,8 +103,8 @@ def audit(
         if name not in known and not name.endswith((".yaml", ".yml")):
             near = nearest(name, known)
             raise UsageError(
-                f"--baselines: there is no model {name!r}{near}; choose of {', '.join(known)}, or "
-                "give the path of such a .yaml file"
+                f"--baselines: there is no model {name!r}{near}; choose from {', '.join(known)}, "
+                "or give the path of a .yaml file"
             )
     models = chosen_models(baselines, DEFAULT_MODEL, random_weights=False)
     if vectors is not None:
@@ -111,12 +112,12 @@ def audit(
     given = [name for name in map(str.strip, probes.split(",")) if name]
     configs = {name: items.config_of(name) for name in given}
     if not configs:
-        raise UsageError("name a probe, or a file of items; `train.py probes list` shows probes")
+        raise UsageError("give a probe or a file of items; `train.py probes list` shows the probes")
     names = [configs[name].name for name in given]
     if repeated := {name for name in names if names.count(name) > 1}:
         raise UsageError(
-            f"two probes are called {min(repeated)!r}, which tables could not tell apart; give "
-            "each once, or audit them one by one"
+            f"two probes are called {min(repeated)!r}, so tables could not distinguish them; give "
+            "each only once, or audit them one by one"
         )
     sets = [items.load_audit(config, training, mirror) for config in configs.values()]
     user_configs = {

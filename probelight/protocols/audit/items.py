@@ -34,12 +34,13 @@ class AuditSettings(Settings):
     """How baselines are trained on a probe.
 
     Args:
-        seeds: Each baseline is trained once with each.
-        train_share: Of a probe that has one file, the share that is trained on, whole groups.
-        split_seed: Seeds that division, and which train items stop a training.
-        fit: How baselines over vectors are trained; `held_out` of the train items stop it.
-        transformer: How a whole transformer is trained, which sees the choices alone. Without
-            patience its last epoch is measured (Richardson 2020 trains for three).
+        seeds: Seeds; each baseline is trained once per seed.
+        train_share: If a probe has only one file, the share of it to train on, in whole groups.
+        split_seed: Seed of that division, and of the train items held out for early stopping.
+        fit: How baselines over word vectors are trained. A share `held_out` of the train items
+            decides when to stop.
+        transformer: How a whole transformer is trained on the choices alone. Without patience its
+            last epoch is measured (Richardson 2020 trains for three).
     """
 
     seeds: Annotated[list[Seed], Distinct(1)] = field(default_factory=lambda: [0])
@@ -53,8 +54,8 @@ class AuditSettings(Settings):
         super().__post_init__()
         if self.transformer.patience is not None and self.fit.patience is None:
             raise UsageError(
-                "training.transformer.patience needs training.fit.patience, by which train items "
-                "are held out"
+                "training.transformer.patience needs training.fit.patience, because only that "
+                "holds out train items"
             )
 
 
@@ -113,7 +114,7 @@ def load_audit(probe: str | ProbeConfig, settings: AuditSettings, mirror: str | 
             absent[split] = error
     if not parts:
         raise next(iter(absent.values()))
-    notices = [f"{config.name}: no {split} file there" for split in absent]
+    notices = [f"{config.name}: there is no {split} file" for split in absent]
     notices += [notice for part in parts.values() for notice in part.notices]
     first, *others = parts
     group_by = config.group_by
@@ -124,13 +125,13 @@ def load_audit(probe: str | ProbeConfig, settings: AuditSettings, mirror: str | 
             share, seed = settings.train_share, settings.split_seed
             train, rest, _ = share_of(train, group_by, share, seed)
             measured = {f"part of {first}": tuple(rest)}
-            notices.append(f"{config.name}: {len(train)} of the items of {first} are trained on")
+            notices.append(f"{config.name}: {len(train)} of the {first} items are used to train")
         elif first != ORDER[0]:
-            notices.append(f"{config.name} has no train file: its {first} items are trained on")
+            notices.append(f"{config.name} has no train file: its {first} items are used to train")
     except SplitError as error:
         raise UsageError(
-            f"{config.name}: its items cannot be divided between what is trained on and what is "
-            f"measured ({error}); give a folder with a train and a dev file, or more items"
+            f"{config.name}: its items cannot be divided into a part to train on and a part to "
+            f"measure ({error}); give a folder with a train and a dev file, or more items"
         ) from error
     held_out: Sequence[Record] = ()
     if settings.fit.patience is not None:
@@ -142,7 +143,8 @@ def load_audit(probe: str | ProbeConfig, settings: AuditSettings, mirror: str | 
                 f"{config.name}: no train items can be held out for early stopping ({error}); give "
                 "--training.fit.patience null, which trains all epochs, or more items"
             ) from error
-        notices += [f"{config.name}: {few} (training.fit.held_out) stop a training"] if few else []
+        if few:
+            notices.append(f"{config.name}: early stopping (training.fit.held_out) uses {few}")
     return AuditData(config, parts, tuple(train), tuple(held_out), measured, tuple(notices))
 
 

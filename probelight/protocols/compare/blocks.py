@@ -18,7 +18,7 @@ from probelight.metrics.intervals import group_indices
 from probelight.protocols.compare.systems import BEFORE, Item, RunScores, SetKey, System
 
 MOST = 8  # systems of which every pair is compared
-ALONE = "compared with nothing"
+ALONE = "not compared, because there is no counterpart"
 MOST_ALONE = 4  # systems without another one that are named
 # Settings that go without saying where there is but one.
 UNSAID_IF_ONE = ("probe", "rate")
@@ -88,11 +88,13 @@ class Block:
     def notices(self) -> list[str]:
         """Notices about its groups."""
         if any(not np.array_equal(groups, self.groupings[0]) for groups in self.groupings):
-            return [f"{self.title}: grouped in several ways; intervals go by the fewest groups"]
+            return [
+                f"{self.title}: runs group the items differently; intervals use the fewest groups"
+            ]
         if self.groups is None and any(run.ungrouped for run in self.runs):
             return [
-                f"{self.title}: answered before groups of items were recorded, so that intervals "
-                "and tests take its items as independent"
+                f"{self.title}: these runs did not record groups of items, so intervals and tests "
+                "treat items as independent"
             ]
         return []
 
@@ -113,8 +115,8 @@ def blocks_of(systems: Sequence[System], *, across_folders: bool) -> tuple[list[
                     alone.append(f"{block.title} in {block.systems[0].first.folder}")
             elif len(block.systems) > MOST:
                 notices.append(
-                    f"{block.title}: {len(block.systems)} systems, which is too many to compare "
-                    f"each with each (at most {MOST}); give folders of fewer models or settings"
+                    f"{block.title}: {len(block.systems)} systems are too many to compare in pairs "
+                    f"(at most {MOST}); give folders with fewer models or settings"
                 )
             else:
                 check_items(block)
@@ -160,11 +162,9 @@ def check_items(block: Block) -> None:
         alone, added = items - run.scores.keys(), run.scores.keys() - items
         if not alone and not added:
             continue
-        advice = "have both answer the same file, in the same words"
+        advice = "let both answer the same file, in the same wording"
         if not alone or not added:
-            advice = (
-                "have all items answered by both (a limit on items, or items that a model skips)"
-            )
+            advice = "let both answer all items (without limits on items or skipped items)"
         item = min(alone or added)
         text = item[1] or " / ".join(item[2])
         text = text if len(text) <= 60 else f"{text[:59]}…"
@@ -174,8 +174,8 @@ def check_items(block: Block) -> None:
         ]
         raise UsageError(
             f"{block.title}: not the same items: {len(items) - len(alone):,} are in both, "
-            f"{len(alone):,} in {names[0]} alone, {len(added):,} in {names[1]} alone, such as "
-            f"{item[0]} ({text!r}); {advice}, or name the probes to compare with --probes"
+            f"{len(alone):,} only in {names[0]}, {len(added):,} only in {names[1]}, such as "
+            f"{item[0]} ({text!r}); {advice}, or choose the probes to compare on with --probes"
         )
 
 

@@ -51,36 +51,37 @@ def compare(
     scoring: Names = (),
     mix_rules: bool = False,
 ) -> Path:
-    """Compares models, or settings, by their answers to the same items.
+    """Compares models or settings item by item: is the difference real?
 
-    A model in one setting, with all its seeds, is a system. Of every two: their difference, tests
-    adjusted for all comparisons, and the smallest difference that could have been seen.
+    A system is a model in one setting, with all its seeds. Every pair of systems gets its
+    difference in accuracy, tests adjusted for all comparisons, and the smallest difference that
+    would have been detected.
 
     Args:
         folders: Output folders of two or more commands, or of one that ran several models or
-            settings. Every two of up to eight that answered the same items, not all in one of
-            several folders, are compared, within each setting that they share (number of examples,
-            dose).
-        output_dir: Folder of the comparison; its page is made there.
-        probes: Probes, or original tasks, to compare on; all that are in common by default.
-        scoring: Rules by which zero-shot runs are read (`zero-shot --scoring`), by commas; "own",
-            the default, is the model's own score.
-        mix_rules: Compare answers by different rules, or to items that were asked in different ways
-            (in a chat, behind examples), with each other; otherwise they are compared apart.
+            settings. Up to eight systems that answered the same items in the same setting (number
+            of examples, dose) are compared in pairs. With several folders, systems must come from
+            at least two of them.
+        output_dir: Folder of the comparison and its page.
+        probes: Probes, or original tasks, to compare on; by default all that the results share.
+        scoring: Scoring rules of zero-shot runs to compare by, separated by commas (see `zero-shot
+            --scoring`); by default "own", the model's own score.
+        mix_rules: Compare answers by different rules, or to items asked in different ways (in a
+            chat, after examples), with each other. By default each is compared separately.
 
     Returns:
         The path of the HTML page.
 
     Raises:
-        FileNotFoundError: If a folder holds no result that can be read.
-        UsageError: If systems answered other items of one set, or nothing in common.
+        FileNotFoundError: If a folder has no result that can be read.
+        UsageError: If systems answered different items of the same set, or share no set.
     """
     from probelight.protocols.report import page_line
     from probelight.reports.build import build_report
     from probelight.reports.terminal import print_tables
 
     if output_dir is None:
-        raise UsageError("where does the comparison go? Give --output_dir FOLDER")
+        raise UsageError("give --output_dir FOLDER for the comparison")
     rules = _chosen_rules(scoring)
     answers, left_out, damaged = _read_answers(folders, rules, mix_rules)
     known = [run.key.probe for run in answers]
@@ -88,7 +89,8 @@ def compare(
         if name not in known:
             there = ", ".join(sorted(set(known))) or "nothing"
             raise UsageError(
-                f"--probes {name}: no such set was answered{nearest(name, known)}; there is {there}"
+                f"--probes {name}: these results have no answers to it{nearest(name, known)}; they "
+                f"have answers to {there}"
             )
     chosen = [run for run in answers if not probes or run.key.probe in probes]
     systems, about_systems = systems_of(chosen)
@@ -116,7 +118,9 @@ def _chosen_rules(scoring: Sequence[str]) -> Sequence[str]:
     for rule in scoring:
         if rule not in known:
             near = nearest(rule.lower(), known)
-            raise UsageError(f"--scoring: no rule is {rule!r}{near}; choose of {', '.join(known)}")
+            raise UsageError(
+                f"--scoring: there is no rule {rule!r}{near}; choose from {', '.join(known)}"
+            )
     return scoring or (OWN,)
 
 
@@ -148,24 +152,25 @@ def _why_nothing(answers: Sequence[RunScores], reasons: Sequence[str], rules: Se
         return f"no run in these folders was scored by {' or '.join(rules)}"
     if not answers:
         return (
-            "there are no answers to compare: no folder holds a zero-shot run, a curve, an "
+            "there are no answers to compare: no folder has a zero-shot run, a curve, an "
             "inoculation or an original task with its predictions.jsonl"
         )
     by_folder: dict[str, set[str]] = {}
     for run in answers:
         name = f"{run.key.probe} ({run.key.split}, {run.key.answered})"
         by_folder.setdefault(run.folder, set()).add(name)
-    lines = ["no two systems answered the same set, or none in several folders:"]
+    lines = ["no two systems answered the same set (in different folders, if you give several):"]
     lines += [reason for reason in reasons if not reason.startswith(ALONE)]
     lines += [f"{folder}: {', '.join(sorted(names))}" for folder, names in by_folder.items()]
     if len({run.key.answered for run in answers if run.key.answered.startswith("zero shot")}) > 1:
         lines.append(
-            "rules and ways of asking are compared apart; --mix_rules compares them with each other"
+            "rules and ways of asking are compared separately; --mix_rules compares them with each "
+            "other"
         )
     if any(run.setting.get("scored by", "").startswith(IMPORTED) for run in answers):
         lines.append(
-            "imported files are sets of their own: to make files of the same items one probe, "
-            "import them together as FILE=MODEL FILE=MODEL with --data.name NAME, or with --probe"
+            "each imported file is a set of its own; if several have the same items, import them "
+            "together as FILE=MODEL FILE=MODEL with --data.name NAME, or with --probe"
         )
     return "\n  ".join(lines)
 

@@ -232,8 +232,8 @@ def systems_of(answers: Sequence[RunScores]) -> tuple[list[System], list[str]]:
         # The answers before inoculation are in each inoculation of a model.
         if first is not run and first.scores != run.scores:
             notices.append(
-                f"{run.folder}/{run.path}: not compared, as {first.path} is of the same model, "
-                "setting and seed; give it in a folder of its own"
+                f"{run.folder}/{run.path}: not compared, because {first.path} has the same model, "
+                "setting and seed; put it into a folder of its own"
             )
     same: dict[object, list[System]] = {}  # systems that are equal wherever they were found
     for (key, _, model, setting, _), runs in by_name.items():
@@ -241,8 +241,8 @@ def systems_of(answers: Sequence[RunScores]) -> tuple[list[System], list[str]]:
         same.setdefault((key, model, setting, content), []).append(System(tuple(runs.values())))
     if more := len(by_name) - len(same):
         notices.append(
-            f"counted once: {more} of {len(by_name)} systems, which are in another folder too, "
-            "with the same answers"
+            f"counted once: {more} of {len(by_name)} systems that are also in another folder, with "
+            "the same answers"
         )
     once = [
         replace(first, elsewhere=tuple(system.first.folder for system in others))

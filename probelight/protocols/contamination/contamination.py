@@ -54,25 +54,25 @@ def contamination(
     wrong_choices: bool = True,
     mirror: Mirror | None = None,
 ) -> None:
-    """Counts the items of a probe that are in other data, and what runs score without them.
+    """Checks a probe for contamination by other data, and shows what runs score without it.
 
     Args:
-        probe: A name (its dev and test items; `name:split` for others), a .yaml file, a folder
-            with train, dev and test files, or a file of items.
-        against: Other items, by commas and named likewise: all splits of an original task, the
-            train items of another probe (`name:train`).
-        corpus: Text files, plain, .gz or .zip, by commas.
-        results: Folder of finished runs: what they score on contaminated items and on the others.
-        output_dir: Gets items.jsonl, a line per item, and the tables as csv files.
-        ngram: Words of an n-gram.
-        min_share: An item is contaminated where more than this share of its n-grams is found.
-        max_groups: What more groups of items than this (or half of few) have in common is taken
-            for the probe's templates and left out.
-        wrong_choices: Also looks in the wrong answers of other items, which are trained on too.
-        mirror: Folder or address in place of the addresses of the released files.
+        probe: The probe: a name (its dev and test items; `name:split` for others), a .yaml file, a
+            folder with train, dev and test files, or a file of items.
+        against: Other items to look in, separated by commas, named in the same way: all splits of
+            an original task, or the train items of another probe (`name:train`).
+        corpus: Text files to look in, separated by commas: plain, .gz or .zip.
+        results: Folder of finished runs, to compare their scores on contaminated and clean items.
+        output_dir: Folder for items.jsonl, with one line per item, and for the tables as csv files.
+        ngram: Number of words in an n-gram.
+        min_share: An item is contaminated if more than this share of its n-grams is found.
+        max_groups: N-grams in more groups of items than this (or in more than half, if there are
+            few groups) are taken for the probe's templates and ignored.
+        wrong_choices: Also look in the wrong answers of other items; models train on them too.
+        mirror: Folder or address with copies of the released files.
 
     Raises:
-        UsageError: If there is nothing to look in, or no such probe.
+        UsageError: If you give nothing to look in, or if there is no such probe.
     """
     # Only now: they import pandas.
     from probelight.reports.contamination import counts_table, scores_table
@@ -100,7 +100,7 @@ def contamination(
         if flags := search.flags():
             tables.append(scores_table(list(run_scores(answered, search.groups, flags))))
         else:
-            notices.append("nothing contaminates an item, so all scores are without")
+            notices.append("no item is contaminated, so there are no scores to compare")
     console = Console()
     for table in filter(None, tables):
         print_table(table, console)

@@ -57,12 +57,12 @@ def items_of(given: str, mirror: str | None) -> list[ItemFile]:
         path = Path(name)
     else:
         raise UsageError(
-            f"there is no probe and no file {given!r}{nearest(name, probe_names())}; "
+            f"there is no probe or file {given!r}{nearest(name, probe_names())}; "
             "`train.py probes list` shows the probes"
         )
     files = split_files(path)
     if split and split not in files:
-        raise UsageError(f"{name} has no file of a split {split!r}; it has {', '.join(files)}")
+        raise UsageError(f"{name} has no file for a split {split!r}; it has {', '.join(files)}")
     found = []
     for name in [split] if split else files:
         read = read_file(files[name], ids_repeat=True)
@@ -88,7 +88,7 @@ def _items_of_config(name: str, split: str, mirror: str | None) -> list[ItemFile
     if not found:
         raise UsageError(f"{name}: {'; '.join(missing.values())}")
     if missing:
-        print(f"{name}: there is no file of its {' and '.join(missing)} items")
+        print(f"{name}: there is no file with its {' and '.join(missing)} items")
     return found
 
 
@@ -127,12 +127,12 @@ class OverlapSearch:
         whole = sum(not len(grams.own[text]) for text in grams.text_of) - empty
         if empty:
             self.notices.append(
-                f"{empty:,} of {num_items:,} items have no words, and are called clean"
+                f"{empty:,} of {num_items:,} items have no words and count as clean"
             )
         if whole:
             self.notices.append(
-                f"{whole:,} of {num_items:,} items have no n-gram of their own (short, or "
-                "templates alone), and are looked for whole"
+                f"{whole:,} of {num_items:,} items have no n-gram of their own (they are short, or "
+                "only templates), so the whole item is searched for"
             )
 
     def search_items(self, name: str, mirror: str | None, wrong_choices: bool) -> None:
@@ -141,9 +141,9 @@ class OverlapSearch:
         files = items_of(name, mirror)
         others = [file for file in files if file.sha256 not in checksums]
         if not others:
-            raise UsageError(f"--against {name}: these are the items of the probe themselves")
+            raise UsageError(f"--against {name}: these are the probe's own items; give others")
         self.notices += [
-            f"{name}: its {file.split} items are the probe's: left out"
+            f"{name}: its {file.split} items are the probe's own and were left out"
             for file in files
             if file.sha256 in checksums
         ]

@@ -89,30 +89,32 @@ def curve(
     engine: EngineSettings = DEFAULT_ENGINE,
     wandb: WandbSettings = DEFAULT_WANDB,
 ) -> None:
-    """Learning curves of a set of models and probes, with their language controls.
+    """Traces learning curves of models on probes, with language controls.
 
-    MC-MLM probes are answered by heads on a frozen model of any type, MC-QA probes by fine-tuning a
-    whole encoder. Baselines answer the probes they are for: MLM-baseline MC-MLM, others MC-QA.
+    For MC-MLM probes, heads on a frozen model of any type are trained; for MC-QA probes, the whole
+    model is fine-tuned. Of the baselines, the MLM-baseline answers MC-MLM probes and the others
+    MC-QA probes.
 
     Args:
-        output_dir: Folder of the results; finished points are never computed again.
-        probes: Names in configs/probe/ or paths of such files, separated by commas.
-        data: Your own files in place of `probes`.
-        models: Names in configs/model/, paths of such files, folders or Hub names, by commas.
-        model: Which model, in place of `models`.
+        output_dir: Folder of the results. Rerun the same command to resume.
+        probes: Probes, separated by commas: names in configs/probe/ or paths of such files.
+        data: Your own files instead of `probes`.
+        models: Models, separated by commas: names in configs/model/, paths of such files, folders
+            or Hub names.
+        model: Settings of a single model, instead of `models`.
         random_weights: Also run every transformer with random weights (the architecture control).
-        setup: "mc_qa" also poses MC-MLM probes as questions with the candidates as answers.
-        variant: A variant that the probes' configs declare, such as but_not.
-        first_stage: Questions that MC-QA models are trained on first: `probe:split` or a file.
-        phrasings: Probes that ask the same in other words: the one with the best mean zero-shot
-            accuracy over the models on train rows is traced next to `probes`.
-        grid: Points, seeds, modes, controls and where the train rows come from.
-        dry_run: Only say how many runs and steps, how much time and memory it would take.
-        force: Train what does not fit into the memory that there is, by what is known before.
-        mirror: Folder or address in place of the addresses of the released files.
+        setup: "mc_qa" turns MC-MLM probes into questions with the candidates as answers.
+        variant: Variant of the probes, such as but_not; their configs must declare it.
+        first_stage: Questions to train MC-QA models on first: `probe:split` or a file.
+        phrasings: Probes that ask the same in other words. The one with the best zero-shot accuracy
+            on train rows, averaged over the models, is traced in addition to `probes`.
+        grid: Points, seeds, modes and controls of the curves, and where the train rows come from.
+        dry_run: Only print how many runs and steps it would take, and how much time and memory.
+        force: Train even if the estimate says that it does not fit into memory.
+        mirror: Folder or address with copies of the released files.
         trainer: Device and batch settings.
-        engine: Where the runs are made: here, or on Ray.
-        wandb: Weights & Biases for the fine-tuned points, in addition to the local files.
+        engine: Where the runs are computed: in this process, or on Ray.
+        wandb: Logging of the fine-tuned points to Weights & Biases, in addition to the local files.
     """
     names, phrased = probes, phrasings
     other = "--phrasings" if phrased else "--probes"
@@ -205,9 +207,9 @@ def trace_curves(
         if not curve.modes:
             kind, hint = model_type_of(curve.model), ""
             if not (kind.trained or kind.heads):
-                hint = " here: nothing of it is trained, and `train.py zero-shot` scores it"
+                hint = " in a curve, because it has nothing to train; use `train.py zero-shot`"
             elif "mc_qa" in kind.trained:
-                hint = "; --setup mc_qa poses them as questions"
+                hint = "; --setup mc_qa turns them into questions"
             context.say(f"{name}: {label} does not answer {curve.data.setup} probes{hint}")
         elif not jobs:
             context.say(f"{name}: curve of {label} complete")

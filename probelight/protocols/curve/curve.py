@@ -146,7 +146,7 @@ def shared_rows(
     if not shared:
         return data
     num_rows = len(data.evaluation)
-    notice = f"{shared} of {num_rows} measured questions are in the first stage too"
+    notice = f"{shared} of {num_rows} measured questions are also in the first stage"
     return replace(data, notices=(*data.notices, notice))
 
 
@@ -183,16 +183,18 @@ def check_rows(
             precision = context.trainer.precision
             if traced_modes(model, data.setup, settings) != [FULL] and precision not in PRECISIONS:
                 known = ", ".join(PRECISIONS)
-                raise UsageError(f"--trainer.precision {precision}: frozen encoders run at {known}")
+                raise UsageError(
+                    f"--trainer.precision {precision}: for frozen encoders choose from {known}"
+                )
         num_curves += len(answering)
     if options.first_stage and probes:
         if "mc_qa" not in setups:
-            raise UsageError("--first_stage: none of the probes is posed as questions; see --setup")
+            raise UsageError("--first_stage: none of the probes is asked as questions; see --setup")
         first_stage_facts(context, options.first_stage)
     if probes and not num_curves:
         first, setup = models[0], min(setups)
         poses = setup == "mc_mlm" and "mc_qa" in model_type_of(first).trained
-        more = " (--setup mc_qa poses them as questions)" if poses else ""
+        more = " (--setup mc_qa turns them into questions)" if poses else ""
         trained_for(first, setup, f"the probes are {setup}{more}")
         given, works = settings.modes, model_type_of(first).modes(setup) or ()
         raise UsageError(
@@ -228,7 +230,7 @@ def nonsense_for(config: ProbeConfig, models: Sequence[ModelSettings]) -> dict[s
     except NonsenseError as error:
         split = "; ".join(f"{w!r} in {', '.join(who)}" for w, who in split_by.items() if who)
         raise NonsenseError(
-            f"{error}. Words that are not one piece: {split}. Compare fewer models at once, or "
+            f"{error}. Words that are not one token: {split}. Compare fewer models at once, or "
             "leave no_language out of grid.controls"
         ) from None
 
@@ -269,14 +271,12 @@ def only_posed(
         posed.append(tuple(row for place, row in enumerate(rows) if place not in places))
         if places:
             notices.append(
-                f"{len(places)} of {len(rows)} {name} rows left out: a candidate is not one piece "
-                "in every model compared"
+                f"{len(places)} of {len(rows)} {name} rows left out, because a candidate is not "
+                "one token in every model"
             )
     train, evaluation = posed
     if not train or not evaluation:
-        raise UsageError(
-            f"{data.config.name}: no row has candidates of one piece in all models compared"
-        )
+        raise UsageError(f"{data.config.name}: in no row is each candidate one token in all models")
     return replace(data, train=train, evaluation=evaluation, notices=tuple(notices))
 
 

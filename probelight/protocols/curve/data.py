@@ -76,8 +76,8 @@ class CurveData:
         chosen = control_named(control)
         if chosen.needs_arguments and not config.arguments:
             raise ConfigError(
-                f"{config.name}: no `arguments`, so there is no {control} control; "
-                "choose --grid.controls [standard]"
+                f"{config.name}: its config has no `arguments`, which the control {control} "
+                "needs; give --grid.controls [standard]"
             )
         words = self.words(control)
         return [chosen.change(record, config, words) for record in records]
@@ -94,7 +94,7 @@ def load_curve_data(
         raise UsageError(f"{probe}: give either grid.train_from or grid.train_probe, not both")
 
     def load(probe: str | ProbeConfig, split: str, option: str) -> ProbeData:
-        other = f"{option} one of them, or --grid.train_from one of them to divide it"
+        other = f"one of them as {option}, or as --grid.train_from to divide it"
         data = load_probe(probe, split, mirror=context.mirror, option=other)
         return vary(data, options.variant) if options.variant else data
 
@@ -107,8 +107,9 @@ def load_curve_data(
             train = load(lender or source, settings.train_split, "--grid.train_split")
         except NotThereError as error:
             raise NotThereError(
-                f"{error}. Without a train file, divide what is there (--grid.train_from "
-                f"{settings.split}) or train on another probe's file (--grid.train_probe NAME)"
+                f"{error}. Without a train file, divide the {settings.split} file "
+                f"(--grid.train_from {settings.split}) or train on another probe's file "
+                "(--grid.train_probe NAME)"
             ) from None
         data = _of_two_files(train, evaluation, settings)
     notices = [notice for file in data.files for notice in file.notices]
@@ -116,7 +117,7 @@ def load_curve_data(
     if 0 < len(beyond) < len(settings.sizes):
         notices.append(
             f"{len(data.train)} train rows: the curve stops before N = {min(beyond)}, and weighted "
-            "sums are over the points that there are"
+            "sums use only the points up to there"
         )
     setup = options.setup or data.config.setup
     return replace(data, setup=setup, notices=(*data.notices, *notices))
@@ -131,8 +132,8 @@ def _divided(data: ProbeData, split: str, settings: CurveSettings) -> CurveData:
     except SplitError as error:
         raise UsageError(
             f"--grid.train_from {split}: {data.config.name} cannot be divided into rows to train "
-            f"on and rows to measure ({error}); give --data.train FILE, or --grid.train_probe NAME "
-            "of a probe"
+            f"on and rows to measure ({error}); give --data.train FILE, or another probe to train "
+            "on (--grid.train_probe NAME)"
         ) from error
     source = (
         f"grouped split of {split}, share {settings.train_share:g} "
@@ -169,11 +170,11 @@ def _of_two_files(train: ProbeData, evaluation: ProbeData, settings: CurveSettin
     )
     if lender.name == probe.name:
         shared = data.untouched.count(False)
-        notice = f"the groups of {shared} of {len(data.evaluation)} measured items are in train too"
+        notice = f"{shared} of {len(data.evaluation)} measured items share a group with train items"
         return replace(data, notices=(notice,) if shared else ())
     if (probe.setup, set(probe.candidates)) != (lender.setup, set(lender.candidates)):
         raise UsageError(
-            f"{lender.name} cannot lend {probe.name} its train rows: setup or candidates differ"
+            f"{probe.name} cannot use the train rows of {lender.name}: setup or candidates differ"
         )
     measured = {group_of(record, probe.group_by) for record in data.evaluation}
     kept = tuple(r for r in data.train if group_of(r, probe.group_by) not in measured)
@@ -211,11 +212,11 @@ def rows_for_model(
         given, works = (f"[{','.join(map(str, sizes))}]" for sizes in (settings.sizes, smaller))
         raise UsageError(
             f"--grid.sizes {given}: {chosen.config.name} has {num_rows} train rows to draw samples "
-            f"from; give sizes up to that, such as --grid.sizes {works}"
+            f"from; give sizes up to this number, such as --grid.sizes {works}"
         )
     notice = (
         f"{num_rows} train rows, fewer than the smallest default size {min(settings.sizes)}: the "
-        f"points are N = {', '.join(map(str, smaller))} (--grid.sizes gives others)"
+        f"points are N = {', '.join(map(str, smaller))} (choose others with --grid.sizes)"
     )
     return replace(chosen, sizes=tuple(smaller), notices=(*chosen.notices, notice))
 
@@ -241,10 +242,10 @@ def hold_out(
             f"--{option}.patience null, which trains all epochs"
         ) from error
     notice = (
-        f"{len(kept)} of {len(data.train)} train rows stop the training and are in no sample: "
-        f"samples are drawn from the other {len(rest)}"
+        f"{len(kept)} of {len(data.train)} train rows are held out for early stopping: samples "
+        f"are drawn from the other {len(rest)}"
     )
     lost = [size for size in sizes if len(rest) < size <= len(data.train)]
     if lost and min(sizes) <= len(rest):
-        notice += f", and the curve stops before N = {min(lost)}"
+        notice += f", so the curve stops before N = {min(lost)}"
     return replace(data, train=tuple(rest), held_out=tuple(kept), notices=(*data.notices, notice))

@@ -174,8 +174,8 @@ def device_of(trainer: TrainerSettings) -> torch.device:
     with_mps = {"gpu", "mps"} if torch.backends.mps.is_available() else set()
     if trainer.accelerator not in {"auto", "cpu", *with_mps}:  # MPS lacks what heads need
         raise UsageError(
-            f"--trainer.accelerator {trainer.accelerator} is not on this machine; heads are "
-            "trained on a GPU with CUDA, or with cpu"
+            f"--trainer.accelerator {trainer.accelerator} is not available on this machine; heads "
+            "are trained on a CUDA GPU or on the cpu"
         )
     return torch.device("cpu")
 
@@ -365,9 +365,9 @@ def refuse_unposed(records: Sequence[Record], kept: Sequence[int]) -> None:
     """Raise RecordError unless `kept`, the indices of rows that a model can be posed, are all."""
     if missing := sorted(set(range(len(records))) - set(kept)):
         raise RecordError(
-            f"{len(missing)} of {len(records)} items cannot be posed to this model, such as "
-            f"{records[missing[0]].where}; a curve compares the same rows under all controls: with "
-            "--model.multi_token skip such rows are left out of all models, and counted"
+            f"{len(missing)} of {len(records)} items do not fit this model, such as "
+            f"{records[missing[0]].where}; a curve compares the same rows under all controls: "
+            "--model.multi_token skip leaves such rows out for all models, and counts them"
         )
 
 

@@ -42,7 +42,7 @@ def best_phrasing(
     for name in names:
         probe = load_phrasing(context, name, split).config
         if probe.setup != "mc_mlm":
-            raise UsageError(f"--phrasings: {probe.name} is no mc_mlm probe")
+            raise UsageError(f"--phrasings: {probe.name} is not an mc_mlm probe")
     if not judges:
         raise UsageError("--phrasings: none of the models is a pre-trained language model")
     jobs = []

@@ -13,7 +13,8 @@ from probelight.protocols.engine.settings import FULL, MODEL_TYPES, Fit, FitSett
 from probelight.protocols.engine.user_files import UserFiles, measured_split
 
 _NO_CONTROL = (
-    "only a probe's config can declare the `arguments` that a control goes by (docs/own_probe.md)"
+    "language controls need `arguments`, which only a probe's config can declare "
+    "(docs/own_probe.md)"
 )
 PROTOCOL = "curve"
 FIRST_STAGE = "curve_first_stage"
@@ -32,24 +33,25 @@ class CurveSettings(ranges.Settings):
     """The points of a learning curve and how each is trained.
 
     Args:
-        sizes: N, numbers of training examples; those beyond the train rows are left out.
-        seeds: One run per seed at each point.
-        modes: Of MC-MLM probes: "mlp" trains the head's transform and decoder, "linear" the decoder
-            alone; causal and encoder-decoder models have a fresh transform, and "full" fine-tunes
-            the whole of them. For MC-QA probes the whole network is fine-tuned.
-        controls: Versions of the probe to train on and be measured with: "standard", and names in
+        sizes: N, numbers of training examples; those above the number of train rows are left out.
+        seeds: Seeds; one training per point and seed.
+        modes: For MC-MLM probes: "mlp" trains the head's transform and decoder, "linear" only the
+            decoder. In causal and encoder-decoder models the transform is fresh, and "full"
+            fine-tunes the whole model. MC-QA probes always fine-tune the whole model.
+        controls: Versions of the probe to train and measure: "standard", and names in
             `probelight.probes.controls.CONTROLS`.
         learning_rate: One peak rate per mode, the same for all models and probes.
-        epochs: Passes over each sample of a head; the last epoch is reported.
-        batch_size: Examples in a step of a head.
+        epochs: Passes over the sample of a head; the last epoch is reported.
+        batch_size: Examples per step of a head.
         train_split: Split that samples are drawn from.
-        split: Split measured.
-        train_from: Split to divide between training and measuring, of all probes or, as
-            {probe: split}, of those that have no train file.
-        train_share: Share of it that is trained on, whole groups; the rest is measured.
-        train_probe: Probe whose `train_split` is trained on instead, of all probes or as
+        split: Split to measure.
+        train_from: Split to divide into rows to train on and rows to measure: one for all probes,
+            or {probe: split} for those that have no train file.
+        train_share: Share of that split to train on, in whole groups; the rest is measured.
+        train_probe: Train on the `train_split` of another probe instead: one for all probes, or
             {probe: other probe}.
-        split_seed: Seeds the division of `train_from` and the held-out part of early stopping.
+        split_seed: Seed of the division of `train_from` and of the rows held out for early
+            stopping.
         mlm_baseline: How the head of the MLM-baseline is trained.
         full: How a whole transformer is fine-tuned.
         esim: How ESIM and the partial-input baselines are trained.
@@ -120,15 +122,15 @@ def check_grid(settings: CurveSettings, probes: list[str]) -> None:
     """Refuse modes without a rate, and settings of probes that the command does not have."""
     if missing := set(settings.modes) - {FULL} - set(settings.learning_rate):
         raise UsageError(
-            f"grid.learning_rate has no rate of mode {min(missing)}: give every mode one, or leave "
-            "it out of grid.modes"
+            f"grid.learning_rate has no rate for mode {min(missing)}: give one, or leave "
+            f"{min(missing)} out of grid.modes"
         )
     for key in ("train_from", "train_probe"):
         named = getattr(settings, key)
         unknown = set(named) - set(probes) if isinstance(named, Mapping) else set()
         if unknown:
             raise UsageError(
-                f"grid.{key} names {min(unknown)!r}, which is none of the probes: "
+                f"grid.{key} names {min(unknown)!r}, which is not one of the probes "
                 f"{', '.join(probes)}"
             )
 
@@ -138,7 +140,7 @@ def fitting_grid(grid: CurveSettings, user_files: UserFiles) -> CurveSettings:
     files, config = user_files.parts, user_files.config
     if grid.controls == CurveSettings().controls:
         grid = replace(grid, controls=[STANDARD])
-        print(f"{config.name}: standard rows alone, without language controls: {_NO_CONTROL}")
+        print(f"{config.name}: standard version only: {_NO_CONTROL}")
     for name in grid.controls:
         if name != STANDARD and control_named(name).needs_arguments:
             raise UsageError(f"--grid.controls {name} with --data.*: {_NO_CONTROL}")
@@ -147,7 +149,7 @@ def fitting_grid(grid: CurveSettings, user_files: UserFiles) -> CurveSettings:
         return grid
     if not grid.of_probe("train_probe", config.name) and grid.train_split not in files:
         raise UsageError(
-            "nothing to train on: give --data.train FILE, or divide what is there "
+            f"nothing to train on: give --data.train FILE, or divide the {next(iter(files))} file "
             f"(--grid.train_from {next(iter(files))})"
         )
     return replace(grid, split=measured_split(files, grid.split))

@@ -78,27 +78,29 @@ def diagnose(
     trainer: TrainerSettings = DEFAULT_TRAINER,
     engine: EngineSettings = DEFAULT_ENGINE,
 ) -> list[Row]:
-    """Word prediction and sensitivity on CPRAG-102, ROLE-88, NEG-136, ROLE-1500 and NEG-1500-SIMP.
+    """Measures word prediction and sensitivity on psycholinguistic diagnostics (Ettinger 2020).
 
-    The same command goes on where it stopped: a finished set is not measured again.
+    The sets are CPRAG-102, ROLE-88, NEG-136, ROLE-1500 and NEG-1500-SIMP. Rerun the same command to
+    resume; finished sets are not measured again.
 
     Args:
         output_dir: Folder of the results.
-        models: Names in configs/model/, paths of such files, folders or Hub names, by commas.
-        model: Which model, in place of `models`; none where `recorded` alone is given.
-        random_weights: Also every model with random weights (the architecture control).
-        sets: Which of cprag, role, neg_simp, neg_nat, role_1500, neg_1500_simp_temp and
-            neg_1500_simp_gen, by commas; none takes all.
-        recorded: Folder of outputs that another program recorded, as modelpreds-SET-MODEL and
-            modeltgtprobs-SET-MODEL (SET is cprag, role, negsimp or negnat), or as SET/MODEL.txt
-            (SET is ROLE-1500, NEG-1500-SIMP-TEMP or NEG-1500-SIMP-GEN); any number of models.
-        mirror: Folder or address in place of the addresses of the released files.
-        shuffles: In how many random orders the words of CPRAG-102's first sentences are put, for
-            the mean accuracy and its standard deviation; 0 leaves these perturbations out.
-        write_recorded: Folder in which the outputs of `models` or `model` are written too, in the
-            forms that `recorded` reads, so that the sets' authors' programs can score them.
+        models: Models, separated by commas: names in configs/model/, paths of such files, folders
+            or Hub names.
+        model: Settings of a single model, instead of `models`. With `recorded` you need neither.
+        random_weights: Also run every model with random weights (the architecture control).
+        sets: Sets, separated by commas: cprag, role, neg_simp, neg_nat, role_1500,
+            neg_1500_simp_temp and neg_1500_simp_gen; by default all.
+        recorded: Folder with outputs of any number of models that another program recorded: files
+            modelpreds-SET-MODEL and modeltgtprobs-SET-MODEL (SET is cprag, role, negsimp or
+            negnat), or SET/MODEL.txt (SET is ROLE-1500, NEG-1500-SIMP-TEMP or NEG-1500-SIMP-GEN).
+        mirror: Folder or address with copies of the released files.
+        shuffles: Number of random word orders for the first sentences of CPRAG-102, which give a
+            mean accuracy and its standard deviation; 0 leaves these perturbations out.
+        write_recorded: Folder in which to write the models' outputs too, in the formats that
+            `recorded` reads, so that programs of the sets' authors can score them.
         trainer: Device and batch settings.
-        engine: Where the runs are made: here, or on Ray.
+        engine: Where the runs are computed: in this process, or on Ray.
 
     Returns:
         The rows of results.csv.
@@ -156,21 +158,25 @@ def _recorded_outputs(recorded: str, names: list[str]) -> list[tuple[str, Record
     found = [(name, outputs) for name, outputs in every if name in names]
     if not found:
         there = ", ".join(dict(every))
-        raise UsageError(f"{recorded}: recorded are {there}, and none of --sets {','.join(names)}")
+        raise UsageError(
+            f"{recorded}: it has outputs for {there}, but for none of --sets {','.join(names)}"
+        )
     return found
 
 
 def _check_written(folder: str, recorded: PathText | None, labels: list[str]) -> None:
     """Refuse outputs of several models that would have one name when they are read again."""
     if not labels:
-        raise UsageError("--write_recorded writes what models say; give --models or --model")
+        raise UsageError("--write_recorded writes outputs of models; give --models or --model")
     if recorded is not None and Path(folder).resolve() == Path(recorded).resolve():
-        raise UsageError(f"--write_recorded {folder} is where --recorded reads; give another one")
+        raise UsageError(
+            f"--write_recorded {folder} is the folder that --recorded reads; give another one"
+        )
     names = [file_name(label) for label in labels]
     if repeated := {name for name in names if names.count(name) > 1}:
         raise UsageError(
-            f"--write_recorded: two models would be called {min(repeated)!r}; give them names "
-            "(`name:` in a config of a model)"
+            f"--write_recorded: two models would be called {min(repeated)!r}; give them different "
+            "names (`name:` in a model's config)"
         )
 
 
@@ -288,18 +294,18 @@ def _measured(run: RunFolder, data: DiagnosticSet, outputs: ModelOutputs, row: R
     if lost := len(compared.completions) - len(known):
         notices.append(
             f"{name}: {lost} of {len(compared.completions)} contexts left out of the accuracies, "
-            "as the vocabulary has none of their expected words as one entry"
+            "because none of their expected words is one entry of the vocabulary"
         )
     if outputs.probabilities:
         contrasts = measures.known_contrasts(compared, outputs.probabilities)
         if lost := len(compared.contrasts) - len(contrasts):
             notices.append(
                 f"{name}: {lost} of {len(compared.contrasts)} comparisons left out of the "
-                "sensitivities, as a word has no probability"
+                "sensitivities, because a word has no probability"
             )
     if outputs.split:
         notices.append(
-            f"{name}: {len(outputs.split)} words asked for are not one entry of the vocabulary: "
+            f"{name}: {len(outputs.split)} words are not one entry of the vocabulary: "
             f"{', '.join(sorted(outputs.split)[:5])}{', ...' if len(outputs.split) > 5 else ''}"
         )
     return RunRecord(

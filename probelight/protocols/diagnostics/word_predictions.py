@@ -114,8 +114,8 @@ def predict_words(scorer: Scorer, words: Words, settings: TrainerSettings) -> Wo
         )
     if lost := sum(not prediction.best for prediction in by_context.values()):
         notices += (
-            f"behind {lost} of {len(by_context)} contexts the model's numbers are none (NaN): they "
-            "count as wrong",
+            f"after {lost} of {len(by_context)} contexts the model's scores are not numbers (NaN): "
+            "these count as wrong",
         )
     return WordPredictions(by_context, depth, notices)
 
@@ -137,8 +137,8 @@ def write_recorded_files(
     words = [line["predictions"] for line in lines]
     if not all(words):
         raise UsageError(
-            f"{model} on {source.title}: its numbers are none (NaN) behind some contexts, which "
-            "recorded outputs cannot say"
+            f"{model} on {source.title}: after some contexts its scores are not numbers (NaN), "
+            "which recorded outputs cannot express"
         )
     set_name = source.recorded_as
     ending = f"{set_name}-{file_name(model)}"

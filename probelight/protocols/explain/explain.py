@@ -54,30 +54,31 @@ def explain(
     mirror: Mirror | None = None,
     trainer: TrainerSettings = DEFAULT_TRAINER,
 ) -> list[Explained]:
-    """Shows one item as each model reads it: its pieces, scores, letters, ranks and best words.
+    """Shows what each model reads for one item, and how it scores each choice.
 
-    Nothing is written. Notes name the questions that a model type cannot answer.
+    It prints tokens, scores, letters, ranks and the model's best words, and saves nothing. Notes
+    say what a type of model cannot show.
 
     Args:
-        item: The item's id; `id@line` where ids repeat; or `@line` of its file.
-        model: Which model, in place of `models`.
-        models: Names in configs/model/, paths of such files, folders or Hub names, by commas;
-            `name@revision` is one of a model's revisions.
-        probes: Names in configs/probe/ or paths of such files, separated by commas.
-        data: A file of one's own in place of `probes`.
-        split: Split of the probes; none takes dev, or test where there is no dev file.
-        shots: Examples of the probe's train split before the item.
-        chat: Whether it is put in the chat template of a model's tokenizer, as in `zero-shot`.
-        prompt: The texts around it.
-        mirror: Folder or address in place of the addresses of the released files.
+        item: Id of the item, `id@line` if ids repeat, or `@line` in its file.
+        model: Settings of a single model, instead of `models`.
+        models: Models, separated by commas: names in configs/model/, paths of such files, folders
+            or Hub names; `name@revision` is one of a model's revisions.
+        probes: Probes, separated by commas: names in configs/probe/ or paths of such files.
+        data: Your own file instead of `probes`.
+        split: Split of the probes; by default dev, or test if there is no dev file.
+        shots: Number of examples from the probe's train split before the item.
+        chat: "auto" or "always" puts the item into the chat template of a model's tokenizer.
+        prompt: Texts around the item.
+        mirror: Folder or address with copies of the released files.
         trainer: Device and batch settings.
 
     Returns:
-        What is printed, one per model.
+        What is printed, one explanation per model.
 
     Raises:
-        UsageError: If there is no such item or it is not clear which one is meant, or a model is a
-            baseline or has no chat, or there are too few examples.
+        UsageError: If there is no such item or several match, if a model is a baseline or has no
+            chat template, or if there are too few examples.
     """
     sets = load_sets(probes, data, split, mirror)
     loaded, record = find_item(sets, item)
@@ -117,16 +118,16 @@ def find_item(sets: Sequence[LoadedSet], item: str) -> tuple[LoadedSet, Record]:
         names = [f"{r.name} of {loaded.name}" if several else r.name for loaded, r in found]
         more = ", ..." if len(names) > MOST_IDS else ""
         raise UsageError(
-            f"--item {item}: {len(found)} items are called so: "
+            f"--item {item}: {len(found)} items match: "
             f"{', '.join(names[:MOST_IDS])}{more}; "
-            f"give {'one of the sets alone' if several else 'one of these'}"
+            f"give {'only one of the sets' if several else 'one of these'}"
         )
     none = f"--item {wanted}: no item of {' or '.join(loaded.name for loaded in sets)}"
     if wanted.startswith("@"):
         last = max(record.position for _, record in records)
-        raise UsageError(f"{none} is on that line; the last is on @{last}")
+        raise UsageError(f"{none} is on that line; the last line is @{last}")
     ids = list(dict.fromkeys(record.id for _, record in records))
     near = difflib.get_close_matches(wanted, ids, n=MOST_IDS, cutoff=0.5)
     hint = f"did you mean {', '.join(near)}" if near else f"the first are {', '.join(ids[:3])}"
     line = wanted if wanted.isdecimal() else 12
-    raise UsageError(f"{none} has that id ({hint}); its line is given as @{line}")
+    raise UsageError(f"{none} has that id ({hint}); you can also give its line, such as @{line}")

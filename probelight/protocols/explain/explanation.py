@@ -20,7 +20,7 @@ from probelight.results.row import Row
 LEAST_WIDTH = 40  # characters that a model's answers take
 LABELS = 18  # and those of what was asked
 # Where the space before an answer is, once that is pieces.
-Space = Literal["in its first piece", "a piece of its own", "left out by the tokenizer", "none"]
+Space = Literal["in its first token", "a token of its own", "left out by the tokenizer", "none"]
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Spelling:
     """Another way to write a candidate, and its pieces."""
 
     text: str
-    note: str  # how it is written, where that differs: behind a space, or without one
+    note: str  # how it is written, where that differs: after a space, or without one
     pieces: tuple[Piece, ...]  # one where it is an entry of the vocabulary
     is_known: bool = True  # whether no piece stands for what the tokenizer does not know
 
@@ -95,7 +95,7 @@ def print_explained(
         for place, choice in enumerate(record.choices)
     ]
     lines.append(
-        "* is the right one; a piece of a text is shown as the vocabulary writes it, with its id"
+        "* marks the right choice; tokens are shown as the vocabulary writes them, with their ids"
     )
     for line in lines:
         console.print(Text(visible(line)), soft_wrap=True)
@@ -157,7 +157,7 @@ def _of_candidate(candidate: Candidate, vocabulary_size: int | None) -> dict[str
     if candidate.label_score is not None:
         letter = f"{_pieces(candidate.label_pieces)}, {number(candidate.label_score)} nats"
         letter += ", the best" if candidate.is_best_label else ""
-    entry = ABSENT if vocabulary_size is None else "it is none"
+    entry = ABSENT if vocabulary_size is None else "it is not one token"
     if candidate.entry is not None:
         rank = f"rank {count(candidate.rank)} of {count(vocabulary_size)}"
         entry = f"{_pieces([candidate.entry])}, {_percent(candidate.probability)}, {rank}"
@@ -167,17 +167,17 @@ def _of_candidate(candidate: Candidate, vocabulary_size: int | None) -> dict[str
     spelled = []  # a line for all spellings that are the same pieces
     for pieces, spellings in alike.items():
         names = ", ".join(f"{each.text} {each.note}".strip() for each in spellings)
-        size = "one piece" if len(pieces) == 1 else f"{len(pieces)} pieces"
-        size = size if spellings[0].is_known else "not known"
+        size = "one token" if len(pieces) == 1 else f"{len(pieces)} tokens"
+        size = size if spellings[0].is_known else "unknown"
         spelled.append(f"{names}: {size}, {_pieces(pieces)}")
     return {
         "score": f"{score}, the best" if candidate.is_best else score,
         "log-likelihood": likelihood,
-        "scored pieces": _pieces(candidate.pieces),
+        "scored tokens": _pieces(candidate.pieces),
         "leading space": candidate.space or ABSENT,
         "by its letter": f"{candidate.label}: {letter}" if candidate.label else ABSENT,
-        "as one entry": entry,
-        "spelled": "\n".join(spelled) or ABSENT,
+        "as one token": entry,
+        "other spellings": "\n".join(spelled) or ABSENT,
     }
 
 

@@ -220,7 +220,7 @@ def input_pieces(question: Question, record: Record) -> tuple[tuple[str, tuple[P
     if "decoder_input_ids" in batch:
         first = int(batch["asked_mask"][row].long().argmax())
         given = batch["decoder_input_ids"][row][: first + 1]
-        read.append(("decoder is given", pieces_of(tokenizer, given.tolist())))
+        read.append(("decoder reads", pieces_of(tokenizer, given.tolist())))
     return tuple(read)
 
 
@@ -256,8 +256,8 @@ def space_before(tokenizer: Any, pieces: Sequence[Piece]) -> explanation.Space |
         return "none"
     if word == first.text:
         alone = not tokenizer.decode([first.id], clean_up_tokenization_spaces=False).strip()
-        return "a piece of its own" if alone else "left out by the tokenizer"
-    return "in its first piece"
+        return "a token of its own" if alone else "left out by the tokenizer"
+    return "in its first token"
 
 
 def spellings(tokenizer: Any, answer_prefix: str, stem: str, word: str) -> tuple[Spelling, ...]:
@@ -266,7 +266,7 @@ def spellings(tokenizer: Any, answer_prefix: str, stem: str, word: str) -> tuple
     places = {"": stem}
     if answer_prefix == AUTO_PREFIX:
         is_behind_space = _carrier(stem) == INSIDE
-        note = "without a space" if is_behind_space else "behind a space"
+        note = "without a space" if is_behind_space else "after a space"
         places[note] = MASK if is_behind_space else f"{INSIDE}{MASK}"
     ways = [(note, _carrier(place), text) for note, place in places.items() for text in written]
     ways = [way for way in ways if (way[0], way[2]) != ("", word)]

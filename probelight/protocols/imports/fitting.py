@@ -44,14 +44,14 @@ def aligned(found: Imported, data: ProbeData) -> tuple[list[Answer], str]:
     if not all(answer.choices for answer in found.answers):
         if len(found.answers) != len(records):
             raise RecordError(
-                f"{found.files[0].path}: {len(found.answers)} rows, where {name} has "
-                f"{len(records)} items; a row an item is needed, in their order"
+                f"{found.files[0].path}: {len(found.answers)} rows, but {name} has {len(records)} "
+                "items; give one row per item, in the same order"
             )
         for answer, record in zip(found.answers, records, strict=True):
             if len(answer.scores) != len(record.choices):
                 raise RecordError(
-                    f"{answer.where}: {len(answer.scores)} scores, where the item {record.name} "
-                    f"has {len(record.choices)} choices"
+                    f"{answer.where}: {len(answer.scores)} scores, but the item {record.name} has "
+                    f"{len(record.choices)} choices"
                 )
             if answer.gold not in (None, record.answer):
                 raise _other_gold(answer, record, answer.gold, record.answer)
@@ -73,16 +73,16 @@ def aligned(found: Imported, data: ProbeData) -> tuple[list[Answer], str]:
         }
         if len(fitting) > 1:
             raise RecordError(
-                f"{answer.where}: it fits {len(fitting)} items of {name}, {_names([*fitting])}; "
-                "give it the id of one of them, as ID@LINE"
+                f"{answer.where}: it matches {len(fitting)} items of {name}, "
+                f"{_names([*fitting])}; give it the id of one of them, as ID@LINE"
             )
         if not fitting:
             raise _fits_nothing(answer, data, by_id)
         [record] = fitting.values()
         if record.name in fits:
             raise RecordError(
-                f"{answer.where}: the item {record.name} of {name} is answered at "
-                f"{fits[record.name].where} too"
+                f"{answer.where}: the item {record.name} of {name} is already answered at "
+                f"{fits[record.name].where}"
             )
         fits[record.name] = replace(answer, scores=tuple(_in_its_order(answer, record)))
     if missing := [record.name for record in records if record.name not in fits]:
@@ -103,15 +103,15 @@ def _fits_nothing(answer: Answer, data: ProbeData, by_id: bool) -> RecordError:
     name = data.config.name
     if by_id or not answer.texts:
         near = nearest(answer.id, [record.id for record in data.records])
-        return RecordError(f"{answer.where}: the id {answer.id!r} is none of {name}{near}")
+        return RecordError(f"{answer.where}: {name} has no item with the id {answer.id!r}{near}")
     texts = {with_mask(plain(text)) for text in answer.texts if text}
     for record in data.records:
         if record.stem and with_mask(plain(record.stem)) in texts:
             return _other_candidates(answer, record)
     example = data.records[0]
     return RecordError(
-        f"{answer.where}: it fits no item of {name}, neither by its id {answer.id!r} nor by its "
-        f"question {_short(answer.texts[0])}; an item of {name} is {example.id!r}, "
+        f"{answer.where}: it matches no item of {name}, neither by its id {answer.id!r} nor by its "
+        f"question {_short(answer.texts[0])}; an example of an item is {example.id!r}, "
         f"{_short(example.stem or example.gold)}"
     )
 
@@ -134,20 +134,21 @@ def _other_candidates(answer: Answer, record: Record) -> RecordError:
     """Return the error of an answer with other candidates than its item."""
     ours, its = ({*map(plain, choices)} for choices in (record.choices, answer.choices))
     differ = [
-        f"{', '.join(map(_short, sorted(texts)[:SHOWN]))} is {what}"
-        for texts, what in ((its - ours, "none of the item's"), (ours - its, "missing"))
+        f"{what} {', '.join(map(_short, sorted(texts)[:SHOWN]))}"
+        for texts, what in ((its - ours, "the item does not have"), (ours - its, "missing are"))
         if texts
     ]
     return RecordError(
         f"{answer.where}: the candidates are not those of the item {record.name}: "
-        f"{', and '.join(differ) or 'one is there another number of times'}"
+        f"{', and '.join(differ) or 'one occurs a different number of times'}"
     )
 
 
 def _other_gold(answer: Answer, record: Record, its: object, ours: object) -> RecordError:
     """Return the error of an answer with another gold than its item."""
     return RecordError(
-        f"{answer.where}: the gold is {str(its)!r}, but that of the item {record.name} is {ours!r}"
+        f"{answer.where}: the right choice is {str(its)!r}, but for the item {record.name} it is "
+        f"{ours!r}"
     )
 
 
@@ -192,9 +193,9 @@ def items_of_file(found: Imported) -> ProbeData:
         if answer.gold is None or lacking:
             lacking += ["gold"] * (answer.gold is None)
             raise RecordError(
-                f"{answer.where}: the file does not say the item's {' and '.join(lacking)}: give "
-                "its probe as --probe NAME, or its file as --data.path with --data.setup"
-                + (" (or the right ones in a second file, as --gold)" * (lacking == ["gold"]))
+                f"{answer.where}: the file does not have the item's {' and '.join(lacking)}; give "
+                "the probe as --probe NAME, or a file of its items as --data.path with --data.setup"
+                + (" (or a second file with the right answers, as --gold)" * (lacking == ["gold"]))
             )
         record = Record(
             id=answer.id or f"item-{number}",
@@ -208,12 +209,12 @@ def items_of_file(found: Imported) -> ProbeData:
             validate(record, setup)
         if (other := where.setdefault(record.id, answer.where)) != answer.where:
             raise RecordError(
-                f"{answer.where}: the id {record.id!r} is at {other} too; an item has one row"
+                f"{answer.where}: the id {record.id!r} is already at {other}; give one row per item"
             )
         records.append(record)
     config = config_of(found.name, setup, records, ())
     blanks = sum(r.stem != a.texts[0] for r, a in zip(records, found.answers, strict=True))
-    notices = (f"the blank of {blanks} items is written {MASK} here",) if blanks else ()
+    notices = (f"the blank in {blanks} items was replaced by {MASK}",) if blanks else ()
     return ProbeData(config, tuple(records), found.files, notices)
 
 
@@ -236,7 +237,7 @@ def with_kept_scores(answers: Sequence[Answer], what: KeptScores) -> tuple[Answe
                 )
                 answer = replace(answer, labelled=tuple(labelled))
             elif answer.labelled:
-                raise RecordError("--scores per_character: these are scores of labels")
+                raise RecordError("--scores per_character: these are scores of labels, not choices")
             else:
                 sizes = [len(choice.strip()) for choice in answer.choices]
                 if 0 in (sizes or [0]):
@@ -250,7 +251,7 @@ def with_kept_scores(answers: Sequence[Answer], what: KeptScores) -> tuple[Answe
 
 def _logarithms(scores: Sequence[float]) -> list[float]:
     if wrong := [score for score in scores if not 0 <= score <= 1]:
-        raise RecordError(f"--scores logarithm: {wrong[0]:g} is no probability, from 0 to 1")
+        raise RecordError(f"--scores logarithm: {wrong[0]:g} is not a probability between 0 and 1")
     return [math.log(score) if score else -math.inf for score in scores]
 
 
@@ -279,8 +280,8 @@ def letters_of(answers: Sequence[Answer], data: ProbeData) -> LetterAnswers:
     counted = {
         "items were not asked in the order of their file": lacking,
         "items were asked in fewer orders than others": fewer,
-        "items: not every choice had every label equally often, so that `letter_debiased` keeps a "
-        "part of what labels add": uneven,
+        "items: not every choice had every label equally often, so `letter_debiased` keeps some of "
+        "the bias towards labels": uneven,
     }
     notices = tuple(f"{number} {what}" for what, number in counted.items() if number)
     return LetterAnswers(data.config.name, data.records, labels, choices, notices)

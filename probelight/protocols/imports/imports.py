@@ -70,34 +70,35 @@ def import_results(
     mirror: Mirror | None = None,
     data: FileSettings = DEFAULT_FILE,
 ) -> list[Row]:
-    """Makes other programs' scores of items runs of ours, with intervals, tables and a page.
+    """Imports what another program measured, for intervals, tables and a page.
 
-    The same command goes on where it stopped.
+    Rerun the same command to resume.
 
     Args:
         format: lm_eval (--log_samples of lm-evaluation-harness), minicons (a table), hf_trainer
-            (NumPy files of Trainer.predict), plain (JSON lines or a table) or letters (JSON lines:
-            scores of labels, in one or several orders of the choices), or pvi (log-probabilities of
-            the right label with the input and without it, of which V-information is made).
-        files: Files in that format, a run each; `FILE=MODEL` says whose answers one holds.
+            (NumPy files of Trainer.predict), plain (JSON lines or a table), letters (JSON lines
+            with scores of labels, in one or several orders of the choices), or pvi
+            (log-probabilities of the right label with and without the input, for V-information).
+        files: Files in that format, one run each. FILE=MODEL names the model that answered.
         output_dir: Folder of the results.
-        probe: The probe whose items were answered, `name` or `name:split`; none takes the items
-            as the files have them.
-        model: What tables call the models, one per file or one for all, by commas; needed where a
-            file does not say it.
-        gold: JSON lines or a table of `id` or `text` with `gold`, the text of the right candidate.
-        scores: What is kept of each: itself, the higher the better, the "logarithm" of a
-            probability, or the score "per_character" of its choice (acc_norm of lm_eval).
-        mirror: Folder or address in place of the addresses of the released files.
-        data: A file of one's own in place of `probe`; its name alone, for files that all answer the
-            items of the first one, makes these one probe, which `compare` needs.
+        probe: Probe whose items were answered, as `name` or `name:split`. By default the items come
+            from the files.
+        model: Names of the models in tables, separated by commas: one per file, or one for all.
+            Needed if a file does not name its model.
+        gold: JSON lines or a table with `id` or `text`, and `gold`, the text of the right choice.
+        scores: "as_given" uses the scores as they are, higher is better; "logarithm" takes the
+            logarithm of probabilities; "per_character" divides each score by the number of
+            characters of its choice (acc_norm of lm_eval).
+        mirror: Folder or address with copies of the released files.
+        data: Your own file instead of `probe`. `data.name` alone turns files that answer the same
+            items as the first one into a single probe, which `compare` needs.
 
     Returns:
         The rows of results.csv.
 
     Raises:
-        UsageError: If there is no such format, the name of a file is not of that format, or the
-            model or the folder of the results is not known.
+        UsageError: If there is no such format, a file's name does not fit the format, or you do not
+            name the model or the output folder.
         RecordError: If a file is malformed, or its answers do not fit the items one to one.
     """
     from probelight.reports.terminal import print_tables
@@ -105,13 +106,13 @@ def import_results(
     known = [*FORMATS, PVI]
     if format not in known:
         near = nearest(format.lower().replace("-", "_"), known)
-        raise UsageError(f"there is no format {format!r}{near}; choose of {', '.join(known)}")
+        raise UsageError(f"there is no format {format!r}{near}; choose from {', '.join(known)}")
     if not output_dir:
-        raise UsageError("--output_dir is required: the folder of the results")
+        raise UsageError("give --output_dir FOLDER for the results")
     if format == PVI:
         if probe or gold or scores != "as_given" or data.path:
             raise UsageError(
-                "pvi has items of its own; leave out --probe, --gold, --scores, --data"
+                "pvi files have their own items; leave out --probe, --gold, --scores, --data"
             )
         named = _files_with_models(files, model)
         rows = import_information(named, Path(output_dir), data.name or "")
@@ -128,8 +129,8 @@ def import_results(
     [((name, of), number)] = Counter((one.model, one.items.name) for one in imports).most_common(1)
     if number > 1:
         raise UsageError(
-            f"{number} files have results of {name} on {of}, which tables could not tell "
-            "apart; give a name a file: FILE=MODEL, or --model a,b"
+            f"{number} files have results of {name} on {of}, so tables could not distinguish "
+            "them; give each file its own name: FILE=MODEL, or --model a,b"
         )
     # Where choices are in the order of one model's scores, positions are ranks for all models.
     ranked = {one.items.name for one in imports if one.ranked}
@@ -151,14 +152,14 @@ def import_results(
 def _chosen_set(probe: str, data: FileSettings, mirror: str | None) -> LoadedSet | None:
     if not probe and not data.path:
         if data.setup or data.choices:
-            raise UsageError("--data.setup and .choices are of a file given as --data.path")
+            raise UsageError("--data.setup and .choices need a file; give it as --data.path")
         return None
     if probe and data.name:
-        raise UsageError("--data.name names items that are no probe yet; leave it, or --probe")
+        raise UsageError("--data.name is for items that are not a probe; give it or --probe")
     if probe and data.path:
         raise UsageError("give --probe or --data.path, not both")
     if "," in probe:
-        raise UsageError("--probe: one probe a command; give another --output_dir to the next one")
+        raise UsageError("--probe: give one probe per command, each with its own --output_dir")
     [chosen] = load_sets([probe] if probe else [], data, None, mirror)
     return chosen
 
@@ -166,7 +167,7 @@ def _chosen_set(probe: str, data: FileSettings, mirror: str | None) -> LoadedSet
 def _files_with_models(files: Sequence[Path], models: Sequence[str]) -> list[tuple[Path, str]]:
     """Return each file with its model by --model or FILE=MODEL; "" for none."""
     if len(models) not in (0, 1, len(files)):
-        raise UsageError(f"--model: {len(models)} names, but {len(files)} files; give one a file")
+        raise UsageError(f"--model: {len(models)} names, but {len(files)} files; give one per file")
     found = []
     for number, given in enumerate(files):
         name = models[number % len(models)] if models else ""
@@ -175,11 +176,9 @@ def _files_with_models(files: Sequence[Path], models: Sequence[str]) -> list[tup
             found.append((given, name))
             continue
         if not path or not model.strip():
-            raise UsageError(f"{given}: there is no such file; FILE=MODEL needs both")
+            raise UsageError(f"{given}: there is no such file; FILE=MODEL needs both parts")
         if name:
-            raise UsageError(
-                "--model and FILE=MODEL both say whose results they are; give one of them"
-            )
+            raise UsageError("--model and FILE=MODEL both name the model; give only one of them")
         found.append((Path(path), model.strip()))
     return found
 
@@ -193,8 +192,8 @@ def _read_files(
         one = read(path)
         if not (given or one.model):
             raise UsageError(
-                f"{path}: it does not say whose results they are; give --model NAME, or the file "
-                f"as {path}=NAME"
+                f"{path}: the file does not name its model; give --model NAME, or the file as "
+                f"{path}=NAME"
             )
         answers = with_gold(one.answers, gold) if gold else one.answers
         found.append(replace(one, model=visible(given or one.model), answers=answers))
@@ -261,7 +260,7 @@ def import_of(
     origin = (
         f"{found.model} on {items.name}: imported from {Path(found.files[0].path).name} ({form}), "
         f"measured by another program; {len(records)} item{'s' * (len(records) > 1)} "
-        + (f"fitted by their {fitted_by}" if is_probe else "as the file has them")
+        + (f"matched by their {fitted_by}" if is_probe else "as the file has them")
         + ("" if scores == "as_given" else f", scores: {scores.replace('_', ' ')}")
     )
     return Import(
@@ -317,8 +316,8 @@ def make_run(run: RunFolder, imported: Import) -> RunRecord:
         if imported.ranked and classes_are_positions(data.config, predictions.records):
             notices.append(
                 f"the choices of each item of {imported.items.name} are in the order of a model's "
-                "scores: their positions are ranks, so that there is no majority, macro accuracy "
-                "or share by position"
+                "scores: positions are ranks, so there is no majority, macro accuracy or share by "
+                "position"
             )
     groups = groups_of(predictions.records, data.config.group_by)
     panel = Panel(predictions, imported.letters.by_rule if imported.letters else {})

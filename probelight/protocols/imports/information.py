@@ -93,12 +93,14 @@ def read_bits(path: Path) -> list[tuple[str, str, float]]:
     for place, row in rows.items():
         if missing := [column for column in COLUMNS if column not in row]:
             near = nearest(missing[0], [*row])
-            raise RecordError(f"{place}: no {missing[0]!r}{near}; it needs {', '.join(COLUMNS)}")
+            raise RecordError(
+                f"{place}: {missing[0]!r} is missing{near}; give {', '.join(COLUMNS)}"
+            )
         for column in COLUMNS[:2]:
             if not isinstance(row[column], str | int) or row[column] == "":
                 raise RecordError(f"{place}: {column} is {row[column]!r}; give a text or a number")
         if (name := str(row["id"])) in places:
-            raise RecordError(f"{place}: {places[name]} has the id {name!r} too")
+            raise RecordError(f"{place}: the id {name!r} is already at {places[name]}")
         places[name] = place
         logs = [_logarithm(row[column], f"{place}: {column}") for column in COLUMNS[2:]]
         bits = (logs[0] - logs[1]) / math.log(2)

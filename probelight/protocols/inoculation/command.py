@@ -110,36 +110,36 @@ def inoculate(
     engine: EngineSettings = DEFAULT_ENGINE,
     wandb: WandbSettings = DEFAULT_WANDB,
 ) -> RunRecord | None:
-    """Inoculates an original-task model with one dose of a probe and prints what it cost.
+    """Fine-tunes an original-task model on a dose of a probe; reports what it gains and forgets.
 
     Args:
-        output_dir: Folder of the results; the same command goes on in it where it stopped.
+        output_dir: Folder of the results. Rerun the same command to resume.
         original: The original task and how its model is trained.
         probe: The probe and its splits.
-        data: Your own files in place of `probe.name`.
+        data: Your own files instead of `probe.name`.
         model: The pre-trained model.
-        dose: k, the number of probe examples; none takes 100, or all that are left where there are
-            fewer.
-        extra: Add-some: original-task examples for each probe example.
-        learning_rate: Peak rate of the inoculation.
-        epochs: Epochs; each one's model is a candidate for M*.
-        batch_size: Questions in an optimiser step, all processes together.
-        tuning: Which weights the inoculation trains: "full", or "lora" for an adapter's.
-        keeping: How what the model knew of the original task is kept.
-        seed: Seeds the dose, its order and dropout.
-        dry_run: Only say how many runs and steps, how much time and memory it would take.
-        force: Train what does not fit into the memory that there is, by what is known before.
-        mirror: Folder or address in place of the addresses of the released files.
+        dose: k, the probe examples to train on; by default 100, or all if fewer.
+        extra: Add-some: original-task examples per probe example.
+        learning_rate: Peak learning rate of the inoculation.
+        epochs: Epochs; the model after each is a candidate for M*.
+        batch_size: Questions per optimiser step, over all processes.
+        tuning: Which weights the inoculation trains: "full" for all, "lora" for an adapter.
+        keeping: Method against forgetting the original task.
+        seed: Seed of the dose, its order and dropout.
+        dry_run: Only print how many runs and steps it would take, and how much time and memory.
+        force: Train even if the estimate says that it does not fit into memory.
+        mirror: Folder or address with copies of the released files.
         trainer: Device and batch settings.
-        engine: Where the runs are made: here, or on Ray.
-        wandb: Weights & Biases, in addition to the local files.
+        engine: Where the runs are computed: in this process, or on Ray.
+        wandb: Logging to Weights & Biases, in addition to the local files.
 
     Returns:
-        The record of the inoculation; None of a dry run.
+        The record of the inoculation, or None for a dry run.
 
     Raises:
-        UsageError: If the model cannot be the original task's, there is not one probe, by name or
-            as files, or there are fewer items than asked for.
+        UsageError: If the model cannot answer the questions of the original task, if you do not
+            give exactly one probe, by name or as files, or if there are fewer items than you ask
+            for.
     """
     user_files = load_user_files(data, "--probe.name", bool(probe.name))
     if user_files:
@@ -153,7 +153,7 @@ def inoculate(
     if dose is None:
         dose = min(DEFAULT_DOSE, len(parts.probe.train))
         if dose < DEFAULT_DOSE:
-            print(f"dose {dose}: all that are left for doses, not the default of {DEFAULT_DOSE}")
+            print(f"dose {dose}: all items that are left (the default is {DEFAULT_DOSE})")
     setting = Setting(
         dose,
         extra,
@@ -205,23 +205,23 @@ def original_task(
     engine: EngineSettings = DEFAULT_ENGINE,
     wandb: WandbSettings = DEFAULT_WANDB,
 ) -> Path:
-    """Trains the model of an original task, whose folder inoculations then begin with.
+    """Trains the model of an original task once, for several inoculations to start from.
 
     Args:
-        output_dir: Folder of the results; the same command goes on in it where it stopped.
+        output_dir: Folder of the results. Rerun the same command to resume.
         original: The original task and how its model is trained.
         model: The pre-trained model.
-        force: Train what does not fit into the memory that there is, by what is known before.
-        mirror: Folder or address in place of the addresses of the released files.
+        force: Train even if the estimate says that it does not fit into memory.
+        mirror: Folder or address with copies of the released files.
         trainer: Device and batch settings.
-        engine: Where the runs are made: here, or on Ray.
-        wandb: Weights & Biases, in addition to the local files.
+        engine: Where the runs are computed: in this process, or on Ray.
+        wandb: Logging to Weights & Biases, in addition to the local files.
 
     Returns:
         Folder of the model, for `--original.checkpoint`.
 
     Raises:
-        UsageError: If the model cannot be the original task's.
+        UsageError: If the model cannot answer the questions of the original task.
     """
     model = question_model(model, original.checkpoint)
     context = RunContext(trainer, wandb, mirror, force=force, engine=engine)
@@ -395,8 +395,8 @@ def resolved_task(model: ModelSettings, task: OriginalTask, *tasks: Splits) -> C
             scoring_of(folder, model.scoring, "mc_qa")  # that they agree
     if model_type_of(model).heads and padded_num_choices(given, *tasks) is not None:
         raise UsageError(
-            f"original.num_choices {given}: an empty choice has no likelihood, so a model.kind "
-            f"{model.kind} gets none to fill questions up; leave it out"
+            f"original.num_choices {given}: model.kind {model.kind} cannot score the empty choices "
+            "that would fill up questions, because they have no likelihood; leave it out"
         )
     return {**task.config(), "num_choices": keyed_num_choices(given, *tasks)}
 

@@ -199,8 +199,8 @@ class _Division:
             kept, self.rest, notice = share_of(self.rest, config.group_by, share / self._left, seed)
         except SplitError as error:
             raise UsageError(
-                f"{option} {share:g}: of the {len(self.data.records)} items of {config.name} none "
-                f"can be kept for this part ({error}); give a file of more items or groups"
+                f"{option} {share:g}: none of the {len(self.data.records)} items of {config.name} "
+                f"can be set aside for this part ({error}); give a file with more items or groups"
                 f"{_INSTEAD.get(option, '')}"
             ) from error
         if notice:
@@ -212,8 +212,8 @@ class _Division:
 # What makes a part needless.
 _INSTEAD = {
     "original.report_share": ", or original.report_sets",
-    "original.reserved_share": ", or original.reserved_share 0, which leaves add-some out",
-    "probe.report_share": ", or one of another split for the report (probe.report_split)",
+    "original.reserved_share": ", or original.reserved_share 0, which goes without add-some",
+    "probe.report_share": ", or report on another split (probe.report_split)",
 }
 
 
@@ -228,12 +228,12 @@ def _load(context: RunContext, probe: str | ProbeConfig, split: str, option: str
 @kept(most=1)
 def original_splits(context: RunContext, task: OriginalTask) -> Splits:
     """Return train, selection, reserved and report items of the original task."""
-    option = "original.train_split one of them"
+    option = "one of them as original.train_split"
     divided = [
         _Division(_load(context, name, task.train_split, option), "original") for name in task.sets
     ]
     reserved_files = [_load(context, name, task.train_split) for name in task.reserved_sets]
-    option = "original.report_split one of them, or no original.report_sets"
+    option = "one of them as original.report_split, or no original.report_sets"
     report_files = [_load(context, name, task.report_split, option) for name in task.report_sets]
     train, selection = [], []
     report = [record for data in report_files for record in data.records]
@@ -281,13 +281,13 @@ def first_stage_splits(context: RunContext, stage: FirstStage, seed: int) -> Spl
 def probe_splits(context: RunContext, probe: InoculatedProbe) -> Splits:
     """Return the pool of doses, selection and report items of the probe."""
     source = context.probe(probe.name)
-    train = _load(context, source, probe.train_split, "probe.train_split one of them")
+    train = _load(context, source, probe.train_split, "one of them as probe.train_split")
     report_files, parts = [], _Division(train, "probe")
     if probe.report_split is None:
         reported = parts.cut("report", probe.report_share, probe.split_seed + 1)
     else:
         option = (
-            "probe.report_split one of them, or null, which keeps a share of the train split for it"
+            "one of them as probe.report_split, or null, which holds out a share of the train split"
         )
         report_files = [_load(context, source, probe.report_split, option)]
         reported = list(report_files[0].records)
@@ -315,7 +315,10 @@ def fitting_phrasings(context: RunContext, probe: InoculatedProbe) -> tuple[str,
     if not probe.phrasings:
         return ()
     if probe.control != STANDARD:
-        raise UsageError(f"probe.phrasings have no stems under {probe.control}; leave one out")
+        raise UsageError(
+            f"probe.phrasings: under the control {probe.control} items have no question to "
+            "rephrase; leave out one of the two"
+        )
     splits = probe_splits(context, probe)
     config = splits.files[0].config
     names = phrasings_named(config, probe.phrasings, "probe.phrasings")
@@ -342,7 +345,7 @@ def other_sets(
         if name in found or name in taken:
             name = f"{name}:{split}"
         if data.config.setup == "minimal_pair" or name in found or name in taken:
-            reason = "has whole sentences, no questions" if name not in found else "is there twice"
+            reason = "has sentences, not questions" if name not in found else "is given twice"
             raise UsageError(f"probe.others {entry}: {name} {reason}; leave it out")
         records = (replace(r, meta={**r.meta, "source_set": set_name}) for r in data.records)
         data = replace(data, records=tuple(records))
@@ -363,8 +366,8 @@ def _with_overlaps(others: Mapping[str, Splits], tasks: Sequence[Splits]) -> dic
     for name, splits in others.items():
         num_known = sum((record.stem, record.choices) in known for record in splits.report)
         notice = (
-            f"probe.others: {num_known} of the {len(splits.report)} items of {name} are among "
-            "those that what is trained on, or selected with, is drawn from"
+            f"probe.others: {num_known} of the {len(splits.report)} items of {name} are also in "
+            "the sets from which items to train on or select with are drawn"
         )
         notices = (*splits.notices, *([notice] if num_known else ()))
         found[name] = replace(splits, notices=notices)
@@ -396,19 +399,19 @@ def _selected(
     except SplitError as error:
         if error.nearest is None:
             raise UsageError(
-                f"probe.selection_items {wanted}: of {name} no items can be kept for selection "
-                f"({error}); give a file of more items or groups, or probe.selection paper, which "
-                "selects on the reported items"
+                f"probe.selection_items {wanted}: no items of {name} can be kept for selection "
+                f"({error}); give a file with more items or groups, or probe.selection paper, "
+                "which selects on the reported items"
             ) from error
         kept, rest, _ = share_of(pool, group_by, _FEW_SELECTED, seed)
         if wanted != InoculatedProbe.selection_items:
             raise UsageError(
-                f"probe.selection_items {wanted}: {name} has {len(pool)} items for selection and "
-                f"doses, and both need some; give another number, such as {len(kept)}"
+                f"probe.selection_items {wanted}: {name} has only {len(pool)} items for selection "
+                f"and doses together, and both need some; give a number such as {len(kept)}"
             ) from error
     parts.notices.append(
-        f"{name}: {len(kept)} of its {len(pool)} items are kept for selection, as they are too few "
-        f"for the default (probe.selection_items {wanted})"
+        f"{name}: {len(kept)} of its {len(pool)} items are kept for selection, because there are "
+        f"too few for the default (probe.selection_items {wanted})"
     )
     return kept, rest
 
@@ -435,15 +438,15 @@ def training_items(parts: Parts, setting: Setting) -> list[Record]:
     if dose > len(pool):
         raise UsageError(
             f"--dose {dose}: only {len(pool)} probe examples are left for doses after "
-            f"{len(parts.probe.selection)} were kept for selection; give a dose of {len(pool)} "
-            "at most, or a smaller probe.selection_items"
+            f"{len(parts.probe.selection)} were kept for selection; give a dose of at most "
+            f"{len(pool)}, or a smaller probe.selection_items"
         )
     wanted = num_balancing(dose, extra)
     if wanted > (most := len(reserved)):
         most_dosed = most if extra == "x1" else most // 2
-        works = f"a dose of {most_dosed} at most, " if most_dosed else ""
+        works = f"a dose of at most {most_dosed}, " if most_dosed else ""
         raise UsageError(
-            f"extra {extra} with dose {dose} needs {wanted} reserved original-task examples, and "
+            f"extra {extra} with dose {dose} needs {wanted} reserved original-task examples, but "
             f"there are {most}; give extra none, {works}or a larger original.reserved_share"
         )
     dosed = nested_sample(list(pool), setting.seed)[:dose]
@@ -461,8 +464,8 @@ def replayed_items(parts: Parts, setting: Setting) -> list[Record]:
     found = reserved[num_balancing(setting.dose, setting.extra) :]
     if not found:
         raise UsageError(
-            f"keeping {setting.keeping.method} needs reserved original-task examples, and there "
-            "are none left; give a larger original.reserved_share, or extra none"
+            f"keeping {setting.keeping.method} needs reserved original-task examples, but none "
+            "are left; give a larger original.reserved_share, or extra none"
         )
     return found
 

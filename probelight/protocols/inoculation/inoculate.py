@@ -492,8 +492,8 @@ def _cluster_notices(probe: Splits) -> list[str]:
         return []
     return [
         f"no strict cluster accuracy: probe.report_items {num_items} leaves out {num_cut} of "
-        f"{num_items + num_cut} report items, and with them questions about the same concepts; "
-        "without it there is one"
+        f"{num_items + num_cut} report items, so concepts lose some of their questions; remove "
+        "the limit to get it"
     ]
 
 
@@ -528,12 +528,12 @@ def kept_scores(run: RunFolder, sets: Sets) -> dict[ScoredSet, Predictions]:
     check_artifact(run.path, BEFORE_FILE)
     scores = run.read(BEFORE_FILE)
     if scores is None:
-        raise FileNotFoundError(f"{path} is not there: run the cell again")
+        raise FileNotFoundError(f"{path} is missing: rerun the cell")
     sizes = {one.text: len(records) for one, records in sets.items()}
     if not isinstance(scores, dict) or {n: len(s) for n, s in scores.items()} != sizes:
         raise ValueError(
-            f"{path}: it does not hold the scores of this run's items; remove {run.path}, the run "
-            "begins anew"
+            f"{path}: these are not the scores of this run's items; remove {run.path} to start the "
+            "run again"
         )
     return {
         one: Predictions(one.text, records, [list(map(float, row)) for row in scores[one.text]])

@@ -178,7 +178,7 @@ def finished_run(run: RunFolder, key: str) -> RunFolder:
     """Return the folder of another run of the command; FileNotFoundError if it is not finished."""
     path = run.path.parent / key
     if not (path / "result.json").exists():
-        raise FileNotFoundError(f"{run.key} needs {path / 'result.json'}, which is not there")
+        raise FileNotFoundError(f"{run.key} needs {path / 'result.json'}, which is missing")
     return RunFolder.at(path)
 
 

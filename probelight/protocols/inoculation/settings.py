@@ -35,14 +35,14 @@ MAX_EXTRA = 3000  # the paper's bound on x2
 
 @dataclass(frozen=True)
 class FirstStage(Fit):
-    """What is trained before the original task, as the paper trained on RACE before science.
+    """A stage to train before the original task, as the paper trained on RACE before science.
 
     Args:
-        name: Its name in tables.
-        sets: Probe configs whose train split it is made of.
-        train_split: Split trained on.
-        train_items: Train on at most so many; none takes all.
-        selection_share: Share of the train split that the epoch is chosen with.
+        name: Name of the stage in tables.
+        sets: Probes (names or paths) to train on.
+        train_split: Split to train on.
+        train_items: Train on at most this many items; by default on all.
+        selection_share: Share of the train split used to choose the epoch.
     """
 
     name: str
@@ -55,31 +55,32 @@ class FirstStage(Fit):
 
 @dataclass(frozen=True)
 class OriginalTask(Fit):
-    """The task whose loss is the inoculation cost.
+    """The task that the model may forget: the accuracy it loses there is the inoculation cost.
 
     Args:
-        name: Its name in tables.
-        sets: Probe configs whose train split it is made of.
-        train_split: Split trained on.
-        report_sets: Probe configs it is measured on; none keeps a share of the train split.
-        report_split: Split of `report_sets`.
-        train_items: Train on at most so many; none takes all.
-        report_items: Report on at most so many; none takes all.
-        report_share: Share of the train split kept for measuring, whole groups, without
-            `report_sets`.
-        selection_share: Share of the train split that checkpoints are selected with.
-        selection_items: At most this many of them are scored at each epoch.
-        reserved_share: Share of the train split reserved for add-some.
-        reserved_sets: Probe configs whose whole train split is reserved for add-some instead, as
-            the paper did with MCQL.
-        num_choices: Questions with fewer choices get empty ones up to here, which compete
-            (Richardson & Sabharwal 2020 ask for 5). None: every question has its own choices, or
-            as many as `checkpoint` was saved with. It is saved with the model; a `checkpoint` that
-            was saved with another number is refused.
-        checkpoint: Folder of a trained original-task model, or "bookshelf-qa", the bundled one;
-            none trains one.
-        first: Trained before the task itself; none begins with the pre-trained model.
-        seed: Seeds its splits and its training; the same for all cells of a sweep.
+        name: Name of the original task in tables.
+        sets: Probes (names or paths) to train on.
+        train_split: Split to train on.
+        report_sets: Probes to measure on; by default a share of the train split is held out.
+        report_split: Split of `report_sets` to measure on.
+        train_items: Train on at most this many items; by default on all.
+        report_items: Report on at most this many items; by default on all.
+        report_share: Share of the train split to hold out for the report, in whole groups, if there
+            are no `report_sets`.
+        selection_share: Share of the train split used to select checkpoints.
+        selection_items: Score at most this many selection items after each epoch.
+        reserved_share: Share of the train split reserved for add-some, replay and distillation.
+        reserved_sets: Probes whose whole train splits are reserved instead, as the paper did with
+            MCQL.
+        num_choices: Fill up questions that have fewer choices with empty ones, which compete with
+            the others (Richardson & Sabharwal 2020 use 5). By default each question keeps its own
+            choices, or gets as many as `checkpoint` was saved with. The number is saved with the
+            model; a `checkpoint` that was saved with another number is an error.
+        checkpoint: Folder of a trained original-task model, or "bookshelf-qa", the bundled one. By
+            default one is trained.
+        first: Stage to train before the task itself. By default training starts from the
+            pre-trained model.
+        seed: Seed of the splits and the training; the same for all cells of a sweep.
     """
 
     name: str
@@ -120,23 +121,24 @@ class InoculatedProbe(ranges.Settings):
     """The probe that the model is inoculated with.
 
     Args:
-        name: Probe config.
-        train_split: Split that doses and selection items come from.
-        report_split: Split reported on; none keeps a share of the train split for it.
-        report_share: That share, whole groups.
-        report_items: Report on at most so many; none takes all. Fewer than there are cut concepts,
-            which then have no strict accuracy.
-        selection_items: Items kept for selection, whole groups, in no dose.
-        selection: "train" keeps selection apart from the report; "paper" selects on the reported
-            items, as the paper did on its development set, and is labelled so.
-        split_seed: Seeds the selection split, which all seeds of an inoculation share.
+        name: Name of the probe, or path of its config.
+        train_split: Split that doses and selection items are drawn from.
+        report_split: Split to report on; null holds out a share of the train split instead.
+        report_share: That share, in whole groups.
+        report_items: Report on at most this many items; by default on all. A limit cuts concepts
+            apart, so there is no strict accuracy.
+        selection_items: Items to keep for selection, in whole groups. They are in no dose.
+        selection: "train" selects on items of the train split, which are not reported; "paper"
+            selects on the reported items, as the paper did on its development set, and results
+            are labelled so.
+        split_seed: Seed of the selection split, which all seeds of an inoculation share.
         control: "standard", or "choice_only": the same items without their questions, in the dose
-            and in what is measured. It shows what a model gains from the choices alone.
-        phrasings: Other wordings of the probe's config ("all", or their names) in which the model
-            is asked before the dose: what it knew of an item is then told by other answers than
-            those that are measured.
-        others: Other sets that are scored before and after, as `name` or `name:split`, to see what
-            the dose changed in them.
+            and in all measurements. It shows what a model gains from the choices alone.
+        phrasings: Other wordings in the probe's config (their names, or "all") in which to ask the
+            model before the dose. These answers decide which items it knew, so that the measured
+            answers do not.
+        others: Other sets to score before and after, as `name` or `name:split`, to see how the dose
+            changes them.
     """
 
     name: str
@@ -163,17 +165,17 @@ class InoculatedProbe(ranges.Settings):
         if control.replaces or control.needs_arguments:
             fitting = [n for n, c in CONTROLS.items() if not (c.replaces or c.needs_arguments)]
             raise UsageError(
-                f"probe.control: {self.control} goes by words and arguments that curves alone put "
-                f"in; an inoculation takes {', '.join([STANDARD, *fitting])}"
+                f"probe.control: {self.control} needs words and arguments that only curves put in; "
+                f"choose from {', '.join([STANDARD, *fitting])}"
             )
 
 
 @dataclass(frozen=True)
 class ProbeOrFiles(InoculatedProbe):
-    """The probe, or the user's files in its place.
+    """The probe, or your own files instead.
 
     Args:
-        name: Probe config; none takes the files of `--data.*`.
+        name: Name of the probe, or path of its config; or give `--data.*`.
     """
 
     name: str = ""
@@ -189,22 +191,22 @@ class Subject:
 
 
 Strength = Annotated[float, ranges.Within(0, 1_000_000, above=True)]
-# Of each way, where none is given.
+# Of each method, where none is given.
 STRENGTHS = {"replay": 0.5, "l2_sp": 1.0, "distillation": 1.0}
 
 
 @dataclass(frozen=True)
 class Keeping(ranges.Settings):
-    """How an inoculation keeps what the model knew of the original task.
+    """Method against forgetting the original task during an inoculation.
 
     Args:
-        method: "none"; "replay": reserved original-task questions are a share of each batch;
-            "l2_sp": weights are pulled back to where they started (Li et al. 2018); "distillation":
-            the answers to reserved original-task questions are to stay what they were.
-        strength: The share of replay (0.5), as near as whole questions allow; alpha of l2_sp, whose
-            penalty is alpha / 2 times the squared distance (1); what a replayed question counts
-            for one of the probe in distillation (1).
-        share: Share of each batch that distillation replays.
+        method: "none"; "replay" mixes reserved original-task questions into each batch; "l2_sp"
+            pulls weights back to where they started (Li et al. 2018); "distillation" keeps the
+            answers to reserved original-task questions as they were.
+        strength: For replay, the share of each batch (0.5), as near as whole questions allow; for
+            l2_sp, alpha (1) in the penalty alpha / 2 times the squared distance; for distillation,
+            the weight (1) of a replayed question relative to a probe question.
+        share: For distillation, the share of each batch that is replayed.
     """
 
     method: Literal["none", "replay", "l2_sp", "distillation"] = "none"
@@ -214,18 +216,20 @@ class Keeping(ranges.Settings):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.method == "none" and self.strength is not None:
-            ways = ", ".join(STRENGTHS)
+            methods = ", ".join(STRENGTHS)
             raise UsageError(
-                f"strength {self.strength:g} is of a way of keeping: give method, one of {ways}"
+                f"strength {self.strength:g} needs a method against forgetting: give method, one "
+                f"of {methods}"
             )
         if self.method == "replay" and self.strength is not None and self.strength >= 1:
             raise UsageError(
-                f"strength {self.strength:g} of replay is a share of each batch: give a number "
-                "below 1"
+                f"strength {self.strength:g}: for replay it is a share of each batch; give a "
+                "number below 1"
             )
         if self.method != "distillation" and self.share != Keeping.share:
             raise UsageError(
-                f"share {self.share:g} is of distillation; the share of replay is its strength"
+                f"share {self.share:g} is for distillation only; the share of replay is its "
+                "strength"
             )
         if self.method != "none" and self.strength is None:
             object.__setattr__(self, "strength", STRENGTHS[self.method])
@@ -256,7 +260,7 @@ class Setting(Fit):
         super().__post_init__()
         if self.keeping.replayed_share and self.batch_size < 2:
             raise UsageError(
-                f"keeping {self.keeping.method} replays a share of each batch, and batch_size is "
+                f"keeping {self.keeping.method} replays a share of each batch, but batch_size is "
                 f"{self.batch_size}; give 2 or more"
             )
 
@@ -312,21 +316,21 @@ def fitting_probe(probe: ProbeOrFiles, user_files: UserFiles) -> ProbeOrFiles:
     files, name, report = user_files.parts, user_files.config.name, probe.report_split
     if probe.train_split not in files:
         raise UsageError(
-            f"nothing to train on: there is no file of the split {probe.train_split!r}; "
+            f"nothing to train on: there is no file for the split {probe.train_split!r}; "
             f"give --data.train FILE, or --probe.train_split {next(iter(files))}"
         )
     if report is not None:
         if not files.keys() - {probe.train_split}:
             raise UsageError(
-                "nothing to measure with: give --data.dev FILE or --data.test FILE, or keep a "
-                "share of the train file for it (--probe.report_split null)"
+                "nothing to measure with: give --data.dev FILE or --data.test FILE, or hold out a "
+                "share of the train file (--probe.report_split null)"
             )
         report = measured_split(files, report, default="test")
         if report == probe.train_split:
             raise UsageError(
-                f"--probe.train_split and the split reported on are both {report}: give another "
-                "file, or --probe.report_split null, which keeps a share of it for the report"
+                f"--probe.train_split and the report split are both {report}: give another file, "
+                "or --probe.report_split null, which holds out a share of it for the report"
             )
     if report != probe.report_split:
-        print(f"{name}: reported on {report}, as there is no --data.{probe.report_split}")
+        print(f"{name}: reporting on {report}, because there is no --data.{probe.report_split}")
     return replace(probe, name=name, report_split=report)

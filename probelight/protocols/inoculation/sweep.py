@@ -76,12 +76,12 @@ DEFAULT_EXTRAS: list[Extra] = ["none", "x1", "x2"]
 
 @dataclass(frozen=True)
 class KeepingGrid(ranges.Settings):
-    """A way of keeping what was known, each of whose settings is reported.
+    """A method against forgetting; each of its settings is reported.
 
     Args:
         method: "none", a method of `Keeping`, or "lora".
-        strengths: Strengths of the method; of lora its ranks. None takes the default one.
-        learning_rates: In place of the row's: what holds an inoculation back otherwise.
+        strengths: Strengths of the method, or ranks of lora. By default only its default strength.
+        learning_rates: Peak rates instead of the row's. A lower rate also reduces forgetting.
     """
 
     method: Literal["none", "replay", "l2_sp", "distillation", "lora"] = "none"
@@ -94,7 +94,7 @@ class KeepingGrid(ranges.Settings):
         """Return what each strength makes of a setting; UsageError for one that there is not."""
         if self.method == "lora":
             if odd := [strength for strength in self.strengths if strength != int(strength)]:
-                raise UsageError(f"strengths of lora are ranks, whole numbers, not {odd[0]:g}")
+                raise UsageError(f"strengths of lora are ranks: give whole numbers, not {odd[0]:g}")
             ranks = [int(strength) for strength in self.strengths] or [Tuning.rank]
             return [(KEEPING_NOTHING, Tuning(LORA, rank=rank)) for rank in ranks]
         strengths: list[float | None] = [*self.strengths] or [None]
@@ -109,17 +109,18 @@ class SweepRow(ranges.Settings):
         model: A name under `models`.
         original: A name under `originals`.
         probe: The probe and its splits.
-        doses: k, numbers of probe examples; of the default ones those that there are examples for.
-        learning_rates: Peak rates; with `search: tpe` the lowest and the highest.
-        extras: Add-some: none, x1 or x2. By default (null) those of a dose that items are reserved
-            for; with ways of keeping none alone, and each that is given is tried with each way.
-        keeping: Ways of keeping what was known, compared at equal gain of the probe: then each of
-            their settings is reported at its best epoch. None trains without, and reports M*_k
-            alone.
-        seeds: Seeds of dose, order and dropout; M*_k is chosen for each.
-        epochs: Epochs, each a candidate for M*_k.
-        batch_size: Questions in an optimiser step.
-        tuning: Which weights are trained.
+        doses: k, numbers of probe examples. Of the default doses, those with enough examples.
+        learning_rates: Peak rates; with `search: tpe`, the lowest and the highest.
+        extras: Add-some: none, x1 or x2. By default (null) those for which the dose has enough
+            reserved items, or only none with methods against forgetting. Each extra that you give
+            is tried with each method.
+        keeping: Methods against forgetting to compare at equal gain on the probe; each of their
+            settings is reported at its best epoch. By default the sweep trains without any, and
+            reports M*_k alone.
+        seeds: Seeds of dose, order and dropout; M*_k is chosen for each seed.
+        epochs: Number of epochs. The model after each one is a candidate for M*_k.
+        batch_size: Questions per optimiser step.
+        tuning: Which weights to train.
     """
 
     model: str
@@ -144,13 +145,14 @@ class SweepGrid(ranges.Settings):
     """Everything that a sweep runs.
 
     Args:
-        models: Pre-trained models by name.
-        originals: Original tasks by name.
-        rows: What is inoculated with what.
+        models: Pre-trained models, by name.
+        originals: Original tasks, by name.
+        rows: Which model and original task to inoculate with which probe.
         search: "grid" runs every setting; "tpe" draws `num_trials` of them for each dose and seed.
-        num_trials: Settings drawn by "tpe".
-        trials_at_once: How many are drawn together, in view of all that came before them: more can
-            run at the same time, fewer are better informed.
+        num_trials: Number of settings that "tpe" draws.
+        trials_at_once: How many settings to draw together, given the results of all earlier ones.
+            With more, more cells can run at the same time; with fewer, each draw knows more
+            results.
     """
 
     models: dict[str, ModelSettings]
@@ -178,16 +180,16 @@ def plan(
     wandb: WandbSettings = DEFAULT_WANDB,
     force: bool = False,
 ) -> None:
-    """Plans the cells of a sweep, and says what they take and what they can show.
+    """Plans the cells of a sweep, and prints what they cost and which differences they can show.
 
     Args:
-        output_dir: Folder of the sweep, seen by all nodes.
-        grid: What is inoculated with what.
-        engine: What a cell takes of a node, and how often it is tried.
-        mirror: Folder or address in place of the addresses of the released files.
+        output_dir: Folder of the sweep, which all nodes must see.
+        grid: Models, original tasks and probes, and the settings to try.
+        engine: Resources of a cell, and how often a failed one is tried again.
+        mirror: Folder or address with copies of the released files.
         trainer: Device and batch settings of the cells.
-        wandb: Weights & Biases, in addition to the local files.
-        force: Let cells train what does not fit into the memory, by what is known before.
+        wandb: Logging to Weights & Biases, in addition to the local files.
+        force: Let cells train even if the estimate says that they do not fit into memory.
     """
     folder, context = Path(output_dir), RunContext(trainer, wandb, mirror, force=force)
     device = expected_device(trainer.accelerator)
@@ -203,7 +205,7 @@ def plan(
         print(line)
     if gone:
         cells = counted(len(gone), "cell")
-        print(f"no more in the plan: {cells} of the one before; their runs stay, uncounted")
+        print(f"no longer in the plan: {cells}; their runs stay in the folder, but do not count")
     item_sets = []  # what rows are selected and reported on
     for row in grid.rows:
         subject = Subject(grid.models[row.model], grid.originals[row.original], row.probe)
@@ -237,12 +239,12 @@ def _row_jobs(grid: SweepGrid, row: SweepRow, place: str, context: RunContext) -
     with _placed(f"{place}: models.{row.model}"):
         model = question_model(model, task.checkpoint)
         if row.keeping and row.tuning != FULL_TUNING:
-            raise UsageError("tuning and keeping: give lora as one of the ways of keeping")
+            raise UsageError("tuning and keeping: give lora as one of the methods in keeping")
         ways = [way for entry in row.keeping for way in entry.ways()]
         check_tuning(model, "mc_qa", row.tuning, *(tuning for _, tuning in ways))
     jobs = SubjectJobs(Subject(model, task, row.probe), context)
     if jobs.checkpoint == {}:
-        raise UsageError(f"{place}: original.checkpoint {task.checkpoint} holds no *.safetensors")
+        raise UsageError(f"{place}: original.checkpoint {task.checkpoint} has no *.safetensors")
     yield from jobs.originals
     name = f"{jobs.probe_name}-{row.original}-{row.model}{jobs.ending}"
     before = jobs.job(f"before-{name}", {"protocol": BEFORE})
@@ -258,7 +260,7 @@ def _row_jobs(grid: SweepGrid, row: SweepRow, place: str, context: RunContext) -
                     if not row.keeping
                     else _keeping_jobs(grid, fitting, dose, seed, jobs, before, name)
                 )
-            # Of each, M* is chosen: with ways of keeping among the epochs alone.
+            # Of each, M* is chosen: with methods against forgetting among the epochs alone.
             for ending, cells in choices:
                 yield from cells
                 config = {
@@ -283,7 +285,7 @@ def _placed(place: str) -> Iterator[None]:
 def _named(known: Mapping[str, Any], name: str, place: str) -> Any:
     """Return what a row names; UsageError for an unknown name."""
     if name not in known:
-        raise UsageError(f"{place} is {name!r}; there are {', '.join(sorted(known))}")
+        raise UsageError(f"{place} is {name!r}; choose from {', '.join(sorted(known))}")
     return known[name]
 
 
@@ -295,7 +297,7 @@ def _fitting_extras(
     doses = row.doses
     if doses == DEFAULT_DOSES and max(doses) > most:
         doses = [dose for dose in doses if dose <= most] or [most]
-        context.say(f"{place}: doses {doses}, as {most} probe examples are left for doses")
+        context.say(f"{place}: doses {doses}, because {most} probe examples are left for doses")
     found = {}
     default: list[Extra] = ["none"] if row.keeping else DEFAULT_EXTRAS
     for dose in doses:
@@ -305,8 +307,8 @@ def _fitting_extras(
         found[dose] = [extra for extra in default if num_balancing(dose, extra) <= reserved]
         if left_out := ", ".join(extra for extra in default if extra not in found[dose]):
             context.say(
-                f"{place}: dose {dose} without extra {left_out}, as {reserved} original-task "
-                "examples are reserved"
+                f"{place}: dose {dose} without extra {left_out}, because only {reserved} "
+                "original-task examples are reserved"
             )
     return found
 
@@ -314,9 +316,12 @@ def _fitting_extras(
 def _keeping_jobs(
     grid: SweepGrid, row: SweepRow, dose: int, seed: int, jobs: SubjectJobs, before: Job, name: str
 ) -> list[tuple[str, list[Job]]]:
-    """Return the jobs of each way of keeping what was known at each rate, behind names for them."""
+    """Return the jobs of each method against forgetting at each rate, after names for them."""
     if grid.search != "grid":
-        raise UsageError(f"keeping compares every setting, and search {grid.search} draws some")
+        raise UsageError(
+            f"keeping compares every setting, but search {grid.search} draws only some; give "
+            "search grid"
+        )
     found = {}
     for entry in row.keeping:
         rates = entry.learning_rates or row.learning_rates
@@ -410,20 +415,20 @@ def run(
     wandb: WandbSettings = DEFAULT_WANDB,
     force: bool = False,
 ) -> None:
-    """Puts every planned cell without a result on Ray, and stays until all have ended.
+    """Runs on Ray every planned cell that has no result yet, and waits until all have ended.
 
-    It goes by the settings of the plan, but for those given here at other than their default.
-    Exits with 0 when all cells are finished, with 1 when some have failed for good, and with 130
-    and 143 after Ctrl-C and SIGTERM, once the cells have saved their state; the same command goes
-    on from there.
+    It uses the settings of the plan, except those that you set here to other than their default.
+    The exit code is 0 if all cells are finished, 1 if some have failed for good, and 130 or 143
+    after Ctrl-C or SIGTERM, once the cells have saved their state. Rerun the same command to
+    resume.
 
     Args:
         output_dir: Folder of the sweep.
-        engine: Where the cells run, what each takes, and how often it is tried.
-        mirror: Folder or address in place of the addresses of the released files.
+        engine: Where cells run, what each takes, and how often a failed one is tried again.
+        mirror: Folder or address with copies of the released files.
         trainer: Device and batch settings of the cells.
-        wandb: Weights & Biases; the group is the sweep unless it is set.
-        force: Let cells train what does not fit into the memory, by what is known before.
+        wandb: Logging to Weights & Biases. By default the sweep is the group.
+        force: Let cells train even if the estimate says that they do not fit into memory.
     """
     # Only now: it needs Ray, which is not installed with all else.
     from probelight.protocols.jobs.on_ray.drive import run_plan
@@ -439,7 +444,7 @@ def run(
         print(f"next: {_next(folder, is_left=False)}")
     elif code == 1:
         print(f"tracebacks: {folder}/runs/<cell>/error.txt")
-        print(f"to try again what failed: {_next(folder, is_left=True)}")
+        print(f"to retry the failed cells: {_next(folder, is_left=True)}")
     if code:
         sys.exit(code)
 
@@ -459,11 +464,11 @@ def _next(folder: Path, is_left: bool) -> str:
 def status(output_dir: ranges.PathText, watch: bool = False) -> None:
     """Shows what is done, running (where, how far), waiting and failed, and the time left.
 
-    It reads the folder alone, from any machine that sees it.
+    It only reads the folder, so it works on any machine that can see it.
 
     Args:
         output_dir: Folder of the sweep.
-        watch: Look again and again until the sweep has ended.
+        watch: Keep refreshing until the sweep has ended.
     """
     folder = Path(output_dir)
     show_status(folder, Plan.read(folder).jobs, watch)
@@ -471,7 +476,7 @@ def status(output_dir: ranges.PathText, watch: bool = False) -> None:
 
 @command(Command(positional=True))
 def cell(run_dir: ranges.PathText) -> None:
-    """Runs one planned cell in this process; `sweep run` has it started.
+    """Runs one planned cell in this process; `sweep run` starts it.
 
     Args:
         run_dir: Folder of the cell's run.

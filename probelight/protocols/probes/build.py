@@ -24,7 +24,7 @@ from probelight.protocols.probes.filtering import DEFAULT_FILTER, FilterSettings
 
 @command(Command(example="train.py probes list"))
 def list_probes() -> None:
-    """Lists the probes there are, and those that can be built."""
+    """Lists the probes that are available, and those that you can build."""
     for name in probe_names():
         config = load_probe_config(name)
         print(f"{name:<26}{config.setup:<8}{', '.join(config.splits):<18}{config.description}")
@@ -54,21 +54,21 @@ def build(
     name: str = "",
     settings: BuildSettings | None = None,
 ) -> None:
-    """Builds the named probe, or the shipped ones and the word vectors anew.
+    """Builds a probe from its sources, or all shipped probes and word vectors again.
 
     The same sources, settings and seed give the same bytes.
 
     Args:
-        output_dir: Gets a folder with the probe's files and data card; of the shipped ones
-            `probes/` and `word_vectors.txt`, as assets/ of a checkout holds them.
+        output_dir: Folder to write to: a folder with the probe's files and data card, or for the
+            shipped ones `probes/` and `word_vectors.txt`, as in assets/ of a checkout.
         seed: Seed of the probes.
-        filter: Leave out what choice-only models answer that were trained on the other splits.
+        filter: Leave out items that choice-only models, trained on the other splits, get right.
         filtering: How those models are trained, and how many of them must agree.
         name: The probe to build, or wordnet_qa.
-        settings: The builder's settings.
+        settings: Settings of the builder.
 
     Raises:
-        UsageError: If several probes are to be filtered.
+        UsageError: If `filter` is given for several probes.
     """
     if filter and (settings is None or name == WORDNET_QA):
         raise UsageError("--filter is for one probe; name it: train.py probes build NAME")

@@ -26,12 +26,12 @@ from probelight.protocols.cli.command import Command, command
 def validate(file: PathText, wordnet_dir: PathText = str(DEFAULT_DIR)) -> None:
     """Checks a probe: answers in stems, right answers among the wrong ones, leaks between splits.
 
-    Exits with 1 where something is found.
+    The exit code is 1 if it finds something.
 
     Args:
         file: A file of items, or a folder with train, dev and test files.
-        wordnet_dir: Folder of a WordNet 3.0 database, with which items are compared whose notes
-            name synsets or whose stems join two concepts; without it only their text is checked.
+        wordnet_dir: Folder of a WordNet 3.0 database, to check items whose notes name synsets or
+            whose stems join two concepts. Without it only their text is checked.
     """
     from probelight.build.olmpics.taxonomy import check_conjunctions, conjunctions
     from probelight.build.sources.wordnet import open_wordnet
@@ -47,7 +47,7 @@ def validate(file: PathText, wordnet_dir: PathText = str(DEFAULT_DIR)) -> None:
         if any(record.meta.get("chain") for record in records):  # it names synsets
             findings += check_synsets(records, read_graph(Path(wordnet_dir)))
     except FileNotFoundError as error:
-        print(f"only the text is checked, not held against WordNet: {error}")
+        print(f"only the text is checked, not compared with WordNet: {error}")
     items = f"{len(records):,} items ({', '.join(splits)})"
     if not findings:
         print(f"{file}: nothing found in {items}")
@@ -65,15 +65,15 @@ def validate(file: PathText, wordnet_dir: PathText = str(DEFAULT_DIR)) -> None:
     )
 )
 def stats(file: str) -> None:
-    """Counts questions, concepts, right answers and their places, split by split.
+    """Counts questions, concepts, right answers and their places for each split.
 
     Args:
         file: A file of items, or a folder with train, dev and test files.
     """
     print(hygiene.stats_table(read_splits(Path(file))))
     print(
-        "\nunique: different pairs of stem and right answer; concepts: the clusters that items "
-        "name;\nat place 1, 2, ...: how often the right answer is there"
+        "\nunique: distinct pairs of stem and right answer; concepts: clusters that the items "
+        "name;\nat place 1, 2, ...: how often the right answer is in this place"
     )
 
 

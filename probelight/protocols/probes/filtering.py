@@ -34,14 +34,14 @@ Answer = Callable[[Sequence[Record], Sequence[Record], int], list[float]]
 
 @dataclass(frozen=True)
 class FilterSettings(Settings):
-    """How items are found that can be answered without their question.
+    """How to find items that can be answered without their question.
 
     Args:
-        folds: Parts, whole groups, that the items are divided into; none takes the splits, or 2
-            where there is one.
-        seeds: One model each.
-        agree: An item that so many of the models get right is left out.
-        train_items: Most items that a model is trained on.
+        folds: Number of parts, in whole groups, to divide the items into. By default the splits are
+            the parts, or there are 2 if there is only one split.
+        seeds: Seeds; one model is trained per seed.
+        agree: Leave out an item if at least this many models get it right.
+        train_items: Train each model on at most this many items.
         fit: How the models are trained.
         vectors: Their word vectors: "embedded", or a file in GloVe's text format.
     """
@@ -60,7 +60,7 @@ class FilterSettings(Settings):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.fit.patience is not None:
-            raise UsageError("filtering.fit.patience: nothing is held out that could stop a model")
+            raise UsageError("filtering.fit.patience: no items are held out for early stopping")
         if self.agree > len(self.seeds):
             raise UsageError(
                 f"filtering.agree {self.agree} is more than the {len(self.seeds)} models of "
@@ -108,20 +108,20 @@ def filtered(
     }
     if lost := [split for split, of_split in kept.items() if not of_split]:
         raise UsageError(
-            f"the filter leaves nothing of {' and '.join(lost)}; build more items, or let more "
-            "models agree (--filtering.agree)"
+            f"the filter leaves nothing of {' and '.join(lost)}; build more items, or require more "
+            "models to agree (--filtering.agree)"
         )
     left, theirs = list(compress(records, stays)), list(compress(groups, stays))
     again = cross_validated(left, list(compress(part, stays)), settings, answer)
     before, after = _mean_accuracy(scores, groups), _mean_accuracy(again, theirs)
-    others = "splits" if by_splits else f"of {settings.folds or 2} parts"
+    others = "splits" if by_splits else f"parts of {settings.folds or 2}"
     lines = [
-        f"Filtered (`--filter true`): of {len(settings.seeds)} choice-only models, trained on the "
-        f"other {others}, at least {settings.agree} gave the right answer of each item that was "
-        "left out. Their accuracy is a mean, with its 95% interval by groups; on what is left "
-        f"they were trained anew. Chance is {chance_of(records):.1%}."
-        + " After it they are below chance: what they say is now more often wrong than right, "
-        "so the probe was better without the filter." * (after.high < chance_of(records)),
+        f"Filtered (`--filter true`): an item was left out if at least {settings.agree} of "
+        f"{len(settings.seeds)} choice-only models, trained on the other {others}, answered it "
+        "correctly. Their accuracy is a mean over seeds, with a 95% interval by groups; for the "
+        f"remaining items they were trained again. Chance is {chance_of(records):.1%}."
+        + " After filtering they are clearly below chance: choices now point to wrong answers, so "
+        "the probe was better without the filter." * (after.high < chance_of(records)),
         "",
         "| | before | after |",
         "|---|---|---|",
@@ -156,7 +156,7 @@ def parts_of(groups: Sequence[str], num_parts: int) -> list[int]:
     sizes = Counter(groups)
     if len(sizes) < num_parts:
         raise UsageError(
-            f"filtering.folds {num_parts}: the items are of {len(sizes)} groups, and each part "
+            f"filtering.folds {num_parts}: the items have only {len(sizes)} groups, and each part "
             "needs one"
         )
     filled, part = [0] * num_parts, dict[str, int]()

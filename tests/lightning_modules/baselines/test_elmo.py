@@ -175,11 +175,11 @@ def test_a_word_is_read_to_its_48th_byte_as_it_is_written(source: str) -> None:
     assert torch.equal(first, longer)
     assert not torch.allclose(first, shorter)
     assert not torch.allclose(capital, small)
-    assert vectors.notices == (
-        "1 words are longer than the 48 bytes that ELMo reads of a word, and were cut",
-    )
+    assert vectors.notices == ("1 words were cut, because ELMo reads at most 48 bytes of a word",)
     vectors.ids(["[MASK]"])
-    assert vectors.notices[0] == "ELMo knows no mask: [MASK] is read as a word of its letters"
+    assert vectors.notices[0] == (
+        "ELMo has no mask token: [MASK] is read as a word, letter by letter"
+    )
 
 
 def test_a_baseline_trains_the_mixture_and_saves_it(source: str, tmp_path: Path) -> None:
@@ -207,9 +207,13 @@ def spoil(source: str, name: str, value: Any) -> None:
     [
         ("CNN_proj/b_proj", None, "no dataset CNN_proj/b_proj"),
         ("CNN", np.zeros(2), "no dataset CNN/W_cnn_0"),
-        ("char_embed", np.zeros((262, 3)), "char_embed has the shape (262, 3), the options say"),
-        ("CNN/b_cnn_1", np.zeros(3, np.int64), "CNN/b_cnn_1 holds int64"),
-        ("CNN/b_cnn_1", np.full(3, np.nan), "CNN/b_cnn_1 holds what is no finite number"),
+        (
+            "char_embed",
+            np.zeros((262, 3)),
+            "char_embed has the shape (262, 3), but the options say",
+        ),
+        ("CNN/b_cnn_1", np.zeros(3, np.int64), "CNN/b_cnn_1 has the type int64, not f"),
+        ("CNN/b_cnn_1", np.full(3, np.nan), "CNN/b_cnn_1 has values that are not finite"),
     ],
 )
 def test_weights_that_do_not_fit(source: str, name: str, value: Any, message: str) -> None:
@@ -229,7 +233,7 @@ def test_weights_that_do_not_fit(source: str, name: str, value: Any, message: st
         ("char_cnn", "activation", "gelu", "`char_cnn.activation` must be 'relu' or 'tanh'"),
         ("char_cnn", "filters", [[1]], "`char_cnn.filters[0][1]` is missing"),
         ("char_cnn", "filters", [], "`char_cnn.filters` must not be empty"),
-        ("char_cnn", "filters", [[51, 1]], "`char_cnn.filters` must not be empty, nor wider"),
+        ("char_cnn", "filters", [[51, 1]], "`char_cnn.filters` must not be empty or wider"),
         ("char_cnn", "n_characters", 260, "`char_cnn.n_characters` must be 261 or 262"),
     ],
 )
@@ -243,7 +247,7 @@ def test_options_that_cannot_be(source: str, room: str, key: str, value: Any, me
 def test_files_that_are_none(source: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     options, _, weights = source.removeprefix("elmo:").partition(",")
     assert vectors_label(source) == "tiny, frozen"
-    with pytest.raises(UsageError, match=r"two files are wanted, elmo:OPTIONS\.json"):
+    with pytest.raises(UsageError, match=r"give two files, as elmo:OPTIONS\.json"):
         token_vectors(f"elmo:{weights}")
     with pytest.raises(PretrainedError, match=r"none\.json cannot be read"):
         token_vectors(f"elmo:{tmp_path}/none.json,{weights}")

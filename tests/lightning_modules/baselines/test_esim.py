@@ -180,7 +180,7 @@ def test_saved_and_loaded_it_scores_the_same_without_the_file(vectors: str, tmp_
     assert model_fingerprint(loaded) == model_fingerprint(module)
     torch.testing.assert_close(scores(loaded, records[::-1]).flip(0), expected)
     notices = loaded.encoder().encode(records).notices
-    assert "is not there" in notices[0]
+    assert "is missing" in notices[0]
     assert notices[1].endswith(": yak")
 
 

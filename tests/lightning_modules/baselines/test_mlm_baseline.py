@@ -113,6 +113,6 @@ def test_saved_and_loaded_it_scores_the_same_without_the_file(vectors: str, tmp_
     encoded = loaded.encoder().encode(RECORDS[::-1])
     torch.testing.assert_close(loaded(encoded.collate(range(8))), expected.flip(0), rtol=0, atol=0)
     assert loaded.learning_rate == 0.5
-    assert "is not there" in encoded.notices[0]
+    assert "is missing" in encoded.notices[0]
     with pytest.raises(PretrainedError, match="cannot be read"):
         MLMBaseline.from_folder(tmp_path)

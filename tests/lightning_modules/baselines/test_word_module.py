@@ -35,7 +35,7 @@ def test_the_folder_says_what_it_was_made_of_and_another_kind_is_refused(saved: 
         "num_tokens": 3,
         "seed": 7,
     }
-    with pytest.raises(PretrainedError, match="holds a saved mlm_baseline, not esim"):
+    with pytest.raises(PretrainedError, match="has a saved mlm_baseline, not esim"):
         ESIM.from_folder(saved)
 
 

@@ -92,7 +92,7 @@ def test_the_command(
     none = tmp_path / "none"
     line = refused([*command[:-1], str(none)])
     assert "fewer than two probes have results of both a and b" in line
-    assert "--measure max (there is also zero_shot) there are results of no model" in line
+    assert "--measure max (you can also try zero_shot) there are results of no model" in line
     line = refused([*command[:-1], str(none), "--measure=zero_shot", "--model_b=c"])
     assert "results of both a and c" in line
     assert "results of a, b" in line

@@ -239,7 +239,7 @@ def test_a_file_is_divided_by_groups(tmp_path: Path) -> None:
     clusters = [{r.meta["cluster"] for r in side} for side in sides]
     assert sum(map(len, clusters)) == len(set().union(*clusters)) == 20
     assert data.untouched(sides[2]) == [True] * 24
-    assert data.notices == ("whales: 56 of the items of whales are trained on",)
+    assert data.notices == ("whales: 56 of the whales items are used to train",)
 
 
 def test_a_folder_of_split_files_is_taken_as_it_is(tmp_path: Path) -> None:
@@ -258,7 +258,7 @@ def test_a_folder_of_split_files_is_taken_as_it_is(tmp_path: Path) -> None:
     (folder / "train.jsonl").unlink()
     data = load_audit(config_of(str(folder)), SETTINGS, None)
     assert list(data.measured) == ["test"]
-    assert data.notices == ("own has no train file: its dev items are trained on",)
+    assert data.notices == ("own has no train file: its dev items are used to train",)
 
 
 def test_a_folder_with_a_config_goes_by_it(tmp_path: Path) -> None:

@@ -150,7 +150,7 @@ MISTAKES = [
     # What is quoted is shortened.
     (f"zero-shot {OUT} --probes={'x' * 9000}", f"no probe '{'x' * 59}...{'x' * 28}'; choose one"),
     (f"{ZERO_SHOT} --{'x' * 9000}=1", f"no option --{'x' * 58}...{'x' * 29}; --help_all shows all"),
-    (f"explain --probes=age_small --item='{'no ' * 9000}x'", "given as @12"),
+    (f"explain --probes=age_small --item='{'no ' * 9000}x'", "such as @12"),
     (f"grid {OUT} --grid.last_age=1000000", "error: --grid.last_age 1000000: give "),
     (f"probes build {OUT} --seed=-1", "error: --seed -1: give "),
     (f"demo {OUT} --plan.seeds=[50,-1]", "error: --plan.seeds[1] -1: give "),

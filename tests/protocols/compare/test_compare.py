@@ -110,7 +110,7 @@ def test_two_folders_from_the_command_line(
     out = tmp_path / "out"
     assert cli.main(["compare", str(one), str(other), "--output_dir", str(out)]) == 0
     printed = re.sub(r"\s+", " ", capsys.readouterr().out)
-    assert "compared with nothing: lonely (test, zero shot) in b" in printed
+    assert "not compared, because there is no counterpart: lonely (test, zero shot) in b" in printed
     assert "page: " in printed
     page = (out / "report.html").read_text(encoding="utf-8")
     assert "Systems on the same items" in page
@@ -198,7 +198,8 @@ def test_ways_of_keeping_and_their_rates_are_settings(tmp_path: Path, rows_of: R
     rates = {"m (learning rate 0.0001)", "m (learning rate 0.001)"}
     assert subsets(rows_of("out", "a", probes="task"), "model") == rates
     [run] = load_results(tmp_path / "out").of("compare")
-    assert any("nothing: task (report, inoculated), 50 examples, with l2" in n for n in run.notices)
+    alone = "counterpart: task (report, inoculated), 50 examples, with l2"
+    assert any(alone in notice for notice in run.notices)
 
 
 def test_a_model_in_two_folders_is_called_by_them_too(tmp_path: Path, rows_of: RowsOf) -> None:
@@ -221,17 +222,21 @@ def test_what_is_said_of_groups(tmp_path: Path, rows_of: RowsOf) -> None:
     leave_zero_shot(tmp_path / "b", "y", "110000", probe="p", groups=[0, 0, 0, 0, 1, 1])
     rows = rows_of("out", "a", "b")
     said = [notice for run in load_results(tmp_path / "out").runs for notice in run.notices]
-    assert len([one for one in said if "before groups of items were recorded" in one]) == 1
-    assert len([one for one in said if "grouped in several ways" in one]) == 1
+    assert len([one for one in said if "did not record groups of items" in one]) == 1
+    assert len([one for one in said if "runs group the items differently" in one]) == 1
     assert {(row.probe, row.num_groups) for row in rows} == {("made", 6), ("p", 2)}
 
 
 @pytest.mark.parametrize(
     ("right", "more", "words"),
     [
-        ("1010", {}, "4 are in both, 2 in a (x) alone; 0 in b; have all items answered by both"),
-        ("101010", {"word": "was"}, "0 are in both, 6 in a; 6 in b (y); in the same words"),
-        ("10101011", {}, "6 are in both, 0 in a; 2 in b; 'Item 6 is [MASK].'"),
+        ("1010", {}, "4 are in both, 2 only in a (x); 0 only in b; let both answer all items"),
+        (
+            "101010",
+            {"word": "was"},
+            "0 are in both, 6 only in a; 6 only in b (y); the same wording",
+        ),
+        ("10101011", {}, "6 are in both, 0 only in a; 2 only in b; 'Item 6 is [MASK].'"),
     ],
 )
 def test_other_items_are_refused_with_their_number(
@@ -253,7 +258,7 @@ def test_other_items_are_refused_with_their_number(
         ("a b", {"probes": "mad"}, "did you mean 'made'?"),
         ("a b", {"output_dir": None}, "--output_dir"),
         ("a c", {}, "there is no such folder"),
-        ("many", {}, "9 systems, which is too many"),
+        ("many", {}, "9 systems are too many"),
     ],
 )
 def test_what_cannot_be_compared(
@@ -319,7 +324,7 @@ def test_a_run_that_is_there_twice_is_said(tmp_path: Path) -> None:
     other = replace(one, path="runs/other", scores=dict.fromkeys(one.scores, 1.0))
     systems, [said] = systems_of([one, other, replace(one, path="runs/again")])
     assert [system.runs for system in systems] == [(one,)]
-    assert said.startswith("a/runs/other: not compared, as runs/zero_shot-x")
+    assert said.startswith("a/runs/other: not compared, because runs/zero_shot-x")
 
 
 def test_names_say_no_more_than_is_needed(tmp_path: Path) -> None:
@@ -397,4 +402,4 @@ def test_rules_and_ways_of_asking_are_compared_apart_unless_told(
     assert cli.main(["compare", str(one), str(two), *out, "--scoring", "pmi"]) == 2
     assert "no run in these folders was scored by pmi" in capsys.readouterr().err
     assert cli.main(["compare", str(one), str(two), *out, "--scoring", "leter"]) == 2
-    assert "no rule is 'leter' (did you mean 'letter'?)" in capsys.readouterr().err
+    assert "there is no rule 'leter' (did you mean 'letter'?)" in capsys.readouterr().err

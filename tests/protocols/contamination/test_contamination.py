@@ -114,7 +114,7 @@ def test_a_share_and_a_single_seed(
     assert (clean["num_items"], float(clean["accuracy"])) == ("2", 0.5)
     assert (float(clean["ci_low"]), float(clean["ci_high"])) == wilson(1, 2)
     search(probe / "dev.jsonl", f"--corpus={probe.parent / 'text.txt'}", ngram=9)
-    assert "nothing contaminates an item" in capsys.readouterr().out
+    assert "no item is contaminated" in capsys.readouterr().out
 
 
 def test_a_damaged_line_is_named_and_its_run_left_out(
@@ -153,9 +153,9 @@ def test_runs_that_differ_in_a_setting_alone_have_their_whole_keys(tmp_path: Pat
     ("arguments", "words"),
     [
         ("DEV", "give --against"),
-        ("DEV --against=DEV", "items of the probe themselves"),
+        ("DEV --against=DEV", "these are the probe's own items"),
         ("DEV --against=siq", "did you mean 'sciq'"),
-        ("'nothing at all' --against=DEV", "there is no probe and no file"),
+        ("'nothing at all' --against=DEV", "there is no probe or file"),
         ("age_small:tset --against=DEV", "has no split 'tset'"),
         ("DEV --against=DEV --ngram=0", "--ngram 0: give a number"),
         ("DEV --against=PROBE:test", "it has train, dev"),

@@ -148,7 +148,7 @@ MISTAKES = [
         "grid.sizes [62, 62]: give at least one value, and each value only once",
     ),
     ("--probes={pairs} --grid.controls=[standard,standard]", "grid.controls ['standard', 'standa"),
-    ("--probes={pairs} --grid.learning_rate='{mlp: 0.001}'", "no rate of mode linear"),
+    ("--probes={pairs} --grid.learning_rate='{mlp: 0.001}'", "no rate for mode linear"),
     (
         "--probes={pairs} --grid.controls=[standard,no_langauge]",
         "grid.controls: there is no control 'no_langauge' (did you mean 'no_language'?); choose "
@@ -164,19 +164,19 @@ MISTAKES = [
         "--probes={later} --grid.train_from=dev --grid.train_probe={pairs}",
         "give either grid.train_from or grid.train_probe",
     ),
-    ("--probes={later} --grid.train_probe={asked}", "asked cannot lend later its train rows"),
+    ("--probes={later} --grid.train_probe={asked}", "later cannot use the train rows of asked"),
     (
         "--probes={pairs} --grid.train_from='{latter: dev}'",
-        "grid.train_from names 'latter', which is none of the probes: ",
+        "grid.train_from names 'latter', which is not one of the probes ",
     ),
     (
         "--probes={pairs} --first_stage={asked}:dev",
-        "--first_stage: none of the probes is posed as questions",
+        "--first_stage: none of the probes is asked as questions",
     ),
     ("--probes={asked} --first_stage={pairs}:dev", "pairs.yaml:dev: it must be questions"),
     (
         "--probes={pairs} --trainer.precision=bf16-true",
-        "--trainer.precision bf16-true: frozen encoders run at 32-true, 16-mixed, bf16-mixed",
+        "--trainer.precision bf16-true: for frozen encoders choose from 32-true, 16-mixed, bf16-mi",
     ),
     (
         "--probes={pairs} --grid.modes=[full]",

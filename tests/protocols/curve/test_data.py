@@ -75,7 +75,7 @@ def test_default_sizes_beyond_the_rows_are_a_part_of_those_that_every_model_has(
     assert alone.sizes == (10, 20, 40)
     assert alone.notices == (
         "40 train rows, fewer than the smallest default size 62: the points are N = 10, 20, 40 "
-        "(--grid.sizes gives others)",
+        "(choose others with --grid.sizes)",
     )
     # A tenth of them stops the baseline: 36 are left, of which all models have samples.
     for models in ([frozen, baseline], [baseline, frozen]):
@@ -132,7 +132,7 @@ def test_controls_keep_the_place_of_every_item(curve_probes: Path) -> None:
 def test_a_control_that_does_not_fit_names_probe_or_record(
     pairs: CurveData, curve_probes: Path
 ) -> None:
-    with pytest.raises(ConfigError, match="no `arguments`, so there is no no_language control"):
+    with pytest.raises(ConfigError, match="no `arguments`, which the control no_language needs"):
         pairs.controlled("no_language", pairs.train, replace(pairs.config, arguments={}))
     bare = pairs.controlled("choice_only", pairs.train, replace(pairs.config, arguments={}))
     assert {record.stem for record in bare} == {"[MASK]"}
@@ -227,7 +227,7 @@ def test_questions_of_the_first_stage_that_are_measured_too_are_counted(
 ) -> None:
     path = str(curve_probes / "asked.yaml")
     curve = curve_of(path, ESIM, context, options=ProbeOptions(first_stage=f"{path}:dev"))
-    assert "12 of 12 measured questions are in the first stage too" in curve.data.notices
+    assert "12 of 12 measured questions are also in the first stage" in curve.data.notices
     assert curve.first_stage is not None
     assert (curve.first_stage.settings.patience, curve.first_stage.settings.epochs) == (None, 3)
 
@@ -284,12 +284,12 @@ def test_rows_that_a_skipping_model_cannot_pose_are_left_out_of_all(curve_model:
     found = only_posed(data, [skipping], ["standard", "no_language"])
     assert [r.id for r in found.train + found.evaluation] == ["w1", "w4"]
     assert [notice[:30] for notice in found.notices] == [
-        "1 of 2 train rows left out: a ",
-        "1 of 2 measured rows left out:",
+        "1 of 2 train rows left out, be",
+        "1 of 2 measured rows left out,",
     ]
     strict = ModelSettings(name_or_path=str(curve_model))
     assert only_posed(data, [strict], ["standard"]) == data
-    with pytest.raises(UsageError, match="open: no row has candidates of one piece"):
+    with pytest.raises(UsageError, match="open: in no row is each candidate one token"):
         only_posed(replace(data, train=train[1:]), [skipping], ["standard"])
     with pytest.raises(RecordError, match=r"1 of 2 items .* such as .*w2.*multi_token skip"):
         pose(module_for(skipping, "mc_mlm"), train)

@@ -218,7 +218,7 @@ def test_every_point_begins_with_the_model_of_the_first_stage(
     for point in points:
         control = point["rows"][0]["control"]
         assert point["model_sha256"] == stages[control]["model_sha256"]
-        assert "12 of 12 measured questions are in the first stage too" in point["notices"]
+        assert "12 of 12 measured questions are also in the first stage" in point["notices"]
     assert cli.main(command(config, folder)) == 0
 
 
@@ -230,8 +230,7 @@ def test_held_out_rows_are_in_no_sample(pairs: CurveData) -> None:
     )
     assert held.isdisjoint(pool)
     assert rows.notices[-1] == (
-        "8 of 40 train rows stop the training and are in no sample: samples are drawn from the "
-        "other 32"
+        "8 of 40 train rows are held out for early stopping: samples are drawn from the other 32"
     )
     assert hold_out(pairs, FitSettings(), seed=0) == pairs
     stops = hold_out(pairs, FitSettings(patience=1), 0, [8, 40]).notices[-1]

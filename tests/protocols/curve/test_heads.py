@@ -166,7 +166,7 @@ def test_rows_that_cannot_be_posed_are_counted_and_the_first_is_named() -> None:
     records = [Record(str(n), "a [MASK] .", ("red", "green"), 0, position=n) for n in range(4)]
     refuse_unposed(records, [0, 1, 2, 3])
     with pytest.raises(
-        RecordError, match=r"2 of 4 items cannot be posed .*such as 1@1;.*multi_token skip"
+        RecordError, match=r"2 of 4 items do not fit .*such as 1@1;.*multi_token skip"
     ):
         refuse_unposed(records, [0, 2])
 
@@ -202,7 +202,7 @@ def test_a_frozen_encoder_runs_on_one_gpu_where_there_is_one(
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     monkeypatch.setattr(torch.backends.mps, "is_available", lambda: False)
     for name in ("gpu", "cuda", "mps", "tpu"):
-        with pytest.raises(UsageError, match=rf"^--trainer.accelerator {name} is not on this mach"):
+        with pytest.raises(UsageError, match=rf"^--trainer.accelerator {name} is not available"):
             device_of(TrainerSettings(accelerator=name))
 
 

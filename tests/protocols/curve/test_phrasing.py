@@ -83,7 +83,7 @@ def test_what_has_no_say_or_no_mask_is_refused(
     with pytest.raises(UsageError, match="none of the models is a pre-trained language model"):
         best_phrasing(folder, wordings, esim, "train", context)
     asked = [str(curve_probes / "asked.yaml")]
-    with pytest.raises(UsageError, match="asked is no mc_mlm probe"):
+    with pytest.raises(UsageError, match="asked is not an mc_mlm probe"):
         best_phrasing(folder, asked, [FIRST], "train", context)
 
 

@@ -96,17 +96,17 @@ def test_all_sets_in_both_forms(tmp_path: Path, capsys: pytest.CaptureFixture[st
     ("options", "words"),
     [
         ("--sets=cprag,rol", "--sets rol: there is no such set (did you mean 'role'?); choose"),
-        ("--recorded=WHOLE --sets=role", "recorded are cprag, and none of --sets role"),
+        ("--recorded=WHOLE --sets=role", "it has outputs for cprag, but for none of --sets role"),
         ("--models=mlm_baseline", "knows nothing before training, and diagnose does not"),
         ("--recorded=SHORT", "modelpreds-cprag-bert.txt: 5 lines instead of 6"),
         ("--recorded=NONE", "modelpreds-cprag-bert.txt: missing; put it next to"),
         (
             "--recorded=WHOLE --write_recorded=WHOLE",
-            "writes what models say; give --models or --model",
+            "writes outputs of models; give --models or --model",
         ),
         (
             "--recorded=WHOLE --models=embedded --write_recorded=WHOLE",
-            "is where --recorded reads; give another one",
+            "is the folder that --recorded reads; give another one",
         ),
     ],
 )

@@ -112,7 +112,7 @@ def test_numbers_that_are_none_count_as_wrong(scorer: Scorer) -> None:
     outputs = found.outputs([Prompt("A cat is an", "animal")])
     assert outputs.predictions == ((),)
     assert outputs.probabilities == (pytest.approx(float("nan"), nan_ok=True),)
-    assert "behind 1 of 1 contexts the model's numbers are none (NaN)" in found.notices[-1]
+    assert "after 1 of 1 contexts the model's scores are not numbers (NaN)" in found.notices[-1]
 
 
 COUNTED = ("probe", "metric", "subset", "value", "ci_low", "ci_high", "num_items")
@@ -179,7 +179,7 @@ def test_one_set_in_lists(tmp_path: Path) -> None:
 
 
 def test_what_no_form_can_say_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"m on CPRAG-102: its numbers are none \(NaN\)"):
+    with pytest.raises(UsageError, match=r"m on CPRAG-102: after .* not numbers \(NaN\)"):
         write_recorded_files(tmp_path, SETS["cprag"], "m", [line([])])
     assert not list(tmp_path.iterdir())
     (tmp_path / "modelsplit-cprag-m").write_text("word\n")

@@ -475,4 +475,4 @@ def test_export_says_that_there_is_nothing_to_merge(
     tiny_model: Path, refused: Callable[..., str]
 ) -> None:
     line = refused(f"export {tiny_model} --merge true --output_dir never")
-    assert "holds no adapter to merge" in line
+    assert "has no adapter to merge" in line

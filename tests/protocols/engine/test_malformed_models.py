@@ -262,7 +262,7 @@ ESIM: Cases = {
     "choices": (words(num_choices=0), "num_choices is 0"),
 }
 BASELINE: Cases = {
-    "settings missing": (without("word_module.json"), "holds no saved model"),
+    "settings missing": (without("word_module.json"), "has no saved model"),
     "tokens huge": (words(num_tokens=10**6), "belong together"),
     "tokens negative": (words(num_tokens=-1), "settings"),
     "mode": (words(mode="full"), "mode='full'"),

@@ -221,7 +221,7 @@ def swap(best: Path) -> None:
         (shutil.rmtree, "cannot be read .FileNotFoundError"),
         (lambda best: (best / "weights.pt").write_bytes(b"half"), "is damaged"),
         (lambda best: (best / "chosen.json").write_text("{"), "cannot be read .JSONDecodeError"),
-        (swap, "best: the model of epoch 1, where the model of epoch 2"),
+        (swap, "best: it has the model of epoch 1 instead of the model of epoch 2"),
     ],
 )
 def test_a_run_whose_best_model_is_lost_starts_anew(

@@ -47,7 +47,7 @@ def test_a_curve_of_files_is_that_of_a_config_without_controls(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert curve(files["train"], files["dev"], "--data.setup=mc_mlm") == 0
-    assert "standard rows alone, without language controls" in capsys.readouterr().out
+    assert "standard version only: language controls need `arguments`" in capsys.readouterr().out
     named = [f"--probes={curve_probes / 'pairs.yaml'}", f"--mirror={curve_probes / 'mirror'}"]
     assert curve(*named, "--grid.controls=[standard]", f"--output_dir={tmp_path / 'named'}") == 0
     values = [
@@ -103,7 +103,7 @@ def test_a_changed_file_is_named(
     ("splits", "options", "message"),
     [
         (["train", "dev"], [], "--data.train needs --data.setup mc_mlm or --data.setup mc_qa"),
-        (["dev"], ["--data.setup=mc_mlm"], "give --data.train FILE, or divide what is there"),
+        (["dev"], ["--data.setup=mc_mlm"], "give --data.train FILE, or divide the dev file"),
         (["train"], ["--data.setup=mc_mlm"], "give --data.dev FILE or --data.test FILE"),
         (
             ["train", "dev"],
@@ -113,7 +113,7 @@ def test_a_changed_file_is_named(
         (
             ["train", "dev"],
             ["--data.setup=mc_mlm", "--grid.controls=[standard, no_language]"],
-            "--grid.controls no_language with --data.*: only a probe's config can declare",
+            "--grid.controls no_language with --data.*: language controls need `arguments`",
         ),
         ([], ["--data.setup=mc_mlm"], "need files: --data.train, .dev or .test FILE"),
         ([], [], "or --data.train FILE with --data.setup"),

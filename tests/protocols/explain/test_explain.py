@@ -120,7 +120,7 @@ def test_a_causal_model_behind_what_stands_before(causal_folder: Callable[[str],
         rows = model(torch.tensor([whole])).logits[0].double().log_softmax(dim=-1)
         by_hand = [float(rows[at - 1, whole[at]]) for at in range(len(ids), len(whole))]
         assert one.log_likelihood == pytest.approx(sum(by_hand), abs=1e-4)
-        assert (one.num_tokens, one.space) == (len(by_hand), "in its first piece")
+        assert (one.num_tokens, one.space) == (len(by_hand), "in its first token")
     spelled = {(s.text, s.note): [piece.id for piece in s.pieces] for s in small.spellings}
     assert spelled == {
         ("Smaller", ""): tokenizer(" Smaller").input_ids,
@@ -161,8 +161,8 @@ def test_an_encoder_decoder_model_shows_both_of_its_texts(curve_lm: Callable[[st
     encoded = tokenizer("a w3 is <extra_id_0> than a w4 .", return_tensors="pt")
     given = [0, tokenizer.convert_tokens_to_ids("<extra_id_0>")]
     reads = {name: [piece.id for piece in pieces] for name, pieces in said.reads}
-    del reads["reads, for a letter"], reads["decoder is given, for a letter"]
-    assert reads == {"reads": encoded.input_ids[0].tolist(), "decoder is given": given}
+    del reads["reads, for a letter"], reads["decoder reads, for a letter"]
+    assert reads == {"reads": encoded.input_ids[0].tolist(), "decoder reads": given}
     logits = model(**encoded, decoder_input_ids=torch.tensor([given])).logits[0, -1]
     [entry] = tokenizer("red", add_special_tokens=False).input_ids
     check_place(said, logits, {0: entry})
@@ -205,11 +205,11 @@ def test_the_command_shows_models_of_two_kinds_in_plain_text(
     said = capsys.readouterr().out
     assert "item 1, line 1 of the file my.jsonl" in said
     assert f"{causal_folder('gpt2')}: causal language model (architectures GPT2LMHeadModel)" in said
-    for text in ("* green", "[MASK]:4", "Ġis:", "in its first piece", "best word 10"):
+    for text in ("* green", "[MASK]:4", "Ġis:", "in its first token", "best word 10"):
         assert text in said
     assert "\x1b" not in said
     assert cli.main([*given[:-1], "--item=2"]) == cli.USAGE_ERROR
-    assert "its line is given as @2" in capsys.readouterr().err
+    assert "you can also give its line, such as @2" in capsys.readouterr().err
 
 
 def loaded(folder: Path, name: str, *ids: str) -> LoadedSet:
@@ -228,8 +228,8 @@ def test_an_item_is_found_by_id_by_id_and_line_or_by_line(tmp_path: Path) -> Non
     ("item", "words"),
     [
         ("dve-1", r"--item dve-1: no item of colours.*did you mean dev-1"),
-        ("3", r"the first are dev-1, dev-2, test-1.*given as @3"),
-        ("@4", r"is on that line; the last is on @3"),
+        ("3", r"the first are dev-1, dev-2, test-1.*give its line, such as @3"),
+        ("@4", r"is on that line; the last line is @3"),
         ("", "no item"),
     ],
 )
@@ -243,7 +243,9 @@ def test_what_is_not_there_is_answered_with_what_is_near(
 def test_two_items_of_one_name_are_distinguished_by_set(tmp_path: Path) -> None:
     sets = [loaded(tmp_path, "one", "1", "2"), loaded(tmp_path, "other", "1")]
     assert find_item(sets, "2")[0].name == "one"
-    with pytest.raises(UsageError, match=r"2 items.*1@1 of one, 1@1 of other; give one of the"):
+    with pytest.raises(
+        UsageError, match=r"2 items.*1@1 of one, 1@1 of other; give only one of the sets"
+    ):
         find_item(sets, "1")
 
 
@@ -257,7 +259,7 @@ def model(name: str, *, notes: tuple[str, ...] = ()) -> Explained:
         (("reads", (Piece("sky", 1), Piece("Ġis", 2))),),
         (
             Candidate(
-                "blue", (blue,), "in its first piece", -1.5, True, -2.25, 1, blue, 0.125, 1234,
+                "blue", (blue,), "in its first token", -1.5, True, -2.25, 1, blue, 0.125, 1234,
                 (
                     Spelling("blue", "without a space", (Piece("bl", 3), Piece("ue", 4))),
                     Spelling("Blue", "", (Piece("<unk>", 9),), is_known=False),
@@ -288,10 +290,10 @@ def test_all_that_is_known_is_said_and_no_character_acts() -> None:
         "-1.5000, the best",
         "-2.2500 nats, the sum over 1 token ",
         "Ġblue:7, 12.5%, rank 1,234 of 50,000",
-        "blue without a space: 2 pieces, bl:3 ue:4",
-        "Blue: not known, <unk>:9",
+        "blue without a space: 2 tokens, bl:3 ue:4",
+        "Blue: unknown, <unk>:9",
         "not a number",
-        "it is none",
+        "it is not one token",
         "blue (Ġblue:7), 12.5%",
         "gives no \\x1b[0m features",
     ):

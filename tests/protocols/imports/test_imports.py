@@ -147,7 +147,7 @@ def test_ranked_candidates_that_differ_have_no_majority(tmp_path: Path) -> None:
     metrics = {"accuracy", "tied_share", "near_tied_share", "chance"}
     assert {row["metric"] for row in rows} == metrics
     for run in load_results(out).runs:
-        assert any("their positions are ranks" in notice for notice in run.notices)
+        assert any("scores: positions are ranks" in notice for notice in run.notices)
 
 
 @pytest.mark.parametrize("scores", ["as_given", "per_character"])
@@ -192,20 +192,23 @@ def test_files_of_one_command_are_compared(
     ("arguments", "words"),
     [
         ("lm-eval x", "there is no format 'lm-eval' (did you mean 'lm_eval'?)"),
-        ("plain SCORED --model=m --output_dir=", "--output_dir is required"),
-        ("plain SCORED", "does not say whose results they are; give --model NAME"),
+        ("plain SCORED --model=m --output_dir=", "give --output_dir FOLDER for the results"),
+        ("plain SCORED", "the file does not name its model; give --model NAME"),
         ("plain SCORED --model=a,b", "--model: 2 names, but 1 files"),
         ("plain SCORED SCORED --model=a OWN", "2 files have results of a on alive"),
         ("plain SCORED --model=a OWN --probe=age_small", "--probe or --data.path"),
-        ("plain SCORED --model=a --probe=a,b", "--probe: one probe a command"),
+        ("plain SCORED --model=a --probe=a,b", "--probe: give one probe per command"),
         ("lm_eval SCORED", "its name is not that of a file of samples"),
-        ("plain FILE=a --model=b", "--model and FILE=MODEL both say whose results they are"),
+        ("plain FILE=a --model=b", "--model and FILE=MODEL both name the model"),
         ("plain FILE=", "FILE=MODEL needs both"),
-        ("plain FILE=a OTHER=b --data.name=x", "other.jsonl:1: it fits no item of x"),
-        ("plain FILE=a IDS=b --data.name=x", "it fits no item of x"),
+        ("plain FILE=a OTHER=b --data.name=x", "other.jsonl:1: it matches no item of x"),
+        ("plain FILE=a IDS=b --data.name=x", "it matches no item of x"),
         ("plain IDS=a OTHER_IDS=b --data.name=x", "the item '1' asks 'Two?', but 'One?'"),
-        ("plain FILE=a --data.name=x --probe=age_small", "--data.name names items that are no"),
-        ("plain FILE=a --data.setup=mc_qa", "--data.setup and .choices are of a file given as"),
+        (
+            "plain FILE=a --data.name=x --probe=age_small",
+            "--data.name is for items that are not a probe",
+        ),
+        ("plain FILE=a --data.setup=mc_qa", "--data.setup and .choices need a file; give it as"),
     ],
 )
 def test_mistaken_commands_end_with_one_line(
@@ -224,7 +227,7 @@ def test_mistaken_commands_end_with_one_line(
     out, command = tmp_path / "out", ["import", f"--output_dir={tmp_path / 'out'}"]
     for word in arguments.replace("OWN", "--data.path=ALIVE --data.setup=mc_qa").split():
         command.append(re.sub("[A-Z_]{3,}", lambda n: f"{tmp_path / n[0].lower()}.jsonl", word))
-    assert words in refused(command, 1 if "fits" in words or "asks" in words else 2)
+    assert words in refused(command, 1 if "matches" in words or "asks" in words else 2)
     assert not out.exists()
 
 
@@ -263,7 +266,9 @@ def test_pairs_are_known_by_their_sentences() -> None:
 
 def test_ids_that_repeat_are_told_apart_by_line() -> None:
     again = replace(OAK, id="q1")
-    with pytest.raises(RecordError, match=r"f:1: it fits 2 items of kinds, q1@1, q1@2; .* ID@LINE"):
+    with pytest.raises(
+        RecordError, match=r"f:1: it matches 2 items of kinds, q1@1, q1@2; .* ID@LINE"
+    ):
         fitted(says(SAYS_CAT), probe(CAT, again))
     said = says(replace(SAYS_CAT, id="q1@1"), replace(SAYS_OAK, id="q1@2"))
     assert fitted(said, probe(CAT, again))[0] == [[2.0, 1.0], [-4.0, 0.5, 3.0]]
@@ -291,25 +296,37 @@ GOLD = replace(ROW_1, gold=1)
 @pytest.mark.parametrize(
     ("answers", "words"),
     [
-        ((SAYS_CAT, replace(SAYS_OAK, id="q3")), "f:2: the id 'q3' is none of kinds"),
-        ((SAYS_CAT, OTHER), "f:2: the item q1@1 of kinds is answered at f:1 too"),
-        ((SAYS_CAT, replace(SAYS_OAK, gold=0)), "the gold is 'animal', but .*q2@2 is 'pl"),
-        ((SAYS_CAT, replace(SAYS_OAK, choices=("dog", "plant", "cat"))), "q2@2: 'dog' is none of"),
+        ((SAYS_CAT, replace(SAYS_OAK, id="q3")), "f:2: kinds has no item with the id 'q3'"),
+        ((SAYS_CAT, OTHER), "f:2: the item q1@1 of kinds is already answered at f:1"),
+        (
+            (SAYS_CAT, replace(SAYS_OAK, gold=0)),
+            "the right choice is 'animal', but .*q2@2 it is 'pl",
+        ),
+        (
+            (SAYS_CAT, replace(SAYS_OAK, choices=("dog", "plant", "cat"))),
+            "q2@2: the item does not have 'dog'",
+        ),
         (
             (SAYS_CAT, replace(SAYS_OAK, choices=("plant", "cat"), scores=(1, 2))),
-            "'animal' is missing",
+            "missing are 'animal'",
         ),
         (
             (SAYS_CAT, replace(SAYS_OAK, choices=("plant", "cat", "cat", "animal"))),
-            "another number of times",
+            "one occurs a different number of times",
         ),
         ((SAYS_CAT,), "f: 1 of 2 items of kinds are not answered: q2@2"),
-        ((replace(NO_ID, texts=("A dog is",)),), "fits no item .*; an item of kinds is 'q1'"),
-        ((NO_ID,), "f:1: the id '' is none of kinds"),
-        ((replace(SAYS_OAK, id="", texts=(CAT.stem,)),), "not those of .* q1@1: 'cat' is none"),
-        ((ROW_1,), "f: 1 rows, where kinds has 2 items"),
-        ((ROW_2, ROW_1), "f: row 2: 3 scores, where the item q1@1 has 2 choices"),
-        ((GOLD, ROW_2), r"f: row 1: the gold is '1', but that of .*q1@1 is 0"),
+        (
+            (replace(NO_ID, texts=("A dog is",)),),
+            "matches no item .*; an example of an item is 'q1'",
+        ),
+        ((NO_ID,), "f:1: kinds has no item with the id ''"),
+        (
+            (replace(SAYS_OAK, id="", texts=(CAT.stem,)),),
+            "not those of .* q1@1: the item does not have 'cat'",
+        ),
+        ((ROW_1,), "f: 1 rows, but kinds has 2 items"),
+        ((ROW_2, ROW_1), "f: row 2: 3 scores, but the item q1@1 has 2 choices"),
+        ((GOLD, ROW_2), r"f: row 1: the right choice is '1', but for .*q1@1 it is 0"),
     ],
 )
 def test_what_does_not_fit_is_refused(answers: tuple[Answer, ...], words: str) -> None:
@@ -340,11 +357,11 @@ ASKED = replace(SAYS_CAT, texts=("A cat is",))
 @pytest.mark.parametrize(
     ("answers", "words"),
     [
-        ((SAYS_CAT,), "f:1: the file does not say the item's question: give its probe as --probe"),
-        ((replace(SAYS_OAK, texts=("x",)),), "item's gold: .* as --gold"),
+        ((SAYS_CAT,), "f:1: the file does not have the item's question; give the probe as --probe"),
+        ((replace(SAYS_OAK, texts=("x",)),), "item's gold; .* as --gold"),
         ((Answer(where="f:1", scores=(1, 2)),), "question and candidates and gold"),
         ((replace(ASKED, choices=("a", "a")),), "f:1: the gold choice 'a' appears tw"),
-        ((ASKED, replace(ASKED, where="f:9")), "f:9: the id 'q1' is at f:1 too"),
+        ((ASKED, replace(ASKED, where="f:9")), "f:9: the id 'q1' is already at f:1"),
     ],
 )
 def test_items_that_are_none_are_refused(answers: tuple[Answer, ...], words: str) -> None:
@@ -363,7 +380,7 @@ def test_what_is_kept() -> None:
 
 
 @pytest.mark.parametrize(
-    "words", [r"logarithm: 1\.5 is no probability", "per_character: the texts of the choices"]
+    "words", [r"logarithm: 1\.5 is not a probability", "per_character: the texts of the choices"]
 )
 def test_what_cannot_be_kept_is_refused(words: str) -> None:
     with pytest.raises(RecordError, match=f"f:1: --scores {words}"):

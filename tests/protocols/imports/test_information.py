@@ -39,7 +39,7 @@ def test_bits_of_each_item_and_their_mean(tmp_path: Path) -> None:
     [
         (f"{HEADER}\n1,yes,-0.1,0.7\n", "nli.csv:2: log_probability_without is '0.7'"),
         (f"{HEADER}\n1,yes,,-1\n", "nli.csv:2: log_probability is ''"),
-        ("id,label,log_prob,log_probability_without\n1,a,-1,-1\n", "no 'log_probability'"),
+        ("id,label,log_prob,log_probability_without\n1,a,-1,-1\n", "'log_probability' is missing"),
     ],
 )
 def test_malformed_files_are_named(

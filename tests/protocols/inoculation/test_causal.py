@@ -131,7 +131,9 @@ def test_questions_are_not_filled_up_for_a_model_without_a_score_of_nothing(
     config = of(inoculation_config, curve_lm("gpt2"), "causal")
     config["original"] = {**config["original"], "num_choices": 7}
     assert run(config, tmp_path / "out", tmp_path) == 2
-    assert "original.num_choices 7: an empty choice has no likelihood" in capsys.readouterr().err
+    assert "original.num_choices 7: model.kind causal cannot score the empty choices" in (
+        capsys.readouterr().err
+    )
 
 
 def test_a_sweep_has_the_jobs_of_a_decoder(

@@ -129,7 +129,7 @@ def test_a_model_of_somebody_else_is_inoculated_and_cut_concepts_have_no_strict_
         [],
         [
             "no strict cluster accuracy: probe.report_items 7 leaves out 15 of 22 report items, "
-            "and with them questions about the same concepts; without it there is one"
+            "so concepts lose some of their questions; remove the limit to get it"
         ],
     )
     assert found[1] == ([pytest.approx(fmean(clusters.values()))], [])
@@ -269,7 +269,7 @@ def test_files_give_what_a_config_of_them_gives(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert inoculate(files["train"], files["dev"], QA) == 0
-    assert "second: reported on dev, as there is no --data.test" in capsys.readouterr().out
+    assert "second: reporting on dev, because there is no --data.test" in capsys.readouterr().out
     named = f"--output_dir={tmp_path / 'named'}"  # its test file has the questions of our dev file
     assert inoculate(f"--probe.name={tiny_probes / 'second.yaml'}", named) == 0
     assert values(tmp_path / "out") == values(tmp_path / "named")
@@ -295,11 +295,11 @@ def test_a_changed_file_is_refused_and_named(
         ([], [], "give --probe.name NAME, or --data.train FILE with --data.setup mc_qa"),
         (["train"], [QA, "--probe.name=sciq"], "either --probe.name or --data.train, not both"),
         (["train"], [QA], "nothing to measure with: give --data.dev FILE or --data.test FILE"),
-        (["dev", "test"], [QA], "there is no file of the split 'train'; give --data.train FILE"),
+        (["dev", "test"], [QA], "there is no file for the split 'train'; give --data.train FILE"),
         (["train", "test"], [QA, "--probe.report_split=dev"], "nothing to measure with"),
         (["train", "test"], [QA, "--probe.train_split=test"], "are both test"),
         (["train", "dev"], [QA, "--dose=1000"], "only 60 probe examples are left"),
-        ([], ["--probe.control=no_language"], "an inoculation takes standard, choice_only"),
+        ([], ["--probe.control=no_language"], "choose from standard, choice_only"),
         ([], ["--probe.control=choices_only"], "(did you mean 'choice_only'?)"),
     ],
 )

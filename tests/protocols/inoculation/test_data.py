@@ -58,10 +58,10 @@ def test_few_items_are_divided_and_it_is_said(second: InoculatedProbe, context: 
     splits = probe_splits(context, InoculatedProbe(second.name))  # 80 items, and 500 by default
     assert [len(splits.selection), len(splits.train)] == [16, 64]  # a fifth
     assert splits.notices == (
-        "second: 16 of its 80 items are kept for selection, as they are too few for the default "
-        "(probe.selection_items 500)",
+        "second: 16 of its 80 items are kept for selection, because there are too few for the "
+        "default (probe.selection_items 500)",
     )
-    with pytest.raises(UsageError, match=r"selection_items 80: second has 80 items .* such as 16"):
+    with pytest.raises(UsageError, match=r"selection_items 80: second has only 80 .* such as 16"):
         probe_splits(context, replace(second, selection_items=80))
     assert not probe_splits(context, replace(second, selection_items=16)).notices
 
@@ -85,7 +85,7 @@ def test_an_original_task_of_few_items(
     assert splits.notices == (
         "four: original.selection_share 0.05: 2 of 6 items instead of a share of 0.0625",
     )
-    with pytest.raises(UsageError, match=r"original\.report_share 0\.2: of the 2 items of one"):
+    with pytest.raises(UsageError, match=r"original\.report_share 0\.2: none of the 2 items of o"):
         original_splits(context, OriginalTask("few", [one]))
     none = OriginalTask("few", [four], reserved_share=0.0)
     assert original_splits(context, none).reserved == ()

@@ -83,7 +83,7 @@ def test_a_cell_refuses_another_given_model_than_it_was_planned_with(
     folder = tmp_path / "given"
     task = replace(grid.originals["colours"], checkpoint=str(folder))
     given = replace(grid, originals={"colours": task})
-    with pytest.raises(UsageError, match=r"rows: number 1: .*given holds no \*\.safetensors"):
+    with pytest.raises(UsageError, match=r"rows: number 1: .*given has no \*\.safetensors"):
         sweep_jobs(given, under(mirror))
     folder.mkdir()
     path = folder / "model.safetensors"
@@ -105,7 +105,7 @@ def test_no_setting_is_chosen_as_long_as_one_of_them_has_no_result(
     jobs = {job.key: job for job in sweep_jobs(grid, under(mirror))}
     *_, last = jobs.values()
     run, first = (RunFolder(tmp_path, job.name, job.config) for job in (last, jobs[last.needs[0]]))
-    missing = f"{run.key} needs {first.result_path}, which is not there"
+    missing = f"{run.key} needs {first.result_path}, which is missing"
     with pytest.raises(FileNotFoundError, match=missing):
         run_job(run, run.config, under(mirror))
     first.finish(RunRecord(protocol="something else"))
@@ -155,10 +155,10 @@ def test_a_run_says_how_it_kept_and_what_it_saw(
     ("options", "message"),
     [
         ({"method": "l2sp"}, "method"),
-        ({"strength": 1.0}, "strength 1 is of a way of keeping: give method"),
-        ({"method": "replay", "strength": 1.0}, "strength 1 of replay is a share"),
+        ({"strength": 1.0}, "strength 1 needs a method against forgetting: give method"),
+        ({"method": "replay", "strength": 1.0}, "strength 1: for replay it is a share"),
         ({"method": "l2_sp", "strength": 0.0}, "strength 0.0: give"),
-        ({"method": "l2_sp", "share": 0.2}, "share 0.2 is of distillation"),
+        ({"method": "l2_sp", "share": 0.2}, "share 0.2 is for distillation only"),
     ],
 )
 def test_a_way_of_keeping_that_there_is_not_is_refused(

@@ -108,8 +108,8 @@ def test_ways_of_keeping_are_tried_with_each_extra_that_is_given(
     ("entry", "message"),
     [
         ({"method": "l2sp"}, "give one of none, replay, l2_sp, distillation, lora|l2_sp"),
-        ({"method": "replay", "strengths": [0.5, 2]}, "2 of replay is a share of each batch"),
-        ({"method": "lora", "strengths": [1.5]}, "ranks, whole numbers, not 1.5"),
+        ({"method": "replay", "strengths": [0.5, 2]}, "2: for replay it is a share of each batch"),
+        ({"method": "lora", "strengths": [1.5]}, "ranks: give whole numbers, not 1.5"),
         ({"method": "none", "strengths": [1]}, "give method, one of replay, l2_sp"),
     ],
 )
@@ -147,7 +147,7 @@ def test_a_plan_says_what_is_to_be_done_and_a_second_one_adds_nothing(
     assert plan(config_path, folder) == 0
     out = capsys.readouterr().out
     assert "0 done, 5 to be run\n" in out
-    assert "no more in the plan" not in out
+    assert "no longer in the plan" not in out
     assert cli.main(["sweep", "status", f"--output_dir={folder}"]) == 0
     out = capsys.readouterr().out.replace("\n", " ")
     assert "5 cells: 0 done, 0 running, 5 waiting, 0 failed" in out
@@ -169,7 +169,7 @@ def test_a_plan_with_another_config_takes_the_place_of_the_one_before(
     # What both have in common is the original task, its scores and one of the rates.
     assert [key for key in now if key in before] == before[:3]
     assert len(now) == 5
-    assert "no more in the plan: 2 cells of the one before" in capsys.readouterr().out
+    assert "no longer in the plan: 2 cells; their runs stay" in capsys.readouterr().out
     assert len(list(folder.glob("runs/*/config.yaml"))) == 7
 
 
@@ -192,7 +192,7 @@ def test_a_folder_that_somebody_runs_is_not_planned_anew(
     assert plan(config_path, folder) == cli.USAGE_ERROR
     assert "process 7 on elsewhere has been working on it" in capsys.readouterr().err
     assert plan(config_path, folder, "--engine.take_over=true") == 0
-    assert "no more in the plan: 3 cells" in capsys.readouterr().out
+    assert "no longer in the plan: 3 cells" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -257,7 +257,7 @@ def test_the_slurm_example_is_valid_shell() -> None:
         (
             1,
             "results so far: {0}/results.csv\ntracebacks: {0}/runs/<cell>/error.txt\n"
-            "to try again what failed: train.py sweep run --output_dir '{0}'\n",
+            "to retry the failed cells: train.py sweep run --output_dir '{0}'\n",
         ),
         (143, "results so far: {0}/results.csv\n"),  # train.py says how to go on
     ],
@@ -450,7 +450,7 @@ def test_a_row_without_settings_is_refused(grid: SweepGrid, empty: str) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"model": "huge"}, "rows: number 1: model is 'huge'; there are tiny"),
+        ({"model": "huge"}, "rows: number 1: model is 'huge'; choose from tiny"),
         ({"doses": [61]}, "rows: number 1: --dose 61: only 60"),
     ],
 )
@@ -472,11 +472,14 @@ def test_default_doses_and_extras_are_those_that_there_are_items_for(
     settings = [job.config["setting"] for job in jobs if job.config["protocol"] == CELL]
     assert [(one["dose"], one["extra"]) for one in settings] == [(60, "none")]
     assert [line.partition(": ")[2] for line in capsys.readouterr().out.splitlines()] == [
-        "number 1: doses [60], as 60 probe examples are left for doses",
-        "number 1: dose 60 without extra x1, x2, as 8 original-task examples are reserved",
+        "number 1: doses [60], because 60 probe examples are left for doses",
+        "number 1: dose 60 without extra x1, x2, because only 8 original-task examples are "
+        "reserved",
     ]
     own = replace(own, rows=[replace(own.rows[0], extras=["x1"], doses=[8, 9])])
-    with pytest.raises(UsageError, match=r"extra x1 with dose 9 .*there are 8; give .*dose of 8"):
+    with pytest.raises(
+        UsageError, match=r"extra x1 with dose 9 .*there are 8; give .*dose of at most 8"
+    ):
         sweep_jobs(own, under(mirror))
 
 

@@ -69,9 +69,9 @@ def test_the_interval_of_one_model_is_that_of_its_scores() -> None:
     ("probe", "more", "sizes", "words"),
     [
         (PROBE, {}, [(12, 24), (24, 12)], "trained on the other splits"),
-        (PROBE, {"folds": 3}, [(24, 12)] * 3, "trained on the other of 3 parts"),
-        ({"train": PROBE["train"]}, {}, [(12, 12)] * 2, "trained on the other of 2 parts"),
-        (PROBE, {"folds": 3, "train_items": 10}, [(10, 12)] * 3, "the other of 3 parts"),
+        (PROBE, {"folds": 3}, [(24, 12)] * 3, "trained on the other parts of 3"),
+        ({"train": PROBE["train"]}, {}, [(12, 12)] * 2, "trained on the other parts of 2"),
+        (PROBE, {"folds": 3, "train_items": 10}, [(10, 12)] * 3, "the other parts of 3"),
     ],
 )
 def test_parts_are_the_splits_unless_a_number_is_given(
@@ -106,7 +106,7 @@ def test_parts_have_whole_groups_and_like_sizes() -> None:
     assert len({(group, own) for group, own in zip(groups, part, strict=True)}) == 10
     assert sorted(part.count(n) for n in range(4)) == [6, 6, 9, 9]
     assert parts_of(groups[::-1], 4) == part[::-1]
-    with pytest.raises(UsageError, match="folds 11: the items are of 10 groups"):
+    with pytest.raises(UsageError, match="folds 11: the items have only 10 groups"):
         parts_of(groups, 11)
 
 
