@@ -103,7 +103,8 @@ def summary(results: Results) -> str:
         if 0 in curve.line() and curve.model not in zero_shot:
             rows.append((curve.model, "Before any training", _verdict(curve, 0), name))
         if last := max(curve.line()):
-            rows.append((curve.model, "With the most training examples", _verdict(curve, last), name))
+            when = "With the most training examples"
+            rows.append((curve.model, when, _verdict(curve, last), name))
     frame = pd.DataFrame(rows, columns=["model", "when", "verdict", "name"])
     sentences = []
     for (model, when), verdicts in frame.groupby(["model", "when"], sort=False):
