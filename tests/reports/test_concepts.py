@@ -230,7 +230,7 @@ def test_figure_names_rows_columns_and_small_cells(by_difficulty: Results) -> No
     figure = difficulty.difficulty_figure(by_difficulty)
     shown = texts_of(figure)
     assert {"hypernymy (test), 1 hop", "random", "up/down 1", "k = 100", "95", "50"} <= {*shown}
-    assert "dictionary-lm · originally definitions" in shown
+    assert "dictionary-lm · original task definitions" in shown
     assert figure == difficulty.difficulty_figure(by_difficulty)
 
 
