@@ -95,7 +95,8 @@ def listed_table(results: Results) -> Table | None:
         "The tables below show our number next to the printed one if both are for the same model "
         "(by its id on the Hub, or a released recording of it), measured on the released items in "
         "the same way. Any other model has its own rows. Each table is named like its csv file, "
-        "which also has the paper's other numbers; the csv file of this list has all its tables.",
+        "which also has the paper's other numbers; the csv file of this list names all tables of "
+        "the papers.",
         frame.replace({"command": {"": None}}) if papers else [],
         [
             text("paper", "paper"),

@@ -42,7 +42,7 @@ def _summary_table(probe: str, are_questions: bool, found: Sequence[Curve]) -> T
     senses = LANGUAGE | {name: c for curve in found for name, c in curve.senses.items()}
     return table(
         f"curve_summary_{probe}{'_full' * are_questions}",
-        f"{probe.replace('_', ' ')}{' (questions)' * are_questions}: curve summary",
+        f"Learning curves in numbers: {probe.replace('_', ' ')}{' (questions)' * are_questions}",
         _summary_note(found),
         [
             {**record, "_curve": number}
