@@ -25,15 +25,16 @@ def taxonomy_distance_table(results: Results) -> Table | None:
         ends = {end: f"{name}_{end}" for end in ("ci_low", "ci_high", *SIZE.split())}
         part = rows[rows.subset == subset]
         found = with_columns(found, part, {"value": name, **ends}, ["path", "seed"])
-    group = "accuracy, a nearer distractor"
+    group = "accuracy, nearer distractor"
     with_nearer, without = PARTS.values()
     return table(
         "taxonomy_distance",
-        "Does the nearer hypernym win?",
-        "Of the items with a distractor that is fewer edges above one of the two concepts than the "
-        "right answer is (WordNet, the nearest noun senses), the share where such a distractor was "
-        f"chosen. {INTERVAL.replace('accuracy', 'share')} ({BY_GROUPS}). Paper: Talmor et al. "
-        "2020, over its models. By guessing: such distractors among the choices.",
+        "Does the model prefer a nearer hypernym?",
+        "A nearer distractor is fewer edges above one of the two concepts than the right answer is "
+        "(WordNet, nearest noun senses). Nearer one chosen: the share of items with such a "
+        "distractor in which one was chosen. By guessing: the share of such distractors among the "
+        f"choices. {INTERVAL.replace('accuracy', 'share')} ({BY_GROUPS}). Paper: Talmor et al. "
+        "2020, over its models.",
         found.assign(_paper=found.probe.map(PAPER_NEARER), _runs=found.run),
         [
             text("probe", "probe", "split"),
@@ -68,10 +69,11 @@ def unigrams_table(results: Results) -> Table | None:
     measures = {path: known.measure.replace("_", "-") for path, known in details if known}
     return table(
         "unigrams",
-        "Does the model win that read more of the probe's words?",
-        " ".join(map(_correlation, runs)) + f" The paper has {PAPER_SPEARMAN} for roberta-large "
-        "against bert-large with whole-word masking, over 8 probes. The permutation test takes all "
-        "orders of the probes as equally likely; add-one smoothing, function words left out.",
+        "Is the model better that read more of the probe's words?",
+        " ".join(map(_correlation, runs)) + f" The paper reports {PAPER_SPEARMAN} for "
+        "roberta-large against bert-large with whole-word masking, over 8 probes. The permutation "
+        "test treats all orders of the probes as equally likely. Log probabilities use add-one "
+        "smoothing and leave out function words.",
         found.assign(_measure=found.path.map(measures), _runs=found.run),
         [
             text("models", "models", "_measure"),
@@ -90,7 +92,7 @@ def _correlation(run: Run) -> str:
     by_metric = {row.metric: row for row in run.rows if not row.probe and not row.subset}
     rho, p_value = by_metric.get("spearman"), by_metric.get("spearman_p")
     if rho is None or p_value is None:
-        return f"{run.model}: no correlation, as one side is the same for all probes."
+        return f"{run.model}: no correlation, because one difference is the same for all probes."
     form, interval = _formatter(".2f"), ""
     if rho.ci_low is not None and rho.ci_high is not None:
         interval = f", 95% interval {form(rho.ci_low)} to {form(rho.ci_high)}"
@@ -109,9 +111,9 @@ def fits_table(results: Results) -> Table | None:
     found = with_columns(last, best, {"value": "best", "epoch": "best_epoch"}, ["path", "metric"])
     return table(
         "fits",
-        "What did the fits score?",
-        "Metrics of the validation as the LightningModule logs them, accuracies as fractions. The "
-        "best is the best epoch's by this metric alone, so it is chosen by what it is measured on.",
+        "Validation metrics of each fit",
+        "Validation metrics as the LightningModule logs them; accuracies are fractions. Best: the "
+        "best epoch by this metric alone, so it is chosen on the data that it is measured on.",
         found.assign(_runs=found.run),
         [
             text("model", "model"),

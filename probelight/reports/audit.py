@@ -83,15 +83,16 @@ def audit_table(results: Results) -> Table | None:
         ("group", [GUESSING, PARTIAL, TRAINED]),
     ):
         found[name] = pd.Categorical(found[name], values)
-    relatives = " Relatives: items of a group that train items are of."
+    relatives = " Relatives: training items of the same group."
     return tables.table(
         "audit",
         "Can the probe be answered without its question?",
-        f"{INTERVAL} ({BY_GROUPS}). Paper: Richardson & Sabharwal 2020, table 7, groups 1 and 2, "
-        "with other vectors and encoders, and other items than a probe that was built here. "
-        f"A probe gives itself away where what sees the choices alone is more than {100 * LEAK:g} "
-        "points over chance with its whole interval; it may where the interval is only above "
-        f"chance.{relatives if ours.untouched.notna().any() else ''}",
+        f"{INTERVAL} ({BY_GROUPS}). Paper: Richardson & Sabharwal 2020, table 7, groups 1 and 2; "
+        "its vectors and encoders differ, and so do its items from those of a probe built here. A "
+        "probe gives itself away if a baseline that sees only the choices is more than "
+        f"{100 * LEAK:g} points above chance with its whole interval. It may give itself away if "
+        "only the accuracy is that high and the interval is above chance."
+        f"{relatives if ours.untouched.notna().any() else ''}",
         found.sort_values(["probe", "split", "group"], kind="stable"),
         [
             tables.text("probe", "probe", "split"),
@@ -99,7 +100,7 @@ def audit_table(results: Results) -> Table | None:
             tables.text("model", "model", "_source"),
             tables.accuracy("accuracy %"),
             tables.share("chance", "chance"),
-            tables.number("over chance, points", "over_chance", points),
+            tables.number("above chance, points", "over_chance", points),
             tables.text("verdict", "verdict"),
             tables.accuracy(
                 "without relatives in train %", "untouched _untouched_low _untouched_high"
@@ -124,11 +125,12 @@ def rules_table(results: Results) -> Table | None:
     return tables.table(
         "audit_rules",
         "What simple rules give away",
-        f"Accuracy of always choosing so. {INTERVAL} ({BY_GROUPS}). Ties count 1/n. Far below "
-        "chance gives away as much as far above it. Words are common by the frequency of English "
-        "where `wordfreq` is installed, else by train items; a glossed answer goes by its names. "
-        "Words of the question are found by Snowball's English stems, which do not know irregular "
-        "forms. The asked word is what an item's notes name (`surface_form`, `word`, `arguments`).",
+        f"Accuracy of always choosing like this. {INTERVAL} ({BY_GROUPS}). A tie of n choices "
+        "counts 1/n. Far below chance gives away as much as far above it. Common words are those "
+        "frequent in English if `wordfreq` is installed, otherwise in the training items; of an "
+        "answer with a gloss, only the names count. Words of the question are found by Snowball's "
+        "English stems, which miss irregular forms. The asked word is the one in an item's notes "
+        "(`surface_form`, `word`, `arguments`).",
         _rules(results).rename(columns={"value": "accuracy", "scoring": "rule"}),
         [tables.text("probe", "probe"), tables.text("choose", "rule")],
         rows="probe rule",
@@ -157,11 +159,11 @@ def words_table(results: Results) -> Table | None:
     strongest = strongest.groupby(["probe", "of", found.pmi > 0]).head(SHOWN)
     return tables.table(
         "audit_words",
-        "Which words and answers go with being right",
-        "Of the items, all splits together, of which some choices have the word (or are the "
-        "answer) and others not: how often the right one does, and by chance would. "
-        f"{INTERVAL.replace('accuracy', 'share')} ({BY_GROUPS}), of this one alone: it is among "
-        "the most telling of all. PMI in bits, smoothed by 10 items at chance.",
+        "Which words and answers point to the right choice",
+        "Items of all splits in which some choices have the word (or are the answer) and others do "
+        "not: how often the right choice has it, and how often it would by chance. "
+        f"{INTERVAL.replace('accuracy', 'share')} ({BY_GROUPS}), which ignores that the strongest "
+        "of many words are shown. PMI is in bits, smoothed by 10 items at chance.",
         found,
         [
             tables.text("probe", "probe"),
@@ -186,14 +188,14 @@ def summary(results: Results) -> str:
         flagged = frame[frame.verdict != ""].sort_values("over_chance", ascending=False)
         for worst in flagged.drop_duplicates("probe").itertuples():
             right = f"{percent(worst.value)}% of its {worst.split} items"
-            how = f"to choose {worst.scoring} is right in {right}"
+            how = f"choosing {worst.scoring} is right in {right}"
             how = how if is_rule else f"{worst.model} answers {right} from the choices alone"
-            over = f"{points(worst.over_chance)} points over chance"
+            over = f"{points(worst.over_chance).removeprefix('+')} points above chance"
             sentences.append(f"{worst.probe} {worst.verdict}: {how}, {over}.")
     given_away = {*blind[blind.verdict != ""].probe}
     if clean := [probe for probe in blind.probe.unique() if probe not in given_away]:
         sentences.append(
-            f"No baseline that sees the choices alone is more than {100 * LEAK:g} points over "
+            f"No baseline that sees only the choices is more than {100 * LEAK:g} points above "
             f"chance on {', '.join(clean)}."
         )
     return " ".join(sentences)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from probelight.reports.figure import Figure  # matplotlib takes a second to import
 
 LEVEL = 0.05
+DIFFERENT = "clearly different"
 ORDER = ("zero shot", "learning curve", "original task", "before inoculation", "inoculated")
 PLACE = "probe split answered setting"
 TESTS = ["mcnemar_p", "p_value", "adjusted_p_value", "smallest_difference"]
@@ -95,9 +96,9 @@ def systems_table(results: Results) -> Table | None:
     sizes = map(words.sample, found.num_items, found.num_groups)
     return tables.table(
         "compared_systems",
-        "Which systems are not told apart?",
-        f"{words.INTERVAL} ({words.BY_GROUPS}; over seeds too where there are several). Systems "
-        "that share a letter are not told apart (Piepho 2004), which does not say that they are "
+        "Which systems are not clearly different?",
+        f"{words.INTERVAL} ({words.BY_GROUPS}; over seeds too if there are several). Systems that "
+        "share a letter are not clearly different (Piepho 2004); this does not show that they are "
         "equally good.",
         found.assign(_about=[", ".join(about) for about in zip(found.about, sizes, strict=True)]),
         [
@@ -117,17 +118,17 @@ def differences_table(results: Results) -> Table | None:
     tests = "p: McNemar's exact test, by groups where items come in groups."
     if any(number > 1 for runs in found.num_runs for number in runs.values()):
         tests += (
-            " Where a system has several seeds, that test takes each item's mean over them, and p "
-            "is not below that of the interval, which knows of seeds too (Sellam et al. 2022)."
+            " If a system has several seeds, the test takes each item's mean over them, and p is "
+            "not below that of the interval, which accounts for seeds too (Sellam et al. 2022)."
         )
     made = " and ".join(map(words.count, sorted(set(found.num_pairs))))
     return tables.table(
         "compared",
         "Are the differences real?",
-        f"Differences in percentage points with their 95% intervals. {tests} Adjusted p: "
-        f"Benjamini and Hochberg's, over all comparisons made together ({made}); below 0.05 two "
-        "systems are told apart, and 5% of such findings may be expected to be false. Could have "
-        "seen: the smallest difference that these items, their groups and seeds would have shown "
+        f"Differences in percentage points with their 95% intervals. {tests} Adjusted p: by "
+        f"Benjamini and Hochberg, over all comparisons made together ({made}). Below 0.05, two "
+        "systems are clearly different; expect 5% of such findings to be false. Smallest "
+        "detectable: the smallest difference that these items, groups and seeds would have shown "
         "with probability 80% (Connor 1987).",
         found,
         [
@@ -137,9 +138,9 @@ def differences_table(results: Results) -> Table | None:
             tables.number("p", "p_value", _p),
             Column(
                 "adjusted p",
-                lambda row: Cell(_p(row.adjusted_p_value), "told apart" if row.are_apart else ""),
+                lambda row: Cell(_p(row.adjusted_p_value), DIFFERENT if row.are_apart else ""),
             ),
-            Column("could have seen", lambda row: _unsigned(row.smallest_difference) or "nothing"),
+            Column("smallest detectable", lambda row: _unsigned(row.smallest_difference) or "none"),
         ],
         csv=f"{PLACE} first second difference ci_low ci_high {' '.join(TESTS)} {SIZE}",
     )
@@ -160,31 +161,31 @@ def differences_figure(results: Results) -> Figure | None:
         "compared",
         "Differences between systems",
         "Accuracy of the first minus that of the second on the same items, with 95% intervals. "
-        "Filled: told apart, at a false discovery rate of 5% over all comparisons."
+        "Filled: clearly different, at a false discovery rate of 5% over all comparisons."
         + left_out(len(found), MOST_DRAWN),
         shown.assign(
             heading="",
             name=(shown["first"] + " − " + shown["second"]).map(_short)
             + "\n"
             + (shown.probe + " (" + shown.about + ")").map(_short),
-            look=shown.are_apart.map({True: "told apart", False: "not told apart"}),
+            look=shown.are_apart.map({True: DIFFERENT, False: f"not {DIFFERENT}"}),
             chance=None,
         ),
-        {"told apart": Line(BLUE, "-", "o"), "not told apart": Line(MUTED, "-", "o", PAPER)},
+        {DIFFERENT: Line(BLUE, "-", "o"), f"not {DIFFERENT}": Line(MUTED, "-", "o", PAPER)},
         "first − second, percentage points",
         are_gaps=True,
     )
 
 
 def summary(results: Results) -> str:
-    """Return how many pairs are told apart, and the largest or the detectable difference."""
+    """Return how many pairs clearly differ, and the largest or the detectable difference."""
     found = differences(results)
     if found.empty:
         return ""
     apart = found[found.are_apart]
     of_all = "Of 1 comparison" if len(found) == 1 else f"Of {len(found)} comparisons"
-    verb = "tells" if len(apart) < 2 else "tell"
-    told = f"{of_all}, {len(apart) or 'none'} {verb} two systems apart."
+    verb = "shows" if len(apart) < 2 else "show"
+    told = f"{of_all}, {len(apart) or 'none'} {verb} a clear difference."
     if len(apart):
         row = apart.loc[apart.difference.abs().idxmax()]
         gap, better, worse = Estimate.of(row), row["first"], row["second"]
@@ -198,7 +199,7 @@ def summary(results: Results) -> str:
         )
     seen = found.smallest_difference.dropna()
     if seen.empty:
-        return f"{told} With so few groups of items no difference could have been seen."
+        return f"{told} With so few groups of items, no difference could be detected."
     if len(found) == 1:
         which = f"A difference of {_unsigned(seen.iloc[0])} points"
     else:
@@ -206,7 +207,7 @@ def summary(results: Results) -> str:
             f"Differences from {_unsigned(seen.min())} points (the best case) or "
             f"{_unsigned(seen.max())} points (the worst)"
         )
-    return f"{told} {which} would have been seen (power 80%)."
+    return f"{told} {which} would have been detected (power 80%)."
 
 
 def _p(value: float) -> str:

@@ -26,7 +26,7 @@ from probelight.results.predictions import difficulty_of, read_item_lines
 
 BEFORE, AFTER = "report_probe_before", "report_probe"  # sets in an inoculation's predictions
 UNTRAINED = 0  # the dose of a model before inoculation, or without any
-SEVERAL = "asked several times"
+SEVERAL = "concepts with several questions"
 OF_EACH = 4  # most-known concepts of a model that are shown, and least-known ones
 MOST_MODELS = 4
 MOST_QUESTIONS = 3
@@ -97,13 +97,14 @@ def clusters_table(results: Results) -> Table | None:
         columns += [accuracy(f"{n} %", f"{prefix}{n}", group=group) for n in ("soft", "strict")]
     return tables.table(
         "concepts",
-        "Concept by concept: soft and strict",
-        "Soft: the share of a concept's questions that are right, mean over concepts. Strict: "
-        "concepts with every question right; none where not all questions of the split were "
-        "asked. If independent: the strict share to expect if as many right answers fell on "
-        "questions whatever their concept; what is above it is knowledge of concepts. A concept "
-        "with one question counts the same either way, so those with more are counted apart. k = "
-        f"0: before inoculation, or without any. {INTERVAL}, over concepts and seeds.",
+        "Accuracy by concept: soft and strict",
+        "Soft: the share of a concept's questions that are right, averaged over concepts. Strict: "
+        "the share of concepts with every question right; missing if not all questions of the "
+        "split were asked. If independent: the strict share to expect if as many right answers "
+        "were spread over the questions at random; a higher share shows knowledge of whole "
+        "concepts. A concept with one question counts the same either way, so concepts with "
+        "several questions are counted separately too. k = 0: before inoculation, or without any. "
+        f"{INTERVAL}, over concepts and seeds.",
         [
             {
                 **asked.iloc[0][SHOWN],
@@ -161,13 +162,14 @@ def concepts_table(results: Results) -> Table | None:
     every = [(asked, _concepts(asked)) for _, asked in found.groupby("asked")]
     return tables.table(
         "known_concepts",
-        "The concepts known most and least",
-        f"Of each model the {OF_EACH} concepts with several questions that it surely knows most of "
-        "and least of after the largest k, by the end of the 95% interval of the share right "
-        "(right on 9 of 10 is surer than on 2 of 2); of those alike, which are counted, the first "
-        "by name. Some are there by luck alone: see “if independent” in the table above. Of each "
-        f"up to {MOST_QUESTIONS} questions, with what most seeds answer, and what that counts. The "
-        f"csv file has every concept and the models after the first {MOST_MODELS}.",
+        "The concepts known best and least",
+        f"For each model, the {OF_EACH} concepts with several questions that it most surely knows "
+        "best, and least, after the largest k: by the lower end (best) or upper end (least) of the "
+        "95% interval of the share right, so that 9 of 10 is surer than 2 of 2. Tied: concepts "
+        "with the same interval, of which the first by name are shown. Some are here by luck "
+        "alone: see “if independent” in the table above. Each concept has up to "
+        f"{MOST_QUESTIONS} questions, with the answer of most seeds and its mean score. The csv "
+        f"file has every concept, and the models after the first {MOST_MODELS}.",
         pd.concat([concepts for _, concepts in every]) if every else [],
         [
             text("probe", "probe", "_about"),
@@ -204,14 +206,14 @@ def _surest(asked: pd.DataFrame, concepts: pd.DataFrame) -> Iterator[dict[str, A
     """Yield a row per question of the concepts known most and least."""
     most = concepts[concepts["_low"] > 0].sort_values("_low", ascending=False, kind="stable")
     least = concepts[concepts["_high"] < 1].sort_values("_high", kind="stable")
-    for rank, ranked in (("most", most), ("least", least)):
+    for rank, ranked in (("best", most), ("least", least)):
         for concept in ranked[:OF_EACH].to_dict("records"):
             of_concept = asked[asked.concept == concept["concept"]]
             for _, rows in islice(of_concept.groupby("place"), MOST_QUESTIONS):
                 last = rows[rows.dose == concept["dose"]]
                 yield concept | {
                     "_rank": rank,
-                    "_alike": f"{concept['_alike']} alike",
+                    "_alike": f"{concept['_alike']} tied",
                     "_size": f"{concept['num_questions']} questions",
                     "_question": Cell(rows.question.iloc[0], rows.gold.iloc[0]),
                     "_before": _answer(rows[rows.dose == UNTRAINED]),
@@ -227,7 +229,7 @@ def _answer(rows: pd.DataFrame) -> Cell:
     if score == 1:
         return Cell("right")
     [(answer, _)] = Counter(rows.answer).most_common(1)
-    return Cell(answer or ABSENT, f"counts {score:.2g}" if score else "")
+    return Cell(answer or ABSENT, f"score {score:.2g}" if score else "")
 
 
 def summary(results: Results) -> str:
@@ -238,16 +240,17 @@ def summary(results: Results) -> str:
         last, series = counted(asked[asked.dose == asked.dose.max()]), asked.iloc[0]
         if last["strict"] is not None:
             is_above = last["strict_ci_low"] > last["strict_if_independent"]
-            verdict = "More concepts are known whole" if is_above else "Not shown to be more"
+            verdict = "More concepts" if is_above else "Not clearly more concepts"
             split = f" ({series.report_split})" if series.report_split else ""
             verdicts.setdefault(verdict, []).append(f"{series.model} on {series.probe}{split}")
     sentences = [
-        f"{verdict} than if right answers fell on any questions alike: {listed(names)}."
+        f"{verdict} are right on all questions than if right answers were spread at random: "
+        f"{listed(names)}."
         for verdict, names in verdicts.items()
     ]
     if probes := [*found[~found.is_enough].probe.unique()]:
         sentences.append(
-            f"Not counted by concept, because under {FEW} concepts have more than one question: "
+            f"Not counted by concept, because fewer than {FEW} concepts have several questions: "
             f"{', '.join(probes)}."
         )
     return " ".join([*sentences, *unread])

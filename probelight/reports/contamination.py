@@ -22,12 +22,13 @@ def counts_table(
     least = f"more than {percent(min_share)}% of" if min_share else "any of"
     return table(
         "contamination",
-        "How much of the probe is elsewhere?",
-        f"Items with an n-gram of {ngram} words that the text has too: in the stem alone, or with "
-        f"a word of the right answer. Contaminated: {least} an item's n-grams. Entire: all of "
-        "them. What has no n-gram of its own (short, or nothing but the probe's templates) is "
-        "looked for whole. Concept, answer: items that ask about the same concept as items there, "
-        "or whose right answer is the same concept, by the names in their notes.",
+        "How much of the probe is in other texts?",
+        f"Items that share an n-gram of {ngram} words with the text. Stem: in the stem alone. With "
+        f"answer: with a word of the right answer. Contaminated: {least} an item's n-grams. "
+        "Entire: all of them. An item without n-grams of its own (too short, or only words of the "
+        "probe's templates) is searched for as a whole. Concept, answer: items that ask about the "
+        "same concept as an item of the text, or whose right answer is the same concept, by the "
+        "names in their notes.",
         found,
         [
             text("text", "text"),
@@ -58,9 +59,10 @@ def scores_table(scored: Iterable[Mapping[str, object]]) -> Table | None:
     """
     return table(
         "contamination_scores",
-        "What do runs score with and without those items?",
-        f"{INTERVAL} ({BY_GROUPS}). Contaminated items may differ from clean ones in more than "
-        "that, and were not drawn by chance: a difference is no proof that a model remembers.",
+        "Accuracy with and without contaminated items",
+        f"{INTERVAL} ({BY_GROUPS}). Contaminated items may also differ from clean ones in other "
+        "respects, and were not drawn at random, so a difference does not prove that a model "
+        "remembers them.",
         scored,
         [text("model", "model"), text("run", "run"), text("contaminated by", "contaminated_by")],
         rows="model run contaminated_by",

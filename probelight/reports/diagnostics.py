@@ -40,12 +40,12 @@ PERTURBATIONS = {
 }
 NEGATION: Mapping[tuple[str, ...], str] = {  # by verdicts on statements and their negations
     ("above", "above"): "Sensitive to negation",
-    ("above", "below"): "Going by the noun, as if “not” were not there",
-    ("below", "above"): "Going against the noun, with “not” and without",
+    ("above", "below"): "Follows the noun and ignores “not”",
+    ("below", "above"): "Goes against the noun, with and without “not”",
 }
 TOP = 5  # words of a context that are shown
 MOST_CONTEXTS = 100  # of a table
-COUNTED = "With each share are the exact count and, below it, Wilson's 95% interval."
+COUNTED = "Each share comes with its exact count and, below, Wilson's 95% interval."
 
 
 def labelled_runs(results: Results) -> list[tuple[Run, str]]:
@@ -104,10 +104,11 @@ def accuracy_table(results: Results) -> Table | None:
         at_each_k(results, ACCURACY),
         "diagnostics_accuracy",
         "Words that people expect",
-        "@k: an expected word is among the model's k best, over contexts; in NEG-136 and NEG-1500 "
-        "over the affirmative statements, since after “not” hardly any word is wrong. Contexts "
-        "whose expected words a model's vocabulary does not have are left out, so that it may "
-        f"count fewer than others. {COUNTED} ± is the standard deviation over shuffles.",
+        "@k: the share of contexts in which an expected word is among the model's k best. In "
+        "NEG-136 and NEG-1500, only affirmative statements count, because after “not” hardly any "
+        "word is wrong. Contexts whose expected words are not in a model's vocabulary are left "
+        f"out, so models may have different counts. {COUNTED} ± is the standard deviation over "
+        "shuffles.",
     )
 
 
@@ -117,9 +118,9 @@ def survival_table(results: Results) -> Table | None:
         results,
         at_each_k(results, SURVIVAL),
         "diagnostics_survival",
-        "What perturbed contexts leave",
-        "Of the contexts in which an expected word is among the model's k best: the share in which "
-        "one still is when the context is perturbed, over shuffles their mean share. "
+        "Are words still expected in perturbed contexts?",
+        "Of the contexts in which an expected word is among the model's k best, the share in which "
+        "one still is when the context is perturbed (the mean share over shuffles). "
         f"{COUNTED} perturbations.jsonl of each run has the contexts and the words.",
     )
 
@@ -128,13 +129,13 @@ def sensitivity_table(results: Results) -> Table | None:
     """Make the table of completion sensitivity (tables 5, 9, 12 and 14)."""
     return _completions(
         results,
-        {SENSITIVITY: "prefers %", MARGIN: "by 0.01 %"},
+        {SENSITIVITY: "prefers %", MARGIN: "by over 0.01, %"},
         "diagnostics_sensitivity",
         "Good or bad completions",
-        "How often the good completion is more probable than the bad one, and how often it is by "
-        "more than 0.01. CPRAG-102: than both bad ones (33.3% by chance); "
-        "ROLE-88: than in the context with the roles reversed; NEG-136: the true one than the "
-        f"false one (50% by chance). {COUNTED}",
+        "How often the good completion is more probable than the bad one, and how often by more "
+        "than 0.01. CPRAG-102: more probable than both bad ones (33.3% by chance). ROLE-88: more "
+        "probable than in the context with the roles reversed. NEG-136: the true one is more "
+        f"probable than the false one (50% by chance). {COUNTED}",
     )
 
 
@@ -190,11 +191,11 @@ def first_words_table(results: Results) -> Table | None:
     found = found.assign(_measured=found.metric.map(measure), _order=order)
     return tables.table(
         "diagnostics_first_words",
-        "What the first word goes by",
-        "Of a model's best word alone: how often it repeats the subject where it is not the "
-        "expected one (“a daisy is a daisy”; as all errors of both BERTs do in section 9.1 of the "
-        "paper), how often it begins with the sound that the article before it asks for, and how "
-        f"often it is the same, or another, when “not” is put into the statement. {COUNTED}",
+        "What decides the first word",
+        "For a model's best word: how often it repeats the subject if it is not the expected word "
+        "(“a daisy is a daisy”; all errors of both BERTs do in section 9.1 of the paper), how "
+        "often it begins with the sound that the article before it requires, and how often it "
+        f"stays the same, or changes, when “not” is inserted into the statement. {COUNTED}",
         found.sort_values(["_set", "_order"], kind="stable"),
         [text("set", "title", "condition"), text("measured", "_measured")],
         rows="probe metric subset perturbation",
@@ -233,9 +234,10 @@ def words_tables(results: Results) -> list[Table | None]:
         tables.table(
             f"diagnostics_words_{probe}",
             f"What models say: {SETS[probe].title}",
-            f"The {TOP} most probable words after each context, the best one first, and where the "
-            f"expected one is among them. Shown are {min(MOST_CONTEXTS, len(contexts))} of "
-            f"{count(len(contexts))} different contexts; all are in predictions.jsonl of each run.",
+            f"The {TOP} most probable words after each context, the best one first, and the place "
+            f"of the expected one among them. {min(MOST_CONTEXTS, len(contexts))} of "
+            f"{count(len(contexts))} different contexts are shown; predictions.jsonl of each run "
+            "has all.",
             [record for records in [*contexts.values()][:MOST_CONTEXTS] for record in records],
             [prose("context", "context"), text("expected", "_expected")],
             rows="context",
@@ -254,7 +256,8 @@ def accuracy_figure(results: Results) -> Figure | None:
     return _figure(
         "diagnostics_accuracy",
         "Words that people expect",
-        "An expected word is among the model's k best. Lines are 95% intervals.",
+        "The share of contexts in which an expected word is among the model's k best. Lines are "
+        "95% intervals.",
         {name: at.removesuffix(" %") for name, at in at_each_k(results, ACCURACY).items()},
         rows[is_shown & (rows.subset == "")],
     )
@@ -266,10 +269,10 @@ def sensitivity_figure(results: Results) -> Figure | None:
     return _figure(
         "diagnostics_sensitivity",
         "Good or bad completions",
-        "How often the good completion is more probable than the bad one, and how often it is by "
-        "more than 0.01. The upright line is what chance would give; a model whose 95% interval "
-        "reaches it shows nothing.",
-        {SENSITIVITY: "", MARGIN: "by 0.01"},
+        "How often the good completion is more probable than the bad one, and how often by more "
+        "than 0.01. The vertical line is chance; a model whose 95% interval reaches it is not "
+        "clearly above chance.",
+        {SENSITIVITY: "", MARGIN: "by over 0.01"},
         rows[_is_in_paper(rows)],
     )
 
@@ -326,16 +329,16 @@ def summary(results: Results) -> str:
     for (model, probe, part), verdict in verdicts.items():
         negated = verdicts.get((model, probe, "negative"))
         if probe in ("cprag", "role") and not part and verdict != "unknown":
-            start = f"How often good completions are preferred is {VERDICTS[verdict]}"
+            start = f"Preference for good completions is {VERDICTS[verdict]}"
         elif (probe, part) == ("neg_simp", "affirmative") and negated is not None:
-            start = NEGATION.get((verdict, negated), "Not shown to be sensitive to negation")
+            start = NEGATION.get((verdict, negated), "Not clearly sensitive to negation")
         else:
             continue
         found.setdefault(start, []).append(f"{model} on {SETS[probe].title}")
     sentences = [f"{start}: {listed(names)}." for start, names in found.items()]
     shown = [run for run, _ in labelled_runs(results)]
     sentences += [
-        f"Not shown: {run.path}: its record names no diagnostic set."
+        f"Not shown: {run.path}, because its record names no diagnostic set."
         for run in results.of("diagnose")
         if run not in shown
     ]

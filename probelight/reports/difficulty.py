@@ -28,10 +28,10 @@ QUESTIONS = ["probe", "report_split", "hops"]  # a row of a heat map
 WRONG = ["rank", "distractors", "distractor_hops"]  # a column of it
 FEW = 10  # items; a cell of fewer is merged with those of the next distances
 PLACES = (
-    "Hops: edges between the concept and the right answer. Wrong answers: what most of them are, "
-    "and how many edges they lie from the concept; up/down are its hypernyms or hyponyms."
+    "Hops: edges between the concept and the right answer. Wrong answers: the kind of most of "
+    "them, and how many edges they are from the concept; up/down are its hypernyms or hyponyms."
 )
-MERGED = f"Distances with under {FEW} items are merged with the next ones of the same kind."
+MERGED = f"Distances with fewer than {FEW} items are merged with the next ones of the same kind."
 NO_SHADE, ON_FEW = "#f4f5f7", "#5d6874"  # of a cell without or with few items; its text
 MOST_BLOCKS = 8
 CELL_WIDTH, CELL_HEIGHT = 0.4, 0.36  # inches, as all below
@@ -60,7 +60,7 @@ def heat_maps(results: Results) -> tuple[pd.DataFrame, pd.DataFrame]:
     shown = _over_seeds(asked, [*place, "last_hops"])
     names: dict[str, list[str]] = {"block": [], "row": [], "column": []}
     for cell in shown.itertuples():
-        origin = f" · originally {cell.original_task}" if cell.original_task else ""
+        origin = f" · original task {cell.original_task}" if cell.original_task else ""
         warning = " · chosen on the reported items" if cell.selection == ON_REPORTED else ""
         names["block"].append(f"{cell.model}{origin}{warning}")
         split = f" ({cell.report_split})" if cell.report_split else ""
@@ -131,9 +131,9 @@ def difficulty_table(results: Results) -> Table | None:
     cells, shown = heat_maps(results)
     return tables.table(
         "difficulty",
-        "By hops and wrong answers",
-        "Mean over seeds of the accuracy, of n items a seed; without inoculation under k = 0. "
-        f"{PLACES} {MERGED} The csv file has each by itself.",
+        "Accuracy by hops and wrong answers",
+        "Mean accuracy over seeds; n is the number of items per seed. Accuracy without inoculation "
+        f"is under k = 0. {PLACES} {MERGED} The csv file has every distance separately.",
         cells,
         [
             text("model", "block"),
@@ -199,9 +199,10 @@ def difficulty_figure(results: Results) -> Figure | None:
                     axis.set_yticks([])
         return figure.drawn(
             "difficulty",
-            "Which questions it answers, by hops and wrong answers",
+            "Accuracy by hops and wrong answers",
             f"Accuracy in per cent, mean over seeds. {PLACES} Below each is the number of items. "
-            f"{MERGED} Where even that is under {FEW}, it is in brackets and the cell has no shade."
+            f"{MERGED} If even then there are fewer, the number is in brackets and the cell has no "
+            "shade."
             f"{figure.left_out(shown.block.nunique(), MOST_BLOCKS)}",
             canvas,
         )

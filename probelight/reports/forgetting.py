@@ -34,10 +34,10 @@ MOST_CONCEPTS = 8
 MOST_SENTENCES = 4
 ASSUMED = (
     "By guessing: what would be lost, and gained, if every item were known or guessed evenly among "
-    "its choices, independently before and after (Harmon et al. 2026). Adjusted: without that, and "
-    "never cut off at 0; a model that repeats its guesses gets numbers that are too low, even "
-    "below 0. At least: without what is lost if the same items are guessed both times, each anew. "
-    "Forgotten without any condition: if that, or the loss of accuracy, is above 0."
+    "its choices, independently before and after (Harmon et al. 2026). Adjusted: minus that share, "
+    "and never cut off at 0. If a model repeats its guesses, adjusted numbers are too low, even "
+    "below 0. At least: minus the most that guessing the same items both times, but anew, could "
+    "lose. The verdict is “forgotten” if this loss, or the loss of accuracy, is clearly above 0."
 )
 
 
@@ -139,12 +139,13 @@ def verdict(row: Any) -> tuple[str, str]:
     if row.adjusted_forgetting_ci_low > 0:
         return ("forgotten", "unless the same items were guessed both times")
     if row.adjusted_forgetting_ci_high < 0:
-        return ("cannot tell", "too few changed for independent guesses")
+        return ("cannot tell", "too few items changed for independent guesses")
     seen = row.smallest_forgetting
     if words.missing(seen):
-        return ("none shown", "and none could have been")
+        return ("none detected", "no loss could have been detected")
     items = words.count(round(seen * row.num_items))
-    return ("none shown", f"a loss of {words.percent(seen)}% ({items} items) would have been")
+    would = f"a loss of {words.percent(seen)}% ({items} items) would have been detected"
+    return ("none detected", would)
 
 
 def changes_table(results: Results) -> Table | None:
@@ -156,11 +157,11 @@ def changes_table(results: Results) -> Table | None:
     return tables.table(
         "forgetting",
         "Lost and gained, item by item",
-        "Lost: items that were right before and are wrong after; gained: the other way round "
-        "(means over seeds), with McNemar's exact test of one against the other, by groups. "
-        f"{ASSUMED} Would have been: the smallest adjusted loss that these items, groups and seeds "
-        "show with probability 80%. Intervals are by groups and over seeds, from "
-        f"{LEAST_GROUPS} groups on.",
+        "Lost: items that were right before and are wrong after. Gained: the other way round. Both "
+        "are means over seeds; p is McNemar's exact test of lost against gained, by groups. "
+        f"{ASSUMED} Would have been detected: the smallest adjusted loss that these items, groups "
+        "and seeds show with probability 80%. Intervals cover groups and seeds, and need at least "
+        f"{LEAST_GROUPS} groups.",
         found.assign(verdict=verdicts, as_far_as=as_far_as),
         [
             text("items of", "set", "_about"),
@@ -219,8 +220,8 @@ def concepts_table(results: Results) -> Table | None:
     return tables.table(
         "forgotten_concepts",
         "The concepts that lost the most",
-        "Answers of all seeds to the questions about one concept, and how many of them were lost "
-        "and gained. The csv file has all concepts.",
+        "For each concept, the answers of all seeds to its questions, and how many were lost and "
+        "gained. The csv file has all concepts.",
         found,
         [
             text("items of", "set"),
@@ -247,8 +248,8 @@ def summary(results: Results) -> str:
     for _, row in found.head(MOST_SENTENCES).iterrows():
         lost, gained = _flips(row).text.split(" / ")
         sentences.append(
-            f"{row.set}, {row._after}: of {words.count(row.num_items)} items {lost} were lost and "
-            f"{gained} gained; {', '.join(filter(None, verdict(row)))}."
+            f"{row.set}, {row._after}: of {words.count(row.num_items)} items, {lost} were lost and "
+            f"{gained} gained. Verdict: {', '.join(filter(None, verdict(row)))}."
         )
     if (rest := len(found) - MOST_SENTENCES) > 0:
         sentences.append(f"The table has {rest} more.")

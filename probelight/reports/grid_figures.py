@@ -61,11 +61,11 @@ def age_grid_figure(results: Results) -> figure.Figure | None:
     return figure.drawn(
         "grid",
         "Younger or older? Every pair of values",
-        "Each cell is one sentence, its first value upwards and its second to the right; dark "
-        "says younger, light says older, and the shade how sure. The corners name what is "
-        "right there: a perfect model changes its answer on the dashed diagonal, where "
-        "neither is right. Above each panel is its accuracy (chance is 50%), and the "
-        f"paper's where it has one.{figure.left_out(len(rows), MOST_ROWS)}",
+        "Each cell is one sentence: its first value goes up, its second to the right. Dark means "
+        "that the model says younger, light that it says older; the shade shows how sure it is. "
+        "The corners name the right answer there. A perfect model changes its answer on the "
+        "dashed diagonal, where neither is right. Above each panel are its accuracy (chance is "
+        f"50%) and the paper's, if there is one.{figure.left_out(len(rows), MOST_ROWS)}",
         canvas,
     )
 
@@ -112,8 +112,8 @@ def size_grid_figure(results: Results) -> figure.Figure | None:
         "sizes_grid",
         "Smaller or larger? Every pair of objects",
         "“The size of a (row) is usually much … than the size of a (column).” Objects go "
-        "from small to large: smaller is right above the diagonal, larger below. A frame and "
-        "a cross mark a wrong answer; the number is the probability of the answer given.",
+        "from small to large, so smaller is right above the diagonal, larger below. A frame "
+        "and a cross mark a wrong answer; the number is the probability of the model's answer.",
         canvas,
     )
 

@@ -141,10 +141,10 @@ def _checked(held: object, place: str) -> GridFile:
     size = len(grid.values)
     for name in ("probability", "prediction", "answer"):
         if [len(row) for row in getattr(grid, name)] != [size] * size:
-            raise UnreadableResultError(f"{place}: `{name}` is not {size} rows of {size} values")
+            raise UnreadableResultError(f"{place}: `{name}` must be {size} rows of {size} values")
     kind = str if grid.name == SIZES else int
     if size < 2 or any(type(value) is not kind for value in grid.values):
-        raise UnreadableResultError(f"{place}: `values` are not those of grid {grid.name}")
+        raise UnreadableResultError(f"{place}: `values` do not fit grid {grid.name}")
     return grid
 
 
@@ -171,11 +171,11 @@ def grid_table(results: Results) -> Table | None:
     return tables.table(
         "grid",
         "Predictions over all pairs of values",
-        f"{INTERVAL} (by pairs in both orders); pairs of a grid share their values, so it is too "
-        "narrow. Chance is 50%. First answers: younger, smaller. Orders told apart: the pairs "
-        "whose first answer is more probable in the order where it is right; to be read next to "
-        "the same model with random weights, which may be far from 50%. Paper: Talmor et al. 2020, "
-        "who do not say over which values they ran.",
+        f"{INTERVAL} (by pairs in both orders). It is too narrow, because pairs of a grid share "
+        "their values. Chance is 50%. First answers: younger, smaller. Orders distinguished: the "
+        "pairs whose first answer is more probable in the order in which it is right. Compare this "
+        "with the same model with random weights, which may be far from 50%. Paper: Talmor et al. "
+        "2020, which does not say which values it used.",
         records,
         [
             tables.text("model", "model", "_how"),
@@ -184,7 +184,7 @@ def grid_table(results: Results) -> Table | None:
             tables.accuracy("accuracy %"),
             tables.number("paper", "paper", str),
             tables.share("says the first answer %", "first_share"),
-            tables.share("orders told apart %", "order_accuracy"),
+            tables.share("orders distinguished %", "order_accuracy"),
             tables.size(),
         ],
     )
@@ -204,8 +204,8 @@ def sizes_table(results: Results) -> Table | None:
         "sizes_grid",
         "Which of two objects is larger?",
         "Objects go from small to large, so “smaller” is right above the diagonal and “larger” "
-        "below; ✗ marks a wrong answer, a tie counts one half. With each answer is its probability "
-        "among the two; † marks where the paper's table 4 has another answer.",
+        "below. ✗ marks a wrong answer; a tie counts one half. With each answer comes its "
+        "probability among the two. † marks answers that differ from the paper's table 4.",
         [
             {
                 "model": grid.run.model,

@@ -91,17 +91,18 @@ def listed_table(results: Results) -> Table | None:
     papers = {*frame[frame.shown.notna()].paper}
     return tables.table(
         "papers",
-        "The papers' tables, and which of them these results hold",
-        "In the tables below a number of ours is in the row of the printed one where it is of the "
-        "very model (by its id on the Hub, or a released recording of it), measured on the "
-        "released items in the same way; any other model has rows of its own. Each is named like "
-        "its csv file, which has the paper's other numbers, as that of this list its other tables.",
+        "The papers' tables, and which of them these results cover",
+        "The tables below show our number next to the printed one if both are for the same model "
+        "(by its id on the Hub, or a released recording of it), measured on the released items in "
+        "the same way. Any other model has its own rows. Each table is named like its csv file, "
+        "which also has the paper's other numbers; the csv file of this list names all tables of "
+        "the papers.",
         frame.replace({"command": {"": None}}) if papers else [],
         [
             text("paper", "paper"),
             text("", "place"),
             text("what it shows", "holds"),
-            text("numbers with ours", "held"),
+            text("numbers covered", "held"),
             text("table here", "shown"),
             text("command", "command", code=True),
         ],
@@ -137,7 +138,7 @@ def _paper_table(table: PaperTable, rows: pd.DataFrame) -> Table | None:
     return tables.table(
         table.name,
         f"{table.paper}, {table.place}: {table.holds}",
-        f"{INTERVAL.replace('accuracy', 'number of ours')}. {table.note} {table.people}".strip(),
+        f"{INTERVAL.replace('accuracy', 'of our numbers')}. {table.note} {table.people}".strip(),
         rows,
         [
             text("model", "model", "about"),
@@ -145,7 +146,7 @@ def _paper_table(table: PaperTable, rows: pd.DataFrame) -> Table | None:
             accuracy("ours", OURS),
             share("paper", "paper"),
             gap("ours − paper, points", "difference"),
-            text("the paper's lies", "paper_lies"),
+            text("the paper's is", "paper_lies"),
             share("people %", "people"),
             gap("ours − people, points", PEOPLE),
             whole("n", "num_items"),
@@ -168,11 +169,12 @@ def summary(results: Results) -> str:
     for paper, rows in found.groupby("source", sort=False):
         lying = rows.paper_lies.dropna()
         inside = (lying == "in our interval").sum()
-        within = f"; the paper's lie in {inside} of {len(lying)} intervals" if len(lying) else ""
+        intervals = f"{inside} of {len(lying)} intervals include the paper's"
+        within = f"; {intervals}" if len(lying) else ""
         numbers = "1 number is" if len(rows) == 1 else f"{count(len(rows))} numbers are"
         worst = rows.loc[rows.difference.astype(float).abs().idxmax()]
         sentences.append(
-            f"{numbers} of the same model and items as in {paper}{within}. The largest difference "
+            f"{numbers} for the same model and items as in {paper}{within}. The largest difference "
             f"is {points(worst.difference)} points ({worst.place}: {worst.model}, {worst.number})."
         )
     return " ".join(sentences)
@@ -352,7 +354,7 @@ def _of_inoculations(results: Results) -> Iterator[dict[str, Any]]:
         models = {paper_model(cell.run) for cell in cells}
         on_task = all(on_paper_task(cell.run) for cell in cells)
         key = models.pop() if len(models) == 1 and on_task else None
-        about = ("" if on_task else f"originally {series.original_task}", series.remarks)
+        about = ("" if on_task else f"original task {series.original_task}", series.remarks)
         if before := cells[0].measured.get("probe_accuracy_before"):
             place = Place(series.probe, before.metric, split)
             yield _number(place, before, series.model, key, *about, runs=(cells[0].run.key,))

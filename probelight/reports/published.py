@@ -23,23 +23,23 @@ PUBLISHED = Path(__file__).with_name("published.csv")
 COLUMNS: Mapping[str, str] = {
     "paper": "Authors and year.",
     "table": "Number of the table in the paper.",
-    "group": "Group of rows of the table, where it has such.",
+    "group": "Group of rows of the table, if it has groups.",
     "model": "A checkpoint, a baseline, `random` or `human`.",
-    "name": "What our tables call the model in the paper's rows.",
-    "hub_id": "Id of the checkpoint on the Hub, where there is one.",
+    "name": "Name of the model in the paper's rows of our tables.",
+    "hub_id": "Id of the checkpoint on the Hub, if there is one.",
     "probe": "Name of the probe or diagnostic set, as in the catalog.",
-    "split": "Split of the probe; empty where there is none, or the paper does not say.",
-    "num_choices": "Choices of each question, where the table has it.",
+    "split": "Split of the probe; empty if there is none, or the paper does not say.",
+    "num_choices": "Number of choices of each question, if the table has it.",
     "mode": "What was trained: `mlp`, `linear`, or `full` for the whole network.",
     "dose": "Examples of inoculation.",
-    "metric": "As in results.csv, where the standard deviation over shuffles ends in `_sd`, or "
-    "`ws`, `max` and `langsense_*` of a curve.",
-    "part": "Part of the set, as results.csv calls it.",
+    "metric": "As in results.csv (a standard deviation over shuffles ends in `_sd`), or `ws`, "
+    "`max` and `langsense_*` of a curve.",
+    "part": "Part of the set, named as in results.csv.",
     "perturbation": "As in results.csv.",
-    "item": "The question, of a number of one question alone.",
-    "number": "What tables call the number, with its unit, where they have ours next to it.",
+    "item": "The question, if the number is for one question only.",
+    "number": "Name of the number in our tables, with its unit, if they show ours next to it.",
     "value": "The number; a fraction in the frame, per cent in the file.",
-    "n": "Items measured, where the paper says so.",
+    "n": "Number of items measured, if the paper says so.",
 }
 COUNTS = ("table", "num_choices", "dose", "n")
 NOT_IN_KEY = ("name", "hub_id", "num_choices", "number", "value", "n")
@@ -77,13 +77,13 @@ def published(path: Path = PUBLISHED) -> pd.DataFrame:
     if list(rows.columns) != list(COLUMNS):
         raise PublishedError(f"{path}:1: the columns are not {', '.join(COLUMNS)}")
     if rows.empty:
-        raise PublishedError(f"{path}: no row is there")
+        raise PublishedError(f"{path}: the file has no rows")
     key = [name for name in COLUMNS if name not in NOT_IN_KEY]
     numbers = rows[[*COUNTS, "value"]].apply(pd.to_numeric, errors="coerce")
     problems = {
-        "an earlier row is of the same": rows.duplicated(key),
-        "table is not there": rows.table == "",
-        "value is not a number of per cent": ~(numbers.value.abs() <= 100),
+        "an earlier row has the same key": rows.duplicated(key),
+        "table is missing": rows.table == "",
+        "value is not a percentage": ~(numbers.value.abs() <= 100),
     }
     for name in COUNTS:
         problems[f"{name} is not a whole number"] = ~rows[name].str.fullmatch("[0-9]*")

@@ -99,7 +99,7 @@ SECTIONS = (
     ),
     Section(
         "grids",
-        "Predictions over all pairs of values",
+        "Every pair of values",
         ("grid",),
         of("grids", "grid_table sizes_table"),
         of("grid_figures", "age_grid_figure size_grid_figure"),
@@ -117,14 +117,14 @@ SECTIONS = (
     ),
     Section(
         "information",
-        "How much information",
+        "How much the input tells the model",
         ("information",),
         of("curve.information", "imported_table"),
         printed={"information": of("curve.information", "imported_table")},
     ),
     Section(
         "analyses",
-        "What the answers follow",
+        "What the answers depend on",
         ("taxonomy_distance", "unigrams"),
         (NEARER, UNIGRAMS),
         printed={"taxonomy_distance": (NEARER,), "unigrams": (UNIGRAMS,)},
@@ -140,7 +140,7 @@ SECTIONS = (
     ),
     Section(
         "steps",
-        "By training step",
+        "Results by training step",
         ("zero_shot", "diagnose"),
         STEPS,
         of("steps", "steps_figures"),
@@ -167,7 +167,7 @@ SECTIONS = (
     ),
     Section(
         "forgetting",
-        "Lost and gained, item by item",
+        "Items lost and gained",
         ("inoculation", "forgetting"),
         (*FORGOTTEN, *of("forgetting", "concepts_table")),
         summary=of("forgetting", "summary"),
@@ -191,15 +191,15 @@ SECTIONS = (
     ),
     Section(
         "papers",
-        "With the papers' numbers",
+        "Comparison with the papers",
         tables=(*of("papers", "listed_table"), *PAPERS),
         summary=of("papers", "summary"),
         printed={"curve": PAPERS, "diagnose": PAPERS},
     ),
-    Section("fits", "Fits", ("fit",), (FITS,), printed={"fit": (FITS,)}),
+    Section("fits", "Validation of fits", ("fit",), (FITS,), printed={"fit": (FITS,)}),
     Section(
         "compared",
-        "Systems on the same items",
+        "Systems compared on the same items",
         ("compare",),
         COMPARED,
         of("compare", "differences_figure"),

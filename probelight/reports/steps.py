@@ -78,7 +78,7 @@ def steps_tables(results: Results) -> list[Table | None]:
             tables.table(
                 f"training_steps_{name}".rstrip("_"),
                 f"{SETS[name].title if name else 'Accuracy before any training'}, by training step",
-                "The step is the number in a revision's name; those that name none are last. "
+                "The step is the number in a revision's name; revisions without one come last. "
                 f"{INTERVAL.replace('accuracy', 'share')} ({BY_GROUPS}).",
                 found.assign(
                     accuracy=found.value,
@@ -123,10 +123,10 @@ def steps_figures(results: Results) -> list[Figure]:
         made.append(
             line_figure(
                 f"training_steps_{name}".rstrip("_"),
-                f"{SETS[name].title if name else 'What was known'}, at each training step",
-                "Shares against the training step that a revision's name holds (log axis, step 0 "
-                "on its left); bands are 95% intervals, dotted lines chance. Revisions without a "
-                "step are in the table alone.",
+                f"{SETS[name].title if name else 'Accuracy before any training'}, by training step",
+                "Shares by the training step in a revision's name (log axis; step 0 is on the "
+                "left). Bands are 95% intervals, dotted lines are chance. Revisions without a step "
+                "are only in the table.",
                 panels,
                 "training step",
                 "%",

@@ -111,7 +111,7 @@ def test_before_and_after(answered: Results, tmp_path: Path, tab: Tab, most_in_p
     assert tab.kinds == ["all (4)", "right (2)", "wrong (1)", "tied (1)", "lost (2)", "gained (2)"]
     tab.choose("show", "lost")
     assert tab.shown == ["q0@1", "q2@3"]
-    assert tab.verdicts == ["wrong, lost", "tied, lost, counts 0.5"]
+    assert tab.verdicts == ["wrong, lost", "tied, lost, score 0.5"]
     rows = tab.page.locator("#items .item >> nth=0 >> tbody tr").all_inner_texts()
     assert [" ".join(row.split()) for row in rows] == [
         "✓ a right answer 1.23 answer −∞", "b −2 0.5 answer",
@@ -122,7 +122,7 @@ def test_before_and_after(answered: Results, tmp_path: Path, tab: Tab, most_in_p
     tab.choose("show", "lost")
     tab.choose("against", "none")
     assert tab.kinds == ["all (4)", "right (1)", "wrong (2)", "tied (1)"]
-    assert "Nothing is lost" in tab.text("[role=alert]")
+    assert "To see lost items, choose" in tab.text("[role=alert]")
 
 
 def test_filters_search_and_the_back_button(path: Path, tab: Tab) -> None:
@@ -175,13 +175,13 @@ def test_a_page_begins_with_a_few_items(tmp_path: Path, tab: Tab) -> None:
     write_lines(run, lines("p", "+-" * 20))
     tab.page.goto(written(load_results(tmp_path), tmp_path / "out").as_uri())
     tab.page.locator("#items .item").first.wait_for()
-    assert tab.text("[role=status]") == "40 of 40 items, 1 to 6 shown"
+    assert tab.text("[role=status]") == "40 of 40 items, showing 1 to 6"
     tab.page.get_by_role("link", name="All 40 items", exact=True).click()
     tab.settled()
-    assert tab.text("[role=status]") == "40 of 40 items, 1 to 25 shown"
+    assert tab.text("[role=status]") == "40 of 40 items, showing 1 to 25"
     tab.page.get_by_role("link", name="Next", exact=True).click()
     tab.settled()
-    assert tab.text("[role=status]") == "40 of 40 items, 26 to 40 shown"
+    assert tab.text("[role=status]") == "40 of 40 items, showing 26 to 40"
 
 
 def test_a_link_to_one_item(path: Path, tab: Tab) -> None:
@@ -189,19 +189,19 @@ def test_a_link_to_one_item(path: Path, tab: Tab) -> None:
     assert tab.shown == ["q3@4"]
     every = tab.page.locator("#items .item table >> nth=1 >> tbody tr").all_inner_texts()
     assert [row.split("\t")[-2:] for row in every] == [
-        ["nothing", "wrong"], ["a", "counts 0.5"], ["b", "wrong"], ["a", "right"],
+        ["no answer", "wrong"], ["a", "score 0.5"], ["b", "wrong"], ["a", "right"],
     ]  # fmt: skip
     tab.page.get_by_role("link", name="All items", exact=True).click()
     tab.settled()
     assert len(tab.shown) == 4
     tab.open(path, "probe=hypernymy&item=q9@9")
-    assert "has no item q9@9" in tab.text("[role=alert]")
+    assert "have no item q9@9" in tab.text("[role=alert]")
 
 
 def test_what_is_not_there_is_said(path: Path, tab: Tab) -> None:
     tab.open(path, "probe=hypernmy&model=n&show=losts&run=x")
     said = tab.text("[role=alert]")
-    for part in ("no probe “hypernmy”", "“n”", "“losts” is none of", "no answers “x”"):
+    for part in ("no probe “hypernmy”", "“n”", "“losts” is not one of", "no answers “x”"):
         assert part in said
     assert len(tab.shown) == 4
     tab.choose("q", "1")  # what the reader does next begins from what is shown
@@ -213,7 +213,7 @@ def test_what_is_not_there_is_said(path: Path, tab: Tab) -> None:
 def test_contexts_show_words(path: Path, tab: Tab) -> None:
     tab.open(path, "probe=role")
     card = " ".join(tab.text(".item").split())
-    assert card.startswith("right @1 every run’s answer He is not a … expected: cat")
+    assert card.startswith("right @1 answers of all runs He is not a … expected: cat")
     assert "</script><img src=x onerror=alert(1)>\\u2028" in card
     assert card.endswith("(dog: probability 0.0123)")
     assert tab.page.locator("#items img").count() == 0
@@ -228,7 +228,7 @@ def test_files_that_are_not_beside_the_page_are_missed(
     shutil.rmtree(path.parent / "items")
     tab.page.goto(f"{path.as_uri()}#items")
     tab.settled()
-    assert "is not next to this page" in tab.text("[role=alert]")
+    assert "0.js is missing" in tab.text("[role=alert]")
     [missing] = tab.errors
     assert "ERR_FILE_NOT_FOUND" in missing
     tab.errors.clear()
@@ -262,7 +262,7 @@ def test_on_a_phone_and_on_paper(path: Path, tab: Tab) -> None:
     assert tab.page.evaluate(f"Math.max(...{boxes}.map((box) => box.right))") <= 375
     tab.page.emulate_media(media="print")
     said = tab.page.locator("#items").inner_text()
-    assert said.startswith("Every item\n\nThe page on a screen shows each of 6 items")
+    assert said.startswith("Every item\n\nOn a screen, this page shows each of the 6 items")
     assert not tab.page.locator("#items form").is_visible()
 
 

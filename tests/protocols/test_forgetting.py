@@ -76,12 +76,12 @@ def test_a_count_alone_is_printed_and_not_kept(
 
 def test_what_is_forgotten_and_how_far_that_can_be_told(tmp_path: Path) -> None:
     verdicts = {
-        "40,10,6,44 --num_choices 5": ("none shown", "a loss of"),
+        "40,10,6,44 --num_choices 5": ("none detected", "a loss of"),
         # Guesses that are repeated: of two choices fewer change than by guessing.
-        "5,0,0,95 --num_choices 4": ("cannot tell", "too few changed"),
+        "5,0,0,95 --num_choices 4": ("cannot tell", "too few items changed"),
         # Accuracy has fallen, whatever was guessed.
         "43,32,0,75 --num_choices 2": ("forgotten", ""),
-        "30,10,9,51 --num_choices 5": ("none shown", ""),
+        "30,10,9,51 --num_choices 5": ("none detected", ""),
         "500,180,180,640 --num_choices 5": ("forgotten", "unless the same items were guessed"),
         "5,5,5,5 --num_choices 4": ("cannot tell", "fewer than 40 groups"),
     }

@@ -61,7 +61,7 @@ def test_the_note_has_the_correlation_with_interval_and_p(tmp_path: Path) -> Non
     assert texts(table) == [["a against b", "p", "−25.0", "+0.500", "1,200"]]
     assert table.rows[0][0].detail == "zero-shot"
     assert "is −0.40 over 8 probes, 95% interval −0.90 to 0.50, permutation p = 0.330" in table.note
-    assert "The paper has 0.22" in table.note
+    assert "The paper reports 0.22" in table.note
 
 
 def test_the_last_validation_is_next_to_the_best() -> None:

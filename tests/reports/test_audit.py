@@ -109,8 +109,8 @@ def test_the_paragraph_names_what_is_given_away() -> None:
     )
     assert summary(Results("x", runs)) == (
         "hypernymy gives itself away: choice_only answers 41.0% of its test items from the choices "
-        "alone, +21.0 points over chance. No baseline that sees the choices alone is more than 15 "
-        "points over chance on mine."
+        "alone, 21.0 points above chance. No baseline that sees only the choices is more than 15 "
+        "points above chance on mine."
     )
 
 
@@ -145,9 +145,9 @@ def test_a_rule_that_answers_a_probe_is_flagged() -> None:
     looks = Run(protocol="audit", model="the answers alone", probe="mine", rows=tuple(rows))
     results = Results("x", (run("choice_only", 0.3, 0.22, "mine"), looks))
     assert summary(results) == (
-        "mine gives itself away: to choose an answer with the asked word is right in 48.0% of its "
-        "dev items, +28.0 points over chance. No baseline that sees the choices alone is more than "
-        "15 points over chance on mine."
+        "mine gives itself away: choosing an answer with the asked word is right in 48.0% of its "
+        "dev items, 28.0 points above chance. No baseline that sees only the choices is more than "
+        "15 points above chance on mine."
     )
     assert [row["verdict"] for row in rows_of(rules_table(results))] == [
         *("gives itself away", "may give itself away")

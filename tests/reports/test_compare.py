@@ -67,8 +67,8 @@ def test_every_two_have_a_line_with_their_tests(four: Results) -> None:
     assert len(table.rows) == 6
     assert table.rows[1] == (
         Cell("age", "test, learning curve, mlp, 62 examples"), Cell("bert", "− electra"),
-        Cell("+20.0", "+15.0 to +25.0"), Cell("0.020"), Cell("0.010", "told apart"),
-        Cell("nothing"),  # no row of it: no difference would have been seen
+        Cell("+20.0", "+15.0 to +25.0"), Cell("0.020"), Cell("0.010", "clearly different"),
+        Cell("none"),  # no row of it: no difference would have been detected
     )  # fmt: skip
     assert table.rows[2][4].text == "< 0.001"
     assert "made together (6)" in table.note
@@ -95,18 +95,18 @@ def test_sizes_are_in_their_order_and_the_best_system_first() -> None:
 
 def test_the_paragraph_has_what_was_found(four: Results) -> None:
     assert compare.summary(four) == (
-        "Of 6 comparisons, 3 tell two systems apart. The largest difference: on age (test, "
+        "Of 6 comparisons, 3 show a clear difference. The largest difference: on age (test, "
         "learning curve, mlp, 62 examples) bert is 40.0 points better than random (95% interval "
         "+35.0 to +45.0, adjusted p < 0.001)."
     )
     worse = comparison({"bert": 0.5, "roberta": 0.8}, {("bert", "roberta"): 0.01}, seeds=1)
     said = compare.summary(Results("made", (worse,)))
-    assert said.startswith("Of 1 comparison, 1 tells two systems apart.")
+    assert said.startswith("Of 1 comparison, 1 shows a clear difference.")
     assert "roberta is 30.0 points better than bert (95% interval +25.0 to +35.0" in said
     none = comparison({"bert": 0.5, "roberta": 0.8}, {}, seeds=1)
     assert compare.summary(Results("made", (none,))) == (
-        "Of 1 comparison, none tells two systems apart. With so few groups of items no difference "
-        "could have been seen."
+        "Of 1 comparison, none shows a clear difference. With so few groups of items, no "
+        "difference could be detected."
     )
 
 

@@ -65,10 +65,10 @@ def test_what_is_left_out_is_named(tmp_path: Path, by_concept: Results) -> None:
     # After 100 examples 1 of 3 are known whole, before any training another 1 of 3: no interval of
     # so few is above what is expected.
     assert known == (
-        "Not shown to be more than if right answers fell on any questions alike: m on hypernymy "
-        "(test) and m on hypernymy (dev). "
+        "Not clearly more concepts are right on all questions than if right answers were spread at "
+        "random: m on hypernymy (test) and m on hypernymy (dev). "
     )
-    few_concepts = "because under 3 concepts have more than one question: few. Not "
+    few_concepts = "because fewer than 3 concepts have several questions: few. Not "
     assert re.match(rf"{few_concepts}.*cut-.*not a whole JSON file", left_out)
 
 
@@ -139,20 +139,20 @@ def test_the_surest_are_shown_with_their_questions(
     # 2.5 of 3 is surer than 1.5 of 2.
     shown = [(row[1].text, row[2]) for row in table.rows]
     dog, oak = Cell("dog", "3 questions"), Cell("oak", "2 questions")
-    assert shown == [("most", dog), ("most", dog), ("least", oak), ("least", oak)]
+    assert shown == [("best", dog), ("best", dog), ("least", oak), ("least", oak)]
     last = named(table, 3)
     assert last["question, right answer"] == Cell("Question 7? oak", "a")
     assert last["answer before"] == Cell("b")
-    assert last["after"] == Cell("b", "counts 0.5")  # the first seed's of two
+    assert last["after"] == Cell("b", "score 0.5")  # the first seed's of two
     assert named(table, 0)["after"] == Cell("right")
-    assert named(table, 0)["known"] == Cell("most", "1 alike")
+    assert named(table, 0)["known"] == Cell("best", "1 tied")
 
 
 def test_a_concept_that_is_known_whole_is_not_among_the_least_known(by_concept: Results) -> None:
     table = present(concepts_table(by_concept))
     zero = [(row[1].text, row[2].text) for row in table.rows if "dev" in row[0].detail]
     assert ("least", "dog") not in zero
-    assert ("most", "oak") not in zero
+    assert ("best", "oak") not in zero
 
 
 # By difficulty.
@@ -230,7 +230,7 @@ def test_figure_names_rows_columns_and_small_cells(by_difficulty: Results) -> No
     figure = difficulty.difficulty_figure(by_difficulty)
     shown = texts_of(figure)
     assert {"hypernymy (test), 1 hop", "random", "up/down 1", "k = 100", "95", "50"} <= {*shown}
-    assert "dictionary-lm · originally definitions" in shown
+    assert "dictionary-lm · original task definitions" in shown
     assert figure == difficulty.difficulty_figure(by_difficulty)
 
 

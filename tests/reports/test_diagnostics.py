@@ -151,7 +151,7 @@ def test_models_are_next_to_each_other_and_outputs_of_one_name_apart(tmp_path: P
 def test_a_run_on_no_diagnostic_set_is_named(tmp_path: Path) -> None:
     results = results_of(tmp_path, [share(1, 2, probe="age_comparison")])
     [run] = results.runs
-    said = f"Not shown: {run.path}: its record names no diagnostic set."
+    said = f"Not shown: {run.path}, because its record names no diagnostic set."
     assert diagnostics.summary(results) == said
     assert diagnostics.accuracy_table(results) is None
 
@@ -160,20 +160,20 @@ def test_the_paragraph_has_verdicts_against_chance(tmp_path: Path) -> None:
     rows = [share(25, 34, "sensitivity"), share(20, 44, "sensitivity", **ROLE)]
     other = [share(1, 34, "sensitivity", model="o"), share(1, 34, model="o")]
     assert diagnostics.summary(results_of(tmp_path, rows[:1], rows[1:], other)) == (
-        "How often good completions are preferred is above chance: m on CPRAG-102. "
-        "How often good completions are preferred is below chance: o on CPRAG-102. "
-        "How often good completions are preferred is not distinguishable from chance: m on ROLE-88."
+        "Preference for good completions is above chance: m on CPRAG-102. "
+        "Preference for good completions is below chance: o on CPRAG-102. "
+        "Preference for good completions is not clearly above chance: m on ROLE-88."
     )
 
 
 @pytest.mark.parametrize(
     ("affirmative", "negative", "verdict"),
     [
-        (18, 0, "Going by the noun, as if “not” were not there"),
+        (18, 0, "Follows the noun and ignores “not”"),
         (18, 18, "Sensitive to negation"),
-        (18, 9, "Not shown to be sensitive to negation"),
-        (9, 18, "Not shown to be sensitive to negation"),
-        (0, 18, "Going against the noun, with “not” and without"),
+        (18, 9, "Not clearly sensitive to negation"),
+        (9, 18, "Not clearly sensitive to negation"),
+        (0, 18, "Goes against the noun, with and without “not”"),
     ],
 )
 def test_sensitivity_to_negation_takes_both_polarities(
@@ -226,7 +226,7 @@ def test_of_large_sets_the_first_contexts_are_shown(tmp_path: Path) -> None:
     assert small.name == "diagnostics_words_cprag"
     for table, number in ((small, "100"), (large, "1,001")):
         assert len(table.rows) == 100
-        assert f"Shown are 100 of {number} different contexts" in table.note
+        assert f"100 of {number} different contexts are shown" in table.note
 
 
 def test_lines_of_an_earlier_version_show_what_they_have(tmp_path: Path) -> None:
@@ -257,7 +257,7 @@ def test_sensitivities_are_those_of_the_papers_tables(tmp_path: Path) -> None:
     ]
     figure = present(diagnostics.sensitivity_figure(results_of(tmp_path, rows)))
     shown = texts_of(figure)
-    assert {"affirmative", "94.4", "affirmative, by 0.01", "16.7"} <= {*shown}
+    assert {"affirmative", "94.4", "affirmative, by over 0.01", "16.7"} <= {*shown}
     crosses = [line for line in figure.canvas.axes[0].lines if line.get_marker() in ("x", "+")]
     # Of BERT-B and BERT-L: prefers, and by 0.01.
     assert [line.get_xdata() for line in crosses] == [[100], [100], [94.4], [100]]

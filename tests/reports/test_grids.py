@@ -32,10 +32,10 @@ def written(tmp_path: Path) -> Callable[..., Results]:
     [
         ({"axes": -1}, "`axes` must be a list, not -1"),
         ({"candidates": []}, r"`candidates\[0\]` is missing"),
-        ({"values": [1, 2, 3, 4]}, "`values` are not those of grid sizes"),
-        ({"values": ["sun"]}, "`probability` is not 1 rows of 1 values"),
+        ({"values": [1, 2, 3, 4]}, "`values` do not fit grid sizes"),
+        ({"values": ["sun"]}, "`probability` must be 1 rows of 1 values"),
         ({"prediction": [[None, 2], [0, None]]}, r"`prediction\[0\]\[1\].* must be 0 or 1"),
-        ({"answer": []}, "`answer` is not 4 rows of 4 values"),
+        ({"answer": []}, "`answer` must be 4 rows of 4 values"),
     ],
 )
 def test_a_damaged_grid_is_named_and_the_others_are_shown(

@@ -142,7 +142,7 @@ def test_a_row_has_both_numbers_and_what_people_scored(tmp_path: Path) -> None:
     write_run(tmp_path, "a", found)
     [table] = tables_of(load_results(tmp_path)).values()
     assert labels(table) == [
-        "model", "number", "ours", "paper", "ours − paper, points", "the paper's lies", "people %",
+        "model", "number", "ours", "paper", "ours − paper, points", "the paper's is", "people %",
         "ours − people, points", "n",
     ]  # fmt: skip
     ours, other = texts(table, first=2)[:2]
@@ -257,8 +257,9 @@ def test_a_paper_has_a_sentence(tmp_path: Path) -> None:
         found = zero_shot_rows(probe, *counts, model="bert-base-uncased")
         write_run(tmp_path, probe, found)
     assert summary(load_results(tmp_path)) == (
-        "2 numbers are of the same model and items as in Talmor et al. 2020; the paper's lie in 1 "
-        "of 2 intervals. The largest difference is +19.6 points (table 2: BERT-B, zero-shot, %)."
+        "2 numbers are for the same model and items as in Talmor et al. 2020; 1 of 2 intervals "
+        "include the paper's. The largest difference is +19.6 points (table 2: BERT-B, zero-shot, "
+        "%)."
     )
 
 
@@ -435,9 +436,9 @@ def test_science_models_are_compared_before_and_after(
     assert pd.isna(ours.people_ci_low["after"])
     results = load_results(tmp_path)
     assert summary(results) == (
-        "3 numbers are of the same model and items as in Richardson & Sabharwal 2020; the paper's "
-        "lie in 2 of 3 intervals. The largest difference is +7.3 points (table 7, groups 3 and 4: "
-        "BERT (large, whole-word masking), hypernymy, test, inoculated, %)."
+        "3 numbers are for the same model and items as in Richardson & Sabharwal 2020; 2 of 3 "
+        "intervals include the paper's. The largest difference is +7.3 points (table 7, groups 3 "
+        "and 4: BERT (large, whole-word masking), hypernymy, test, inoculated, %)."
     )
     name = f"paper_richardson2020_{SCIENCE}"
     assert shown_in(results) == {"table 7, groups 3 and 4": name, "figure 4": "inoculation"}
@@ -505,7 +506,7 @@ def test_other_inoculations_are_only_set_next_to_the_papers(
     tables = inoculated(**other, report_split="dev")
     ours = [*held(tables[SCIENCE]), *held(tables[CLUSTERS])]
     assert [(row["model"], row["paper"]) for row in ours] == [(other.get("model", WWM), None)] * 5
-    assert {"originally science" in row["about"] for row in ours} == {"original_parts" in other}
+    assert {"original task science" in row["about"] for row in ours} == {"original_parts" in other}
 
 
 @pytest.mark.parametrize(

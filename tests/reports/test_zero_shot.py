@@ -226,8 +226,8 @@ def test_what_another_program_measured_comes_first(tmp_path: Path) -> None:
     found = zero_shot_rows("taxonomy_conjunction", 367, 599, 3)
     write_run(tmp_path, "a", [{**row, "kind": "imported"} for row in found])
     assert summary(load_results(tmp_path)) == (
-        "It is not known whether imported models were trained on similar items before. As "
-        "imported, dictionary-lm was above chance on taxonomy_conjunction."
+        "It is not known whether imported models were trained on similar items before. In "
+        "the imported scores, dictionary-lm was above chance on taxonomy_conjunction."
     )
 
 

@@ -176,9 +176,9 @@ def information_table(results: Results) -> Table | None:
     return tables.table(
         "v_information",
         "How much do the stems tell the model? V-information",
-        "V-information: by how many bits per item the head makes the right answer likelier than a "
-        "head that was trained without the stems (control choice only), on the measured items. "
-        "Conditional: likelier than a head trained under the no-language control (Ethayarajh et "
+        "V-information: by how many bits per item the right answer is likelier for the head than "
+        "for one that was trained without the stems (control choice only), on the measured items. "
+        "Conditional: than for one that was trained under the no-language control (Ethayarajh et "
         "al. 2022). Below 0, the stems make the right answer less likely. Intervals are over "
         "groups of items and seeds. Over-confident: since the previous N, accuracy has risen and "
         "V-information has fallen; this may be chance if the interval of either change includes 0.",

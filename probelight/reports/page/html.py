@@ -99,10 +99,10 @@ def title(results: Results) -> str:
     models = [model for model in every if model not in references] or every
     who = models[0] if len(models) == 1 else f"{len(models)} models" if models else "the model"
     if results.of("zero_shot") or results.of("grid"):
-        also = ", and what inoculation cost" if results.of("inoculation") else " before training"
+        also = ", learned and forgot" if results.of("inoculation") else " before training"
         return f"What {who} knew{also}"
     if results.of("inoculation"):
-        return f"What {who} gained and lost by inoculation"
+        return f"What {who} learned and forgot"
     if all(run.protocol == "compare" for run in results.runs):
         return "Which systems differ on the same items"
     expected = results.of("diagnose") and not results.of("curve")

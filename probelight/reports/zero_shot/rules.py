@@ -56,13 +56,13 @@ def rules_table(results: Results) -> Table | None:
         "Do the answers depend on how choices are scored?",
         f"The same items, answered by several scoring rules. {INTERVAL} ({BY_GROUPS}). Flipped: "
         "items whose answer differs from that of the model's own score, which all other tables "
-        "use. mean_token, mean_char: the sum divided by the number of tokens or characters. pmi: "
-        "the sum minus the log-likelihood of the choice after a stem that only names the kind of "
-        "answer (Holtzman et al. 2021). calibrated: the probability divided by its mean over stems "
-        "without content (Zhao et al. 2021). letter: the log-probability of the choice's letter, "
-        "after a prompt that lists all choices (Robinson et al. 2023). A rule that always equals "
-        "one before it is not listed. Choose a rule before you see these results, or on other "
-        f"items.{' ' * bool(differ)}{differ}",
+        "use. sum: the log-likelihood of the choice. mean_token, mean_char: the sum divided by the "
+        "number of tokens or characters. pmi: the sum minus the log-likelihood of the choice after "
+        "a stem that only names the kind of answer (Holtzman et al. 2021). calibrated: the "
+        "probability divided by its mean over stems without content (Zhao et al. 2021). letter: "
+        "the log-probability of the choice's letter, after a prompt that lists all choices "
+        "(Robinson et al. 2023). A rule that always equals one before it is not listed. Choose a "
+        f"rule before you see these results, or on other items.{' ' * bool(differ)}{differ}",
         found.sort_values(["probe", "split", "model", "_order"]),
         [
             kit.text("probe", "probe", "split"),

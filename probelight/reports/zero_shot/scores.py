@@ -89,8 +89,8 @@ def zero_shot_table(results: Results) -> Table | None:
     ]
     note = (
         f"{INTERVAL} ({BY_GROUPS}); n is the number of items. Majority: the accuracy of always "
-        "giving the most frequent answer. Macro: accuracy averaged over the right answers, each "
-        "counted equally."
+        "giving the most frequent answer. Macro: the accuracy on the items of each right answer, "
+        "averaged."
     )
     if with_ties:
         note += " Ties: items in which n choices share the best score; each counts 1/n."
@@ -246,7 +246,9 @@ def summary(results: Results) -> str:
             for verdict, words in VERDICTS.items()
             if verdict in by_verdict
         )
-        when = "As imported" if set(of_model.kind) == {IMPORTED} else "Before any training"
+        when = (
+            "In the imported scores" if set(of_model.kind) == {IMPORTED} else "Before any training"
+        )
         sentences.append(f"{when}, {model} was {on}.")
     if (rest := found.model.nunique() - MOST_MODELS) > 0:
         sentences.append(f"The table has {rest} more models.")

@@ -86,7 +86,7 @@ def test_a_report_shows_what_a_fit_scored(fitted: Path, tmp_path: Path) -> None:
     table = (tmp_path / "tables" / "fits.csv").read_text().splitlines()
     assert table[0].startswith("model,")
     assert len(table) == 3  # accuracy, probe_accuracy
-    assert "What did the fits score?" in (tmp_path / "report.html").read_text()
+    assert "Validation metrics of each fit" in (tmp_path / "report.html").read_text()
 
 
 def test_a_damaged_state_is_said_once_and_put_away(

@@ -113,7 +113,7 @@ def test_two_folders_from_the_command_line(
     assert "not compared, because there is no counterpart: lonely (test, zero shot) in b" in printed
     assert "page: " in printed
     page = (out / "report.html").read_text(encoding="utf-8")
-    assert "Systems on the same items" in page
+    assert "Systems compared on the same items" in page
     found = values(load_results(out).rows)
     p_value = float(binomtest(1, 10).pvalue)
     pair = "bert − roberta"

@@ -102,7 +102,7 @@ def test_page_asks_for_nothing_outside(page: Page, written: str, demo_report: Pa
 
 def test_page_opens_with_what_was_found(page: Page) -> None:
     text = page.text
-    assert text.index("What dictionary-lm knew, and what inoculation cost") < text.index(
+    assert text.index("What dictionary-lm knew, learned and forgot") < text.index(
         "Before any training, dictionary-lm was above chance on taxonomy_conjunction"
     )
     assert "not clearly above chance" in text.lower()

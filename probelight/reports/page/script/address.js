@@ -1,4 +1,4 @@
-// The address: what is shown is what it says.
+// The address says what is shown.
 
 const SHOW = ["all", "right", "wrong", "tied", "lost", "gained"];
 
@@ -22,11 +22,10 @@ function address(view, changes = {}) {
   return `#items?${query}`;
 }
 
-// The one of a list that is asked for by name; the one to begin with where none is, or none is so
-// called, which is then said.
-function one(all, name, first, noun, problems) {
+// The one of a list that has this name. Without a name, or if none has it (a problem), the first one.
+function one(all, name, first, noun, where, problems) {
   const found = all.find((each) => each.name === name);
-  if (!found && name) problems.push(`There is no ${noun} “${name}” here.`);
+  if (!found && name) problems.push(`There is no ${noun} “${name}” ${where}.`);
   return found || first;
 }
 
@@ -39,12 +38,12 @@ function sheetNamed(model, name) {
 function viewOf(query) {
   const get = (name) => query.get(name) || "";
   const problems = [];
-  const probe = one(index.probes, get("probe"), index.probes[0], "probe", problems);
-  const model = one(probe.models, get("model"), probe.models[0], `model of ${probe.name}`, problems);
+  const probe = one(index.probes, get("probe"), index.probes[0], "probe", "in this report", problems);
+  const model = one(probe.models, get("model"), probe.models[0], "model", `for ${probe.name}`, problems);
   const shown = model.shown.map((place) => model.sheets[place]);
   const run = sheetNamed(model, get("run")) || shown[0];
   if (get("run") && ![run.name, run.run].includes(get("run"))) {
-    problems.push(`There are no answers “${get("run")}” of ${model.name} here.`);
+    problems.push(`There are no answers “${get("run")}” from ${model.name}.`);
   }
   let against = shown[1] && shown[1] !== run ? { model, told: shown[1] } : null;
   if (get("against")) {
@@ -57,11 +56,11 @@ function viewOf(query) {
   }
   let show = get("show") || "all";
   if (!SHOW.includes(show)) {
-    problems.push(`“${show}” is none of ${SHOW.join(", ")}.`);
+    problems.push(`“${show}” is not one of ${SHOW.join(", ")}.`);
     show = "all";
   }
   if (!against && (show === "lost" || show === "gained")) {
-    problems.push(`Nothing is ${show} without other answers to compare with.`);
+    problems.push(`To see ${show} items, choose answers to compare with.`);
     show = "all";
   }
   return {

@@ -11,7 +11,7 @@ function make(tag, attributes = {}, ...children) {
   return node;
 }
 
-// The answers, or those they are compared with; models that differ are named.
+// The label of the answers, or of those they are compared with, with the model if they have two.
 function called(view, other) {
   const { model, told } = other || { model: view.model, told: view.run };
   return view.against && view.against.model !== view.model ? `${model.name}, ${told.label}` : told.label;
@@ -37,7 +37,7 @@ function scoreCell(answered, choice, className) {
   if (score === undefined) return make("td", { class: className }, "–");
   const tied = answered.sheet.tied.get(answered.i) || 1;
   const isSaid = said[answered.i] === choice;
-  const mark = isSaid ? (tied > 1 ? ` answer, one of ${tied} alike` : " answer") : "";
+  const mark = isSaid ? (tied > 1 ? ` answer, one of ${tied} tied` : " answer") : "";
   const text = score === null ? (said[answered.i] === null ? "not a number" : "−∞") : String(score).replace("-", "−");
   const filled = (100 * shares(scores[answered.i])[choice]).toFixed(1);
   return make("td", { class: className }, text, make("small", {}, mark),
@@ -89,9 +89,9 @@ function wordsTable(view, columns, place, now, was) {
 function verdict(view, i, was) {
   const said = SHOW.slice(1).filter((kind) => kinds[kind](view, i, was));
   const count = view.sheet.counted[i];
-  if (count > 0 && count < 1) said.push(`counts ${Number(count.toPrecision(2))}`);
+  if (count > 0 && count < 1) said.push(`score ${Number(count.toPrecision(2))}`);
   if (view.sheet.answers.said?.[i] === null) said.push("no answer");
-  return said.join(", ") || "not judged";
+  return said.join(", ") || "not scored";
 }
 
 function card(view, columns, [place, i, was]) {
@@ -104,16 +104,16 @@ function card(view, columns, [place, i, was]) {
     return value === null ? null : make("span", {}, text(value));
   };
   const group = columns.group?.[place] ?? null;
-  const every = make("button", { type: "button" }, "every run’s answer");
+  const every = make("button", { type: "button" }, "answers of all runs");
   const article = make("li", { class: "item" },
     make("p", { class: "about" },
       make("span", { class: "verdict" }, verdict(view, i, was)),
-      make("a", { href: address(view, { item: id }), title: "Address of this item" }, id),
+      make("a", { href: address(view, { item: id }), title: "Link to this item" }, id),
       group === null ? null : make("span", {}, "concept ",
         make("a", { href: address(view, { cluster: group, item: "" }) }, group)),
       fact("hops", (hops) => `${hops} ${hops === 1 ? "hop" : "hops"}`),
-      fact("distractor_type", (type) => `distractors: ${type}`),
-      fact("distractor_hops", (hops) => `distractors at ${hops} ${hops === 1 ? "hop" : "hops"}`),
+      fact("distractor_type", (type) => `wrong answers: ${type}`),
+      fact("distractor_hops", (hops) => `wrong answers at ${hops} ${hops === 1 ? "hop" : "hops"}`),
       every),
     columns.question?.[place] ? make("p", { class: "question" }, columns.question[place], isContext ? " …" : "") : null,
     isContext && columns.expected?.[place]?.length
@@ -134,9 +134,9 @@ async function everyAnswer(view, columns, place, button, article) {
         const i = sheet.rows.get(place);
         if (i === undefined) continue;
         const { said, words } = sheet.answers;
-        const answer = words ? words[i].join(", ") : said[i] === null ? "nothing" : columns.choices[place][said[i]] || "(empty)";
+        const answer = words ? words[i].join(", ") : said[i] === null ? "no answer" : columns.choices[place][said[i]] || "(empty)";
         const count = sheet.counted[i];
-        const counts = count === null ? "–" : count === 1 ? "right" : count === 0 ? "wrong" : `counts ${Number(count.toPrecision(2))}`;
+        const counts = count === null ? "–" : count === 1 ? "right" : count === 0 ? "wrong" : `score ${Number(count.toPrecision(2))}`;
         rows.push(make("tr", {}, make("th", { scope: "row" }, `${model.name}, `, runLink(told)),
           make("td", {}, answer), make("td", {}, counts)));
       }
@@ -145,6 +145,6 @@ async function everyAnswer(view, columns, place, button, article) {
     complain([error.message]);
     return;
   }
-  const names = ["run", "answer", "counts"].map((name) => make("th", { scope: "col" }, name));
+  const names = ["run", "answer", "result"].map((name) => make("th", { scope: "col" }, name));
   article.append(make("table", {}, make("thead", {}, make("tr", {}, ...names)), make("tbody", {}, ...rows)));
 }

@@ -13,7 +13,7 @@ function packed(number) {
     script.src = `${index.folder}/${number}.js`;
     script.onerror = () => {
       script.remove();
-      reject(new Error(`The file ${index.folder}/${number}.js is not next to this page.`));
+      reject(new Error(`The file ${index.folder}/${number}.js is missing; keep the folder ${index.folder} next to this page.`));
     };
     document.head.append(script);
   });
@@ -32,8 +32,8 @@ function part(number) {
 
 async function unpacked(number) {
   if (!window.DecompressionStream) {
-    throw new Error("This browser is too old to unpack the items (Chrome 80, Firefox 113 and "
-      + "Safari 16.4 can); predictions.jsonl of each run holds them as text.");
+    throw new Error("This browser is too old to show the items. Use Chrome 80, Firefox 113, Safari "
+      + "16.4 or later, or read predictions.jsonl of each run.");
   }
   const binary = atob(await packed(number));
   const bytes = new Uint8Array(binary.length);

@@ -92,16 +92,16 @@ async function render(isTyped) {
     view.page = Math.min(view.page, Math.max(1, Math.ceil(found.length / PER_PAGE)));
     const start = (view.page - 1) * PER_PAGE;
     const some = found.slice(start, start + (isFirst ? FIRST : PER_PAGE));
-    if (view.item && !found.length) view.problems.push(`${view.run.label} of ${view.model.name} has no item ${view.item}.`);
+    if (view.item && !found.length) view.problems.push(`The answers of ${view.model.name} (${view.run.label}) have no item ${view.item}.`);
     if (view.hops && !known(columns.hops).map(String).includes(view.hops)) {
       view.problems.push(`No item of ${view.probe.name} has “${view.hops}” hops.`);
     }
     complain(view.problems);
     fillForm(view, columns, all, isTyped);
     status.textContent = `${format(found.length)} of ${format(all.length)} items`
-      + (found.length > some.length ? `, ${format(start + 1)} to ${format(start + some.length)} shown` : "");
+      + (found.length > some.length ? `, showing ${format(start + 1)} to ${format(start + some.length)}` : "");
     const linked = ({ run, protocol }, other) =>
-      [make("a", { href: `#run-${run}` }, called(view, other)), ` (${protocol})`];
+      [make("a", { href: `#run-${run}` }, called(view, other)), ` (${protocol} run)`];
     section.querySelector(".answers").replaceChildren("Answers: ", ...linked(view.run),
       ...(view.against ? [", compared with: ", ...linked(view.against.told, view.against)] : []), ".");
     list.replaceChildren(...some.map((row) => card(view, columns, row)));
@@ -143,7 +143,7 @@ form.addEventListener("input", ({ target }) => {
 
 let begun = false;
 function begin(isTyped = false) {
-  if (!begun) status.textContent = "Unpacking the items …";
+  if (!begun) status.textContent = "Loading the items …";
   begun = true;
   render(isTyped);
 }
