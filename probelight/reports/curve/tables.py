@@ -114,7 +114,8 @@ def _summary_note(found: Sequence[Curve]) -> str:
             "result is not compared with the paper's."
         )
     trained = dict.fromkeys(curve.train for curve in found if curve.train)
-    return note + "".join(f" Training examples: {rows}." for rows in trained)
+    note += "".join(f" Training examples: {rows}." for rows in trained)
+    return f"{note} Rate: the learning rate."
 
 
 def curve_table(results: Results) -> Table | None:
