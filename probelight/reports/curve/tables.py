@@ -52,7 +52,7 @@ def _summary_table(probe: str, are_questions: bool, found: Sequence[Curve]) -> T
         [
             text("model", "_name", "_about"),
             text("trained", "mode", "_rate"),
-            text("points", "_points"),
+            text("values of N", "_points"),
         ],
         rows="_curve",
         across="score",
@@ -110,8 +110,8 @@ def _summary_note(found: Sequence[Curve]) -> str:
     )
     if any(curve.sizes and not is_complete(curve.sizes) for curve in found):
         note += (
-            f" With fewer than all {len(WEIGHTS)} points, the weights are renormalised, and the "
-            "result is not compared with the paper's."
+            f" With fewer than all {len(WEIGHTS)} values of N, the weights are renormalised, and "
+            "the result is not compared with the paper's."
         )
     trained = dict.fromkeys(curve.train for curve in found if curve.train)
     note += "".join(f" Training examples: {rows}." for rows in trained)
@@ -130,8 +130,9 @@ def curve_table(results: Results) -> Table | None:
     if frame.empty:
         return None
     note = (
-        f"{words.INTERVAL}, over groups of items and over seeds (over items alone if a run did not "
-        "record which were right). It is wide if there are few groups or seeds, and "
+        "Accuracy after training on N examples, with the full question (standard) and under "
+        f"controls. {words.INTERVAL}, over groups of items and over seeds (over items alone if a "
+        "run did not record which were right). It is wide if there are few groups or seeds, and "
         f"“{words.TOO_FEW}” if there are two. Below the median seed are the lowest and the highest "
         "one. The difference is in percentage points on the same items and seeds, with its "
         "interval or, if there is none, its lowest and highest seed."
@@ -247,7 +248,7 @@ def against_table(results: Results) -> Table | None:
             text("probe", "probe", "split"),
             text("model", "model", "mode"),
             text("against", "against"),
-            text("points", "_points"),
+            text("values of N", "_points"),
             *(
                 kit.gap("difference", DIFFERENCES[score], group=name)
                 for score, name in RIVALLED.items()
