@@ -29,7 +29,8 @@ WRONG = ["rank", "distractors", "distractor_hops"]  # a column of it
 FEW = 10  # items; a cell of fewer is merged with those of the next distances
 PLACES = (
     "Hops: edges between the concept and the right answer. Wrong answers: the kind of most of "
-    "them, and how many edges they are from the concept; up/down are its hypernyms or hyponyms."
+    "them, and how many edges they are from the concept. Sister: they share a hypernym with it; "
+    "up/down: they are its hypernyms or hyponyms; random: they are drawn at random."
 )
 MERGED = f"Distances with fewer than {FEW} items are merged with the next ones of the same kind."
 NO_SHADE, ON_FEW = "#f4f5f7", "#5d6874"  # of a cell without or with few items; its text

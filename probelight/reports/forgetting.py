@@ -36,8 +36,8 @@ ASSUMED = (
     "By guessing: what would be lost, and gained, if every item were known or guessed evenly among "
     "its choices, independently before and after (Harmon et al. 2026). Adjusted: minus that share, "
     "and never cut off at 0. If a model repeats its guesses, adjusted numbers are too low, even "
-    "below 0. At least: minus the most that guessing the same items both times, but anew, could "
-    "lose. The verdict is “forgotten” if this loss, or the loss of accuracy, is clearly above 0."
+    "below 0. At least: minus the most that a model could lose by guessing the same items both "
+    "times. The verdict is “forgotten” if this loss, or the loss of accuracy, is clearly above 0."
 )
 
 
@@ -79,7 +79,7 @@ def _of_dose(dose: Dose) -> Iterator[dict[str, Any]]:
         # The split is the probe's.
         series = dose.series if task == "probe" else dose.series._replace(report_split="")
         extras = ", ".join(sorted({run.extra for run in dose.runs} - {"none"}))
-        keeping = dose.series.keeping
+        keeping, replay = dose.series.keeping, words.replayed(extras) if extras else ""
         kinds = {"probe": "probe", "original": "original task"}
         yield {
             "set": names.get(task, task.removeprefix(OTHER)),
@@ -92,7 +92,7 @@ def _of_dose(dose: Dose) -> Iterator[dict[str, Any]]:
             **({"keeping": keeping} if keeping else {}),
             "num_seeds": len(dose.runs),
             **_numbers(change_rows(was, now, found[0].choices, found[0].groups, Row())),
-            "_after": " ".join(filter(None, (f"k = {words.count(dose.dose)}", extras, keeping))),
+            "_after": ", ".join(filter(None, (f"k = {words.count(dose.dose)}", replay, keeping))),
             "_about": words.dotted(kinds.get(task, "another set"), series.about),
             "_runs": [run.run.key for run in dose.runs],
         }
@@ -142,10 +142,9 @@ def verdict(row: Any) -> tuple[str, str]:
         return ("cannot tell", "too few items changed for independent guesses")
     seen = row.smallest_forgetting
     if words.missing(seen):
-        return ("none detected", "no loss could have been detected")
+        return ("none detected", "no loss is detectable")
     items = words.count(round(seen * row.num_items))
-    would = f"a loss of {words.percent(seen)}% ({items} items) would have been detected"
-    return ("none detected", would)
+    return ("none detected", f"detectable from {words.percent(seen)}% ({items} items)")
 
 
 def changes_table(results: Results) -> Table | None:
@@ -159,7 +158,7 @@ def changes_table(results: Results) -> Table | None:
         "Lost and gained, item by item",
         "Lost: items that were right before and are wrong after. Gained: the other way round. Both "
         "are means over seeds; p is McNemar's exact test of lost against gained, by groups. "
-        f"{ASSUMED} Would have been detected: the smallest adjusted loss that these items, groups "
+        f"{ASSUMED} Detectable from: the smallest adjusted loss that these items, groups "
         "and seeds show with probability 80%. Intervals cover groups and seeds, and need at least "
         f"{LEAST_GROUPS} groups.",
         found.assign(verdict=verdicts, as_far_as=as_far_as),
@@ -247,9 +246,10 @@ def summary(results: Results) -> str:
     sentences = []
     for _, row in found.head(MOST_SENTENCES).iterrows():
         lost, gained = _flips(row).text.split(" / ")
+        of = f" ({row.of})" if row.of else ""
         sentences.append(
-            f"{row.set}, {row._after}: of {words.count(row.num_items)} items, {lost} were lost and "
-            f"{gained} gained. Verdict: {', '.join(filter(None, verdict(row)))}."
+            f"{row.set}{of}, {row._after}: of {words.count(row.num_items)} items, {lost} were lost "
+            f"and {gained} gained. Verdict: {', '.join(filter(None, verdict(row)))}."
         )
     if (rest := len(found) - MOST_SENTENCES) > 0:
         sentences.append(f"The table has {rest} more.")

@@ -92,6 +92,11 @@ def way(mode: str) -> str:
     return mode.removeprefix("zero_shot").removeprefix(", ").replace("_", " ")
 
 
+def replayed(extra: str) -> str:
+    """Return how many original-task examples were mixed in: "no replay", or "replay x1"."""
+    return "no replay" if extra == "none" else f"replay {extra}"
+
+
 def measure(metric: str) -> str:
     """Return a metric of the diagnostics as tables and figures call it."""
     return MEASURES.get(metric, metric.replace("_", " "))

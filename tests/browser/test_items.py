@@ -228,7 +228,7 @@ def test_files_that_are_not_beside_the_page_are_missed(
     shutil.rmtree(path.parent / "items")
     tab.page.goto(f"{path.as_uri()}#items")
     tab.settled()
-    assert "0.js is missing" in tab.text("[role=alert]")
+    assert "js is missing; keep the folder items next to this page" in tab.text("[role=alert]")
     [missing] = tab.errors
     assert "ERR_FILE_NOT_FOUND" in missing
     tab.errors.clear()

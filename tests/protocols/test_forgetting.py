@@ -76,7 +76,7 @@ def test_a_count_alone_is_printed_and_not_kept(
 
 def test_what_is_forgotten_and_how_far_that_can_be_told(tmp_path: Path) -> None:
     verdicts = {
-        "40,10,6,44 --num_choices 5": ("none detected", "a loss of"),
+        "40,10,6,44 --num_choices 5": ("none detected", "detectable from"),
         # Guesses that are repeated: of two choices fewer change than by guessing.
         "5,0,0,95 --num_choices 4": ("cannot tell", "too few items changed"),
         # Accuracy has fallen, whatever was guessed.
@@ -91,7 +91,7 @@ def test_what_is_forgotten_and_how_far_that_can_be_told(tmp_path: Path) -> None:
         [row] = changed(load_results(tmp_path / str(place))).itertuples()
         found, why = verdict(row)
         assert (found, why[: len(as_far_as)]) == (expected, as_far_as), given
-        if "a loss of" in why:  # never more than was right before
+        if "detectable from" in why:  # never more than was right before
             right = sum(map(int, count.split(",")[:2]))
             assert row.smallest_forgetting * row.num_items <= right
 

@@ -97,9 +97,10 @@ def _control_figure(name: str, of: str, shown: Sequence[Curve], found: Sequence[
     return line_figure(
         name,
         f"Accuracy by number of training examples{of}",
-        f"N is on a log axis; 0 is the untrained model. {bands(shown)} Linear: only the last layer "
-        "is trained. The gap between a model's standard line and its controls shows what it owes "
-        "to language. The gap to random weights and baselines shows what it owes to pre-training.",
+        "Accuracy on the full question (standard) and under controls, after training on N examples "
+        "(log axis; 0 is the untrained model). The gap between a model's standard line and its "
+        "controls shows what it owes to language. The gap to random weights and baselines shows "
+        f"what it owes to pre-training. {bands(shown)} Linear: only the last layer is trained.",
         panels,
         AXIS,
     )

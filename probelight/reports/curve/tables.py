@@ -52,7 +52,7 @@ def _summary_table(probe: str, are_questions: bool, found: Sequence[Curve]) -> T
         [
             text("model", "_name", "_about"),
             text("trained", "mode", "_rate"),
-            text("points", "_points"),
+            text("values of N", "_points"),
         ],
         rows="_curve",
         across="score",
@@ -103,18 +103,19 @@ def _summary_note(found: Sequence[Curve]) -> str:
     groups = sorted({curve.num_groups for curve in found if curve.num_groups is not None})
     note += (
         " Below each number is its 95% interval, over seeds and over items (in "
-        f"{' or '.join(map(words.count, groups))} groups); it is wide if there are few, and left "
-        "out if there are two."
+        f"{' or '.join(map(words.count, groups))} groups); it is wide if there are few, and "
+        f"“{words.TOO_FEW}” if there are two."
         if groups
         else " There is no interval: the runs did not record which items were right."
     )
     if any(curve.sizes and not is_complete(curve.sizes) for curve in found):
         note += (
-            f" With fewer than all {len(WEIGHTS)} points, the weights are renormalised, and the "
-            "result is not compared with the paper's."
+            f" With fewer than all {len(WEIGHTS)} values of N, the weights are renormalised, and "
+            "the result is not compared with the paper's."
         )
     trained = dict.fromkeys(curve.train for curve in found if curve.train)
-    return note + "".join(f" Training examples: {rows}." for rows in trained)
+    note += "".join(f" Training examples: {rows}." for rows in trained)
+    return f"{note} Rate: the learning rate."
 
 
 def curve_table(results: Results) -> Table | None:
@@ -129,11 +130,12 @@ def curve_table(results: Results) -> Table | None:
     if frame.empty:
         return None
     note = (
-        f"{words.INTERVAL}, over groups of items and over seeds (over items alone if a run did not "
-        "record which were right). It is wide if there are few groups or seeds, and left out if "
-        "there are two. With the median seed are the lowest and highest. The difference is in "
-        "percentage points on the same items and seeds, with its interval or, if there is none, "
-        "its lowest and highest seed."
+        "Accuracy after training on N examples, with the full question (standard) and under "
+        f"controls. {words.INTERVAL}, over groups of items and over seeds (over items alone if a "
+        "run did not record which were right). It is wide if there are few groups or seeds, and "
+        f"“{words.TOO_FEW}” if there are two. Below the median seed are the lowest and the highest "
+        "one. The difference is in percentage points on the same items and seeds, with its "
+        "interval or, if there is none, its lowest and highest seed."
     )
     if frame.num_at_chance[frame.control == STANDARD].notna().any():
         note += (
@@ -246,7 +248,7 @@ def against_table(results: Results) -> Table | None:
             text("probe", "probe", "split"),
             text("model", "model", "mode"),
             text("against", "against"),
-            text("points", "_points"),
+            text("values of N", "_points"),
             *(
                 kit.gap("difference", DIFFERENCES[score], group=name)
                 for score, name in RIVALLED.items()
@@ -261,8 +263,8 @@ def parts_table(results: Results) -> Table | None:
     records = [record for curve in curves(results) for record in _part_records(curve)]
     note = (
         "Accuracy by template and by set of choices, before training and at the largest N (mean "
-        "over seeds). With each comes its 95% interval over items (Wilson, averaged over seeds), "
-        "which is wide because parts have few items."
+        "over seeds). Each accuracy has its 95% interval over items (Wilson, averaged over "
+        "seeds), which is wide because parts have few items."
     )
     if any(record["_published"] for record in records):
         note += (

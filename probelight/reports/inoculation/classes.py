@@ -21,8 +21,8 @@ def classes_table(results: Results) -> Table | None:
     return tables.table(
         "knowledge_classes",
         "Does the dose teach what was weakly known, or what was unknown?",
-        "The report items by class: how well the model answered them before the dose, in other "
-        "phrasings than the measured one, so the answers that are measured decide no class. "
+        "The report items by how well the model knew them before the dose. Their class is decided "
+        "by its answers in other phrasings than the one that is measured. "
         f"{CLASS_NOTE} k = 0: the same items in the measured phrasing before the dose. "
         "Means over seeds.",
         [record for dose in every for record in _of_classes(dose)],

@@ -35,12 +35,12 @@ def dynamics_table(results: Results) -> Table | None:
     return tables.table(
         "dynamics",
         "Training dynamics, epoch by epoch",
-        "Means over seeds. Confidence: the probability of a dose item's right answer, averaged "
-        "over epochs; variability: its standard deviation; correct: the share of epochs in which "
-        "it is right (Swayamdipta et al. 2020). Forgotten: items that turned from right to wrong "
-        "at least once; events: how often this happened per item (Toneva et al. 2019). Selection "
-        "items are scored before training too. Of a large dose only the first items are scored, "
-        "as many as make an epoch a tenth longer.",
+        "How items change from epoch to epoch; means over seeds. Confidence: the probability of a "
+        "dose item's right answer, averaged over epochs; variability: its standard deviation; "
+        "correct: the share of epochs in which it is right (Swayamdipta et al. 2020). Forgotten: "
+        "items that turned from right to wrong at least once; events: how often this happened per "
+        "item (Toneva et al. 2019). Selection items are scored before training too. Of a large "
+        "dose only the first items are scored, as many as make an epoch a tenth longer.",
         rows,
         [
             text("items", "items", "_about"),

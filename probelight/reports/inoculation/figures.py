@@ -10,13 +10,13 @@ from probelight.reports.estimates import Estimate
 from probelight.reports.figure import INK, LINES, MUTED, PAPER, Figure, Line, model_looks
 from probelight.reports.inoculation.runs import TASKS, Dose, Inoculation, doses, drawn
 from probelight.reports.line_figure import MOST_MODELS, Panel, Trace, in_panels, line_figure
-from probelight.reports.words import count, dotted, in_words, rate
+from probelight.reports.words import count, dotted, in_words, rate, replayed
 from probelight.results.load import Results
 
 EXTRAS = {"none": "o", "x1": "s", "x2": "^"}  # marks of add-some
 EXTRAS_NOTE = (
-    "Extra: how many original-task examples are mixed into the dose: none, as many as probe "
-    "examples (x1) or twice as many (x2, at most 3,000)."
+    "Replay: original-task examples mixed into the dose, as many as probe examples (x1) or twice "
+    "as many (x2, at most 3,000)."
 )
 SELECTED = {  # lines on the way to the chosen checkpoint
     "probe": ("probe_accuracy", LINES[0]),
@@ -48,16 +48,17 @@ def inoculation_figure(results: Results) -> Figure | None:
         marks |= extra_marks(extras)
     styles = " Solid lines are the probe, dashed ones the original task." if several else ""
     added = (
-        " The shape of a mark at k > 0 shows the extra of the chosen setting; with several seeds, "
+        " The shape of a mark at k > 0 shows the replay of the chosen setting; with several seeds, "
         f"a bar is their mean. {EXTRAS_NOTE}"
     )
     return line_figure(
         "inoculation",
         "Accuracy on both tasks after fine-tuning on k examples",
-        "Hollow marks at k = 0 are the accuracies before inoculation. Filled marks are those of "
-        "the chosen checkpoint (the best average on the selection splits, over settings and "
-        "epochs) after training on k probe examples (log axis). All are on the report split. "
-        "Whiskers are 95% intervals; with several seeds, lines are means and small marks seeds."
+        "A model that was trained on an original task is fine-tuned on k examples of the probe "
+        "(log axis). Hollow marks at k = 0 are the accuracies before. Filled marks are those of "
+        "the chosen checkpoint: the best average of both tasks on the selection items, over "
+        "settings and epochs. All accuracies are on the report items. Whiskers are 95% intervals; "
+        "with several seeds, lines are means and small marks seeds."
         f"{styles}{added if by_extra else ''}",
         [_dose_panel(group, looks, by_extra) for group in found],
         "probe examples k",
@@ -148,7 +149,7 @@ def _trajectory_panel(cell: Inoculation) -> Panel:
     setting = dotted(
         f"rate {rate(cell.learning_rate)}",
         "" if cell.seed is None else f"seed {cell.seed}",
-        "" if cell.extra == "none" else f"extra {cell.extra}",
+        "" if cell.extra == "none" else replayed(cell.extra),
         series.remarks,
     )
     traces = []
@@ -170,4 +171,4 @@ def extra_mark(extra: str) -> str:
 def extra_marks(extras: Collection[str]) -> dict[str, Line]:
     """Return the marks of these add-some settings, for a legend."""
     known = [extra for extra in EXTRAS if extra in extras] + sorted({*extras} - {*EXTRAS})
-    return {f"extra {extra}": Line(INK, "none", extra_mark(extra)) for extra in known}
+    return {replayed(extra): Line(INK, "none", extra_mark(extra)) for extra in known}

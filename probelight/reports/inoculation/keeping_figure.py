@@ -38,8 +38,8 @@ def keeping_figure(results: Results) -> Figure | None:
         figures.head(
             axis, f"{words.in_words(one.series.probe)}, k = {words.count(one.dose)}", subtitle
         )
-        axis.set_xlabel("gain on the probe, points")
-        axis.set_ylabel("cost on the original task, points")
+        axis.set_xlabel("gain on the probe (points)")
+        axis.set_ylabel("cost on the original task (points)")
         for zero in (axis.axhline, axis.axvline):
             zero(0, color=MUTED, linewidth=0.7, zorder=1)
         for name, found in one.methods.items():

@@ -21,7 +21,7 @@ from probelight.reports.inoculation.runs import (
     with_controls,
 )
 from probelight.reports.table import Column, Table, number, share, table, text, whole
-from probelight.reports.words import count, dotted, in_words, rate
+from probelight.reports.words import count, dotted, in_words, rate, replayed
 from probelight.results.frames import results_frame
 from probelight.results.load import Results
 
@@ -107,7 +107,7 @@ def pareto_table(results: Results) -> Table | None:
             whole("checkpoints", "_checkpoints"),
         ],
         shown=front.assign(
-            _rate="rate " + front.learning_rate.map(rate), _extra="extra " + front.extra
+            _rate="rate " + front.learning_rate.map(rate), _extra=front.extra.map(replayed)
         ),
         csv=" ".join(
             name

@@ -80,11 +80,12 @@ def inoculation_table(results: Results) -> Table | None:
     return table(
         "inoculation",
         "Inoculation",
-        "k: number of probe examples trained on. Rate and epoch: the setting and checkpoint with "
-        "the best average on the selection splits; a dagger marks settings that were not chosen. "
-        f"Both accuracies are on the report split. {INTERVAL}. Cost: original-task accuracy before "
-        "minus after. Lost / gained: its items that turned wrong / right, with the exact McNemar "
-        f"test (by whole groups if items come in groups). {COLUMNS}",
+        "One row per run: accuracy on the report items, before and after training on k examples of "
+        "the probe. Rate and epoch: the setting and checkpoint with the best average of both tasks "
+        f"on the selection items; a dagger marks settings that were not chosen. {INTERVAL}. Cost: "
+        "original-task accuracy before minus after. Lost / gained: its items that turned wrong / "
+        "right, with the exact McNemar test (by whole groups if items come in groups). "
+        f"{COLUMNS}",
         [_record(cell, cell.measured, cell.interpretable) for cell in with_controls(results)],
         [
             WHAT,
@@ -109,9 +110,9 @@ def seeds_table(results: Results) -> Table | None:
     return table(
         "inoculation_seeds",
         "Inoculation, mean over seeds",
-        "For each seed, the setting and checkpoint with the best average on the selection splits. "
-        f"{INTERVAL}, over groups of items and over seeds (none if a run did not record a score "
-        "per item). Over seeds: the lowest and the highest seed. "
+        "For each seed, the setting and checkpoint with the best average of both tasks on the "
+        f"selection items. {INTERVAL}, over groups of items and over seeds (none if a run did not "
+        "record a score per item). Over seeds: the lowest and the highest seed. "
         f"{COLUMNS} Group not in train: items whose group has no item in the train file.",
         [_means(dose) for dose in every],
         [
@@ -173,9 +174,9 @@ def inoculation_parts_table(results: Results) -> Table | None:
     return table(
         "inoculation_parts",
         "Inoculation, part by part",
-        f"{INTERVAL}. Parts: data sets of the original task; items whose group has no item in the "
-        "train file; and concepts with a given number of questions, of which all must be right "
-        "(the csv file has each number). The cost of a data set is shown if the model was above "
+        "Parts: data sets of the original task; items whose group has no item in the train file; "
+        "and concepts with a given number of questions, of which all must be right (the csv file "
+        f"has each number). {INTERVAL}. The cost of a data set is shown if the model was above "
         "chance on it before.",
         [record for cell in cells for record in _parts(cell)],
         [
@@ -218,7 +219,7 @@ def _record(
         "cost_interpretable": interpretable,
         "_about": cell.series.about,
         "_setting": f"rate {words.rate(cell.learning_rate)}{epoch}{'' if cell.chosen else ' †'}",
-        "_among": f"extra {cell.extra}{seed}{best}",
+        "_among": f"{words.replayed(cell.extra)}{seed}{best}",
         "_runs": cell.run.key,
     }
     for metric, row in rows.items():
@@ -331,9 +332,9 @@ def _verdicts(dose: Dose) -> Iterator[tuple[str, str, str]]:
         yield "Means over seeds", reason, name
     else:
         verdict = verdict_of(dose.interval(PROBE[1]), dose.floor("probe"))
-        yield "With the largest k, accuracy on the probe was", VERDICTS[verdict], name
+        yield "With the most probe examples, accuracy on the probe was", VERDICTS[verdict], name
         cost, added = COSTS[verdict_of(dose.interval(COST), 0.0)], ""
-        extras = sorted({f"extra {run.extra}" for run in dose.runs} - {"extra none"})
+        extras = sorted({words.replayed(run.extra) for run in dose.runs if run.extra != "none"})
         if not dose.interpretable:
             cost = f"{NOT_INTERPRETABLE}, because the model was not above chance before,"
         elif extras and cost == COSTS["below"]:  # which may explain it
@@ -347,7 +348,7 @@ def _verdicts(dose: Dose) -> Iterator[tuple[str, str, str]]:
     # Rounded, because a sum's last bit is no loss.
     if below := sum(round(change, 9) < 0 for change in changes):
         yield (
-            "On the selection items the chosen checkpoint's average of both tasks was",
+            "On the selection items, the chosen checkpoint's average of both tasks was",
             "below that of the model before inoculation",
             name if below == num_seeds else f"{name} in {below} of {num_seeds} seeds",
         )

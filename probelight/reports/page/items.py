@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from probelight.io.escaping import visible
 from probelight.reports.estimates import WHOLE
-from probelight.reports.words import count, rate, way
+from probelight.reports.words import count, rate, replayed, way
 from probelight.results.details import ForgettingDetails, InoculationDetails
 from probelight.results.frames import source_of
 from probelight.results.load import INOCULATION, Results, Run, UnreadableResultError
@@ -248,7 +248,7 @@ def _sheet(run: Run, name: str, line: ItemLine | ContextLine) -> Sheet:
         case _ if is_before:
             parts = ["before inoculation"]
         case "inoculation":
-            parts = [*trained, "" if row.extra == "none" else row.extra, row.kept]
+            parts = [*trained, "" if row.extra == "none" else replayed(row.extra), row.kept]
             parts.append(f"learning rate {rate(row.learning_rate)}")
             if task and row.control not in WHOLE:
                 parts.append(f"inoculated with control {row.control.replace('_', ' ')}")

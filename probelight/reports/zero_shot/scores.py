@@ -26,6 +26,12 @@ IMPORTED = "imported"  # the kind of a model whose answers come from another pro
 MOST_MODELS = 6  # in the paragraph
 MIN_PARADIGMS = 4  # with fewer, the table is read as fast
 STUCK = 0.95  # from this share of one answer on, a model "almost always" gives it
+AGAINST_CHANCE = {  # verdicts in cells
+    "above": "above",
+    "not above the majority": "not above majority",
+    "not distinguishable": "not clearly above",
+    "below": "below",
+}
 
 
 def zero_shot_rows(results: Results) -> pd.DataFrame:
@@ -108,7 +114,7 @@ def zero_shot_table(results: Results) -> Table | None:
             _dtype=dtypes,
             _way=ways.replace("", "the mask"),
             _how=found.split if differ else how,
-            _verdict=found.against_chance.mask(found.against_chance == "unknown"),
+            _verdict=found.against_chance.map(AGAINST_CHANCE),
         ),
         [
             kit.text("probe", "probe", "_how"),
@@ -128,8 +134,9 @@ def predicted_shares_table(results: Results) -> Table | None:
     return kit.table(
         "predicted_shares",
         "What the model tends to say",
-        "The share of items for which each answer was predicted. A model that mostly gives one "
-        "answer is right about as often as that answer is.",
+        "The share of items for which each answer was predicted; if every item has its own "
+        "choices, choice 1 is the first of them. A model that mostly gives one answer is right "
+        "about as often as that answer is.",
         found.rename(columns={"subset": "answer", "value": "share"}),
         [kit.text("probe", "probe", "split"), kit.text("answer", "answer")],
         rows="probe split answer",
@@ -150,7 +157,8 @@ def parts_table(results: Results) -> Table | None:
     return kit.table(
         "zero_shot_parts",
         "Parts and variants of the probes",
-        f"{INTERVAL}, which is wide because parts have few items.",
+        "Accuracy by template (a sentence pattern of the probe) and by set of choices, and under "
+        f"each control. {INTERVAL}, which is wide because parts have few items.",
         found.assign(accuracy=found.value),
         [
             kit.text("probe", "probe", "split"),
@@ -185,7 +193,7 @@ def paradigms_table(results: Results) -> Table | None:
     full = {rule: " ".join(f"{rule}_{name}" for name in ACCURACY.split()) for rule in rules}
     return kit.table(
         "minimal_pairs",
-        "Minimal pairs by UID",
+        "Minimal pairs by kind (UID)",
         note,
         pairs.assign(_where=(pairs.probe + ", " + pairs.split).str.strip(", ")),
         # First, as a narrow terminal repeats this column alone.

@@ -68,7 +68,7 @@ def test_questions_have_a_table_without_zero_shot(tmp_path: Path) -> None:
     assert [table.name for table in both] == names
     assert both[1] is not None
     assert labels(both[1]) == [
-        *("model", "trained", "points", "trained: WS %", "trained: MAX %"),
+        *("model", "trained", "values of N", "trained: WS %", "trained: MAX %"),
         *("LangSense pert: clipped", "LangSense pert: unclipped"),
         *("LangSense nolang: clipped", "LangSense nolang: unclipped"),
     ]
@@ -95,8 +95,8 @@ def test_each_mode_has_a_row_and_renormalised_sums_say_so(tmp_path: Path) -> Non
     mlp, linear = named(table, 0), named(table, 1)
     assert (mlp["trained"].text, linear["trained"].text) == ("mlp", "linear")
     assert (mlp["trained: WS %"].text, linear["trained: WS %"].text) == ("90.0", "60.0")
-    assert (mlp["points"].text, linear["points"].text) == ("62", "62, 4,000")
-    assert "With fewer than all 7 points, the weights are renormalised" in table.note
+    assert (mlp["values of N"].text, linear["values of N"].text) == ("62", "62, 4,000")
+    assert "With fewer than all 7 values of N, the weights are renormalised" in table.note
     assert table.runs[0][0].startswith("curve-")
 
 
@@ -109,7 +109,7 @@ def test_a_row_says_how_choices_got_their_scores_without_training(tmp_path: Path
     about = "dev, zero-shot by causal likelihood"
     assert [row["model"].detail for row in (mlp, linear, alone)] == [about, about, "dev"]
     assert {row["untrained: zero-shot %"].text for row in (mlp, linear, alone)} == {"50.0"}
-    assert (alone["points"], alone["trained: WS %"]) == (Cell("–"), Cell("–"))
+    assert (alone["values of N"], alone["trained: WS %"]) == (Cell("–"), Cell("–"))
 
 
 def test_intervals_of_two_seeds_are_too_few(tmp_path: Path) -> None:
@@ -134,7 +134,7 @@ def test_what_pre_training_gave(tmp_path: Path) -> None:
     table = present(against_table(load_results(tmp_path)))
     first, second = named(table, 0), named(table, 1)
     assert first["against"] == Cell("dictionary-lm (random weights)")
-    assert first["points"] == Cell("62")
+    assert first["values of N"] == Cell("62")
     assert first["zero-shot: difference"].text == "+20.0"
     assert first["WS: difference"].text == "+20.0"
     assert second["against"] == Cell("MLM-baseline (word_vectors)")

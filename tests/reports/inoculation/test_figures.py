@@ -15,6 +15,7 @@ from probelight.reports.inoculation.figures import (
 )
 from probelight.reports.inoculation.pareto import candidates, pareto_figure, pareto_table
 from probelight.reports.table import Cell
+from probelight.reports.words import replayed
 from probelight.results.load import Results, load_results
 from tests.fixtures.inoculations import FAST, SLOW
 from tests.fixtures.report import present, texts_of
@@ -24,7 +25,7 @@ def test_inoculation_shows_both_tasks_and_one_chance_line(demo_folder: Path) -> 
     figure = present(inoculation_figure(load_results(demo_folder)))
     said = texts_of(figure)
     assert {"probe", "original task", "chance 20.0", "0", "100", "1k"} <= set(said)
-    assert "extra" not in " ".join([*said, figure.caption]).lower()  # nothing was added
+    assert "replay" not in " ".join([*said, figure.caption]).lower()  # nothing was added
 
 
 @pytest.mark.parametrize("seeds", [("x1",), ("none", "x1"), ("none", "x2", "x2")])
@@ -36,9 +37,9 @@ def test_inoculation_marks_what_was_added(
         right["original_correct"] = (300, 290 - 20 * seed)
         results = inoculated({"seed": seed, "extra": extra, **right})
     figure = present(inoculation_figure(results))
-    said = {text for text in texts_of(figure) if text.startswith("extra ")}
-    assert said == {f"extra {extra}" for extra in seeds}
-    assert "The shape of a mark at k > 0 shows the extra of the chosen setting" in figure.caption
+    said = {text for text in texts_of(figure) if "replay" in text}
+    assert said == {replayed(extra) for extra in seeds}
+    assert "The shape of a mark at k > 0 shows the replay of the chosen setting" in figure.caption
     # Both scores have a point each seed, next to the mean of several; none is the line's own mark.
     assert figure.canvas is not None
     marks = [str(line.get_marker()) for line in figure.canvas.axes[0].lines]
@@ -99,7 +100,7 @@ def test_trajectory_says_where_it_was_chosen_on_the_reported_items(
 
 def test_each_extra_has_a_mark_and_a_place_in_the_legend() -> None:
     assert [extra_mark(extra) for extra in ("none", "x1", "x2", "x9")] == ["o", "s", "^", "D"]
-    assert [*extra_marks({"x9", "x2", "none"})] == ["extra none", "extra x2", "extra x9"]
+    assert [*extra_marks({"x9", "x2", "none"})] == ["no replay", "replay x2", "replay x9"]
 
 
 def test_front_and_choice_by_hand(sweep: Results) -> None:
@@ -151,6 +152,6 @@ def test_figure_names_its_tasks_marks_and_choice(sweep: Results) -> None:
     figure = present(pareto_figure(sweep))
     said = set(texts_of(figure))
     assert {"hypernymy, k = 100", "definitions, accuracy %", "hypernymy, accuracy %"} <= said
-    assert {"dictionary-lm · test", "extra none", "extra x1", "M*"} <= said
+    assert {"dictionary-lm · test", "no replay", "replay x1", "M*"} <= said
     assert "seed 1" not in said  # with one seed there is nothing to tell apart
     assert pareto_figure(sweep) == figure

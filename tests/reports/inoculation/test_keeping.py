@@ -314,8 +314,8 @@ def test_figure_draws_ways_costs_and_the_gain(added: Add) -> None:
     figure = present(keeping_figure(results))
     assert figure.name == "keeping"
     said = {*texts_of(figure)}
-    assert {"none", "L2-SP", "compared", "gain on the probe, points"} <= said
-    assert {"hypernymy, k = 100", "cost on the original task, points"} <= said
+    assert {"none", "L2-SP", "compared", "gain on the probe (points)"} <= said
+    assert {"hypernymy, k = 100", "cost on the original task (points)"} <= said
     [axis] = figure.canvas.axes
     drawn = [np.array(line.get_xydata()).tolist() for line in axis.lines]
     assert [[0.0, 0.0], [20.0, 10.0], [60.0, 50.0]] in [np.round(xy, 9).tolist() for xy in drawn]

@@ -17,7 +17,7 @@ def test_inoculation_row_by_hand(demo_folder: Path) -> None:
     table = tables(demo_folder)["inoculation"]
     row = named(table, 1)
     assert row["probe"] == Cell("hypernymy", "dictionary-lm, original task definitions")
-    assert row["setting"] == Cell("rate 2e-5, epoch 3", "extra none, seed 1")
+    assert row["setting"] == Cell("rate 2e-5, epoch 3", "no replay, seed 1")
     assert row["cost, points"] == Cell("+3.8", "+0.8 to +6.8")  # (301 - 282) / 500
     assert row["lost / gained"] == Cell("39 / 20", "p < 0.001")
     texts = {label: cell.text for label, cell in row.items()}
@@ -177,7 +177,7 @@ def test_cost_of_a_data_set_is_read_by_its_own_chance(tmp_path: Path) -> None:
 
 
 GAIN = {"original_correct": (300, 340)}
-ADDED = ", with original-task examples added (extra x1)"
+ADDED = ", with original-task examples added (replay x1)"
 
 
 @pytest.mark.parametrize(
@@ -208,7 +208,8 @@ def test_verdicts_on_gain_and_cost(
 ) -> None:
     inoculated(run, cost_interpretable=is_interpretable)
     assert findings(tmp_path) == [
-        f"With the largest k, accuracy on the probe was {probe} for hypernymy (dictionary-lm). "
+        f"With the most probe examples, accuracy on the probe was {probe} for hypernymy "
+        "(dictionary-lm). "
         f"The cost on the original task was {original} for hypernymy (dictionary-lm){added}."
     ]
 
@@ -230,7 +231,7 @@ def test_checkpoint_worse_than_the_model_before_is_told(
     after = {1: (0.30, 0.48), 2: (0.30, 0.50), 3: (0.40, 0.50)}
     inoculated({"seed": 1, "selection": [(0.2, 0.6), after[1]]})
     told = (
-        "On the selection items the chosen checkpoint's average of both tasks was below that of "
+        "On the selection items, the chosen checkpoint's average of both tasks was below that of "
         "the model before inoculation for hypernymy (dictionary-lm)"
     )
     assert findings(tmp_path)[0].endswith(f"{told}.")
