@@ -296,7 +296,7 @@ def test_a_changed_file_is_refused_and_named(
         (["train"], [QA, "--probe.name=sciq"], "either --probe.name or --data.train, not both"),
         (["train"], [QA], "nothing to measure with: give --data.dev FILE or --data.test FILE"),
         (["dev", "test"], [QA], "there is no file for the split 'train'; give --data.train FILE"),
-        (["train", "test"], [QA, "--probe.report_split=dev"], "nothing to measure with"),
+        (["train", "test"], [QA, "--probe.report_split=dev"], "nothing to measure on"),
         (["train", "test"], [QA, "--probe.train_split=test"], "are both test"),
         (["train", "dev"], [QA, "--dose=1000"], "only 60 probe examples are left"),
         ([], ["--probe.control=no_language"], "choose from standard, choice_only"),
