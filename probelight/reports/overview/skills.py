@@ -181,7 +181,7 @@ def _inoculations(results: Results) -> Iterator[Point]:
 
     for series, line in doses(drawn(results)).items():
         original = series.original_task and f"original task {words.in_words(series.original_task)}"
-        about = ", ".join(filter(None, (series.remarks, original)))
+        about = ", ".join(filter(None, (original, series.remarks)))
         for dose in line:
             start = ("before inoculation", 0, "probe_accuracy_before")
             end = (after(dose.dose), dose.dose, "probe_accuracy")
