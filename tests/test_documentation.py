@@ -4,47 +4,60 @@ import ast
 import json
 import math
 import re
+import shutil
+import subprocess
+import sys
 import types
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 import yaml
+from rich.console import Console
 from transformers import GPT2Config, GPT2LMHeadModel
 
 from probelight.lightning_modules.inoculation import Inoculation
+from probelight.probes import controls
 from probelight.probes.catalog import load_probe_config
-from probelight.probes.controls import no_language, perturbed_language
+from probelight.probes.controls import Control, no_language, perturbed_language
 from probelight.probes.importers.items import read_ai2, write_ai2
 from probelight.probes.record import Record
+from probelight.probes.source import load_file
 from probelight.protocols import cli
+from probelight.protocols.engine.settings import MODEL_TYPES, ModelType
+from probelight.protocols.imports import imports
+from probelight.protocols.zero_shot import measures
+from probelight.reports import sections
+from probelight.reports.sections import Section, made_sections, of
+from probelight.reports.table import Cell, to_csv
+from probelight.reports.terminal import print_table
+from probelight.reports.zero_shot import scores
+from probelight.results.load import load_results
+from probelight.results.measured import Predictions
 from probelight.results.predictions import prediction_lines, write_predictions
+from probelight.results.row import Row
 from probelight.results.run_folder import RunFolder
+from tests.fixtures import subsets
 from tests.fixtures.causal import VOCAB_SIZE, causal_tokenizer
 from tests.fixtures.checkout import ROOT
-from tests.fixtures.rows import read_results
+from tests.fixtures.report import labels, present
+from tests.fixtures.results import accuracy, wilson, write_run
+from tests.fixtures.rows import read_predictions, read_result, read_results
+from tests.fixtures.snippets import (
+    add_module,
+    blocks,
+    introduced,
+    module_of,
+    register,
+    registered,
+    snippet,
+)
 from tests.lightning_modules.table import ROWS, Table, batch
 
-
-def blocks(document: str, language: str) -> list[str]:
-    text = (ROOT / document).read_text(encoding="utf-8")
-    return re.findall(rf"^```{language}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
-
-
-def snippet(file_name: str) -> str:
-    """The code block of CONTRIBUTING.md that is introduced as the file `file_name`."""
-    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    found = re.search(rf"^`{re.escape(file_name)}`:\n\n```\w+\n(.*?)^```$", text, re.M | re.S)
-    assert found, file_name
-    return found[1]
-
-
-def module_of(file_name: str) -> types.ModuleType:
-    module = types.ModuleType(Path(file_name).stem)
-    exec(compile(snippet(file_name), file_name, "exec"), module.__dict__)
-    return module
+# The seams of CONTRIBUTING.md.
 
 
 def test_the_probe_of_contributing_loads_with_its_row_and_controls(tmp_path: Path) -> None:
@@ -73,6 +86,305 @@ def test_the_penalty_of_contributing_is_what_it_says() -> None:
     loss, _ = module.training_loss(batch([0]), module(batch([0])))
     entropy = -torch.tensor([5.0, 0.0, 0.0]).log_softmax(0)[0]
     assert loss.item() == pytest.approx(entropy.item() + 2.0 * 3.0)
+
+
+def test_the_control_of_contributing_is_trained_on_and_measured(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = dict(vars(controls))
+    exec(snippet("probelight/probes/controls.py"), names)
+    reverse = names["reversed_words"]
+    entry = {"Control": Control, "reversed_words": reverse}
+    register(monkeypatch, controls.CONTROLS, "CONTROLS", "reversed_words", **entry)
+    asked = [
+        Record(f"{n}", f"A {big} is [MASK] than a {small} .", ("larger", "smaller"), 0)
+        for n, (big, small) in enumerate([("whale", "mouse"), ("horse", "cat"), ("cow", "bee")])
+    ]
+    write_ai2(tmp_path / "dev.jsonl", asked)
+    config = load_file(tmp_path / "dev.jsonl", "mc_mlm").config
+    assert reverse(asked[0], config, {}).stem == ". mouse a than [MASK] is whale A"
+    write_ai2(tmp_path / "train.jsonl", [replace(record, id=f"t{record.id}") for record in asked])
+
+    command = ["curve", f"--data.train={tmp_path}/train.jsonl", f"--data.dev={tmp_path}/dev.jsonl"]
+    command += ["--data.setup=mc_mlm", "--models=dictionary-lm", "--grid.sizes=[2]"]
+    command += ["--grid.seeds=[1]", "--grid.modes=[linear]", "--grid.epochs=1"]
+    command += ["--grid.controls=[standard, reversed_words]", f"--output_dir={tmp_path / 'out'}"]
+    assert cli.main(command) == 0
+    rows = read_results(tmp_path / "out" / "results.csv")
+    measured = {(r["control"], r["num_train"]) for r in rows if r["metric"] == "accuracy"}
+    assert measured == {(c, n) for c in ("standard", "reversed_words") for n in ("0", "2")}
+
+
+def test_the_metric_of_contributing_over_two_batches_with_padding() -> None:
+    module = module_of("probelight/metrics/reciprocal_rank.py")
+    metric = module.MeanReciprocalRank()
+    # Gold ranks 1 and 3, then 2 and a padding item that would have rank 1.
+    metric.update(
+        torch.tensor([[3.0, 1.0, 2.0], [3.0, 1.0, 2.0]]), torch.tensor([0, 1]), torch.ones(2)
+    )
+    metric.update(
+        torch.tensor([[3.0, -torch.inf, 2.0], [3.0, 1.0, 2.0]]),
+        torch.tensor([2, 0]),
+        torch.tensor([1.0, 0.0]),
+    )
+    assert float(metric.compute()) == pytest.approx((1 + 1 / 3 + 1 / 2) / 3)
+    no_number = module.reciprocal_ranks(torch.tensor([[torch.nan, 1.0, 2.0]]), torch.tensor([0]))
+    assert float(no_number) == pytest.approx(1 / 3)
+
+
+def edited(module: types.ModuleType, *lines: tuple[str, str]) -> dict[str, Any]:
+    """The names of a module with new lines, each below one that it has once."""
+    source = Path(str(module.__file__)).read_text(encoding="utf-8")
+    for line, new in lines:
+        assert source.count(f"{line}\n") == 1, line
+        source = source.replace(f"{line}\n", f"{line}\n{new}\n")
+    names: dict[str, Any] = {"__name__": module.__name__}
+    exec(compile(source, str(module.__file__), "exec"), names)
+    return names
+
+
+def test_the_metric_of_contributing_becomes_a_row_and_a_printed_cell(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add_module("probelight/metrics/reciprocal_rank.py", monkeypatch)
+    [call] = [code.strip() for _, code in introduced() if code.startswith("rows.append(")]
+    [column] = [code.strip() for _, code in introduced() if code.startswith("kit.")]
+    ours = edited(measures, ("    rows.append(near_tied_row(predictions, row))", f"    {call}"))
+    exec(snippet("probelight/protocols/zero_shot/measures.py"), ours)
+    table_of = edited(
+        scores,
+        ("LEVELS = [", '    "mean_reciprocal_rank",'),
+        ("    each = [", f"        {column},"),
+    )["zero_shot_table"]
+
+    # By hand: the gold choices rank first, third and second, which is (1 + 1/3 + 1/2) / 3 = 11/18.
+    asked = [
+        Record("1", "One?", ("a", "b", "c"), 0),
+        Record("2", "Two?", ("a", "b", "c"), 1),
+        Record("3", "Three?", ("a", "b"), 1),
+    ]
+    write_ai2(tmp_path / "asked.jsonl", asked)
+    data = load_file(tmp_path / "asked.jsonl", "mc_qa")
+    found = Predictions("asked", data.records, [[3.0, 1.0, 2.0], [3.0, 1.0, 2.0], [3.0, 1.0]])
+    row = Row(protocol="zero_shot", model="m", probe="asked", split="dev", role="model")
+    row = replace(row, control="standard", mode="zero_shot")
+    rows = ours["zero_shot_rows"](found, data, row)
+    [ours_row] = [row for row in rows if row.metric == "mean_reciprocal_rank"]
+    assert ours_row.value == pytest.approx(11 / 18)
+    assert (ours_row.num_items, ours_row.num_groups) == (3, 3)
+    assert (ours_row.ci_low, ours_row.ci_high) == pytest.approx(wilson(11 / 18, 3))
+
+    plain = [{k: v for k, v in vars(row).items() if k != "run_dir"} for row in rows]
+    write_run(tmp_path, "zero_shot-asked", plain)
+    table = present(table_of(load_results(tmp_path)))
+    assert dict(zip(labels(table), table.rows[0], strict=True))["m: MRR"] == Cell("0.611")
+    assert "mean_reciprocal_rank" in to_csv(table).splitlines()[0]
+    with (tmp_path / "printed.txt").open("w") as file:
+        print_table(table, Console(file=file, width=120))
+    assert " 0.611 " in (tmp_path / "printed.txt").read_text()
+    write_run(
+        tmp_path / "older", "zero_shot-asked", [r for r in plain if "rank" not in r["metric"]]
+    )
+    assert "m: MRR" not in labels(present(table_of(load_results(tmp_path / "older"))))
+
+
+def test_the_table_of_contributing_shows_results_by_hand(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add_module("probelight/reports/answers.py", monkeypatch)
+    ours = registered("SECTIONS", "answers", Section=Section, of=of)
+    monkeypatch.setattr(sections, "SECTIONS", ours)
+    common = {"protocol": "zero_shot", "probe": "legs", "split": "dev"}
+    for model, right in (("m1", (3, 1)), ("m2", (1, 2))):
+        rows = [
+            accuracy(number, 4, **common, model=model, subset=subsets.answered(answer))
+            for answer, number in zip(("four", "two"), right, strict=True)
+        ]
+        write_run(tmp_path, model, [accuracy(sum(right), 8, **common, model=model), *rows])
+    [section] = made_sections(load_results(tmp_path))
+    [table] = section.tables
+    assert labels(table) == [
+        "probe", "answer", "m1: accuracy %", "m1: n", "m2: accuracy %", "m2: n"
+    ]  # fmt: skip
+    # Wilson's intervals of 3 and 1 of 4; those of 1 and 2 of 4.
+    assert table.rows == (
+        (Cell("legs", "dev"), Cell("four"), Cell("75.0", "30.1–95.4"), Cell("4"),
+         Cell("25.0", "4.6–69.9"), Cell("4")),
+        (Cell("legs", "dev"), Cell("two"), Cell("25.0", "4.6–69.9"), Cell("4"),
+         Cell("50.0", "15.0–85.0"), Cell("4")),
+    )  # fmt: skip
+    assert [len(runs) for runs in table.runs] == [2, 2]
+
+
+def test_the_type_of_language_model_of_contributing_is_scored_from_the_command_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    add_module("probelight/models/unigrams.py", monkeypatch)
+    register(monkeypatch, MODEL_TYPES, "MODEL_TYPES", "unigrams", ModelType=ModelType)
+    # With one added to each count, and to that of unknown words: 4, 3, 2 and 1 of 10.
+    (tmp_path / "colours.txt").write_text("red red red blue blue\ngreen\n", encoding="utf-8")
+    asked = [
+        Record("wrong", "Grass is [MASK] .", ("red", "green"), 1),
+        Record("right", "Snow is not [MASK] .", ("green", "blue"), 1),
+        Record("tied", "Coal is [MASK] .", ("black", "white"), 0),
+        # By the mean 0.4 against 0.3, by the sum 0.4 * 0.4 against 0.3.
+        Record("means", "Blood is [MASK] .", ("red red", "blue"), 0),
+    ]
+    write_ai2(tmp_path / "asked.jsonl", asked)
+    command = ["zero-shot", "--model.kind=unigrams", f"--output_dir={tmp_path / 'out'}"]
+    command += [f"--data.path={tmp_path}/asked.jsonl", "--data.setup=mc_mlm", "--scoring=sum"]
+    assert cli.main([*command, f"--model.name_or_path={tmp_path}/colors.txt"]) == cli.FAILURE
+    assert "colors.txt: no such file; give a text file" in capsys.readouterr().err
+    command += [f"--model.name_or_path={tmp_path}/colours.txt"]
+    assert cli.main(command) == 0
+    rows = read_results(tmp_path / "out" / "results.csv")
+    by_rule = {r["scoring"]: float(r["value"]) for r in rows if r["metric"] == "accuracy"}
+    assert by_rule == {"": (0 + 1 + 1 / 2 + 1) / 4, "sum": (0 + 1 + 1 / 2 + 0) / 4}
+    assert {(r["model"], r["kind"], r["mode"]) for r in rows} == {
+        ("colours.txt", "unigrams", "unigrams")
+    }
+    [first, *_] = read_predictions(tmp_path / "out")
+    assert first["scores"] == pytest.approx([math.log(0.4), math.log(0.2)], abs=1e-6)
+    source = read_result(tmp_path / "out")["source"]
+    assert source == {"loaded_from": f"{tmp_path}/colours.txt"}
+    capsys.readouterr()
+    assert cli.main(command) == 0
+    assert "asked, colours.txt: complete" in capsys.readouterr().out
+
+
+def test_the_head_of_contributing_scores_its_choices(tmp_path: Path) -> None:
+    from transformers import BertTokenizer
+
+    words = "[PAD] [UNK] [CLS] [SEP] [MASK] a whale is than mouse . larger smaller".split()
+    (tmp_path / "vocab.txt").write_text("\n".join(words) + "\n", encoding="utf-8")
+    BertTokenizer(str(tmp_path / "vocab.txt")).save_pretrained(tmp_path / "model")
+    data = tmp_path / "dev.jsonl"
+    data.write_text(blocks("CONTRIBUTING.md", "json")[0], encoding="utf-8")
+    records = read_ai2(data, "mc_mlm").records
+
+    module = module_of("lightning_modules/bag_of_vectors.py").BagOfVectors(
+        str(tmp_path / "model"), size=2
+    )
+    encoded = module.encoder().encode(records)
+    logits = module(encoded.collate([0]))
+
+    sentence = "[CLS] a whale is [MASK] than a mouse . [SEP]".split()
+    mean = module.words.weight[[words.index(word) for word in sentence]].mean(dim=0)
+    both = module.candidates.weight[[words.index("larger"), words.index("smaller")]]
+    torch.testing.assert_close(logits, (both @ mean)[None])
+
+
+def test_the_command_of_contributing_runs_resumes_and_has_help(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    add_module("probelight/protocols/length_bias.py", monkeypatch)
+    add_module("probelight/reports/length_bias.py", monkeypatch)
+    register(monkeypatch, cli.PROTOCOLS, "PROTOCOLS", "length-bias")
+    monkeypatch.setitem(cli.SUMMARIES, "length-bias", cli.PROTOCOLS["length-bias"][1])
+    ours = registered("SECTIONS", "length_bias", Section=Section, of=of)
+    monkeypatch.setattr(sections, "SECTIONS", (*sections.SECTIONS, *ours))
+
+    with pytest.raises(SystemExit, match=r"^0$"):
+        cli.main(["length-bias", "--help"])
+    text = capsys.readouterr().out
+    assert "Measures how often the longest choice of an item is right." in text
+    assert "(default: characters)" in text
+    example = text.split("example:\n")[1].split("\n\n")[0].replace("\\\n", "").split()
+    with pytest.raises(SystemExit, match=r"^0$"):
+        cli.main([*example[1:], "--print_config"])
+    capsys.readouterr()
+
+    # The longest is right, wrong, right, and one of two; of the other file it is wrong.
+    asked = [
+        Record("1", "Is it?", ("no", "certainly"), 1),
+        Record("2", "What is it?", ("a cat", "dogs"), 1),
+        Record("3", "How many?", ("one", "two", "three"), 2),
+        Record("4", "Which?", ("ab", "cd"), 0),
+    ]
+    write_ai2(tmp_path / "asked.jsonl", asked)
+    write_ai2(tmp_path / "other.jsonl", [Record("1", "Why?", ("so", "because"), 0)])
+    out = tmp_path / "out"
+    command = ["length-bias", f"--probes={tmp_path}/asked.jsonl,{tmp_path}/other.jsonl"]
+    command += [f"--output_dir={out}"]
+    assert cli.main(command) == 0
+    assert "62.5" in capsys.readouterr().out
+    rows = read_results(out / "results.csv")
+    numbers = {(r["probe"], r["metric"]): float(r["value"]) for r in rows}
+    assert numbers == pytest.approx(
+        {
+            ("asked", "accuracy"): (1 + 0 + 1 + 1 / 2) / 4,
+            ("asked", "chance"): (1 / 2 + 1 / 2 + 1 / 3 + 1 / 2) / 4,
+            ("other", "accuracy"): 0.0,
+            ("other", "chance"): 1 / 2,
+        }
+    )
+    lines = read_predictions(out, "length-bias-asked-*")
+    assert [line["correct"] for line in lines] == [1.0, 0.0, 1.0, 0.5]
+
+    made = (out / "results.csv").read_bytes()
+    [folder] = out.glob("runs/length-bias-other-*")
+    shutil.rmtree(folder)
+    assert cli.main(command) == 0
+    text = capsys.readouterr().out
+    assert "asked: complete" in text
+    assert "other: complete" not in text
+    assert cli.main(command) == 0
+    assert "other: complete" in capsys.readouterr().out
+    assert (out / "results.csv").read_bytes() == made
+    assert cli.main([*command, "--unit=words"]) == cli.USAGE_ERROR  # by another config
+    assert cli.main(["report", str(out)]) == 0
+    assert "Is the longest choice right?" in (out / "report.html").read_text(encoding="utf-8")
+
+
+def test_the_format_of_contributing_is_imported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    reader = add_module("probelight/results/importers/answer_log.py", monkeypatch)
+    names = {"answer_log": reader}
+    register(monkeypatch, imports.FORMATS, "FORMATS", "answer_log", **names)
+    asked = [
+        Record("7", "Is a cat an animal?", ("yes", "no"), 0),
+        Record("8", "Is an oak an animal?", ("yes", "no"), 1),
+    ]
+    write_ai2(tmp_path / "asked.jsonl", asked)
+    log = tmp_path / "log.jsonl"
+    answers = [{"qid": 8, "answers": {"yes": -0.2, "no": -1.7}}]
+    answers += [{"qid": 7, "answers": {"yes": -0.4, "no": -1.1}}]
+    log.write_text("".join(f"{json.dumps(answer)}\n" for answer in answers), encoding="utf-8")
+    command = ["import", "answer_log", str(log), "--model=gpt", "--data.setup=mc_qa"]
+    command += [f"--data.path={tmp_path}/asked.jsonl", f"--output_dir={tmp_path / 'out'}"]
+    assert cli.main(command) == 0
+    lines = read_predictions(tmp_path / "out")
+    assert [(line["id"], line["scores"]) for line in lines] == [
+        ("7", [-0.4, -1.1]), ("8", [-0.2, -1.7])
+    ]  # fmt: skip
+    rows = read_results(tmp_path / "out" / "results.csv")
+    assert [float(r["value"]) for r in rows if r["metric"] == "accuracy"] == [0.5]
+    log.write_text('{"qid": 8}\n', encoding="utf-8")
+    assert cli.main([*command[:-1], f"--output_dir={tmp_path / 'none'}"]) == cli.FAILURE
+    assert f"{log}:1: give `qid`, and `answers`" in capsys.readouterr().err
+
+
+def test_the_code_of_contributing_is_in_the_style_of_the_house(tmp_path: Path) -> None:
+    """What is added to a file is checked in it, as it uses what is imported there."""
+    num_files = 0
+    for line, code in introduced():
+        found = re.fullmatch(r"(Add to )?`([\w/]+\.py)`:", line)
+        if found:
+            num_files += 1
+            path = tmp_path / found[2]
+            path.parent.mkdir(parents=True, exist_ok=True)
+            before = (ROOT / found[2]).read_text("utf-8") + "\n\n" if found[1] else ""
+            path.write_text(before + code, encoding="utf-8")
+    assert num_files == 10
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    for command in ("check", "format --check"):
+        words = [sys.executable, "-m", "ruff", *command.split(), "--no-cache", "."]
+        done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout
+
+
+# Other documents.
 
 
 def test_the_lines_of_python_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -218,42 +530,6 @@ def test_the_loop_of_the_tutorial_shows_what_was_wrong(
     assert capsys.readouterr().out == said
 
 
-def test_the_metric_of_contributing_over_two_batches_with_padding() -> None:
-    metric = module_of("probelight/metrics/reciprocal_rank.py").MeanReciprocalRank()
-    # Gold ranks 1 and 3, then 2 and a padding item that would have rank 1.
-    metric.update(
-        torch.tensor([[3.0, 1.0, 2.0], [3.0, 1.0, 2.0]]), torch.tensor([0, 1]), torch.ones(2)
-    )
-    metric.update(
-        torch.tensor([[3.0, -torch.inf, 2.0], [3.0, 1.0, 2.0]]),
-        torch.tensor([2, 0]),
-        torch.tensor([1.0, 0.0]),
-    )
-    assert float(metric.compute()) == pytest.approx((1 + 1 / 3 + 1 / 2) / 3)
-
-
-def test_the_model_of_contributing_scores_its_choices(tmp_path: Path) -> None:
-    from transformers import BertTokenizer
-
-    words = "[PAD] [UNK] [CLS] [SEP] [MASK] a whale is than mouse . larger smaller".split()
-    (tmp_path / "vocab.txt").write_text("\n".join(words) + "\n", encoding="utf-8")
-    BertTokenizer(str(tmp_path / "vocab.txt")).save_pretrained(tmp_path / "model")
-    data = tmp_path / "dev.jsonl"
-    data.write_text(blocks("CONTRIBUTING.md", "json")[0], encoding="utf-8")
-    records = read_ai2(data, "mc_mlm").records
-
-    module = module_of("lightning_modules/bag_of_vectors.py").BagOfVectors(
-        str(tmp_path / "model"), size=2
-    )
-    encoded = module.encoder().encode(records)
-    logits = module(encoded.collate([0]))
-
-    sentence = "[CLS] a whale is [MASK] than a mouse . [SEP]".split()
-    mean = module.words.weight[[words.index(word) for word in sentence]].mean(dim=0)
-    both = module.candidates.weight[[words.index("larger"), words.index("smaller")]]
-    torch.testing.assert_close(logits, (both @ mean)[None])
-
-
 @pytest.mark.parametrize("document", ["CONTRIBUTING.md", "docs/own_probe.md", "docs/offline.md"])
 def test_yaml_and_json_blocks_parse(document: str) -> None:
     for text in blocks(document, "yaml"):
@@ -272,4 +548,5 @@ def test_every_config_and_command_named_in_the_documentation_exists() -> None:
     text += (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     commands = {*re.findall(r"train\.py ((?:sweep|probes) \w+|[a-z][a-z-]+)", text)}
     assert commands
-    assert commands - {*cli.SUMMARIES} == set()
+    its_own = dict(registered("PROTOCOLS", "length-bias"))
+    assert commands - {*cli.SUMMARIES, *its_own} == set()

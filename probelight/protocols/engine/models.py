@@ -368,15 +368,16 @@ def continuation_options(model: ModelSettings) -> dict[str, Any]:
 
 def source_of(model: ModelSettings) -> ModelSource:
     """Return where a model comes from, for its result.json."""
-    name, has_checkpoint = model.name_or_path, model_type_of(model).has_checkpoint
+    name, model_type = model.name_or_path, model_type_of(model)
+    has_vectors = model_type.is_baseline
     at = f"@{model.revision}" if model.revision else ""
     is_local = model_folder(name).exists()
-    on_hub = has_checkpoint and not model.random_weights and not is_local and not model.adapter
+    on_hub = model_type.has_checkpoint and not (model.random_weights or is_local or model.adapter)
     with_adapter = f"+{model.adapter}" if model.adapter else ""
     return ModelSource(
-        loaded_from=f"{name}{at}{with_adapter}" if has_checkpoint else model.vectors,
+        loaded_from=model.vectors if has_vectors else f"{name}{at}{with_adapter}",
         hub_id=name if on_hub else None,
         revision=model.revision,
-        vectors="" if has_checkpoint else vectors_label(model.vectors),
+        vectors=vectors_label(model.vectors) if has_vectors else "",
         control_of=replace(model, random_weights=False).label if model.random_weights else "",
     )

@@ -77,7 +77,7 @@ def zero_shot_table(results: Results) -> Table | None:
     found = zero_shots(results)
     with_floor = bool((found.chance != found.floor).any())
     differ = bool((found.groupby("probe").mode.nunique() > 1).any())
-    with_ties, with_near = (bool(found[name].any()) for name in LEVELS[-2:])
+    with_ties, with_near = bool(found.tied_share.any()), bool(found.near_tied_share.any())
     ways = found["mode"].map(way)
     how = (found.split + ", " + ways).str.strip(", ")
     dtypes = found.path.map(lambda path: results.by_path[path].dtype).astype(str)

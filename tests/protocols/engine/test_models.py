@@ -7,7 +7,6 @@ import re
 from dataclasses import replace
 from pathlib import Path
 from pkgutil import resolve_name
-from statistics import fmean
 from typing import Any
 
 import pytest
@@ -21,8 +20,8 @@ from probelight.lightning_modules.inoculation import Inoculation
 from probelight.lightning_modules.masked_choice import MaskedChoice
 from probelight.lightning_modules.sentence_choice import SentenceChoice
 from probelight.models.checkpoint_files import PretrainedError
+from probelight.probes.importers.items import write_ai2
 from probelight.probes.record import Record, Setup
-from probelight.probes.source import load_probe
 from probelight.protocols import cli
 from probelight.protocols.engine.models import (
     check_module,
@@ -43,6 +42,7 @@ from probelight.protocols.engine.settings import (
 from probelight.protocols.engine.training import compile_transformers
 from tests.fixtures.checkout import ROOT
 from tests.fixtures.rows import read_results
+from tests.fixtures.snippets import add_module, register
 from tests.protocols.conftest import Refused
 
 MLM, PAIRS = ModelSettings(kind="mlm_baseline"), ModelSettings(kind="esim", max_length=40)
@@ -203,47 +203,52 @@ def test_a_checkpoint_is_called_what_it_is(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def letters(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """A new kind of model: its file and its line in the registry."""
-    kind = ModelType(scorer="tests.protocols.engine.counted_letters")
-    monkeypatch.setitem(MODEL_TYPES, "letters", kind)
-    return ["--model.kind=letters", "--model.name_or_path=counter", *QUIET]
+def unigrams(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """A new kind of model: its file and its line in the registry, as CONTRIBUTING.md has them."""
+    add_module("probelight/models/unigrams.py", monkeypatch)
+    register(monkeypatch, MODEL_TYPES, "MODEL_TYPES", "unigrams", ModelType=ModelType)
+    (tmp_path / "counted.txt").write_text("red red blue . ?", encoding="utf-8")
+    return ["--model.kind=unigrams", f"--model.name_or_path={tmp_path / 'counted.txt'}", *QUIET]
 
 
-def test_a_new_kind_is_a_file_and_a_line(letters: list[str], tmp_path: Path) -> None:
-    probes = ["age_small", "definitions_small"]  # a sentence with a mask, a question with answers
-    command = ["zero-shot", *letters, f"--probes={','.join(probes)}", f"--output_dir={tmp_path}"]
-    assert cli.main(command) == 0
-    rows = read_results(tmp_path / "results.csv")
-    assert {(row["model"], row["mode"]) for row in rows} == {("counter", "counted")}
-    for probe in probes:
-        item_scores = []
-        for record in load_probe(probe, "dev").records:
-            lengths = [len(choice) for choice in record.choices]
-            is_longest = lengths[record.answer] == max(lengths)
-            item_scores.append(is_longest / lengths.count(max(lengths)))
-        where = {"probe": probe, "metric": "accuracy", "subset": ""}
-        [row] = [row for row in rows if where.items() <= row.items()]
-        assert float(row["value"]) == pytest.approx(fmean(item_scores))
-    results = [json.loads(path.read_text()) for path in tmp_path.glob("runs/*/result.json")]
-    assert len(results) == 2
-    assert all("letters were counted" in result["notices"] for result in results)
+@pytest.mark.parametrize(
+    ("setup", "stem", "choices"),
+    [
+        ("mc_mlm", "Blood is [MASK] .", ("red", "blue")),
+        ("mc_qa", "Which colour has blood?", ("red red", "red blue")),
+        ("minimal_pair", "", ("red is red .", "red is blue .")),
+    ],
+)
+def test_a_new_kind_is_a_file_and_a_line_for_every_setup(
+    setup: Setup, stem: str, choices: tuple[str, ...], unigrams: list[str], tmp_path: Path
+) -> None:
+    path, out = tmp_path / "asked.jsonl", tmp_path / "out"
+    if setup == "minimal_pair":
+        pairs = [{"sentence_good": choices[n], "sentence_bad": choices[1 - n]} for n in (0, 1, 0)]
+        path.write_text("".join(f"{json.dumps(pair)}\n" for pair in pairs), encoding="utf-8")
+    else:
+        write_ai2(path, [Record(f"{n}", stem, choices, n % 2) for n in range(3)])
+    command = ["zero-shot", *unigrams, f"--data.path={path}", f"--data.setup={setup}"]
+    assert cli.main([*command, f"--output_dir={out}"]) == 0
+    rows = [row for row in read_results(out / "results.csv") if row["metric"] == "accuracy"]
+    own = [row for row in rows if not row["scoring"]]
+    assert [(row["mode"], float(row["value"])) for row in own] == [("unigrams", 2 / 3)]
 
 
 @pytest.mark.parametrize(
     ("command", "message"),
     [
-        ("zero-shot --ranks=true", "LetterCounter (mode counted) cannot compute log-probabilities"),
+        ("zero-shot --ranks=true", "Unigrams (mode unigrams) cannot compute log-probabilities"),
         ("curve", "cannot be trained, but the probes are mc_mlm"),
         ("zero-shot --model.kind=elmo", "--model.kind elmo: give one of transformer, causal, mlm_"),
         ("zero-shot --model.kind=atuo", "auto"),
     ],
 )
 def test_what_a_model_type_cannot_do_is_refused_by_name(
-    command: str, message: str, letters: list[str], refused: Refused, tmp_path: Path
+    command: str, message: str, unigrams: list[str], refused: Refused, tmp_path: Path
 ) -> None:
     name, *more = command.split()
-    given = [*letters, "--probes=age_small", *more, f"--output_dir={tmp_path}"]
+    given = [*unigrams, "--probes=age_small", *more, f"--output_dir={tmp_path / 'out'}"]
     assert message in refused([name, *given])
 
 

@@ -21,7 +21,7 @@ from probelight.protocols.engine.models import scorer_for
 from probelight.protocols.engine.predictions import predict
 from probelight.protocols.engine.settings import ModelSettings
 from probelight.protocols.jobs.job import TrainerSettings
-from tests.protocols.engine.counted_letters import LetterCounter
+from tests.fixtures.snippets import module_of
 
 ITEMS = [Record(str(i), "What?", ("a", "b", "c"), 0) for i in range(4)]
 TRAINER = TrainerSettings(accelerator="cpu", progress_bar=False)
@@ -53,10 +53,13 @@ class OnMeta(nn.Module):
         self.weight = nn.Parameter(torch.zeros(1, device=device))
         return self
 
+    def forward(self, ids: Tensor) -> Tensor:
+        return self.weight.expand(len(ids), 1)
+
 
 def test_a_scorer_that_jobs_share_stays_on_its_device() -> None:
     """That of somebody else is brought back to where it was."""
-    scorer = LetterCounter()
+    scorer = module_of("probelight/models/unigrams.py").Unigrams("a b c", max_length=8)
     for kept, place in ((None, "meta"), (KeptModel(), "cpu")):
         scorer.network, scorer.kept = OnMeta(), kept
         predict(scorer, {"x": ITEMS}, TRAINER)
