@@ -76,7 +76,7 @@ def demo(
     output_dir: PathText = "runs/demo",
     trainer: TrainerSettings = DEFAULT_TRAINER,
 ) -> Path:
-    """Run zero-shot probes, learning curves and inoculations with controls, and make the report.
+    """Runs zero-shot probes, learning curves and inoculations with controls; makes the report.
 
     Args:
         plan: What to run.
