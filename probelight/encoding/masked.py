@@ -166,8 +166,8 @@ class MaskedChoiceEncoder:
             raise RecordError(
                 f"{where}: {unfit[0].reason}; each answer must be one vocabulary item of "
                 f"{type(self.tokenizer).__name__} ({len(unfit)} of {len(records)} records have one "
-                "that is not). Set multi_token to skip or pseudo_log_likelihood, or set "
-                "answer_prefix"
+                "that is not). Choose other words, or add --model.multi_token "
+                "skip or pseudo_log_likelihood"
             )
         if self.multi_token == "skip":
             return kept, unfit, []

@@ -31,7 +31,7 @@ class Watched:
 
     @property
     def groups(self) -> list[str]:
-        """The group of each item; intervals resample whole groups."""
+        """The group of each item; intervals count whole groups."""
         return groups_of(self.data.records, self.data.config.group_by)
 
 

@@ -29,8 +29,8 @@ _PAGE = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 ADVICE = (
-    "If this machine has no network, put the files in a folder laid out like the address and "
-    "name it with --mirror FOLDER"
+    "If this machine has no network, add --mirror FOLDER, which reads "
+    "FOLDER/<mirror_folder>/<path>, both as in the probe's config"
 )
 
 

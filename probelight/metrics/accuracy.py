@@ -23,8 +23,8 @@ def weighted_scores(logits: Tensor, labels: Tensor, weights: Tensor, choice_mask
         choice_mask: (B, K) whether an item has a choice.
 
     Returns:
-        (MOST_TIED,) weights. Element n - 1 is for items whose gold choice is one of n best choices
-        (see `metrics.choices`); each of them counts 1 / n.
+        (MOST_TIED,) weights; element n - 1 is for items whose gold choice is one of n best ones,
+            each of which counts 1 / n (see `metrics.choices`)
     """
     best = best_choices(logits, choice_mask)
     right = best.gather(1, labels[:, None])[:, 0]

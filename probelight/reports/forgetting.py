@@ -37,7 +37,8 @@ ASSUMED = (
     "its choices, independently before and after (Harmon et al. 2026). Adjusted: minus that share, "
     "and never cut off at 0. If a model repeats its guesses, adjusted numbers are too low, even "
     "below 0. At least: minus the most that a model could lose by guessing the same items both "
-    "times. The verdict is “forgotten” if this loss, or the loss of accuracy, is clearly above 0."
+    "times. The verdict is “forgotten” if this loss, or the loss of accuracy, is clearly above 0. "
+    "A model that was at chance before had nothing to forget: ignore its verdict."
 )
 
 

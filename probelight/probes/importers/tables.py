@@ -181,8 +181,8 @@ def _choices(cell: str) -> tuple[str, ...]:
     found = [text.strip() for text in cell.split("|" if "|" in cell else ";")]
     if len(found) < 2:
         raise RecordError(
-            f"{len(found)} choice(s) in {cell[:60]!r}; at least 2 are needed, with | or ; between "
-            "them, or as a JSON list"
+            f"{cell[:60]!r} is read as {len(found)} choice(s), but at least 2 are needed; separate "
+            "them with | or ;, or write a JSON list"
         )
     return tuple(found)
 

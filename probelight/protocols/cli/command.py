@@ -91,6 +91,7 @@ def short_help(
     only `--help_all` shows, None if it is unknown.
     """
     others = "all other options" if num_more is None else f"the other {num_more} options"
+    others = "the one other option" if num_more == 1 else others
     more = f"--help_all shows {others}. " if num_more != 0 else ""
     end = (
         f"{more}--print_config prints all options as YAML; --config FILE.yaml reads such a file, "

@@ -119,9 +119,9 @@ def inoculate(
         data: Your own files instead of `probe.name`.
         model: The pre-trained model.
         dose: k, the probe examples to train on; by default 100, or all if fewer.
-        extra: Add-some: original-task examples per probe example.
+        extra: Replay: original-task examples per probe example, x1 or x2 (the paper's Add-some).
         learning_rate: Peak learning rate of the inoculation.
-        epochs: Epochs; the model after each is a candidate for M*.
+        epochs: Epochs; the one with the best average of both tasks is reported.
         batch_size: Questions per optimiser step, over all processes.
         tuning: Which weights the inoculation trains: "full" for all, "lora" for an adapter.
         keeping: Method against forgetting the original task.

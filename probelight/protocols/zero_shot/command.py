@@ -244,7 +244,7 @@ def load_sets(
 ) -> list[LoadedSet]:
     """Load the wanted splits of probes, or the user's file."""
     if bool(probes) == bool(data.path):
-        raise UsageError("give either --probes a,b,c or --data.path FILE with --data.setup")
+        raise UsageError("give either --probes a,b,c or --data.path FILE")
     choices = settings.several_choices(data.choices)
     if data.path:
         path = Path(data.path)

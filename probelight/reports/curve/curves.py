@@ -152,7 +152,7 @@ class Curve:
 
     @property
     def num_groups(self) -> int | None:
-        """Number of groups that items are resampled in; None without hits."""
+        """Number of groups that intervals count; None without hits."""
         return None if self.hits is None else intervals.num_groups(self.hits.groups)
 
     @property

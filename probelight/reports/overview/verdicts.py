@@ -20,8 +20,9 @@ RULES: Mapping[Word, str] = {
     "chance and above always giving the most frequent answer. A like-for-like control was run, and "
     "every control, and every baseline that reads only part of the input, scores clearly lower. "
     "“In part”: the score is less than halfway from chance to 100%.",
-    "learned it": "It did not know it before training. After the largest number of examples the "
-    "same holds, and the score is clearly higher than before training. “In part” as above.",
+    "learned it": "The verdict is not “knew it”. After the largest number of examples the score "
+    "meets the conditions of “knew it”, and it is clearly higher than before training. “In part” "
+    "as above.",
     "not shown": "The score is not clearly above chance, or above always giving the most frequent "
     "answer, before or after training, and its interval ends less than halfway from chance to "
     "100%. This verdict needs no control.",
@@ -32,8 +33,8 @@ RULES: Mapping[Word, str] = {
 HELD = (
     "A score is clearly above another if the 95% interval of their difference on the same items is "
     "above 0. A like-for-like control is the same kind of run on the same items after the same "
-    "number of examples, but without the question, its language or the pre-training. More or "
-    "better controls can lower a verdict, never raise it."
+    "number of examples, but without the question, its language or the pre-training. Without one "
+    "the verdict on a score above chance is “cannot tell”; further controls can only lower it."
 )
 
 

@@ -114,7 +114,10 @@ def test_every_experiment_is_a_valid_config(path: Path, capsys: pytest.CaptureFi
 def test_help_says_what_is_required_and_the_defaults(capsys: pytest.CaptureFixture[str]) -> None:
     text = " ".join(printed_by(["inoculate", "--help"], capsys).split())
     assert "--original.name Name of the original task in tables. (required)" in text
-    assert "--epochs Epochs; the model after each is a candidate for M*. (default: 3)" in text
+    assert (
+        "--epochs Epochs; the one with the best average of both tasks is reported. (default: 3)"
+        in text
+    )
     text = " ".join(printed_by(["demo", "--help"], capsys).split())
     assert "--plan.curve_probes Probes with a learning curve. (default: ['taxonomy_small'" in text
     text = printed_by(["report", "-h"], capsys)
