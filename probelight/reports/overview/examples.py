@@ -118,7 +118,8 @@ def forgotten(results: Results, verdict: SkillVerdict) -> Example | None:
             ]
             if lost:
                 answer = _answer(run, after_all[median_low(lost)[1]])
-                return _shown({run.model: answer}, f"{cut(run.model, LONGEST_NAME)} forgot this")
+                name = cut(run.model, LONGEST_NAME)
+                return _shown({run.model: answer}, f"{name} forgot this (original task)")
     return None
 
 

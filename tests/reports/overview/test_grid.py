@@ -174,7 +174,7 @@ def test_what_inoculation_made_a_model_forget_was_right_before_and_is_wrong_afte
     write_lines(run, lines)
     [verdict] = verdicts(load_results(tmp_path))
     shown = present(forgotten(load_results(tmp_path), verdict))
-    assert (shown.title, shown.question) == ("dictionary-lm forgot this", "middle")
+    assert (shown.title, shown.question) == ("dictionary-lm forgot this (original task)", "middle")
     assert shown.choices == (("c0", True, ()), ("c1", False, ("dictionary-lm",)))
     assert shown.when == "after 100 examples"
 

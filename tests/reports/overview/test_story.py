@@ -78,7 +78,7 @@ def test_what_was_forgotten_is_shown_below_what_was_learned(
     whole = [{**line, "tied": 1, "correct": float(not line["prediction"])} for line in lines]
     write_lines(next(tmp_path.glob("runs/*")), whole)
     assert story(load_results(tmp_path))[-3:] == [
-        "dictionary-lm forgot this: q",
+        "dictionary-lm forgot this (original task): q",
         "  right answer: a",
         "  its answer after 100 examples: b",
     ]
