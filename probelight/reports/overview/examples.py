@@ -18,7 +18,6 @@ MOST_MODELS = 4
 MOST_CHOICES = 6
 NUM_WORDS = 3  # that a model goes on with where it is alone; of several the first word of each
 LONGEST_QUESTION, LONGEST_CHOICE, LONGEST_NAME = 260, 90, 30  # characters
-TYPICAL = "A typical item"
 AFTER_INOCULATION = "report_probe"  # the set of the probe's items after it
 ORIGINAL_BEFORE, ORIGINAL = "report_original_before", "report_original"
 Choice = tuple[str, bool, tuple[str, ...]]  # a text, whether it is right, and who gave it
@@ -35,7 +34,7 @@ class Example:
     more_choices: int  # choices left out, neither right nor chosen
     more_models: int  # models left out
     address: str  # in the page's explorer
-    title: str = TYPICAL  # why this one is shown
+    title: str = ""  # why this one is shown; empty for a typical one
 
 
 @dataclass(frozen=True)
@@ -92,7 +91,7 @@ def _example(
             found[verdict.model] = answers[typical]
     if not found:
         return None
-    title = TYPICAL
+    title = ""
     if is_right is not None:
         first = cut(next(iter(found)), LONGEST_NAME)
         title = f"{first} gets this {'right' if is_right else 'wrong'}"

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from itertools import chain, zip_longest
 from typing import Any
 
-from probelight.reports.overview.examples import TYPICAL, examples
+from probelight.reports.overview.examples import examples
 from probelight.reports.overview.skills import SkillVerdict, verdicts
 from probelight.reports.overview.verdicts import HELD, RULES, Word
 from probelight.reports.table import Cell, Column, Table, table, text
@@ -42,7 +42,6 @@ def grid(results: Results) -> dict[str, Any] | None:
         "marks": MARKS,
         "rules": RULES,
         "held": HELD,
-        "typical": TYPICAL,
     }
 
 

@@ -167,7 +167,7 @@ def _item(results: Results, best_first: Sequence[SkillVerdict]) -> list[str]:
         right = [text for text, is_right, _ in item.choices if is_right][:1]
         answer = next((text for text, _, models in item.choices if models), "nothing")
         parts = [
-            (f"{item.title}: ", item.question or "Which sentence is right?"),
+            (f"{item.title or 'A typical item'}: ", item.question or "Which sentence is right?"),
             *(("  right answer: ", text) for text in right),  # of some contexts there is none
             (f"  its answer {item.when}: ", answer),
         ]
