@@ -47,7 +47,6 @@ def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
         page.meta["search"] = {"boost": 0.3}
     source = {page: name for name, page in PAGES.items()}.get(uri, f"docs/{uri}")
     markdown = relinked(markdown, source, uri)
-    markdown = re.sub(r"(?m)^(```\w+) no-test$", r"\1", markdown)
     return re.sub(r"(?m)^<!-- made: (\w+) -->$", lambda made: "\n".join(MADE[made[1]]()), markdown)
 
 
