@@ -90,8 +90,8 @@ def short_help(
     `options` has the explanation of each by how it is typed; `num_more` is the number of those that
     only `--help_all` shows, None if it is unknown.
     """
-    others = "all other options" if num_more is None else f"the other {num_more} options"
-    others = "the one other option" if num_more == 1 else others
+    numbers = {None: "all other options", 1: "the one other option"}
+    others = numbers.get(num_more, f"the other {num_more} options")
     more = f"--help_all shows {others}. " if num_more != 0 else ""
     end = (
         f"{more}--print_config prints all options as YAML; --config FILE.yaml reads such a file, "
