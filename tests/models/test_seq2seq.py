@@ -221,7 +221,8 @@ def test_models_that_do_not_fill_blanks_are_refused_by_name(
     words = {word: i for i, word in enumerate(["<unk>", "a", "<extra_id_0>", "<extra_id_1>"])}
     base = Tokenizer(WordPiece(words, unk_token="<unk>"))
     base.pre_tokenizer = WhitespaceSplit()  # nothing says that the sentinels are special tokens
-    with pytest.raises(PretrainedError, match="t50: the tokenizer does not read <extra_id_0>"):
+    said = f"{seq2seq('t5').name}: the tokenizer does not read <extra_id_0>"
+    with pytest.raises(PretrainedError, match=said):
         infilling_of(model, PreTrainedTokenizerFast(tokenizer_object=base, unk_token="<unk>"))
 
 
