@@ -69,6 +69,8 @@ class Changes:
             lose.
         net_loss: Accuracy before minus accuracy after. Even if nothing is forgotten it can be above
             0 by chance, whatever the guesses were.
+        above_chance: Accuracy before minus that of guessing evenly among each item's real choices.
+            A model that was not above chance had nothing to forget.
         p_value: p-value of McNemar's exact test of lost against gained, over groups if there are
             any.
         smallest: Adjusted forgetting that would have been found with a probability of 80%; inf if
@@ -86,6 +88,7 @@ class Changes:
     adjusted_transfer: Interval
     least_forgetting: Interval
     net_loss: Interval
+    above_chance: Interval
     p_value: float
     smallest: float
     num_items: int
@@ -138,6 +141,7 @@ def changes(
         adjusted_transfer=interval("adjusted_transfer", DIFFERENCES),
         least_forgetting=interval("least_forgetting", DIFFERENCES),
         net_loss=interval("net_loss", DIFFERENCES),
+        above_chance=interval("above_chance", DIFFERENCES),
         p_value=paired_difference(was, now, groups).p_value,
         smallest=_smallest_found(adjusted, means["forgetting"] > 0, groups, float(was.mean())),
         num_items=len(first),
@@ -152,6 +156,7 @@ MEANS = (
     "adjusted_transfer",
     "least_forgetting",
     "net_loss",
+    "above_chance",
 )
 
 
@@ -184,7 +189,8 @@ def item_changes(
         guessing[at] = influence / (number - 1)
         most[at] = (wrong_before if means[0] < means[1] else wrong_after) / number
     lost, gained = was * (1 - now), (1 - was) * now
-    values = (lost, gained, lost - guessing, gained - guessing, lost - most, was - now)
+    adjusted = (lost - guessing, gained - guessing, lost - most)
+    values = (lost, gained, *adjusted, was - now, was - 1 / choices)
     return dict(zip(MEANS, values, strict=True))
 
 

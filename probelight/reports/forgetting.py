@@ -37,8 +37,8 @@ ASSUMED = (
     "its choices, independently before and after (Harmon et al. 2026). Adjusted: minus that share, "
     "and never cut off at 0. If a model repeats its guesses, adjusted numbers are too low, even "
     "below 0. At least: minus the most that a model could lose by guessing the same items both "
-    "times. The verdict is “forgotten” if this loss, or the loss of accuracy, is clearly above 0. "
-    "A model that was at chance before had nothing to forget: ignore its verdict."
+    "times. The verdict is “forgotten” if this loss, or the loss of accuracy, is clearly above 0 "
+    "and the accuracy before was clearly above chance: a model that guessed had nothing to forget."
 )
 
 
@@ -107,7 +107,8 @@ def _numbers(rows: Iterable[Any]) -> dict[str, Any]:
     for name in COUNTS:
         record[name] = by_metric[name].value if name in by_metric else None
     for name in MEANS:
-        estimate = Estimate.of(by_metric[name])
+        row = by_metric.get(name)  # older results have no accuracy above chance
+        estimate = Estimate.of(row) if row else None
         record |= named(f"{name} {name}_ci_low {name}_ci_high", estimate)
     return record
 
@@ -135,10 +136,11 @@ def verdict(row: Any) -> tuple[str, str]:
     """Return whether anything was forgotten, and how far that can be told."""
     if words.missing(row.adjusted_forgetting_ci_low):
         return ("cannot tell", f"fewer than {LEAST_GROUPS} groups")
-    if row.net_loss_ci_low > 0 or row.least_forgetting_ci_low > 0:
-        return ("forgotten", "")
-    if row.adjusted_forgetting_ci_low > 0:
-        return ("forgotten", "unless the same items were guessed both times")
+    certain = row.net_loss_ci_low > 0 or row.least_forgetting_ci_low > 0
+    if certain or row.adjusted_forgetting_ci_low > 0:
+        if not words.missing(row.above_chance_ci_low) and row.above_chance_ci_low <= 0:
+            return ("cannot tell", "not clearly above chance before, so nothing to forget")
+        return ("forgotten", "" if certain else "unless the same items were guessed both times")
     if row.adjusted_forgetting_ci_high < 0:
         return ("cannot tell", "too few items changed for independent guesses")
     seen = row.smallest_forgetting

@@ -32,6 +32,7 @@ def test_numbers_of_a_table_of_counts() -> None:
     # The same guessed both times: of those wrong before, which are fewer, a fifth.
     assert found.least_forgetting.value == pytest.approx(0.10 - 0.50 / 5)
     assert found.adjusted_transfer.value == pytest.approx(-0.0075)  # not cut off at 0
+    assert found.above_chance.value == pytest.approx(0.50 - 1 / 5)
     # A fair coin for each of 16 flips, at least as uneven as 10 to 6, both ways.
     p = sum(comb(16, n) for n in range(17) if abs(n - 8) >= 2) / 2**16
     assert found.p_value == pytest.approx(p)
@@ -47,6 +48,7 @@ def test_expected_guesses_are_of_items_of_as_many_choices() -> None:
     assert found.guessing == pytest.approx(expected)
     assert found.forgetting.value == pytest.approx(1 / 5)
     assert found.transfer.value == pytest.approx(1 / 5)
+    assert found.above_chance.value == pytest.approx(2 / 5 - (2 / 2 + 3 / 3) / 5)
 
 
 def test_ties_count_in_part() -> None:
