@@ -172,6 +172,11 @@ def _download(url: str, target: Path, sha256: str | None) -> None:
             part.unlink(missing_ok=True)
             if not start:  # two halves of different versions are worth one more try; this is not
                 raise
+        except requests.ConnectionError as error:
+            root: BaseException = error  # of the three libraries' texts the innermost says why
+            while inner := root.__cause__ or root.__context__:
+                root = inner
+            reason = getattr(root, "strerror", None) or str(root)
         except (OSError, urllib3.exceptions.HTTPError) as error:
             reason = error.args[0] if isinstance(error, urllib3.exceptions.HTTPError) else error
         else:

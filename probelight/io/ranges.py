@@ -334,6 +334,8 @@ def _problem(name: str, error: Mapping[str, Any], place: Callable[[str], str]) -
 
 
 def shown(value: Any) -> str:
-    """Return a value for messages: shortened, and in quotes where it is blank."""
+    """Return a value for messages as it is typed: shortened, and in quotes where it is blank."""
+    if value and isinstance(value, list | tuple):
+        value = ",".join(map(str, value))
     text = str(value) if str(value).strip() else repr(value)
     return text if len(text) <= 80 else f"{text[:80]}..."

@@ -36,7 +36,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"inner": {"sizes": []}}, "--inner.sizes []: give at least one"),
     (
         {"inner": {"sizes": [3, 1, 3]}},
-        "--inner.sizes [3, 1, 3]: give at least one value, and each value only once",
+        "--inner.sizes 3,1,3: give at least one value, and each value only once",
     ),
     ({"models": "a, b,a"}, "--models a, b,a: give each value only once"),
     ({"rows": [{}, {"sizes": [5, 0]}]}, "--rows[1].sizes[1] 0: give a number from 1 to 10000000"),

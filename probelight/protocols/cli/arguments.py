@@ -297,8 +297,8 @@ def _meant(name: str, known: Iterable[str], dashes: str) -> str:
     last = SHORT.get(last, last)
     ends = {option: option.rpartition(".")[2] for option in names}
     siblings = {end: option for option, end in ends.items() if option.rpartition(".")[0] == group}
-    near = [siblings[end] for end in difflib.get_close_matches(last, list(siblings), n=1)]
+    near = [siblings[end] for end in difflib.get_close_matches(last, list(siblings), 1, 0.65)]
     begun = [o for end, o in siblings.items() if end.startswith(last) or last.startswith(end)]
     elsewhere = [option for option, end in ends.items() if end == last]
-    best = [*near, *begun, *elsewhere, *difflib.get_close_matches(name, names, n=1)]
+    best = [*near, *begun, *elsewhere, *difflib.get_close_matches(name, names, 1, 0.65)]
     return f" (did you mean {dashes}{best[0]}?)" if best else ""

@@ -14,6 +14,7 @@ from probelight.io.errors import UsageError
 from probelight.io.escaping import brief
 from probelight.io.wandb import DEFAULT_WANDB, WandbSettings
 from probelight.models.checkpoint_files import (
+    PretrainedError,
     agree,
     head_settings,
     is_word_folder,
@@ -267,7 +268,10 @@ class SubjectJobs:
         self.subject, self.context = subject, context
         self.parts = parts_of(context, subject)
         self.originals = original_jobs(subject.model, subject.original, context)
-        self.checkpoint = subject.original.checkpoint_sums()  # None where no model is given
+        checkpoint = subject.original.checkpoint_sums()  # None where no model is given
+        if checkpoint == {}:
+            folder = subject.original.checkpoint
+            raise PretrainedError(f"original.checkpoint {folder} has no weights in *.safetensors")
         self.probe_name = self.parts.probe.files[0].config.name
         control = subject.probe.control
         self.ending = "" if control == STANDARD else f"-{control}"
@@ -279,7 +283,7 @@ class SubjectJobs:
             ),
             "probe": subject.probe.config(),
             **_data_config(self.parts.files, context.trainer),
-            "checkpoint": self.checkpoint,
+            "checkpoint": checkpoint,
             "model_run": [job.key for job in self.originals[-1:]],
         }
         if self.parts.phrasings:

@@ -242,9 +242,8 @@ def _row_jobs(grid: SweepGrid, row: SweepRow, place: str, context: RunContext) -
             raise UsageError("tuning and keeping: give lora as one of the methods in keeping")
         ways = [way for entry in row.keeping for way in entry.ways()]
         check_tuning(model, "mc_qa", row.tuning, *(tuning for _, tuning in ways))
-    jobs = SubjectJobs(Subject(model, task, row.probe), context)
-    if jobs.checkpoint == {}:
-        raise UsageError(f"{place}: original.checkpoint {task.checkpoint} has no *.safetensors")
+    with _placed(place):
+        jobs = SubjectJobs(Subject(model, task, row.probe), context)
     yield from jobs.originals
     name = f"{jobs.probe_name}-{row.original}-{row.model}{jobs.ending}"
     before = jobs.job(f"before-{name}", {"protocol": BEFORE})

@@ -121,7 +121,7 @@ UNEVEN = "--training.fit.patience=null --training.transformer.patience=1"
         (f"SMALL {UNEVEN}", "needs training.fit.patience"),
         (
             "SMALL --training.seeds=[1,1]",
-            "--training.seeds [1, 1]: give at least one value, and each value only once",
+            "--training.seeds 1,1: give at least one value, and each value only once",
         ),
         ("SMALL,SMALL", "two probes are called 'hypernymy_small'"),
         ("SMALL,configs/probe/SMALL.yaml", "two probes are called 'hypernymy_small'"),

@@ -129,6 +129,12 @@ MISTAKES = [
     (f"{INOCULATE} --original.checkpoint ''", f"error: --original.checkpoint {NO_PATH}"),
     (f"{ZERO_SHOT} --model.name_or_path ''", f"error: --model.name_or_path {NO_PATH}"),
     (f"{FIT} --output_dir ''", f"error: --output_dir {NO_PATH}"),
+    (
+        f"{INOCULATE} --original.name=a --original.sets=b --original.checkpoint bookshelf_qa",
+        "error: original.checkpoint bookshelf_qa: there is no such folder "
+        "(did you mean 'bookshelf-qa'?)",
+    ),
+    (f"{ZERO_SHOT} --limit=5", "error: there is no option --limit; --help_all"),  # not --split
     # A number outside of its range; each is tested, these go the way from a command line.
     (f"{INOCULATE} --dose=-1", "error: --dose -1: give "),
     (f"{INOCULATE} --learning_rate=1e400", "error: --learning_rate inf: give "),
@@ -140,12 +146,12 @@ MISTAKES = [
     (f"{CURVE} --grid.learning_rate='{{mlp: -1}}'", "error: --grid.learning_rate.mlp -1.0: give "),
     (f"{PLAN} --engine.stop_seconds=0", "error: --engine.stop_seconds 0.0: give "),
     (f"{PLAN} --grid.rows=[]", "error: --grid.rows []: give "),
-    (f"{CURVE} --wandb.tags=[a,a]", "error: --wandb.tags ('a', 'a'): give each value only once"),
-    (f"grid {OUT} --grid.panels=A,A", "error: --grid.panels ['A', 'A']: give each value only once"),
-    (f"demo {OUT} --plan.seeds=[5,5]", "error: --plan.seeds [5, 5]: give each value only once"),
+    (f"{CURVE} --wandb.tags=[a,a]", "error: --wandb.tags a,a: give each value only once"),
+    (f"grid {OUT} --grid.panels=A,A", "error: --grid.panels A,A: give each value only once"),
+    (f"demo {OUT} --plan.seeds=[5,5]", "error: --plan.seeds 5,5: give each value only once"),
     (
         f"{INOCULATE} --original.sets=a,a",
-        "error: --original.sets ['a', 'a']: give each value only once",
+        "error: --original.sets a,a: give each value only once",
     ),
     # What is quoted is shortened.
     (f"zero-shot {OUT} --probes={'x' * 9000}", f"no probe '{'x' * 59}...{'x' * 28}'; choose one"),

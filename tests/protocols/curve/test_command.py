@@ -145,9 +145,12 @@ def test_the_precisions_of_frozen_encoders_are_those_that_answers_are_given_at()
 MISTAKES = [
     (
         "--probes={pairs} --grid.sizes=[62,62]",
-        "grid.sizes [62, 62]: give at least one value, and each value only once",
+        "grid.sizes 62,62: give at least one value, and each value only once",
     ),
-    ("--probes={pairs} --grid.controls=[standard,standard]", "grid.controls ['standard', 'standa"),
+    (
+        "--probes={pairs} --grid.controls=[standard,standard]",
+        "grid.controls standard,standard: give",
+    ),
     ("--probes={pairs} --grid.learning_rate='{mlp: 0.001}'", "no rate for mode linear"),
     (
         "--probes={pairs} --grid.controls=[standard,no_langauge]",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import shutil
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
@@ -11,10 +12,11 @@ from typing import Any
 
 import pytest
 import torch
-from safetensors.torch import save_file
+from safetensors.torch import load_file, save_file
 
 from probelight.io.errors import UsageError
 from probelight.io.ranges import RangeError
+from probelight.models.checkpoint_files import PretrainedError
 from probelight.models.tuning import Tuning
 from probelight.probes.record import Record
 from probelight.protocols.engine.settings import ModelSettings
@@ -83,10 +85,16 @@ def test_a_cell_refuses_another_given_model_than_it_was_planned_with(
     folder = tmp_path / "given"
     task = replace(grid.originals["colours"], checkpoint=str(folder))
     given = replace(grid, originals={"colours": task})
-    with pytest.raises(UsageError, match=r"rows: number 1: .*given has no \*\.safetensors"):
+    with pytest.raises(UsageError, match=r"rows: number 1: .*given: there is no such folder"):
         sweep_jobs(given, under(mirror))
-    folder.mkdir()
+    shutil.copytree(grid.models["tiny"].name_or_path, folder)
     path = folder / "model.safetensors"
+    torch.save(load_file(path), path.with_name("pytorch_model.bin"))
+    path.unlink()
+    with pytest.raises(
+        PretrainedError, match=r"rows: number 1: .*given has no weights in \*\.safetensors"
+    ):
+        sweep_jobs(given, under(mirror))
     save_file({"a": torch.zeros(2)}, path)
     cell = sweep_jobs(given, under(mirror))[0]
     assert (cell.config["protocol"], cell.needs) == ("before", ())  # no original task to train

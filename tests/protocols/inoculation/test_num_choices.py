@@ -182,6 +182,7 @@ def test_a_checkpoint_is_asked_as_it_was_saved(
 ) -> None:
     settings = {"format": 1, "head": "mlp", "num_choices": 6, "max_length": 32}
     (tmp_path / HEAD_SETTINGS).write_text(json.dumps(settings))
+    (tmp_path / "model.safetensors").touch()
     task = replace(grid.originals["colours"], checkpoint=str(tmp_path))
     subject = Subject(grid.models["tiny"], task, grid.rows[0].probe)
     setting = Setting(8, "none", 0)

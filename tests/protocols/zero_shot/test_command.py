@@ -151,7 +151,7 @@ MISTAKES = [
     ("--data.path=a.csv --data.choices=big", "--data.choices big: give two or more"),
     (
         "--data.path=a.csv --data.choices='big, big'",
-        "--data.choices ['big', 'big']: give each value only once",
+        "--data.choices big,big: give each value only once",
     ),
     ("--probes=age_small --data.choices=a,b", "--data.choices needs a table"),
     ("--probes=age_small --models=dictionary-lm,mlm_baseline", "MLM-baseline"),
@@ -163,10 +163,10 @@ MISTAKES = [
         "--scoring=PMI",
         "no rule 'PMI' (did you mean 'pmi'?); choose from sum, mean_token, mean_char",
     ),
-    ("--scoring=sum,pmi,sum", "--scoring ['sum', 'pmi', 'sum']: give each value only once"),
+    ("--scoring=sum,pmi,sum", "--scoring sum,pmi,sum: give each value only once"),
     (
         "--probes=age_small,age_small",
-        "--probes ['age_small', 'age_small']: give each value only once",
+        "--probes age_small,age_small: give each value only once",
     ),
     ("--probes=age_small --models=dictionary-lm --model.name_or_path=x", "either --models a,b or"),
     ("--probes=age_small --trainer.accelerator=gpu", "--trainer.accelerator gpu"),
