@@ -14,6 +14,7 @@ from pathlib import Path
 from statistics import fmean
 
 from rich import progress as rich_progress
+from rich.box import SIMPLE_HEAD
 from rich.console import Console, Group
 from rich.live import Live
 from rich.table import Column, Table
@@ -410,36 +411,30 @@ def detectable_table(rows: Iterable[tuple[str, Sequence[Hashable], int]]) -> Tab
     Each of `rows` has a set's name, the group of each of its items, and the number of seeds.
     """
     title = "smallest loss or gain in accuracy that can be detected, in percentage points"
-    table = Table(title=title, title_justify="left")
-    wanted = [f"n for {100 * loss:.0f}" for loss in WANTED]
-    heads = ("items", "n", "worth", "same", "others", "seeds", *wanted)
-    for column in heads:
-        is_name = column == "items"
-        table.add_column(
-            column,
-            justify="left" if is_name else "right",
-            overflow="fold",
-            no_wrap=not is_name,
-        )
-    for name, num_items, worth, num_seeds in dict.fromkeys(
+    table = Table(title=title, title_justify="left", caption_justify="left", box=SIMPLE_HEAD)
+    wanted = [f"n for\n{100 * loss:.0f} pts" for loss in WANTED]
+    table.pad_edge = False  # 80 columns are few
+    table.add_column("set", overflow="fold")
+    for head in ("n", "effective\nn", "same\nitems", "other\nitems", "of\nmeans", *wanted):
+        table.add_column(head, justify="right", no_wrap=True)
+    for name, num_items, effective, num_seeds in dict.fromkeys(
         (name, len(groups), num_effective(groups), seeds) for name, groups, seeds in rows
     ):
-        same_items, other_items = paired(worth, DISCORDANT), two_proportions(worth)
+        same_items, other_items = paired(effective, DISCORDANT), two_proportions(effective)
         points = ["-" if d > 1 else f"{100 * d:.1f}" for d in (same_items, other_items)]
         of_means = ""
         if num_seeds > 1:
-            best = paired(effective_items(worth, num_seeds, correlation=0.0), DISCORDANT)
+            best = paired(effective_items(effective, num_seeds, correlation=0.0), DISCORDANT)
             of_means = ("-" if best > 1 else f"{100 * best:.1f}") + f" ({num_seeds})"
-        needed = [math.ceil(paired_items(loss, DISCORDANT) * num_items / worth) for loss in WANTED]
-        counts = (f"{number:,}" for number in needed)
-        table.add_row(name, f"{num_items:,}", f"{worth:,.0f}", *points, of_means, *counts)
+        numbers = [paired_items(loss, DISCORDANT) * num_items / effective for loss in WANTED]
+        counts = (f"{math.ceil(number):,}" for number in numbers)
+        table.add_row(name, f"{num_items:,}", f"{effective:,.0f}", *points, of_means, *counts)
     table.caption = (
-        "same: between two models, or before and after, on the same items. others: on different "
-        "items, n each. seeds: between means over seeds (their number in brackets), at best, if "
-        "the seeds' answers to an item are independent. All with 80% power, alpha 0.05 and "
-        f"{DISCORDANT:.0%} of the items answered differently. worth: number of independent items "
-        "with the same information, if all items of a group are answered alike (Kish). n for 5: "
-        "items needed to detect 5 points, in groups like these"
+        "effective n: the number of independent items with as much information, if all items of a "
+        "group are answered alike (Kish). same items: between two models, or before and after. "
+        "other items: between two sets of n items. of means: as same items, between means "
+        "over seeds (their number in brackets), at best, if the seeds' answers to an item are "
+        "independent. n for 5 pts: items needed to detect such a change, in groups like these. "
+        f"All with 80% power, alpha 0.05 and {DISCORDANT:.0%} of the items answered differently."
     )
-    table.caption_justify = "left"
     return table
