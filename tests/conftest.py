@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -34,6 +35,8 @@ os.environ.setdefault("HF_HUB_OFFLINE", "1")
 # Inside a cluster job Lightning would take the scheduler's word for the number of processes.
 for _name in [name for name in os.environ if name.startswith("SLURM_")]:
     del os.environ[_name]
+# What a script starts behind & ignores Ctrl-C, and so would what tests start, and stop with it.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -28,15 +27,6 @@ from probelight.protocols.engine.settings import ModelSettings
 from tests.fixtures.checkout import ROOT
 from tests.protocols.conftest import sentences
 from tests.protocols.engine.test_resuming import SETTINGS, Interrupted, assert_goes_on, start, stop
-
-
-@pytest.fixture(autouse=True)
-def _heeded() -> Iterator[None]:
-    """A shell starts what runs in the background with SIGINT ignored, and children inherit it."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
-
 
 CODES = [(signal.SIGINT, 130), (signal.SIGTERM, 143)]
 

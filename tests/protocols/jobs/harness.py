@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import subprocess
 import sys
 import time
@@ -51,8 +50,7 @@ def finish(run: RunFolder, seconds: float) -> None:
 def start_run(folder: Path, *options: str, **environment: str) -> subprocess.Popen[str]:
     """Start `sweep run` as a process that writes OUTPUT_DIR/run.log.
 
-    It has a process group of its own, as behind a shell, whose Ctrl-C reaches the whole group; also
-    where the tests run in the background, whose processes would ignore it.
+    It has a process group of its own, as behind a shell, whose Ctrl-C reaches the whole group.
     """
     command = [sys.executable, ROOT / "train.py", "sweep", "run", f"--output_dir={folder}"]
     with (folder / "run.log").open("a") as log:
@@ -63,7 +61,6 @@ def start_run(folder: Path, *options: str, **environment: str) -> subprocess.Pop
             text=True,
             env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
             process_group=0,
-            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
         )
     _STARTED.append(run)
     return run
