@@ -65,7 +65,7 @@ def forgetting(
             (zero-shot, curve, inoculation, original task, import), or columns of scores from 0 to 1
             in a table, as FILE.csv:COLUMN (its columns id, group and num_choices are read too). Or
             one count of items that were right both times, lost, gained and wrong both times, such
-            as 40,10,6,44.
+            as 40,10,6,44, with --num_choices.
         output_dir: Folder of the results and their page. Without it the tables are only printed.
         probes: Probes, or original tasks, to read from folders; by default all that both have.
         num_choices: Number of choices per item, for counts, and for tables without that column.

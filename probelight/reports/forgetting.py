@@ -140,9 +140,9 @@ def verdict(row: Any) -> tuple[str, str]:
     if certain or row.adjusted_forgetting_ci_low > 0:
         if not words.missing(row.above_chance_ci_low) and row.above_chance_ci_low <= 0:
             return ("cannot tell", "not clearly above chance before, so nothing to forget")
-        return ("forgotten", "" if certain else "unless the same items were guessed both times")
+        return ("forgotten", "" if certain else "unless it guessed the same items both times")
     if row.adjusted_forgetting_ci_high < 0:
-        return ("cannot tell", "too few items changed for independent guesses")
+        return ("cannot tell", "fewer items changed than guessing would change")
     seen = row.smallest_forgetting
     if words.missing(seen):
         return ("none detected", "no loss is detectable")

@@ -78,14 +78,14 @@ def test_what_is_forgotten_and_how_far_that_can_be_told(tmp_path: Path) -> None:
     verdicts = {
         "40,10,6,44 --num_choices 5": ("none detected", "detectable from"),
         # Guesses that are repeated: of two choices fewer change than by guessing.
-        "5,0,0,95 --num_choices 4": ("cannot tell", "too few items changed"),
+        "5,0,0,95 --num_choices 4": ("cannot tell", "fewer items changed"),
         # Accuracy has fallen, whatever was guessed.
         "63,32,0,55 --num_choices 2": ("forgotten", ""),
         # So has it here, but of half of the items, as when guessing; then of fewer than a third.
         "43,32,0,75 --num_choices 2": ("cannot tell", "not clearly above chance"),
         "93,132,20,475 --num_choices 3": ("cannot tell", "not clearly above chance"),
         "30,10,9,51 --num_choices 5": ("none detected", ""),
-        "500,180,180,640 --num_choices 5": ("forgotten", "unless the same items were guessed"),
+        "500,180,180,640 --num_choices 5": ("forgotten", "unless it guessed the same items"),
         "5,5,5,5 --num_choices 4": ("cannot tell", "fewer than 40 groups"),
     }
     for place, (given, (expected, as_far_as)) in enumerate(verdicts.items()):

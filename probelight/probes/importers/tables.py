@@ -161,8 +161,9 @@ class _ItemTable:
         if field == _CHOICES:
             names += " (or give --data.choices a,b for all items, if the command has it)"
         return (
-            f"no column for the {field}: the first line must name the columns {_STEM}, {_GOLD} and "
-            f"{_CHOICES}; {field} may be called {names}. It has {listed(cells)}"
+            f"no column for the {field}: the first line must name a column for each of {_STEM}, "
+            f"{_GOLD} and {_CHOICES}. It has {listed(cells)}; name the one with the {field} "
+            f"{field} or {names}"
         )
 
 

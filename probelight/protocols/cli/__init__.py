@@ -172,6 +172,9 @@ def _dispatch(arguments: list[str]) -> int:
     command, rest = " ".join(arguments[:num_words]), arguments[num_words:]
     if command not in {*SUMMARIES, *INTERNAL}:
         hint = f": {GONE[command]}" if command in GONE else nearest(command, [*SUMMARIES])
+        if group and arguments[1].startswith("-"):
+            parts = ", ".join(name for name in SUMMARIES if name.startswith(f"{group} "))
+            hint = f": begin with one of {parts}"
         message = f"{program()}: there is no command {command!r}{hint}; --help shows all"
         print(brief(message), file=sys.stderr)
         return USAGE_ERROR

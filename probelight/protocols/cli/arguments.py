@@ -299,6 +299,7 @@ def _meant(name: str, known: Iterable[str], dashes: str) -> str:
     siblings = {end: option for option, end in ends.items() if option.rpartition(".")[0] == group}
     near = [siblings[end] for end in difflib.get_close_matches(last, list(siblings), 1, 0.65)]
     begun = [o for end, o in siblings.items() if end.startswith(last) or last.startswith(end)]
-    elsewhere = [option for option, end in ends.items() if end == last]
+    same = [option for option, end in ends.items() if end.rstrip("s") == last.rstrip("s")]
+    elsewhere = sorted(same, key=lambda option: option.count("."))
     best = [*near, *begun, *elsewhere, *difflib.get_close_matches(name, names, 1, 0.65)]
     return f" (did you mean {dashes}{best[0]}?)" if best else ""

@@ -491,9 +491,9 @@ def _cluster_notices(probe: Splits) -> list[str]:
     if not num_cut or not all("cluster" in record.meta for record in probe.report):
         return []
     return [
-        f"no strict cluster accuracy: probe.report_items {num_items} leaves out {num_cut} of "
-        f"{num_items + num_cut} report items, so concepts lose some of their questions; remove "
-        "the limit to get it"
+        f"probe.report_items: only {num_items} of {num_items + num_cut} report items are scored, "
+        "and not all questions about a concept, so there is no strict cluster accuracy; remove the "
+        "limit to get it"
     ]
 
 

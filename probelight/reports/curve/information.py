@@ -70,11 +70,12 @@ def code_table(results: Results) -> Table | None:
         "code_length",
         "How much effort does learning take? Online code length",
         "Code: the bits needed to send the answers of the largest sample to someone who has the "
-        "texts. The first portion costs as much as even guesses. Each later portion is encoded by "
-        "the head (in mode full, the whole model) that was trained on all portions before it "
-        "(Voita & Titov 2020). Compression: bits of even guesses divided by those of the code; "
-        "1.00 or less is no better than guessing. Means over seeds, which draw the order, with the "
-        "lowest and the highest. Random weights show what the architecture alone achieves.",
+        "texts. The fewer, the easier the answers are to learn. The first portion costs as much as "
+        "even guesses. Each later portion is encoded by the head (in mode full, the whole model) "
+        "that was trained on all portions before it (Voita & Titov 2020). Compression: bits of "
+        "even guesses divided by those of the code; 1.00 or less is no better than guessing. Means "
+        "over seeds, which draw the order, with the lowest and the highest. Random weights show "
+        "what the architecture alone achieves.",
         records,
         [
             text("probe", "probe", "split"),

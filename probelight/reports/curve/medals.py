@@ -105,7 +105,8 @@ def not_judged(results: Results, rule_path: Path | None = None) -> str:
     lacking = dict.fromkeys(name for names in found for name in names.split(", "))
     if not found:
         return ""
-    return f"No medals: they need {', '.join(lacking)}, which these results do not have."
+    need = f"they need {', '.join(lacking)}, which these results do not have"
+    return f"No medals (the paper's verdicts on a skill): {need}."
 
 
 def judgements(results: Results, rule: MedalRule) -> list[dict[str, Any]]:

@@ -93,7 +93,8 @@ def _score_column(score: str) -> list[Column]:
 
 def _summary_note(found: Sequence[Curve]) -> str:
     note = (
-        "WS: accuracies at N = 62 to 4,000, averaged with falling weights (0.23 to 0.07). MAX: the "
+        "WS, weighted score: the mean of the accuracies at N = 62 to 4,000, in which small N count "
+        "most (weights 0.23 to 0.07). MAX: the "
         "best of them; as in the paper, it is chosen on the items that it is measured on, so it is "
         "slightly too high. LangSense: the same weighted mean of standard minus control, in "
         "points, with negative differences counted as 0, as in the paper. Noise alone makes it "

@@ -15,6 +15,7 @@ import numpy as np
 from probelight.metrics.aggregate import Checkpoint, best_checkpoint
 from probelight.metrics.clusters import strict_scores
 from probelight.metrics.intervals import DIFFERENCES, SHARES, Floats, Term, sum_interval
+from probelight.reports import words
 from probelight.reports.estimates import WHOLE, Bounds, Estimate, verdict_of
 from probelight.results.details import InoculationDetails
 from probelight.results.hits import Side
@@ -250,6 +251,12 @@ class Dose:
     def interpretable(self) -> bool:
         """Whether every seed started above chance, so that the cost means something."""
         return all(run.interpretable for run in self.runs)
+
+    @property
+    def replay(self) -> str:
+        """What the settings chosen for its seeds replay, as "replay x1"; empty for nothing."""
+        extras = sorted({run.extra for run in self.runs})
+        return "" if extras == ["none"] else " or ".join(map(words.replayed, extras))
 
     def values(self, metric: str) -> list[float]:
         """Return a metric of every seed; empty if one lacks it, as means are over all."""

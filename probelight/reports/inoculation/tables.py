@@ -242,7 +242,7 @@ def _means(dose: Dose) -> dict[str, object]:
         "dose": dose.dose,
         "num_seeds": len(dose.runs),
         "cost_interpretable": dose.interpretable,
-        "_about": dose.series.about,
+        "_about": ", ".join(filter(None, (dose.series.about, dose.replay))),
         "_runs": [run.run.key for run in dose.runs],
     }
     for metric in (*PROBE, *ORIGINAL, *BOTH, *CLUSTERS, COST, *UNRELATED):
@@ -333,12 +333,10 @@ def _verdicts(dose: Dose) -> Iterator[tuple[str, str, str]]:
     else:
         verdict = verdict_of(dose.interval(PROBE[1]), dose.floor("probe"))
         yield "With the most probe examples, accuracy on the probe was", VERDICTS[verdict], name
-        cost, added = COSTS[verdict_of(dose.interval(COST), 0.0)], ""
-        extras = sorted({words.replayed(run.extra) for run in dose.runs if run.extra != "none"})
+        cost = COSTS[verdict_of(dose.interval(COST), 0.0)]
         if not dose.interpretable:
             cost = f"{NOT_INTERPRETABLE}, because the model was not above chance before,"
-        elif extras and cost == COSTS["below"]:  # which may explain it
-            added = f", with original-task examples added ({', '.join(extras)})"
+        added = f", with {dose.replay}" if dose.replay else ""
         yield "The cost on the original task was", cost, name + added
     changes = [
         (run.selected_on("aggregate") or 0.0) - run.trajectory["aggregate"][0]
@@ -348,7 +346,7 @@ def _verdicts(dose: Dose) -> Iterator[tuple[str, str, str]]:
     # Rounded, because a sum's last bit is no loss.
     if below := sum(round(change, 9) < 0 for change in changes):
         yield (
-            "On the selection items, the chosen checkpoint's average of both tasks was",
-            "below that of the model before inoculation",
+            "On the selection items, even the best checkpoint averaged lower on both tasks than",
+            "the model before inoculation",
             name if below == num_seeds else f"{name} in {below} of {num_seeds} seeds",
         )

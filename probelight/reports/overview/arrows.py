@@ -83,8 +83,9 @@ def arrows_figure(results: Results) -> Figure | None:
         _draw(axis, dose, before, after, look)
         if len(shown) <= MOST_LABELLED:
             right = after[0] >= before[0]
+            label = ", ".join(filter(None, (f"k = {short_count(dose.dose)}", dose.replay)))
             axis.annotate(
-                f"k = {short_count(dose.dose)}", after, xytext=(5 if right else -5, 5),
+                label, after, xytext=(5 if right else -5, 5),
                 textcoords="offset points", fontsize=8, ha="left" if right else "right", url=LINK,
                 color=look.color,
             )  # fmt: skip
@@ -100,10 +101,12 @@ def arrows_figure(results: Results) -> Figure | None:
     return figure.drawn(
         "arrows",
         f"Gain (up) and forgetting (left) after fine-tuning on k examples: {who}, {what}",
-        "One arrow per inoculation, from the accuracies before it to those after fine-tuning on k "
-        "examples of the probe (means over seeds). Up is gain on the probe, left is accuracy lost "
-        "on the original task. Whiskers at the head are the 95% intervals of both, dashed if they "
-        "include 0; the arrow is solid only if neither does. No whisker: there is no interval. "
+        "One arrow per k, from the accuracies before inoculation to those after fine-tuning on k "
+        "examples of the probe (means over seeds). Of several settings, such as with and without "
+        "replay, it is the one that was best on the selection items. Up is gain on the probe, left "
+        "is accuracy lost on the original task. Whiskers at the head are the 95% intervals of "
+        "both, dashed if they include 0; the arrow is solid only if neither does. No whisker: "
+        "there is no interval. "
         "Grey: the original task was near chance before, so its loss means nothing."
         + figure.left_out(len(found), MOST)
         + (named if len(looks) > MOST_NAMED else ""),

@@ -18,7 +18,8 @@ MOST_MODELS = 4
 MOST_CHOICES = 6
 NUM_WORDS = 3  # that a model goes on with where it is alone; of several the first word of each
 LONGEST_QUESTION, LONGEST_CHOICE, LONGEST_NAME = 260, 90, 30  # characters
-AFTER_INOCULATION = "report_probe"  # the set of the probe's items after it
+# Sets of items of an inoculation, before it and after.
+PROBE_BEFORE, PROBE = "report_probe_before", "report_probe"
 ORIGINAL_BEFORE, ORIGINAL = "report_original_before", "report_original"
 Choice = tuple[str, bool, tuple[str, ...]]  # a text, whether it is right, and who gave it
 
@@ -42,6 +43,7 @@ class _Answer:
     """A model's answer: the number of a choice, or words, the most probable first."""
 
     run: Run
+    when: str  # it was given
     item: str  # name in the explorer
     question: str
     choices: Mapping[Any, str]
@@ -143,7 +145,7 @@ def _shown(found: Mapping[str, _Answer], title: str, more_models: int = 0) -> Ex
             )
             for key in shown
         ),
-        when=_when(first.run),
+        when=first.when,
         silent=tuple(model for model, answer in found.items() if not answer.given),
         more_choices=len(every) - len(shown),
         more_models=more_models,
@@ -168,7 +170,9 @@ def _answers(results: Results, verdict: SkillVerdict, learned: bool) -> dict[Has
     for run in verdict.runs[:: -1 if learned else 1]:
         with suppress(UnreadableResultError):
             is_diagnosed = skill.kind == "diagnosed"
-            answers = _words(results, run, skill) if is_diagnosed else _choices(results, run)
+            answers = (
+                _words(results, run, skill) if is_diagnosed else _choices(results, run, learned)
+            )
             for question, answer in answers:
                 found.setdefault(question, answer)  # of several seeds the first one's
         if found:
@@ -183,13 +187,16 @@ def _words(results: Results, run: Run, skill: Skill) -> Iterator[tuple[Hashable,
     for number, line in contexts:
         question = cut(line.context, LONGEST_QUESTION) + " ___"
         words, ease = line.predictions, line.probability
-        yield line.context, _Answer(run, f"@{number}", question, {}, line.expected, words, ease)
+        yield (
+            line.context,
+            _Answer(run, _when(run), f"@{number}", question, {}, line.expected, words, ease),
+        )
 
 
-def _choices(results: Results, run: Run) -> Iterator[tuple[Hashable, _Answer]]:
+def _choices(results: Results, run: Run, learned: bool) -> Iterator[tuple[Hashable, _Answer]]:
+    wanted = PROBE if learned else PROBE_BEFORE
     for item in read_item_lines(results, run):
-        is_before = run.protocol == "inoculation" and item.set != AFTER_INOCULATION
-        if item.control in WHOLE and not is_before:
+        if item.control in WHOLE and (run.protocol != "inoculation" or item.set == wanted):
             yield item.asked, _answer(run, item)
 
 
@@ -199,7 +206,8 @@ def _answer(run: Run, item: ItemLine) -> _Answer:
     ease = None if right is None or not scores else right - max(scores)
     question, choices = cut(item.question, LONGEST_QUESTION), dict(enumerate(item.choices))
     given = [] if item.prediction is None else [item.prediction]
-    return _Answer(run, item.name, question, choices, [item.answer], given, ease)
+    when = "before inoculation" if item.set in (PROBE_BEFORE, ORIGINAL_BEFORE) else _when(run)
+    return _Answer(run, when, item.name, question, choices, [item.answer], given, ease)
 
 
 def cut(text: str, longest: int) -> str:

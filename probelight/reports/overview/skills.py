@@ -68,6 +68,7 @@ class SkillVerdict(Verdict):
     section: str  # address in the page of the numbers
     gain: str = ""  # of inoculation on the probe, in words
     cost: str = ""  # of inoculation on the original task, in words
+    replay: str = ""  # in that inoculation, in words
 
     @property
     def runs(self) -> tuple[Run, ...]:
@@ -79,7 +80,8 @@ class SkillVerdict(Verdict):
     @property
     def changes(self) -> str:
         """Gain and cost, where known."""
-        return "; ".join(filter(None, (self.gain, self.cost)))
+        found = "; ".join(filter(None, (self.gain, self.cost)))
+        return f"with {self.replay}: {found}" if found and self.replay else found
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -246,8 +248,9 @@ def _verdict(own: list[Point], points: list[Point]) -> SkillVerdict:
     start = next((point for point in reversed(own) if point.when and not point.size), None)
     end = last if last.size else None
     least_gain = _least_gap(end, start) if start and end else None
-    gain = cost = ""
+    gain = cost = replay = ""
     if dose := last.dose:
+        replay = dose.replay
         gain = change("gain", dose.gain)
         cost = change("cost", dose.estimate("inoculation_cost"))
         cost = cost if dose.interpretable else f"cost {words.NOT_INTERPRETABLE}"
@@ -259,6 +262,9 @@ def _verdict(own: list[Point], points: list[Point]) -> SkillVerdict:
         which = curves[0].mode, f"rate {words.rate(curves[0].learning_rate)}", curves[0].variant
         by_first = f" By the first of {len(curves)} curves ({', '.join(filter(None, which))})."
         verdict = replace(verdict, reason=verdict.reason + by_first)
+    if last.dose and (task := last.dose.series.original_task):
+        learned = f" It had first been trained on its original task, {words.in_words(task)}."
+        verdict = replace(verdict, reason=verdict.reason + learned)
     return SkillVerdict(
         **vars(verdict),
         skill=last.skill,
@@ -268,6 +274,7 @@ def _verdict(own: list[Point], points: list[Point]) -> SkillVerdict:
         section=next(s.name for s in SECTIONS if last.runs[-1].protocol in s.protocols),
         gain=gain,
         cost=cost,
+        replay=replay,
     )
 
 
@@ -284,6 +291,8 @@ def _control(point: Point, other: Point) -> Control | None:
         low = _least_gap(point, other)
         is_lower = above(point, other) if low is None else low > 0 and other.value < point.value
         of_line = how == RANDOM_WEIGHTS or other.curve is point.curve
+        if other.size > point.size:  # stricter than like for like, so it is not hidden
+            how = f"{how} {other.when}"
         return Control(how, other.value, is_lower, is_alike=of_line and other.size == point.size)
     of_place = (other.skill.probe, other.split) == (point.skill.probe, point.split)
     is_itself = other.model == point.model and not other.how

@@ -43,9 +43,8 @@ SHORTER = (
     ("the most frequent answer", "majority"),
     ("from the choices alone", "choices alone"),
     ("before inoculation", "before"),
-    ("without language", "no language"),
-    (" examples", ""),
     ("without", "w/o"),
+    (" examples", ""),
     ("accuracy in %", "%"),
 )
 
@@ -131,9 +130,11 @@ def _inoculation(results: Results, found: Sequence[SkillVerdict]) -> list[str]:
         series = line[0].series
         tasks = (in_words(series.probe), ORIGINAL)
         names = [cut(task, min(max(room, 8), LONGEST_NAME)) for task in tasks]
-        charts = _charts(dict(zip(names, sides, strict=True)), None)
-        sizes = ", ".join(map(count, [0, *(dose.dose for dose in line)]))
-        head = f"Fine-tuned on {sizes} examples of {cut(in_words(series.probe), LONGEST_NAME)}"
+        chances = [floor for task in ("probe", "original") if (floor := line[0].floor(task))]
+        charts = _charts(dict(zip(names, sides, strict=True)), min(chances, default=None))
+        sizes = ", ".join(count(dose.dose) for dose in line)
+        head = f"Fine-tuning on {sizes} examples of {cut(in_words(series.probe), LONGEST_NAME)}"
+        head += f", with {verdict.replay}" if verdict.replay else ""
         lines = map("  ".join, zip(charts, changes, strict=True))
         return ["", head, *lines, *_replay(results, line[-1])]
     return []

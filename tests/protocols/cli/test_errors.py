@@ -119,6 +119,10 @@ MISTAKES = [
     (f"{FIT} --trainer.max_epoch=1", "(did you mean --trainer.max_epochs?)"),
     (f"{FIT} --model=Masked", "--model Masked: there is no such class; give its full name"),
     ("zeroshot", "there is no command 'zeroshot' (did you mean 'zero-shot'?)"),
+    (
+        "sweep --config=x",
+        "'sweep --config=x': begin with one of sweep plan, sweep run, sweep status",
+    ),
     ("probes lst", "there is no command 'probes lst' (did you mean 'probes list'?)"),
     ("report", "give FOLDER"),
     # An empty path is not taken for the current folder.
@@ -134,6 +138,7 @@ MISTAKES = [
         "error: original.checkpoint bookshelf_qa: there is no such folder "
         "(did you mean 'bookshelf-qa'?)",
     ),
+    (f"demo {OUT} --seed=5", "error: there is no option --seed (did you mean --plan.seeds?)"),
     (f"{ZERO_SHOT} --limit=5", "error: there is no option --limit; --help_all"),  # not --split
     # A number outside of its range; each is tested, these go the way from a command line.
     (f"{INOCULATE} --dose=-1", "error: --dose -1: give "),

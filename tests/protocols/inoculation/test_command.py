@@ -124,12 +124,13 @@ def test_a_model_of_somebody_else_is_inoculated_and_cut_concepts_have_no_strict_
             if row["metric"] == "strict_cluster_accuracy" and not row["subset"]
         ]
         notices = read_result(out, "inoculate-*").get("notices", [])
-        found.append((values, [n for n in notices if n.startswith("no strict cluster")]))
+        found.append((values, [n for n in notices if "no strict cluster" in n]))
     assert found[0] == (
         [],
         [
-            "no strict cluster accuracy: probe.report_items 7 leaves out 15 of 22 report items, "
-            "so concepts lose some of their questions; remove the limit to get it"
+            "probe.report_items: only 7 of 22 report items are scored, "
+            "and not all questions about a concept, so there is no strict cluster accuracy; "
+            "remove the limit to get it"
         ],
     )
     assert found[1] == ([pytest.approx(fmean(clusters.values()))], [])

@@ -141,6 +141,11 @@ def test_what_an_inoculation_taught_is_shown_as_answered_after_it(tmp_path: Path
     before = item("q", [0, 1], set="report_probe_before")
     other = item("original", [0, 1], set="report_original")
     write_lines(run, [before, other, item("q", [1, 0], set="report_probe")])
+    shown = the_example(tmp_path)  # without a control nothing was learned
+    assert (shown.question, shown.when) == ("q", "before inoculation")
+    assert shown.choices[1] == ("c1", False, ("dictionary-lm",))
+    rows = [{**row, "control": "choice_only"} for row in inoculation_rows(probe_correct=(200, 210))]
+    write_run(tmp_path, "b", rows, **facts)
     shown = the_example(tmp_path)
     assert (shown.question, shown.when) == ("q", "after 100 examples")
     assert shown.choices[0] == ("c0", True, ("dictionary-lm",))

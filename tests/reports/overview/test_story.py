@@ -5,9 +5,11 @@ import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from probelight.reports.overview.skills import verdicts
 from probelight.reports.overview.story import ASCII, BARS, WIDTH, bars, print_story, story
 from probelight.results.load import Results, load_results
 from tests.fixtures.diagnostics import share
@@ -38,7 +40,7 @@ def test_the_story_of_a_demo_has_the_numbers_of_results_csv(demo_folder: Path) -
         ["without", "language", "▁▁▂▃▄", "50.0", "→", "62.3"],
     ]
     head, gained, cost = lines[-3:]
-    assert head == "Fine-tuned on 0, 100, 1,000 examples of hypernymy"
+    assert head == "Fine-tuning on 100, 1,000 examples of hypernymy"
     assert "29.1 → 55.3" in gained
     assert "60.2 → 56.4" in cost
     assert cost.endswith("  cost +3.8 (+0.8 to +6.8)")
@@ -60,10 +62,24 @@ def test_replay_has_a_line_below_the_dose_alone(inoculated: Callable[..., Result
     alone = {"probe_correct": (200, 300), "original_correct": (300, 280)}
     replayed = {"extra": "x1", "probe_correct": (200, 250), "original_correct": (300, 295)}
     lines = story(inoculated(*({**own, "seed": s} for own in (alone, replayed) for s in (1, 2))))
+    assert lines[-5] == "Fine-tuning on 100 examples of hypernymy"
     assert lines[-2:] == [
         "  without replay  gain +10.0, cost +4.0",
         "  with replay x1  gain +5.0, cost +1.0",
     ]
+
+
+def test_a_gain_that_took_replay_says_so(inoculated: Callable[..., Results]) -> None:
+    alone = {"probe_correct": (200, 250), "original_correct": (300, 250)}
+    replayed: dict[str, Any] = {"extra": "x1", "probe_correct": (200, 300)}
+    replayed["original_correct"] = (300, 290)
+    replayed["selection"] = ((0.2, 0.6), (0.35, 0.6))  # a better average than alone
+    results = inoculated(*({**own, "seed": s} for own in (alone, replayed) for s in (1, 2)))
+    lines = story(results)
+    assert lines[-5] == "Fine-tuning on 100 examples of hypernymy, with replay x1"
+    assert lines[-4].endswith("gain +10.0")
+    (found,) = verdicts(results)
+    assert found.changes == "with replay x1: gain +10.0 points; cost +2.0 points"
 
 
 def test_what_was_forgotten_is_shown_below_what_was_learned(
