@@ -191,26 +191,26 @@ def test_the_metric_of_contributing_becomes_a_row_and_a_printed_cell(
 def test_the_table_of_contributing_shows_results_by_hand(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    add_module("probelight/reports/answers.py", monkeypatch)
-    ours = registered("SECTIONS", "answers", Section=Section, of=of)
+    add_module("probelight/reports/templates.py", monkeypatch)
+    ours = registered("SECTIONS", "templates", Section=Section, of=of)
     monkeypatch.setattr(sections, "SECTIONS", ours)
     common = {"protocol": "zero_shot", "probe": "legs", "split": "dev"}
     for model, right in (("m1", (3, 1)), ("m2", (1, 2))):
         rows = [
-            accuracy(number, 4, **common, model=model, subset=subsets.answered(answer))
-            for answer, number in zip(("four", "two"), right, strict=True)
+            accuracy(number, 4, **common, model=model, subset=subsets.template(name))
+            for name, number in zip(("four", "two"), right, strict=True)
         ]
         write_run(tmp_path, model, [accuracy(sum(right), 8, **common, model=model), *rows])
     [section] = made_sections(load_results(tmp_path))
     [table] = section.tables
     assert labels(table) == [
-        "probe", "answer", "m1: accuracy %", "m1: n", "m2: accuracy %", "m2: n"
+        "probe", "template", "m1: accuracy %", "m1: n", "m2: accuracy %", "m2: n"
     ]  # fmt: skip
     # Wilson's intervals of 3 and 1 of 4; those of 1 and 2 of 4.
     assert table.rows == (
-        (Cell("legs", "dev"), Cell("four"), Cell("75.0", "30.1–95.4"), Cell("4"),
+        (Cell("legs", "dev"), Cell("template=four"), Cell("75.0", "30.1–95.4"), Cell("4"),
          Cell("25.0", "4.6–69.9"), Cell("4")),
-        (Cell("legs", "dev"), Cell("two"), Cell("25.0", "4.6–69.9"), Cell("4"),
+        (Cell("legs", "dev"), Cell("template=two"), Cell("25.0", "4.6–69.9"), Cell("4"),
          Cell("50.0", "15.0–85.0"), Cell("4")),
     )  # fmt: skip
     assert [len(runs) for runs in table.runs] == [2, 2]

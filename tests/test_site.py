@@ -7,6 +7,7 @@ import shlex
 import types
 from collections.abc import Iterator
 from functools import cache
+from math import ceil
 from pathlib import Path
 from typing import Any
 
@@ -246,7 +247,7 @@ def test_the_numbers_of_the_questions_are_those_of_the_code() -> None:
         items, *shown = (float(cell.replace(",", "")) for cell in row)
         found = [paired(items, 0.1), paired(items, 0.3), two_proportions(items)]
         assert [round(100 * value, 1) for value in found] == shown
-    ten, five, two = (f"{paired_items(points / 100, 0.3):,.0f}" for points in (10, 5, 2))
+    ten, five, two = (f"{ceil(paired_items(points / 100, 0.3)):,}" for points in (10, 5, 2))
     assert f"10 points take {ten} items, 5 points {five} and 2 points {two}." in text
     three, five, ten = (f"{effective_items(300, seeds, 0.5):.0f}" for seeds in (3, 5, 10))
     worth = f"300 items are worth {three} with three seeds, {five} with five and {ten} with ten"

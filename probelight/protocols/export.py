@@ -24,7 +24,7 @@ Made = TypeVar("Made")
 
 @command(
     Command(
-        example="train.py export runs/fit/checkpoints/last.ckpt --output_dir runs/model",
+        example="train.py export runs/qa/runs/KEY/checkpoints/best --output_dir runs/model",
         shown="state output_dir merge",
         positional=True,
     )

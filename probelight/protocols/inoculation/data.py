@@ -245,6 +245,13 @@ def original_splits(context: RunContext, task: OriginalTask) -> Splits:
         if not task.reserved_sets and task.reserved_share:
             reserved += parts.cut("reserved", task.reserved_share, task.seed + 2)
         train += parts.rest
+    notices = [notice for parts in divided for notice in parts.notices]
+    if task.checkpoint is not None and not task.report_sets:
+        notices.append(
+            f"original task: its report items are from the {task.train_split} split, on which "
+            f"{task.checkpoint} may have been trained, so its cost may be wrong; give "
+            "--original.report_sets, unless `train.py original` trained it with the same settings"
+        )
     if task.report_items is not None:
         report = nested_sample(report, task.seed)[: task.report_items]
     return Splits(
@@ -254,7 +261,7 @@ def original_splits(context: RunContext, task: OriginalTask) -> Splits:
         tuple(reserved),
         (*(parts.data for parts in divided), *reserved_files),
         tuple(report_files),
-        notices=tuple(notice for parts in divided for notice in parts.notices),
+        notices=tuple(notices),
     )
 
 

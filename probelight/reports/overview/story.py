@@ -43,8 +43,9 @@ SHORTER = (
     ("the most frequent answer", "majority"),
     ("from the choices alone", "choices alone"),
     ("before inoculation", "before"),
-    ("without", "w/o"),
+    ("without language", "no language"),
     (" examples", ""),
+    ("without", "w/o"),
     ("accuracy in %", "%"),
 )
 

@@ -91,6 +91,17 @@ def test_an_original_task_of_few_items(
     assert original_splits(context, none).reserved == ()
 
 
+def test_a_given_model_may_have_been_trained_on_held_out_report_items(
+    task: OriginalTask, context: RunContext
+) -> None:
+    given = replace(task, checkpoint="bookshelf-qa", report_sets=[])
+    [notice] = original_splits(context, given).notices
+    assert "from the train split, on which bookshelf-qa may have been trained" in notice
+    own = replace(given, checkpoint=None)
+    reported = replace(given, report_sets=task.sets, report_split="train")
+    assert not any(original_splits(context, one).notices for one in (own, reported))
+
+
 def test_paper_selection_chooses_on_what_it_reports(
     second: InoculatedProbe, context: RunContext
 ) -> None:
