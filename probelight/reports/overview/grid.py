@@ -83,5 +83,5 @@ def verdicts_table(results: Results) -> Table | None:
         across="model",
         each=[Column("verdict", show, "left")],
         values=models_of(found),
-        csv=f"kind probe about model verdict in_part {EVIDENCE} gain cost reason",
+        csv=f"kind probe about model verdict in_part {EVIDENCE} gain cost replay reason",
     )
