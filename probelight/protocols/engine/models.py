@@ -259,8 +259,8 @@ def module_for(
     trained = trained_for(model, setup)
     if model.random_weights and not model_type_of(model).has_checkpoint:
         raise UsageError(
-            f"random_weights is a control for transformers; kind {model.kind} always has fresh "
-            "weights, so leave it out"
+            f"random_weights is a control for models with a checkpoint; kind {model.kind} has none "
+            "and always begins with fresh weights, so leave it out"
         )
     if tuning is not None:
         options |= _tuned(model.kind, tuning)
@@ -282,8 +282,8 @@ def _tuned(kind: str, tuning: Tuning) -> dict[str, Any]:
         return {"tuning": tuning}
     if tuning != FULL_TUNING:
         raise UsageError(
-            f"tuning {tuning.method} is only for models with a checkpoint, but kind {kind} is a "
-            "baseline over word vectors; leave it out"
+            f"tuning {tuning.method} is only for models with a checkpoint, and kind {kind} has "
+            "none; leave it out"
         )
     return {}
 

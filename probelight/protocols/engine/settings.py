@@ -290,8 +290,8 @@ class ModelSettings(ranges.Settings):
             value = getattr(self, name)
             if known and not known.has_checkpoint and value not in (AUTO, None):
                 raise UsageError(
-                    f"model.{name} {value} is only for models with a checkpoint, but kind "
-                    f"{self.kind} is a baseline over word vectors; leave it out"
+                    f"model.{name} {value} is only for models with a checkpoint, and kind "
+                    f"{self.kind} has none; leave it out"
                 )
 
     @property

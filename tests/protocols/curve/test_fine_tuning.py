@@ -150,7 +150,7 @@ def test_a_curve_trains_adapters(
     typo = command(config, tmp_path / "typo", "--grid.full.tuning=lora")
     assert "did you mean 'query'" in refused([*typo, "--grid.full.tuning.target_modules=[qurey]"])
     esim = command({**config, "models": ["esim"]}, tmp_path / "esim", "--grid.esim.tuning=lora")
-    assert "kind esim is a baseline over word vectors" in refused(esim)
+    assert "kind esim has none" in refused(esim)
 
 
 def test_a_fine_tuned_model_sends_what_the_next_sample_adds(

@@ -437,7 +437,7 @@ def test_defaults_leave_keys_as_they_were() -> None:
 def test_baselines_have_no_adapters() -> None:
     esim = ModelSettings(kind="esim")
     module_for(esim, "mc_qa", tuning=Tuning())
-    with pytest.raises(UsageError, match="kind esim is a baseline over word vectors"):
+    with pytest.raises(UsageError, match="kind esim has none"):
         module_for(esim, "mc_qa", tuning=Tuning("lora"))
     with pytest.raises(UsageError, match="adapter a is only for models with a checkpoint"):
         ModelSettings(kind="esim", adapter="a")
