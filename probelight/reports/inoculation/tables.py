@@ -311,9 +311,15 @@ def _pooled(rows: Sequence[Row]) -> Row:
 def summary(results: Results) -> str:
     """Return gain and cost of the largest doses, and whether selection lost anything."""
     lines = list(doses(drawn(results)).values())
+    # Names have what differs: the model, the original task, the control or the split.
+    parts = {line[-1].series: line[-1].series.about.split(", ") for line in lines}
+    common = set[str].intersection(*map(set, parts.values())) if parts else set()
     found: dict[str, dict[str, list[str]]] = {}
     for line in lines[:MOST]:
-        for about, verdict, name in _verdicts(line[-1]):
+        series = line[-1].series
+        differing = ", ".join(part for part in parts[series] if part not in common)
+        named = f"{series.probe} ({differing})" if differing else series.probe
+        for about, verdict, name in _verdicts(line[-1], named):
             found.setdefault(about, {}).setdefault(verdict, []).append(name)
     sentences = []
     for about, by_verdict in found.items():
@@ -324,9 +330,9 @@ def summary(results: Results) -> str:
     return " ".join(sentences)
 
 
-def _verdicts(dose: Dose) -> Iterator[tuple[str, str, str]]:
+def _verdicts(dose: Dose, name: str) -> Iterator[tuple[str, str, str]]:
     """Yield the beginning of a sentence, the verdict, and what it is about."""
-    name, num_seeds = f"{dose.series.probe} ({dose.series.about})", len(dose.runs)
+    num_seeds = len(dose.runs)
     if num_seeds > 1 and not all(run.run.sides for run in dose.runs):
         reason = "have no interval, because the runs did not record a score per item,"
         yield "Means over seeds", reason, name
@@ -336,7 +342,7 @@ def _verdicts(dose: Dose) -> Iterator[tuple[str, str, str]]:
         cost = COSTS[verdict_of(dose.interval(COST), 0.0)]
         if not dose.interpretable:
             cost = f"{NOT_INTERPRETABLE}, because the model was not above chance before,"
-        added = f", with {dose.replay}" if dose.replay else ""
+        added = f" with {dose.replay}" if dose.replay else ""
         yield "The cost on the original task was", cost, name + added
     changes = [
         (run.selected_on("aggregate") or 0.0) - run.trajectory["aggregate"][0]

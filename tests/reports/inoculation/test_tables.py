@@ -177,7 +177,7 @@ def test_cost_of_a_data_set_is_read_by_its_own_chance(tmp_path: Path) -> None:
 
 
 GAIN = {"original_correct": (300, 340)}
-ADDED = ", with replay x1"
+ADDED = " with replay x1"
 
 
 @pytest.mark.parametrize(
@@ -208,9 +208,8 @@ def test_verdicts_on_gain_and_cost(
 ) -> None:
     inoculated(run, cost_interpretable=is_interpretable)
     assert findings(tmp_path) == [
-        f"With the most probe examples, accuracy on the probe was {probe} for hypernymy "
-        "(dictionary-lm). "
-        f"The cost on the original task was {original} for hypernymy (dictionary-lm){added}."
+        f"With the most probe examples, accuracy on the probe was {probe} for hypernymy. "
+        f"The cost on the original task was {original} for hypernymy{added}."
     ]
 
 
@@ -220,8 +219,14 @@ def test_seeds_without_their_items_have_no_interval(
     inoculated(*({"seed": seed} for seed in (1, 2)))
     assert findings(tmp_path) == [
         "Means over seeds have no interval, because the runs did not record a score per item, "
-        "for hypernymy (dictionary-lm)."
+        "for hypernymy."
     ]
+
+
+def test_what_differs_is_in_the_names(tmp_path: Path, inoculated: Callable[..., Results]) -> None:
+    inoculated({"model": "a"}, {"model": "b"}, original_task="definitions")
+    [told] = findings(tmp_path)
+    assert "above chance for hypernymy (a) and hypernymy (b)." in told
 
 
 def test_checkpoint_worse_than_the_model_before_is_told(
@@ -232,7 +237,7 @@ def test_checkpoint_worse_than_the_model_before_is_told(
     inoculated({"seed": 1, "selection": [(0.2, 0.6), after[1]]})
     told = (
         "On the selection items, even the best checkpoint averaged lower on both tasks than the "
-        "model before inoculation for hypernymy (dictionary-lm)"
+        "model before inoculation for hypernymy"
     )
     assert findings(tmp_path)[0].endswith(f"{told}.")
     inoculated(*({"seed": seed, "selection": [(0.2, 0.6), after[seed]]} for seed in (2, 3)))
@@ -243,8 +248,8 @@ def test_many_inoculations_are_told_briefly(
     tmp_path: Path, inoculated: Callable[..., Results]
 ) -> None:
     inoculated(*({"probe": f"p{i}"} for i in range(8)))
-    names = ", ".join(f"p{i} (dictionary-lm)" for i in range(5))
-    assert f"above chance for {names} and p5 (dictionary-lm)." in findings(tmp_path)[0]
+    names = ", ".join(f"p{i}" for i in range(5))
+    assert f"above chance for {names} and p5." in findings(tmp_path)[0]
     assert findings(tmp_path)[0].endswith("The tables show 2 more.")
 
 
