@@ -132,7 +132,10 @@ def check_questions(model: ModelSettings, checkpoint: str | None) -> None:
     trained_for(model, "mc_qa", "an original task has questions with answers")
     if checkpoint is not None and not model_folder(checkpoint).is_dir():
         near = nearest(checkpoint, BUNDLED_MODELS)
-        raise UsageError(f"original.checkpoint {checkpoint}: there is no such folder{near}")
+        raise UsageError(
+            f"original.checkpoint {checkpoint}: there is no such folder{near}; a model on the Hub "
+            "must be downloaded first"
+        )
     if checkpoint is not None and model.random_weights:
         raise UsageError(
             f"original.checkpoint {checkpoint} has trained weights; leave model.random_weights out"
