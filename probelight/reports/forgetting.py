@@ -80,7 +80,7 @@ def _of_dose(dose: Dose) -> Iterator[dict[str, Any]]:
         # The split is the probe's.
         series = dose.series if task == "probe" else dose.series._replace(report_split="")
         extras = ", ".join(sorted({run.extra for run in dose.runs} - {"none"}))
-        keeping, replay = dose.series.keeping, words.replayed(extras) if extras else ""
+        keeping = dose.series.keeping
         kinds = {"probe": "probe", "original": "original task"}
         yield {
             "set": names.get(task, task.removeprefix(OTHER)),
@@ -93,7 +93,9 @@ def _of_dose(dose: Dose) -> Iterator[dict[str, Any]]:
             **({"keeping": keeping} if keeping else {}),
             "num_seeds": len(dose.runs),
             **_numbers(change_rows(was, now, found[0].choices, found[0].groups, Row())),
-            "_after": ", ".join(filter(None, (f"k = {words.count(dose.dose)}", replay, keeping))),
+            "_after": ", ".join(
+                filter(None, (f"k = {words.count(dose.dose)}", dose.replay, keeping))
+            ),
             "_about": words.dotted(kinds.get(task, "another set"), series.about),
             "_runs": [run.run.key for run in dose.runs],
         }
@@ -138,7 +140,9 @@ def verdict(row: Any) -> tuple[str, str]:
         return ("cannot tell", f"fewer than {LEAST_GROUPS} groups")
     certain = row.net_loss_ci_low > 0 or row.least_forgetting_ci_low > 0
     if certain or row.adjusted_forgetting_ci_low > 0:
-        if not words.missing(row.above_chance_ci_low) and row.above_chance_ci_low <= 0:
+        if words.missing(row.above_chance_ci_low):
+            return ("forgotten", "if it was above chance before, which older results do not say")
+        if row.above_chance_ci_low <= 0:
             return ("cannot tell", "not clearly above chance before, so nothing to forget")
         return ("forgotten", "" if certain else "unless it guessed the same items both times")
     if row.adjusted_forgetting_ci_high < 0:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -97,6 +98,18 @@ def test_what_is_forgotten_and_how_far_that_can_be_told(tmp_path: Path) -> None:
         if "detectable from" in why:  # never more than was right before
             right = sum(map(int, count.split(",")[:2]))
             assert row.smallest_forgetting * row.num_items <= right
+
+
+def test_older_results_say_that_chance_was_not_recorded(tmp_path: Path) -> None:
+    forgetting(["43,32,0,75"], tmp_path, num_choices=2)
+    [path] = tmp_path.glob("runs/*/result.json")
+    record = json.loads(path.read_text(encoding="utf-8"))
+    record["rows"] = [row for row in record["rows"] if row["metric"] != "above_chance"]
+    path.write_text(json.dumps(record), encoding="utf-8")
+    [row] = changed(load_results(tmp_path)).itertuples()
+    assert verdict(row) == (
+        "forgotten", "if it was above chance before, which older results do not say"
+    )  # fmt: skip
 
 
 TABLES = {

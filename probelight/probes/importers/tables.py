@@ -157,13 +157,13 @@ class _ItemTable:
                     )
         if "sentence_good" in [cell.lower() for cell in cells]:
             return "these are columns of minimal pairs, whole sentences; use the setup minimal_pair"
-        names = " or ".join(_NAMES[field][1:])
+        names = " or ".join(_NAMES[field])
         if field == _CHOICES:
             names += " (or give --data.choices a,b for all items, if the command has it)"
         return (
             f"no column for the {field}: the first line must name a column for each of {_STEM}, "
-            f"{_GOLD} and {_CHOICES}. It has {listed(cells)}; name the one with the {field} "
-            f"{field} or {names}"
+            f"{_GOLD} and {_CHOICES}. It has {listed(cells)}; rename the one that holds the "
+            f"{field} to {names}"
         )
 
 

@@ -16,8 +16,7 @@ from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, cast
 
 from probelight.encoding.vector_source import located, vectors_kind, vectors_label
-from probelight.io.errors import RecordError, UsageError, nearest
-from probelight.io.package import BUNDLED_MODELS
+from probelight.io.errors import RecordError, UsageError
 from probelight.io.ranges import WeightsDtype
 from probelight.models.checkpoint_files import (
     base_of,
@@ -130,12 +129,6 @@ def refuse_placed(model: ModelSettings) -> None:
 def check_questions(model: ModelSettings, checkpoint: str | None) -> None:
     """Refuse a model that no original task can have, or a `checkpoint` folder of another type."""
     trained_for(model, "mc_qa", "an original task has questions with answers")
-    if checkpoint is not None and not model_folder(checkpoint).is_dir():
-        near = nearest(checkpoint, BUNDLED_MODELS)
-        raise UsageError(
-            f"original.checkpoint {checkpoint}: there is no such folder{near}; a model on the Hub "
-            "must be downloaded first"
-        )
     if checkpoint is not None and model.random_weights:
         raise UsageError(
             f"original.checkpoint {checkpoint} has trained weights; leave model.random_weights out"

@@ -269,9 +269,9 @@ class SubjectJobs:
         self.parts = parts_of(context, subject)
         self.originals = original_jobs(subject.model, subject.original, context)
         checkpoint = subject.original.checkpoint_sums()  # None where no model is given
-        if checkpoint == {}:
-            folder = subject.original.checkpoint
-            raise PretrainedError(f"original.checkpoint {folder} has no weights in *.safetensors")
+        given = subject.original.checkpoint
+        if given is not None and not checkpoint and model_folder(given).is_dir():
+            raise PretrainedError(f"original.checkpoint {given} has no weights")
         self.probe_name = self.parts.probe.files[0].config.name
         control = subject.probe.control
         self.ending = "" if control == STANDARD else f"-{control}"

@@ -108,7 +108,10 @@ class OriginalTask(Fit):
         *below, top = [model_folder(base), *adapters]
         sums = {}
         for place, folder in [("", top), *((f"below-{i}/", one) for i, one in enumerate(below))]:
-            for path in sorted(folder.glob("*.safetensors")):
+            found = sorted(folder.glob("*.safetensors"))
+            if not any(path.name.startswith("model") for path in found):
+                found += sorted(folder.glob("pytorch_model*.bin"))
+            for path in found:
                 sums[f"{place}{path.name}"] = sha256_of(path)
             if (folder / ADAPTER).is_file():
                 settings = read_settings(folder / ADAPTER)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -254,9 +255,13 @@ class Dose:
 
     @property
     def replay(self) -> str:
-        """What the settings chosen for its seeds replay, as "replay x1"; empty for nothing."""
-        extras = sorted({run.extra for run in self.runs})
-        return "" if extras == ["none"] else " or ".join(map(words.replayed, extras))
+        """What the settings chosen for its seeds replay: "replay x1", or in how many seeds."""
+        counts = Counter(run.extra for run in self.runs if run.extra != "none")
+        all_seeds = len(self.runs)
+        return ", ".join(
+            words.replayed(extra) + (f" in {n} of {all_seeds} seeds" if n < all_seeds else "")
+            for extra, n in sorted(counts.items())
+        )
 
     def values(self, metric: str) -> list[float]:
         """Return a metric of every seed; empty if one lacks it, as means are over all."""

@@ -263,8 +263,8 @@ def _verdict(own: list[Point], points: list[Point]) -> SkillVerdict:
         by_first = f" By the first of {len(curves)} curves ({', '.join(filter(None, which))})."
         verdict = replace(verdict, reason=verdict.reason + by_first)
     if last.dose and (task := last.dose.series.original_task):
-        learned = f" It had first been trained on its original task, {words.in_words(task)}."
-        verdict = replace(verdict, reason=verdict.reason + learned)
+        original = f" Its original task was {words.in_words(task)}."
+        verdict = replace(verdict, reason=verdict.reason + original)
     return SkillVerdict(
         **vars(verdict),
         skill=last.skill,

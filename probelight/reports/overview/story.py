@@ -133,9 +133,12 @@ def _inoculation(results: Results, found: Sequence[SkillVerdict]) -> list[str]:
         names = [cut(task, min(max(room, 8), LONGEST_NAME)) for task in tasks]
         chances = [floor for task in ("probe", "original") if (floor := line[0].floor(task))]
         charts = _charts(dict(zip(names, sides, strict=True)), min(chances, default=None))
-        sizes = ", ".join(count(dose.dose) for dose in line)
+        same = len({dose.replay for dose in line}) == 1
+        sizes = ", ".join(
+            f"{count(d.dose)}{f' ({d.replay})' if d.replay and not same else ''}" for d in line
+        )
         head = f"Fine-tuning on {sizes} examples of {cut(in_words(series.probe), LONGEST_NAME)}"
-        head += f", with {verdict.replay}" if verdict.replay else ""
+        head += f", with {verdict.replay}" if verdict.replay and same else ""
         lines = map("  ".join, zip(charts, changes, strict=True))
         return ["", head, *lines, *_replay(results, line[-1])]
     return []

@@ -133,11 +133,6 @@ MISTAKES = [
     (f"{INOCULATE} --original.checkpoint ''", f"error: --original.checkpoint {NO_PATH}"),
     (f"{ZERO_SHOT} --model.name_or_path ''", f"error: --model.name_or_path {NO_PATH}"),
     (f"{FIT} --output_dir ''", f"error: --output_dir {NO_PATH}"),
-    (
-        f"{INOCULATE} --original.name=a --original.sets=b --original.checkpoint bookshelf_qa",
-        "error: original.checkpoint bookshelf_qa: there is no such folder "
-        "(did you mean 'bookshelf-qa'?)",
-    ),
     (f"demo {OUT} --seed=5", "error: there is no option --seed (did you mean --plan.seeds?)"),
     (f"{ZERO_SHOT} --limit=5", "error: there is no option --limit; --help_all"),  # not --split
     # A number outside of its range; each is tested, these go the way from a command line.

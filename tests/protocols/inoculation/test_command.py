@@ -23,6 +23,7 @@ from probelight.protocols.inoculation.sweep import SweepGrid, sweep_jobs
 from probelight.reports.inoculation.runs import doses, with_controls
 from probelight.reports.overview.skills import CHOICES, verdicts
 from probelight.results.load import load_results
+from tests.fixtures.hub_cache import HubCache
 from tests.fixtures.rows import read_predictions, read_result, read_results
 from tests.protocols.conftest import questions
 from tests.protocols.inoculation.conftest import kinds, outcome, run, under
@@ -53,6 +54,28 @@ def test_an_inoculation_reports_what_its_predictions_say(finished: Path) -> None
     assert reported["aggregate"] == pytest.approx((fmean(probe.values()) + kept) / 2)
     forgotten = read_result(finished, "inoculate-*")["inoculation"].get("forgotten", [])
     assert [item["id"] for item in forgotten] == [i for i in before if before[i] > original[i]]
+
+
+def test_a_given_model_is_looked_for_before_a_dry_run(
+    inoculation_config: dict[str, Any],
+    tiny_model: Path,
+    hub_cache: HubCache,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def plan(checkpoint: str) -> int:
+        inoculation_config["original"]["checkpoint"] = checkpoint
+        path = tmp_path / "config.yaml"
+        path.write_text(yaml.safe_dump(inoculation_config))
+        return cli.main(
+            ["inoculate", f"--config={path}", f"--output_dir={tmp_path}/out", "--dry_run=true"]
+        )
+
+    assert plan("bookshelf_qa") == cli.FAILURE
+    assert "it does not exist (did you mean 'bookshelf-qa'?)" in capsys.readouterr().err
+    hub_cache("org/questions", {"main": tiny_model})  # in the cache, so nothing is downloaded
+    assert plan("org/questions") == 0
+    assert "1 run: 1 inoculate" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -85,16 +85,21 @@ def test_a_cell_refuses_another_given_model_than_it_was_planned_with(
     folder = tmp_path / "given"
     task = replace(grid.originals["colours"], checkpoint=str(folder))
     given = replace(grid, originals={"colours": task})
-    with pytest.raises(UsageError, match=r"rows: number 1: .*given: there is no such folder"):
+    with pytest.raises(PretrainedError, match=r"rows: number 1: .*there is no folder .*given, and"):
         sweep_jobs(given, under(mirror))
     shutil.copytree(grid.models["tiny"].name_or_path, folder)
     path = folder / "model.safetensors"
-    torch.save(load_file(path), path.with_name("pytorch_model.bin"))
+    older = path.with_name("pytorch_model.bin")  # is in the key as well, next to a saved head
+    torch.save(load_file(path), older)
     path.unlink()
-    with pytest.raises(
-        PretrainedError, match=r"rows: number 1: .*given has no weights in \*\.safetensors"
-    ):
+    save_file({"a": torch.ones(2)}, path.with_name("head.safetensors"))
+    assert sorted(sweep_jobs(given, under(mirror))[0].config["checkpoint"]) == [
+        "head.safetensors", "pytorch_model.bin"
+    ]  # fmt: skip
+    older.unlink()
+    with pytest.raises(PretrainedError, match=r"rows: number 1: .*given has no weights: model"):
         sweep_jobs(given, under(mirror))
+    path.with_name("head.safetensors").unlink()
     save_file({"a": torch.zeros(2)}, path)
     cell = sweep_jobs(given, under(mirror))[0]
     assert (cell.config["protocol"], cell.needs) == ("before", ())  # no original task to train

@@ -106,8 +106,8 @@ def test_without_its_control_an_inoculation_leaves_it_open(tmp_path: Path) -> No
     inoculate(tmp_path, (270, 440))
     (found,) = verdicts(load_results(tmp_path))
     assert found.word == "cannot tell"
-    learned = " It had first been trained on its original task, definitions."
-    assert found.reason.endswith("but no like-for-like control was run." + learned)
+    original = " Its original task was definitions."
+    assert found.reason.endswith("but no like-for-like control was run." + original)
     # A baseline of a part, however low, is none; nor is a control after fewer examples.
     audit(tmp_path, 200)
     inoculate(tmp_path, (250, 260), "choice_only", dose=50)
@@ -120,7 +120,7 @@ def test_without_its_control_an_inoculation_leaves_it_open(tmp_path: Path) -> No
     assert found.evidence[1] == ("from the choices alone", 0.30)
     assert found.reason == (
         "After 100 examples 44.0% (41.0–47.1), from 27.0% before inoculation; compared with 30.0% "
-        "from the choices alone." + learned
+        "from the choices alone." + original
     )
     (run,) = found.runs
     assert {row.control for row in run.rows} == {""}  # the control has no verdict of its own
@@ -152,7 +152,7 @@ def test_the_demo_with_its_audit_beside_it(tmp_path: Path, monkeypatch: pytest.M
     assert found.word == "cannot tell"
     assert found.reason == (
         "After 100 examples 35.0% (32.1–38.0); by VecSimilarity it is 32.0%, which is not "
-        "clearly lower. It had first been trained on its original task, definitions."
+        "clearly lower. Its original task was definitions."
     )
     assert cli.main(["report", str(demo), str(audited), f"--output_dir={tmp_path / 'out'}"]) == 0
     page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")

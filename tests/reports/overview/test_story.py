@@ -79,7 +79,16 @@ def test_a_gain_that_took_replay_says_so(inoculated: Callable[..., Results]) -> 
     assert lines[-5] == "Fine-tuning on 100 examples of hypernymy, with replay x1"
     assert lines[-4].endswith("gain +10.0")
     (found,) = verdicts(results)
+    assert found.replay == "replay x1"
     assert found.changes == "with replay x1: gain +10.0 points; cost +2.0 points"
+
+
+def test_replay_of_some_seeds_or_doses_is_named_as_such(
+    inoculated: Callable[..., Results],
+) -> None:
+    inoculated({"seed": 1}, {"seed": 2, "extra": "x1"})
+    lines = story(inoculated({"seed": 1, "dose": 1000}, {"seed": 2, "dose": 1000}))
+    assert "Fine-tuning on 100 (replay x1 in 1 of 2 seeds), 1,000 examples of hypernymy" in lines
 
 
 def test_what_was_forgotten_is_shown_below_what_was_learned(
