@@ -18,6 +18,7 @@ from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 
+from probelight.io.errors import causes
 from probelight.io.process import Process, host_id, this_process
 
 DAY = 86400.0
@@ -207,11 +208,9 @@ def written_to(path: str | Path) -> Iterator[None]:
 
 def disk_error(error: BaseException) -> OSError | None:
     """Return the disk error that an exception is, comes from or names in its text; None if none."""
-    step: BaseException | None = error
-    while step is not None:
+    for step in causes(error):
         if isinstance(step, OSError) and step.errno in ADVICE:
             return step
-        step = step.__cause__ or step.__context__
     if found := _NUMBER_IN_MESSAGE.search(str(error)):
         number = int(found[1] or found[2])
     else:

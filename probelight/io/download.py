@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
-from probelight.io.errors import ProbelightError, RecordError
+from probelight.io.errors import ProbelightError, RecordError, causes
 from probelight.io.files import BLOCK, ITEMS, PACKED_MAGIC, content_sha256, read_blocks
 from probelight.io.package import cache_folder
 
@@ -173,9 +173,7 @@ def _download(url: str, target: Path, sha256: str | None) -> None:
             if not start:  # two halves of different versions are worth one more try; this is not
                 raise
         except requests.ConnectionError as error:
-            root: BaseException = error  # of the three libraries' texts the innermost says why
-            while inner := root.__cause__ or root.__context__:
-                root = inner
+            *_, root = causes(error)  # of the three libraries' texts the innermost says why
             reason = getattr(root, "strerror", None) or str(root)
         except (OSError, urllib3.exceptions.HTTPError) as error:
             reason = error.args[0] if isinstance(error, urllib3.exceptions.HTTPError) else error

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import errno
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 # How torch, C++, the loader of shared libraries, threads and modules written in C put it.
 _NO_MEMORY = (
@@ -39,13 +39,19 @@ def nearest(word: object, known: Sequence[str]) -> str:
     return f" (did you mean {near[0]!r}?)" if near else ""
 
 
-def is_out_of_memory(error: BaseException) -> bool:
-    """Return whether an exception is, or comes from, main memory that was not given."""
+def causes(error: BaseException) -> Iterator[BaseException]:
+    """Yield an exception, then what it comes from, back to the first."""
     step: BaseException | None = error
     while step is not None:
-        if isinstance(step, MemoryError) or getattr(step, "errno", None) == errno.ENOMEM:
-            return True
-        if any(text in str(step) for text in _NO_MEMORY):
-            return True
+        yield step
         step = step.__cause__ or step.__context__
-    return False
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Return whether an exception is, or comes from, main memory that was not given."""
+    return any(
+        isinstance(step, MemoryError)
+        or getattr(step, "errno", None) == errno.ENOMEM
+        or any(text in str(step) for text in _NO_MEMORY)
+        for step in causes(error)
+    )
