@@ -221,7 +221,7 @@ def question_model(model: ModelSettings, checkpoint: str | None) -> ModelSetting
     model = with_model_type(model)
     if checkpoint is None:
         check_files(model)
-    elif model_type_of(model).has_checkpoint:  # a saved baseline is checked when it is read
+    elif model_type_of(model).has_checkpoint:  # a baseline's are checked by the jobs
         check_files(replace(model, name_or_path=checkpoint, revision=None, adapter=None))
     return model
 

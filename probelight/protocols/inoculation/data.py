@@ -47,7 +47,7 @@ class Splits:
     train_files: tuple[ProbeData, ...]  # of all but `report`, and of it if there are no others
     report_files: tuple[ProbeData, ...] = ()
     num_left_out: int = 0  # items of the report split that `report_items` left out
-    notices: tuple[str, ...] = ()  # on parts that are not what one may expect
+    notices: tuple[str, ...] = ()  # about parts that are not as a user may expect
 
     @property
     def files(self) -> tuple[ProbeData, ...]:

@@ -109,6 +109,7 @@ class OriginalTask(Fit):
         sums = {}
         for place, folder in [("", top), *((f"below-{i}/", one) for i, one in enumerate(below))]:
             found = sorted(folder.glob("*.safetensors"))
+            # Read only where there is no model.safetensors, whole or in shards.
             if not any(path.name.startswith("model") for path in found):
                 found += sorted(folder.glob("pytorch_model*.bin"))
             for path in found:

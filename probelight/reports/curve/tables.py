@@ -94,12 +94,11 @@ def _score_column(score: str) -> list[Column]:
 def _summary_note(found: Sequence[Curve]) -> str:
     note = (
         "WS, weighted score: the mean of the accuracies at N = 62 to 4,000, in which small N count "
-        "most (weights 0.23 to 0.07). MAX: the "
-        "best of them; as in the paper, it is chosen on the items that it is measured on, so it is "
-        "slightly too high. LangSense: the same weighted mean of standard minus control, in "
-        "points, with negative differences counted as 0, as in the paper. Noise alone makes it "
-        "positive, so the unclipped mean is next to it (pert: key words replaced; nolang: no "
-        "language)."
+        "most (weights 0.23 to 0.07). MAX: the best of them; as in the paper, it is chosen on the "
+        "items that it is measured on, so it is slightly too high. LangSense: the same weighted "
+        "mean of standard minus control, in points, with negative differences counted as 0, as in "
+        "the paper. Noise alone makes it positive, so the unclipped mean is next to it (pert: key "
+        "words replaced; nolang: no language)."
     )
     groups = sorted({curve.num_groups for curve in found if curve.num_groups is not None})
     note += (

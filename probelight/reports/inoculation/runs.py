@@ -255,7 +255,7 @@ class Dose:
 
     @property
     def replay(self) -> str:
-        """What the settings chosen for its seeds replay: "replay x1", or in how many seeds."""
+        """The chosen settings' replay, such as "replay x1 in 1 of 2 seeds"; empty for none."""
         counts = Counter(run.extra for run in self.runs if run.extra != "none")
         all_seeds = len(self.runs)
         return ", ".join(

@@ -106,10 +106,8 @@ def arrows_figure(results: Results) -> Figure | None:
         "replay, it is the one that was best on the selection items. Up is gain on the probe, left "
         "is accuracy lost on the original task. Whiskers at the head are the 95% intervals of "
         "both, dashed if they include 0; the arrow is solid only if neither does. No whisker: "
-        "there is no interval. "
-        "Grey: the original task was near chance before, so its loss means nothing."
-        + figure.left_out(len(found), MOST)
-        + (named if len(looks) > MOST_NAMED else ""),
+        "there is no interval. Grey: the original task was near chance before, so its loss means "
+        "nothing." + figure.left_out(len(found), MOST) + (named if len(looks) > MOST_NAMED else ""),
         canvas,
     )
 

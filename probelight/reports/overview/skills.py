@@ -257,16 +257,14 @@ def _verdict(own: list[Point], points: list[Point]) -> SkillVerdict:
     start, end = (score and _with_controls(score, points) for score in (start, end))
     majority = first.majority if last.majority is None else last.majority
     case = Case(last.chance, majority, start, end, least_gain)
-    verdict = judge(case)
+    verdict, added = judge(case), ""
     if len(curves) > 1:
         which = curves[0].mode, f"rate {words.rate(curves[0].learning_rate)}", curves[0].variant
-        by_first = f" By the first of {len(curves)} curves ({', '.join(filter(None, which))})."
-        verdict = replace(verdict, reason=verdict.reason + by_first)
+        added = f" By the first of {len(curves)} curves ({', '.join(filter(None, which))})."
     if last.dose and (task := last.dose.series.original_task):
-        original = f" Its original task was {words.in_words(task)}."
-        verdict = replace(verdict, reason=verdict.reason + original)
+        added += f" Its original task was {words.in_words(task)}."
     return SkillVerdict(
-        **vars(verdict),
+        **{**vars(verdict), "reason": verdict.reason + added},
         skill=last.skill,
         model=last.model,
         case=case,

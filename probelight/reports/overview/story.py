@@ -133,12 +133,13 @@ def _inoculation(results: Results, found: Sequence[SkillVerdict]) -> list[str]:
         names = [cut(task, min(max(room, 8), LONGEST_NAME)) for task in tasks]
         chances = [floor for task in ("probe", "original") if (floor := line[0].floor(task))]
         charts = _charts(dict(zip(names, sides, strict=True)), min(chances, default=None))
-        same = len({dose.replay for dose in line}) == 1
-        sizes = ", ".join(
-            f"{count(d.dose)}{f' ({d.replay})' if d.replay and not same else ''}" for d in line
-        )
-        head = f"Fine-tuning on {sizes} examples of {cut(in_words(series.probe), LONGEST_NAME)}"
-        head += f", with {verdict.replay}" if verdict.replay and same else ""
+        sizes, shared = [count(dose.dose) for dose in line], verdict.replay
+        if len({dose.replay for dose in line}) > 1:
+            shared = ""
+            replays = [f" ({dose.replay})" if dose.replay else "" for dose in line]
+            sizes = [size + replay for size, replay in zip(sizes, replays, strict=True)]
+        head = f"Fine-tuning on {', '.join(sizes)} examples of "
+        head += cut(in_words(series.probe), LONGEST_NAME) + (f", with {shared}" if shared else "")
         lines = map("  ".join, zip(charts, changes, strict=True))
         return ["", head, *lines, *_replay(results, line[-1])]
     return []
