@@ -63,13 +63,11 @@ def test_a_given_model_is_looked_for_before_a_dry_run(
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
+    inoculation_config["dry_run"] = True
+
     def plan(checkpoint: str) -> int:
         inoculation_config["original"]["checkpoint"] = checkpoint
-        path = tmp_path / "config.yaml"
-        path.write_text(yaml.safe_dump(inoculation_config))
-        return cli.main(
-            ["inoculate", f"--config={path}", f"--output_dir={tmp_path}/out", "--dry_run=true"]
-        )
+        return run(inoculation_config, tmp_path / "out", tmp_path)
 
     assert plan("bookshelf_qa") == cli.FAILURE
     assert "it does not exist (did you mean 'bookshelf-qa'?)" in capsys.readouterr().err
