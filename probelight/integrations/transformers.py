@@ -59,7 +59,8 @@ class ProbeCallback(WatchedTraining, TrainerCallback):
     ) -> None:
         self._tokenizer = tokenizer
         self._has_folder = output_dir is not None
-        options |= {"output_dir": output_dir or "probes", "keep": keep, "keep_most": keep_most}
+        options |= {"output_dir": "probes" if output_dir is None else output_dir}
+        options |= {"keep": keep, "keep_most": keep_most}
         super().__init__(every, Watch(probes, original, **options))
 
     def on_train_begin(

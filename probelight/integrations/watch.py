@@ -18,6 +18,7 @@ from probelight.integrations.watched_sets import Entry, Watched, part_of, watche
 from probelight.io.atomic import whole_folder, write_text_atomic
 from probelight.io.documents import as_settings
 from probelight.io.errors import UsageError
+from probelight.io.from_python import required_path
 from probelight.io.package import cache_folder
 from probelight.metrics.comparisons import compare_runs
 from probelight.models.answering import (
@@ -121,7 +122,7 @@ class Watch:
                 "probelight.load_probe(..., name=)"
             )
         self.original = called[-1] if original else None
-        self.folder = Path(output_dir)
+        self.folder = required_path(output_dir, "output_dir")
         self.keep, self.keep_most = keep, keep_most
         self.drawn = {} if max_items is None else {"max_items": max_items, "seed": seed}
         if keep is not None:

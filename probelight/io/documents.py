@@ -73,6 +73,8 @@ def as_settings(kind: type[T], given: T | Mapping[str, Any], what: str) -> T:
     """Return settings of a kind, made of a mapping where they are none; UsageError names a key."""
     if isinstance(given, Mapping):
         return typed(kind, dict(given), what, UsageError)
+    if not isinstance(given, kind):
+        raise UsageError(f"{what} {given!r}: give {kind.__name__} or a mapping of its fields")
     return given
 
 

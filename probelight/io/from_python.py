@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import io
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
 from contextvars import ContextVar
+from pathlib import Path
+from typing import Any
 
 from probelight.io.errors import ProbelightError, UsageError
 
@@ -15,6 +18,13 @@ FROM_PYTHON: ContextVar[bool] = ContextVar("from_python", default=False)
 
 class MissingFileError(ProbelightError, FileNotFoundError):
     """A file or folder that is not there."""
+
+
+def required_path(path: Any, argument: str) -> Path:
+    """Return an argument's path; UsageError if it is empty, or is not a path at all."""
+    if not isinstance(path, str | os.PathLike) or not str(path).strip():
+        raise UsageError(f"{argument} {path!r}: give a path (. is the current folder)")
+    return Path(path)
 
 
 @contextmanager

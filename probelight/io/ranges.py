@@ -196,8 +196,12 @@ class ByCommas:
 
         def split(value: Any) -> Any:
             if not isinstance(value, str):
+                if not isinstance(value, Sequence):
+                    raise ValueError("give a list of names")
                 return value
-            return [part.strip() for part in value.split(",") if part.strip()]
+            if not (names := [name.strip() for name in value.split(",") if name.strip()]):
+                raise ValueError("give at least one name, or leave it out")
+            return names
 
         return no_info_before_validator_function(split, handler(source))
 

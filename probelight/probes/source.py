@@ -405,8 +405,8 @@ def load_entry(
     """
     if str(entry).endswith(ITEM_FILES):
         return load_file(entry, guessed_setup(entry)), ""
-    name, _, own_split = str(entry).partition(":")
-    if split := own_split or split:
+    name, colon, own_split = str(entry).partition(":")
+    if (split := own_split if colon else split) is not None:
         return load_probe(name, split, mirror=mirror, pairs=True), split
     first, *others = evaluation_splits(name)
     option = f"--split {load_probe_config(name).splits[0]}"

@@ -16,7 +16,7 @@ from weakref import finalize
 from probelight.io.atomic import whole_folder, write_text_atomic
 from probelight.io.documents import as_settings
 from probelight.io.errors import UsageError
-from probelight.io.from_python import quietly
+from probelight.io.from_python import quietly, required_path
 from probelight.probes.record import Setup
 from probelight.protocols.jobs.job import TrainerSettings
 from probelight.reports.notebook import Results
@@ -85,8 +85,7 @@ def zero_shot(
             number = 1 + sum(_is_items(other) for other in given[: len(names)])
             names.append(_probe_name(entry, made, number))
         options: dict[str, Any] = {"split": split, "ranks": ranks, "mirror": mirror}
-        options["scoring"] = [*scoring]
-        options |= {"shots": shots, "chat": chat, "phrasings": [*phrasings]}
+        options |= {"scoring": scoring, "shots": shots, "chat": chat, "phrasings": phrasings}
         options["letters"] = as_settings(LetterSettings, letters or {}, "letters")
         options["prompt"] = as_settings(PromptSettings, prompt or {}, "prompt")
         command(**shared, **_models(models, made), probes=names, **options)
@@ -245,9 +244,11 @@ def compare(
     """
     from probelight.protocols.compare.compare import compare as command
 
-    folders = [r.folder if isinstance(r, Results) else Path(r) for r in results]
+    if not results:
+        raise UsageError("compare: give two or more results, or one with several models")
+    folders = [_folder_of(r, "compare") for r in results]
     with _called(output_dir, "compare", None) as (made, _):
-        command(folders, made.folder, _as_list(probes), [*scoring], mix_rules)
+        command(folders, made.folder, _as_list(probes), scoring, mix_rules)
     return made.results()
 
 
@@ -274,9 +275,9 @@ def forgetting(
     """
     from probelight.protocols.forgetting import forgetting as command
 
-    given = [str(r.folder if isinstance(r, Results) else r) for r in (before, *after)]
+    measured = [str(_folder_of(r, "forgetting")) for r in (before, *after)]
     with _called(output_dir, "forgetting", None) as (made, _):
-        command(given, made.folder, _as_list(probes), num_choices)
+        command(measured, made.folder, _as_list(probes), num_choices)
     return made.results()
 
 
@@ -286,7 +287,8 @@ class _Made:
     def __init__(self, output_dir: str | Path | None, shown: str, printed: StringIO) -> None:
         self.printed = printed  # by the command
         self._is_temporary = output_dir is None
-        self.folder = Path(mkdtemp(prefix="probelight-") if output_dir is None else output_dir)
+        folder = mkdtemp(prefix="probelight-") if output_dir is None else output_dir
+        self.folder = required_path(folder, "output_dir")
         self._shown = shown
 
     def results(self, dry_run: bool = False) -> Results:
@@ -332,6 +334,10 @@ def _called(
         yield made, {"output_dir": str(made.folder), "trainer": settings}
 
 
+def _folder_of(results: Any, argument: str) -> Path:
+    return results.folder if isinstance(results, Results) else required_path(results, argument)
+
+
 def _as_list(given: Any) -> list[Any]:
     """Return one thing, or several, as a list; items in memory are one thing."""
     if given is None:
@@ -365,6 +371,8 @@ def _files(data: Mapping[str, Any] | None, made: _Made) -> dict[str, Any]:
     """Return the user's own files as the argument `data`, none where there are none."""
     if not data:
         return {}
+    if not isinstance(data, Mapping):
+        raise UsageError("data: give the files by split, such as {'train': ..., 'dev': ...}")
     from probelight.protocols.engine.settings import SplitFiles
 
     given = dict(data)
@@ -373,22 +381,26 @@ def _files(data: Mapping[str, Any] | None, made: _Made) -> dict[str, Any]:
             path, setup = made.items(f"items-{split}.jsonl", given[split])
             given |= {split: str(path), "setup": given.get("setup", setup)}
         elif given.get(split) is not None:
-            given[split] = str(given[split])
+            given[split] = str(required_path(given[split], f"data.{split}"))
     return {"data": as_settings(SplitFiles, given, "data")}
 
 
 def _models(given: Any, made: _Made) -> dict[str, Any]:
     """Return the arguments `model` or `models` of a command."""
-    from probelight.protocols.engine.settings import AUTO, ModelSettings
+    from probelight.protocols.engine.settings import AUTO, MODEL_TYPES, ModelSettings
 
     if isinstance(given, ModelSettings):
         return {"model": given}
     if isinstance(given, Mapping):
-        return {"model": as_settings(ModelSettings, {"kind": AUTO, **given}, "model")}
+        settings = as_settings(ModelSettings, {"kind": AUTO, **given}, "model")
+        is_baseline = settings.kind != AUTO and MODEL_TYPES[settings.kind].is_baseline
+        if "name_or_path" not in given and not is_baseline:
+            raise UsageError("model: name_or_path is missing")
+        return {"model": settings}
     if isinstance(given, tuple) and len(given) == 2 and hasattr(given[0], "save_pretrained"):
         return {"model": ModelSettings(name_or_path=str(made.model(*given)), kind=AUTO)}
     names = list(given) if isinstance(given, list | tuple | set) else [given]
-    if not all(isinstance(name, str | Path) for name in names):
+    if not names or not all(isinstance(name, str | Path) for name in names):
         raise UsageError(
             "models: give names or folders, or one model in memory with its tokenizer, "
             "(model, tokenizer)"

@@ -111,6 +111,8 @@ def load_model(model: Any, tokenizer: Any = None, **settings: Any) -> Model:
     from probelight.protocols.engine.chosen_models import model_of, with_model_type
 
     if isinstance(model, str | Path):
+        if tokenizer is not None:
+            raise UsageError("load_model: tokenizer= is for a model in memory; leave it out")
         with quietly():
             found = asdict(model_of(str(model))) | settings
             return Model(with_model_type(as_settings(ModelSettings, found, "load_model")))
@@ -145,13 +147,17 @@ def load_probe(
     Raises:
         ProbelightError: If there is no such probe, split or file, or an item is malformed.
     """
+    has_config = isinstance(probe, str | Path) and not str(probe).endswith(ITEM_FILES)
+    if setup is not None if has_config else split is not None:
+        option, probes = ("setup", "items without") if has_config else ("split", "probes with")
+        raise UsageError(f"load_probe: {option}= is only for {probes} a config; leave it out")
     with quietly():
         if not isinstance(probe, str | Path):
             with TemporaryDirectory() as folder:
                 path = Path(folder) / "items.jsonl"
                 written = write_items(path, probe)
                 found = load_file(path, setup or written)
-        elif setup and str(probe).endswith(ITEM_FILES):
+        elif setup and not has_config:
             found = load_file(probe, setup)
         else:
             found, _ = load_entry(probe, split, mirror=mirror)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from probelight.io.errors import UsageError, nearest
-from probelight.io.from_python import quietly
+from probelight.io.from_python import quietly, required_path
 
 # What is heavy is imported where it is used.
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ class Results:
     """
 
     def __init__(self, folder: str | Path, shown: str = "", plan: Sequence[str] = ()) -> None:
-        self.folder = Path(folder)
+        self.folder = required_path(folder, "folder")
         self._shown = shown
         from probelight.results import load as results_load
 
@@ -123,7 +123,7 @@ class Results:
 
         with quietly():
             page = build_report(self.folder)
-        target = page if path is None else Path(path)
+        target = page if path is None else required_path(path, "path")
         if target.is_dir():
             raise UsageError(f"{target} is a folder; give a file such as {target}/page.html")
         if target.resolve() == page.resolve():

@@ -106,6 +106,8 @@ def test_names_are_a_list_or_one_text_with_commas() -> None:
 
     for given in (" a, b ,,c", ["a", "b", "c"]):
         assert ranges.checked(take, {"names": given}, str) == {"names": ["a", "b", "c"]}
-    assert ranges.checked(take, {"names": ""}, str) == {"names": []}
+    for blank in ("", " ,"):
+        with pytest.raises(ranges.RangeError, match="give at least one name"):
+            ranges.checked(take, {"names": blank}, str)
     with pytest.raises(ranges.RangeError, match=r"^names\[1\] 2: give text in quotes"):
         ranges.checked(take, {"names": ["a", 2]}, str)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,8 @@ import torch
 from transformers import AutoTokenizer, BertConfig, BertForMaskedLM, BertForMultipleChoice
 
 import probelight
+from probelight.integrations.transformers import ProbeCallback
+from probelight.integrations.watch import Watch
 from probelight.io.errors import ConfigError, ProbelightError, UsageError
 from tests.fixtures.checkout import ROOT
 
@@ -259,3 +262,75 @@ def test_a_page_is_not_put_in_place_of_a_folder(
         results.report(tmp_path)
     page = results.report()
     assert results.report(page) == page
+
+
+@pytest.mark.parametrize("models", [[], (), {}, {"name": "base"}, {"kind": "causal"}])
+def test_the_default_model_does_not_stand_for_one_that_was_not_given(models: Any) -> None:
+    for call in (probelight.zero_shot, probelight.curve):
+        with pytest.raises(UsageError, match="give names or folders|name_or_path is missing"):
+            call(models, "age_small")
+    with pytest.raises(UsageError, match="give names or folders|name_or_path is missing"):
+        probelight.inoculate(models, "hypernymy_small", "definitions_small")
+    with pytest.raises(UsageError, match="two or more results"):
+        probelight.compare()
+
+
+@pytest.mark.parametrize("path", ["", " ", False, ["runs"]])
+def test_an_empty_path_is_not_the_current_folder(
+    results: probelight.Results, path: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    calls: list[Callable[[], Any]] = [
+        lambda: probelight.load(path),
+        lambda: results.report(path),
+        lambda: probelight.zero_shot("dictionary-lm", WHALES, output_dir=path),
+        lambda: probelight.curve("dictionary-lm", data={"train": path, "dev": WHALES}),
+        lambda: probelight.compare(results, path),
+        lambda: probelight.compare(results, results, output_dir=path),
+        lambda: probelight.forgetting(results, path),
+        lambda: probelight.forgetting("40,10,6,44", num_choices=2, output_dir=path),
+        lambda: Watch(["age_small"], output_dir=path),
+        lambda: ProbeCallback(["age_small"], output_dir=path),
+    ]
+    for call in calls:
+        with pytest.raises(UsageError, match=r"give a path \(\. is the current folder\)"):
+            call()
+    assert not [*tmp_path.iterdir()]
+
+
+def test_one_rule_or_phrasing_may_be_given_as_a_text(tmp_path: Path) -> None:
+    options: dict[str, Any] = {"scoring": "pmi", "phrasings": "all"}
+    found = probelight.zero_shot("dictionary-lm", "age_small", **options)
+    listed = {name: [text] for name, text in options.items()}
+    again = probelight.zero_shot("dictionary-lm", "age_small", **listed)
+    assert found.frame["value"].tolist() == again.frame["value"].tolist()
+    assert len(found.frame) > len(probelight.zero_shot("dictionary-lm", "age_small").frame)
+    for scoring in ({"pmi"}, {"pmi": 1}, None, 3, " "):
+        with pytest.raises(ProbelightError, match="give (a list of names|at least one name)"):
+            probelight.zero_shot("dictionary-lm", "age_small", scoring=scoring)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "message"),
+    [
+        (("age_small",), {"setup": "mc_qa"}, "setup= is only for items without a config"),
+        ((WHALES, "test"), {}, "split= is only for probes with a config"),
+        (("age_small", ""), {}, "no split ''"),
+        (("age_small:",), {}, "no split ''"),
+    ],
+)
+def test_an_argument_that_would_be_left_out_is_refused(
+    arguments: Any, options: Any, message: str
+) -> None:
+    with pytest.raises(ProbelightError, match=message):
+        probelight.load_probe(*arguments, **options)
+
+
+def test_settings_of_another_type_are_refused() -> None:
+    for name in ("trainer", "prompt", "letters"):
+        with pytest.raises(UsageError, match=f"{name} 'cpu': give .*Settings or a mapping"):
+            probelight.zero_shot("dictionary-lm", WHALES, **{name: "cpu"})  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="data: give the files by split"):
+        probelight.curve("dictionary-lm", data=WHALES)  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="tokenizer= is for a model in memory"):
+        probelight.load_model("dictionary-lm", "a tokenizer")

@@ -102,7 +102,7 @@ def read_arguments(words: Sequence[str], known: Known) -> Arguments:
         is_config = name in CONFIG_OPTIONS
         if is_config or (name.startswith("--") and key in {*known.sections, *known.lists}):
             following = value if equals else remaining.popleft() if remaining else None
-            if following is None or (not following and key not in known.lists):
+            if not following:
                 raise UsageError(f"{name}: give a value")
             if first := _first_option(key, following, known):
                 name, key, following = (
@@ -114,7 +114,7 @@ def read_arguments(words: Sequence[str], known: Known) -> Arguments:
                 section = "" if is_config else key
                 following = _section_text(following, section, known, arguments.files)
             elif not (following.startswith("[") or following == "null"):
-                following = json.dumps(_split(following))
+                following = json.dumps(_split(following, name))
             arguments.words.append(f"{name}={following}")
         elif key in known.flags and not (equals or (remaining and remaining[0][:1] != "-")):
             arguments.words.append(f"{name}=true")
@@ -132,8 +132,10 @@ def _first_option(section: str, value: str, known: Known) -> str:
     return first if is_text and not value.endswith((".yaml", ".yml")) else ""
 
 
-def _split(text: str) -> list[str]:
-    return [part.strip() for part in text.split(",") if part.strip()]
+def _split(text: str, option: str) -> list[str]:
+    if not (names := [name.strip() for name in text.split(",") if name.strip()]):
+        raise UsageError(f"{option}: give a value")
+    return names
 
 
 def _section_text(value: str, section: str, known: Known, files: dict[str, Any]) -> str:
@@ -172,7 +174,7 @@ def _without_empty_sections(content: Mapping[str, Any], place: str, known: Known
         if isinstance(value, Mapping) and name in known.sections:
             value = _without_empty_sections(value, name, known)
         elif isinstance(value, str) and name in known.lists:
-            value = _split(value)
+            value = _split(value, name)
         elif isinstance(value, list):  # of sections, such as the rows of a sweep
             first = FIRST.get(str(key), "")
             value = [

@@ -115,7 +115,7 @@ UNEVEN = "--training.fit.patience=null --training.transformer.patience=1"
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ("SMALL --baselines=", "give --baselines"),
+        ("SMALL --baselines=", "--baselines: give a value"),
         ("SMALL --baselines=choice_onl", "did you mean 'choice_only'"),
         ("SMALL --baselines=mlm_baseline", "mlm_baseline"),
         (f"SMALL {UNEVEN}", "needs training.fit.patience"),

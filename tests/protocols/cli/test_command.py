@@ -293,7 +293,7 @@ def words(*given: str) -> list[str]:
             ['--probes=["a", "b@1"]', '--grid.sizes=["62", "1e3"]'],
         ),
         (
-            ["--probes=[a,b]", "--probes", "", "--probes=null"],
+            ["--probes=[a,b]", "--probes=[]", "--probes=null"],
             ["--probes=[a,b]", "--probes=[]", "--probes=null"],
         ),
         (["--model", "{name_or_path: x}"], ["--model={name_or_path: x}"]),

@@ -95,6 +95,8 @@ MISTAKES = [
     (f"{ZERO_SHOT} --config={ROOT}", f"{ROOT}: a folder, where a file is needed"),
     (f"{ZERO_SHOT} --config=", "zero-shot: error: --config: give a value"),
     (f"{ZERO_SHOT} --config", "zero-shot: error: --config: give a value"),
+    (f"{ZERO_SHOT} --models ''", "zero-shot: error: --models: give a value"),
+    (f"{ZERO_SHOT} --models ,", "zero-shot: error: --models: give a value"),
     (f"{FIT} --config ''", "fit: error: --config: give a value"),
     (
         f"{ZERO_SHOT} --config=configs/model/embeded.yaml",
