@@ -6,20 +6,25 @@ the model in place, so that all else goes on with the model as it is.
 
 from __future__ import annotations
 
+import json
 import warnings
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
+from probelight.io.atomic import write_text_atomic
 from probelight.io.errors import UsageError, nearest
 from probelight.models.checkpoint_files import (
     ADAPTER_WEIGHTS,
     ADAPTER_WRAPPER,
+    TRAINED_ON,
     PretrainedError,
     adapter_settings,
     model_folder,
     one_error,
+    read_settings,
 )
 from probelight.models.tuning import LORA, Tuning
 
@@ -52,7 +57,8 @@ def attach_fresh(
                 f"{nearest(name, layers.split(', '))}; its layers are {layers}"
             )
     try:
-        _attach(model, config, seed, base, revision)
+        _attach(model, config, seed, base, revision, "tuning.options")
+        replace(config)  # as it will be read
     except (ValueError, TypeError, NotImplementedError) as error:
         raise UsageError(
             f"tuning of {type(model).__name__}: {_first_line(error)}; choose the layers for the "
@@ -72,14 +78,6 @@ def attach_saved(model: nn.Module, folder: Path, base: str, revision: str | None
     from probelight.models.networks import check_numbers
 
     settings = adapter_settings(folder)
-    own, given = model_folder(settings["base"]), model_folder(base)
-    if own.is_dir() and given.is_dir() and not own.samefile(given):
-        warnings.warn(
-            f"{folder}: the adapter was trained with {settings['base']}, but is now used with "
-            f"{base}; together they are a different model",
-            RuntimeWarning,
-            stacklevel=2,
-        )
     is_outline = next(model.parameters()).is_meta
     with one_error(folder, "adapter"):
         tensors = {} if is_outline else load_file(folder / ADAPTER_WEIGHTS)
@@ -88,10 +86,11 @@ def attach_saved(model: nn.Module, folder: Path, base: str, revision: str | None
         config = PeftConfig.from_pretrained(str(folder))
         _refuse_other_kinds(config, str(folder))
         config.inference_mode = False  # so that peft says which weights are the adapter's
-        _attach(model, config, 0, base, revision)
+        _attach(model, config, 0, base, revision, str(folder))
         wrapper = wrapper_of(model)
         if is_outline:
             return
+        _check_base(folder, settings["base"], base, wrapper.trained_on)
         found: Any = set_peft_model_state_dict(wrapper, _in_form(tensors, model))
     except (PretrainedError, UsageError):
         raise
@@ -163,6 +162,7 @@ def save_weights(model: Any, folder: Path, state_dict: Mapping[str, Tensor] | No
         if isinstance(config.target_modules, set):  # which is written in another order each time
             config.target_modules = sorted(config.target_modules)
     wrapper.save_pretrained(str(folder), state_dict=named, save_embedding_layers=False)
+    write_text_atomic(folder / TRAINED_ON, json.dumps(wrapper.trained_on))
     (folder / "README.md").unlink(missing_ok=True)  # an empty form of a model card
 
 
@@ -193,6 +193,11 @@ def _config_of(tuning: Tuning) -> Any:
     except (TypeError, ValueError) as error:
         raise UsageError(f"tuning.options of {made.__name__}: {_first_line(error)}") from error
     _refuse_other_kinds(config, f"tuning.method {tuning.method}")
+    if getattr(config, "init_lora_weights", True) == "eva":
+        raise UsageError(
+            "tuning.options: init_lora_weights eva needs a pass over data before the training, "
+            "which Probelight does not make; leave it out"
+        )
     if getattr(config, "bias", "none") != "none":
         raise UsageError("tuning.options: bias trains weights outside the adapter; leave it out")
     return config
@@ -200,13 +205,19 @@ def _config_of(tuning: Tuning) -> Any:
 
 # Adapters that change layers in place, with nothing to be done around the model or between steps.
 _KINDS = "BOFT C3A DELORA FOURIERFT HRA IA3 LN_TUNING LOHA LOKR LORA OFT RANDLORA VERA".split()
+# Of LoRA: adapters that read the tokens, choose among several, and draw anew for each batch.
+_VARIANTS = ("alora_invocation_tokens", "arrow_config", "monteclora_config")
+# Its initialisations that take a part out of the weights of the model below.
+_TAKING = ("corda", "loftq", "lora_ga", "olora", "pissa")
 
 
 def _refuse_other_kinds(config: Any, source: str) -> None:
     kind = getattr(config.peft_type, "value", config.peft_type)
+    if str(getattr(config, "init_lora_weights", "")).startswith(_TAKING):
+        raise _changed_below(config, source)
     if config.is_prompt_learning:
         why = "learns a prompt, which cannot be put before the texts of a probe"
-    elif kind not in _KINDS or getattr(config, "alora_invocation_tokens", None):
+    elif kind not in _KINDS or any(getattr(config, name, None) for name in _VARIANTS):
         why = "does more than change layers in place"
     else:
         return
@@ -216,22 +227,82 @@ def _refuse_other_kinds(config: Any, source: str) -> None:
     )
 
 
-def _attach(model: Any, config: Any, seed: int, base: str, revision: str | None) -> None:
+def _attach(
+    model: Any, config: Any, seed: int, base: str, revision: str | None, source: str
+) -> None:
     from peft import get_peft_model
 
-    from probelight.models.networks import own_random_state
+    from probelight.models.networks import bit_sum, own_random_state
 
     is_outline = next(model.parameters()).is_meta
+    weights_below = [(w, bit_sum(w)) for w in model.parameters() if not w.is_meta]
+    trained_on = {} if is_outline else _answers_of(model)
     config.base_model_name_or_path = None
     config.task_type = None  # its wrapper would be called in place of the model, as none is here
     with warnings.catch_warnings(), own_random_state(seed):
         for message in ("fan_in_fan_out", "is_gradient_checkpointing"):  # nothing to be done about
             warnings.filterwarnings("ignore", message=f".*{message}.*")
         wrapper: Any = get_peft_model(model, config, low_cpu_mem_usage=is_outline)
+    if any(bit_sum(weight) != bits for weight, bits in weights_below):
+        raise _changed_below(config, source)
     config.base_model_name_or_path, config.revision = base, revision
     weights = [name for name, weight in model.named_parameters() if weight.requires_grad]
     object.__setattr__(wrapper, "adapter_weights", weights)
+    object.__setattr__(wrapper, "trained_on", trained_on)
     object.__setattr__(model, ADAPTER_WRAPPER, wrapper)
+
+
+def _changed_below(config: Any, source: str) -> PretrainedError:
+    start = getattr(config, "init_lora_weights", type(config).__name__)
+    return PretrainedError(
+        f"{source}: init_lora_weights {start} changes the weights of the model below the adapter, "
+        "which are not saved with it; give true, gaussian or orthogonal, or convert a trained one "
+        "to plain LoRA (peft: save_pretrained(..., path_initial_model_for_weight_conversion=...))"
+    )
+
+
+def _answers_of(model: Any) -> dict[str, Any]:
+    """Return what a model without its adapter answers to a short text, and in which precision."""
+    import torch
+
+    from probelight.models.networks import run_encoder
+
+    rows = model.get_input_embeddings().weight
+    ids = torch.linspace(0, len(rows) - 1, 8).long()[None]
+    ids = ids if rows.is_meta else ids.to(rows.device)  # weights on a disk are read when needed
+    batch = dict.fromkeys(("input_ids", "decoder_input_ids"), ids)
+    with torch.no_grad():
+        last = run_encoder(model.base_model, batch)[0][0, -1].float()
+    hidden = last[:: max(1, len(last) // 64)]
+    return {"dtype": str(rows.dtype).removeprefix("torch."), "hidden": hidden.tolist()}
+
+
+def _check_base(folder: Path, own_base: str, base: str, now: Mapping[str, Any]) -> None:
+    """Refuse an adapter whose model has changed; warn where another one was given for it."""
+    import torch
+
+    folders = model_folder(own_base), model_folder(base)
+    has_both = all(map(Path.is_dir, folders))
+    is_same = own_base == base or (has_both and folders[0].samefile(folders[1]))
+    differs = has_both and not is_same
+    if (folder / TRAINED_ON).is_file():
+        then = read_settings(folder / TRAINED_ON)
+        trained, hidden = torch.tensor(then["hidden"]), torch.tensor(now["hidden"])
+        # Of rounding bfloat16 leaves 0.03, the products of graphics cards 0.003.
+        tolerance = 0.1 if "bfloat16" in (then["dtype"], now["dtype"]) else 0.01
+        differs = bool((hidden - trained).norm() > tolerance * trained.norm())
+    if differs and is_same:
+        raise PretrainedError(
+            f"{folder}: the model {base} is no longer the one that the adapter was trained on; "
+            f"give that one, or remove {TRAINED_ON} to use them together, as a different model"
+        )
+    if differs:
+        warnings.warn(
+            f"{folder}: the adapter was trained with {own_base}, but is now used with {base}; "
+            "together they are a different model",
+            RuntimeWarning,
+            stacklevel=3,
+        )
 
 
 def _in_form(tensors: Mapping[str, Tensor], model: Any) -> dict[str, Tensor]:

@@ -22,6 +22,7 @@ from probelight.io.ranges import WeightsDtype
 T = TypeVar("T")
 CONFIG = "config.json"
 ADAPTER, ADAPTER_WEIGHTS = "adapter_config.json", "adapter_model.safetensors"  # as peft has them
+TRAINED_ON = "trained_on.json"  # of an adapter: what the model without it answered
 HEAD_SETTINGS = "choice_head.json"  # of MC-QA, in its encoder's folder
 HEAD_KINDS = ("mlp", "linear", "pooler", "multiple_choice")
 LIKELIHOOD = "likelihood"  # in the place of a head, where the model's own is all there is

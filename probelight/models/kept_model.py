@@ -7,8 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
-import torch
-from torch import Tensor, nn
+from torch import nn
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from probelight.models.adapters import attach_saved, detach, merge
@@ -21,7 +20,7 @@ from probelight.models.loading import (
     recorded,
     refuse_foreign_tokenizer,
 )
-from probelight.models.networks import model_fingerprint
+from probelight.models.networks import bit_sum, model_fingerprint
 from probelight.models.precision import READ_AGAIN
 
 
@@ -95,10 +94,3 @@ class KeptModel:
 
 def _bits(network: nn.Module) -> list[tuple[str, int]]:
     return [(name, bit_sum(weight)) for name, weight in network.state_dict().items()]
-
-
-def bit_sum(weight: Tensor) -> int:
-    """Return the sum of a tensor's bits, eight bytes at a time, which takes next to no time."""
-    octets = weight.detach().clone().reshape(-1).view(torch.uint8)
-    whole = len(octets) // 8 * 8
-    return int(octets[:whole].view(torch.int64).sum() + octets[whole:].sum())

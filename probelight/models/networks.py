@@ -36,6 +36,13 @@ def model_fingerprint(model: nn.Module | Mapping[str, Tensor]) -> str:
     return digest.hexdigest()
 
 
+def bit_sum(weight: Tensor) -> int:
+    """Return the sum of a tensor's bits, eight bytes at a time, which takes next to no time."""
+    octets = weight.detach().clone().reshape(-1).view(torch.uint8)
+    whole = len(octets) // 8 * 8
+    return int(octets[:whole].view(torch.int64).sum() + octets[whole:].sum())
+
+
 def is_spread(network: nn.Module) -> bool:
     """Return whether `device_map` put parts of a network on several devices: they stay there."""
     maps = (getattr(module, "hf_device_map", None) or {} for module in network.modules())
@@ -59,7 +66,7 @@ def run_encoder(encoder: nn.Module, batch: Mapping[str, Tensor]) -> Any:
     Not every encoder takes `token_type_ids`, and some ignore unknown arguments in silence.
     """
     known = inspect.signature(encoder.forward).parameters
-    names = ("input_ids", "attention_mask", "token_type_ids")
+    names = ("input_ids", "attention_mask", "token_type_ids", "decoder_input_ids")
     return encoder(**{name: batch[name] for name in names if name in batch and name in known})
 
 

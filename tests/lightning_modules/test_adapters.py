@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shutil
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,6 +12,7 @@ from typing import Any
 import peft
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 from torch.nn import functional as F
 from transformers import AutoModel, AutoModelForCausalLM, AutoModelForMaskedLM, AutoTokenizer
@@ -19,7 +22,9 @@ from probelight.io.errors import UsageError
 from probelight.lightning_modules.causal_choice import CausalChoice
 from probelight.lightning_modules.masked_choice import MaskedChoice
 from probelight.lightning_modules.sentence_choice import SentenceChoice
+from probelight.models import adapters
 from probelight.models.checkpoint_files import PretrainedError
+from probelight.models.loading import MASKED_LM, load_pretrained
 from probelight.models.tuning import Tuning
 from probelight.probes.record import Record
 from probelight.protocols.engine.memory import checkpoint_gradients
@@ -258,6 +263,93 @@ def test_an_encoder_decoder_model_gets_an_adapter_too(
     assert scores(again, records).tolist() == scores(module, records).tolist()
 
 
+@pytest.mark.parametrize(
+    ("method", "options"),
+    [
+        *(("lora", {"init_lora_weights": i}) for i in (False, "gaussian", "orthogonal", "mica")),
+        *(("lora", {name: True}) for name in ("use_dora", "use_rslora")),
+        *((f"peft.{kind}Config", {}) for kind in ("BOFT", "Delora", "HRA", "OFT", "LoKr")),
+        ("peft.C3AConfig", {"block_size": 4}),
+        ("peft.FourierFTConfig", {"n_frequency": 10, "random_loc_seed": 5}),
+        *((f"peft.{kind}Config", {"save_projection": False}) for kind in ("RandLora", "Vera")),
+    ],
+)
+def test_peft_reads_what_was_drawn_by_another_seed(
+    method: str, options: dict[str, Any], checkpoint: Folder, tmp_path: Path
+) -> None:
+    tuning = Tuning(method, target_modules=["query", "value"], options=options)
+    module = MaskedChoice(str(checkpoint()), "full", tuning=tuning, seed=3)
+    with torch.no_grad():
+        for weight in module.model.parameters():
+            if weight.requires_grad:
+                weight.add_(0.05 * torch.randn_like(weight))
+    module.save_pretrained(tmp_path / "a")
+    base = AutoModelForMaskedLM.from_pretrained(checkpoint())
+    ids = torch.tensor([[2, 10, 11, 4, 12, 3]])
+    with torch.no_grad():
+        trained = module.model(input_ids=ids).logits
+        assert not trained.allclose(base(input_ids=ids).logits, atol=1e-5)
+        plain = peft.PeftModel.from_pretrained(base, tmp_path / "a").eval()
+        torch.testing.assert_close(plain(input_ids=ids).logits, trained, rtol=0, atol=1e-6)
+    assert scores(MaskedChoice(str(tmp_path / "a")), MASKED).equal(scores(module, MASKED))
+
+
+@pytest.mark.parametrize("start", ["pissa", "pissa_niter_4", "olora"])
+def test_an_adapter_that_changes_the_model_below_is_refused(
+    start: str, checkpoint: Folder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tuning = Tuning("lora", options={"init_lora_weights": start})
+    with pytest.raises(PretrainedError, match=f"init_lora_weights {start} changes the weights"):
+        SentenceChoice(str(checkpoint()), tuning=tuning, seed=3)
+    model = AutoModelForMaskedLM.from_pretrained(checkpoint())
+    config = peft.LoraConfig(r=4, init_lora_weights=start)  # type: ignore[arg-type]
+    peft.get_peft_model(model, config).save_pretrained(tmp_path / "a")
+    settings = json.loads((tmp_path / "a" / "adapter_config.json").read_text())
+    for name in ("lora_ga", start):  # peft reads the first as gaussian, over the whole weights
+        settings["init_lora_weights"] = name
+        (tmp_path / "a" / "adapter_config.json").write_text(json.dumps(settings))
+        with pytest.raises(PretrainedError, match=f"a: init_lora_weights {name} changes"):
+            MaskedChoice(str(tmp_path / "a"))
+    monkeypatch.setattr(adapters, "_TAKING", ("none",))  # as with one of a later peft
+    for kind, name, options in (
+        (SentenceChoice, str(checkpoint()), {"tuning": tuning, "seed": 3}),
+        (MaskedChoice, str(tmp_path / "a"), {}),
+    ):
+        with pytest.raises(PretrainedError, match=f"init_lora_weights {start} changes"):
+            kind(name, **options)  # type: ignore[arg-type]
+
+
+def noisy(folder: Path, name: str, size: float) -> Path:
+    """A copy of a model whose weights are changed by a part of their spread."""
+    copied = shutil.copytree(folder, folder.parent / name)
+    weights = load_file(copied / "model.safetensors")
+    torch.manual_seed(1)
+    for weight in weights.values():
+        weight.add_(size * weight.std() * torch.randn_like(weight))
+    save_file(weights, copied / "model.safetensors", {"format": "pt"})
+    return copied
+
+
+def test_an_adapter_is_refused_when_its_model_has_changed(
+    checkpoint: Folder, tmp_path: Path
+) -> None:
+    base, adapter = shutil.copytree(checkpoint(), tmp_path / "base"), tmp_path / "a"
+    SentenceChoice(str(base), tuning="lora").save_pretrained(adapter)
+    same, other = noisy(base, "same", 0.0), noisy(base, "other", 0.3)
+    for weights in (same, base):  # as it is, in any precision, with its own head or without
+        for dtype in ("float32", "bfloat16", "float16"):
+            with warnings.catch_warnings():
+                warnings.simplefilter("error", RuntimeWarning)
+                load_pretrained(MASKED_LM, f"{weights}+{adapter}", dtype=dtype)  # type: ignore[arg-type]
+    with pytest.warns(RuntimeWarning, match="together they are a different model"):
+        load_pretrained(MASKED_LM, f"{other}+{adapter}")
+    shutil.copy(other / "model.safetensors", base)
+    with pytest.raises(PretrainedError, match="no longer the one that the adapter was trained on"):
+        load_pretrained(MASKED_LM, str(adapter))
+    (adapter / "trained_on.json").unlink()
+    load_pretrained(MASKED_LM, str(adapter))
+
+
 def test_two_processes_train_an_adapter_as_one(
     checkpoint: Folder, quiet_trainer: Callable[..., Any]
 ) -> None:
@@ -346,6 +438,18 @@ def test_what_no_adapter_can_be_is_refused(checkpoint: Folder) -> None:
                     options={"num_virtual_tokens": 3, "task_type": "CAUSAL_LM"},
                 ),
             ),
+        ),
+        (
+            UsageError,
+            "init_lora_weights eva needs a pass over data",
+            lambda: SentenceChoice(
+                name, tuning=Tuning("lora", options={"init_lora_weights": "eva"})
+            ),
+        ),
+        (
+            UsageError,
+            "should be a subset of `target_modules`",  # said when it was read, after the training
+            lambda: SentenceChoice(name, tuning=Tuning("peft.IA3Config", target_modules=["query"])),
         ),
         (UsageError, "needs mode full", lambda: MaskedChoice(name, "mlp", tuning="lora")),
         (

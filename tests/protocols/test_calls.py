@@ -267,9 +267,9 @@ def test_a_page_is_not_put_in_place_of_a_folder(
 @pytest.mark.parametrize("models", [[], (), {}, {"name": "base"}, {"kind": "causal"}])
 def test_the_default_model_does_not_stand_for_one_that_was_not_given(models: Any) -> None:
     for call in (probelight.zero_shot, probelight.curve):
-        with pytest.raises(UsageError, match="give names or folders|name_or_path is missing"):
+        with pytest.raises(UsageError, match=r"give names or folders|name_or_path is missing"):
             call(models, "age_small")
-    with pytest.raises(UsageError, match="give names or folders|name_or_path is missing"):
+    with pytest.raises(UsageError, match=r"give names or folders|name_or_path is missing"):
         probelight.inoculate(models, "hypernymy_small", "definitions_small")
     with pytest.raises(UsageError, match="two or more results"):
         probelight.compare()
@@ -306,7 +306,7 @@ def test_one_rule_or_phrasing_may_be_given_as_a_text(tmp_path: Path) -> None:
     assert found.frame["value"].tolist() == again.frame["value"].tolist()
     assert len(found.frame) > len(probelight.zero_shot("dictionary-lm", "age_small").frame)
     for scoring in ({"pmi"}, {"pmi": 1}, None, 3, " "):
-        with pytest.raises(ProbelightError, match="give (a list of names|at least one name)"):
+        with pytest.raises(ProbelightError, match=r"give (a list of names|at least one name)"):
             probelight.zero_shot("dictionary-lm", "age_small", scoring=scoring)  # type: ignore[arg-type]
 
 
