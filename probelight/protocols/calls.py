@@ -313,6 +313,12 @@ class _Made:
         from probelight.models.in_memory import name_of
         from probelight.models.networks import model_fingerprint
 
+        if any(type(module).__module__.startswith("peft.") for module in network.modules()):
+            raise UsageError(
+                f"models: {name_of(network)} has an adapter, and only that would be saved: its "
+                "base would be read from the disk as it is there; score it with probelight.score, "
+                "which saves nothing, or merge the adapter first"
+            )
         path = self.folder / "given" / model_fingerprint(network)[:12] / name_of(network)
         if not path.exists():
             with whole_folder(path) as fresh:

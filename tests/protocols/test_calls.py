@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import peft
 import pytest
 import torch
 from transformers import AutoTokenizer, BertConfig, BertForMaskedLM, BertForMultipleChoice
@@ -16,6 +17,8 @@ import probelight
 from probelight.integrations.transformers import ProbeCallback
 from probelight.integrations.watch import Watch
 from probelight.io.errors import ConfigError, ProbelightError, UsageError
+from probelight.models.adapters import attach_fresh
+from probelight.models.tuning import Tuning
 from tests.fixtures.checkout import ROOT
 
 WHALES: list[dict[str, Any]] = [
@@ -253,6 +256,39 @@ def test_the_same_folder_scores_a_model_in_memory_anew_when_its_weights_change(
     other = probelight.zero_shot((network, tokenizer), WHALES, output_dir=tmp_path / "two").items
     assert [*other["scores"]] != [*first["scores"]]
     assert [*other["item"]] == [*first["item"]]
+
+
+@pytest.mark.parametrize("attach", ["get_peft_model", "add_adapter", "attach_fresh"])
+def test_an_adapter_on_a_base_that_was_changed_in_memory_is_not_scored_on_another(
+    attach: str, tmp_path: Path
+) -> None:
+    folder = str(ROOT / "assets" / "dictionary-lm")
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    network: Any = BertForMaskedLM.from_pretrained(folder, dtype=torch.float32)
+    with torch.no_grad():
+        for weight in network.parameters():
+            weight.mul_(0.9)
+    expected = probelight.score(network, WHALES, tokenizer=tokenizer).items["scores"]
+    config = peft.LoraConfig(r=2)  # as it is drawn, it changes nothing
+    model = network
+    if attach == "get_peft_model":
+        model = peft.get_peft_model(network, config)
+    elif attach == "add_adapter":
+        network.add_adapter(config)
+    else:
+        attach_fresh(network, Tuning("lora"), 0, folder, None)
+    calls: list[Callable[[], Any]] = [
+        lambda: probelight.zero_shot((model, tokenizer), WHALES, output_dir=tmp_path),
+        lambda: probelight.curve((model, tokenizer), "age_small", dry_run=True),
+        lambda: probelight.inoculate((model, tokenizer), "hypernymy_small", "definitions_small"),
+    ]
+    for call in calls:
+        with pytest.raises(UsageError, match=r"has an adapter, .*score it with probelight\.score"):
+            call()
+    # As it advises: by the model itself, where peft was told no task.
+    scored = probelight.score(network, WHALES, tokenizer=tokenizer).items["scores"]
+    for found, reference in zip(scored, expected, strict=True):
+        assert found == pytest.approx(reference, abs=1e-5)
 
 
 def test_a_page_is_not_put_in_place_of_a_folder(
