@@ -113,7 +113,7 @@ class WordModule(ChoiceModule):
             module = cls(**{**settings, **overrides})
         with one_error(folder, "weights"):
             module.load_state_dict(weights)
-        check_numbers(folder, module.named_parameters())
+        check_numbers(folder, ((name, weights[name]) for name, _ in module.named_parameters()))
         return module
 
 

@@ -7,7 +7,7 @@ import json
 import logging
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
@@ -220,15 +220,28 @@ def tokenizer_files(folder: Path) -> set[Path]:
     return {path for name in _TOKENIZER_FILES for path in folder.glob(name)}
 
 
-def check_weights(folder: Path) -> int:
-    """Return the bytes of a folder's weights, without loading them; refuse missing files."""
+def check_weights(folder: Path, weight_names: Set[str] = frozenset()) -> int:
+    """Return the bytes of a folder's weights, without loading them; refuse missing files.
+
+    Those of the `weight_names` that a file of safetensors has must be floating-point numbers.
+    """
     for path in (files := _weight_files(folder)):
         if not path.is_file():
             raise PretrainedError(f"folder {folder}: its weights {path.name} are missing")
         if path.suffix == ".safetensors":
-            with one_error(folder, "weights"), safe_open(path, framework="np"):
-                pass
+            with one_error(folder, "weights"), safe_open(path, framework="np") as tensors:
+                for name in sorted(weight_names.intersection(tensors.keys())):
+                    refuse_integers(folder, name, tensors.get_slice(name).get_dtype())
     return sum(path.stat().st_size for path in files)
+
+
+def refuse_integers(source: str | Path, name: str, dtype: str) -> None:
+    """Raise PretrainedError for a weight that is no floating-point number: it would be cast."""
+    if "f" not in dtype.lower():  # F32, BF16, torch.float16; I64, C64, BOOL, torch.complex64
+        raise PretrainedError(
+            f"{source}: the weight {name} has {dtype} numbers, not floating-point ones; save it as "
+            "float32, or give the model that is not quantised"
+        )
 
 
 def check_size(

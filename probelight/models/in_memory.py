@@ -15,6 +15,7 @@ from probelight.io.documents import STRICT
 from probelight.io.errors import UsageError
 from probelight.io.ranges import Scoring, WeightsDtype
 from probelight.models.checkpoint_files import CLASSES, type_of_class
+from probelight.models.loading import Form, refuse_foreign_tokenizer
 from probelight.models.pair_choice import PairChoice
 from probelight.models.scorer import ModelTypeModule, Scorer, TrainedScorer
 from probelight.probes.record import Setup
@@ -83,7 +84,8 @@ def scorer_of(network: Any, tokenizer: Any, setup: Setup, settings: TextSettings
     # Batches set the truncation and the padding of a tokenizer, and training has its own.
     tokenizer = copy.deepcopy(tokenizer)
 
-    def read(*_: Any, **__: Any) -> tuple[Any, Any]:
+    def read(form: Form, *_: Any, **__: Any) -> tuple[Any, Any]:
+        refuse_foreign_tokenizer(form, name_of(network), network, tokenizer)
         return network, tokenizer
 
     if type(network).__name__.endswith("ForMultipleChoice"):

@@ -297,7 +297,7 @@ def _trained_model(found: Checkpoint, pooler: bool) -> PreTrainedModel:
             f"{source}: {len(missing)} weights of {type(model).__name__} are missing ({shown}) "
             f"and would be random{advice}"
         )
-    check_numbers(source, model.named_parameters())
+    check_numbers(source, (w for w in model.named_parameters() if w[1].is_floating_point()))
     return model
 
 
@@ -370,8 +370,15 @@ def describe(
     own = torch.float32 if random_weights else own
     found = Checkpoint(form, source, hub_options(revision), config, tokenizer, wanted, own)
     if Path(source).is_dir():  # the Hub's files are not here yet
-        num_bytes = None if random_weights else check_weights(Path(source))
-        num_weights = sum(p.numel() for p in found.outline().parameters())
+        outline = found.outline()
+        prefix = f"{outline.base_model_prefix}."  # with it or without
+        names = [name for name, _ in outline.named_parameters()]
+        names += [*(prefix + name for name in names), *(n.removeprefix(prefix) for n in names)]
+        is_quantised = getattr(config, "quantization_config", None) is not None
+        num_bytes = None
+        if not random_weights:
+            num_bytes = check_weights(Path(source), frozenset(() if is_quantised else names))
+        num_weights = sum(p.numel() for p in outline.parameters())
         check_size(source, num_weights, num_bytes, wanted.itemsize)
     return found
 
@@ -496,6 +503,21 @@ def refuse_foreign_tokenizer(
         if getattr(tokenizer, f"{name}_id") is None:
             spoken = "padding token" if name == "pad_token" else name.replace("_", " ")
             raise PretrainedError(f"{source}: the tokenizer has no {spoken}")
+    if "mask_token" in form.needs:
+        refuse_ambiguous_mask(source, tokenizer)
+
+
+def refuse_ambiguous_mask(source: str, tokenizer: PreTrainedTokenizerBase) -> None:
+    """Raise PretrainedError for a mask token that is a word, or another special token as well."""
+    mask = str(tokenizer.mask_token)
+    names = ("pad_token", "unk_token", "cls_token", "sep_token", "bos_token", "eos_token")
+    same = [name for name in names if getattr(tokenizer, f"{name}_id") == tokenizer.mask_token_id]
+    if same or mask.strip("\u2581\u0120 ").isalnum():  # as SentencePiece and BPE write a space
+        what = f"is its {same[0]} too" if same else "is a word, which texts may hold themselves"
+        raise PretrainedError(
+            f"{source}: the tokenizer's mask token {mask!r} {what}; give it the mask token that "
+            "the model was trained with (mask_token in tokenizer_config.json)"
+        )
 
 
 def num_positions(model: PreTrainedModel) -> int:

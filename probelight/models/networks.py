@@ -13,7 +13,12 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from probelight.models.checkpoint_files import ADAPTER_WRAPPER, PretrainedError, adapter_sum
+from probelight.models.checkpoint_files import (
+    ADAPTER_WRAPPER,
+    PretrainedError,
+    adapter_sum,
+    refuse_integers,
+)
 
 Batch = dict[str, Tensor]
 
@@ -90,9 +95,10 @@ def read_by_head(head: nn.Module, select: Callable[[Tensor], Tensor]) -> Iterato
 
 
 def check_numbers(source: str | Path, weights: Iterable[tuple[str, Tensor]]) -> None:
-    """Raise PretrainedError, which names it, for a weight that is NaN or infinite."""
+    """Raise PretrainedError, which names it, for a weight that is NaN, infinite or an integer."""
     for name, weight in weights:
-        if not weight.is_floating_point() or weight.numel() == 0 or weight.is_meta:
+        refuse_integers(source, name, str(weight.dtype))
+        if weight.numel() == 0 or weight.is_meta:
             continue
         low, high = torch.aminmax(weight.detach())
         if not (low.isfinite() and high.isfinite()):

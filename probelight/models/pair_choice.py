@@ -222,8 +222,9 @@ def save_head(
 def restore_head(head: nn.Module, folder: Path) -> None:
     """Give a head the weights that `save_head` wrote; refuse those of another head."""
     with one_error(folder, "head"):
-        head.load_state_dict(load_file(folder / HEAD_WEIGHTS))
-    check_numbers(folder, head.named_parameters())
+        weights = load_file(folder / HEAD_WEIGHTS)
+        check_numbers(folder, weights.items())
+        head.load_state_dict(weights)
 
 
 def answers_questions(name_or_path: str, revision: str | None = None) -> bool:

@@ -47,6 +47,7 @@ from probelight.models.loading import (
     check_pretrained,
     load_pretrained,
     longest_text,
+    refuse_ambiguous_mask,
 )
 from probelight.models.networks import Batch, read_by_head
 from probelight.models.scorer import (
@@ -214,6 +215,7 @@ def infilling_of(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> 
                 f"{name} by writing the whole sentence, so {type(tokenizer).__name__} must be a "
                 "fast tokenizer with a mask token"
             )
+        refuse_ambiguous_mask(source, tokenizer)
         blank, blank_id = str(tokenizer.mask_token), tokenizer.mask_token_id
         written = tokenizer(_WORD)["input_ids"]
     else:

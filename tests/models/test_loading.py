@@ -79,6 +79,22 @@ def test_loading_says_nothing_and_leaves_the_random_state_alone(
     assert capfd.readouterr() == ("", "")
 
 
+def test_integers_are_buffers_and_no_weights(folder: Path) -> None:
+    path, metadata = folder / "model.safetensors", {"format": "pt"}
+    tensors = load_file(path)
+    places = torch.arange(64)[None]
+    buffers = {"bert.embeddings.position_ids": places, "bert.layer.0.attn.bias": places > 3}
+    save_file({**tensors, **buffers}, path, metadata)
+    load_pretrained(MASKED_LM, str(folder))
+    name = "bert.encoder.layer.0.attention.self.query.bias"
+    whole = {**tensors, name: torch.ones(32, dtype=torch.int32)}
+    for prefix in ("", "bert."):  # of an encoder alone, as it is saved with its head
+        save_file({n.removeprefix(prefix): w for n, w in whole.items()}, path, metadata)
+        match = f"the weight {name.removeprefix(prefix)} has I32 numbers, not floating-point"
+        with pytest.raises(PretrainedError, match=match):
+            check_pretrained(MASKED_LM, str(folder))  # before weights are read
+
+
 def test_missing_weights_are_refused_by_name(folder: Path) -> None:
     tensors = load_file(folder / "model.safetensors")
     del tensors["cls.predictions.transform.dense.weight"]

@@ -105,6 +105,15 @@ def test_a_dataset_is_a_probe_too() -> None:
     assert [record.answer for record in found.records] == [0, 1]
 
 
+@pytest.mark.parametrize(("mask", "why"), [("[PAD]", "is its pad_token too"), ("dog", "is a word")])
+def test_a_mask_token_that_texts_may_hold_is_refused(
+    mask: str, why: str, network: Any, probe: ProbeData
+) -> None:
+    tokenizer = AutoTokenizer.from_pretrained(FOLDER, mask_token=mask)
+    with pytest.raises(ProbelightError, match=f"dictionary-lm: .*mask token .*{why}"):
+        probelight.score(network, probe, tokenizer=tokenizer)
+
+
 def test_what_cannot_be_scored_is_one_error(network: Any, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="a model in memory needs its tokenizer"):
         probelight.load_model(network)

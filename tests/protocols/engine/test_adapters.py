@@ -322,7 +322,8 @@ def test_wrong_adapters_are_refused(
         path.write_text(json.dumps({**json.loads(path.read_text()), **settings}))
         return folder
 
-    cut, cropped, extra, nan = (changed(name) for name in ("cut", "cropped", "extra", "nan"))
+    names = ("cut", "cropped", "extra", "nan", "whole")
+    cut, cropped, extra, nan, whole = (changed(name) for name in names)
     (cut / "adapter_model.safetensors").write_bytes(b"no")
     weights = load_file(good / "adapter_model.safetensors")
     [first, *_] = weights
@@ -334,6 +335,7 @@ def test_wrong_adapters_are_refused(
         extra / "adapter_model.safetensors",
     )
     save_file({**weights, first: weights[first] * torch.nan}, nan / "adapter_model.safetensors")
+    save_file({**weights, first: weights[first].long()}, whole / "adapter_model.safetensors")
     none = changed("none")
     (none / "adapter_model.safetensors").unlink()
     torch.manual_seed(0)
@@ -350,6 +352,7 @@ def test_wrong_adapters_are_refused(
         str(cropped): "1 of its weights are missing",
         str(extra): "1 of its weights are for other layers",
         str(nan): "contains NaN",
+        str(whole): "torch.int64 numbers, not floating-point ones",
         str(none): "has no weights .adapter_model.safetensors",
         str(away): "names the model .*gone, which does not exist; give MODEL.",
         str(itself): "names itself as its model",

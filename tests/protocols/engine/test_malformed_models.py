@@ -185,6 +185,10 @@ ANY_MODEL: Cases = {
     "a weight missing": (weights(lambda t: t.pop(min(t))), "missing"),
     "a weight of another shape": (at_first(lambda w: w[:, :-1]), "has shape"),
     "a weight NaN": (at_first(lambda w: w * torch.nan), "NaN or infinite"),
+    **{
+        f"a weight {dtype}": (at_first(lambda w, d=dtype: w.to(d)), "numbers, not floating-point")  # type: ignore[misc]
+        for dtype in (torch.int64, torch.int8, torch.bool, torch.complex64)
+    },
     "index no JSON": (index("x"), "it has a str instead"),
     "index empty": (index({"weight_map": {}, "metadata": {}}), "no weight_map"),
     "index a list": (index({"weight_map": ["x"], "metadata": {}}), "no weight_map"),
@@ -213,6 +217,9 @@ ANY_MODEL: Cases = {
 SOME = ("config missing", "code", "GPT-2", "size huge", "weights missing", "tokenizer missing")
 MASKED: Cases = {
     "tokenizer without mask": (settings("tokenizer_config.json", mask_token=None), "tokenizer"),
+    "mask padding": (settings("tokenizer_config.json", mask_token="[PAD]"), "is its pad_token too"),
+    "mask unknown": (settings("tokenizer_config.json", mask_token="[UNK]"), "is its unk_token too"),
+    "mask a word": (settings("tokenizer_config.json", mask_token="grass"), "'grass' is a word"),
     "no head": (
         weights(lambda t: [t.pop(n) for n in list(t) if n.startswith("cls.")]),
         "missing (cls.predictions",
@@ -232,6 +239,7 @@ SENTENCE: Cases = {
     "head missing": (without("head.safetensors"), "head.safetensors"),
     "head cut": (cut("head.safetensors", 30), "SafetensorError"),
     "head NaN": (at_first(lambda w: w * torch.nan, "head.safetensors"), "NaN or infinite"),
+    "head int": (at_first(lambda w: w.long(), "head.safetensors"), "not floating-point"),
 }
 WORD_MODULE: Cases = {
     "settings empty": (write("word_module.json", ""), "word_module.json cannot be read"),
@@ -248,6 +256,7 @@ WORD_MODULE: Cases = {
     "words missing": (weights(lambda t: t.pop("words.spelling")), "words.spelling"),
     "a weight of another shape": (at_first(lambda w: w[:, :-1]), "weights"),
     "a weight NaN": (at_first(lambda w: w * torch.nan), "NaN or infinite"),
+    "a weight int": (at_first(lambda w: w.long()), "not floating-point"),
     "words no text": (
         weights(lambda t: t.update({"words.spelling": torch.tensor([255], dtype=torch.uint8)})),
         "weights",
