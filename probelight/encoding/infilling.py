@@ -43,6 +43,7 @@ class Infilling:
     Attributes:
         blank: Written into the text in place of the blank.
         blank_id: Its token.
+        sentinel_id: What the encoder reads for it: a byte that no text has (ByT5), or itself.
         opening: What the decoder is given first: its start token, then T5's sentinel or the special
             tokens that a sentence of BART begins with.
         closing: What makes an answer a whole one: T5's next sentinel; nothing of BART, which goes
@@ -52,6 +53,7 @@ class Infilling:
 
     blank: str
     blank_id: int
+    sentinel_id: int
     opening: tuple[int, ...]
     closing: tuple[int, ...]
     repeats_context: bool
@@ -311,6 +313,8 @@ class InfillingEncoder:
                 f"{num} of {len(targets)} answers contain text that the tokenizer does not know; "
                 f"they are scored with {self.tokenizer.unk_token} instead",
             )
+        blank_id, sentinel_id = self.form.blank_id, self.form.sentinel_id
+        windows = (posed.store[text][begin:end] for text, begin, end in sources)
         return InfillingSet(
             labels=np.array([records[i].answer for i in kept], dtype=np.int64),
             lengths=lengths,
@@ -319,7 +323,9 @@ class InfillingEncoder:
             skipped=skipped,
             notices=notices,
             padding=self.padding,
-            sources=tuple(posed.store[text][a:b].astype(np.int64) for text, a, b in sources),
+            sources=tuple(
+                np.where(w == blank_id, sentinel_id, w).astype(np.int64) for w in windows
+            ),
             targets=tuple(targets),
             places=places,
             candidate_ids=candidates,

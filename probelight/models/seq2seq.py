@@ -6,7 +6,8 @@ Two forms of filling blanks are known, by what the models were pre-trained to do
   than a dog." and `</s>`; the decoder is given its start token and `<extra_id_0>`, and is asked for
   the answer's pieces and the closing `<extra_id_1>`, without which an answer would be as likely as
   all that begin with it. They are summed, the closing sentinel among them. A text with its
-  sentinel is cut as the tokenizer cuts it: some see a new word in the full stop behind one.
+  sentinel is cut as the tokenizer cuts it: some see a new word in the full stop behind one. ByT5's
+  sentinels are the last bytes, which no text has, 258 and 257 (Xue et al. 2022, section 3.1).
 - BART's (BART, mBART, PLBART, LED; Lewis et al. 2020): the encoder reads "a cat is<mask> than a
   dog." between its special tokens; the decoder is teacher-forced on the filled sentence: its start
   token (BART: `</s>`), the special tokens that a sentence begins with (BART: `<s>`; mBART has the
@@ -217,6 +218,7 @@ def infilling_of(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> 
             )
         refuse_ambiguous_mask(source, tokenizer)
         blank, blank_id = str(tokenizer.mask_token), tokenizer.mask_token_id
+        sentinel_id = blank_id
         written = tokenizer(_WORD)["input_ids"]
     else:
         entries = tokenizer.get_vocab()
@@ -228,8 +230,11 @@ def infilling_of(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> 
         else:
             missing = " and ".join(_SENTINELS)
             raise PretrainedError(f"{name} with sentinels, but the tokenizer has no {missing}")
+        last_bytes = [tokenizer.convert_tokens_to_ids(chr(byte)) for byte in (255, 254)]
+        # ByT5's, behind its three special tokens: it never saw the <extra_id_0> of its tokenizer.
+        sentinel_id, last = last_bytes if last_bytes == [258, 257] else (blank_id, last)
         closing = (last,)
-        written = [blank_id, *word, *closing]
+        written = [sentinel_id, *word, *closing]
     text = Blank.of(f"{_WORD} {MASK} {_WORD}", blank).text
     if tokenizer(text, add_special_tokens=False)["input_ids"].count(blank_id) != 1:
         raise PretrainedError(
@@ -241,7 +246,7 @@ def infilling_of(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> 
     with one_error(source, "decoder's start token"):
         given = shift(torch.tensor([written]))[0].tolist()
     opening = tuple(given[: given.index(word[0])])
-    return Infilling(blank, blank_id, opening, closing, repeats_context)
+    return Infilling(blank, blank_id, sentinel_id, opening, closing, repeats_context)
 
 
 def load(

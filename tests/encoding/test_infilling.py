@@ -29,7 +29,9 @@ def sentinels() -> tuple[Any, Infilling]:
         vocab=[*vocab, ("<extra_id_1>", 0.0), ("<extra_id_0>", 0.0)], extra_ids=2
     )
     zero, one = tokenizer.convert_tokens_to_ids(["<extra_id_0>", "<extra_id_1>"])
-    return tokenizer, Infilling("<extra_id_0>", zero, (0, zero), (one,), repeats_context=False)
+    return tokenizer, Infilling(
+        "<extra_id_0>", zero, zero, (0, zero), (one,), repeats_context=False
+    )
 
 
 @pytest.fixture
@@ -37,7 +39,7 @@ def sentence(make_tokenizer: MakeTokenizer) -> tuple[Any, Infilling]:
     """BART's kind, and its form: </s> starts the decoder, <s> a sentence."""
     tokenizer = make_tokenizer("byte_bpe")
     opening = (tokenizer.eos_token_id, tokenizer.bos_token_id)
-    return tokenizer, Infilling("<mask>", tokenizer.mask_token_id, opening, (), True)
+    return tokenizer, Infilling("<mask>", *2 * [tokenizer.mask_token_id], opening, (), True)
 
 
 def shown(kind: tuple[Any, Infilling], *records: Record, **options: Any) -> dict[str, list[str]]:

@@ -20,6 +20,7 @@ from transformers import (
     AutoTokenizer,
     BartConfig,
     BartForConditionalGeneration,
+    ByT5Tokenizer,
     MBartConfig,
     MBartForConditionalGeneration,
     MBartTokenizer,
@@ -29,6 +30,8 @@ from transformers import (
     PreTrainedTokenizerFast,
     RobertaTokenizer,
     SwitchTransformersConfig,
+    T5Config,
+    T5ForConditionalGeneration,
     T5Tokenizer,
 )
 
@@ -264,6 +267,39 @@ def test_mt5s_sentinels_are_words_of_its_vocabulary() -> None:
     config.decoder_start_token_id = None
     with pytest.raises(PretrainedError, match="decoder's start token"):
         infilling_of(MT5ForConditionalGeneration(config), tokenizer)
+
+
+def test_byt5s_sentinels_are_the_last_bytes(tmp_path: Path) -> None:
+    torch.manual_seed(0)
+    sizes: dict[str, int] = {"d_model": 16, "d_kv": 8, "d_ff": 32, "num_layers": 2, "num_heads": 2}
+    config = T5Config(vocab_size=384, **sizes, decoder_start_token_id=0, tie_word_embeddings=False)
+    model = T5ForConditionalGeneration(config).eval()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.add_(0.1 * torch.randn_like(parameter))
+    model.save_pretrained(tmp_path)
+    ByT5Tokenizer().save_pretrained(tmp_path)
+
+    def ids(text: str) -> list[int]:
+        return [byte + 3 for byte in text.encode()]
+
+    texts = {  # what is before and behind the blank, whose space the answer brings along
+        MASKED: ("a cat is", " than a dog ."),
+        Record("2", "[MASK] is red", ("dog", "größer"), 1): ("", " is red"),
+        Record("3", "which is larger ?", ("a dog", "the cat"), 0): ("which is larger ?", ""),
+    }
+    scorer = load(ModelSettings(str(tmp_path)), "mc_mlm")
+    found = answers(scorer.choice_scores(), *texts)
+    for row, (record, (before, behind)) in enumerate(texts.items()):
+        source = torch.tensor([[*ids(before), 258, *ids(behind), 1]])
+        for column, choice in enumerate(record.choices):
+            written = [*ids(f" {choice}" if before else choice), 257]
+            given = torch.tensor([[0, 258, *written[:-1]]])
+            with torch.no_grad():
+                logits = model(input_ids=source, decoder_input_ids=given).logits[0, 1:]
+            logs = logits.double().log_softmax(dim=-1)
+            expected = sum(float(logs[i, token]) for i, token in enumerate(written))
+            assert float(found[row, column]) == pytest.approx(expected, abs=1e-4)
 
 
 @pytest.mark.parametrize("family", ["t5", "bart"])
