@@ -230,7 +230,7 @@ def check_weights(folder: Path, weight_names: Set[str] = frozenset()) -> int:
             raise PretrainedError(f"folder {folder}: its weights {path.name} are missing")
         if path.suffix == ".safetensors":
             with one_error(folder, "weights"), safe_open(path, framework="np") as tensors:
-                for name in sorted(weight_names.intersection(tensors.keys())):
+                for name in sorted(weight_names & {*tensors.keys()}):
                     refuse_integers(folder, name, tensors.get_slice(name).get_dtype())
     return sum(path.stat().st_size for path in files)
 

@@ -371,13 +371,11 @@ def describe(
     found = Checkpoint(form, source, hub_options(revision), config, tokenizer, wanted, own)
     if Path(source).is_dir():  # the Hub's files are not here yet
         outline = found.outline()
-        prefix = f"{outline.base_model_prefix}."  # with it or without
-        names = [name for name, _ in outline.named_parameters()]
-        names += [*(prefix + name for name in names), *(n.removeprefix(prefix) for n in names)]
-        is_quantised = getattr(config, "quantization_config", None) is not None
-        num_bytes = None
-        if not random_weights:
-            num_bytes = check_weights(Path(source), frozenset(() if is_quantised else names))
+        prefix, weight_names = f"{outline.base_model_prefix}.", set[str]()
+        if getattr(config, "quantization_config", None) is None:
+            bare = {name.removeprefix(prefix) for name, _ in outline.named_parameters()}
+            weight_names = bare | {prefix + name for name in bare}
+        num_bytes = None if random_weights else check_weights(Path(source), weight_names)
         num_weights = sum(p.numel() for p in outline.parameters())
         check_size(source, num_weights, num_bytes, wanted.itemsize)
     return found

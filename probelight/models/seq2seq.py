@@ -230,9 +230,9 @@ def infilling_of(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> 
         else:
             missing = " and ".join(_SENTINELS)
             raise PretrainedError(f"{name} with sentinels, but the tokenizer has no {missing}")
-        last_bytes = [tokenizer.convert_tokens_to_ids(chr(byte)) for byte in (255, 254)]
-        # ByT5's, behind its three special tokens: it never saw the <extra_id_0> of its tokenizer.
-        sentinel_id, last = last_bytes if last_bytes == [258, 257] else (blank_id, last)
+        # ByT5's bytes, behind three special tokens: it never saw the <extra_id_0> of its tokenizer.
+        is_byt5 = tokenizer.convert_tokens_to_ids([chr(255), chr(254)]) == [258, 257]
+        sentinel_id, last = (258, 257) if is_byt5 else (blank_id, last)
         closing = (last,)
         written = [sentinel_id, *word, *closing]
     text = Blank.of(f"{_WORD} {MASK} {_WORD}", blank).text
