@@ -376,7 +376,8 @@ def without_adapter(name: str, revision: str | None) -> tuple[str, str | None, P
             "the revision"
         )
     base = str(settings["base"])
-    if not base or (Path(base).is_absolute() and not Path(base).is_dir()):
+    below = split_name(base)[0]  # of MODEL+ADAPTER
+    if not base or (Path(below).is_absolute() and not Path(below).is_dir()):
         what = f"the model {base}, which does not exist" if base else "no model"
         raise PretrainedError(
             f"{folder / ADAPTER} names {what}; give MODEL+{folder}, or correct its "

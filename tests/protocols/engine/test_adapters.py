@@ -151,6 +151,21 @@ def test_a_kept_base_gives_each_adapter_what_it_gives_alone(
     assert loads == [str(tiny_model)]
 
 
+def test_an_adapter_over_an_adapter_beside_its_model_is_read_by_its_folder(
+    tiny_model: Path, masked_adapters: list[Path], tmp_path: Path
+) -> None:
+    below = f"{tiny_model}+{masked_adapters[0]}"
+    trained = SentenceChoice(below, tuning=Tuning("lora", rank=2))
+    trained.save_pretrained(tmp_path / "upper")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        for name in (str(tmp_path / "upper"), f"{below}+{tmp_path / 'upper'}"):
+            encoder = load_pretrained(loading.ENCODER, name)[0]
+            assert model_fingerprint(encoder) == model_fingerprint(trained.transformer)
+    with pytest.warns(RuntimeWarning, match="together they are a different model"):
+        load_pretrained(loading.ENCODER, f"{tiny_model}+{tmp_path / 'upper'}")
+
+
 def test_a_folder_that_is_spelled_in_two_ways_is_put_in_once(
     tiny_model: Path, masked_adapters: list[Path]
 ) -> None:
