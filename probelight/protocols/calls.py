@@ -37,8 +37,9 @@ def load(folder: str | Path) -> Results:
 
 def zero_shot(
     models: Any,
-    probes: Any,
+    probes: Any = (),
     *,
+    data: Mapping[str, Any] | None = None,
     split: str | None = None,
     scoring: Sequence[str] = (),
     letters: Mapping[str, Any] | None = None,
@@ -58,7 +59,9 @@ def zero_shot(
             dict or `ModelSettings`; or a transformers model and its tokenizer, as a pair.
         probes: One or several names of probes, `name:split`, files of items, or items in memory: a
             list of dicts, a `datasets.Dataset` or a DataFrame (see
-            `probelight.probes.importers.objects.items_text`).
+            `probelight.probes.importers.rows`).
+        data: One file, or items in memory, instead of probes, with what is to be said of it, such
+            as {"path": ..., "setup": "mc_qa", "gold": "index"}.
         split: Split of the probes; by default dev, or test if there is no dev.
         scoring: Rules by which to measure accuracy too, such as ["mean_token", "letter"].
         letters: How the rule "letter" asks, such as {"orders": "cyclic"}.
@@ -75,10 +78,11 @@ def zero_shot(
         ProbelightError: With the command's message; its subclasses are kinds of mistakes.
     """
     from probelight.probes.prompts import LetterSettings, PromptSettings
+    from probelight.protocols.engine.settings import FileSettings
     from probelight.protocols.zero_shot.command import zero_shot as command
 
     with _called(output_dir, "zero_shot", trainer) as (made, shared):
-        if not (given := _as_list(probes)):
+        if not (given := _as_list(probes)) and not data:
             raise UsageError("probes: give a name, a file of items, or items as a list of dicts")
         names: list[str] = []
         for entry in given:
@@ -89,6 +93,7 @@ def zero_shot(
         options |= {"shots": shots, "chat": chat, "phrasings": [*phrasings]}
         options["letters"] = as_settings(LetterSettings, letters or {}, "letters")
         options["prompt"] = as_settings(PromptSettings, prompt or {}, "prompt")
+        options |= _files(data, made, FileSettings)
         command(**shared, **_models(models, made), probes=names, **options)
     return made.results()
 
@@ -129,9 +134,13 @@ def curve(
     """
     from probelight.protocols.curve.command import curve as command
     from probelight.protocols.curve.settings import CurveSettings
+    from probelight.protocols.engine.settings import SplitFiles
 
     with _called(output_dir, "curve", trainer) as (made, shared):
-        options = _files(data, made) | {"setup": setup, "random_weights": random_weights}
+        options = _files(data, made, SplitFiles) | {
+            "setup": setup,
+            "random_weights": random_weights,
+        }
         options |= {"mirror": mirror, "grid": as_settings(CurveSettings, grid or {}, "grid")}
         names = _as_list(probes)
         if any(not isinstance(name, str | Path) for name in names):
@@ -191,6 +200,7 @@ def inoculate(
     from probelight.models.checkpoint_files import LIKELIHOOD, head_settings
     from probelight.models.pair_choice import answers_questions
     from probelight.models.tuning import Tuning
+    from probelight.protocols.engine.settings import SplitFiles
     from probelight.protocols.inoculation.command import inoculate as command
     from probelight.protocols.inoculation.settings import Keeping, OriginalTask, ProbeOrFiles
 
@@ -212,8 +222,8 @@ def inoculate(
             if saved.get("head", LIKELIHOOD) != LIKELIHOOD:
                 settings = replace(settings, head=saved["head"])
         fit = {"learning_rate": learning_rate, "epochs": epochs, "batch_size": batch_size}
-        options = _files(data, made) | fit | {"extra": extra, "seed": seed, "mirror": mirror}
-        options |= {"dry_run": dry_run, "force": force}
+        options = _files(data, made, SplitFiles) | fit | {"extra": extra, "seed": seed}
+        options |= {"mirror": mirror, "dry_run": dry_run, "force": force}
         for name, kind, value in (("tuning", Tuning, tuning), ("keeping", Keeping, keeping)):
             named = {"method": value} if isinstance(value, str) else value
             options[name] = as_settings(kind, named, name)
@@ -296,11 +306,13 @@ class _Made:
             finalize(found, shutil.rmtree, self.folder, ignore_errors=True)
         return found
 
-    def items(self, name: str, given: Any) -> tuple[Path, Setup]:
+    def items(self, name: str, rows: Any, **settings: Any) -> tuple[Path, Setup]:
         """Write items that were given in memory, in a folder named by what they are."""
         from probelight.probes.importers.objects import items_text
+        from probelight.probes.source import load_items
 
-        text, setup = items_text(given)
+        setup = load_items(rows, **settings).config.setup
+        text = items_text(rows)
         path = self.folder / "given" / sha256(text.encode()).hexdigest()[:12] / name
         path.parent.mkdir(parents=True, exist_ok=True)
         write_text_atomic(path, text)
@@ -361,20 +373,20 @@ def _probe_name(entry: Any, made: _Made, number: int) -> str:
     return str(path)
 
 
-def _files(data: Mapping[str, Any] | None, made: _Made) -> dict[str, Any]:
+def _files(data: Mapping[str, Any] | None, made: _Made, kind: type[Any]) -> dict[str, Any]:
     """Return the user's own files as the argument `data`, none where there are none."""
     if not data:
         return {}
-    from probelight.protocols.engine.settings import SplitFiles
-
     given = dict(data)
-    for split in ("train", "dev", "test"):
+    said = {name: given.get(name) for name in ("setup", "choices", "gold")}
+    for split in ("path", "train", "dev", "test"):
         if _is_items(given.get(split)):
-            path, setup = made.items(f"items-{split}.jsonl", given[split])
+            name = f"items{'' if split == 'path' else f'-{split}'}.jsonl"
+            path, setup = made.items(name, given[split], **said)
             given |= {split: str(path), "setup": given.get("setup", setup)}
         elif given.get(split) is not None:
             given[split] = str(given[split])
-    return {"data": as_settings(SplitFiles, given, "data")}
+    return {"data": as_settings(kind, given, "data")}
 
 
 def _models(given: Any, made: _Made) -> dict[str, Any]:

@@ -203,7 +203,7 @@ def test_a_users_own_file_needs_no_config(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="must be one of mc_mlm, mc_qa"):
         load_file(tmp_path / "my.jsonl", "mcqa")  # type: ignore[arg-type]
     (tmp_path / "bad.jsonl").write_text(json.dumps({"id": "1"}))
-    with pytest.raises(RecordError, match=r"bad\.jsonl:1: `question` is missing"):
+    with pytest.raises(RecordError, match=r"bad\.jsonl:1: no column for the sentence"):
         load_file(tmp_path / "bad.jsonl", "mc_qa")
 
 

@@ -44,15 +44,17 @@ class UserFiles:
             return {}
         sums = {split: part.files[0].sha256 for split, part in self.parts.items()}
         recorded = {"name": self.config.name, "setup": self.setup, "sha256": sums}
-        return {"data": recorded | ({"choices": list(self.choices)} if self.choices else {})}
+        recorded |= {"choices": list(self.choices)} if self.choices else {}
+        return {"data": recorded | ({"gold": self.config.gold} if self.config.gold else {})}
 
 
 def load_user_files(data: SplitFiles, other: str, has_other: bool) -> UserFiles:
     """Read the files of `--data.*`; `other` are the options that name a probe instead."""
     if not data.paths:
-        if data.setup or data.name or data.choices:
+        if data.setup or data.name or data.choices or data.gold:
             raise UsageError(
-                "--data.setup, .choices and .name need files: --data.train, .dev or .test FILE"
+                "--data.setup, .choices, .gold and .name need files: --data.train, .dev or .test "
+                "FILE"
             )
         return UserFiles({})
     first = f"--data.{next(iter(data.paths))}"
@@ -70,7 +72,8 @@ def load_user_files(data: SplitFiles, other: str, has_other: bool) -> UserFiles:
         name = "".join(column[0] for column in alike).rstrip("-_ ")
         if not name or name in paths:
             name = next(iter(paths.values())).absolute().parent.name or "files"
-    return UserFiles(load_files(visible(name), paths, setup, choices), setup, choices)
+    files = load_files(visible(name), paths, setup, choices, data.gold)
+    return UserFiles(files, setup, choices)
 
 
 def measured_split(files: Mapping[str, ProbeData], asked: str, default: str = "dev") -> str:

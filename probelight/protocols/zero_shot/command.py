@@ -81,7 +81,7 @@ DEFAULT_PROMPT = PromptSettings()
     Command(
         example="train.py zero-shot --probes age_small,taxonomy_small --output_dir runs/zero_shot",
         shown="output_dir probes models model.name_or_path data.path data.setup data.choices "
-        "split ranks scoring letters.orders shots chat mirror trainer.accelerator "
+        "data.gold split ranks scoring letters.orders shots chat mirror trainer.accelerator "
         "trainer.precision engine.kind",
     )
 )
@@ -254,14 +254,14 @@ def load_sets(
                 f"--data.path needs --data.setup {' or '.join(get_args(Setup))}, unless it is a "
                 ".csv or .tsv table of sentences with a mask"
             )
-        loaded = load_file(path, setup, choices)
+        loaded = load_file(path, setup, choices, data.gold)
         name = visible(data.name or re.sub(r"(\.(jsonl|tsv|csv))?(\.gz)?$", "", path.name))
         if data.name:
             loaded = replace(loaded, config=replace(loaded.config, name=name))
         return [LoadedSet(name, "", loaded, is_own=True)]
-    if choices or data.name:
-        unused, of = ("choices", "table") if choices else ("name", "file")
-        raise UsageError(f"--data.{unused} needs a {of}; give it as --data.path")
+    for unused, of in {"choices": "table", "gold": "file", "name": "file"}.items():
+        if getattr(data, unused):
+            raise UsageError(f"--data.{unused} needs a {of}; give it as --data.path")
     found = []
     configs: dict[str, ProbeConfig] = {}
     for entry in probes:
