@@ -54,11 +54,13 @@ def close_matches(word: str, known: Sequence[str], cutoff: float = 0.6) -> list[
 
     def meanings(text: str) -> set[str]:  # of mistyped words too
         words = re.findall(r"[^\W\d_]+", text.lower())
-        return {near for each in words for near in difflib.get_close_matches(each, _OPPOSITES, 1)}
+        near = [(each, difflib.get_close_matches(each, _OPPOSITES, 1)) for each in words]
+        return {match[0] for each, match in near if match and match[0][0] == each[0]}
 
-    barred = {_OPPOSITES[meaning] for meaning in meanings(word)}
+    meant = meanings(word)
+    opposite = {_OPPOSITES[meaning] for meaning in meant}
     near = difflib.get_close_matches(word, known, 3, cutoff)
-    return [text for text in near if not barred & meanings(text)]
+    return [text for text in near if meanings(text) & meant or not meanings(text) & opposite]
 
 
 def causes(error: BaseException) -> Iterator[BaseException]:

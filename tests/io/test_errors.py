@@ -34,6 +34,8 @@ def test_the_opposite_is_never_suggested(word: str, known: str) -> None:
         ("tset", ["train", "dev", "test"], "test"),
         ("ungramatical", ["grammatical", "ungrammatical"], "ungrammatical"),
         ("gol", ["good", "gold"], "gold"),
+        ("age_smal", ["age_comparison", "age_small"], "age_small"),
+        ("lways_never", ["age_small", "always_never"], "always_never"),
         ("max_itmes", ["min_items", "max_items"], "max_items"),
     ],
 )
