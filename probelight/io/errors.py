@@ -58,9 +58,13 @@ def close_matches(word: str, known: Sequence[str], cutoff: float = 0.6) -> list[
         return {match[0] for each, match in near if match and match[0][0] == each[0]}
 
     meant = meanings(word)
-    opposite = {_OPPOSITES[meaning] for meaning in meant}
+
+    def is_opposite(text: str) -> bool:
+        means = meanings(text)
+        return any(_OPPOSITES[meaning] in means and meaning not in means for meaning in meant)
+
     near = difflib.get_close_matches(word, known, 3, cutoff)
-    return [text for text in near if meanings(text) & meant or not meanings(text) & opposite]
+    return [text for text in near if not is_opposite(text)]
 
 
 def causes(error: BaseException) -> Iterator[BaseException]:

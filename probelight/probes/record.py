@@ -124,6 +124,13 @@ def validate(record: Record, setup: Setup | None = None) -> Record:
     return record
 
 
+def setup_of(record: Record) -> Setup:
+    """Return the setup of an item by its form."""
+    if not record.stem.strip():
+        return "minimal_pair"
+    return "mc_mlm" if MASK in record.stem else "mc_qa"
+
+
 def check_mask(stem: str) -> None:
     """Raise a RecordError unless a sentence has exactly one mask."""
     if stem.count(MASK) != 1:

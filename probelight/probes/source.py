@@ -2,29 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, get_args
+from typing import Any, NamedTuple, Protocol
 from urllib.parse import unquote, urlsplit
 
 from probelight.io.download import DownloadError, NotThereError, fetch, is_offline
 from probelight.io.errors import ConfigError, RecordError, nearest
-from probelight.io.files import DataFile, delimiter_of, text_path
+from probelight.io.files import DataFile
 from probelight.probes.catalog import EMBEDDED, FileSource, ProbeConfig, load_probe_config
 from probelight.probes.importers.hub import read_hub
 from probelight.probes.importers.items import read_file
 from probelight.probes.importers.objects import read_items
 from probelight.probes.importers.rows import FOR_ALL, ItemFile
-from probelight.probes.record import (
-    MASK,
-    OTHER_MASK,
-    GoldForm,
-    Record,
-    Setup,
-    validate,
-)
+from probelight.probes.record import MASK, OTHER_MASK, GoldForm, Record, Setup, setup_of
 
 
 class Released(Protocol):
@@ -293,8 +286,6 @@ def load_files(
 
     The arguments and errors are those of `load_file`; `name` is the probe's name in tables.
     """
-    if setup not in (None, *get_args(Setup)):
-        raise ValueError(f"setup {setup!r}: it must be one of {', '.join(get_args(Setup))}")
     read = {
         split: read_file(path, setup, candidates=choices, gold=gold)
         for split, path in paths.items()
@@ -306,7 +297,7 @@ def load_files(
             )
     records = [record for file in read.values() for record in file.records]
     config = replace(
-        config_of(name, setup or setup_of_items(records), records, choices),
+        config_of(name, setup or _setup_of_all(records), records, choices),
         description=f"the files {', '.join(str(path) for path in paths.values())}",
         base_url="/",  # where the absolute paths begin
         files={
@@ -329,33 +320,24 @@ def load_items(
 ) -> ProbeData:
     """Load items in memory as a probe; arguments and errors are those of `load_file`."""
     read = read_items(items, setup, candidates=choices or (), gold=gold)
-    config = config_of("items", setup or setup_of_items(read.records), read.records, choices or ())
+    config = config_of("items", setup or _setup_of_all(read.records), read.records, choices or ())
     return ProbeData(config, read.records, read.files, read.notices)
 
 
-def setup_of_items(records: Sequence[Record]) -> Setup:
+def _setup_of_all(records: Sequence[Record]) -> Setup:
     """Return the setup that all items have; RecordError if they have several, or it is unclear."""
-    first: tuple[Setup, Record] | None = None
+    first: dict[Setup, Record] = {}
     for record in records:
-        setup: Setup = "mc_mlm" if MASK in record.stem else "mc_qa"
-        setup = setup if record.stem.strip() else "minimal_pair"
+        first.setdefault(setup := setup_of(record), record)
         if setup == "mc_qa" and (blank := OTHER_MASK.search(record.stem)):
             raise RecordError(
                 f"{record.where}: {blank[0]!r} may stand for a mask or be a part of a question: "
                 f"write {MASK} in its place, or give the setup (--data.setup mc_qa, setup=)"
             )
-        first = first or (setup, record)
-        if setup != first[0]:
-            raise RecordError(
-                f"{record.where}: it is {setup}, but {first[1].where} is {first[0]}; make them two "
-                "probes"
-            )
-        try:
-            validate(record, setup)
-        except RecordError as error:
-            raise RecordError(f"{record.where}: {error}") from None
-    assert first
-    return first[0]
+    items = [f"{record.where} is {setup}" for setup, record in first.items()]
+    if len(items) > 1:
+        raise RecordError(f"{items[1]}, but {items[0]}; make them two probes")
+    return next(iter(first))
 
 
 def config_of(
@@ -397,12 +379,6 @@ def _with_arguments(
             unmatched += 1
         result.append(replace(record, meta=meta))
     return tuple(result), (f"{unmatched} stems fit no template of the config",) * bool(unmatched)
-
-
-def setup_of(paths: Iterable[str | Path]) -> Setup | None:
-    """Infer the setup of files for which none is given: tables of sentences have a mask."""
-    paths = [text_path(path) for path in paths]
-    return "mc_mlm" if all(delimiter_of(path) for path in paths) else None
 
 
 def evaluation_splits(name_or_path: str | Path) -> list[str]:

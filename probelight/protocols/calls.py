@@ -17,7 +17,6 @@ from probelight.io.atomic import whole_folder, write_text_atomic
 from probelight.io.documents import as_settings
 from probelight.io.errors import UsageError
 from probelight.io.from_python import quietly
-from probelight.probes.record import Setup
 from probelight.protocols.jobs.job import TrainerSettings
 from probelight.reports.notebook import Results
 
@@ -137,11 +136,9 @@ def curve(
     from probelight.protocols.engine.settings import SplitFiles
 
     with _called(output_dir, "curve", trainer) as (made, shared):
-        options = _files(data, made, SplitFiles) | {
-            "setup": setup,
-            "random_weights": random_weights,
-        }
-        options |= {"mirror": mirror, "grid": as_settings(CurveSettings, grid or {}, "grid")}
+        options = _files(data, made, SplitFiles) | {"setup": setup, "mirror": mirror}
+        options |= {"random_weights": random_weights}
+        options |= {"grid": as_settings(CurveSettings, grid or {}, "grid")}
         names = _as_list(probes)
         if any(not isinstance(name, str | Path) for name in names):
             raise UsageError("probes: give names; pass items in memory as data={'train': ...}")
@@ -306,17 +303,17 @@ class _Made:
             finalize(found, shutil.rmtree, self.folder, ignore_errors=True)
         return found
 
-    def items(self, name: str, rows: Any, **settings: Any) -> tuple[Path, Setup]:
+    def items(self, name: str, rows: Any, **settings: Any) -> Path:
         """Write items that were given in memory, in a folder named by what they are."""
         from probelight.probes.importers.objects import items_text
         from probelight.probes.source import load_items
 
-        setup = load_items(rows, **settings).config.setup
+        load_items(rows, **settings)  # errors name items, not lines of the file
         text = items_text(rows)
         path = self.folder / "given" / sha256(text.encode()).hexdigest()[:12] / name
         path.parent.mkdir(parents=True, exist_ok=True)
         write_text_atomic(path, text)
-        return path, setup
+        return path
 
     def model(self, network: Any, tokenizer: Any) -> Path:
         """Write a model that was given in memory, in a folder named by its weights."""
@@ -369,8 +366,7 @@ def _probe_name(entry: Any, made: _Made, number: int) -> str:
     if not _is_items(entry):
         kind = type(entry).__name__
         raise UsageError(f"probes: {kind} is not a name, a file or a list of dicts")
-    path, _ = made.items(f"items{number if number > 1 else ''}.jsonl", entry)
-    return str(path)
+    return str(made.items(f"items{number if number > 1 else ''}.jsonl", entry))
 
 
 def _files(data: Mapping[str, Any] | None, made: _Made, kind: type[Any]) -> dict[str, Any]:
@@ -382,9 +378,8 @@ def _files(data: Mapping[str, Any] | None, made: _Made, kind: type[Any]) -> dict
     for split in ("path", "train", "dev", "test"):
         if _is_items(given.get(split)):
             name = f"items{'' if split == 'path' else f'-{split}'}.jsonl"
-            path, setup = made.items(name, given[split], **said)
-            given |= {split: str(path), "setup": given.get("setup", setup)}
-        elif given.get(split) is not None:
+            given[split] = made.items(name, given[split], **said)
+        if given.get(split) is not None:
             given[split] = str(given[split])
     return {"data": as_settings(kind, given, "data")}
 

@@ -23,7 +23,9 @@ _NAMES = {field: (field,) for field in ("id", *META_FIELDS)} | {
     "pairID": ("pairid",),
 }
 _FIELDS = {name: field for field, names in _NAMES.items() for name in names}
-_RACE = {"article", "question", "options", "answer"}
+# RACE has questions about an article.
+_RACE = {"article": "article", "question": "sentence", "options": "choices", "answer": "gold"}
+_RACE |= {"example_id": "source"}
 _SEVERAL = {BAD, "distractor1"}  # which several columns may hold
 # What a column of sentences calls them.
 JUDGEMENTS = dict.fromkeys(("good", "right", "correct", "grammatical", "acceptable"), GOOD)
@@ -34,22 +36,20 @@ class Layout(NamedTuple):
     """What the columns of a row hold."""
 
     columns: Sequence[str]  # as they are called
-    places: Mapping[str, Sequence[int]]  # of the columns that hold a field
-    is_pair: bool  # of whole sentences
-    is_race: bool  # a question about an article, as in RACE
-    ignored: Sequence[str]  # columns that are not read
+    fields: Sequence[str]  # what each holds; "" for one that is not read
 
     def name(self, field: str) -> str:
         """Return what the column of a field is called, for messages."""
-        return f"`{self.columns[self.places[field][0]]}`"
+        return f"`{self.columns[self.fields.index(field)]}`"
 
     def cells_by_field(self, cells: Sequence[Any]) -> dict[str, Any]:
         """Return the cell of each field; a list where several columns may hold it."""
-        row = {field: cells[places[0]] for field, places in self.places.items()}
-        for field in _SEVERAL & row.keys():
-            several = [cells[place] for place in self.places[field]]
-            lists = [cell if isinstance(cell, list) else [cell] for cell in several]
-            row[field] = [cell for cells_of_column in lists for cell in cells_of_column]
+        row: dict[str, Any] = {}
+        for field, cell in zip(self.fields, cells, strict=True):
+            if field in _SEVERAL:
+                row.setdefault(field, []).extend(cell if isinstance(cell, list) else [cell])
+            else:
+                row[field] = cell
         return row
 
 
@@ -73,22 +73,19 @@ def layout_of(columns: Sequence[str], setup: Setup | None, has_candidates: bool)
         RecordError: If a column is missing, or two can be read as the same.
     """
     columns = [column.strip() or f"column {number}" for number, column in enumerate(columns, 1)]
-    is_race = {column.lower() for column in columns} >= _RACE
-    places: dict[str, list[int]] = {}
-    for place, column in enumerate(columns):
-        is_source = is_race and column == "example_id"
-        places.setdefault("source" if is_source else field_of(column), []).append(place)
-    ignored = set(places.pop("", []))
+    fields = [field_of(column) for column in columns]
+    if {column.lower() for column in columns} >= _RACE.keys() - {"example_id"}:
+        fields = [_RACE.get(c.lower(), f) for c, f in zip(columns, fields, strict=True)]
 
-    def refuse_several(why: str, *fields: str) -> None:
-        several = [columns[place] for field in fields for place in places.get(field, ())]
+    def refuse_several(why: str, *names: str) -> None:
+        several = [c for c, field in zip(columns, fields, strict=True) if field in names]
         if len(several) > 1:
             raise RecordError(f"{' and '.join(several)} {why}")
 
-    are_sentences = {GOOD, BAD} <= places.keys() and not {"sentence", "choices"} & places.keys()
-    is_pair = "choices" not in places if setup == "minimal_pair" else not setup and are_sentences
+    are_sentences = {GOOD, BAD} <= {*fields} and not {"sentence", "choices"} & {*fields}
+    is_pair = "choices" not in fields if setup == "minimal_pair" else not setup and are_sentences
     if is_pair:
-        if not {GOOD, BAD} <= places.keys():
+        if not {GOOD, BAD} <= {*fields}:
             raise RecordError(
                 f"minimal pairs need a column {GOOD} and one or more {BAD}, but the columns are "
                 f"{listed(columns)}"
@@ -101,9 +98,9 @@ def layout_of(columns: Sequence[str], setup: Setup | None, has_candidates: bool)
             "these are columns of minimal pairs, whole sentences; use the setup minimal_pair"
         )
     else:
-        has_choices = has_candidates or "distractor1" in places
         for field in ("sentence", "gold", "choices"):
-            if field not in places and not (field == "choices" and has_choices):
+            has_choices = has_candidates or "distractor1" in fields
+            if field not in fields and not (field == "choices" and has_choices):
                 names = " or ".join(_NAMES[field][:3])
                 if field == "choices":
                     names += " (or give --data.choices a,b for all items, if the command has it)"
@@ -113,14 +110,13 @@ def layout_of(columns: Sequence[str], setup: Setup | None, has_candidates: bool)
                     f"{listed(columns)}; rename the one that holds the {field} to {names}"
                 )
         why = "are two texts; write them in one column, as they are to be read"
-        refuse_several(why, "sentence", *([] if is_race else ["context"]))
-        if "choices" in places:
+        refuse_several(why, "sentence", "context")
+        if "choices" in fields:
             refuse_several("both hold choices; keep one of them", "choices", "distractor1")
-        for field in {GOOD, BAD, "UID", "pairID"} & places.keys():
-            ignored.update(places.pop(field))
-    for field in places.keys() - _SEVERAL:
+        fields = ["" if field in {GOOD, BAD, "UID", "pairID"} else field for field in fields]
+    for field in {*fields} - _SEVERAL - {""}:
         refuse_several(f"both name the {field}; keep one of them", field)
-    return Layout(columns, places, is_pair, is_race, [columns[place] for place in sorted(ignored)])
+    return Layout(columns, fields)
 
 
 def field_of(column: str) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import combinations
 from string import ascii_uppercase
-from typing import NamedTuple
 
 from probelight.io.errors import RecordError, nearest
 from probelight.io.escaping import listed
@@ -17,7 +16,6 @@ READ_AS: dict[GoldForm, str] = {
     "index": "a number from 0 (0 is the first choice)",
     "index1": "a number from 1 (1 is the first choice)",
 }
-_SAY = "(in Python gold=, in a probe's config `gold:`)"
 
 
 def answers_by_form(gold: str, choices: Sequence[str]) -> dict[GoldForm, int]:
@@ -36,19 +34,15 @@ def answers_by_form(gold: str, choices: Sequence[str]) -> dict[GoldForm, int]:
     return answers
 
 
-class _Gold(NamedTuple):
-    where: str
-    text: str
-    choices: Sequence[str]
-
-
 class Golds:
     """The golds of one set, which are noted one by one; `form` is what the user says of them."""
 
     def __init__(self, form: GoldForm | None) -> None:
         self._form = form
-        self._misfits: dict[GoldForm, _Gold] = {}  # the first gold that has not this form
-        self._clashes: dict[tuple[GoldForm, GoldForm], _Gold] = {}  # the first that differs
+        # The first gold, its choices and place: of those that have not a form, and of those that
+        # name two choices in two forms.
+        self._misfits: dict[GoldForm, tuple[str, Sequence[str], str]] = {}
+        self._clashes: dict[tuple[GoldForm, ...], tuple[str, Sequence[str], str]] = {}
 
     def note(self, gold: str, choices: Sequence[str], where: str) -> None:
         """Take note of an item's gold; RecordError, without `where`, if it names no choice."""
@@ -59,31 +53,31 @@ class Golds:
                 f"the gold {gold[:60]!r} is not one of the choices {listed(choices)}{needed}"
                 f"{nearest(gold, choices)}; write the exact text of a choice"
             )
-        for form in READ_AS.keys() - answers.keys() - self._misfits.keys():
-            self._misfits[form] = _Gold(where, gold, choices)
+        for form in READ_AS.keys() - answers.keys():
+            self._misfits.setdefault(form, (gold, choices, where))
         for forms in combinations(answers, 2):
             if answers[forms[0]] != answers[forms[1]]:
-                self._clashes.setdefault(forms, _Gold(where, gold, choices))
+                self._clashes.setdefault(forms, (gold, choices, where))
 
     def form(self) -> GoldForm:
         """Return the form of all golds; RecordError if there is none, or two make other items."""
-        fitting = [form for form in READ_AS if form not in self._misfits]
-        if self._form or not fitting:
-            if self._form:
-                return self._form
+        fitting = [self._form] if self._form else [f for f in READ_AS if f not in self._misfits]
+        for forms in combinations(fitting, 2):
+            if forms in self._clashes:
+                gold, choices, where = self._clashes[forms]
+                answers = answers_by_form(gold, choices)
+                readings = [f"{READ_AS[form]}, {choices[answers[form]]!r}" for form in forms]
+                raise RecordError(
+                    f"{where}: the gold {gold!r} can be {' or '.join(readings)}, and all golds fit "
+                    f"both; give --data.gold {forms[0]} or --data.gold {forms[1]} (in Python "
+                    "gold=, in a probe's config `gold:`)"
+                )
+        if not fitting:
             misfits = [
-                f"{form}: {gold.text!r} ({gold.where})" for form, gold in self._misfits.items()
+                f"{form}: {gold!r} ({where})" for form, (gold, _, where) in self._misfits.items()
             ]
             raise RecordError(
                 "the golds are written in several ways; write all as the texts of choices. None "
                 f"of these ways fits all: {', '.join(sorted(misfits))}"
             )
-        for forms in combinations(fitting, 2):
-            if gold := self._clashes.get(forms):
-                answers = answers_by_form(gold.text, gold.choices)
-                readings = [f"{READ_AS[form]}, {gold.choices[answers[form]]!r}" for form in forms]
-                raise RecordError(
-                    f"{gold.where}: the gold {gold.text!r} can be {' or '.join(readings)}, and all "
-                    f"golds fit both; give --data.gold {forms[0]} or --data.gold {forms[1]} {_SAY}"
-                )
         return fitting[0]

@@ -54,8 +54,9 @@ def read_file(path: str | Path, setup: Setup | None = None, **options: Unpack[Op
                 row = _json_row(text)
             reader.add(line, [*row], [*row.values()])
     read = reader.read()
-    notices = (f"{len(blank)} blank lines skipped ({lines_of(blank)})",) if blank else ()
-    notices += table.notices(read) if table else ()
+    notices = table.notices(read) if table else ()
+    if blank:
+        notices += (f"{len(blank)} blank lines skipped ({lines_of(blank)})",)
     file = DataFile(str(path), content_sha256(path), len(read.records))
     return replace(read, files=(file, *read.files), notices=read.notices + notices)
 

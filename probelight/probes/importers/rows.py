@@ -25,7 +25,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from string import ascii_uppercase
-from typing import Any, TypedDict, Unpack
+from typing import Any, TypedDict, Unpack, get_args
 
 from probelight.io.errors import RecordError
 from probelight.io.escaping import listed
@@ -33,7 +33,14 @@ from probelight.io.files import MAX_ITEMS, DataFile
 from probelight.probes.importers.cells import choices_of, label_of, meta_of, text_of
 from probelight.probes.importers.columns import Layout, layout_of, without_nested
 from probelight.probes.importers.golds import READ_AS, Golds, answers_by_form
-from probelight.probes.record import GoldForm, Record, RepeatedSentenceError, Setup, validate
+from probelight.probes.record import (
+    GoldForm,
+    Record,
+    RepeatedSentenceError,
+    Setup,
+    setup_of,
+    validate,
+)
 
 FOR_ALL = "choices of all items"
 
@@ -64,12 +71,15 @@ class RowReader:
         source: The file or set, for messages.
         setup: The setup that each item must fit; None allows any.
         advice: What messages say of a bad row, with {row} for its number.
-        **options: `name` is needed here.
+        **options: As of `read_file`; `name` is needed.
     """
 
     def __init__(
         self, source: str, setup: Setup | None, advice: str = "", **options: Unpack[Options]
     ) -> None:
+        for chosen, kind in ((setup, Setup), (options.get("gold"), GoldForm)):
+            if chosen not in (None, *get_args(kind)):
+                raise ValueError(f"{chosen!r}: it must be one of {', '.join(get_args(kind))}")
         self.leave_out = options.get("leave_out", ())
         self._source, self._setup, self._advice, self._options = source, setup, advice, options
         self._candidates = tuple(options.get("candidates", ()))
@@ -104,7 +114,7 @@ class RowReader:
             layout = self.layout(columns)
             row = layout.cells_by_field(cells)
             meta, identifier, stem = meta_of(row), row.get("id"), ""
-            if layout.is_pair:
+            if "sentence_good" in row:
                 texts = [row["sentence_good"], *row["sentence_bad"]]
                 choices = tuple(text_of(text or "", "a sentence") for text in texts)
                 if identifier is None and row.get("pairID") not in (None, ""):
@@ -115,9 +125,9 @@ class RowReader:
             else:
                 stem = text_of(row["sentence"], layout.name("sentence"))
                 choices, answer = self._choices(row, stem, layout, position)
-            if layout.is_race:  # the article is the stem, and the choices hold the question
+            if "article" in row:  # the article is the stem, and the choices hold the question
                 meta |= {"source": meta.get("source", "race"), "question": stem}
-                stem = text_of(row["context"], layout.name("context"))
+                stem = text_of(row["article"], layout.name("article"))
             self._num_unnamed += identifier is None
             name = f"{self._options['name']}-{position}" if identifier is None else identifier
             self._records.append(
@@ -144,7 +154,7 @@ class RowReader:
             labels, choices = choices_of(row["choices"], layout.name("choices"))
         else:
             choices, self._num_for_all = self._candidates, self._num_for_all + 1
-        if layout.is_race:
+        if "article" in row:
             # The choices are the question filled in with each option. A choice is never cut before
             # the end of an article is (as in RoBERTa's RACE recipe).
             labels = labels or ascii_uppercase[: len(choices)]
@@ -172,10 +182,9 @@ class RowReader:
             if place in self._to_read:
                 answer = answers_by_form(self._to_read[place], record.choices)[form]
                 records[place] = record = replace(record, answer=answer)
-            is_pair = self._setup is None and not record.stem.strip()
             with self.at(record.position):
                 try:
-                    validate(record, "minimal_pair" if is_pair else self._setup)
+                    validate(record, self._setup or setup_of(record))
                 except RepeatedSentenceError:  # released files have some: all are named at once
                     same.append(record.position)
                 namesake = by_id.setdefault(record.id, record)
@@ -195,9 +204,12 @@ class RowReader:
         if not records:
             raise RecordError(f"{self._source}:1: the file is empty; it has no items")
         settings = {}
+        gold = self._options.get("gold")
+        if gold and not self._to_read:
+            raise RecordError(f"{self._source}: all golds are labels of choices; leave out gold")
         if self._num_for_all:  # other choices make other items
             settings[f"{FOR_ALL} - {', '.join(self._candidates)}"] = json.dumps(self._candidates)
-        if gold := self._options.get("gold"):
+        if gold:
             settings[f"golds - {gold}"] = gold
         files = tuple(
             DataFile(name, hashlib.sha256(text.encode()).hexdigest(), len(records))
@@ -219,8 +231,8 @@ class RowReader:
             notices.append(f"{unnamed} rows have no id and are named by their line numbers")
         if left_out := sorted(self.leave_out):
             notices.append(f"{len(left_out)} rows left out by the config ({lines_of(left_out)})")
-        ignored = [column for layout in self._layouts.values() for column in layout.ignored]
-        if ignored:
+        columns = [pair for layout in self._layouts.values() for pair in zip(*layout, strict=True)]
+        if ignored := [column for column, field in columns if not field]:
             notices.append(f"columns ignored: {listed([*dict.fromkeys(ignored)])}")
         if self._to_read and form != "text":
             notices.append(f"each gold is read as {READ_AS[form]}")

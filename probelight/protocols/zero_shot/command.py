@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import product
 from pathlib import Path
-from typing import Any, NamedTuple, get_args
+from typing import Any, NamedTuple
 
 from probelight.io.errors import UsageError, nearest
 from probelight.io.escaping import visible
@@ -30,7 +30,6 @@ from probelight.probes.source import (
     load_entry,
     load_file,
     load_probe,
-    setup_of,
 )
 from probelight.protocols.cli.command import Command, command
 from probelight.protocols.engine import settings
@@ -248,13 +247,7 @@ def load_sets(
     choices = settings.several_choices(data.choices)
     if data.path:
         path = Path(data.path)
-        setup = data.setup or setup_of([path])
-        if setup is None:
-            raise UsageError(
-                f"--data.path needs --data.setup {' or '.join(get_args(Setup))}, unless it is a "
-                ".csv or .tsv table of sentences with a mask"
-            )
-        loaded = load_file(path, setup, choices, data.gold)
+        loaded = load_file(path, data.setup, choices, data.gold)
         name = visible(data.name or re.sub(r"(\.(jsonl|tsv|csv))?(\.gz)?$", "", path.name))
         if data.name:
             loaded = replace(loaded, config=replace(loaded.config, name=name))

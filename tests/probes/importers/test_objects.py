@@ -43,7 +43,7 @@ def test_items_are_the_same_in_memory_and_in_the_file_that_is_written_of_them(
         ([{**CAT, "cluster": datetime.date(2020, 1, 1)}], "items:1: `cluster` is an object"),
         (
             [{**WHALE, "answer": "larger"}, CAT],
-            "items:2: it is mc_qa, but items:1 is mc_mlm; make them",
+            "items:2 is mc_qa, but items:1 is mc_mlm; make them",
         ),
         ([{**CAT, "question": "A cat is ____ ."}], "items:1: '____' may stand for a mask or be"),
         (

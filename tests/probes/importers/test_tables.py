@@ -15,7 +15,6 @@ from probelight.probes.source import (
     load_file,
     load_files,
     load_probe,
-    setup_of,
 )
 
 HEAD = "sentence,gold,choices\n"
@@ -70,12 +69,6 @@ def test_a_config_may_name_a_table(tmp_path: Path) -> None:
     text = "setup: mc_mlm\nnum_choices: 2\nchance: 0.5\ncandidates: [big, small]\n"
     config = write(tmp_path / "mine.yaml", text + "files: {dev: a.csv}\n")
     assert load_probe(config, "dev").records[0].answer == 1
-
-
-def test_tables_alone_need_no_setup() -> None:
-    assert setup_of(["a.csv", "b.tsv.gz"]) == "mc_mlm"
-    assert setup_of(["a.csv", "b.jsonl"]) is None
-    assert setup_of(["a.csv.jsonl"]) is None
 
 
 @pytest.mark.parametrize(
