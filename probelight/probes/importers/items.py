@@ -13,7 +13,7 @@ from typing import Any, Unpack
 
 from probelight.io.atomic import write_bytes_atomic
 from probelight.io.documents import json_object
-from probelight.io.files import DataFile, content_sha256, delimiter_of, read_lines
+from probelight.io.files import DataFile, content_sha256, delimiter_of, read_lines, text_path
 from probelight.probes.importers.rows import ItemFile, Options, RowReader, lines_of
 from probelight.probes.importers.tables import Table
 from probelight.probes.record import Record, Setup, validate
@@ -36,7 +36,7 @@ def read_file(path: str | Path, setup: Setup | None = None, **options: Unpack[Op
             file is empty, damaged or not UTF-8; the message names file and line.
         FileNotFoundError: If there is no such file.
     """
-    path = Path(path)
+    path = text_path(path)
     options.setdefault("name", path.name.partition(".")[0])
     reader = RowReader(str(path), setup, **options)
     delimiter = delimiter_of(path)
