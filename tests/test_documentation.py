@@ -23,7 +23,7 @@ from probelight.lightning_modules.inoculation import Inoculation
 from probelight.probes import controls
 from probelight.probes.catalog import load_probe_config
 from probelight.probes.controls import Control, no_language, perturbed_language
-from probelight.probes.importers.items import read_ai2, write_ai2
+from probelight.probes.importers.items import read_file, write_ai2
 from probelight.probes.record import Record
 from probelight.probes.source import load_file
 from probelight.protocols import cli
@@ -66,7 +66,7 @@ def test_the_probe_of_contributing_loads_with_its_row_and_controls(tmp_path: Pat
     config = load_probe_config(path)
     data = tmp_path / "dev.jsonl"
     data.write_text(blocks("CONTRIBUTING.md", "json")[0], encoding="utf-8")
-    (record,) = read_ai2(data, config.setup).records
+    (record,) = read_file(data, config.setup).records
     assert (record.gold, config.splits) == ("larger", ("train", "dev"))
 
     control = no_language(record, config, config.nonsense)
@@ -260,7 +260,7 @@ def test_the_head_of_contributing_scores_its_choices(tmp_path: Path) -> None:
     BertTokenizer(str(tmp_path / "vocab.txt")).save_pretrained(tmp_path / "model")
     data = tmp_path / "dev.jsonl"
     data.write_text(blocks("CONTRIBUTING.md", "json")[0], encoding="utf-8")
-    records = read_ai2(data, "mc_mlm").records
+    records = read_file(data, "mc_mlm").records
 
     module = module_of("lightning_modules/bag_of_vectors.py").BagOfVectors(
         str(tmp_path / "model"), size=2

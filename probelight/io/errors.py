@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import errno
+import re
 from collections.abc import Iterator, Sequence
 
 # How torch, C++, the loader of shared libraries, threads and modules written in C put it.
@@ -33,10 +34,37 @@ class NoMemoryError(UsageError):
     """What was asked for does not fit into memory; the message says where, and what does."""
 
 
+# Neither word of a pair may be suggested for the other.
+_PAIRS = (
+    "good/bad right/wrong correct/incorrect grammatical/ungrammatical acceptable/unacceptable "
+    "before/after first/last min/max start/end gold/distractor true/false yes/no train/test "
+    "larger/smaller older/younger always/never synonym/antonym"
+).split()
+_OPPOSITES = {a: b for pair in _PAIRS for a, b in (pair.split("/"), pair.split("/")[::-1])}
+
+
 def nearest(word: object, known: Sequence[str]) -> str:
     """Return a suggestion for a mistyped word, or nothing."""
-    near = difflib.get_close_matches(str(word), known, n=1)
+    near = close_matches(str(word), known)
     return f" (did you mean {near[0]!r}?)" if near else ""
+
+
+def close_matches(word: str, known: Sequence[str], cutoff: float = 0.6) -> list[str]:
+    """Return the known words that are spelled most like one, without any that says the opposite."""
+
+    def meanings(text: str) -> set[str]:  # of mistyped words too
+        words = re.findall(r"[^\W\d_]+", text.lower())
+        near = [(each, difflib.get_close_matches(each, _OPPOSITES, 1)) for each in words]
+        return {match[0] for each, match in near if match and match[0][0] == each[0]}
+
+    meant = meanings(word)
+
+    def is_opposite(text: str) -> bool:
+        means = meanings(text)
+        return any(_OPPOSITES[meaning] in means and meaning not in means for meaning in meant)
+
+    near = difflib.get_close_matches(word, known, 3, cutoff)
+    return [text for text in near if not is_opposite(text)]
 
 
 def causes(error: BaseException) -> Iterator[BaseException]:

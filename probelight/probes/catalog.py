@@ -20,7 +20,8 @@ from probelight.io.documents import STRICT, read_yaml, typed
 from probelight.io.errors import ConfigError, nearest
 from probelight.io.escaping import visible
 from probelight.io.package import ASSETS, CONFIGS, shipped_path
-from probelight.probes.record import MASK, GroupBy, Setup
+from probelight.probes.importers.rows import Options
+from probelight.probes.record import MASK, GoldForm, GroupBy, Setup
 
 CONFIG_DIR = CONFIGS / "probe"
 EMBEDDED = "embedded"  # as a base_url: the files are in assets/probes/<name>/ of the repository
@@ -104,6 +105,8 @@ class ProbeConfig:
         chance_note: Why the chance level is not 1 / num_choices.
         leave_out: Split name to the lines (or rows on the Hub) that cannot be used.
         ids_repeat: Whether ids may repeat in the released files.
+        gold: How golds name their choice: by its "text", a "letter", or its number from 0 ("index")
+            or 1 ("index1"). By default in the one way that fits all golds of a file.
         variants: Variants that its records allow, by name; see `probelight.probes.controls`.
         phrasings: Other wordings of a stem, by name: texts with {1}, {2}, ... for its arguments,
             from left to right, and {kept}.
@@ -133,6 +136,7 @@ class ProbeConfig:
     chance_note: str = ""
     leave_out: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     ids_repeat: bool = False
+    gold: GoldForm | None = None
     variants: Mapping[str, VariantConfig] = field(default_factory=dict)
     phrasings: Mapping[str, str] = field(default_factory=dict)
     phrased: Mapping[str, str] = field(default_factory=dict)
@@ -188,6 +192,16 @@ class ProbeConfig:
     def splits(self) -> tuple[str, ...]:
         """The names of all splits."""
         return tuple(dict.fromkeys([*self.files, *(self.hub.splits if self.hub else ())]))
+
+    def reading(self, split: str) -> Options:
+        """Return how the rows of a split are read."""
+        return Options(
+            candidates=self.candidates,
+            gold=self.gold,
+            name=self.name,
+            leave_out=self.leave_out.get(split, ()),
+            ids_repeat=self.ids_repeat,
+        )
 
     def to_json(self) -> dict[str, Any]:
         """Return plain values for another process."""

@@ -16,8 +16,10 @@ from typing import Any, Literal
 from probelight.io.errors import RecordError
 
 Setup = Literal["mc_mlm", "mc_qa", "minimal_pair"]
+GoldForm = Literal["text", "letter", "index", "index1"]  # how a gold names its choice
 GroupBy = Literal["cluster", "word", "stem", "arguments", "paradigm"]
 MASK = "[MASK]"
+MAX_CHOICES = 1_000
 # How other programs write a blank.
 OTHER_MASK = re.compile(r"<mask>|\[mask\]|\[blank\]|<extra_id_0>|_{2,}", re.IGNORECASE)
 
@@ -97,8 +99,8 @@ def validate(record: Record, setup: Setup | None = None) -> Record:
     choice = "sentence" if setup == "minimal_pair" else "choice"
     if setup != "minimal_pair" and not record.stem.strip():
         raise RecordError("the stem is empty")
-    if len(record.choices) < 2:
-        raise RecordError(f"{len(record.choices)} {choice}(s); at least 2 are needed")
+    if not 2 <= (num_choices := len(record.choices)) <= MAX_CHOICES:
+        raise RecordError(f"{num_choices} {choice}(s); 2 to {MAX_CHOICES:,} are needed")
     if any(not text.strip() for text in record.choices):
         raise RecordError(f"a {choice} is empty")
     if not 0 <= record.answer < len(record.choices):
@@ -122,10 +124,17 @@ def validate(record: Record, setup: Setup | None = None) -> Record:
     return record
 
 
+def setup_of(record: Record) -> Setup:
+    """Return the setup of an item by its form."""
+    if not record.stem.strip():
+        return "minimal_pair"
+    return "mc_mlm" if MASK in record.stem else "mc_qa"
+
+
 def check_mask(stem: str) -> None:
     """Raise a RecordError unless a sentence has exactly one mask."""
     if stem.count(MASK) != 1:
-        hint = ""
+        hint = "" if MASK in stem else " (questions without one have the setup mc_qa)"
         if found := OTHER_MASK.search(stem.replace(MASK, "")):
             hint = f": write {MASK} instead of {found[0]!r}; it becomes each model's own mask"
         raise RecordError(f"{stem.count(MASK)} {MASK} in the stem; exactly one is needed{hint}")

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import NamedTuple, Protocol, Unpack, get_args
+from typing import Any, NamedTuple, Protocol
 from urllib.parse import unquote, urlsplit
 
 from probelight.io.download import DownloadError, NotThereError, fetch, is_offline
 from probelight.io.errors import ConfigError, RecordError, nearest
-from probelight.io.files import DataFile, delimiter_of, read_lines, text_path
+from probelight.io.files import DataFile
 from probelight.probes.catalog import EMBEDDED, FileSource, ProbeConfig, load_probe_config
 from probelight.probes.importers.hub import read_hub
-from probelight.probes.importers.items import ItemFile, Options, parse_row, read_ai2
-from probelight.probes.importers.objects import setup_of_row
-from probelight.probes.importers.tables import read_pairs, read_table
-from probelight.probes.record import Record, Setup
+from probelight.probes.importers.items import read_file
+from probelight.probes.importers.objects import read_items
+from probelight.probes.importers.rows import FOR_ALL, ItemFile
+from probelight.probes.record import MASK, OTHER_MASK, GoldForm, Record, Setup, setup_of
 
 
 class Released(Protocol):
@@ -200,6 +200,17 @@ def load_probe(
         read = read_hub(config, split, cache_dir=cache_dir, offline=offline)
     else:
         read = _read_released(config, split, mirror, cache_dir, offline)
+    for record in read.records:
+        if len(record.choices) > config.num_choices:
+            raise RecordError(
+                f"{record.where}: {len(record.choices)} choices; {config.name} has at most "
+                f"{config.num_choices}"
+            )
+        strange = set(record.choices) - set(config.candidates)
+        if config.candidates and strange:
+            raise RecordError(
+                f"{record.where}: {min(strange)!r} is not one of the candidates of {config.name}"
+            )
     records, unmatched = _with_arguments(config, read.records)
     return ProbeData(config, records, read.files, read.notices + unmatched)
 
@@ -218,14 +229,7 @@ def _read_released(
     source = config.files[split]
     found = locate(config, source, mirror, cache_dir, offline)
     try:
-        read = read_file(
-            found.path,
-            config.setup,
-            config.candidates,
-            name=config.name,
-            leave_out=config.leave_out.get(split, ()),
-            ids_repeat=config.ids_repeat,
-        )
+        read = read_file(found.path, config.setup, **config.reading(split))
     except RecordError as error:
         if found.url is None or source.sha256:
             raise
@@ -244,67 +248,96 @@ def _read_released(
     if source.sha256 not in (None, sha256 := read.files[0].sha256):
         # Only a mirror can differ; a download or a broken checkout with another sum is refused.
         notices += (f"{found.path} is not the released file: its sha256 is {sha256}",)
-    for record in read.records:
-        if len(record.choices) > config.num_choices:
-            raise RecordError(
-                f"{record.where}: {len(record.choices)} choices; {config.name} has at most "
-                f"{config.num_choices}"
-            )
-        strange = set(record.choices) - set(config.candidates)
-        if config.candidates and strange:
-            raise RecordError(
-                f"{record.where}: {min(strange)!r} is not one of the candidates of {config.name}"
-            )
     return replace(read, notices=notices)
 
 
-def load_file(path: str | Path, setup: Setup, choices: Sequence[str] = ()) -> ProbeData:
+def load_file(
+    path: str | Path,
+    setup: Setup | None = None,
+    choices: Sequence[str] = (),
+    gold: GoldForm | None = None,
+) -> ProbeData:
     """Load a user's file as the `FILE_SPLIT` of a probe, with a config inferred from its items.
 
     Args:
         path: A file that `read_file` can read.
-        setup: "mc_mlm", "mc_qa" or "minimal_pair".
+        setup: "mc_mlm", "mc_qa" or "minimal_pair"; by default that of the items.
         choices: The choices of every item, for a table without a column of choices.
+        gold: How golds name their choice, see `ProbeConfig`.
 
     Raises:
         ValueError: If the setup is none of these.
         RecordError: If the file is malformed; the message names file and line.
         FileNotFoundError: If there is no such file.
     """
-    if setup not in get_args(Setup):
-        raise ValueError(f"setup {setup!r}: it must be one of {', '.join(get_args(Setup))}")
     name = Path(path).name
-    data = load_files(name.partition(".")[0], {FILE_SPLIT: path}, setup, choices)[FILE_SPLIT]
-    return replace(data, config=replace(data.config, description=f"the file {name}"))
+    probe = load_files(name.partition(".")[0], {FILE_SPLIT: path}, setup, choices, gold)[FILE_SPLIT]
+    return replace(probe, config=replace(probe.config, description=f"the file {name}"))
 
 
 def load_files(
-    name: str, paths: Mapping[str, str | Path], setup: Setup, choices: Sequence[str] = ()
+    name: str,
+    paths: Mapping[str, str | Path],
+    setup: Setup | None,
+    choices: Sequence[str] = (),
+    gold: GoldForm | None = None,
 ) -> dict[str, ProbeData]:
     """Load user files, by split, as one probe, with a config inferred from all items.
 
-    `setup`, `choices` and errors are those of `load_file`; `name` is the probe's name in tables.
+    The arguments and errors are those of `load_file`; `name` is the probe's name in tables.
     """
-    read = {split: read_file(path, setup, choices) for split, path in paths.items()}
+    read = {
+        split: read_file(path, setup, candidates=choices, gold=gold)
+        for split, path in paths.items()
+    }
     for split, file in read.items():
-        if choices and len(file.files) == 1:
+        if choices and not any(added.path.startswith(FOR_ALL) for added in file.files):
             raise RecordError(
                 f"{paths[split]}: its items have choices of their own; leave out --data.choices"
             )
     records = [record for file in read.values() for record in file.records]
     config = replace(
-        config_of(name, setup, records, choices),
+        config_of(name, setup or _setup_of_all(records), records, choices),
         description=f"the files {', '.join(str(path) for path in paths.values())}",
         base_url="/",  # where the absolute paths begin
         files={
             split: FileSource(str(Path(paths[split]).absolute()), file.files[0].sha256)
             for split, file in read.items()
         },
+        gold=gold,
     )
     return {
         split: ProbeData(config, file.records, file.files, file.notices)
         for split, file in read.items()
     }
+
+
+def load_items(
+    items: Any,
+    setup: Setup | None = None,
+    choices: Sequence[str] | None = None,
+    gold: GoldForm | None = None,
+) -> ProbeData:
+    """Load items in memory as a probe; arguments and errors are those of `load_file`."""
+    read = read_items(items, setup, candidates=choices or (), gold=gold)
+    config = config_of("items", setup or _setup_of_all(read.records), read.records, choices or ())
+    return ProbeData(config, read.records, read.files, read.notices)
+
+
+def _setup_of_all(records: Sequence[Record]) -> Setup:
+    """Return the setup that all items have; RecordError if they have several, or it is unclear."""
+    first: dict[Setup, Record] = {}
+    for record in records:
+        first.setdefault(setup := setup_of(record), record)
+        if setup == "mc_qa" and (blank := OTHER_MASK.search(record.stem)):
+            raise RecordError(
+                f"{record.where}: {blank[0]!r} may stand for a mask or be a part of a question: "
+                f"write {MASK} in its place, or give the setup (--data.setup mc_qa, setup=)"
+            )
+    items = [f"{record.where} is {setup}" for setup, record in first.items()]
+    if len(items) > 1:
+        raise RecordError(f"{items[1]}, but {items[0]}; make them two probes")
+    return next(iter(first))
 
 
 def config_of(
@@ -348,38 +381,6 @@ def _with_arguments(
     return tuple(result), (f"{unmatched} stems fit no template of the config",) * bool(unmatched)
 
 
-def read_file(
-    path: str | Path,
-    setup: Setup | None = None,
-    candidates: Sequence[str] = (),
-    **options: Unpack[Options],
-) -> ItemFile:
-    """Read one file of items; its name and the setup decide the format.
-
-    Args:
-        path: A .csv or .tsv table (`probes.importers.tables`), minimal pairs, or the AI2 format;
-            plain or compressed.
-        setup: The setup that each item must fit; None allows any.
-        candidates: The choices of every item, for a table without a column of choices.
-        **options: See `probelight.probes.importers.items.Options`.
-
-    Raises:
-        RecordError: If the file is malformed; the message names file and line.
-        FileNotFoundError: If there is no such file.
-    """
-    if setup == "minimal_pair":
-        return read_pairs(path, **options)
-    if delimiter_of(path):
-        return read_table(path, setup, candidates=candidates, **options)
-    return read_ai2(path, setup, **options)
-
-
-def setup_of(paths: Iterable[str | Path]) -> Setup | None:
-    """Infer the setup of files for which none is given: tables of sentences have a mask."""
-    paths = [text_path(path) for path in paths]
-    return "mc_mlm" if all(delimiter_of(path) for path in paths) else None
-
-
 def evaluation_splits(name_or_path: str | Path) -> list[str]:
     """Return the splits of a probe to measure if the user names none, in order of preference."""
     known = load_probe_config(name_or_path).splits
@@ -404,7 +405,7 @@ def load_entry(
         ProbelightError: As `load_probe` and `load_file`.
     """
     if str(entry).endswith(ITEM_FILES):
-        return load_file(entry, guessed_setup(entry)), ""
+        return load_file(entry), ""
     name, colon, own_split = str(entry).partition(":")
     if (split := own_split if colon else split) is not None:
         return load_probe(name, split, mirror=mirror, pairs=True), split
@@ -418,11 +419,3 @@ def load_entry(
     data = load_probe(name, others[0], mirror=mirror, pairs=True)
     notice = f"{name}: there is no {first} file, so {others[0]} is used"
     return replace(data, notices=(*data.notices, notice)), others[0]
-
-
-def guessed_setup(path: str | Path) -> Setup:
-    """Return the setup of one file of items, by its form and its first item's mask."""
-    if setup := setup_of([path]):
-        return setup
-    first = next((text for _, text in read_lines(path) if text.strip()), "")
-    return setup_of_row(parse_row(first))

@@ -17,7 +17,6 @@ from probelight.io.atomic import whole_folder, write_text_atomic
 from probelight.io.documents import as_settings
 from probelight.io.errors import UsageError
 from probelight.io.from_python import quietly, required_path
-from probelight.probes.record import Setup
 from probelight.protocols.jobs.job import TrainerSettings
 from probelight.reports.notebook import Results
 
@@ -37,8 +36,9 @@ def load(folder: str | Path) -> Results:
 
 def zero_shot(
     models: Any,
-    probes: Any,
+    probes: Any = (),
     *,
+    data: Mapping[str, Any] | None = None,
     split: str | None = None,
     scoring: Sequence[str] = (),
     letters: Mapping[str, Any] | None = None,
@@ -58,7 +58,9 @@ def zero_shot(
             dict or `ModelSettings`; or a transformers model and its tokenizer, as a pair.
         probes: One or several names of probes, `name:split`, files of items, or items in memory: a
             list of dicts, a `datasets.Dataset` or a DataFrame (see
-            `probelight.probes.importers.objects.items_text`).
+            `probelight.probes.importers.rows`).
+        data: One file, or items in memory, instead of probes, with what is to be said of it, such
+            as {"path": ..., "setup": "mc_qa", "gold": "index"}.
         split: Split of the probes; by default dev, or test if there is no dev.
         scoring: Rules by which to measure accuracy too, such as ["mean_token", "letter"].
         letters: How the rule "letter" asks, such as {"orders": "cyclic"}.
@@ -75,10 +77,11 @@ def zero_shot(
         ProbelightError: With the command's message; its subclasses are kinds of mistakes.
     """
     from probelight.probes.prompts import LetterSettings, PromptSettings
+    from probelight.protocols.engine.settings import FileSettings
     from probelight.protocols.zero_shot.command import zero_shot as command
 
     with _called(output_dir, "zero_shot", trainer) as (made, shared):
-        if not (given := _as_list(probes)):
+        if not (given := _as_list(probes)) and not data:
             raise UsageError("probes: give a name, a file of items, or items as a list of dicts")
         names: list[str] = []
         for entry in given:
@@ -88,6 +91,7 @@ def zero_shot(
         options |= {"scoring": scoring, "shots": shots, "chat": chat, "phrasings": phrasings}
         options["letters"] = as_settings(LetterSettings, letters or {}, "letters")
         options["prompt"] = as_settings(PromptSettings, prompt or {}, "prompt")
+        options |= _files(data, made, FileSettings)
         command(**shared, **_models(models, made), probes=names, **options)
     return made.results()
 
@@ -128,10 +132,12 @@ def curve(
     """
     from probelight.protocols.curve.command import curve as command
     from probelight.protocols.curve.settings import CurveSettings
+    from probelight.protocols.engine.settings import SplitFiles
 
     with _called(output_dir, "curve", trainer) as (made, shared):
-        options = _files(data, made) | {"setup": setup, "random_weights": random_weights}
-        options |= {"mirror": mirror, "grid": as_settings(CurveSettings, grid or {}, "grid")}
+        options = _files(data, made, SplitFiles) | {"setup": setup, "mirror": mirror}
+        options |= {"random_weights": random_weights}
+        options |= {"grid": as_settings(CurveSettings, grid or {}, "grid")}
         names = _as_list(probes)
         if any(not isinstance(name, str | Path) for name in names):
             raise UsageError("probes: give names; pass items in memory as data={'train': ...}")
@@ -190,6 +196,7 @@ def inoculate(
     from probelight.models.checkpoint_files import LIKELIHOOD, head_settings
     from probelight.models.pair_choice import answers_questions
     from probelight.models.tuning import Tuning
+    from probelight.protocols.engine.settings import SplitFiles
     from probelight.protocols.inoculation.command import inoculate as command
     from probelight.protocols.inoculation.settings import Keeping, OriginalTask, ProbeOrFiles
 
@@ -211,8 +218,8 @@ def inoculate(
             if saved.get("head", LIKELIHOOD) != LIKELIHOOD:
                 settings = replace(settings, head=saved["head"])
         fit = {"learning_rate": learning_rate, "epochs": epochs, "batch_size": batch_size}
-        options = _files(data, made) | fit | {"extra": extra, "seed": seed, "mirror": mirror}
-        options |= {"dry_run": dry_run, "force": force}
+        options = _files(data, made, SplitFiles) | fit | {"extra": extra, "seed": seed}
+        options |= {"mirror": mirror, "dry_run": dry_run, "force": force}
         for name, kind, value in (("tuning", Tuning, tuning), ("keeping", Keeping, keeping)):
             named = {"method": value} if isinstance(value, str) else value
             options[name] = as_settings(kind, named, name)
@@ -298,15 +305,17 @@ class _Made:
             finalize(found, shutil.rmtree, self.folder, ignore_errors=True)
         return found
 
-    def items(self, name: str, given: Any) -> tuple[Path, Setup]:
+    def items(self, name: str, rows: Any, **settings: Any) -> Path:
         """Write items that were given in memory, in a folder named by what they are."""
         from probelight.probes.importers.objects import items_text
+        from probelight.probes.source import load_items
 
-        text, setup = items_text(given)
+        load_items(rows, **settings)  # errors name items, not lines of the file
+        text = items_text(rows)
         path = self.folder / "given" / sha256(text.encode()).hexdigest()[:12] / name
         path.parent.mkdir(parents=True, exist_ok=True)
         write_text_atomic(path, text)
-        return path, setup
+        return path
 
     def model(self, network: Any, tokenizer: Any) -> Path:
         """Write a model that was given in memory, in a folder named by its weights."""
@@ -369,26 +378,24 @@ def _probe_name(entry: Any, made: _Made, number: int) -> str:
     if not _is_items(entry):
         kind = type(entry).__name__
         raise UsageError(f"probes: {kind} is not a name, a file or a list of dicts")
-    path, _ = made.items(f"items{number if number > 1 else ''}.jsonl", entry)
-    return str(path)
+    return str(made.items(f"items{number if number > 1 else ''}.jsonl", entry))
 
 
-def _files(data: Mapping[str, Any] | None, made: _Made) -> dict[str, Any]:
+def _files(data: Mapping[str, Any] | None, made: _Made, kind: type[Any]) -> dict[str, Any]:
     """Return the user's own files as the argument `data`, none where there are none."""
     if not data:
         return {}
     if not isinstance(data, Mapping):
         raise UsageError("data: give the files by split, such as {'train': ..., 'dev': ...}")
-    from probelight.protocols.engine.settings import SplitFiles
-
     given = dict(data)
-    for split in ("train", "dev", "test"):
+    said = {name: given.get(name) for name in ("setup", "choices", "gold")}
+    for split in ("path", "train", "dev", "test"):
         if _is_items(given.get(split)):
-            path, setup = made.items(f"items-{split}.jsonl", given[split])
-            given |= {split: str(path), "setup": given.get("setup", setup)}
-        elif given.get(split) is not None:
+            name = f"items{'' if split == 'path' else f'-{split}'}.jsonl"
+            given[split] = made.items(name, given[split], **said)
+        if given.get(split) is not None:
             given[split] = str(required_path(given[split], f"data.{split}"))
-    return {"data": as_settings(SplitFiles, given, "data")}
+    return {"data": as_settings(kind, given, "data")}
 
 
 def _models(given: Any, made: _Made) -> dict[str, Any]:

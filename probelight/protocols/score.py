@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -14,9 +13,8 @@ import pandas as pd
 from probelight.io.documents import as_settings
 from probelight.io.errors import UsageError
 from probelight.io.from_python import quietly
-from probelight.probes.importers.objects import write_items
-from probelight.probes.record import Setup, groups_of
-from probelight.probes.source import ITEM_FILES, ProbeData, load_entry, load_file
+from probelight.probes.record import GoldForm, Setup, groups_of
+from probelight.probes.source import ITEM_FILES, ProbeData, load_entry, load_file, load_items
 from probelight.protocols.engine.predictions import predict
 from probelight.protocols.engine.settings import ModelSettings
 from probelight.protocols.jobs.job import TrainerSettings
@@ -130,6 +128,7 @@ def load_probe(
     *,
     name: str | None = None,
     setup: Setup | None = None,
+    gold: GoldForm | None = None,
     mirror: str | None = None,
 ) -> ProbeData:
     """Load the items of a probe.
@@ -137,11 +136,13 @@ def load_probe(
     Args:
         probe: Name of a probe, `name:split`, path of its config, a file of items, or items in
             memory: a list of dicts, a `datasets.Dataset` or a DataFrame (see
-            `probelight.probes.importers.objects.items_text`).
+            `probelight.probes.importers.rows`).
         split: Split of a probe that has a config; by default dev, or test if there is no dev.
         name: Name of the probe in results; by default its own, that of the file, or "items".
         setup: "mc_mlm", "mc_qa" or "minimal_pair", for items without a config; by default that of
-            the first item.
+            all of them.
+        gold: How golds name their choice, for items without a config: by its "text", a "letter", or
+            its number from 0 ("index") or 1 ("index1"). By default in the one way that fits all.
         mirror: Folder or address with copies of the released files.
 
     Raises:
@@ -153,12 +154,9 @@ def load_probe(
         raise UsageError(f"load_probe: {option}= is only for {probes} a config; leave it out")
     with quietly():
         if not isinstance(probe, str | Path):
-            with TemporaryDirectory() as folder:
-                path = Path(folder) / "items.jsonl"
-                written = write_items(path, probe)
-                found = load_file(path, setup or written)
-        elif setup and not has_config:
-            found = load_file(probe, setup)
+            found = load_items(probe, setup, gold)
+        elif not has_config:
+            found = load_file(probe, setup, gold=gold)
         else:
             found, _ = load_entry(probe, split, mirror=mirror)
     return replace(found, config=replace(found.config, name=name)) if name else found

@@ -34,7 +34,7 @@ from transformers import (
 import probelight
 from probelight.integrations import lightning, transformers
 from probelight.io.errors import ProbelightError, RecordError, UsageError
-from probelight.probes.importers.objects import write_items
+from probelight.probes.importers.objects import items_text
 from tests.fixtures.causal import VOCAB_SIZE, causal_tokenizer
 from tests.fixtures.checkout import ROOT
 from tests.fixtures.tokenizers import t5_tokenizer
@@ -343,7 +343,7 @@ def test_decoders_and_encoder_decoders_are_scored_as_zero_shot_scores_them(
         {"sentence": stem, "choices": choices, "answer": i % 2} for i, stem in enumerate(stems)
     ]
     path = tmp_path / "animals.jsonl"
-    write_items(path, items)
+    path.write_text(items_text(items), encoding="utf-8")
     _, without = trained(model=other_model(kind, tmp_path))
     watch = transformers.ProbeCallback([str(path)], every=3, output_dir=tmp_path / "looks")
     trainer, weights = trained(watch, model=other_model(kind, tmp_path))
@@ -494,7 +494,7 @@ def test_candidates_of_several_pieces_are_scored_as_zero_shot_scores_them(
     stems = [f"A {one} is [MASK] than a {other} ." for one in ANIMALS for other in ANIMALS]
     items = [{"sentence": s, "choices": ["unkempt", "larger"], "answer": 0} for s in stems]
     path = tmp_path / "animals.jsonl"
-    write_items(path, items)
+    path.write_text(items_text(items), encoding="utf-8")
     text = {"multi_token": "pseudo_log_likelihood"}
     watch = transformers.ProbeCallback(
         [str(path)], every=6, output_dir=tmp_path / "looks", text=text

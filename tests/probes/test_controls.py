@@ -20,7 +20,7 @@ from probelight.probes.controls import (
     perturbed_language,
     vary,
 )
-from probelight.probes.importers.items import read_ai2, write_ai2
+from probelight.probes.importers.items import read_file, write_ai2
 from probelight.probes.record import Record
 from probelight.probes.source import ProbeData, load_probe
 
@@ -215,7 +215,7 @@ def test_rows_that_do_not_say_which_distractor_is_the_first_are_refused(tmp_path
     stem = "what usually used for fun and is usually located at toy store"
     choices = ("exercising", "salesperson", "chess set")
     write_ai2(tmp_path / "dev.jsonl", [Record("43fe8e00", stem, choices, 2)])
-    [record] = read_ai2(tmp_path / "dev.jsonl").records
+    [record] = read_file(tmp_path / "dev.jsonl").records
     with pytest.raises(RecordError, match=r"dev\.jsonl:1: the notes do not say which wrong answer"):
         but_not(record, CONFIG)
     told = replace(record, meta={"first_distractor": "exercising"})

@@ -203,8 +203,20 @@ def test_a_users_own_file_needs_no_config(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="must be one of mc_mlm, mc_qa"):
         load_file(tmp_path / "my.jsonl", "mcqa")  # type: ignore[arg-type]
     (tmp_path / "bad.jsonl").write_text(json.dumps({"id": "1"}))
-    with pytest.raises(RecordError, match=r"bad\.jsonl:1: `question` is missing"):
+    with pytest.raises(RecordError, match=r"bad\.jsonl:1: no column for the sentence"):
         load_file(tmp_path / "bad.jsonl", "mc_qa")
+
+
+def test_a_config_says_how_golds_are_read(tmp_path: Path, config_file: Callable[..., Path]) -> None:
+    (tmp_path / "dev.csv").write_text("question,answer,choices\n1+2?,3,1|2|3|4\n")
+    config = config_file("setup: mc_qa\nnum_choices: 4\nchance: 0.25\nfiles: {dev: dev.csv}\n")
+    with pytest.raises(RecordError, match=r"dev\.csv:2: the gold '3' can be .*`gold:`"):
+        load_probe(config, "dev")
+    config.write_text(config.read_text() + "gold: index\n")
+    assert load_probe(config, "dev").records[0].gold == "4"
+    write_ai2(tmp_path / "dev.jsonl", QUESTIONS)
+    with pytest.raises(RecordError, match="all golds are labels of choices; leave out gold"):
+        load_file(tmp_path / "dev.jsonl", gold="text")
 
 
 def test_minimal_pairs_have_a_file_or_a_config_and_are_for_scoring_alone(

@@ -102,6 +102,21 @@ def test_a_notebook_prints_nothing_either(
     assert shown == []
 
 
+def test_what_is_said_of_golds_in_memory_counts_and_is_a_part_of_the_run() -> None:
+    sums = {"question": "1+2?", "choices": ["1", "2", "3", "4"], "answer": 3}
+    with pytest.raises(ProbelightError, match=r"items:1: the gold '3' can be .*--data.gold text"):
+        probelight.zero_shot("dictionary-lm", [sums])
+    found = {
+        form: probelight.zero_shot("dictionary-lm", data={"path": [sums], "gold": form})
+        for form in ("text", "index")
+    }
+    assert [results.items["answer"].item() for results in found.values()] == [2, 3]
+    assert len({results.items["run"].item() for results in found.values()}) == 2
+    assert probelight.load_probe([sums], gold="index1").records[0].gold == "3"
+    with pytest.raises(ValueError, match="'number': it must be one of text, letter, index, index1"):
+        probelight.load_probe([sums], gold="number")  # type: ignore[arg-type]
+
+
 def test_a_temporary_folder_goes_with_its_results() -> None:
     found = probelight.zero_shot("dictionary-lm", WHALES)
     folder = found.folder

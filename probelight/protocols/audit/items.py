@@ -16,8 +16,9 @@ from probelight.io.escaping import visible
 from probelight.io.ranges import Distinct, Seed, Settings, Share
 from probelight.probes.catalog import ProbeConfig, load_probe_config, probe_names
 from probelight.probes.controls import control_named
+from probelight.probes.importers.items import read_file
 from probelight.probes.record import MASK, Record, Setup, group_of
-from probelight.probes.source import FORMS, ProbeData, load_files, load_probe, read_file
+from probelight.probes.source import FORMS, ProbeData, load_files, load_probe
 from probelight.probes.splits import SplitError, share_of
 from probelight.protocols.curve.settings import ESIM_FIT
 from probelight.protocols.engine.settings import FitSettings

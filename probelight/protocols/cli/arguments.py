@@ -6,7 +6,6 @@ by the one guarded reader.
 
 from __future__ import annotations
 
-import difflib
 import inspect
 import json
 import re
@@ -18,7 +17,7 @@ from pkgutil import resolve_name
 from typing import Any, NamedTuple
 
 from probelight.io.documents import read_yaml
-from probelight.io.errors import ConfigError, UsageError, nearest
+from probelight.io.errors import ConfigError, UsageError, close_matches, nearest
 from probelight.io.package import (
     PACKAGE,
     current_class_path,
@@ -299,9 +298,9 @@ def _meant(name: str, known: Iterable[str], dashes: str) -> str:
     last = SHORT.get(last, last)
     ends = {option: option.rpartition(".")[2] for option in names}
     siblings = {end: option for option, end in ends.items() if option.rpartition(".")[0] == group}
-    near = [siblings[end] for end in difflib.get_close_matches(last, list(siblings), 1, 0.65)]
+    near = [siblings[end] for end in close_matches(last, list(siblings), 0.65)]
     begun = [o for end, o in siblings.items() if end.startswith(last) or last.startswith(end)]
     same = [option for option, end in ends.items() if end.rstrip("s") == last.rstrip("s")]
     elsewhere = sorted(same, key=lambda option: option.count("."))
-    best = [*near, *begun, *elsewhere, *difflib.get_close_matches(name, names, 1, 0.65)]
+    best = [*near, *begun, *elsewhere, *close_matches(name, names, 0.65)]
     return f" (did you mean {dashes}{best[0]}?)" if best else ""

@@ -24,8 +24,9 @@ from probelight.build.contamination.overlap import (
 from probelight.io.download import NotThereError
 from probelight.io.errors import UsageError, nearest
 from probelight.probes.catalog import load_probe_config, probe_names
+from probelight.probes.importers.items import read_file
 from probelight.probes.record import Record, groups_of
-from probelight.probes.source import load_probe, read_file
+from probelight.probes.source import load_probe
 from probelight.protocols.probes.check import split_files
 
 ANY_SOURCE = "any of them"

@@ -32,7 +32,7 @@ from probelight.models.checkpoint_files import (
     word_settings,
 )
 from probelight.models.tuning import FULL_TUNING, Tuning
-from probelight.probes.record import Setup
+from probelight.probes.record import GoldForm, Setup
 from probelight.results.row import Role, Row
 
 
@@ -344,18 +344,21 @@ class FileSettings(ranges.Settings):
     """A user's probe in a file, without a config.
 
     Args:
-        path: A .jsonl or .jsonl.gz file in AI2's format, or a .csv or .tsv table with the columns
-            sentence, gold and choices. For minimal pairs, a file with BLiMP's fields, or a table
+        path: A .jsonl, .jsonl.gz, .csv or .tsv file with the columns sentence, gold and choices, or
+            in AI2's format. For minimal pairs, a file with BLiMP's fields, or a table
             with the right sentence in its first column.
         setup: "mc_mlm" (one [MASK] in each stem), "mc_qa" (questions with answers) or
             "minimal_pair" (whole sentences). Not needed for a table that is mc_mlm.
         choices: Choices of every item, by commas, for a table without a column choices.
+        gold: How golds name their choice: by its "text", a "letter", or its number from 0 ("index")
+            or 1 ("index1"). By default in the one way that fits all golds of the file.
         name: Name of the probe in tables; by default the name of the file.
     """
 
     path: str | None = None
     setup: Setup | None = None
     choices: ranges.Names = ()
+    gold: GoldForm | None = None
     name: str | None = None
 
 
@@ -364,13 +367,15 @@ class SplitFiles(ranges.Settings):
     """A user's probe in several files, without a config, where something is trained.
 
     Args:
-        train: File to train on: .jsonl or .jsonl.gz in AI2's format, or a .csv or .tsv table with
-            the columns sentence, gold and choices.
+        train: File to train on: .jsonl, .jsonl.gz, .csv or .tsv, with the columns sentence,
+            gold and choices, or in AI2's format.
         dev: File to measure on.
         test: Another file to measure on.
         setup: "mc_mlm" (one [MASK] in each stem) or "mc_qa" (questions with answers). Not needed
             for tables that are mc_mlm.
         choices: Choices of every item, by commas, for tables without a column choices.
+        gold: How golds name their choice: by its "text", a "letter", or its number from 0 ("index")
+            or 1 ("index1"). By default in the one way that fits all golds of a file.
         name: Name of the probe in tables; by default what the file names have in common, or the
             name of their folder.
     """
@@ -380,6 +385,7 @@ class SplitFiles(ranges.Settings):
     test: str | None = None
     setup: Literal["mc_mlm", "mc_qa"] | None = None
     choices: ranges.Names = ()
+    gold: GoldForm | None = None
     name: str | None = None
 
     @property

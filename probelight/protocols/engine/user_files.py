@@ -12,7 +12,7 @@ from typing import Any
 from probelight.io.errors import UsageError
 from probelight.io.escaping import visible
 from probelight.probes.catalog import ProbeConfig
-from probelight.probes.source import ProbeData, load_files, setup_of
+from probelight.probes.source import ProbeData, load_files
 from probelight.protocols.engine.settings import SplitFiles, several_choices
 
 
@@ -21,7 +21,6 @@ class UserFiles:
     """The user's files by split, which share one config; false where there are none."""
 
     parts: Mapping[str, ProbeData]
-    setup: str | None = None
     choices: Sequence[str] = ()
 
     def __bool__(self) -> bool:
@@ -43,25 +42,24 @@ class UserFiles:
         if not self:
             return {}
         sums = {split: part.files[0].sha256 for split, part in self.parts.items()}
-        recorded = {"name": self.config.name, "setup": self.setup, "sha256": sums}
-        return {"data": recorded | ({"choices": list(self.choices)} if self.choices else {})}
+        recorded = {"name": self.config.name, "setup": self.config.setup, "sha256": sums}
+        recorded |= {"choices": list(self.choices)} if self.choices else {}
+        return {"data": recorded | ({"gold": self.config.gold} if self.config.gold else {})}
 
 
 def load_user_files(data: SplitFiles, other: str, has_other: bool) -> UserFiles:
     """Read the files of `--data.*`; `other` are the options that name a probe instead."""
     if not data.paths:
-        if data.setup or data.name or data.choices:
+        if data.setup or data.name or data.choices or data.gold:
             raise UsageError(
-                "--data.setup, .choices and .name need files: --data.train, .dev or .test FILE"
+                "--data.setup, .choices, .gold and .name need files: --data.train, .dev or .test "
+                "FILE"
             )
         return UserFiles({})
     first = f"--data.{next(iter(data.paths))}"
     if has_other:
         raise UsageError(f"give either {other} or {first}, not both")
     paths = {split: Path(path).expanduser() for split, path in data.paths.items()}
-    setup = data.setup or setup_of(paths.values())
-    if setup is None:
-        raise UsageError(f"{first} needs --data.setup mc_mlm or --data.setup mc_qa")
     choices = several_choices(data.choices)
     name = data.name
     if not name:  # what the file names share, such as whales of whales-train and whales-dev
@@ -70,7 +68,10 @@ def load_user_files(data: SplitFiles, other: str, has_other: bool) -> UserFiles:
         name = "".join(column[0] for column in alike).rstrip("-_ ")
         if not name or name in paths:
             name = next(iter(paths.values())).absolute().parent.name or "files"
-    return UserFiles(load_files(visible(name), paths, setup, choices), setup, choices)
+    files = UserFiles(load_files(visible(name), paths, data.setup, choices, data.gold), choices)
+    if files.config.setup == "minimal_pair":
+        raise UsageError(f"{first}: these are minimal pairs, which no model can be trained on")
+    return files
 
 
 def measured_split(files: Mapping[str, ProbeData], asked: str, default: str = "dev") -> str:

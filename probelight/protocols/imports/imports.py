@@ -151,8 +151,8 @@ def import_results(
 
 def _chosen_set(probe: str, data: FileSettings, mirror: str | None) -> LoadedSet | None:
     if not probe and not data.path:
-        if data.setup or data.choices:
-            raise UsageError("--data.setup and .choices need a file; give it as --data.path")
+        if data.setup or data.choices or data.gold:
+            raise UsageError("--data.setup, .choices and .gold need a file; give it as --data.path")
         return None
     if probe and data.name:
         raise UsageError("--data.name is for items that are not a probe; give it or --probe")

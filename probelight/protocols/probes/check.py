@@ -11,8 +11,9 @@ from probelight.build.dictionary_entries import check_senses
 from probelight.build.sources.wordnet import DEFAULT_DIR
 from probelight.io.errors import UsageError
 from probelight.io.ranges import PathText
+from probelight.probes.importers.items import read_file
 from probelight.probes.record import Record
-from probelight.probes.source import FORMS, read_file
+from probelight.probes.source import FORMS
 from probelight.protocols.cli.command import Command, command
 
 

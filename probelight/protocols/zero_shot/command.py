@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import product
 from pathlib import Path
-from typing import Any, NamedTuple, get_args
+from typing import Any, NamedTuple
 
 from probelight.io.errors import UsageError, nearest
 from probelight.io.escaping import visible
@@ -30,7 +30,6 @@ from probelight.probes.source import (
     load_entry,
     load_file,
     load_probe,
-    setup_of,
 )
 from probelight.protocols.cli.command import Command, command
 from probelight.protocols.engine import settings
@@ -81,7 +80,7 @@ DEFAULT_PROMPT = PromptSettings()
     Command(
         example="train.py zero-shot --probes age_small,taxonomy_small --output_dir runs/zero_shot",
         shown="output_dir probes models model.name_or_path data.path data.setup data.choices "
-        "split ranks scoring letters.orders shots chat mirror trainer.accelerator "
+        "data.gold split ranks scoring letters.orders shots chat mirror trainer.accelerator "
         "trainer.precision engine.kind",
     )
 )
@@ -248,20 +247,14 @@ def load_sets(
     choices = settings.several_choices(data.choices)
     if data.path:
         path = Path(data.path)
-        setup = data.setup or setup_of([path])
-        if setup is None:
-            raise UsageError(
-                f"--data.path needs --data.setup {' or '.join(get_args(Setup))}, unless it is a "
-                ".csv or .tsv table of sentences with a mask"
-            )
-        loaded = load_file(path, setup, choices)
+        loaded = load_file(path, data.setup, choices, data.gold)
         name = visible(data.name or re.sub(r"(\.(jsonl|tsv|csv))?(\.gz)?$", "", path.name))
         if data.name:
             loaded = replace(loaded, config=replace(loaded.config, name=name))
         return [LoadedSet(name, "", loaded, is_own=True)]
-    if choices or data.name:
-        unused, of = ("choices", "table") if choices else ("name", "file")
-        raise UsageError(f"--data.{unused} needs a {of}; give it as --data.path")
+    for unused, of in {"choices": "table", "gold": "file", "name": "file"}.items():
+        if getattr(data, unused):
+            raise UsageError(f"--data.{unused} needs a {of}; give it as --data.path")
     found = []
     configs: dict[str, ProbeConfig] = {}
     for entry in probes:

@@ -77,13 +77,17 @@ def test_sciq_answers_are_not_always_first(tmp_path: Path) -> None:
 
 def test_a_malformed_row_is_named_with_the_way_to_leave_it_out(tmp_path: Path) -> None:
     source = hub(tmp_path / "data", SCIQ, SCIQ | {"distractor1": "oxygen"})
-    with pytest.raises(RecordError, match=r"row 2: the gold .* twice.*`leave_out: \{train: \[2\]"):
+    with pytest.raises(
+        RecordError, match=r"train:2: the gold .* twice.*`leave_out: \{train: \[2\]"
+    ):
         read(source, tmp_path)
     assert [record.position for record in read(source, tmp_path, leave_out={"train": (2,)})] == [1]
 
 
 def test_unknown_columns_are_named(tmp_path: Path) -> None:
-    with pytest.raises(RecordError, match="its columns text match no known layout"):
+    with pytest.raises(
+        RecordError, match=r"data, split train:1: no column for the gold: .* There are text;"
+    ):
         read(hub(tmp_path / "data", {"text": "x"}), tmp_path)
 
 

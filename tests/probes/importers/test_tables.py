@@ -8,15 +8,13 @@ from typing import Any
 import pytest
 
 from probelight.io.errors import RecordError
-from probelight.probes.importers.tables import read_pairs, read_table
+from probelight.probes.importers.items import read_file
 from probelight.probes.record import Record
 from probelight.probes.source import (
     FILE_SPLIT,
     load_file,
     load_files,
     load_probe,
-    read_file,
-    setup_of,
 )
 
 HEAD = "sentence,gold,choices\n"
@@ -34,8 +32,8 @@ def test_a_spreadsheets_table_is_read_by_its_header(tmp_path: Path) -> None:
         'big,"a ""whale"", it is [MASK] .",big|small,w,2,one,x,\r\n'
         '\r\nsmall,Él es [MASK] .,"[""big, very"", ""small""]",m,,,,\r\n'
     )
-    read = read_table(write(tmp_path / "mine.CSV", text), "mc_mlm")
-    meta = {"cluster": "w", "hops": "2"}
+    read = read_file(write(tmp_path / "mine.CSV", text), "mc_mlm")
+    meta = {"cluster": "w", "hops": 2}
     assert read.records == (
         Record("one", 'a "whale", it is [MASK] .', ("big", "small"), 0, meta, 2),
         Record("mine-4", "Él es [MASK] .", ("big, very", "small"), 1, {"cluster": "m"}, 4),
@@ -73,20 +71,18 @@ def test_a_config_may_name_a_table(tmp_path: Path) -> None:
     assert load_probe(config, "dev").records[0].answer == 1
 
 
-def test_tables_alone_need_no_setup() -> None:
-    assert setup_of(["a.csv", "b.tsv.gz"]) == "mc_mlm"
-    assert setup_of(["a.csv", "b.jsonl"]) is None
-    assert setup_of(["a.csv.jsonl"]) is None
-
-
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
         ("a.csv", HEAD, ":1: the file is empty"),
-        ("a.csv", "sentense,gold,choices\n", ":1: no column for the sentence: .* It has sentense"),
-        ("a.csv", f"{WHALE},big,big|small\n", ":1: no column for the sentence: the first line"),
+        (
+            "a.csv",
+            "sentense,gold,choices\n",
+            ":1: no column for the sentence: .* There are sentense",
+        ),
+        ("a.csv", f"{WHALE},big,big|small\n", ":1: no column for the sentence: .*the first line"),
         ("a.csv", "sentence,gold\n", ":1: no column for the choices: .*for all items"),
-        ("a.csv", "text,stem,gold,choices\n", ":1: text and stem both name the sentence"),
+        ("a.csv", "text,stem,gold,choices\n", ":1: text and stem are two texts; write them in one"),
         ("a.csv", "sentence_good,sentence_bad\n", ":1: these are columns of minimal pairs"),
         ("a.csv", "sentence;gold;choices\n", ":1: this line has semicolons between its cells"),
         ("a.csv", "sentence\tgold\tchoices\n", ":1: this line has tabs between its cells"),
@@ -94,7 +90,7 @@ def test_tables_alone_need_no_setup() -> None:
         ("a.csv", f"{HEAD}so, {WHALE},big,big|small\n", r":2: 4 cell\(s\), but the header has 3"),
         ("a.csv", f"{HEAD}{WHALE},big\n", r":2: 2 cell\(s\)"),
         ("a.csv", f'{HEAD}"{WHALE},big,big|small\n', ":2: unexpected end of data; write each item"),
-        ("a.csv", f"{HEAD}{WHALE},,big|small\n", ":2: no gold: its cell is empty"),
+        ("a.csv", f"{HEAD}{WHALE},,big|small\n", ":2: no gold: `gold` is missing"),
         (
             "a.csv",
             f"{HEAD}{WHALE},bigg,big|small\n",
@@ -102,8 +98,8 @@ def test_tables_alone_need_no_setup() -> None:
         ),
         (
             "a.csv",
-            f"{HEAD}{WHALE},0,big|small\n",
-            ":2: the gold '0' is not one .* big, small; write",
+            f"{HEAD}{WHALE},3,big|small\n",
+            ":2: the gold '3' is not one .* big, small; write",
         ),
         (
             "a.csv",
@@ -114,8 +110,13 @@ def test_tables_alone_need_no_setup() -> None:
         ("a.csv", f"{HEAD}{WHALE},big,big||small\n", ":2: a choice is empty"),
         ("a.csv", f"{HEAD}{WHALE},big,big|big\n", ":2: the gold choice 'big' appears twice"),
         ("a.csv", f"{HEAD}{WHALE},big,[big\n", r":2: the choices '\[big' are not a JSON"),
-        ("a.csv", f'{HEAD}{WHALE},big,"[""big"",1]"\n', ":2: .* are not all texts"),
-        ("a.csv", f"{HEAD},big,big|small\n", r":2: no \[MASK\] in the sentence; .* mc_qa"),
+        (
+            "a.csv",
+            f'{HEAD}{WHALE},big,"[""big"",1]"\n',
+            ":2: choice 2 is a number; a string is needed",
+        ),
+        ("a.csv", f"{HEAD},big,big|small\n", ":2: `sentence` is missing or null"),
+        ("a.csv", f"{HEAD}It is.,big,big|small\n", r":2: 0 \[MASK\] in the stem; .* mc_qa"),
         ("a.csv", f"{HEAD}a <mask> .,big,big|small\n", r":2: .*write \[MASK\] instead of '<mask>"),
         ("a.csv", f"id,hops,{HEAD}1,two,{WHALE},big,big|small\n", ":2: `hops` .* whole number"),
     ],
@@ -148,18 +149,18 @@ def write_pairs(path: Path, *lines: str | dict[str, Any]) -> Path:
 
 
 def sentences(path: Path) -> list[tuple[str, ...]]:
-    read = read_pairs(path)
+    read = read_file(path, "minimal_pair")
     assert all(record.stem == "" and record.answer == 0 for record in read.records)
     return [record.choices for record in read.records]
 
 
 def test_blimps_fields(tmp_path: Path) -> None:
     other = {**BLIMP, "UID": "islands"}
-    read = read_pairs(write_pairs(tmp_path / "a.jsonl", BLIMP, other))
+    read = read_file(write_pairs(tmp_path / "a.jsonl", BLIMP, other), "minimal_pair")
     expected = Record("agreement-7", "", ("Cats sleep.", "Cats sleeps."), 0, {}, 1)
     assert read.records[0] == Record(**{**vars(expected), "meta": {"paradigm": "agreement"}})
     assert [record.id for record in read.records] == ["agreement-7", "islands-7"]
-    assert read.notices == ()
+    assert read.notices == ("columns ignored: field, simple_LM_method",)
 
 
 def test_more_wrong_sentences_own_ids_and_facts_are_kept(tmp_path: Path) -> None:
@@ -169,7 +170,7 @@ def test_more_wrong_sentences_own_ids_and_facts_are_kept(tmp_path: Path) -> None
             "stem": "", "choices": [{"label": "1", "text": "x y"}, {"label": "2", "text": "y x"}]
         },
     }  # fmt: skip
-    first, second = read_pairs(write_pairs(tmp_path / "a.jsonl", row, ai2)).records
+    first, second = read_file(write_pairs(tmp_path / "a.jsonl", row, ai2), "minimal_pair").records
     assert (first.id, first.choices, first.meta) == ("5", ("a b", "b a", "a a"), {"cluster": "c"})
     assert (second.gold, second.meta) == ("y x", {"paradigm": "order"})
 
@@ -180,7 +181,7 @@ def test_two_columns_without_a_header(tmp_path: Path) -> None:
     )
     expected = [('She said "no".', 'She say "no".'), ("Él durmió.", "Él dormió.")]
     assert sentences(path) == expected
-    read = read_pairs(path)
+    read = read_file(path, "minimal_pair")
     assert [record.name for record in read.records] == ["a-1@1", "a-3@3"]
     assert any("no header: its first column is read as the right" in n for n in read.notices)
     packed = tmp_path / "a.tsv.gz"
@@ -194,9 +195,9 @@ def test_a_header_says_what_the_columns_are(tmp_path: Path) -> None:
         'order,"b, a",a b,a a,x', "order,d c,c d,,",
     )  # fmt: skip
     with pytest.raises(RecordError, match=r"a\.CSV:3: a sentence is empty"):
-        read_pairs(path)
+        read_file(path, "minimal_pair")
     path = write_pairs(path, *path.read_text().splitlines()[:2])
-    read = read_pairs(path)
+    read = read_file(path, "minimal_pair")
     assert read.records[0].choices == ("a b", "b, a", "a a")
     assert read.records[0].meta == {"paradigm": "order"}
     assert "columns ignored: comment" in read.notices
@@ -205,12 +206,13 @@ def test_a_header_says_what_the_columns_are(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "lines", "message"),
     [
-        ("a.jsonl", ["{}"], ":1: `sentence_good` is missing"),
-        ("a.jsonl", [{**BLIMP, "sentence_bad": None}], ":1: `sentence_bad` is missing or null;"),
-        ("a.jsonl", [{"sentence_goood": "a"}], r"`sentence_good`.* \(did you mean 'sentence_goo"),
-        ("a.jsonl", [{**BLIMP, "sentence_bad": 3}], "choice 2 is a number"),
+        ("a.jsonl", ["{}"], ":1: minimal pairs need a column sentence_good"),
+        ("a.jsonl", [{**BLIMP, "sentence_bad": None}], ":1: a sentence is empty"),
+        ("a.jsonl", [{"sentence_good": "a"}], "need .*sentence_bad, but .* are sentence_good$"),
+        ("a.jsonl", [{**BLIMP, "sentence_bad": 3}], "a sentence is a number"),
+        ("a.jsonl", [{**BLIMP, "good": "x"}], "sentence_good and good cannot be columns of one"),
+        ("a.jsonl", [{**BLIMP, "label": 1}], "sentence_good and label cannot be columns of one"),
         ("a.jsonl", [{**BLIMP, "sentence_bad": " "}], "a sentence is empty"),
-        ("a.jsonl", [{**BLIMP, "sentence_bad": list("abcde")}], "6 sentences; 2 to 5"),
         ("a.jsonl", [{**BLIMP, "sentence_bad": ["x", "x "]}], ":1: the same sentence twice"),
         ("a.jsonl", [{**BLIMP, "UID": {}}], "`UID` is an object"),
         ("a.jsonl", [BLIMP, BLIMP], ":2: line 1 has the id 'agreement-7' too"),
@@ -218,20 +220,19 @@ def test_a_header_says_what_the_columns_are(tmp_path: Path) -> None:
         ("a.jsonl", [], ":1: the file is empty"),
         ("a.jsonl", ["a b\tb a"], "this looks like CSV"),
         ("a.tsv", [], ":1: the file is empty"),
-        ("a.tsv", ["a b\tb a", "a b"], r":2: 1 cell\(s\), but there are 2 columns with tabs"),
-        ("a.tsv", ["a b\tb a\tc"], r":1: 3 cell\(s\).*needs a header"),
-        ("a.tsv", ["right\twrong", "a b\tb a"], ":1: right, wrong: are these sentences or names"),
-        ("a.tsv", ["good\tsentence_bda", "a b\tb a"], r"0 named sentence_bad \(did you mean"),
-        ("a.tsv", ["good\tbad\tid\tid", "a b\tb a\t1\t2"], "two columns for id"),
+        ("a.tsv", ["a b\tb a", "a b"], r":2: 1 cell\(s\), but the header has 2 columns with"),
+        ("a.tsv", ["a b\tb a\tc"], r":1: 3 cell\(s\).*need a header"),
+        ("a.tsv", ["good\tsentence_bda", "a b\tb a"], ":1: minimal pairs need .* sentence_bda$"),
+        ("a.tsv", ["good\tbad\tid\tid", "a b\tb a\t1\t2"], "id and id both name the id"),
         ("a.csv", ['"a b,b a'], ":1: unexpected end of data; write each pair on one line"),
-        ("a.csv", ["a b;b a"], "1 cell.*with commas between"),
+        ("a.csv", ["a b;b a"], "semicolons between its cells.*save it with commas"),
     ],
 )
 def test_what_is_wrong_of_pairs_is_said_with_file_and_line(
     tmp_path: Path, name: str, lines: list[Any], message: str
 ) -> None:
     with pytest.raises(RecordError, match=rf"a\.{name[2:]}:.*{message}|a\.{name[2:]}{message}"):
-        read_pairs(write_pairs(tmp_path / name, *lines))
+        read_file(write_pairs(tmp_path / name, *lines), "minimal_pair")
 
 
 def test_all_lines_with_the_same_sentence_twice_are_named_at_once(tmp_path: Path) -> None:
@@ -239,7 +240,56 @@ def test_all_lines_with_the_same_sentence_twice_are_named_at_once(tmp_path: Path
     rows = [{**same, "pairID": 1}, BLIMP, {**same, "pairID": 3}]
     path = write_pairs(tmp_path / "a.jsonl", *rows)
     with pytest.raises(RecordError, match=r":1: the same .*\(lines 1, 3\)\..*<split>: \[1, 3\]\}"):
-        read_pairs(path)
-    read = read_pairs(path, leave_out=(1, 3))
+        read_file(path, "minimal_pair")
+    read = read_file(path, "minimal_pair", leave_out=(1, 3))
     assert [record.position for record in read.records] == [2]
-    assert read.notices == ("2 rows left out by the config (lines 1, 3)",)
+    assert read.notices[0] == "2 rows left out by the config (lines 1, 3)"
+
+
+@pytest.mark.parametrize(
+    ("header", "is_right_first"),
+    [
+        ("sentence_good\tsentence_bad", True),
+        ("Ungrammatical sentence\tGrammatical sentence", False),
+        ("ungrammatical-sentence\tgrammatical-sentence", False),
+        ("WRONG\tRIGHT", False),
+        ("Incorrect sentence\tCorrect sentence", False),
+        ("Unacceptable\tAcceptable", False),
+        ("good sentences\tbad sentences", True),
+        ("bad.1\tgood", False),
+    ],
+)
+def test_a_header_in_words_says_which_sentence_is_right(
+    header: str, is_right_first: bool, tmp_path: Path
+) -> None:
+    lines = ["Cats sleep.\tCats sleeps.", "A dog barks.\tA dog bark."]
+    pairs = [tuple(line.split("\t")) for line in lines]
+    expected = pairs if is_right_first else [pair[::-1] for pair in pairs]
+    assert sentences(write_pairs(tmp_path / "a.tsv", header, *lines)) == expected
+
+
+@pytest.mark.parametrize(
+    ("header", "lines"),
+    [
+        ("Sentence one\tSentence two", ["a b c\tb a c", "d e f\te d f"]),
+        ("Original\tModified", ["Cats sleep.\tCats sleeps."]),
+        ("First version\tSecond version", ["Cats sleep\tCats sleeps"]),
+        ("Well-formed one\tIll-formed one", ["Cats sleep.\tCats sleeps."]),
+        ("not grammatical\tthe other", ["Cats sleep\tCats sleeps"]),
+        ("合法\t非法", ["猫睡觉。\t猫睡睡觉。"]),
+        ("Target of the pair\tFoil", ["Cats sleep\tCats sleeps"]),
+        ("a b\tb a", []),
+    ],
+)
+def test_a_first_line_that_may_be_a_header_is_refused(
+    header: str, lines: list[str], tmp_path: Path
+) -> None:
+    path = write_pairs(tmp_path / "a.tsv", header, *lines)
+    with pytest.raises(RecordError, match=r"a\.tsv:1: .*: are these sentences or names of col"):
+        read_file(path, "minimal_pair")
+
+
+def test_sentences_about_what_is_good_or_right_need_no_header(tmp_path: Path) -> None:
+    lines = ["The good sentence is right.\tThe good sentence are right.", "It is.\tIt are."]
+    expected = [tuple(line.split("\t")) for line in lines]
+    assert sentences(write_pairs(tmp_path / "a.tsv", *lines)) == expected

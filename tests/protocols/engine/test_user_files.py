@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from probelight.io.errors import UsageError
 from probelight.probes.importers.items import write_ai2
 from probelight.probes.source import load_probe
 from probelight.protocols import cli
@@ -70,9 +71,23 @@ def test_tables_need_no_setup_and_their_choices_are_a_part_of_what_was_asked(
     path.write_text("sentence,gold\nit is [MASK] .,small\n")
     data = SplitFiles(dev=str(path), choices=["large", "small"])
     found = load_user_files(data, "--probes", has_other=False)
-    assert found.setup == "mc_mlm"
+    assert found.config.setup == found.recorded["data"]["setup"] == "mc_mlm"
     assert found.recorded["data"]["choices"] == ["large", "small"]
     assert found.config.candidates == ("large", "small")
+
+
+def test_how_golds_are_read_is_a_part_of_what_was_asked(tmp_path: Path) -> None:
+    path = tmp_path / "sums.csv"
+    path.write_text("question,answer,choices\n1+2?,3,1|2|3|4\n")
+    found = load_user_files(SplitFiles(dev=str(path), gold="index"), "--probes", has_other=False)
+    assert found.recorded["data"]["gold"] == "index"
+    [record] = load_probe(found.config, "dev").records  # as the process of a run reads it
+    assert record.gold == "4"
+    assert len(found.parts["dev"].files) == 2
+    pairs = tmp_path / "pairs.csv"
+    pairs.write_text("good,bad\nCats sleep.,Cats sleeps.\n")
+    with pytest.raises(UsageError, match=r"--data\.dev: these are minimal pairs, which no model"):
+        load_user_files(SplitFiles(dev=str(pairs)), "--probes", has_other=False)
 
 
 def test_without_a_dev_file_the_test_file_is_measured_and_one_file_can_be_divided(
@@ -102,7 +117,6 @@ def test_a_changed_file_is_named(
 @pytest.mark.parametrize(
     ("splits", "options", "message"),
     [
-        (["train", "dev"], [], "--data.train needs --data.setup mc_mlm or --data.setup mc_qa"),
         (["dev"], ["--data.setup=mc_mlm"], "give --data.train FILE, or divide the dev file"),
         (["train"], ["--data.setup=mc_mlm"], "give --data.dev FILE or --data.test FILE"),
         (

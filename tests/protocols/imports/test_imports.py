@@ -208,7 +208,10 @@ def test_files_of_one_command_are_compared(
             "plain FILE=a --data.name=x --probe=age_small",
             "--data.name is for items that are not a probe",
         ),
-        ("plain FILE=a --data.setup=mc_qa", "--data.setup and .choices need a file; give it as"),
+        (
+            "plain FILE=a --data.setup=mc_qa",
+            "--data.setup, .choices and .gold need a file; give it as",
+        ),
     ],
 )
 def test_mistaken_commands_end_with_one_line(

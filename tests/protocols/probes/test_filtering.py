@@ -10,7 +10,7 @@ import pytest
 from probelight.build.builder import Builder, BuildSettings, write_probe
 from probelight.io.errors import UsageError
 from probelight.metrics.intervals import accuracy_interval
-from probelight.probes.importers.items import read_ai2
+from probelight.probes.importers.items import read_file
 from probelight.probes.record import Record
 from probelight.protocols.engine.settings import FitSettings
 from probelight.protocols.probes.build import filtering_builder
@@ -162,7 +162,7 @@ def test_the_data_card_says_what_was_left_out(
     )
     made = filtering_builder(builder, BuildSettings(), FilterSettings())
     paths = write_probe(made, BuildSettings(), tmp_path)
-    assert len(read_ai2(paths[0]).records) == 16
+    assert len(read_file(paths[0]).records) == 16
     said = capsys.readouterr().out
     assert "| dev | 12 | 8 |" in said
     assert said.strip() in paths[-1].read_text()

@@ -147,7 +147,6 @@ MISTAKES = [
     ("--no_such_option=1", ""),
     ("", GIVE),
     ("--probes=age_small --data.path=a.jsonl --data.setup=mc_qa", GIVE),
-    ("--data.path=a.jsonl", "--data.path needs --data.setup mc_mlm or"),
     ("--data.path=a.csv --data.choices=big", "--data.choices big: give two or more"),
     (
         "--data.path=a.csv --data.choices='big, big'",

@@ -1,0 +1,245 @@
+"""The one reader of items: rows of any file, of objects in memory or of the Hub as records.
+
+A row has a column for the sentence or question, its choices and the gold one:
+
+    {"sentence": "A whale is [MASK] than a mouse.", "choices": ["larger", "smaller"],
+     "gold": "larger"}
+
+Choices may be texts, a text with | or ; between them, a JSON list, {"text": [...], "label": [...]}
+as on the Hub, or objects with label and text. `question` may hold stem and choices, as in the AI2
+format. Where choices have labels, the gold is one of them. The wrong choices may be columns of
+their own (distractor1, ...), as in SciQ.
+
+Minimal pairs have the fields of BLiMP (Warstadt et al. 2020), or an empty stem and choices:
+
+    {"sentence_good": "Cats sleep.", "sentence_bad": "Cats sleeps.", "UID": "...", "pairID": "0"}
+
+Several wrong sentences are a list under `sentence_bad`, or columns of that name.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from string import ascii_uppercase
+from typing import Any, TypedDict, Unpack, get_args
+
+from probelight.io.errors import RecordError
+from probelight.io.escaping import listed
+from probelight.io.files import MAX_ITEMS, DataFile
+from probelight.probes.importers.cells import choices_of, label_of, meta_of, text_of
+from probelight.probes.importers.columns import Layout, layout_of, without_nested
+from probelight.probes.importers.golds import READ_AS, Golds, answers_by_form
+from probelight.probes.record import (
+    GoldForm,
+    Record,
+    RepeatedSentenceError,
+    Setup,
+    setup_of,
+    validate,
+)
+
+FOR_ALL = "choices of all items"
+
+
+@dataclass(frozen=True)
+class ItemFile:
+    """The content of one file."""
+
+    records: tuple[Record, ...]  # in the order of the file
+    files: tuple[DataFile, ...]  # the file, and what the user said of all items: choices, golds
+    notices: tuple[str, ...]  # for a reader of the results ("505 ids repeat")
+
+
+class Options(TypedDict, total=False):
+    """How a set of items is read."""
+
+    candidates: Sequence[str]  # the choices of every item that has no column of choices
+    gold: GoldForm | None  # how golds are read; by default in the one way that fits all of them
+    name: str  # items without an id become `<name>-<line>`; by default the name of the file
+    leave_out: Collection[int]  # lines not to read: rows of a released file that cannot be used
+    ids_repeat: bool  # whether ids may repeat, as in some released files; they are counted
+
+
+class RowReader:
+    """Takes rows one by one and makes records of all of them.
+
+    Args:
+        source: The file or set, for messages.
+        setup: The setup that each item must fit; None allows any.
+        advice: What messages say of a bad row, with {row} for its number.
+        **options: As of `read_file`; `name` is needed.
+    """
+
+    def __init__(
+        self, source: str, setup: Setup | None, advice: str = "", **options: Unpack[Options]
+    ) -> None:
+        for chosen, kind in ((setup, Setup), (options.get("gold"), GoldForm)):
+            if chosen not in (None, *get_args(kind)):
+                raise ValueError(f"{chosen!r}: it must be one of {', '.join(get_args(kind))}")
+        self.leave_out = options.get("leave_out", ())
+        self._source, self._setup, self._advice, self._options = source, setup, advice, options
+        self._candidates = tuple(options.get("candidates", ()))
+        self._golds = Golds(options.get("gold"))
+        self._records: list[Record] = []
+        self._to_read: dict[int, str] = {}  # golds to read when all are there, by place
+        self._layouts: dict[tuple[str, ...], Layout] = {}
+        self._num_unnamed = self._num_for_all = 0
+
+    @contextmanager
+    def at(self, position: int) -> Iterator[None]:
+        """Let errors about a row begin with its place."""
+        try:
+            yield
+        except RecordError as error:
+            advice = f". {self._advice}".format(row=position) if self._advice else ""
+            raise RecordError(f"{self._source}:{position}: {error}{advice}") from None
+
+    def layout(self, columns: Sequence[str]) -> Layout:
+        """Return what the columns of a row hold; RecordError if they hold no item."""
+        names = tuple(columns)
+        if names not in self._layouts:
+            self._layouts[names] = layout_of(names, self._setup, bool(self._candidates))
+        return self._layouts[names]
+
+    def add(self, position: int, columns: Sequence[str], cells: Sequence[Any]) -> None:
+        """Read a row; RecordError names its position in the set, from 1, and what is wrong."""
+        with self.at(position):
+            if position > MAX_ITEMS:
+                raise RecordError(f"a set can have at most {MAX_ITEMS:,} rows")
+            columns, cells = without_nested(columns, cells)
+            layout = self.layout(columns)
+            row = layout.cells_by_field(cells)
+            meta, identifier, stem = meta_of(row), row.get("id"), ""
+            if "sentence_good" in row:
+                texts = [row["sentence_good"], *row["sentence_bad"]]
+                choices = tuple(text_of(text or "", "a sentence") for text in texts)
+                if identifier is None and row.get("pairID") not in (None, ""):
+                    # It alone repeats from paradigm to paradigm.
+                    names = [meta.get("paradigm", ""), label_of(row["pairID"], "`pairID`")]
+                    identifier = "-".join(filter(None, map(str, names)))
+                answer = 0
+            else:
+                stem = text_of(row["sentence"], layout.name("sentence"))
+                choices, answer = self._choices(row, stem, layout, position)
+            if "article" in row:  # the article is the stem, and the choices hold the question
+                meta |= {"source": meta.get("source", "race"), "question": stem}
+                stem = text_of(row["article"], layout.name("article"))
+            self._num_unnamed += identifier is None
+            name = f"{self._options['name']}-{position}" if identifier is None else identifier
+            self._records.append(
+                Record(label_of(name, "`id`"), stem, choices, answer, meta, position, self._source)
+            )
+
+    def _choices(
+        self, row: Mapping[str, Any], stem: str, layout: Layout, position: int
+    ) -> tuple[tuple[str, ...], int]:
+        """Return the choices of a question and the gold's index, 0 if it is read when all are."""
+        gold, what = row["gold"], layout.name("gold")
+        if gold is None or gold == "":
+            raise RecordError(f"no gold: {what} is missing or null")
+        if isinstance(gold, list):
+            raise RecordError(f"{len(gold)} golds: {what} is a list; one is needed")
+        gold = label_of(gold, what)
+        if "distractor1" in row:  # the order is drawn by content
+            texts = [text_of(text, "a choice") for text in (gold, *row["distractor1"])]
+            drawn = [hashlib.sha256(f"{stem}\0{text}".encode()).hexdigest() for text in texts]
+            order = sorted(range(len(texts)), key=drawn.__getitem__)
+            return tuple(texts[index] for index in order), order.index(0)
+        labels: Sequence[str] = ()
+        if "choices" in row:
+            labels, choices = choices_of(row["choices"], layout.name("choices"))
+        else:
+            choices, self._num_for_all = self._candidates, self._num_for_all + 1
+        if "article" in row:
+            # The choices are the question filled in with each option. A choice is never cut before
+            # the end of an article is (as in RoBERTa's RACE recipe).
+            labels = labels or ascii_uppercase[: len(choices)]
+            filled = stem if "_" in stem else f"{stem} _"
+            choices = tuple(filled.replace("_", option, 1) for option in choices)
+        if not labels:
+            self._golds.note(gold, choices, f"{self._source}:{position}")
+            self._to_read[len(self._records)] = gold
+            return choices, 0
+        if gold not in labels:
+            raise RecordError(f"no gold: {what} {gold!r} is not one of {listed(labels)}")
+        return choices, labels.index(gold)
+
+    def read(self) -> ItemFile:
+        """Return the items of all rows; its files are what the user said of all of them.
+
+        Raises:
+            RecordError: If golds can be read in two ways, an item is malformed, an id repeats, or
+                there are none.
+        """
+        records, form = self._records, self._golds.form()
+        same: list[int] = []
+        by_id: dict[str, Record] = {}
+        for place, record in enumerate(records):
+            if place in self._to_read:
+                answer = answers_by_form(self._to_read[place], record.choices)[form]
+                records[place] = record = replace(record, answer=answer)
+            with self.at(record.position):
+                try:
+                    validate(record, self._setup or setup_of(record))
+                except RepeatedSentenceError:  # released files have some: all are named at once
+                    same.append(record.position)
+                namesake = by_id.setdefault(record.id, record)
+                if namesake is not record and not self._options.get("ids_repeat"):
+                    raise RecordError(
+                        f"line {namesake.position} has the id {record.id!r} too; give each item an "
+                        "id of its own, or none (then its line number is its name). If this is a "
+                        "released file, write `ids_repeat: true` in the probe's config"
+                    )
+        if same:
+            lines = f" ({lines_of(same, 50)})" if len(same) > 1 else ""
+            raise RecordError(
+                f"{self._source}:{same[0]}: the same sentence twice, so neither can be the right "
+                f"one{lines}. Correct it, or write in the probe's config `leave_out: {{<split>: "
+                f"[{', '.join(map(str, same[:50]))}]}}`"
+            )
+        if not records:
+            raise RecordError(f"{self._source}:1: the file is empty; it has no items")
+        settings = {}
+        gold = self._options.get("gold")
+        if gold and not self._to_read:
+            raise RecordError(f"{self._source}: all golds are labels of choices; leave out gold")
+        if self._num_for_all:  # other choices make other items
+            settings[f"{FOR_ALL} - {', '.join(self._candidates)}"] = json.dumps(self._candidates)
+        if gold:
+            settings[f"golds - {gold}"] = gold
+        files = tuple(
+            DataFile(name, hashlib.sha256(text.encode()).hexdigest(), len(records))
+            for name, text in settings.items()
+        )
+        return ItemFile(tuple(records), files, self._notices(form))
+
+    def _notices(self, form: GoldForm) -> tuple[str, ...]:
+        records, notices = self._records, list[str]()
+        if repeated := len(records) - len({record.id for record in records}):
+            notices.append(f"{repeated} ids repeat")
+        twice = [
+            r.position for r in records if len({c.strip() for c in r.choices}) < len(r.choices)
+        ]
+        if twice:
+            rows = f"{len(twice)} rows repeat" if len(twice) > 1 else "1 row repeats"
+            notices.append(f"{rows} a choice that is not the gold one ({lines_of(twice)})")
+        if unnamed := self._num_unnamed:
+            notices.append(f"{unnamed} rows have no id and are named by their line numbers")
+        if left_out := sorted(self.leave_out):
+            notices.append(f"{len(left_out)} rows left out by the config ({lines_of(left_out)})")
+        columns = [pair for layout in self._layouts.values() for pair in zip(*layout, strict=True)]
+        if ignored := [column for column, field in columns if not field]:
+            notices.append(f"columns ignored: {listed([*dict.fromkeys(ignored)])}")
+        if self._to_read and form != "text":
+            notices.append(f"each gold is read as {READ_AS[form]}")
+        return tuple(notices)
+
+
+def lines_of(numbers: Sequence[int], most: int = 10) -> str:
+    """Return line numbers in words, of many the first ones and how many more."""
+    more = f" and {len(numbers) - most} more" if len(numbers) > most else ""
+    return f"lines {', '.join(map(str, numbers[:most]))}{more}"
