@@ -157,7 +157,9 @@ def _of_columns(columns: Sequence[tuple[Path, str]], num_choices: int | None) ->
     """Yield the pairs of the first column with each other one; rows of all files are the items."""
     values: list[list[float]] = []
     facts: dict[str, tuple[Path, list[str]]] = {}  # of the items, by column
-    read = {path: read_table(path, any_case=True) for path in dict.fromkeys(path for path, _ in columns)}
+    read = {
+        path: read_table(path, any_case=True) for path in dict.fromkeys(path for path, _ in columns)
+    }
     for path, table in read.items():
         for fact in (fact for fact in _FACTS if fact in table.columns):
             first_path, known = facts.setdefault(fact, (path, [*table[fact]]))
@@ -181,7 +183,9 @@ def _of_columns(columns: Sequence[tuple[Path, str]], num_choices: int | None) ->
             raise RecordError(
                 f"{path}:1: no column {name!r}{nearest(name, [*table.columns])}; it has {there}"
             )
-        values.append([_score(text, f"{place}: {name}") for place, text in table[name.lower()].items()])
+        values.append(
+            [_score(text, f"{place}: {name}") for place, text in table[name.lower()].items()]
+        )
         if len(values[-1]) != len(values[0]):
             raise RecordError(
                 f"{path}: {len(values[-1])} items, but {len(values[0])} in {columns[0][0]}"

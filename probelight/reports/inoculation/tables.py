@@ -84,8 +84,8 @@ def inoculation_table(results: Results) -> Table | None:
         "the probe. Rate and epoch: the setting and checkpoint with the best average of both tasks "
         f"on the selection items; a dagger marks settings that were not chosen. {INTERVAL}. Cost: "
         "original-task accuracy before minus after. Lost / gained: its items that turned wrong / "
-        "right, with p of the cost, below 0.05 exactly if its interval excludes 0 (the csv file also "
-        "has McNemar's exact test, by whole groups if items come in groups). "
+        "right, with p of the cost, below 0.05 exactly if its interval excludes 0 (the csv file "
+        "also has McNemar's exact test, by whole groups if items come in groups). "
         f"{COLUMNS}",
         [_record(cell, cell.measured, cell.interpretable) for cell in with_controls(results)],
         [
