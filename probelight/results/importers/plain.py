@@ -95,7 +95,7 @@ def _candidate_columns(
         readings = [{n: t for n, t in names.items() if plain(t) in known} for names in readings]
     readings = [names for names in readings if len(names) > 1]
     if len(readings) != 1:
-        either = " or ".join(", ".join(names) for names in readings or [columns])
+        either = " or ".join(map(", ".join, readings)) or ", ".join(columns)
         raise RecordError(
             f"{path}:1: which columns are candidates, {either}? Name them as --candidates a,b"
         )

@@ -533,6 +533,18 @@ def test_letters_are_compared_with_letters_alone_and_once(
     assert details.num_pairs == 1
 
 
+def test_a_score_that_is_one_of_the_rules_is_compared_once(tmp_path: Path) -> None:
+    """Whatever two rules are called, the same answers count once in the correction."""
+    for name in ("a", "b"):
+        says_first(tmp_path / "pairs.jsonl", orders=2, first=-0.1 if name == "a" else -3.0)
+        line = ["import", "letters", str(tmp_path / "pairs.jsonl"), "--model", name]
+        assert cli.main([*line, "--output_dir", str(tmp_path / name)]) == 0
+    out = ["--output_dir", str(tmp_path / "out"), "--scoring", "own,letter_debiased"]
+    assert cli.main(["compare", str(tmp_path / "a"), str(tmp_path / "b"), *out]) == 0
+    [run] = load_results(tmp_path / "out").runs
+    assert any("so they are compared once" in notice for notice in run.notices)
+
+
 def test_candidates_are_those_of_the_items_or_named(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
