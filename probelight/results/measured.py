@@ -186,7 +186,8 @@ def change_rows(
         "lost": found.lost,
         "gained": found.gained,
         "guessing": found.guessing,
-        "changed_p": found.p_value,
+        "net_loss_p": found.p_value if found.has_intervals else math.nan,
+        "changed_p": found.mcnemar_p,
         "smallest_forgetting": found.smallest,
     }
     return rows + [

@@ -9,12 +9,14 @@ import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from probelight.io.errors import UsageError, nearest
 from probelight.io.escaping import visible
 from probelight.io.ranges import Mirror, Texts
+from probelight.metrics.letters import majority_of_labels
 from probelight.metrics.scoring_rules import LETTER
 from probelight.probes.record import groups_of
 from probelight.protocols.cli.command import Command, command
@@ -54,8 +56,8 @@ IMPORTED = "imported"  # how choices got their scores, and the kind of the model
     Command(
         example="train.py import lm_eval out/gpt2/samples_age_small_2026*.jsonl --probe age_small "
         "--output_dir runs/imported",
-        shown="format files output_dir probe model gold scores mirror data.path data.setup "
-        "data.name",
+        shown="format files output_dir probe model gold candidates scores mirror data.path "
+        "data.setup data.name",
         positional=True,
     )
 )
@@ -66,6 +68,7 @@ def import_results(
     probe: str = "",
     model: Texts = (),
     gold: Path | None = None,
+    candidates: Texts = (),
     scores: fitting.KeptScores = "as_given",
     mirror: Mirror | None = None,
     data: FileSettings = DEFAULT_FILE,
@@ -86,6 +89,8 @@ def import_results(
         model: Names of the models in tables, separated by commas: one per file, or one for all.
             Needed if a file does not name its model.
         gold: JSON lines or a table with `id` or `text`, and `gold`, the text of the right choice.
+        candidates: Columns of a `plain` table that have the scores of candidates, separated by
+            commas, where it has a row for each item.
         scores: "as_given" uses the scores as they are, higher is better; "logarithm" takes the
             logarithm of probabilities; "per_character" divides each score by the number of
             characters of its choice (acc_norm of lm_eval).
@@ -120,7 +125,13 @@ def import_results(
         return rows
     chosen = _chosen_set(probe, data, mirror)
     golden = None if gold is None else plain.read_gold(gold)
-    found = _read_files(FORMATS[format], _files_with_models(files, model), golden)
+    read = FORMATS[format]
+    if format == "plain":
+        choices = {c for record in (chosen.data.records if chosen else ()) for c in record.choices}
+        read = partial(plain.read, candidates=candidates, choices=choices)
+    elif candidates:
+        raise UsageError("--candidates names columns of plain tables; leave it out")
+    found = _read_files(read, _files_with_models(files, model), golden)
     sets = [chosen] * len(found) if chosen else _sets_of_files(found, data.name)
     imports = [
         import_of(format, one, items, golden, scores, given=chosen is not None)
@@ -241,11 +252,11 @@ def import_of(
     ranked = form != "letters" and _are_ranked(scores_of_file, free=not given and form != "lm_eval")
     kept = replace(found, answers=fitting.with_kept_scores(found.answers, scores))
     answers, fitted_by = fitting.aligned(kept, items.data)
-    kept_scores: Sequence[Sequence[float]] = [answer.scores for answer in answers]
     records, by_letter = items.data.records, None
+    predictions = Predictions(items.name, records, [answer.scores for answer in answers])
     if form == "letters":
         by_letter = fitting.letters_of(answers, items.data)
-        kept_scores = by_letter.by_rule[LETTER].scores
+        predictions = by_letter.over_orders
     config = {
         "protocol": PROTOCOL,
         "model": found.model,
@@ -267,7 +278,7 @@ def import_of(
         model=found.model,
         config=config,
         items=items,
-        predictions=Predictions(items.name, records, kept_scores),
+        predictions=predictions,
         files=(items.data, found, *([gold] if gold else [])),
         notices=(
             origin,
@@ -296,12 +307,15 @@ def _are_ranked(scores: Sequence[Sequence[float]], *, free: bool) -> bool:
 def make_run(run: RunFolder, imported: Import) -> RunRecord:
     """Return the record of a run, with the rows of a zero-shot run, and write its files."""
     predictions, data, config = imported.predictions, imported.items.data, imported.config
+    mode, asked = "_".join(filter(None, (IMPORTED, config.get("scores")))), ""
+    if imported.letters:  # never compared with words
+        asked = f", by {LETTER}" + ", mean over orders" * imported.letters.has_orders
     row = Row(
         protocol=PROTOCOL,
         model=imported.model,
         probe=data.config.name,
         control="standard",
-        mode="_".join(filter(None, (IMPORTED, config.get("scores")))),
+        mode=mode + asked,
         num_train=0,
         split=imported.items.split,
         role="model",
@@ -320,9 +334,17 @@ def make_run(run: RunFolder, imported: Import) -> RunRecord:
                 "position"
             )
     groups = groups_of(predictions.records, data.config.group_by)
-    panel = Panel(predictions, imported.letters.by_rule if imported.letters else {})
+    panel = Panel(predictions, {})
     if imported.letters:
-        rows += [*imported.letters.rows(groups, row), *panel.rows(groups, row)]
+        rules = imported.letters.by_rule
+        panel = Panel(predictions, rules, modes=dict.fromkeys(rules, mode))
+        of_answers = [r for r in rows if r.metric == "majority_accuracy"]
+        majority = max(
+            [majority_of_labels(imported.letters.gold_labels), *(r.value for r in of_answers)]
+        )
+        rows = [r for r in rows if r not in of_answers]
+        rows.append(replace(row, metric="majority_accuracy", value=majority))
+        rows += imported.letters.rows(groups, replace(row, mode=mode)) + panel.rows(groups, row)
     run.write_metrics(rows)
     write_predictions(run, panel.lines(groups))
     num_items = len(predictions.records)
