@@ -149,9 +149,11 @@ def load_probe(
         ProbelightError: If there is no such probe, split or file, or an item is malformed.
     """
     has_config = isinstance(probe, str | Path) and not str(probe).endswith(ITEM_FILES)
-    if setup is not None if has_config else split is not None:
-        option, probes = ("setup", "items without") if has_config else ("split", "probes with")
-        raise UsageError(f"load_probe: {option}= is only for {probes} a config; leave it out")
+    misplaced = {"setup": setup, "gold": gold} if has_config else {"split": split}
+    for option, choice in misplaced.items():
+        if choice is not None:
+            probes = "items without" if has_config else "probes with"
+            raise UsageError(f"load_probe: {option}= is only for {probes} a config; leave it out")
     with quietly():
         if not isinstance(probe, str | Path):
             found = load_items(probe, setup, gold)
