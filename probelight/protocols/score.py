@@ -148,7 +148,7 @@ def load_probe(
     """
     with quietly():
         if not isinstance(probe, str | Path):
-            found = load_items(probe, setup, gold)
+            found = load_items(probe, setup, gold=gold)
         elif str(probe).endswith(ITEM_FILES):
             found = load_file(probe, setup, gold=gold)
         else:
