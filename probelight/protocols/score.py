@@ -156,7 +156,7 @@ def load_probe(
             raise UsageError(f"load_probe: {option}= is only for {probes} a config; leave it out")
     with quietly():
         if not isinstance(probe, str | Path):
-            found = load_items(probe, setup, gold)
+            found = load_items(probe, setup, gold=gold)
         elif not has_config:
             found = load_file(probe, setup, gold=gold)
         else:
