@@ -16,6 +16,7 @@ import yaml
 
 from probelight.io.errors import ConfigError, RecordError, UsageError, nearest
 from probelight.io.files import RESULTS, SETTINGS, read_text
+from probelight.io.numbers import refuse_odd_number
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -257,6 +258,11 @@ class _Loader(yaml.SafeLoader):  # type: ignore[misc]  # yaml has no types
             what = f"values nested more than {MAX_YAML_DEPTH} levels deep"
             raise yaml.MarkedYAMLError(problem=what, problem_mark=self.get_mark())
         node = super().compose_node(parent, index)
+        if isinstance(node, yaml.ScalarNode) and node.style is None:
+            try:
+                refuse_odd_number(node.value)
+            except ValueError as error:
+                raise _error(str(error), node) from None
         self.depth -= 1
         return node
 

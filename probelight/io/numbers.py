@@ -6,6 +6,11 @@ import math
 import re
 
 _DECIMAL = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?", re.ASCII | re.IGNORECASE)
+AMBIGUOUS = "can be a number or a text; write a number as 1000, and a text in quotes"
+_LIKE_A_NUMBER = re.compile(  # with digits of any script
+    r"[-+]?(\d[\d_]*(:[\d_]+)*(\.[\d_]*)?(e[-+]?\d+)?|0[xbo][\da-f_]+)", re.IGNORECASE
+)
+_OCTAL = re.compile(r"[-+]?0\d")
 _TOO_LARGE = 2**1023
 _INFINITY = re.compile(r"[-+]?inf(inity)?", re.IGNORECASE)
 
@@ -28,6 +33,12 @@ def number_of(value: object, *, finite: bool = True) -> float:
     else:
         number = float(value) if abs(value) < _TOO_LARGE else math.nan
     return number if math.isfinite(number) else math.nan
+
+
+def refuse_odd_number(text: str) -> None:
+    """Raise ValueError for what YAML or Python alone take for a number: 1_000, 1:30, 0x10, 010."""
+    if _LIKE_A_NUMBER.fullmatch(text) and (_OCTAL.match(text) or math.isnan(number_of(text))):
+        raise ValueError(f"{text} {AMBIGUOUS}")
 
 
 def whole_number_of(value: object) -> int | None:

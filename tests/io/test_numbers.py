@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 
 import pytest
+import yaml
 
+from probelight.io.documents import parse_yaml
 from probelight.io.numbers import number_of, whole_number_of
 
 
@@ -38,3 +40,16 @@ def test_infinities_are_numbers_where_they_are_allowed(written: object) -> None:
 def test_whole_numbers() -> None:
     assert (whole_number_of("12"), whole_number_of(3), whole_number_of("2.0")) == (12, 3, 2)
     assert whole_number_of("2.5") is None
+
+
+@pytest.mark.parametrize("text", ["1_000", "1:30", "0x10", "010", "-1_0.5", "1_0e-5"])
+def test_a_setting_that_only_yaml_takes_for_a_number_is_refused(text: str) -> None:
+    with pytest.raises(yaml.YAMLError, match=f"{text} can be a number or a text"):
+        parse_yaml(f"shots: [{text}]")
+    assert parse_yaml(f"shots: '{text}'") == {"shots": text}
+
+
+def test_numbers_and_texts_of_settings_stay_what_they_are() -> None:
+    text = "[10, -0.5, 1e-5, 0, 0.0, step_10, 12:ab, 1.2.3, 2026-01-02]"
+    texts = ["step_10", "12:ab", "1.2.3", "2026-01-02"]
+    assert parse_yaml(text) == [10, -0.5, 1e-5, 0, 0.0, *texts]

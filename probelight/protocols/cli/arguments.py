@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 from probelight.io.documents import read_yaml
 from probelight.io.errors import ConfigError, UsageError, close_matches, nearest
+from probelight.io.numbers import AMBIGUOUS
 from probelight.io.package import (
     PACKAGE,
     current_class_path,
@@ -267,9 +268,11 @@ def _wrong_value(message: str, typed: Mapping[str, str], arguments: Arguments) -
     value = re.search(r"(?:Got value|Given value): (.*)", message)
     if key and str(NotBlank()) in message:
         return f"{typed.get(key[0], f'--{key[0]}')} '': give {NotBlank()}"
+    place = ".".join(key)
+    if key and (odd := re.search(rf"(\S+) {AMBIGUOUS}", message)):
+        return f"{arguments.place(place)} {odd[0]}"
     if not key or value is None:
         return ""
-    place = ".".join(key)
     whole = f"there is no such class; give its full name, such as {CLASSES.get(place)}"
     if found := re.search(r"given class_path '(.*?)':\s+(?:module|No module)", message):
         return f"{arguments.place(place)} {found[1]}: {whole}"

@@ -23,6 +23,7 @@ from jsonargparse.typing import register_type
 
 from probelight.io.documents import parse_yaml
 from probelight.io.escaping import brief
+from probelight.io.numbers import refuse_odd_number
 from probelight.io.package import PACKAGE, as_typed, program, with_current_class_paths
 from probelight.io.process import check_num_processes, printed_once
 from probelight.io.ranges import NotBlank, Settings, checked, hints_of, lists_of
@@ -227,9 +228,6 @@ def command_parser(
     return parser
 
 
-_SHORT = 100  # characters, in which no value is deep or stands for many
-
-
 @cache
 def prepare_jsonargparse() -> None:
     """Make jsonargparse refuse empty paths, and find classes by old paths in any YAML it reads.
@@ -246,8 +244,8 @@ def prepare_jsonargparse() -> None:
     load = get_loader("yaml")
 
     def value(text: str) -> Any:
-        if len(text) > _SHORT:
-            parse_yaml(text)
+        refuse_odd_number(text)
+        parse_yaml(text)
         return with_current_class_paths(load(text))
 
     set_loader("yaml", value, (yaml.YAMLError,))
