@@ -57,11 +57,9 @@ def close_matches(word: str, known: Sequence[str], cutoff: float = 0.6) -> list[
         near = [(each, difflib.get_close_matches(each, _OPPOSITES, 1)) for each in words]
         return {match[0] for each, match in near if match and match[0][0] == each[0]}
 
-    meant = meanings(word)
-
     def is_opposite(text: str) -> bool:
         means = meanings(text)
-        return any(_OPPOSITES[meaning] in means and meaning not in means for meaning in meant)
+        return any(_OPPOSITES[m] in means and m not in means for m in meanings(word))
 
     near = difflib.get_close_matches(word, known, 3, cutoff)
     return [text for text in near if not is_opposite(text)]

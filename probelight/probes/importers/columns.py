@@ -32,6 +32,10 @@ JUDGEMENTS = dict.fromkeys(("good", "right", "correct", "grammatical", "acceptab
 JUDGEMENTS |= dict.fromkeys(("bad", "wrong", "incorrect", "ungrammatical", "unacceptable"), BAD)
 
 
+class ColumnError(RecordError):
+    """The columns hold no items, or can be read in two ways."""
+
+
 class Layout(NamedTuple):
     """What the columns of a row hold."""
 
@@ -70,7 +74,7 @@ def layout_of(columns: Sequence[str], setup: Setup | None, has_candidates: bool)
     """Return what the columns of a row hold; `has_candidates` says that none needs to hold choices.
 
     Raises:
-        RecordError: If a column is missing, or two can be read as the same.
+        ColumnError: If a column is missing, or two can be read as the same.
     """
     columns = [column.strip() or f"column {number}" for number, column in enumerate(columns, 1)]
     fields = [field_of(column) for column in columns]
@@ -80,13 +84,13 @@ def layout_of(columns: Sequence[str], setup: Setup | None, has_candidates: bool)
     def refuse_several(why: str, *names: str) -> None:
         several = [c for c, field in zip(columns, fields, strict=True) if field in names]
         if len(several) > 1:
-            raise RecordError(f"{' and '.join(several)} {why}")
+            raise ColumnError(f"{' and '.join(several)} {why}")
 
     are_sentences = {GOOD, BAD} <= {*fields} and not {"sentence", "choices"} & {*fields}
     is_pair = "choices" not in fields if setup == "minimal_pair" else not setup and are_sentences
     if is_pair:
         if not {GOOD, BAD} <= {*fields}:
-            raise RecordError(
+            raise ColumnError(
                 f"minimal pairs need a column {GOOD} and one or more {BAD}, but the columns are "
                 f"{listed(columns)}"
             )
@@ -94,20 +98,17 @@ def layout_of(columns: Sequence[str], setup: Setup | None, has_candidates: bool)
         refuse_several(why, GOOD, "sentence", "gold", "choices", "context")
         refuse_several("both name the paradigm; keep one of them", "UID", "paradigm")
     elif are_sentences:
-        raise RecordError(
+        raise ColumnError(
             "these are columns of minimal pairs, whole sentences; use the setup minimal_pair"
         )
     else:
-        for field in ("sentence", "gold", "choices"):
-            has_choices = has_candidates or "distractor1" in fields
-            if field not in fields and not (field == "choices" and has_choices):
-                names = " or ".join(_NAMES[field][:3])
-                if field == "choices":
-                    names += " (or give --data.choices a,b for all items, if the command has it)"
-                raise RecordError(
-                    f"no column for the {field}: there must be one for each of sentence, gold and "
-                    "choices (in a table, the first line names them). There are "
-                    f"{listed(columns)}; rename the one that holds the {field} to {names}"
+        has_choices = has_candidates or "distractor1" in fields
+        for field in ("sentence", "gold", *([] if has_choices else ["choices"])):
+            if field not in fields:
+                for_all = ", or give --data.choices a,b for all items" if field == "choices" else ""
+                raise ColumnError(
+                    f"no column for the {field}: call it {' or '.join(_NAMES[field][:3])} (in a "
+                    f"table, on the first line){for_all}. There are {listed(columns)}"
                 )
         why = "are two texts; write them in one column, as they are to be read"
         refuse_several(why, "sentence", "context")

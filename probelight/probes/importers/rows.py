@@ -31,7 +31,7 @@ from probelight.io.errors import RecordError
 from probelight.io.escaping import listed
 from probelight.io.files import MAX_ITEMS, DataFile
 from probelight.probes.importers.cells import choices_of, label_of, meta_of, text_of
-from probelight.probes.importers.columns import Layout, layout_of, without_nested
+from probelight.probes.importers.columns import ColumnError, Layout, layout_of, without_nested
 from probelight.probes.importers.golds import READ_AS, Golds, answers_by_form
 from probelight.probes.record import (
     GoldForm,
@@ -70,7 +70,7 @@ class RowReader:
     Args:
         source: The file or set, for messages.
         setup: The setup that each item must fit; None allows any.
-        advice: What messages say of a bad row, with {row} for its number.
+        advice: What messages say of one bad row, with {row} for its number.
         **options: As of `read_file`; `name` is needed.
     """
 
@@ -95,7 +95,8 @@ class RowReader:
         try:
             yield
         except RecordError as error:
-            advice = f". {self._advice}".format(row=position) if self._advice else ""
+            is_one_row = self._advice and not isinstance(error, ColumnError)
+            advice = f". {self._advice}".format(row=position) if is_one_row else ""
             raise RecordError(f"{self._source}:{position}: {error}{advice}") from None
 
     def layout(self, columns: Sequence[str]) -> Layout:

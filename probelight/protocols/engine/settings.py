@@ -348,7 +348,7 @@ class FileSettings(ranges.Settings):
             in AI2's format. For minimal pairs, a file with BLiMP's fields, or a table
             with the right sentence in its first column.
         setup: "mc_mlm" (one [MASK] in each stem), "mc_qa" (questions with answers) or
-            "minimal_pair" (whole sentences). Not needed for a table that is mc_mlm.
+            "minimal_pair" (whole sentences); by default that of the items.
         choices: Choices of every item, by commas, for a table without a column choices.
         gold: How golds name their choice: by its "text", a "letter", or its number from 0 ("index")
             or 1 ("index1"). By default in the one way that fits all golds of the file.
@@ -371,8 +371,8 @@ class SplitFiles(ranges.Settings):
             gold and choices, or in AI2's format.
         dev: File to measure on.
         test: Another file to measure on.
-        setup: "mc_mlm" (one [MASK] in each stem) or "mc_qa" (questions with answers). Not needed
-            for tables that are mc_mlm.
+        setup: "mc_mlm" (one [MASK] in each stem) or "mc_qa" (questions with answers); by default
+            that of the items.
         choices: Choices of every item, by commas, for tables without a column choices.
         gold: How golds name their choice: by its "text", a "letter", or its number from 0 ("index")
             or 1 ("index1"). By default in the one way that fits all golds of a file.

@@ -86,7 +86,7 @@ def test_a_malformed_row_is_named_with_the_way_to_leave_it_out(tmp_path: Path) -
 
 def test_unknown_columns_are_named(tmp_path: Path) -> None:
     with pytest.raises(
-        RecordError, match=r"data, split train:1: no column for the gold: .* There are text;"
+        RecordError, match=r"data, split train:1: no column for the gold: .* There are text$"
     ):
         read(hub(tmp_path / "data", {"text": "x"}), tmp_path)
 

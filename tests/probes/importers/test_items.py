@@ -142,7 +142,7 @@ TWO_KEYS = json.dumps(row())[:-1] + ', "answerKey": "A"}'
 MALFORMED = {
     "a number of 5,000 digits": ('{"id": ' + "9" * 5000 + "}", "invalid JSON: .*4300"),
     "key twice": (TWO_KEYS, "'answerKey' is given twice"),
-    "no question": ({"id": "1"}, "no column for the sentence: .* There are id; rename"),
+    "no question": ({"id": "1"}, "no column for the sentence: .* There are id$"),
     "question is text": ({"question": "why?"}, "no column for the gold: .* There are question"),
     "question is a number": (row() | {"question": 3, "choices": "a|b"}, "`question` is a number"),
     "no stem": (row() | {"question": {}, "choices": "a|b"}, "`question` is an object; a string"),
