@@ -102,8 +102,8 @@ def compare(
     by_answers: dict[object, Measured] = {}
     for found in measured:  # a model's own score may be one of the rules
         paths = tuple((run.folder, run.path) for run in found.block.runs)
-        name = (*found.block.key[1:], paths, *sorted(found.checksums().values()))
-        if (first := by_answers.setdefault(name, found)) is not found:
+        same = (*found.block.key[1:], paths, *sorted(found.checksums().values()))
+        if (first := by_answers.setdefault(same, found)) is not found:
             what = f"the same answers as {first.block.title}, so they are compared once"
             about_blocks.append(f"{found.block.title}: {what}")
     measured = [*by_answers.values()]
