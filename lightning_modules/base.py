@@ -67,6 +67,11 @@ class ChoiceModule(pl.LightningModule, ABC):
         """Yield weights that training keeps in memory in addition to the module's own."""
         yield from ()
 
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """What a reader of the results should know of how the model is run."""
+        return ()
+
     @abstractmethod
     def forward(self, batch: Batch) -> Tensor:
         """Return logits (B, K) of the choices, -inf where `choice_mask` is False."""

@@ -103,6 +103,10 @@ class CausalChoice(ChoiceModule):
         train_adapter(self.model, self.head, keeps_head)
         self.eval()
 
+    @property
+    def notices(self) -> tuple[str, ...]:
+        return self.choice.notices
+
     def encoder(self) -> ChoiceEncoder:
         return self.choice.encoder()
 

@@ -23,6 +23,7 @@ from transformers import PreTrainedModel
 
 from probelight.models.checkpoint_files import PretrainedError
 from probelight.models.networks import part, run_encoder
+from probelight.models.precision import comparable, predict_alike
 
 
 class UnsupportedHeadError(PretrainedError):
@@ -206,17 +207,10 @@ def _verify(head: CandidateHead) -> None:
     modes = {module: module.training for module in model.modules()}
     model.train(False)
     try:
-        with torch.no_grad():
+        with torch.no_grad(), comparable(model) as tolerance:
             whole = model(**batch).logits
             parts = head.full_logits(run_encoder(head.encoder, batch).last_hidden_state)
-        tolerance = max(1e-3, 16 * torch.finfo(whole.dtype).eps)
-        same = whole.shape == parts.shape and torch.allclose(
-            whole.float(),
-            parts.float(),
-            rtol=tolerance,
-            atol=tolerance,
-            equal_nan=True,  # NaN is counted where items are scored
-        )
+        same = predict_alike(whole, parts, tolerance)
     except (RuntimeError, TypeError, AttributeError, IndexError) as error:
         raise UnsupportedHeadError(
             f"{type(model).__name__}: its masked-token head could not be analysed "

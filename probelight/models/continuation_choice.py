@@ -34,7 +34,7 @@ from probelight.encoding.packed import PADDING, SHARED, PackedEncoder, visible
 from probelight.io import ranges
 from probelight.io.errors import RecordError, UsageError
 from probelight.io.package import CONFIGS
-from probelight.models.causal import CausalScorer
+from probelight.models.causal import CausalScorer, refuse_looking_ahead
 from probelight.models.checkpoint_files import (
     LIKELIHOOD,
     PretrainedError,
@@ -53,7 +53,7 @@ from probelight.models.loading import (
 )
 from probelight.models.networks import Batch, mask_choices, read_by_head
 from probelight.models.pair_choice import DEFAULT_HEAD, fresh_head, restore_head
-from probelight.models.precision import comparable
+from probelight.models.precision import comparable, predict_alike
 from probelight.models.scorer import Question, Reader, Scorer, ScorerSettings, TrainedScorer
 from probelight.models.seq2seq import Seq2SeqScorer
 from probelight.probes.prompts import Prompts, Templates
@@ -151,6 +151,13 @@ class ContinuationChoice:
         """Model and head, under the names that a trained module gives them."""
         return nn.ModuleDict({"model": self.model, "head": self.head})
 
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """Return what a reader of the results should know of how choices are read."""
+        why = self.reader.why_whole
+        slower = "choices were read one by one, not behind their common stem, which is slower"
+        return (f"{slower}: {why}",) if why else ()
+
     def settings(self) -> dict[str, Any]:
         """Return what the folder of a saved model says of it, besides its head."""
         return {
@@ -185,6 +192,9 @@ class PackedReader:
 
     A model whose attention cannot be told who sees whom, or that looks back only so far, reads each
     text whole.
+
+    Attributes:
+        why_whole: Why each text is read whole; empty where choices are packed.
     """
 
     def __init__(
@@ -197,10 +207,16 @@ class PackedReader:
         self.max_length = min(max_length, longest_text(config))
         self.reads_end = reads_end
         self.num_entries = int(config.vocab_size)
-        looks_back = [getattr(config, name, None) for name in _WINDOWS]
-        sees_all = all(n is None or n >= self.max_length for n in looks_back)
-        sees_all &= config.model_type not in _OWN_MASKS
-        self.packs = sees_all and self._packing_is_exact()
+        refuse_looking_ahead(model)
+        self.packs, self.why_whole = False, ""
+        looks_back = [getattr(config, name, None) or self.max_length for name in _WINDOWS]
+        if (window := min(looks_back)) < self.max_length:
+            self.why_whole = f"it looks back {window} tokens, and max_length is {self.max_length}"
+        elif config.model_type in _OWN_MASKS:
+            self.why_whole = f"{config.model_type} sees by places, whatever mask it is given"
+        elif not self._packing_is_exact():
+            self.why_whole = f"{type(model).__name__} does not predict packed choices as alone"
+        self.packs = not self.why_whole
 
     def encoder(self) -> PackedEncoder:
         return PackedEncoder(self.tokenizer, self.max_length, self.packs, self.reads_end)
@@ -278,10 +294,10 @@ class PackedReader:
             whole = self.model(input_ids=ids, use_cache=False).logits[:, -1].float()
             self.packs = True
             try:
-                found = self._read(batch, slice(0, 1), slice(0, 2))[1].float()
+                packed_logits = self._read(batch, slice(0, 1), slice(0, 2))[1].float()
             except (RuntimeError, TypeError, AttributeError, ValueError, IndexError):
                 return False
-        return torch.allclose(whole, found, rtol=tolerance, atol=tolerance)
+        return predict_alike(whole, packed_logits, tolerance)
 
 
 def trained_scorer(
@@ -346,6 +362,7 @@ class DecoderReader:
         reads_end: bool = False,
     ) -> None:
         self.scorer = Seq2SeqScorer(model, tokenizer, "sum", max_length, answer_prefix)
+        self.why_whole = ""  # each text is encoded once
         form = self.scorer.form
         if reads_end and not form.closing:
             # What is asked behind an answer is predicted where all of the answer has been read.

@@ -108,6 +108,11 @@ class Scorer(ABC):
         """
         return None
 
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """What a reader of the results should know of how the model was run, once it was."""
+        return ()
+
     @abstractmethod
     def choice_scores(self) -> Question:
         """Return the question for scores (B, K): higher is better; -inf where there is no choice.
@@ -196,6 +201,10 @@ class LikelihoodScorer(Scorer):
 class ChoosesAnswers(Protocol):
     """A model that was trained to choose: it encodes records and gives each choice a logit."""
 
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """What a reader of the results should know of how it is run."""
+
     def encoder(self) -> ChoiceEncoder:
         """Return what turns records into batches."""
 
@@ -220,6 +229,10 @@ class TrainedScorer(Scorer):
             assert isinstance(module, nn.Module)
             network = module
         self.network = network.eval()
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        return self.module.notices
 
     def choice_scores(self) -> Question:
         return Question(self.module.encoder(), self.module)
