@@ -40,6 +40,7 @@ class ChoiceModule(pl.LightningModule, ABC):
     # Questions are filled up to so many choices with empty ones, which compete; None leaves them as
     # they are. It is saved with the module.
     num_choices: int | None = None
+    notices: tuple[str, ...] = ()  # what a reader of the results should know of how it is run
     why_frozen = "all its parameters are frozen"  # in the error if nothing is to be trained
 
     def __init__(
@@ -66,11 +67,6 @@ class ChoiceModule(pl.LightningModule, ABC):
     def held(self) -> Iterator[Tensor]:
         """Yield weights that training keeps in memory in addition to the module's own."""
         yield from ()
-
-    @property
-    def notices(self) -> tuple[str, ...]:
-        """What a reader of the results should know of how the model is run."""
-        return ()
 
     @abstractmethod
     def forward(self, batch: Batch) -> Tensor:

@@ -97,6 +97,7 @@ class CausalScorer(LikelihoodScorer):
         self.max_length = min(max_length, longest_text(model.config.get_text_config()))
         self.answer_prefix = answer_prefix
         self.reader = NextTokens(model)
+        self.notices = self.reader.notices
 
     def in_chat(self, system: str = "", begin: str = "") -> CausalScorer | None:
         if not self.tokenizer.chat_template:
@@ -110,15 +111,6 @@ class CausalScorer(LikelihoodScorer):
 
     def token_scores(self, batch: Batch) -> tuple[Tensor, Tensor]:
         return self.reader.log_probabilities(batch), batch["answer_mask"].sum(dim=1)
-
-    @property
-    def notices(self) -> tuple[str, ...]:
-        why = self.reader.why_whole
-        if not why:
-            return ()
-        return (
-            f"common beginnings of texts were read again for each text, which is slower: {why}",
-        )
 
     def vocabulary(self) -> Question:
         if self.is_in_chat:
@@ -156,13 +148,12 @@ class NextTokens:
     or whose answers to a small text change, read each text whole. The model is not copied.
 
     Attributes:
-        why_whole: Why each text is read whole; None before it is known, empty where it is not.
+        shares: Whether texts are continued from their common beginning.
+        notices: Why they are not, for the reader of the results.
 
     Raises:
         PretrainedError: If the model has no head over a vocabulary, or sees later tokens.
     """
-
-    why_whole: str | None = None
 
     def __init__(self, model: PreTrainedModel) -> None:
         head = model.get_output_embeddings()  # type: ignore[no-untyped-call]
@@ -172,6 +163,14 @@ class NextTokens:
         self.head = head
         self.num_entries: int = self.model.config.get_text_config().vocab_size
         refuse_looking_ahead(model)
+        why = ""
+        if not self._keeps_keys():
+            why = f"{type(model).__name__} keeps more of a text than keys and values"
+        elif not self._verify():
+            why = f"{type(model).__name__} does not go on from keys and values as it reads a text"
+        self.shares = not why
+        slower = "common beginnings of texts were read again for each text, which is slower"
+        self.notices = () if self.shares else (f"{slower}: {why}",)
 
     def at(
         self,
@@ -214,22 +213,13 @@ class NextTokens:
             found[torch.isin(text, rows).cpu()] = self._part(batch, rows).cpu()
         return found
 
-    @property
-    def shares(self) -> bool:
-        """Return whether texts are continued from their common beginning."""
-        if self.why_whole is None:
-            # All that the model keeps of a text must be keys and values of each of its tokens.
-            keeps_keys = "past_key_values" in inspect.signature(self.model.forward).parameters
-            if keeps_keys:
-                layers = DynamicCache(config=self.model.config).layers
-                known = {DynamicLayer, DynamicSlidingWindowLayer}
-                keeps_keys = not self.model._is_stateful and {type(x) for x in layers} <= known
-            name = type(self.model).__name__
-            self.why_whole = f"{name} keeps more of a text than keys and values"
-            if keeps_keys:
-                differs = f"{name} does not go on from keys and values as it reads a whole text"
-                self.why_whole = "" if self._verify() else differs
-        return not self.why_whole
+    def _keeps_keys(self) -> bool:
+        """Return whether all that the model keeps of a text is keys and values of each token."""
+        if "past_key_values" not in inspect.signature(self.model.forward).parameters:
+            return False
+        layers = DynamicCache(config=self.model.config).layers
+        known = {DynamicLayer, DynamicSlidingWindowLayer}
+        return not self.model._is_stateful and {type(x) for x in layers} <= known
 
     def _part(self, batch: Batch, rows: Tensor) -> Tensor:
         """Return the log-probabilities of some texts, `rows` (T,) of the batch, ascending.

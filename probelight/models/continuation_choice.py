@@ -134,6 +134,7 @@ class ContinuationChoice:
             if is_causal
             else DecoderReader(self.model, self.tokenizer, self.max_length, answer_prefix, has_head)
         )
+        self.notices = self.reader.notices
         self.model.requires_grad_(True)
         vocabulary: Any = self.model.get_output_embeddings()
         words: Any = self.model.get_input_embeddings()
@@ -150,13 +151,6 @@ class ContinuationChoice:
     def network(self) -> nn.Module:
         """Model and head, under the names that a trained module gives them."""
         return nn.ModuleDict({"model": self.model, "head": self.head})
-
-    @property
-    def notices(self) -> tuple[str, ...]:
-        """Return what a reader of the results should know of how choices are read."""
-        why = self.reader.why_whole
-        slower = "choices were read one by one, not behind their common stem, which is slower"
-        return (f"{slower}: {why}",) if why else ()
 
     def settings(self) -> dict[str, Any]:
         """Return what the folder of a saved model says of it, besides its head."""
@@ -194,7 +188,7 @@ class PackedReader:
     text whole.
 
     Attributes:
-        why_whole: Why each text is read whole; empty where choices are packed.
+        notices: Why each text is read whole, for the reader of the results.
     """
 
     def __init__(
@@ -208,15 +202,17 @@ class PackedReader:
         self.reads_end = reads_end
         self.num_entries = int(config.vocab_size)
         refuse_looking_ahead(model)
-        self.packs, self.why_whole = False, ""
+        self.packs, why = False, ""
         looks_back = [getattr(config, name, None) or self.max_length for name in _WINDOWS]
         if (window := min(looks_back)) < self.max_length:
-            self.why_whole = f"it looks back {window} tokens, and max_length is {self.max_length}"
+            why = f"it looks back {window} tokens, and max_length is {self.max_length}"
         elif config.model_type in _OWN_MASKS:
-            self.why_whole = f"{config.model_type} sees by places, whatever mask it is given"
+            why = f"{config.model_type} sees by places, whatever mask it is given"
         elif not self._packing_is_exact():
-            self.why_whole = f"{type(model).__name__} does not predict packed choices as alone"
-        self.packs = not self.why_whole
+            why = f"{type(model).__name__} does not predict packed choices as alone"
+        self.packs = not why
+        slower = "choices were read one by one, not behind their common stem, which is slower"
+        self.notices = () if self.packs else (f"{slower}: {why}",)
 
     def encoder(self) -> PackedEncoder:
         return PackedEncoder(self.tokenizer, self.max_length, self.packs, self.reads_end)
@@ -362,7 +358,7 @@ class DecoderReader:
         reads_end: bool = False,
     ) -> None:
         self.scorer = Seq2SeqScorer(model, tokenizer, "sum", max_length, answer_prefix)
-        self.why_whole = ""  # each text is encoded once
+        self.notices = self.scorer.notices
         form = self.scorer.form
         if reads_end and not form.closing:
             # What is asked behind an answer is predicted where all of the answer has been read.

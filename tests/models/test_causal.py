@@ -135,11 +135,11 @@ def test_numbers_depend_neither_on_sharing_nor_on_the_parts(
     scorer = scorer_of(causal_folder("mistral"))
     records = [*MLM, *QA, *WHOLE]
     together = answers(scorer.log_likelihoods(), *records)
-    scorer.reader.why_whole = "as asked"
+    scorer.reader.shares = False
     torch.testing.assert_close(
         answers(scorer.log_likelihoods(), *records), together, rtol=0, atol=1e-5
     )
-    scorer.reader.why_whole = ""
+    scorer.reader.shares = True
     for limit in ("_MAX_TOKENS", "_MAX_RUN", "_MAX_LOGITS"):
         monkeypatch.setattr(causal, limit, 1)  # one text at a time
         torch.testing.assert_close(
@@ -302,7 +302,8 @@ def test_log_probabilities_are_those_of_each_text_alone(name: str) -> None:
     }
     found = reader.log_probabilities(batch)
     keeps_more = "MambaForCausalLM keeps more of a text than keys and values"
-    assert reader.why_whole == (keeps_more if name == "mamba" else "")
+    assert reader.shares == (name != "mamba")
+    assert [keeps_more in notice for notice in reader.notices] == [True] * (name == "mamba")
     expected = []
     for text, first in zip(texts, (5, 5, 5, 1), strict=True):
         logs = model(torch.tensor([text])).logits[0].log_softmax(-1)
