@@ -40,6 +40,7 @@ class ChoiceModule(pl.LightningModule, ABC):
     # Questions are filled up to so many choices with empty ones, which compete; None leaves them as
     # they are. It is saved with the module.
     num_choices: int | None = None
+    notices: tuple[str, ...] = ()  # what a reader of the results should know of how it is run
     why_frozen = "all its parameters are frozen"  # in the error if nothing is to be trained
 
     def __init__(

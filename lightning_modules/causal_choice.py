@@ -98,7 +98,7 @@ class CausalChoice(ChoiceModule):
             trained_reader(adapters, dtype),
         )
         self.model, self.head = self.choice.model, self.choice.head
-        self.tokenizer = self.choice.tokenizer
+        self.tokenizer, self.notices = self.choice.tokenizer, self.choice.notices
         keeps_head = adapters is not None and self.choice.head_is_saved
         train_adapter(self.model, self.head, keeps_head)
         self.eval()

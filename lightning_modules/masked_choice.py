@@ -106,7 +106,7 @@ class MaskedChoice(ChoiceModule):
             trained_reader(adapters, dtype),
         )
         self.model, self.tokenizer = self.masked.model, self.masked.tokenizer
-        self.head = self.masked.head
+        self.head, self.notices = self.masked.head, self.masked.reader.unpadded.notices
         self.max_length = max_length
         if self.encoder_is_frozen and self.mode != "zero_shot":
             self.head.untie()

@@ -95,6 +95,7 @@ class SentenceChoice(ChoiceModule):
         self.transformer, self.head = self.pairs.transformer, self.pairs.head
         self.tokenizer, self.head_kind = self.pairs.tokenizer, self.pairs.head_kind
         self.max_length, self.num_choices = self.pairs.max_length, self.pairs.num_choices
+        self.notices = self.pairs.notices
         keeps_head = adapters is not None and self.pairs.head_is_saved
         train_adapter(self.transformer, self.head, keeps_head)
         self.eval()

@@ -68,7 +68,7 @@ def with_pieces(
                 scored.notices + by_pieces.notices,
                 num_rescored=scored.num_rescored + by_pieces.num_rescored,
             )
-        found[name] = scored
+        found[name] = replace(scored, notices=(*scored.notices, *scorer.notices))
     return found
 
 

@@ -22,7 +22,8 @@ from torch.nn import functional as F
 from transformers import PreTrainedModel
 
 from probelight.models.checkpoint_files import PretrainedError
-from probelight.models.networks import part, run_encoder
+from probelight.models.networks import evaluating, part, run_encoder
+from probelight.models.precision import comparable, predict_alike
 
 
 class UnsupportedHeadError(PretrainedError):
@@ -203,28 +204,16 @@ def _verify(head: CandidateHead) -> None:
     ids = [i for i in range(model.config.vocab_size) if i != pad][-4:]
     input_ids = torch.tensor([ids], device=head.weight.device)
     batch = {"input_ids": input_ids, "attention_mask": torch.ones_like(input_ids)}
-    modes = {module: module.training for module in model.modules()}
-    model.train(False)
     try:
-        with torch.no_grad():
+        with torch.no_grad(), evaluating(model), comparable(model) as tolerance:
             whole = model(**batch).logits
             parts = head.full_logits(run_encoder(head.encoder, batch).last_hidden_state)
-        tolerance = max(1e-3, 16 * torch.finfo(whole.dtype).eps)
-        same = whole.shape == parts.shape and torch.allclose(
-            whole.float(),
-            parts.float(),
-            rtol=tolerance,
-            atol=tolerance,
-            equal_nan=True,  # NaN is counted where items are scored
-        )
+        same = predict_alike(whole, parts, tolerance)
     except (RuntimeError, TypeError, AttributeError, IndexError) as error:
         raise UnsupportedHeadError(
             f"{type(model).__name__}: its masked-token head could not be analysed "
             f"({type(error).__name__}: {error})"
         ) from error
-    finally:
-        for module, training in modes.items():
-            module.training = training
     if not same:
         raise UnsupportedHeadError(
             f"{type(model).__name__}: its masked-token head is not just a transform and a decoder"

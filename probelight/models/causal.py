@@ -41,7 +41,7 @@ from probelight.models.loading import (
     longest_text,
 )
 from probelight.models.networks import Batch, read_by_head
-from probelight.models.precision import comparable
+from probelight.models.precision import comparable, differ_by_rounding, predict_alike
 from probelight.models.scorer import (
     LikelihoodScorer,
     Normalise,
@@ -77,7 +77,7 @@ class CausalScorer(LikelihoodScorer):
         answer_prefix: Put before a choice to look it up in the vocabulary, see `CandidateTable`.
 
     Raises:
-        PretrainedError: If the model has no head over a vocabulary.
+        PretrainedError: If the model has no head over a vocabulary, or sees later tokens.
     """
 
     mode = "causal_likelihood"
@@ -97,6 +97,7 @@ class CausalScorer(LikelihoodScorer):
         self.max_length = min(max_length, longest_text(model.config.get_text_config()))
         self.answer_prefix = answer_prefix
         self.reader = NextTokens(model)
+        self.notices = self.reader.notices
 
     def in_chat(self, system: str = "", begin: str = "") -> CausalScorer | None:
         if not self.tokenizer.chat_template:
@@ -146,8 +147,12 @@ class NextTokens:
     is as it is over the whole text. Models that keep something else of a text (state-space models),
     or whose answers to a small text change, read each text whole. The model is not copied.
 
+    Attributes:
+        shares: Whether texts are continued from their common beginning.
+        notices: Why they are not, for the reader of the results.
+
     Raises:
-        PretrainedError: If the model has no head over a vocabulary.
+        PretrainedError: If the model has no head over a vocabulary, or sees later tokens.
     """
 
     def __init__(self, model: PreTrainedModel) -> None:
@@ -157,7 +162,15 @@ class NextTokens:
         self.model: Any = model
         self.head = head
         self.num_entries: int = self.model.config.get_text_config().vocab_size
-        self._shares: bool | None = None  # not known before the first use
+        refuse_looking_ahead(model)
+        why = ""
+        if not self._keeps_keys():
+            why = f"{type(model).__name__} keeps more of a text than keys and values"
+        elif not self._verify():
+            why = f"{type(model).__name__} does not go on from keys and values as it reads a text"
+        self.shares = not why
+        slower = "common beginnings of texts were read again for each text, which is slower"
+        self.notices = () if self.shares else (f"{slower}: {why}",)
 
     def at(
         self,
@@ -200,18 +213,13 @@ class NextTokens:
             found[torch.isin(text, rows).cpu()] = self._part(batch, rows).cpu()
         return found
 
-    @property
-    def shares(self) -> bool:
-        """Return whether texts are continued from their common beginning."""
-        if self._shares is None:
-            # All that the model keeps of a text must be keys and values of each of its tokens.
-            keeps_keys = "past_key_values" in inspect.signature(self.model.forward).parameters
-            if keeps_keys:
-                layers = DynamicCache(config=self.model.config).layers
-                known = {DynamicLayer, DynamicSlidingWindowLayer}
-                keeps_keys = not self.model._is_stateful and {type(x) for x in layers} <= known
-            self._shares = keeps_keys and self._verify()
-        return self._shares
+    def _keeps_keys(self) -> bool:
+        """Return whether all that the model keeps of a text is keys and values of each token."""
+        if "past_key_values" not in inspect.signature(self.model.forward).parameters:
+            return False
+        layers = DynamicCache(config=self.model.config).layers
+        known = {DynamicLayer, DynamicSlidingWindowLayer}
+        return not self.model._is_stateful and {type(x) for x in layers} <= known
 
     def _part(self, batch: Batch, rows: Tensor) -> Tensor:
         """Return the log-probabilities of some texts, `rows` (T,) of the batch, ascending.
@@ -291,18 +299,40 @@ class NextTokens:
         scored = torch.ones_like(ids, dtype=torch.bool).index_fill_(1, ids.new_zeros(1), False)
         batch = {"input_ids": ids, "attention_mask": torch.ones_like(ids), "answer_mask": scored}
         batch |= {"shared": ids.new_tensor([3, 3]), "owner": ids.new_tensor([0, 0])}
+        text, place = scored.nonzero(as_tuple=True)
         with (
             comparable(self.model) as tolerance,
             torch.autocast(ids.device.type, enabled=False),
         ):
-            self._shares = False
-            whole = self.log_probabilities(batch)
-            self._shares = True
+            _, logits = self.at(batch, text, place - 1)
             try:
-                found = self.log_probabilities(batch)
+                found = self._part(batch, ids.new_tensor([0, 1]))
             except (RuntimeError, TypeError, AttributeError, ValueError, IndexError):
                 return False  # it only looked as if it kept keys and values
-        return torch.allclose(whole, found, rtol=tolerance, atol=tolerance)
+        expected = logits.log_softmax(dim=1).gather(1, ids[text, place][:, None])[:, 0]
+        return differ_by_rounding(expected, found, tolerance, logits)
+
+
+@torch.no_grad()
+def refuse_looking_ahead(model: PreTrainedModel) -> None:
+    """Raise PretrainedError for a model whose predictions depend on tokens behind them.
+
+    What it does decides, not its class or config; without numbers, `CAUSAL_LM` decides alone.
+    """
+    if model.device.type == "meta":
+        return
+    config: Any = model.config.get_text_config()
+    words = [*range(min(config.vocab_size, 64))][-min(7, longest_text(config)) :]
+    ids = torch.tensor([words, [*words[:-1], words[0]]], device=model.device)
+    with comparable(model) as tolerance, torch.autocast(ids.device.type, enabled=False):
+        logits = model(input_ids=ids, attention_mask=torch.ones_like(ids), use_cache=False).logits
+    if not predict_alike(*logits[:, :-1].float(), tolerance):
+        raise PretrainedError(
+            f"{type(model).__name__} is no causal language model: another last token changes what "
+            "it predicts before it; give it in the class that it was trained in, such as a "
+            "...ForMaskedLM, or, if it was trained as a decoder, with is_decoder true (and "
+            "use_bidirectional_attention false) in its config"
+        )
 
 
 def _beginnings(cache: DynamicCache, rows: Tensor, size: int) -> DynamicCache:

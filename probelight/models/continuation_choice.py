@@ -34,7 +34,7 @@ from probelight.encoding.packed import PADDING, SHARED, PackedEncoder, visible
 from probelight.io import ranges
 from probelight.io.errors import RecordError, UsageError
 from probelight.io.package import CONFIGS
-from probelight.models.causal import CausalScorer
+from probelight.models.causal import CausalScorer, refuse_looking_ahead
 from probelight.models.checkpoint_files import (
     LIKELIHOOD,
     PretrainedError,
@@ -53,7 +53,7 @@ from probelight.models.loading import (
 )
 from probelight.models.networks import Batch, mask_choices, read_by_head
 from probelight.models.pair_choice import DEFAULT_HEAD, fresh_head, restore_head
-from probelight.models.precision import comparable
+from probelight.models.precision import comparable, predict_alike
 from probelight.models.scorer import Question, Reader, Scorer, ScorerSettings, TrainedScorer
 from probelight.models.seq2seq import Seq2SeqScorer
 from probelight.probes.prompts import Prompts, Templates
@@ -134,6 +134,7 @@ class ContinuationChoice:
             if is_causal
             else DecoderReader(self.model, self.tokenizer, self.max_length, answer_prefix, has_head)
         )
+        self.notices = self.reader.notices
         self.model.requires_grad_(True)
         vocabulary: Any = self.model.get_output_embeddings()
         words: Any = self.model.get_input_embeddings()
@@ -185,6 +186,9 @@ class PackedReader:
 
     A model whose attention cannot be told who sees whom, or that looks back only so far, reads each
     text whole.
+
+    Attributes:
+        notices: Why each text is read whole, for the reader of the results.
     """
 
     def __init__(
@@ -197,10 +201,18 @@ class PackedReader:
         self.max_length = min(max_length, longest_text(config))
         self.reads_end = reads_end
         self.num_entries = int(config.vocab_size)
-        looks_back = [getattr(config, name, None) for name in _WINDOWS]
-        sees_all = all(n is None or n >= self.max_length for n in looks_back)
-        sees_all &= config.model_type not in _OWN_MASKS
-        self.packs = sees_all and self._packing_is_exact()
+        refuse_looking_ahead(model)
+        self.packs, why = False, ""
+        looks_back = [getattr(config, name, None) or self.max_length for name in _WINDOWS]
+        if (window := min(looks_back)) < self.max_length:
+            why = f"it looks back {window} tokens, and max_length is {self.max_length}"
+        elif config.model_type in _OWN_MASKS:
+            why = f"{config.model_type} sees by places, whatever mask it is given"
+        elif not self._packing_is_exact():
+            why = f"{type(model).__name__} does not predict packed choices as alone"
+        self.packs = not why
+        slower = "choices were read one by one, not behind their common stem, which is slower"
+        self.notices = () if self.packs else (f"{slower}: {why}",)
 
     def encoder(self) -> PackedEncoder:
         return PackedEncoder(self.tokenizer, self.max_length, self.packs, self.reads_end)
@@ -278,10 +290,10 @@ class PackedReader:
             whole = self.model(input_ids=ids, use_cache=False).logits[:, -1].float()
             self.packs = True
             try:
-                found = self._read(batch, slice(0, 1), slice(0, 2))[1].float()
+                packed_logits = self._read(batch, slice(0, 1), slice(0, 2))[1].float()
             except (RuntimeError, TypeError, AttributeError, ValueError, IndexError):
                 return False
-        return torch.allclose(whole, found, rtol=tolerance, atol=tolerance)
+        return predict_alike(whole, packed_logits, tolerance)
 
 
 def trained_scorer(
@@ -346,6 +358,7 @@ class DecoderReader:
         reads_end: bool = False,
     ) -> None:
         self.scorer = Seq2SeqScorer(model, tokenizer, "sum", max_length, answer_prefix)
+        self.notices = self.scorer.notices
         form = self.scorer.form
         if reads_end and not form.closing:
             # What is asked behind an answer is predicted where all of the answer has been read.

@@ -15,7 +15,7 @@ from probelight.io.documents import STRICT
 from probelight.io.errors import UsageError
 from probelight.io.ranges import Scoring, WeightsDtype
 from probelight.models.checkpoint_files import CLASSES, type_of_class
-from probelight.models.loading import Form, refuse_foreign_tokenizer
+from probelight.models.loading import Form, refuse_foreign_tokenizer, refuse_other_families
 from probelight.models.pair_choice import PairChoice
 from probelight.models.scorer import ModelTypeModule, Scorer, TrainedScorer
 from probelight.probes.record import Setup
@@ -79,7 +79,7 @@ def scorer_of(network: Any, tokenizer: Any, setup: Setup, settings: TextSettings
 
     Raises:
         UsageError: If models of its type do not answer the setup.
-        PretrainedError: If its head or its tokenizer is not supported.
+        PretrainedError: If its family, its head or its tokenizer is not supported.
     """
     # Batches set the truncation and the padding of a tokenizer, and training has its own.
     tokenizer = copy.deepcopy(tokenizer)
@@ -95,7 +95,11 @@ def scorer_of(network: Any, tokenizer: Any, setup: Setup, settings: TextSettings
             _InMemory.name_or_path, "multiple_choice", settings.max_length, read=read
         )
         return TrainedScorer(pairs, pairs.network)
-    module = cast(ModelTypeModule, import_module(_MODULES[type_of(network)]))
+    kind = type_of(network)
+    module = cast(ModelTypeModule, import_module(_MODULES[kind]))
+    # Of a causal model what it does decides, and of a class of the user's own its name.
+    if kind != "causal" and type(network.config).__module__.startswith("transformers."):
+        refuse_other_families(module.FORMS[setup], network.config, type(network).__name__)
     return module.load(_InMemory(**vars(settings)), setup, read=read)
 
 

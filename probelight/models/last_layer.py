@@ -20,8 +20,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from probelight.models.networks import part, run_encoder
-from probelight.models.precision import comparable
+from probelight.models.networks import INPUTS, part, run_encoder
+from probelight.models.padding import Unpadded
+from probelight.models.precision import comparable, differ_by_rounding
 
 
 @dataclass(frozen=True)
@@ -92,17 +93,27 @@ class EncoderAt:
         self.encoder = encoder
         self._layout = layer_layout(encoder)
         self._agrees: bool | None = None  # not known before the first use
+        self.unpadded = Unpadded(encoder)
 
-    def __call__(self, batch: Mapping[str, Tensor], place: Tensor) -> Any:
-        """Return the encoder's output at `place` (B,), with a `last_hidden_state` (B, 1, H).
+    def __call__(
+        self, batch: Mapping[str, Tensor], place: Tensor, *, pooled: bool = False
+    ) -> Tensor:
+        """Return the encoder's output (B, H) at `place` (B,), or what its pooler makes of place 0.
 
-        A `pooler_output` is right for place 0 alone.
+        Texts of one length are read together where padding would change their output.
         """
-        if self.is_reduced:
-            return self._reduced(batch, place)
-        output = run_encoder(self.encoder, batch)
-        output.last_hidden_state = _at(output.last_hidden_state, place)
-        return output
+
+        def read(texts: Mapping[str, Tensor]) -> Tensor:
+            if self.is_reduced:
+                output = self._reduced(texts, texts["place"])
+            else:
+                output = run_encoder(self.encoder, texts)
+                output.last_hidden_state = _at(output.last_hidden_state, texts["place"])
+            found: Tensor = output.pooler_output if pooled else output.last_hidden_state[:, 0]
+            return found
+
+        inputs = {name: batch[name] for name in INPUTS if name in batch}
+        return self.unpadded({**inputs, "place": place}, read)
 
     @property
     def is_reduced(self) -> bool:
@@ -155,9 +166,7 @@ class EncoderAt:
                 found = self._reduced(batch, place).last_hidden_state
         except (RuntimeError, TypeError, AttributeError, ValueError, IndexError):
             return False  # it only looked like a known architecture
-        return plain.shape == found.shape and torch.allclose(
-            plain, found, rtol=tolerance, atol=tolerance
-        )
+        return differ_by_rounding(plain, found, tolerance)
 
 
 class _LastLayer(nn.Module):

@@ -84,6 +84,12 @@ def _encoder_in(*mappings: Any) -> Callable[[PreTrainedConfig], bool]:
     return admits
 
 
+def _sees_ahead(config: PreTrainedConfig) -> bool:
+    """Return whether a config makes an encoder of a decoder, as Gemma's can."""
+    sees: Any = getattr(config.get_text_config(), "use_bidirectional_attention", None)
+    return sees in (True, "all")
+
+
 def _is_causal(config: PreTrainedConfig) -> bool:
     """Return whether a config is of a family that reads from left to right, or was made to."""
     # `in` goes by names: to list a mapping would import every family that there is.
@@ -92,6 +98,8 @@ def _is_causal(config: PreTrainedConfig) -> bool:
         return False
     if config.model_type == "xlnet":
         return False  # without permutations, which nobody makes here, a token sees itself
+    if _sees_ahead(config):
+        return False
     both_ways = type(config) in MODEL_FOR_MASKED_LM_MAPPING
     return not both_ways or bool(getattr(config, "is_decoder", False))
 
@@ -471,6 +479,8 @@ def refuse_other_families(form: Form, config: Any, source: str) -> None:
         found = "a causal language model"
     elif MASKED_LM.admits(config):
         found = "a masked language model"
+    elif _sees_ahead(config):
+        found = "an encoder (use_bidirectional_attention)"
     raise PretrainedError(
         f"{name} {found}, but another kind is expected; where a command has it, --model.kind auto "
         "finds the right kind"

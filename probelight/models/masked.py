@@ -94,9 +94,7 @@ class MaskedLM:
 
     def features(self, batch: Batch) -> Tensor:
         """Return the encoder's output h (B, H) at the mask of each item."""
-        output = self.reader(batch, batch["mask_position"])
-        features: Tensor = output.last_hidden_state[:, 0]
-        return features
+        return self.reader(batch, batch["mask_position"])
 
     def choice_logits(self, features: Tensor, batch: Batch) -> Tensor:
         """Return the logits (B, K) of the candidates, given h (B, H)."""
@@ -119,6 +117,7 @@ class MaskedScorer(Scorer):
 
     def __init__(self, masked: MaskedLM, pll: PllForm = "original") -> None:
         self.masked = masked
+        self.notices = masked.reader.unpadded.notices
         self.pll = pll
         masked.model.requires_grad_(False)
         self.network = nn.ModuleDict({"model": masked.model}).eval()
@@ -194,6 +193,7 @@ class PseudoLogLikelihood(LikelihoodScorer):
         self.tokenizer = tokenizer
         self.head = head or CandidateHead(model)
         self.reader = EncoderAt(self.head.encoder)
+        self.notices = self.reader.unpadded.notices
         self.normalise = normalise
         self.max_length = max_length
         self.form = form
@@ -220,7 +220,7 @@ class PseudoLogLikelihood(LikelihoodScorer):
         for start in range(0, len(first), size):
             rows = first[start : start + size]
             hidden = self.reader({n: v[rows] for n, v in copies.items()}, place[rows])
-            logits = self.head.full_logits(hidden.last_hidden_state[:, 0]).float()  # (D, V)
+            logits = self.head.full_logits(hidden).float()  # (D, V)
             read = ((copy_of >= start) & (copy_of < start + size)).nonzero()[:, 0]
             at = copy_of[read] - start
             found[read] = logits[at, gold[read]] - logits.logsumexp(dim=1)[at]

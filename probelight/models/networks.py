@@ -21,6 +21,7 @@ from probelight.models.checkpoint_files import (
 )
 
 Batch = dict[str, Tensor]
+INPUTS = ("input_ids", "attention_mask", "token_type_ids")  # of encoders
 
 
 def model_fingerprint(model: nn.Module | Mapping[str, Tensor]) -> str:
@@ -65,13 +66,25 @@ def own_random_state(seed: int) -> Iterator[None]:
         yield
 
 
+@contextmanager
+def evaluating(network: nn.Module) -> Iterator[None]:
+    """Put a network into eval mode, and each of its modules back into its own."""
+    modes = {module: module.training for module in network.modules()}
+    network.train(False)
+    try:
+        yield
+    finally:
+        for module, training in modes.items():
+            module.training = training
+
+
 def run_encoder(encoder: nn.Module, batch: Mapping[str, Tensor]) -> Any:
     """Run an encoder on the inputs of `batch` that it knows; `last_hidden_state` is (B, L, H).
 
     Not every encoder takes `token_type_ids`, and some ignore unknown arguments in silence.
     """
     known = inspect.signature(encoder.forward).parameters
-    names = ("input_ids", "attention_mask", "token_type_ids", "decoder_input_ids")
+    names = (*INPUTS, "decoder_input_ids")
     return encoder(**{name: batch[name] for name in names if name in batch and name in known})
 
 

@@ -34,6 +34,7 @@ from probelight.models.checkpoint_files import (
 from probelight.models.last_layer import EncoderAt
 from probelight.models.loading import ENCODER, MULTIPLE_CHOICE, has_choice_head, load_pretrained
 from probelight.models.networks import (
+    INPUTS,
     Batch,
     check_numbers,
     mask_choices,
@@ -47,7 +48,6 @@ HeadKind = Literal["mlp", "linear", "pooler", "multiple_choice"]
 DEFAULT_HEAD = "mlp"
 CHECKPOINT_HEAD = "multiple_choice"
 HEAD_WEIGHTS = "head.safetensors"
-INPUTS = ("input_ids", "attention_mask", "token_type_ids")
 
 
 class PairChoice:
@@ -112,7 +112,8 @@ class PairChoice:
                     f"{name_or_path}: {type(self.tokenizer).__name__} does not put a [CLS] token "
                     "first, which MC-QA needs"
                 )
-        self.reader = EncoderAt(self.transformer)
+        self.reader = EncoderAt(self.transformer.base_model)
+        self.notices = self.reader.unpadded.notices
         self.head = fresh_head(self.head_kind, self.transformer.config, seed)
         self.head_is_saved = bool(saved) and not random_weights and not has_own_head
         if self.head_is_saved:
@@ -153,16 +154,15 @@ class PairChoice:
 
     def _features(self, batch: Batch) -> Tensor:
         if self.head_kind == CHECKPOINT_HEAD:
-            one_choice = {name: batch[name][:, None] for name in INPUTS if name in batch}
-            logits: Tensor = run_encoder(self.transformer, one_choice).logits
-            return logits
+
+            def logits(pairs: Batch) -> Tensor:
+                one_choice = {name: tensor[:, None] for name, tensor in pairs.items()}
+                found: Tensor = run_encoder(self.transformer, one_choice).logits
+                return found
+
+            return self.reader.unpadded({n: batch[n] for n in INPUTS if n in batch}, logits)
         first = batch["input_ids"].new_zeros(len(batch["input_ids"]))  # [CLS], see `Padding`
-        output = self.reader(batch, first)
-        if self.head_kind == "pooler":
-            pooled: Tensor = output.pooler_output
-            return pooled
-        features: Tensor = output.last_hidden_state[:, 0]
-        return features
+        return self.reader(batch, first, pooled=self.head_kind == "pooler")
 
 
 def grouping_pays(sizes: Sequence[int], whole: int, hidden_size: int, device_type: str) -> bool:

@@ -87,6 +87,7 @@ class Scorer(ABC):
             where they are something else.
         kept: Of a scorer that jobs share: its weights, which stay on their device. None by default.
         chat: In which stems are the user's messages, as `in_chat` makes it. None by default.
+        notices: What a reader of the results should know of how the model is run. Empty by default.
     """
 
     network: nn.Module = nn.Identity()
@@ -94,6 +95,7 @@ class Scorer(ABC):
     normalise: Normalise | None = None
     kept: KeptModel | None = None
     chat: Chat | None = None
+    notices: tuple[str, ...] = ()
 
     @property
     def is_in_chat(self) -> bool:
@@ -196,6 +198,8 @@ class LikelihoodScorer(Scorer):
 class ChoosesAnswers(Protocol):
     """A model that was trained to choose: it encodes records and gives each choice a logit."""
 
+    notices: tuple[str, ...]  # what a reader of the results should know of how it is run
+
     def encoder(self) -> ChoiceEncoder:
         """Return what turns records into batches."""
 
@@ -215,7 +219,7 @@ class TrainedScorer(Scorer):
     def __init__(
         self, module: ChoosesAnswers, network: nn.Module | None = None, mode: str = "fine_tuned"
     ) -> None:
-        self.module, self.mode = module, mode
+        self.module, self.mode, self.notices = module, mode, module.notices
         if network is None:
             assert isinstance(module, nn.Module)
             network = module

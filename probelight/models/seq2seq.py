@@ -30,6 +30,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.nn import functional as F
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from transformers.modeling_outputs import BaseModelOutput
 
@@ -50,7 +51,8 @@ from probelight.models.loading import (
     longest_text,
     refuse_ambiguous_mask,
 )
-from probelight.models.networks import Batch, read_by_head
+from probelight.models.networks import Batch, read_by_head, run_encoder
+from probelight.models.padding import Unpadded
 from probelight.models.scorer import (
     LikelihoodScorer,
     Normalise,
@@ -100,6 +102,8 @@ class Seq2SeqScorer(LikelihoodScorer):
     ) -> None:
         self.network = self.model = model.requires_grad_(False).train(False)
         self.head: Any = self.model.get_output_embeddings()
+        self.unpadded = Unpadded(self.model.get_encoder())
+        self.notices = self.unpadded.notices
         self.tokenizer = tokenizer
         self.form = infilling_of(model, tokenizer)
         self.normalise = normalise
@@ -176,10 +180,13 @@ class Seq2SeqScorer(LikelihoodScorer):
 
     def _encoded_sources(self, batch: Batch) -> Tensor:
         """Return the encoder's output (S, L, H) of the distinct sources."""
-        found: Tensor = self.model.get_encoder()(
-            input_ids=batch["input_ids"], attention_mask=batch["attention_mask"]
-        ).last_hidden_state
-        return found
+        size = batch["input_ids"].shape[1]
+
+        def read(sources: Batch) -> Tensor:
+            hidden = run_encoder(self.model.get_encoder(), sources).last_hidden_state
+            return F.pad(hidden, (0, 0, 0, size - hidden.shape[1]))
+
+        return self.unpadded({n: batch[n] for n in ("input_ids", "attention_mask")}, read)
 
     def _decoded(
         self, batch: Batch, encoded: Tensor, targets: slice, asked: slice

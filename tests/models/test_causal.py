@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 import torch
+import transformers
 from transformers import (
     AutoConfig,
     AutoModelForCausalLM,
@@ -20,9 +21,11 @@ from transformers import (
 )
 
 from probelight.io.errors import RecordError
-from probelight.models import causal
+from probelight.models import causal, in_memory
 from probelight.models.causal import CausalScorer, NextTokens, check, load
 from probelight.models.checkpoint_files import PretrainedError
+from probelight.models.continuation_choice import ContinuationChoice, PackedReader
+from probelight.models.in_memory import TextSettings
 from probelight.probes.record import MASK, Record
 from probelight.protocols.engine.settings import ModelSettings
 from tests.fixtures.answers import answers, in_batches
@@ -132,11 +135,11 @@ def test_numbers_depend_neither_on_sharing_nor_on_the_parts(
     scorer = scorer_of(causal_folder("mistral"))
     records = [*MLM, *QA, *WHOLE]
     together = answers(scorer.log_likelihoods(), *records)
-    scorer.reader._shares = False
+    scorer.reader.shares = False
     torch.testing.assert_close(
         answers(scorer.log_likelihoods(), *records), together, rtol=0, atol=1e-5
     )
-    scorer.reader._shares = True
+    scorer.reader.shares = True
     for limit in ("_MAX_TOKENS", "_MAX_RUN", "_MAX_LOGITS"):
         monkeypatch.setattr(causal, limit, 1)  # one text at a time
         torch.testing.assert_close(
@@ -298,9 +301,82 @@ def test_log_probabilities_are_those_of_each_text_alone(name: str) -> None:
         "owner": torch.tensor([0, 0, 0, 3]),
     }
     found = reader.log_probabilities(batch)
+    keeps_more = "MambaForCausalLM keeps more of a text than keys and values"
     assert reader.shares == (name != "mamba")
+    assert [keeps_more in notice for notice in reader.notices] == [True] * (name == "mamba")
     expected = []
     for text, first in zip(texts, (5, 5, 5, 1), strict=True):
         logs = model(torch.tensor([text])).logits[0].log_softmax(-1)
         expected += [float(logs[i - 1, text[i]]) for i in range(first, len(text))]
     assert found.tolist() == pytest.approx(expected, abs=1e-5)
+
+
+SIZES = {"vocab_size": 400, "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2}
+SIZES |= {"intermediate_size": 48, "max_position_embeddings": 64, "initializer_range": 0.3}
+# What sees later tokens: encoders that were not made decoders, and a decoder that was made one.
+LOOKING_AHEAD: dict[str, Any] = {
+    "BertLMHeadModel": lambda: transformers.BertConfig(**SIZES),
+    "RobertaForCausalLM": lambda: transformers.RobertaConfig(**SIZES),
+    "XLNetLMHeadModel": lambda: transformers.XLNetConfig(
+        vocab_size=400, d_model=32, n_layer=2, n_head=2, d_inner=48, initializer_range=0.3
+    ),
+    "GemmaForCausalLM": lambda: transformers.GemmaConfig(
+        **SIZES, num_key_value_heads=1, head_dim=16, use_bidirectional_attention=True
+    ),
+    "BertGenerationDecoder": lambda: transformers.BertGenerationConfig(**SIZES),
+}
+
+
+@pytest.mark.parametrize("name", LOOKING_AHEAD)
+def test_what_sees_later_tokens_is_no_causal_model_in_memory_or_in_a_folder(
+    name: str, causal_folder: Folder, tmp_path: Path
+) -> None:
+    torch.manual_seed(0)
+    network = getattr(transformers, name)(LOOKING_AHEAD[name]()).eval()
+    ids = torch.arange(50, 57)[None]
+    changed = torch.cat([ids[:, :-1], torch.tensor([[99]])], dim=1)
+    assert not torch.allclose(network(ids).logits[0, 0], network(changed).logits[0, 0], atol=0.01)
+    tokenizer = AutoTokenizer.from_pretrained(causal_folder("gpt2"))
+    refused = f"{name} is no causal language model: another last token changes what it predicts"
+    if name != "BertGenerationDecoder":  # whose name says nothing
+        with pytest.raises(PretrainedError, match=refused):
+            in_memory.scorer_of(network, tokenizer, "mc_qa", TextSettings())
+    network.save_pretrained(tmp_path)
+    tokenizer.save_pretrained(tmp_path)
+    in_folder = {
+        "GemmaForCausalLM": "is an encoder .use_bidirectional_attention., but another kind",
+        "BertGenerationDecoder": refused,
+    }
+    for made in (lambda: scorer_of(tmp_path), lambda: ContinuationChoice(str(tmp_path))):
+        with pytest.raises(PretrainedError, match=in_folder.get(name, "is a|is not|an encoder")):
+            made()
+    with pytest.raises(PretrainedError, match=refused):
+        PackedReader(network, tokenizer, 64)
+
+
+def test_an_encoder_that_was_made_a_decoder_is_one(causal_folder: Folder) -> None:
+    torch.manual_seed(0)
+    network = transformers.BertLMHeadModel(transformers.BertConfig(**SIZES, is_decoder=True))
+    network.bfloat16().eval()  # compared in float32
+    tokenizer = AutoTokenizer.from_pretrained(causal_folder("gpt2"))
+    scorer = in_memory.scorer_of(network, tokenizer, "minimal_pair", TextSettings())
+    assert scorer.mode == "causal_likelihood"
+    for weight in network.parameters():  # what has no numbers left is counted where it is scored
+        weight.data.fill_(torch.nan)
+    in_memory.scorer_of(network, tokenizer, "minimal_pair", TextSettings())
+
+
+def test_a_family_that_is_refused_from_a_folder_is_refused_in_memory(
+    causal_folder: Folder, checkpoint: Folder
+) -> None:
+    """Switch drops what is too much for its experts; an encoder made a decoder fills no masks."""
+    sizes = {"vocab_size": 400, "d_model": 16, "d_ff": 16, "num_layers": 1, "num_heads": 2}
+    config = transformers.SwitchTransformersConfig(**sizes, num_sparse_encoder_layers=0)
+    switch = transformers.SwitchTransformersForConditionalGeneration(config)
+    tokenizer = AutoTokenizer.from_pretrained(causal_folder("gpt2"))
+    with pytest.raises(PretrainedError, match="encoder-decoder model of an unsupported family"):
+        in_memory.scorer_of(switch, tokenizer, "mc_qa", TextSettings())
+    decoder = transformers.BertForMaskedLM.from_pretrained(checkpoint("bert"), is_decoder=True)
+    tokenizer = AutoTokenizer.from_pretrained(checkpoint("bert"))
+    with pytest.raises(PretrainedError, match=r"bert \(BertConfig\) is a causal language model"):
+        in_memory.scorer_of(decoder, tokenizer, "mc_mlm", TextSettings())

@@ -15,17 +15,25 @@ from transformers import (
     AutoModelForSeq2SeqLM,
     AutoTokenizer,
     GPTNeoConfig,
+    LlamaConfig,
     MistralConfig,
 )
 
 from probelight.io.errors import RecordError, UsageError
 from probelight.models import continuation_choice
 from probelight.models.checkpoint_files import PretrainedError
-from probelight.models.continuation_choice import ContinuationChoice, PackedReader, trained_scorer
+from probelight.models.continuation_choice import (
+    ContinuationChoice,
+    ContinuationScorer,
+    PackedReader,
+    trained_scorer,
+)
 from probelight.models.pair_choice import save_head
 from probelight.probes.record import Record
 from probelight.protocols.engine.models import scorer_for
+from probelight.protocols.engine.predictions import predict
 from probelight.protocols.engine.settings import ModelSettings
+from probelight.protocols.jobs.job import TrainerSettings
 from tests.fixtures.answers import answers
 from tests.fixtures.causal import FAMILIES, causal_folder
 
@@ -143,6 +151,38 @@ def test_a_model_that_ignores_the_mask_reads_each_text_whole(
     assert isinstance(choice.reader, PackedReader)
     assert not choice.reader.packs
     torch.testing.assert_close(logits_of(choice), plain, rtol=0, atol=1e-5)
+    scorer = ContinuationScorer(choice, "causal_sum")
+    predicted = predict(scorer, {"x": RECORDS}, TrainerSettings(accelerator="cpu"))["x"]
+    assert predicted.notices == (
+        "choices were read one by one, not behind their common stem, which is slower: "
+        "LlamaForCausalLM does not predict packed choices as alone",
+    )
+
+
+@pytest.mark.parametrize("largest", [30, 60])
+def test_logits_as_large_as_real_models_have_are_packed(
+    largest: float, causal_folder: Folder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Their rounding is more than 1e-5; what a wrong mask changes is far more than rounding."""
+    torch.manual_seed(0)
+    sizes = {"vocab_size": 400, "hidden_size": 64, "num_hidden_layers": 8, "intermediate_size": 48}
+    heads = {"num_attention_heads": 2, "num_key_value_heads": 1, "max_position_embeddings": 64}
+    raw = AutoModelForCausalLM.from_config(LlamaConfig(**sizes, **heads, initializer_range=0.3))
+    with torch.no_grad():
+        raw.lm_head.weight *= largest / raw(torch.arange(50, 64)[None]).logits.abs().max()
+    raw.eval().save_pretrained(tmp_path)
+    AutoTokenizer.from_pretrained(causal_folder("llama")).save_pretrained(tmp_path)
+    choice = ContinuationChoice(str(tmp_path), "sum")
+    assert isinstance(choice.reader, PackedReader)
+    assert choice.reader.packs
+    assert choice.notices == ()
+    hand = [[loop(tmp_path, raw, r, c) for c in r.choices] for r in RECORDS]
+    for row, own in zip(logits_of(choice), hand, strict=True):
+        torch.testing.assert_close(row[: len(own)], torch.stack(own), rtol=0, atol=1e-4 * largest)
+    monkeypatch.setattr(
+        continuation_choice, "visible", lambda segments, dtype: (segments >= 0).long()
+    )
+    assert not PackedReader(raw, choice.tokenizer, 64).packs
 
 
 def test_letters_are_asked_for_behind_a_list_of_the_choices(causal_folder: Folder) -> None:
@@ -254,9 +294,9 @@ def test_a_family_with_masks_of_its_own_is_never_packed(
 
 
 def test_texts_that_are_not_packed_are_counted_one_by_one(causal_folder: Folder) -> None:
-    folder = str(causal_folder("mistral"))  # which looks 5 tokens back
-    encoded = ContinuationChoice(folder, "sum").encoder().encode(RECORDS)
-    assert encoded.num_sequences.tolist() == [3, 2, 2]
+    choice = ContinuationChoice(str(causal_folder("mistral")), "sum")
+    assert choice.encoder().encode(RECORDS).num_sequences.tolist() == [3, 2, 2]
+    assert choice.notices[0].endswith("it looks back 5 tokens, and max_length is 64")
 
 
 @pytest.fixture

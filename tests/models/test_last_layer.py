@@ -59,10 +59,10 @@ def test_output_at_a_place_is_that_of_the_plain_encoder(
         for shift in (0, 1):
             real = batch["attention_mask"].flip(1).argmax(1)
             place = (8 - real if side != "left" else torch.full((5,), 8)) - shift
-            found = reader(batch, place).last_hidden_state
-            assert found.shape == (5, 1, 32)
+            found = reader(batch, place)
+            assert found.shape == (5, 32)
             expected = whole[torch.arange(5), place]
-            torch.testing.assert_close(found[:, 0], expected, rtol=0, atol=1e-10)
+            torch.testing.assert_close(found, expected, rtol=0, atol=1e-10)
 
 
 @pytest.mark.parametrize("architecture", sorted(CONFIGS))
@@ -72,8 +72,8 @@ def test_every_architecture_gives_the_output_at_the_place(architecture: str) -> 
     place = torch.tensor([8, 0, 3, 1, 1])
     with torch.no_grad():
         whole = run_encoder(encoder, batch).last_hidden_state
-        found = reader(batch, place).last_hidden_state
-    torch.testing.assert_close(found[:, 0], whole[torch.arange(5), place], rtol=0, atol=1e-5)
+        found = reader(batch, place)
+    torch.testing.assert_close(found, whole[torch.arange(5), place], rtol=0, atol=1e-5)
     with torch.no_grad():
         assert reader.is_reduced == (architecture in {*REDUCED})
 
@@ -82,7 +82,7 @@ def test_the_pooler_reads_cls() -> None:
     encoder, batch = make_encoder("bert"), make_batch("right")
     with torch.no_grad():
         expected = run_encoder(encoder, batch).pooler_output
-        found = EncoderAt(encoder)(batch, torch.zeros(5, dtype=torch.long)).pooler_output
+        found = EncoderAt(encoder)(batch, torch.zeros(5, dtype=torch.long), pooled=True)
     torch.testing.assert_close(found, expected, rtol=0, atol=1e-10)
 
 
@@ -109,7 +109,7 @@ def test_every_weight_has_the_gradient_of_the_plain_encoder(architecture: str) -
     assert reader.is_reduced
     gradients = []
     for output in (
-        reader(batch, place).last_hidden_state[:, 0],
+        reader(batch, place),
         run_encoder(encoder, batch).last_hidden_state[torch.arange(5), place],
     ):
         encoder.zero_grad()
@@ -147,13 +147,13 @@ def test_a_trained_or_moved_encoder_is_seen() -> None:
     reader = EncoderAt(encoder)
     place = torch.zeros(5, dtype=torch.long)
     with torch.no_grad():
-        before = reader(batch, place).last_hidden_state
+        before = reader(batch, place)
         encoder.encoder.layer[-1].attention.self.value.weight.mul_(2.0)
-        after = reader(batch, place).last_hidden_state
-        expected = run_encoder(encoder, batch).last_hidden_state[:, :1]
+        after = reader(batch, place)
+        expected = run_encoder(encoder, batch).last_hidden_state[:, 0]
     assert not torch.allclose(before, after)
     torch.testing.assert_close(after, expected, rtol=0, atol=1e-10)
-    assert EncoderAt(encoder.float())(batch, place).last_hidden_state.dtype == torch.float32
+    assert EncoderAt(encoder.float())(batch, place).dtype == torch.float32
 
 
 class Adapter(nn.Linear):
@@ -173,6 +173,6 @@ def test_a_replaced_part_or_another_mathematics_falls_back(is_part: bool) -> Non
         else:
             attention.scaling *= 2.0
         assert not reader.is_reduced
-        found = reader(batch, place).last_hidden_state
-        expected = run_encoder(encoder, batch).last_hidden_state[:, 1:2]
+        found = reader(batch, place)
+        expected = run_encoder(encoder, batch).last_hidden_state[:, 1]
     assert torch.equal(found, expected)

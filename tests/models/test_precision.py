@@ -25,10 +25,12 @@ from probelight.models.masked import MaskedLM, MaskedScorer
 from probelight.models.networks import is_spread, model_fingerprint
 from probelight.models.precision import (
     comparable,
+    differ_by_rounding,
     dtype_name,
     half_dtype,
     is_too_close,
     own_dtype,
+    predict_alike,
     upcast,
 )
 from probelight.probes.record import Record
@@ -363,4 +365,25 @@ def test_a_comparison_of_ways_to_compute_reads_no_checkpoint_again() -> None:
     setattr(network, precision.READ_AGAIN, read_again)
     with precision.comparable(network) as tolerance:
         assert network.weight.dtype == torch.float32
-    assert tolerance == 1e-5
+    assert tolerance == 3e-5
+
+
+def test_rounding_is_measured_by_the_largest_logit_that_was_summed() -> None:
+    logits = torch.tensor([[60.0, 0.0, -30.0], [1.0, 2.0, 3.0]])
+    for size, apart in ((60, 1.7e-3), (30, 8e-4)):  # 3e-5 of the largest logit is allowed
+        expected = logits * size / 60
+        moved = expected + torch.tensor([[0.0, apart, 0.0], [0.0, 0.0, 0.0]])
+        assert predict_alike(expected, moved, 3e-5)
+        assert predict_alike(expected, moved + 5, 3e-5)  # the same log-probabilities
+        moved[0, 1] += apart
+        assert not predict_alike(expected, moved, 3e-5)
+        # A likely token's log-probability is next to 0, and as far off as the others'.
+        near_zero = torch.tensor([-1e-6])
+        assert differ_by_rounding(near_zero, near_zero - apart, 3e-5, expected)
+    hidden = torch.tensor([100.0, 0.001])
+    assert differ_by_rounding(hidden, hidden + 0.002, 3e-5)
+    assert not differ_by_rounding(hidden, hidden + 0.004, 3e-5)
+    assert not differ_by_rounding(hidden, hidden[:1], 3e-5)
+    nothing = torch.tensor([torch.nan, -torch.inf, 1.0])
+    assert differ_by_rounding(nothing, nothing.clone(), 3e-5)
+    assert not differ_by_rounding(nothing, hidden.new_tensor([torch.nan, 0.0, 1.0]), 3e-5)

@@ -61,7 +61,7 @@ def ask_about(
     """
     contexts = {"contexts": records}
     found = _answers(scorer, question, contexts, settings, per_choice=False)["contexts"]
-    return found.scores, found.notices
+    return found.scores, (*found.notices, *scorer.notices)
 
 
 def _answers(
