@@ -326,7 +326,8 @@ def refuse_looking_ahead(model: PreTrainedModel) -> None:
     ids = torch.tensor([words, [*words[:-1], words[0]]], device=model.device)
     with comparable(model) as tolerance, torch.autocast(ids.device.type, enabled=False):
         logits = model(input_ids=ids, attention_mask=torch.ones_like(ids), use_cache=False).logits
-    if not predict_alike(*logits[:, :-1].float(), tolerance):
+    before_last, with_another = logits[:, :-1].float()
+    if not predict_alike(before_last, with_another, tolerance):
         raise PretrainedError(
             f"{type(model).__name__} is no causal language model: another last token changes what "
             "it predicts before it; give it in the class that it was trained in, such as a "

@@ -41,7 +41,7 @@ class Unpadded:
             return read({**batch})
         lengths = batch["attention_mask"].sum(dim=1)
         rows, outputs = [], []
-        for length in lengths.unique().tolist():
+        for length in sorted(set(lengths.tolist())):
             rows.append((lengths == length).nonzero()[:, 0])
             texts = {name: tensor[rows[-1]] for name, tensor in batch.items()}
             outputs.append(
