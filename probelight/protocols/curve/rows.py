@@ -162,11 +162,11 @@ def write_point(
                 rows += subset_rows(predictions, groups, part, trained)
     if with_levels:
         records = data.evaluation
-        by_position = classes_are_positions(data.config, records)
-        gold = [f"choice {r.answer + 1}" if by_position else r.gold for r in records]
         level = replace(row, num_items=len(records))
         rows += chance_rows(measured[0].predictions, level)
-        rows.append(replace(level, metric="majority_accuracy", value=majority_accuracy(gold)))
+        if not classes_are_positions(data.config, records):
+            majority = majority_accuracy([record.gold for record in records])
+            rows.append(replace(level, metric="majority_accuracy", value=majority))
     run.write_metrics(rows)
 
     controls = {point.control for point in measured}

@@ -14,9 +14,19 @@ from typing import TYPE_CHECKING
 
 from probelight.io.errors import UsageError
 from probelight.metrics.choices import macro_accuracy, majority_accuracy, predicted_shares
+from probelight.metrics.intervals import num_groups
 from probelight.metrics.scoring_rules import calibrated, divided, pmi, same_order
+from probelight.metrics.separation import separation
 from probelight.probes.prompts import Prompts
-from probelight.probes.record import MASK, GroupBy, Record, Setup, chance_of, groups_of
+from probelight.probes.record import (
+    MASK,
+    GroupBy,
+    Record,
+    Setup,
+    chance_of,
+    groups_of,
+    share_choices,
+)
 from probelight.probes.source import ProbeData
 from probelight.protocols.engine.predictions import ask
 from probelight.protocols.jobs.job import TrainerSettings
@@ -45,11 +55,12 @@ _OTHER_STEMS = "stems of no item"  # the name of their set in messages
 def zero_shot_rows(
     predictions: Predictions, data: ProbeData, row: Row, *, ranked: bool = False
 ) -> list[Row]:
-    """Return accuracy, ties, chance, majority, macro accuracy and predicted shares.
+    """Return accuracy, ties, chance, majority, macro accuracy, AUC and predicted shares.
 
-    The classes of majority, macro accuracy and shares are the choices' texts where all items share
-    them, else their positions. With `ranked`, each item's choices are in the order of a model's
-    scores: positions are then ranks and no classes.
+    The classes of macro accuracy and shares are the choices' texts where all items share them, else
+    their positions, which a model that is asked for words never sees: so only classes of texts have
+    a majority to compare with, and an AUC. With `ranked`, each item's choices are in the order of a
+    model's scores: positions are then ranks and no classes.
     """
     records = predictions.records
     num_items = len(records)
@@ -66,8 +77,10 @@ def zero_shot_rows(
     rows += chance_rows(predictions, row)
     levels: dict[str, float] = {}
     shares: dict[str, float] = {}
-    if not (ranked and by_position):
+    if not by_position:
         levels["majority_accuracy"] = majority_accuracy(gold)
+        rows += separation_rows(predictions, groups, row)
+    if not (ranked and by_position):
         levels["macro_accuracy"] = macro_accuracy(predictions.item_scores, gold)
         shares = predicted_shares(predicted)
     rows += [replace(row, metric=metric, value=value) for metric, value in levels.items()]
@@ -77,6 +90,23 @@ def zero_shot_rows(
     # Accuracy per template, for probes whose items name theirs (Talmor 2020, table 6).
     row = replace(row, metric="accuracy")
     return rows + subset_rows(predictions, groups, templates_of(records), row)
+
+
+def separation_rows(predictions: Predictions, groups: Sequence[str], row: Row) -> list[Row]:
+    """Return how well the scores tell the right answers apart, where all items share choices."""
+    records = predictions.records
+    if not share_choices(records):
+        return []
+    choices = sorted(records[0].choices)
+    scores = [
+        [of_record[record.choices.index(choice)] for choice in choices]
+        for record, of_record in zip(records, predictions.scores, strict=True)
+    ]
+    auc = separation(scores, [choices.index(record.gold) for record in records], groups)
+    if auc is None:
+        return []
+    ends = {"value": auc.value, "ci_low": auc.low, "ci_high": auc.high}
+    return [replace(row, metric="auc", num_groups=num_groups(groups), **ends)]
 
 
 def _class(index: int, choices: Sequence[str], by_position: bool) -> str:
