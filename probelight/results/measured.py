@@ -10,7 +10,13 @@ from statistics import fmean
 
 import numpy as np
 
-from probelight.metrics.choices import NEAR, best_of_each, is_near_tie, item_score
+from probelight.metrics.choices import (
+    NEAR,
+    best_of_each,
+    is_near_tie,
+    item_score,
+    majority_accuracy,
+)
 from probelight.metrics.comparisons import Runs
 from probelight.metrics.forgetting import MEANS, changes
 from probelight.metrics.intervals import accuracy_interval, num_groups, wilson
@@ -211,6 +217,21 @@ def members(subsets: Sequence[Subset | None]) -> dict[Subset, list[int]]:
     """Return the indices of each part's items, sorted by the part's text; part None is left out."""
     parts = sorted({subset for subset in subsets if subset}, key=lambda subset: subset.text)
     return {part: [i for i, subset in enumerate(subsets) if subset == part] for part in parts}
+
+
+def majority_of(
+    config: ProbeConfig, records: Sequence[Record], by_letter: bool = False
+) -> float | None:
+    """Return the accuracy of always giving the most frequent answer; None if there is no such.
+
+    Answers that items share are the texts of a closed set, or the letters of a model that is asked
+    for one. A position of choices that each item has for itself is no answer: no model sees it.
+    """
+    if by_letter:
+        return majority_accuracy([str(record.answer) for record in records])
+    if classes_are_positions(config, records):
+        return None
+    return majority_accuracy([record.gold for record in records])
 
 
 def classes_are_positions(config: ProbeConfig, records: Sequence[Record]) -> bool:

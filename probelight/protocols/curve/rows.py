@@ -11,7 +11,6 @@ from typing import NamedTuple
 import numpy as np
 
 from probelight.io.atomic import write_text_atomic
-from probelight.metrics.choices import majority_accuracy
 from probelight.metrics.information import answer_bits, pvi
 from probelight.metrics.intervals import mean_interval, num_groups
 from probelight.probes.controls import CHOICE_ONLY, CONTROLS, STANDARD
@@ -26,8 +25,8 @@ from probelight.results.measured import (
     Predictions,
     accuracy_row,
     chance_rows,
-    classes_are_positions,
     grouped_row,
+    majority_of,
     score_notices,
     subset_rows,
     templates_of,
@@ -164,8 +163,8 @@ def write_point(
         records = data.evaluation
         level = replace(row, num_items=len(records))
         rows += chance_rows(measured[0].predictions, level)
-        if not classes_are_positions(data.config, records):
-            majority = majority_accuracy([record.gold for record in records])
+        by_letter = model.answers_by_letter(data.config.setup)
+        if (majority := majority_of(data.config, records, by_letter)) is not None:
             rows.append(replace(level, metric="majority_accuracy", value=majority))
     run.write_metrics(rows)
 

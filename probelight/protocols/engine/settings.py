@@ -18,6 +18,7 @@ from probelight.io import ranges
 from probelight.io.errors import UsageError
 from probelight.io.escaping import visible
 from probelight.io.package import BUNDLED_MODEL, SMALL_MODEL, current_model
+from probelight.metrics.scoring_rules import LETTER
 from probelight.models.checkpoint_files import (
     CONFIG,
     HEAD_SETTINGS,
@@ -28,6 +29,7 @@ from probelight.models.checkpoint_files import (
     head_settings,
     is_word_folder,
     model_folder,
+    scoring_of,
     type_of_class,
     word_settings,
 )
@@ -298,6 +300,11 @@ class ModelSettings(ranges.Settings):
     def checkpoint(self) -> str:
         """What loads the model: `name_or_path`, with the adapter behind it if there is one."""
         return f"{self.name_or_path}+{self.adapter}" if self.adapter else self.name_or_path
+
+    def answers_by_letter(self, setup: Setup) -> bool:
+        """Return whether it is shown all choices of an item, and asked for the letter of one."""
+        is_scored = self.kind in ("causal", "seq2seq")
+        return is_scored and scoring_of(self.checkpoint, self.scoring, setup) == LETTER
 
     @property
     def label(self) -> str:

@@ -312,12 +312,12 @@ def make_run(run: RunFolder, imported: Import) -> RunRecord:
     if data.config.setup == "minimal_pair":
         rows = pair_rows(predictions, data, row)
     else:
-        rows = zero_shot_rows(predictions, data, row, ranked=imported.ranked)
+        by_letter = imported.letters is not None
+        rows = zero_shot_rows(predictions, data, row, ranked=imported.ranked, by_letter=by_letter)
         if imported.ranked and classes_are_positions(data.config, predictions.records):
             notices.append(
                 f"the choices of each item of {imported.items.name} are in the order of a model's "
-                "scores: positions are ranks, so there is no majority, macro accuracy or share by "
-                "position"
+                "scores: positions are ranks, so there is no macro accuracy or share by position"
             )
     groups = groups_of(predictions.records, data.config.group_by)
     panel = Panel(predictions, imported.letters.by_rule if imported.letters else {})

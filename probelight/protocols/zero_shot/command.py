@@ -402,7 +402,11 @@ def score_set(run: RunFolder, config: Mapping[str, Any], context: RunContext) ->
     notices = [*loaded.notices, *predictions.notices, *score_notices(predictions)]
     notices += near_tie_notices(predictions)
     notices += measures.pair_notices(predictions.records)
-    rows = (measures.pair_rows if pairs else measures.zero_shot_rows)(predictions, loaded, row)
+    if pairs:
+        rows = measures.pair_rows(predictions, loaded, row)
+    else:
+        by_letter = model.answers_by_letter(setup)
+        rows = measures.zero_shot_rows(predictions, loaded, row, by_letter=by_letter)
     if config.get("ranks") and setup == "mc_mlm":
         from probelight.models.vocabulary import candidate_ranks  # only now: it imports torch
 

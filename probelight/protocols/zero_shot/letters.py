@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from probelight.io.errors import UsageError
 from probelight.metrics import letters as metrics
+from probelight.metrics.choices import majority_accuracy
 from probelight.metrics.scoring_rules import DEBIASED, LETTER
 from probelight.probes.prompts import LABELS, Orders, Prompts, by_choice, orders_of
 from probelight.probes.record import Record
@@ -59,6 +60,8 @@ class LetterAnswers:
                 for metric, values in over_orders.items()
             ]
         row = replace(row, num_items=len(self.records))
+        majority = majority_accuracy([str(record.answer) for record in self.records])
+        rows.append(replace(row, metric="majority_accuracy", value=majority))
         rows.append(replace(row, metric="label_bias", value=metrics.label_bias(self.labels)))
         for place, share in enumerate(metrics.label_shares(self.labels)):
             label = LABELS[place]

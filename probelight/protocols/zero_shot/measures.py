@@ -13,7 +13,7 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from probelight.io.errors import UsageError
-from probelight.metrics.choices import macro_accuracy, majority_accuracy, predicted_shares
+from probelight.metrics.choices import macro_accuracy, predicted_shares
 from probelight.metrics.intervals import num_groups
 from probelight.metrics.scoring_rules import calibrated, divided, pmi, same_order
 from probelight.metrics.separation import separation
@@ -36,6 +36,7 @@ from probelight.results.measured import (
     chance_rows,
     classes_are_positions,
     grouped_row,
+    majority_of,
     near_tied_row,
     score_notices,
     subset_rows,
@@ -53,14 +54,18 @@ _OTHER_STEMS = "stems of no item"  # the name of their set in messages
 
 
 def zero_shot_rows(
-    predictions: Predictions, data: ProbeData, row: Row, *, ranked: bool = False
+    predictions: Predictions,
+    data: ProbeData,
+    row: Row,
+    *,
+    ranked: bool = False,
+    by_letter: bool = False,
 ) -> list[Row]:
     """Return accuracy, ties, chance, majority, macro accuracy, AUC and predicted shares.
 
     The classes of macro accuracy and shares are the choices' texts where all items share them, else
-    their positions, which a model that is asked for words never sees: so only classes of texts have
-    a majority to compare with, and an AUC. With `ranked`, each item's choices are in the order of a
-    model's scores: positions are then ranks and no classes.
+    their positions. With `ranked`, each item's choices are in the order of a model's scores:
+    positions are then ranks and no classes. The majority is that of `majority_of`.
     """
     records = predictions.records
     num_items = len(records)
@@ -77,9 +82,9 @@ def zero_shot_rows(
     rows += chance_rows(predictions, row)
     levels: dict[str, float] = {}
     shares: dict[str, float] = {}
-    if not by_position:
-        levels["majority_accuracy"] = majority_accuracy(gold)
-        rows += separation_rows(predictions, groups, row)
+    if (majority := majority_of(data.config, records, by_letter)) is not None:
+        levels["majority_accuracy"] = majority
+    rows += separation_rows(predictions, groups, row)
     if not (ranked and by_position):
         levels["macro_accuracy"] = macro_accuracy(predictions.item_scores, gold)
         shares = predicted_shares(predicted)

@@ -157,14 +157,15 @@ def test_an_order_is_told_by_the_scores_of_the_file(scores: str, tmp_path: Path)
     assert ("model1", "majority_accuracy") not in numbers(out)
 
 
-def test_a_file_whose_order_is_no_rank_has_a_majority(tmp_path: Path) -> None:
+def test_a_file_whose_order_is_no_rank_has_classes_but_no_majority(tmp_path: Path) -> None:
     path, out = ranked(tmp_path, 0, "<mask>"), tmp_path / "out"
     *first, last = path.read_text(encoding="utf-8").splitlines()
     row = json.loads(last)
     row["scores"] = dict(sorted(row["scores"].items()))
     path.write_text("\n".join([*first, json.dumps(row)]), encoding="utf-8")
     assert imported(out, "plain", f"{path}=m") == 0
-    assert ("model0", "majority_accuracy") in numbers(out)
+    assert ("model0", "macro_accuracy") in numbers(out)
+    assert ("model0", "majority_accuracy") not in numbers(out)
 
 
 def test_files_of_one_command_are_compared(
