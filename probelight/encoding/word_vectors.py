@@ -154,7 +154,9 @@ class WordVectors:
             vector = np.array(values, dtype=np.float32)
         except ValueError:
             raise self._bad(number) from None
-        if len(values) != self.dimension or not np.isfinite(vector).all():
+        numbers = line[len(word) :]  # to numpy too, 1_0 is 10, and digits of any script are digits
+        is_strict = numbers.isascii() and "_" not in numbers
+        if len(values) != self.dimension or not is_strict or not np.isfinite(vector).all():
             raise self._bad(number)
         return word, vector
 

@@ -19,7 +19,7 @@ from probelight.io.atomic import whole_folder, write_text_atomic
 from probelight.io.documents import as_settings
 from probelight.io.errors import UsageError
 from probelight.io.package import cache_folder
-from probelight.metrics.comparisons import compare_runs
+from probelight.metrics.comparisons import compare_runs, paired_difference
 from probelight.models.answering import (
     ItemScores,
     Sets,
@@ -363,8 +363,9 @@ class Watch:
         """What the model gained and lost between the first look and the last, one row per probe.
 
         `change` is the difference in accuracy with its 95% interval (`ci_low`, `ci_high`); `lost`
-        and `gained` are numbers of items; `p_value` is from McNemar's exact test; `could_see` is
-        the smallest difference that these items would show with probability 80% (Connor 1987).
+        and `gained` are numbers of items; `p_value` is below 0.05 exactly if that interval excludes
+        0, and `changed_p` is from McNemar's exact test; `could_see` is the smallest difference that
+        these items would show with probability 80% (Connor 1987).
         """
         rows = []
         for watched in self.sets if len(self.looks) > 1 else ():
@@ -390,7 +391,8 @@ class Watch:
                     "ci_high": found.interval.high,
                     "lost": float(np.maximum(was - now, 0).sum()),
                     "gained": float(np.maximum(now - was, 0).sum()),
-                    "p_value": found.mcnemar_p,
+                    "p_value": paired_difference(was, now, groups).p_value,
+                    "changed_p": found.mcnemar_p,
                     "could_see": found.smallest,
                     "num_items": len(shared),
                 }

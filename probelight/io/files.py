@@ -297,8 +297,10 @@ def cells_of(text: str, delimiter: str, item: str = "item") -> list[str]:
         ) from None
 
 
-def read_table(path: Path) -> pd.DataFrame:
+def read_table(path: Path, *, any_case: bool = False) -> pd.DataFrame:
     """Return the cells of a .tsv or comma-separated file as texts; a row is called "file:line".
+
+    With `any_case`, columns are called by their names in lower case.
 
     RecordError names file and line if it is empty, or a row's number of cells is not the header's.
     """
@@ -318,15 +320,17 @@ def read_table(path: Path) -> pd.DataFrame:
         for row in reader:
             cells = [cell.strip() for cell in row]
             if not header and any(cells):
-                header = cells
+                header = [cell.lower() for cell in cells] if any_case else cells
                 if "" in cells:
                     raise RecordError(
                         f"{path}:{line}: column {cells.index('') + 1} has no name; give each "
                         "column one (pandas leaves out its index with to_csv(..., index=False))"
                     )
-                if again := [name for place, name in enumerate(cells) if name in cells[:place]]:
+                if again := [n for n, name in enumerate(header) if name in header[:n]]:
+                    names = sorted({cells[header.index(header[again[0]])], cells[again[0]]})
                     raise RecordError(
-                        f"{path}:{line}: two columns are called {again[0]!r}; rename one of them"
+                        f"{path}:{line}: two columns are called {' and '.join(map(repr, names))}; "
+                        "rename one of them"
                     )
             elif any(cells):
                 if len(cells) != len(header):

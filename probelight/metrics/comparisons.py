@@ -25,6 +25,7 @@ from probelight.metrics.intervals import (
     Z,
     group_indices,
     half_width,
+    level_at_zero,
     num_effective,
     num_groups,
     sum_interval,
@@ -50,7 +51,8 @@ class PairedDifference:
         high: Upper end of the 95% interval of the difference.
         lost: Number of items that were right before and are wrong after; ties count in part.
         gained: Number of items that were wrong before and are right after; ties count in part.
-        p_value: Two-sided p-value of McNemar's exact test of lost against gained, over groups if
+        p_value: Two-sided p-value of the difference, below 0.05 exactly if its interval excludes 0.
+        mcnemar_p: Two-sided p-value of McNemar's exact test of lost against gained, over groups if
             there are any.
     """
 
@@ -60,6 +62,7 @@ class PairedDifference:
     lost: float
     gained: float
     p_value: float
+    mcnemar_p: float
 
 
 def paired_difference(
@@ -89,10 +92,12 @@ def paired_difference(
     if alone:
         totals: Floats = change
         interval = _newcombe(now, was)
+        p_value = level_at_zero(lambda level: _newcombe(now, was, level))
     else:
         assert groups is not None
         terms = [Term(1.0, {0: change})]
         interval = sum_interval(terms, groups, DIFFERENCES)
+        p_value = sum_p_value(terms, groups)
         totals = np.bincount(group_indices(groups), change).astype(np.float64)
     return PairedDifference(
         difference=interval.value,
@@ -100,7 +105,8 @@ def paired_difference(
         high=interval.high,
         lost=float(np.maximum(-change, 0.0).sum()),
         gained=float(np.maximum(change, 0.0).sum()),
-        p_value=sign_flip_test(totals),
+        p_value=p_value,
+        mcnemar_p=sign_flip_test(totals),
     )
 
 
@@ -153,12 +159,12 @@ def _whole(changed: Floats) -> NDArray[np.int64] | None:
     return whole // int(np.gcd.reduce(whole))
 
 
-def _newcombe(first: Floats, second: Floats) -> Interval:
+def _newcombe(first: Floats, second: Floats, level: float = LEVEL) -> Interval:
     """Return the interval of the first mean minus the second."""
     n = len(first)
     right1, right2 = float(first.sum()), float(second.sum())
     p1, p2 = right1 / n, right2 / n
-    (low1, high1), (low2, high2) = wilson(right1, n), wilson(right2, n)
+    (low1, high1), (low2, high2) = wilson(right1, n, level), wilson(right2, n, level)
     margins = right1 * (n - right1) * right2 * (n - right2)
     cross = n * float(first @ second) - right1 * right2
     if cross > 0:
@@ -215,12 +221,12 @@ def compare_runs(
     one_each = paired_difference(other_mean, mean, groups=groups)
     interval = Interval(one_each.difference, one_each.low, one_each.high)
     terms = [Term(1.0, first), Term(-1.0, other)]
-    p_value = one_each.p_value
+    p_value = one_each.mcnemar_p
     if max(len(first), len(second)) > 1:
         interval = sum_interval(terms, groups, DIFFERENCES)
         p_value = max(p_value, sum_p_value(terms, groups))
     smallest = _smallest_found(first, other, terms, groups)
-    return Compared(interval, one_each.p_value, p_value, smallest)
+    return Compared(interval, one_each.mcnemar_p, p_value, smallest)
 
 
 def _smallest_found(first: Runs, second: Runs, terms: list[Term], groups: Groups | None) -> float:

@@ -18,7 +18,8 @@ model that guesses the same items both times, but guesses again, flips more: up 
 n_K / N min(1 - b_K, 1 - a_K) / K. Forgetting beyond that is real, whatever the guesses were.
 
 The adjusted numbers are not means over items. Their intervals are those of the mean of the items'
-influences, which recompute E, to first order, for each group that is left out.
+influences, which recompute E, to first order, for each group that is left out. The loss of accuracy
+is a difference of two accuracies, with the interval that it has everywhere (`paired_difference`).
 `tests/metrics/test_forgetting.py` simulates how often they contain the true value.
 """
 
@@ -48,6 +49,7 @@ from probelight.metrics.intervals import (
     num_effective,
     num_groups,
     sum_interval,
+    sum_p_value,
 )
 from probelight.metrics.power import FOUND
 
@@ -71,7 +73,8 @@ class Changes:
             0 by chance, whatever the guesses were.
         above_chance: Accuracy before minus that of guessing evenly among each item's real choices.
             A model that was not above chance had nothing to forget.
-        p_value: p-value of McNemar's exact test of lost against gained, over groups if there are
+        p_value: p-value of the net loss, below 0.05 exactly if its interval excludes 0.
+        mcnemar_p: p-value of McNemar's exact test of lost against gained, over groups if there are
             any.
         smallest: Adjusted forgetting that would have been found with a probability of 80%; inf if
             there is none.
@@ -90,6 +93,7 @@ class Changes:
     net_loss: Interval
     above_chance: Interval
     p_value: float
+    mcnemar_p: float
     smallest: float
     num_items: int
     num_groups: int
@@ -131,6 +135,12 @@ def changes(
     means = {name: float(np.mean([of[name] for of in values.values()])) for name in MEANS}
     adjusted = {seed: of_seed["adjusted_forgetting"] for seed, of_seed in values.items()}
     was, now = (np.mean([pair[place] for pair in pairs.values()], axis=0) for place in (0, 1))
+    paired = paired_difference(was, now, groups)
+    net_loss, p_value = Interval(means["net_loss"], -paired.high, -paired.low), paired.p_value
+    if len(pairs) > 1:
+        net_loss = interval("net_loss", DIFFERENCES)
+        losses = {seed: of_seed["net_loss"] for seed, of_seed in values.items()}
+        p_value = sum_p_value([Term(1.0, losses)], groups)
     return Changes(
         lost=fmean(float(of["forgetting"].sum()) for of in values.values()),
         gained=fmean(float(of["transfer"].sum()) for of in values.values()),
@@ -140,9 +150,10 @@ def changes(
         adjusted_forgetting=interval("adjusted_forgetting", DIFFERENCES),
         adjusted_transfer=interval("adjusted_transfer", DIFFERENCES),
         least_forgetting=interval("least_forgetting", DIFFERENCES),
-        net_loss=interval("net_loss", DIFFERENCES),
+        net_loss=net_loss,
         above_chance=interval("above_chance", DIFFERENCES),
-        p_value=paired_difference(was, now, groups).p_value,
+        p_value=p_value,
+        mcnemar_p=paired.mcnemar_p,
         smallest=_smallest_found(adjusted, means["forgetting"] > 0, groups, float(was.mean())),
         num_items=len(first),
         num_groups=len(first) if groups is None else num_groups(groups),

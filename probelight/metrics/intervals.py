@@ -31,7 +31,7 @@ In all functions `groups` is (N,) the group of each item, or None if each item i
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from statistics import NormalDist
 from typing import NamedTuple
 
@@ -146,6 +146,8 @@ class _Sum:
         z = NormalDist().inv_cdf(upper)
         added = ADDED / (self.num_items * self._effective)
         squared = _t_quantile(self._freedom, upper) ** 2
+        if not squared:  # of a level next to 1
+            return Interval(self.value, self.value, self.value)
         low, high = bounds
         width = high - low
         share = min(1.0, max(0.0, (self.value - low) / width))
@@ -155,19 +157,21 @@ class _Sum:
         return Interval(self.value, low + width * ends[0], low + width * ends[1])
 
 
-def wilson(successes: float, n: float) -> tuple[float, float]:
-    """Return Wilson's 95% score interval of a proportion; it is (0, 1) if there are no trials.
+def wilson(successes: float, n: float, level: float = LEVEL) -> tuple[float, float]:
+    """Return Wilson's score interval of a proportion; it is (0, 1) if there are no trials.
 
     Args:
         successes: Number of trials that succeeded, at most `n`; a trial may count in part.
         n: Number of trials.
+        level: How often such intervals miss the true value: 0.05 for 95% intervals.
 
     Raises:
         ValueError: If `successes` is not from 0 to `n`.
     """
     if not 0 <= successes <= n:
         raise ValueError(f"{successes} successes in {n} trials")
-    return _score(successes / n if n else 0.5, n)
+    z = Z if level == LEVEL else NormalDist().inv_cdf(1 - level / 2)
+    return _score(successes / n if n else 0.5, n, z)
 
 
 def items_behind(value: float, low: float) -> float:
@@ -241,11 +245,23 @@ def sum_p_value(terms: Sequence[Term], groups: Groups | None = None) -> float:
         groups: (N,) the group of each item.
     """
     difference = _Sum(terms, groups)
-    below, above = 0.0, 1.0
+    return level_at_zero(lambda level: difference.interval(DIFFERENCES, level))
+
+
+def level_at_zero(interval_at: Callable[[float], Interval]) -> float:
+    """Return the level at which a difference's interval ends at 0: its two-sided p-value.
+
+    It is below `LEVEL` exactly if the interval of that level excludes 0.
+    """
+
+    def excludes_zero(level: float) -> bool:
+        _, low, high = interval_at(level)
+        return low > 0 or high < 0
+
+    below, above = (0.0, LEVEL) if excludes_zero(LEVEL) else (LEVEL, 1.0)
     for _ in range(_HALVINGS):
         middle = (below + above) / 2
-        _, low, high = difference.interval(DIFFERENCES, middle)
-        below, above = (below, middle) if low > 0 or high < 0 else (middle, above)
+        below, above = (below, middle) if excludes_zero(middle) else (middle, above)
     return above
 
 

@@ -8,6 +8,7 @@ each order of an item, the log-probability of the label that each choice had.
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Sequence
 from statistics import fmean
 
@@ -55,6 +56,19 @@ def label_shares(labels: Sequence[Scores]) -> list[float]:
         for label in best:
             shares[label] += 1 / len(best) / len(answers)
     return shares
+
+
+def majority_of_labels(gold_labels: Sequence[Sequence[int]]) -> float:
+    """Return the accuracy of always giving the one label that is right most often.
+
+    Args:
+        gold_labels: (N, O) the label of each item's gold choice in each of its orders.
+    """
+    rights = defaultdict[int, float](float)
+    for labels in gold_labels:
+        for label in labels:
+            rights[label] += 1 / len(labels)
+    return max(rights.values()) / len(gold_labels)
 
 
 def label_bias(labels: Sequence[Scores]) -> float:

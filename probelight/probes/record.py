@@ -14,6 +14,7 @@ from statistics import fmean
 from typing import Any, Literal
 
 from probelight.io.errors import RecordError
+from probelight.io.numbers import whole_number_of
 
 Setup = Literal["mc_mlm", "mc_qa", "minimal_pair"]
 GroupBy = Literal["cluster", "word", "stem", "arguments", "paradigm"]
@@ -119,6 +120,10 @@ def validate(record: Record, setup: Setup | None = None) -> Record:
         raise RecordError(f"the gold choice {record.gold!r} appears twice")
     if setup == "mc_mlm":
         check_mask(record.stem)
+    for name in ("hops", "distractor_hops"):  # as tables sort them
+        edges = record.meta.get(name)
+        if edges is not None and whole_number_of(edges) is None:
+            raise RecordError(f"`{name}` in `notes` is {edges!r}; a whole number is needed")
     return record
 
 

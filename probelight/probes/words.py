@@ -13,6 +13,7 @@ from typing import Any
 
 from probelight.io.errors import RecordError
 from probelight.io.files import LARGE, read_lines
+from probelight.io.numbers import whole_number_of
 from probelight.probes.record import Record
 
 # The closed classes of English (Quirk et al. 1985, chapter 2); the paper's list is not published.
@@ -118,12 +119,12 @@ def read_unigrams(path: str | Path, words: Collection[str]) -> Unigrams:
         if not line.strip():
             continue
         parts = line.rsplit(maxsplit=1)
-        if len(parts) != 2 or not parts[1].isdecimal():
+        count = whole_number_of(parts[-1])
+        if len(parts) != 2 or count is None or count < 0:
             raise RecordError(
                 f"{path}:{number}: {line[:60]!r} is not a word and its count, with a tab or spaces "
                 "between them"
             )
-        count = int(parts[1])
         num_tokens += count
         num_types += 1
         word = parts[0].strip().lower()

@@ -20,6 +20,7 @@ import numpy as np
 from probelight.io.errors import RecordError, UsageError, nearest
 from probelight.io.escaping import visible
 from probelight.io.files import read_table
+from probelight.io.numbers import number_of, whole_number_of
 from probelight.io.ranges import Names, NumChoices
 from probelight.metrics.comparisons import Runs
 from probelight.metrics.forgetting import of_counts
@@ -36,7 +37,8 @@ from probelight.results.row import Row
 from probelight.results.run_folder import CommandFolder
 
 PROTOCOL = "forgetting"
-_COUNTS, _LIKE_COUNTS = re.compile(r"\d+(,\d+){3}"), re.compile(r"[-\d.,; ]*\d[-\d.,; ]*")
+_COUNTS = re.compile(r"\d{1,9}(,\d{1,9}){3}", re.ASCII)
+_LIKE_COUNTS = re.compile(r"[-\d.,;_ ]*\d[-\d.,;_ ]*")
 _COLUMN = re.compile(r"(?P<path>.+?\.(?:csv|tsv)(?:\.gz)?)(?::(?P<name>.*))?", re.IGNORECASE)
 _FACTS = ("id", "group", "num_choices")  # columns of a table that are read too
 _TRUTHS = {"true": 1.0, "false": 0.0}
@@ -155,7 +157,9 @@ def _of_columns(columns: Sequence[tuple[Path, str]], num_choices: int | None) ->
     """Yield the pairs of the first column with each other one; rows of all files are the items."""
     values: list[list[float]] = []
     facts: dict[str, tuple[Path, list[str]]] = {}  # of the items, by column
-    read = {path: read_table(path) for path in dict.fromkeys(path for path, _ in columns)}
+    read = {
+        path: read_table(path, any_case=True) for path in dict.fromkeys(path for path, _ in columns)
+    }
     for path, table in read.items():
         for fact in (fact for fact in _FACTS if fact in table.columns):
             first_path, known = facts.setdefault(fact, (path, [*table[fact]]))
@@ -166,14 +170,22 @@ def _of_columns(columns: Sequence[tuple[Path, str]], num_choices: int | None) ->
                         f"{place}: {fact} is {text!r}, {reason}; all files must have the same "
                         "items in the same order"
                     )
+        if "id" in table.columns and (again := table["id"][table["id"].duplicated()]).size:
+            first_line = table.index[table["id"] == again.iloc[0]][0]
+            raise RecordError(
+                f"{again.index[0]}: the id {again.iloc[0]!r} is already at {first_line}; give one "
+                "row per item"
+            )
     for path, name in columns:
         table = read[path]
-        if name not in table.columns:
+        if name.lower() not in table.columns:
             there = ", ".join(map(str, table.columns))
             raise RecordError(
                 f"{path}:1: no column {name!r}{nearest(name, [*table.columns])}; it has {there}"
             )
-        values.append([_score(text, f"{place}: {name}") for place, text in table[name].items()])
+        values.append(
+            [_score(text, f"{place}: {name}") for place, text in table[name.lower()].items()]
+        )
         if len(values[-1]) != len(values[0]):
             raise RecordError(
                 f"{path}: {len(values[-1])} items, but {len(values[0])} in {columns[0][0]}"
@@ -187,9 +199,9 @@ def _of_columns(columns: Sequence[tuple[Path, str]], num_choices: int | None) ->
     if num_choices is None:
         path, texts = facts["num_choices"]
         for number, (place, text) in enumerate(zip(read[path].index, texts, strict=True)):
-            if not text.isdecimal() or int(text) < 2:
+            if (count := whole_number_of(text)) is None or count < 2:
                 raise RecordError(f"{place}: num_choices is {text!r}; give 2 or more")
-            choices[number] = int(text)
+            choices[number] = count
     groups = group_indices(facts["group"][1]).tolist() if "group" in facts else None
     for (path, name), after in zip(columns[1:], values[1:], strict=True):
         was, now = {0: np.array(values[0])}, {0: np.array(after)}
@@ -197,11 +209,7 @@ def _of_columns(columns: Sequence[tuple[Path, str]], num_choices: int | None) ->
 
 
 def _score(text: str, place: str) -> float:
-    try:
-        score = _TRUTHS.get(text.strip().lower())
-        score = float(text) if score is None else score
-    except ValueError:
-        score = -1.0
+    score = _TRUTHS.get(text.strip().lower(), number_of(text))
     if not 0 <= score <= 1:
         raise RecordError(f"{place} is {text!r}; give a score from 0 to 1 for each item")
     return score

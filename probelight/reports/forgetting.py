@@ -29,7 +29,7 @@ from probelight.results.measured import change_rows
 from probelight.results.predictions import read_item_lines
 from probelight.results.row import Row
 
-COUNTS = ("lost", "gained", "guessing", "smallest_forgetting", "changed_p")
+COUNTS = ("lost", "gained", "guessing", "smallest_forgetting", "net_loss_p", "changed_p")
 MOST_CONCEPTS = 8
 MOST_SENTENCES = 4
 ASSUMED = (
@@ -129,7 +129,9 @@ def _of_pairs(results: Results) -> Iterator[dict[str, Any]]:
                 "num_seeds": details.num_seeds,
                 **_numbers(run.rows),
                 "_after": run.model,
-                "_about": words.dotted(run.rows[0].split, f"before: {details.before}"),
+                "_about": words.dotted(
+                    run.rows[0].split, f"before: {details.before}" if details.before else ""
+                ),
                 "_runs": run.key,
             }
 
@@ -138,13 +140,17 @@ def verdict(row: Any) -> tuple[str, str]:
     """Return whether anything was forgotten, and how far that can be told."""
     if words.missing(row.adjusted_forgetting_ci_low):
         return ("cannot tell", f"fewer than {LEAST_GROUPS} groups")
-    certain = row.net_loss_ci_low > 0 or row.least_forgetting_ci_low > 0
-    if certain or row.adjusted_forgetting_ci_low > 0:
+    reasons = {  # the number that decides, and what it says
+        row.net_loss_ci_low: "accuracy fell",
+        row.least_forgetting_ci_low: "more than guessing the same items both times could lose",
+        row.adjusted_forgetting_ci_low: "unless it guessed the same items both times",
+    }
+    if reason := next((reason for low, reason in reasons.items() if low > 0), ""):
         if words.missing(row.above_chance_ci_low):
             return ("forgotten", "if it was above chance before, which older results do not say")
         if row.above_chance_ci_low <= 0:
             return ("cannot tell", "not clearly above chance before, so nothing to forget")
-        return ("forgotten", "" if certain else "unless it guessed the same items both times")
+        return ("forgotten", reason)
     if row.adjusted_forgetting_ci_high < 0:
         return ("cannot tell", "fewer items changed than guessing would change")
     seen = row.smallest_forgetting
@@ -164,7 +170,8 @@ def changes_table(results: Results) -> Table | None:
         "forgetting",
         "Lost and gained, item by item",
         "Lost: items that were right before and are wrong after. Gained: the other way round. Both "
-        "are means over seeds; p is McNemar's exact test of lost against gained, by groups. "
+        "are means over seeds; p is that of the loss of accuracy, and is below 0.05 exactly if the "
+        "interval of this loss excludes 0 (the csv file also has McNemar's exact test, changed_p). "
         f"{ASSUMED} Detectable from: the smallest adjusted loss that these items, groups "
         "and seeds show with probability 80%. Intervals cover groups and seeds, and need at least "
         f"{LEAST_GROUPS} groups.",
@@ -175,6 +182,8 @@ def changes_table(results: Results) -> Table | None:
             whole("seeds", "num_seeds"),
             tables.size(),
             Column("lost / gained", _flips),
+            tables.gap("loss", "net_loss", group="accuracy, points"),
+            tables.gap("above chance before", "above_chance", group="accuracy, points"),
             tables.accuracy("lost", "forgetting", group="% of the items"),
             tables.share("by guessing", "guessing", group="% of the items"),
             tables.gap("lost", "adjusted_forgetting", group="adjusted, points"),
@@ -186,7 +195,7 @@ def changes_table(results: Results) -> Table | None:
 
 
 def _flips(row: Any) -> Cell:
-    return tables.flips(row.lost, row.gained, row.changed_p)
+    return tables.flips(row.lost, row.gained, row.net_loss_p)
 
 
 def concepts_table(results: Results) -> Table | None:

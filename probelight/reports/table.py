@@ -205,9 +205,12 @@ def gap(label: str, names: str, *, group: str = "") -> Column:
 
 
 def flips(lost: float, gained: float, p_value: float | None) -> Cell:
-    """Return the items lost and gained, in whole numbers but where ties flipped in part."""
+    """Return the items lost and gained, in whole numbers but where ties flipped in part.
+
+    `p_value` is that of their difference; it is missing where that has no interval.
+    """
     numbers = (f"{n:,.0f}" if n == round(n) else f"{n:,.1f}" for n in (lost, gained))
-    return Cell(" / ".join(numbers), f"p {probability(p_value)}")
+    return Cell(" / ".join(numbers), "" if missing(p_value) else f"p {probability(p_value)}")
 
 
 def size(label: str = "n", names: str = SIZE, *, group: str = "") -> Column:

@@ -20,6 +20,7 @@ from probelight.metrics.choices import (
 from probelight.metrics.comparisons import Runs
 from probelight.metrics.forgetting import MEANS, changes
 from probelight.metrics.intervals import accuracy_interval, num_groups, wilson
+from probelight.metrics.letters import majority_of_labels
 from probelight.probes.catalog import ProbeConfig
 from probelight.probes.record import Record, chance_of, share_choices
 from probelight.results.predictions import ItemLine, prediction_lines
@@ -192,7 +193,8 @@ def change_rows(
         "lost": found.lost,
         "gained": found.gained,
         "guessing": found.guessing,
-        "changed_p": found.p_value,
+        "net_loss_p": found.p_value if found.has_intervals else math.nan,
+        "changed_p": found.mcnemar_p,
         "smallest_forgetting": found.smallest,
     }
     return rows + [
@@ -220,18 +222,18 @@ def members(subsets: Sequence[Subset | None]) -> dict[Subset, list[int]]:
 
 
 def majority_of(
-    config: ProbeConfig, records: Sequence[Record], by_letter: bool = False
+    config: ProbeConfig, records: Sequence[Record], gold_labels: Sequence[Sequence[int]] = ()
 ) -> float | None:
     """Return the accuracy of always giving the most frequent answer; None if there is no such.
 
-    Answers that items share are the texts of a closed set, or the letters of a model that is asked
-    for one. A position of choices that each item has for itself is no answer: no model sees it.
+    Answers that items share are the texts of a closed set. A position of choices that each item has
+    for itself is none, as no model sees it, but for the labels of a model that is asked for one:
+    `gold_labels` (N, O) are those of each item's gold choice, in each order it was asked in.
     """
-    if by_letter:
-        return majority_accuracy([str(record.answer) for record in records])
-    if classes_are_positions(config, records):
-        return None
-    return majority_accuracy([record.gold for record in records])
+    levels = [majority_of_labels(gold_labels)] if gold_labels else []
+    if not classes_are_positions(config, records):
+        levels.append(majority_accuracy([record.gold for record in records]))
+    return max(levels, default=None)
 
 
 def classes_are_positions(config: ProbeConfig, records: Sequence[Record]) -> bool:

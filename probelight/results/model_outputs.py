@@ -12,6 +12,7 @@ from typing import TypeVar
 from probelight.io.errors import RecordError, UsageError
 from probelight.io.escaping import visible
 from probelight.io.files import DataFile, content_sha256, read_lines
+from probelight.io.numbers import number_of
 
 
 @dataclass(frozen=True)
@@ -209,10 +210,7 @@ def _probability(text: str) -> float | None:
     """None for "nan": a target that the model's vocabulary does not have."""
     if text.casefold() == "nan":
         return None
-    try:
-        value = float(text)
-    except ValueError:
-        value = -1.0
+    value = number_of(text)
     if not 0 <= value <= 1:
         raise ValueError(f"{text!r} is not a probability from 0 to 1, nor nan")
     return value

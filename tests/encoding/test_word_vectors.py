@@ -79,7 +79,17 @@ def test_of_several_files_in_an_archive_one_must_be_named(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(
-    "line", ["dog 1 2", "dog 1 2 x", "dog 1 2 nan", "dog 1 2 inf", "dog", "dog 1 2  3x"]
+    "line",
+    [
+        "dog 1 2",
+        "dog 1 2 x",
+        "dog 1 2 nan",
+        "dog 1 2 inf",
+        "dog",
+        "dog 1 2  3x",
+        "dog 1 2 1_0",
+        "dog 1 2 \u0661",
+    ],
 )
 def test_a_bad_line_is_named(tmp_path: Path, line: str) -> None:
     source = _write(tmp_path / "v.txt", f"a 1 2 3\nb 1 2 3\nc 1 2 3\n{line}\ne 1 2 3\n")

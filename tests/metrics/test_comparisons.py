@@ -61,7 +61,8 @@ def test_single_items_are_counted_and_have_mcnemars_binomial_test(lost: int, gai
     assert (found.lost, found.gained, found.difference) == (lost, gained, difference)
     assert found.low < difference < found.high
     expected = binomtest(lost, lost + gained).pvalue if lost + gained else 1.0
-    assert found.p_value == pytest.approx(expected, rel=1e-9)
+    assert found.mcnemar_p == pytest.approx(expected, rel=1e-9)
+    assert (found.p_value < 0.05) == (found.low > 0 or found.high < 0)
     with pytest.raises(ValueError, match="same items"):
         paired_difference([True], [True, False])
 
@@ -93,7 +94,7 @@ def test_ties_count_in_part() -> None:
     found = paired_difference([1.0, 0.5, 0.0, 1.0], [0.5, 0.5, 1.0, 0.0])
     assert (found.lost, found.gained, found.difference) == (1.5, 1.0, -0.125)
     # Parts of 0.5, 1 and 1 with a sum of 0.5 at most: 6 of 8 signs are as far from 0 or farther.
-    assert found.p_value == by_hand([-0.5, 1.0, -1.0])
+    assert found.mcnemar_p == by_hand([-0.5, 1.0, -1.0])
 
 
 def test_whole_groups_that_flip_widen_the_paired_interval() -> None:
@@ -103,8 +104,9 @@ def test_whole_groups_that_flip_widen_the_paired_interval() -> None:
     grouped = paired_difference(before, after, groups=groups)
     assert grouped.difference == plain.difference == -0.2
     assert plain.high < -0.1
-    assert plain.p_value < 1e-5
-    assert grouped.p_value == 1.0
+    assert plain.mcnemar_p < 1e-5
+    assert grouped.mcnemar_p == 1.0
+    assert plain.p_value < 0.05 < grouped.p_value
     assert grouped.high > 0.0  # one group of five, so it may well be luck
     assert grouped.low < plain.low
     assert paired_difference(before, after, groups=list(range(100))) == plain
@@ -113,7 +115,7 @@ def test_whole_groups_that_flip_widen_the_paired_interval() -> None:
 def test_no_change_in_any_group_is_no_certainty() -> None:
     before = [i % 3 == 0 for i in range(120)]
     found = paired_difference(before, before, groups=[i // 20 for i in range(120)])
-    assert (found.difference, found.p_value) == (0, 1)
+    assert (found.difference, found.p_value, found.mcnemar_p) == (0, 1, 1)
     assert found.low < -0.05
     assert found.high > 0.05
 

@@ -8,6 +8,8 @@ from math import comb
 
 import numpy as np
 import pytest
+from scipy.optimize import brentq
+from scipy.stats import norm
 
 from probelight.metrics.forgetting import changes, item_changes, of_counts
 from probelight.metrics.intervals import Floats
@@ -35,9 +37,61 @@ def test_numbers_of_a_table_of_counts() -> None:
     assert found.above_chance.value == pytest.approx(0.50 - 1 / 5)
     # A fair coin for each of 16 flips, at least as uneven as 10 to 6, both ways.
     p = sum(comb(16, n) for n in range(17) if abs(n - 8) >= 2) / 2**16
-    assert found.p_value == pytest.approx(p)
+    assert found.mcnemar_p == pytest.approx(p)
     assert found.forgetting.low < 0.10 < found.forgetting.high
     assert found.num_groups == 100
+
+
+@pytest.mark.parametrize("sizes", [[1], [1, 2, 6]])
+@pytest.mark.parametrize("num_seeds", [1, 3])
+def test_p_is_below_5_percent_exactly_where_the_interval_of_the_loss_excludes_0(
+    sizes: list[int], num_seeds: int
+) -> None:
+    rng = np.random.default_rng(5)
+    num_significant = 0
+    for _ in range(120):
+        member = np.repeat(np.arange(60), np.resize(sizes, 60))
+        right = rng.random((1 + num_seeds, len(member))) < rng.uniform(0.2, 0.9, (1 + num_seeds, 1))
+        # What stays as it was, so that losses are small.
+        right[1:] = np.where(rng.random(right[1:].shape) < 0.8, right[:1], right[1:])
+        was, *after = right.astype(float)
+        groups = None if sizes == [1] else member.tolist()
+        found = changes({0: was}, dict(enumerate(after)), [4] * len(member), groups)
+        assert (found.p_value < 0.05) == (found.net_loss.low > 0 or found.net_loss.high < 0)
+        assert found.net_loss.value == pytest.approx(was.mean() - np.mean(after))
+        num_significant += found.p_value < 0.05
+    assert 5 < num_significant < 115
+
+
+def newcombe_low(both: int, lost: int, gained: int, neither: int, z: float) -> float:
+    """The lower end of Newcombe's interval of the loss of accuracy (1998, method 10), by hand."""
+    n = both + lost + gained + neither
+    shares, lows, highs = [(both + lost) / n, (both + gained) / n], [], []
+    for share in shares:
+        root = z * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
+        lows.append((share + z * z / (2 * n) - root) / (1 + z * z / n))
+        highs.append((share + z * z / (2 * n) + root) / (1 + z * z / n))
+    margins = (both + lost) * (gained + neither) * (both + gained) * (lost + neither)
+    phi = max(both * neither - lost * gained - n / 2, 0) / math.sqrt(margins)
+    down, up = shares[0] - lows[0], highs[1] - shares[1]
+    return (lost - gained) / n - math.sqrt(down**2 - 2 * phi * down * up + up**2)
+
+
+@pytest.mark.parametrize("counts", [(63, 5, 0, 32), (40, 10, 6, 44), (95, 5, 0, 100)])
+def test_p_of_items_without_groups_is_the_level_of_newcombes_interval(
+    counts: tuple[int, int, int, int],
+) -> None:
+    found = changes(*of_counts(*counts), [5] * sum(counts))
+    assert found.net_loss.low == pytest.approx(newcombe_low(*counts, norm.ppf(0.975)))
+    z = brentq(lambda z: newcombe_low(*counts, z), 0.1, 6)
+    assert found.p_value == pytest.approx(2 * norm.sf(z), rel=1e-6)
+
+
+def test_five_lost_and_none_gained_are_a_loss_whose_p_says_so_too() -> None:
+    found = changes(*of_counts(63, 5, 0, 32), [5] * 100)
+    assert found.mcnemar_p == pytest.approx(2 / 2**5)  # which the verdict does not go by
+    assert found.net_loss.low > 0
+    assert found.p_value < 0.05
 
 
 def test_expected_guesses_are_of_items_of_as_many_choices() -> None:

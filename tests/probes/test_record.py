@@ -46,3 +46,9 @@ def test_groups() -> None:
     assert group_of(a, None) == group_of(Record("1", a.stem, a.choices, 0, {}, 9), None)
     with pytest.raises(RecordError, match=r"1@0: the item has no `cluster`"):
         group_of(a, "cluster")
+
+
+@pytest.mark.parametrize("hops", ["1_0", True, 2.5, "\u0661"])
+def test_hops_are_whole_numbers(hops: object) -> None:
+    with pytest.raises(RecordError, match=r"`hops` in `notes` is .*; a whole number is needed"):
+        validate(Record("x", "Is it [MASK]?", ("a", "b"), 1, {"hops": hops}))

@@ -79,7 +79,10 @@ def test_counts_are_read_with_totals(tmp_path: Path, compressed: bool) -> None:
 
 @pytest.mark.parametrize(
     ("text", "message"),
-    [(f"cat 3\n{line}\n", ":2: .* is not a word and its count") for line in ("dog", "a b", "a -1")]
+    [
+        (f"cat 3\n{line}\n", ":2: .* is not a word and its count")
+        for line in ("dog", "a b", "a -1", "a 1_0", "a \u0661")
+    ]
     + [("12\n", ":1: '12' is not a word"), ("\n", "the file has no word counts")],
 )
 def test_a_malformed_file_is_named(tmp_path: Path, text: str, message: str) -> None:

@@ -10,7 +10,8 @@ import pytest
 from probelight.io.errors import UsageError
 from probelight.protocols import cli
 from probelight.protocols.forgetting import forgetting
-from probelight.reports.forgetting import changed, verdict
+from probelight.reports.forgetting import changed, changes_table, verdict
+from probelight.reports.page.html import title
 from probelight.reports.sections import made_sections
 from probelight.results.frames import items_frame
 from probelight.results.load import load_results
@@ -65,13 +66,24 @@ def test_columns_of_a_table_with_groups(tmp_path: Path) -> None:
     assert (float(row["value"]), row["num_groups"]) == (lost, "50")
 
 
+def test_columns_are_known_by_their_names_in_any_case(tmp_path: Path) -> None:
+    table = tmp_path / "scores.csv"
+    rows = [f"i{n},{n % 2},{int(n % 3 == 0)},g{n // 2},4" for n in range(100)]
+    table.write_text("\n".join(["ID,Base,tuned,Group,Num_Choices", *rows]))
+    forgetting([f"{table}:base", f"{table}:Tuned"], tmp_path / "out")
+    [row] = [r for r in read_results(tmp_path / "out" / "results.csv") if r["metric"] == "lost"]
+    lost = sum(n % 2 == 1 and n % 3 != 0 for n in range(100))
+    assert (float(row["value"]), row["num_groups"]) == (lost, "50")
+
+
 def test_a_count_alone_is_printed_and_not_kept(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert cli.main(["forgetting", "40,10,6,44", "--num_choices", "5"]) == 0
     shown = " ".join(capsys.readouterr().out.split())
-    assert "10 / 6 p = 0.454" in shown
+    assert "10 / 6 p = 0.329" in shown
     assert "independently before and after (Harmon" in shown
+    assert "items of │ items │" in shown  # nothing is known of what was measured before
     assert "nothing was saved" in shown
 
 
@@ -81,7 +93,9 @@ def test_what_is_forgotten_and_how_far_that_can_be_told(tmp_path: Path) -> None:
         # Guesses that are repeated: of two choices fewer change than by guessing.
         "5,0,0,95 --num_choices 4": ("cannot tell", "fewer items changed"),
         # Accuracy has fallen, whatever was guessed.
-        "63,32,0,55 --num_choices 2": ("forgotten", ""),
+        "63,32,0,55 --num_choices 2": ("forgotten", "accuracy fell"),
+        "63,5,0,32 --num_choices 5": ("forgotten", "accuracy fell"),
+        "300,90,80,230 --num_choices 50": ("forgotten", "more than guessing the same items"),
         # So has it here, but of half of the items, as when guessing; then of fewer than a third.
         "43,32,0,75 --num_choices 2": ("cannot tell", "not clearly above chance"),
         "93,132,20,475 --num_choices 3": ("cannot tell", "not clearly above chance"),
@@ -98,6 +112,18 @@ def test_what_is_forgotten_and_how_far_that_can_be_told(tmp_path: Path) -> None:
         if "detectable from" in why:  # never more than was right before
             right = sum(map(int, count.split(",")[:2]))
             assert row.smallest_forgetting * row.num_items <= right
+
+
+def test_the_table_of_a_verdict_has_the_numbers_that_decide_it(tmp_path: Path) -> None:
+    forgetting(["63,5,0,32"], tmp_path, num_choices=5)
+    table = changes_table(load_results(tmp_path))
+    assert table is not None
+    cells = {column.label: cell for column, cell in zip(table.columns, table.rows[0], strict=True)}
+    assert (cells["lost / gained"].text, cells["lost / gained"].detail) == ("5 / 0", "p = 0.038")
+    assert (cells["loss"].text, cells["loss"].detail) == ("+5.0", "+0.3 to +9.8")
+    assert cells["above chance before"].text == "+48.0"  # 68 of 100, and 20 by guessing
+    assert table.frame.changed_p[0] == pytest.approx(2 / 2**5)
+    assert "counted learned" not in title(load_results(tmp_path))
 
 
 def test_older_results_say_that_chance_was_not_recorded(tmp_path: Path) -> None:
@@ -117,6 +143,12 @@ TABLES = {
     "turned": "id,tuned\nb,1\na,0\n",
     "twice": "base,base,tuned\n1,1,0\n0,0,1\n",
     "blank": "tuned,group\n1,x\n0,\n",
+    "capital": "Id,Base,tuned,num_choices,Group\na,1,0,2,x\nb,0,1,2,x\n",
+    "turned_capital": "ID,tuned\nb,1\na,0\n",
+    "repeated": "id,base,tuned\na,1,0\nb,0,1\na,1,0\n",
+    "both_cases": "ID,id,base,tuned\na,1,1,0\nb,2,0,1\n",
+    "underscore": "base,tuned\n1,0\n0_1,1\n",
+    "arabic": "base,tuned,num_choices\n1,0,٤\n0,1,٤\n",
 }
 
 
@@ -142,6 +174,23 @@ TABLES = {
         (["{full}:base", "{full}:tuned", "--num_choices", "2"], "num_choices, not both"),
         (["{full}:base", "{turned}:tuned"], "turned.csv:2: id is 'b', but 'a' in"),
         (["{full}:base", "{twice}:tuned"], "twice.csv:1: two columns are called 'base'"),
+        (["{full}:base", "{turned_capital}:tuned"], "turned_capital.csv:2: id is 'b', but 'a' in"),
+        (["{capital}:base", "{turned}:tuned"], "turned.csv:2: id is 'b', but 'a' in"),
+        (
+            ["{repeated}:base", "{repeated}:tuned", "--num_choices", "2"],
+            "repeated.csv:4: the id 'a' is already at",
+        ),
+        (
+            ["{both_cases}:base", "{both_cases}:tuned", "--num_choices", "2"],
+            "both_cases.csv:1: two columns are called 'ID' and 'id'",
+        ),
+        (
+            ["{underscore}:base", "{underscore}:tuned", "--num_choices", "2"],
+            "underscore.csv:3: base is '0_1'; give a score",
+        ),
+        (["{arabic}:base", "{arabic}:tuned"], "arabic.csv:2: num_choices is '٤'; give 2 or more"),
+        (["٤٠,١٠,٦,٤٤", "--num_choices", "5"], "give a count as four whole numbers"),
+        (["1_0,2,3,4", "--num_choices", "5"], "give a count as four whole numbers"),
         (["{full}:base", "{blank}:tuned"], "blank.csv:3: group is '', which must not be empty"),
     ],
 )

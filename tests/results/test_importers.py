@@ -87,9 +87,49 @@ def test_tables(text: str, tmp_path: Path) -> None:
     assert first.gold is None
 
 
+WITH_MORE = "id,animal,plant,correct,margin,gold\n1,0.4,0.6,1,25,plant\n2,0.7,0.3,1,40,animal\n"
+PREFIXED = "id,score_animal,Score_plant,gold,seconds\n1,0.4,0.6,plant,9\n2,0.7,0.3,animal,9\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "ignored"), [(WITH_MORE, "correct, margin"), (PREFIXED, "seconds")]
+)
+def test_not_every_column_of_numbers_is_a_candidate(
+    text: str, ignored: str, tmp_path: Path
+) -> None:
+    found = plain.read(written(tmp_path / "scores.csv", text))
+    assert [answer.choices for answer in found.answers] == [("animal", "plant")] * 2
+    assert [answer.scores for answer in found.answers] == [(0.4, 0.6), (0.7, 0.3)]
+    assert [answer.gold for answer in found.answers] == [1, 0]
+    assert found.notices == ("candidates: animal, plant", f"columns ignored: {ignored}")
+
+
+@pytest.mark.parametrize(
+    ("header", "candidates", "choices", "said"),
+    [
+        ("id,animal,correct,gold", (), (), "candidates, animal, correct. Name them as --cand"),
+        ("id,prob_a,prob_b,logit_a,logit_b", (), (), "prob_a, prob_b or logit_a, logit_b.*--cand"),
+        ("id,a,b,score_a,score_b", (), ("a", "b"), "a, b or score_a, score_b.*--candidates"),
+        ("id,x,y,gold", (), ("a", "b"), "candidates, x, y"),
+        ("id,animal,plant,gold", ("animal", "plnat"), (), "no column 'plnat'.*'plant'"),
+    ],
+)
+def test_columns_that_may_or_may_not_be_candidates_are_refused(
+    header: str, candidates: tuple[str, ...], choices: tuple[str, ...], said: str, tmp_path: Path
+) -> None:
+    row = ",".join(["1"] * len(header.split(",")))
+    path = written(tmp_path / "scores.csv", f"{header}\n{row}\n")
+    with pytest.raises(RecordError, match=said):
+        plain.read(path, candidates, choices)
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
+        (OBJECTS.replace("0.9", '"1_000"'), ":1: the score of 'animal' is '1_000'"),
+        (OBJECTS.replace("0.9", '"\u0661"'), ":1: the score of 'animal' is '\u0661'"),
+        (WIDE.replace("0.9", "1_0"), ":2: the score of 'animal' is '1_0'"),
+        ("id,ID,a,b\n1,1,1,2\n", ":1: the columns id and ID both name the id"),
         (OBJECTS.replace("scores", "score"), ":1: `scores` is missing .did you mean 'score'"),
         (OBJECTS.replace("0.9", "NaN"), ":1: invalid JSON: NaN is not a JSON value"),
         (OBJECTS.replace("0.9", "true"), ":1: the score of 'animal' is True"),
@@ -348,6 +388,19 @@ def test_a_deep_document_is_refused(tmp_path: Path) -> None:
     deep = json.loads('{"a":' * 800 + "1" + "}" * 800)
     with pytest.raises(RecordError, match=":1: values nested more than 50 levels deep"):
         lm_eval.read(samples(tmp_path, {**sample(), "doc": deep}))
+
+
+def test_arguments_are_in_the_order_of_their_numbers(tmp_path: Path) -> None:
+    """A file with sorted keys has gen_args_10 before gen_args_2; the responses are a list."""
+    arguments = {f"gen_args_{n}": {"arg_0": "A", "arg_1": f" word{n}"} for n in range(12)}
+    line = {
+        "doc_id": 0, "doc": {"id": "x"}, "target": "10", "acc": 1,
+        "arguments": dict(sorted(arguments.items())),
+        "filtered_resps": [[str(-abs(n - 10)), "False"] for n in range(12)],
+    }  # fmt: skip
+    [answer] = lm_eval.read(samples(tmp_path, line)).answers
+    assert answer.choices == tuple(f"word{n}" for n in range(12))
+    assert answer.gold == answer.scores.index(0) == 10
 
 
 def test_a_file_that_the_harness_wrote() -> None:

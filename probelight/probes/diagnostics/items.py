@@ -6,6 +6,7 @@ with file and line.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from typing import Literal, TypeVar
 
 from probelight.io.errors import RecordError
 from probelight.io.files import read_lines
+from probelight.io.numbers import number_of
 from probelight.probes.record import MASK
 
 CONSTRAINTS = {"H": "high", "L": "low"}
@@ -203,10 +205,8 @@ def read_sentences(path: Path, kind: type[SentencePair] = SentencePair) -> tuple
 
 def _role(row: Mapping[str, str]) -> RoleItem:
     pair, _, role = row["item"].rpartition("-")
-    try:
-        cloze = float(row["exp_cloze"])
-    except ValueError:
-        raise ValueError(f"exp_cloze is {row['exp_cloze']!r}, not a number") from None
+    if math.isnan(cloze := number_of(row["exp_cloze"])):
+        raise ValueError(f"exp_cloze is {row['exp_cloze']!r}, not a number")
     expected = tuple(word.strip() for word in row["expected"].split("|"))
     return RoleItem(pair, role, row["context"], expected, cloze, row["target"])
 

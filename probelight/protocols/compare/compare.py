@@ -99,6 +99,14 @@ def compare(
         reasons = [*damaged, *about_systems, *about_blocks]
         raise UsageError(_why_nothing(answers, reasons, rules))
     measured = [measure(*pair) for pair in zip(blocks, named(blocks), strict=True)]
+    by_answers: dict[object, Measured] = {}
+    for found in measured:  # a model's own score may be one of the rules
+        paths = tuple((run.folder, run.path) for run in found.block.runs)
+        name = (*found.block.key[1:], paths, *sorted(found.checksums().values()))
+        if (first := by_answers.setdefault(name, found)) is not found:
+            what = f"the same answers as {first.block.title}, so they are compared once"
+            about_blocks.append(f"{found.block.title}: {what}")
+    measured = [*by_answers.values()]
     compared = [[found.block.title, found.checksums()] for found in measured]
     folder = CommandFolder(output_dir, {"command": PROTOCOL, "compared": compared})
     notices = (*left_out, *about_systems, *about_blocks)

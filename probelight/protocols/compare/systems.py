@@ -77,6 +77,7 @@ def scores_of(
 def _zero_shot(
     run: Run, lines: Sequence[ItemLine], rules: Sequence[str], mixed: bool
 ) -> Iterator[RunScores]:
+    asked_as = set[str]()
     for rule in rules:
         scoring = "" if rule == OWN else rule
         row = _accuracy(run, scoring=scoring)
@@ -90,8 +91,13 @@ def _zero_shot(
                 if line.by_rule and rule in line.by_rule
             ]
         _, _, asked = row.mode.partition(", ")
-        parts = ["zero shot"] if mixed else ["zero shot", scoring and f"by {rule}", asked]
-        key = SetKey(", ".join(filter(None, parts)), row.probe, row.split)
+        # Imported labels of one order have the rule as their own score.
+        way = ", ".join(dict.fromkeys(filter(None, (scoring and f"by {rule}", asked))))
+        if way in asked_as:
+            continue
+        asked_as.add(way)
+        answered = ", ".join(filter(None, ("zero shot", "" if mixed else way)))
+        key = SetKey(answered, row.probe, row.split)
         setting = {"scored by": row.mode, "rule": scoring}
         yield _run_scores(run, key, by_rule, setting, accuracy=row)
 

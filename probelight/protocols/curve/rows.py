@@ -163,8 +163,8 @@ def write_point(
         records = data.evaluation
         level = replace(row, num_items=len(records))
         rows += chance_rows(measured[0].predictions, level)
-        by_letter = model.answers_by_letter(data.config.setup)
-        if (majority := majority_of(data.config, records, by_letter)) is not None:
+        labels = model.gold_labels(data.config.setup, records)
+        if (majority := majority_of(data.config, records, labels)) is not None:
             rows.append(replace(level, metric="majority_accuracy", value=majority))
     run.write_metrics(rows)
 

@@ -34,7 +34,7 @@ from probelight.models.checkpoint_files import (
     word_settings,
 )
 from probelight.models.tuning import FULL_TUNING, Tuning
-from probelight.probes.record import Setup
+from probelight.probes.record import Record, Setup
 from probelight.results.row import Role, Row
 
 
@@ -301,10 +301,11 @@ class ModelSettings(ranges.Settings):
         """What loads the model: `name_or_path`, with the adapter behind it if there is one."""
         return f"{self.name_or_path}+{self.adapter}" if self.adapter else self.name_or_path
 
-    def answers_by_letter(self, setup: Setup) -> bool:
-        """Return whether it is shown all choices of an item, and asked for the letter of one."""
+    def gold_labels(self, setup: Setup, records: Sequence[Record]) -> list[tuple[int]]:
+        """Return (N, 1) the label of each gold choice, if the model is asked for labels alone."""
         is_scored = self.kind in ("causal", "seq2seq")
-        return is_scored and scoring_of(self.checkpoint, self.scoring, setup) == LETTER
+        by_letter = is_scored and scoring_of(self.checkpoint, self.scoring, setup) == LETTER
+        return [(record.answer,) for record in records] if by_letter else []
 
     @property
     def label(self) -> str:

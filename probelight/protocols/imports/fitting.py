@@ -262,7 +262,7 @@ def letters_of(answers: Sequence[Answer], data: ProbeData) -> LetterAnswers:
     notices say where orders are missing.
     """
     labels: list[list[Sequence[float]]] = []
-    choices, lacking, uneven = [], 0, 0
+    choices, gold_labels, lacking, uneven = [], [], 0, 0
     most = Counter[int]()  # orders of an item, by its number of choices
     for answer, record in zip(answers, data.records, strict=True):
         places = [*map(plain, record.choices)]
@@ -270,6 +270,7 @@ def letters_of(answers: Sequence[Answer], data: ProbeData) -> LetterAnswers:
         rows = list(zip(orders, (of.scores for of in answer.labelled), strict=True))
         rows.sort(key=lambda row: row[0] != tuple(range(len(places))))
         labels.append([scores for _, scores in rows])
+        gold_labels.append([order.index(record.answer) for order, _ in rows])
         choices.append([by_choice(scores, order) for order, scores in rows])
         lacking += rows[0][0] != tuple(range(len(places)))
         most[len(places)] = max(most[len(places)], len(orders))
@@ -284,4 +285,4 @@ def letters_of(answers: Sequence[Answer], data: ProbeData) -> LetterAnswers:
         "the bias towards labels": uneven,
     }
     notices = tuple(f"{number} {what}" for what, number in counted.items() if number)
-    return LetterAnswers(data.config.name, data.records, labels, choices, notices)
+    return LetterAnswers(data.config.name, data.records, labels, choices, gold_labels, notices)

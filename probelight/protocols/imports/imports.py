@@ -9,6 +9,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -54,8 +55,8 @@ IMPORTED = "imported"  # how choices got their scores, and the kind of the model
     Command(
         example="train.py import lm_eval out/gpt2/samples_age_small_2026*.jsonl --probe age_small "
         "--output_dir runs/imported",
-        shown="format files output_dir probe model gold scores mirror data.path data.setup "
-        "data.name",
+        shown="format files output_dir probe model gold candidates scores mirror data.path "
+        "data.setup data.name",
         positional=True,
     )
 )
@@ -66,6 +67,7 @@ def import_results(
     probe: str = "",
     model: Texts = (),
     gold: Path | None = None,
+    candidates: Texts = (),
     scores: fitting.KeptScores = "as_given",
     mirror: Mirror | None = None,
     data: FileSettings = DEFAULT_FILE,
@@ -86,6 +88,8 @@ def import_results(
         model: Names of the models in tables, separated by commas: one per file, or one for all.
             Needed if a file does not name its model.
         gold: JSON lines or a table with `id` or `text`, and `gold`, the text of the right choice.
+        candidates: Columns of a `plain` table that have the scores of candidates, separated by
+            commas, where it has a row for each item.
         scores: "as_given" uses the scores as they are, higher is better; "logarithm" takes the
             logarithm of probabilities; "per_character" divides each score by the number of
             characters of its choice (acc_norm of lm_eval).
@@ -120,7 +124,13 @@ def import_results(
         return rows
     chosen = _chosen_set(probe, data, mirror)
     golden = None if gold is None else plain.read_gold(gold)
-    found = _read_files(FORMATS[format], _files_with_models(files, model), golden)
+    read = FORMATS[format]
+    if format == "plain":
+        choices = {c for record in (chosen.data.records if chosen else ()) for c in record.choices}
+        read = partial(plain.read, candidates=candidates, choices=choices)
+    elif candidates:
+        raise UsageError("--candidates names columns of plain tables; leave it out")
+    found = _read_files(read, _files_with_models(files, model), golden)
     sets = [chosen] * len(found) if chosen else _sets_of_files(found, data.name)
     imports = [
         import_of(format, one, items, golden, scores, given=chosen is not None)
@@ -241,11 +251,11 @@ def import_of(
     ranked = form != "letters" and _are_ranked(scores_of_file, free=not given and form != "lm_eval")
     kept = replace(found, answers=fitting.with_kept_scores(found.answers, scores))
     answers, fitted_by = fitting.aligned(kept, items.data)
-    kept_scores: Sequence[Sequence[float]] = [answer.scores for answer in answers]
     records, by_letter = items.data.records, None
+    predictions = Predictions(items.name, records, [answer.scores for answer in answers])
     if form == "letters":
         by_letter = fitting.letters_of(answers, items.data)
-        kept_scores = by_letter.by_rule[LETTER].scores
+        predictions = by_letter.over_orders
     config = {
         "protocol": PROTOCOL,
         "model": found.model,
@@ -267,7 +277,7 @@ def import_of(
         model=found.model,
         config=config,
         items=items,
-        predictions=Predictions(items.name, records, kept_scores),
+        predictions=predictions,
         files=(items.data, found, *([gold] if gold else [])),
         notices=(
             origin,
@@ -296,12 +306,15 @@ def _are_ranked(scores: Sequence[Sequence[float]], *, free: bool) -> bool:
 def make_run(run: RunFolder, imported: Import) -> RunRecord:
     """Return the record of a run, with the rows of a zero-shot run, and write its files."""
     predictions, data, config = imported.predictions, imported.items.data, imported.config
+    mode, asked = "_".join(filter(None, (IMPORTED, config.get("scores")))), ""
+    if imported.letters:  # never compared with words
+        asked = f", by {LETTER}" + ", mean over orders" * imported.letters.has_orders
     row = Row(
         protocol=PROTOCOL,
         model=imported.model,
         probe=data.config.name,
         control="standard",
-        mode="_".join(filter(None, (IMPORTED, config.get("scores")))),
+        mode=mode + asked,
         num_train=0,
         split=imported.items.split,
         role="model",
@@ -309,20 +322,22 @@ def make_run(run: RunFolder, imported: Import) -> RunRecord:
     )
     notices = [*score_notices(predictions), *near_tie_notices(predictions)]
     notices += pair_notices(predictions.records)
+    labels = imported.letters.gold_labels if imported.letters else ()
     if data.config.setup == "minimal_pair":
-        rows = pair_rows(predictions, data, row)
+        rows = pair_rows(predictions, data, row, labels)
     else:
-        by_letter = imported.letters is not None
-        rows = zero_shot_rows(predictions, data, row, ranked=imported.ranked, by_letter=by_letter)
+        rows = zero_shot_rows(predictions, data, row, ranked=imported.ranked, gold_labels=labels)
         if imported.ranked and classes_are_positions(data.config, predictions.records):
             notices.append(
                 f"the choices of each item of {imported.items.name} are in the order of a model's "
                 "scores: positions are ranks, so there is no macro accuracy or share by position"
             )
     groups = groups_of(predictions.records, data.config.group_by)
-    panel = Panel(predictions, imported.letters.by_rule if imported.letters else {})
+    panel = Panel(predictions, {})
     if imported.letters:
-        rows += [*imported.letters.rows(groups, row), *panel.rows(groups, row)]
+        rules = imported.letters.by_rule
+        panel = Panel(predictions, rules, modes=dict.fromkeys(rules, mode))
+        rows += imported.letters.rows(groups, replace(row, mode=mode)) + panel.rows(groups, row)
     run.write_metrics(rows)
     write_predictions(run, panel.lines(groups))
     num_items = len(predictions.records)

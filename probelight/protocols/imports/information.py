@@ -17,6 +17,7 @@ from probelight.io.documents import json_object
 from probelight.io.errors import RecordError, nearest
 from probelight.io.escaping import as_cell, visible
 from probelight.io.files import DataFile, content_sha256, delimiter_of, read_lines, read_table
+from probelight.io.numbers import number_of
 from probelight.metrics.intervals import Floats, mean_interval
 from probelight.results.record import ModelSource, RunRecord
 from probelight.results.row import Row, Subset
@@ -78,7 +79,7 @@ def read_bits(path: Path) -> list[tuple[str, str, float]]:
     """
     rows: dict[str, Mapping[str, Any]]
     if delimiter_of(path):
-        rows = read_table(path).to_dict("index")
+        rows = read_table(path, any_case=True).to_dict("index")
     else:
         lines = ((f"{path}:{number}", text) for number, text in read_lines(path) if text.strip())
         rows = {}
@@ -97,7 +98,8 @@ def read_bits(path: Path) -> list[tuple[str, str, float]]:
                 f"{place}: {missing[0]!r} is missing{near}; give {', '.join(COLUMNS)}"
             )
         for column in COLUMNS[:2]:
-            if not isinstance(row[column], str | int) or row[column] == "":
+            is_name = isinstance(row[column], str | int) and not isinstance(row[column], bool)
+            if not is_name or row[column] == "":
                 raise RecordError(f"{place}: {column} is {row[column]!r}; give a text or a number")
         if (name := str(row["id"])) in places:
             raise RecordError(f"{place}: the id {name!r} is already at {places[name]}")
@@ -109,11 +111,8 @@ def read_bits(path: Path) -> list[tuple[str, str, float]]:
 
 
 def _logarithm(value: Any, place: str) -> float:
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        number = math.nan
-    if not -math.inf < number <= 1e-6:
+    number = number_of(value)
+    if not number <= 1e-6:
         raise RecordError(
             f"{place} is {value!r}; give the natural logarithm of a probability above 0"
         )

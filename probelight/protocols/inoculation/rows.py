@@ -231,7 +231,7 @@ def _cluster_rows(
 def _cost_rows(
     row: Row, data: Splits, before: Predictions, after: Predictions, items: Sequence[int]
 ) -> Iterator[Row]:
-    """Yield both scores, the cost with its paired interval, and McNemar's flips."""
+    """Yield both scores, the cost with its paired interval and p, and McNemar's flips and p."""
     was = [before.item_scores[i] for i in items]
     now = [after.item_scores[i] for i in items]
     records = [before.records[i] for i in items]
@@ -249,5 +249,6 @@ def _cost_rows(
         ci_high=-paired.low,
         num_items=len(items),
     )
-    for name, value in (("lost", paired.lost), ("gained", paired.gained), ("p", paired.p_value)):
+    yield replace(row, metric="inoculation_cost_p", value=paired.p_value)
+    for name, value in (("lost", paired.lost), ("gained", paired.gained), ("p", paired.mcnemar_p)):
         yield replace(row, metric=f"mcnemar_{name}", value=value)

@@ -405,8 +405,8 @@ def score_set(run: RunFolder, config: Mapping[str, Any], context: RunContext) ->
     if pairs:
         rows = measures.pair_rows(predictions, loaded, row)
     else:
-        by_letter = model.answers_by_letter(setup)
-        rows = measures.zero_shot_rows(predictions, loaded, row, by_letter=by_letter)
+        labels = model.gold_labels(setup, predictions.records)
+        rows = measures.zero_shot_rows(predictions, loaded, row, gold_labels=labels)
     if config.get("ranks") and setup == "mc_mlm":
         from probelight.models.vocabulary import candidate_ranks  # only now: it imports torch
 

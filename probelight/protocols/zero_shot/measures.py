@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from probelight.io.errors import UsageError
 from probelight.metrics.choices import macro_accuracy, predicted_shares
 from probelight.metrics.intervals import num_groups
+from probelight.metrics.letters import majority_of_labels
 from probelight.metrics.scoring_rules import calibrated, divided, pmi, same_order
 from probelight.metrics.separation import separation
 from probelight.probes.prompts import Prompts
@@ -59,7 +60,7 @@ def zero_shot_rows(
     row: Row,
     *,
     ranked: bool = False,
-    by_letter: bool = False,
+    gold_labels: Sequence[Sequence[int]] = (),
 ) -> list[Row]:
     """Return accuracy, ties, chance, majority, macro accuracy, AUC and predicted shares.
 
@@ -82,7 +83,7 @@ def zero_shot_rows(
     rows += chance_rows(predictions, row)
     levels: dict[str, float] = {}
     shares: dict[str, float] = {}
-    if (majority := majority_of(data.config, records, by_letter)) is not None:
+    if (majority := majority_of(data.config, records, gold_labels)) is not None:
         levels["majority_accuracy"] = majority
     rows += separation_rows(predictions, groups, row)
     if not (ranked and by_position):
@@ -119,17 +120,26 @@ def _class(index: int, choices: Sequence[str], by_position: bool) -> str:
     return f"choice {index + 1}" if by_position or index >= len(choices) else choices[index]
 
 
-def pair_rows(predictions: Predictions, data: ProbeData, row: Row) -> list[Row]:
+def pair_rows(
+    predictions: Predictions,
+    data: ProbeData,
+    row: Row,
+    gold_labels: Sequence[Sequence[int]] = (),
+) -> list[Row]:
     """Return the accuracy of minimal pairs with its ties and chance, overall and by paradigm.
 
     A sentence's score is the sum of its tokens' log-probabilities; the mean per token, which does
     not prefer short sentences, is a scoring rule (BLiMP: Warstadt et al. 2020). There is no
-    majority to compare with, as the right sentence is first in each pair.
+    majority to compare with, as the right sentence is first in each pair, but for the labels of
+    sentences, as `gold_labels` of `majority_of`.
     """
     records, group_by = predictions.records, data.config.group_by
     chance = replace(row, metric="chance", value=chance_of(records), num_items=len(records))
     whole = [accuracy_row(predictions, groups_of(records, group_by), row), chance]
     ties = [tied_row(predictions, row), near_tied_row(predictions, row)]
+    if gold_labels:
+        majority = majority_of_labels(gold_labels)
+        ties.append(replace(chance, metric="majority_accuracy", value=majority))
     return whole + ties + paradigm_rows(predictions, group_by, row)
 
 

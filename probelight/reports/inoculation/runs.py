@@ -15,6 +15,7 @@ import numpy as np
 
 from probelight.metrics.aggregate import Checkpoint, best_checkpoint
 from probelight.metrics.clusters import strict_scores
+from probelight.metrics.comparisons import paired_difference
 from probelight.metrics.intervals import DIFFERENCES, SHARES, Floats, Term, sum_interval
 from probelight.reports import words
 from probelight.reports.estimates import WHOLE, Bounds, Estimate, verdict_of
@@ -362,4 +363,9 @@ def interval_of(means: Sequence[tuple[float, Dose, str]]) -> Bounds:
         for weight, time, sides in parts
     ]
     every_group = None if unit == CLUSTERS else np.array(groups)[is_kept]
+    terms.sort(key=lambda term: term.weight)
+    if [(term.weight, len(term.runs)) for term in terms] == [(-1.0, 1), (1.0, 1)]:
+        was, now = (scores for term in terms for scores in term.runs.values())
+        paired = paired_difference(was, now, every_group)
+        return paired.low, paired.high
     return sum_interval(terms, every_group, DIFFERENCES if len(terms) > 1 else SHARES)[1:]

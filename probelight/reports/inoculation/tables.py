@@ -84,7 +84,8 @@ def inoculation_table(results: Results) -> Table | None:
         "the probe. Rate and epoch: the setting and checkpoint with the best average of both tasks "
         f"on the selection items; a dagger marks settings that were not chosen. {INTERVAL}. Cost: "
         "original-task accuracy before minus after. Lost / gained: its items that turned wrong / "
-        "right, with the exact McNemar test (by whole groups if items come in groups). "
+        "right, with p of the cost, below 0.05 exactly if its interval excludes 0 (the csv file "
+        "also has McNemar's exact test, by whole groups if items come in groups). "
         f"{COLUMNS}",
         [_record(cell, cell.measured, cell.interpretable) for cell in with_controls(results)],
         [
@@ -231,7 +232,8 @@ def _record(
 
 
 def _flips(row: Any) -> Cell:
-    lost, gained, p = (getattr(row, f"mcnemar_{name}", None) for name in ("lost", "gained", "p"))
+    names = ("mcnemar_lost", "mcnemar_gained", f"{COST}_p")
+    lost, gained, p = (getattr(row, name, None) for name in names)
     return Cell(ABSENT) if lost is None or gained is None else tables.flips(lost, gained, p)
 
 

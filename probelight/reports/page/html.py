@@ -105,6 +105,8 @@ def title(results: Results) -> str:
         return f"What {who} learned and forgot"
     if all(run.protocol == "compare" for run in results.runs):
         return "Which systems differ on the same items"
+    if all(run.protocol == "forgetting" for run in results.runs):
+        return "Which items were lost and gained"
     expected = results.of("diagnose") and not results.of("curve")
     return f"What {who} {'expected' if expected else 'learned'}"
 

@@ -38,10 +38,9 @@ def rule_rows(results: Results) -> pd.DataFrame:
     found = with_columns(found, flipped, {"value": "flipped_share"}, [*place, "rule"])
     found = with_columns(found, zero_shots(results), {"floor": "chance"}, place)
     found = with_columns(found, zero_shots(results), {"majority_accuracy": "majority"}, place)
-    # Letters have a majority of their own; over several orders there is none.
-    labels = rows[(rows.metric == "majority_accuracy") & (rows.rule == LETTER)]
-    found = with_columns(found, labels, {"value": "of_labels"}, [*place, "rule"])
-    found["majority"] = found.of_labels.where(found.rule.isin([LETTER, DEBIASED]), found.majority)
+    of_labels = rows[(rows.metric == "majority_accuracy") & (rows.rule == LETTER)]
+    found = with_columns(found, of_labels, {"value": "of_labels"}, [*place, "rule"])
+    found["majority"] = found[["majority", "of_labels"]].astype(float).max(axis="columns")
     found["_order"] = found.rule.map(ORDER.index)
     found["verdict"] = [
         verdict_of((row.ci_low, row.ci_high), row.chance, row.majority)

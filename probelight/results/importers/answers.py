@@ -14,13 +14,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from probelight.io.errors import RecordError, nearest
 from probelight.io.files import DataFile
+from probelight.io.numbers import number_of
 from probelight.probes.record import with_mask
 
 if TYPE_CHECKING:
@@ -77,11 +78,11 @@ def plain(text: str) -> str:
 
 
 def score_of(value: object, what: str = "the score") -> float:
-    """Return the number, or that of its text; a RecordError if it is none."""
-    number = math.nan
-    if isinstance(value, str | int | float) and not isinstance(value, bool):
-        with suppress(ValueError, OverflowError):
-            number = float(value)
+    """Return the number, or that of its text; a RecordError if it is none.
+
+    -inf is one: the log-probability of what a model holds impossible.
+    """
+    number = number_of(value, finite=False)
     if math.isnan(number) or number == math.inf:
         raise RecordError(f"{what} is {value!r}; a number is needed, higher is better")
     return number

@@ -25,6 +25,7 @@ from probelight.results.importers.answers import Answer, Imported, at, plain, sc
 
 _DATE = r"\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d[.\d]*"
 _NAME = re.compile(rf"samples_(?P<task>.+)_(?P<date>{_DATE})\.jsonl(\.gz)?")
+_LAST_NUMBER = re.compile(r"\d{1,9}$", re.ASCII)
 _FILTERS = "; if the task has several filters, keep the lines of one `filter`"
 _OLD = "as versions before 0.4.3 wrote; evaluate again with a later one"
 
@@ -127,9 +128,14 @@ def _answer(sample: Mapping[str, Any], where: str) -> Answer:
 
 
 def _listed(value: object) -> list[Any]:
-    """Return a list, or the values of an object in its place (gen_args_0, gen_args_1, ...)."""
+    """Return a list, or the values of an object in its place (gen_args_0, gen_args_1, ...).
+
+    They are in the order of the numbers in their keys: sorted keys have gen_args_10 before
+    gen_args_2, and the responses, a list, have not.
+    """
     if isinstance(value, dict):
-        return list(value.values())
+        keys = sorted(value, key=lambda key: int((_LAST_NUMBER.search(key) or "0")[0]))
+        return [value[key] for key in keys]
     if not isinstance(value, list):
         raise RecordError(f"{kind_of(value)} instead of a list")
     return value

@@ -5,12 +5,15 @@
 
 A table (.csv, .tsv) has a row for each candidate with the columns id, candidate, score; or a row
 for each item with a column for each candidate, empty where the item does not have it. An item is
-named by `id` or by `text` or both; `gold` is the text of the right candidate.
+named by `id` or by `text` or both; `gold` is the text of the right candidate. The columns of
+candidates are those that are named, or else begin alike (score_animal, score_plant), or else all
+whose names are not of something else that tables have (`OF_ITEMS`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,11 +26,21 @@ if TYPE_CHECKING:
     import pandas as pd
 
 NAMES = {"id": ("id",), "text": ("text", "question"), "gold": ("gold",)}
+OF_ITEMS = frozenset(  # columns that are no candidates unless they are named
+    "item index uid pairid label answer target correct acc accuracy margin gap confidence entropy "
+    "rank prediction predicted pred group cluster subset split template source model seed "
+    "num_choices length num_tokens".split()
+)
+SCORE_OF = re.compile(
+    r"((?:score|prob|probability|log_?prob|log_?likelihood|logit)[_:. ])(.+)", re.I
+)
 CANDIDATES = {**NAMES, "choice": ("candidate",), "score": ("score",)}
 
 
-def read(path: Path) -> Imported:
+def read(path: Path, candidates: Collection[str] = (), choices: Collection[str] = ()) -> Imported:
     """Read one file.
+
+    `candidates` name a table's columns of candidates, `choices` are those of known items.
 
     Raises:
         RecordError: If a line is not as above; the message names file and line.
@@ -44,7 +57,12 @@ def read(path: Path) -> Imported:
         else:  # a column for each candidate
             frame, _ = known_columns(path, table, NAMES, ())
             named = sum(NAMES.values(), ())
-            scores = table.loc[:, [name.lower() not in named for name in table.columns]]
+            columns = [name for name in table.columns if name.lower() not in named]
+            by_column = _candidate_columns(path, columns, candidates, choices)
+            notices = (f"candidates: {', '.join(by_column.values())}",)
+            unread = ", ".join(name for name in columns if name not in by_column)
+            notices += (f"columns ignored: {unread}",) if unread else ()
+            scores = table[[*by_column]].rename(columns=by_column)
             rows = [[*filter(all, row.items())] for row in scores.to_dict("records")]
             frame["choice"] = [[choice for choice, _ in row] for row in rows]
             frame["score"] = [[score for _, score in row] for row in rows]
@@ -56,6 +74,32 @@ def read(path: Path) -> Imported:
     else:
         frame["item"] = [f"{of}\n{plain(text)}" for of, text in names.to_numpy()]
     return imported(path, content_sha256(path), frame, notices)
+
+
+def _candidate_columns(
+    path: Path, columns: Sequence[str], candidates: Collection[str], choices: Collection[str]
+) -> dict[str, str]:
+    """Return the candidate of each column that has scores; RecordError if it is not clear."""
+    if missing := [name for name in candidates if name not in columns]:
+        raise RecordError(f"{path}:1: no column {missing[0]!r}{nearest(missing[0], columns)}")
+    free = [name for name in columns if choices or name.lower() not in OF_ITEMS]
+    by_name = {name: name for name in candidates or free}
+    by_prefix: dict[str, dict[str, str]] = {}
+    for name in by_name:
+        if (match := SCORE_OF.fullmatch(name)) and match[2].lower() not in OF_ITEMS:
+            by_prefix.setdefault(match[1].lower(), {})[name] = match[2]
+    alike = [of_prefix for of_prefix in by_prefix.values() if len(of_prefix) > 1]
+    readings = [by_name, *alike] if choices else alike or [by_name]
+    if choices:
+        known = {*map(plain, choices)}
+        readings = [{n: t for n, t in names.items() if plain(t) in known} for names in readings]
+    readings = [names for names in readings if len(names) > 1]
+    if len(readings) != 1:
+        either = " or ".join(map(", ".join, readings)) or ", ".join(columns)
+        raise RecordError(
+            f"{path}:1: which columns are candidates, {either}? Name them as --candidates a,b"
+        )
+    return readings[0]
 
 
 def read_gold(path: Path) -> Gold:

@@ -20,6 +20,9 @@ from probelight.probes.source import ProbeData
 from probelight.protocols import cli
 from probelight.protocols.imports.fitting import fitted, items_of_file, with_kept_scores
 from probelight.reports.sections import made_sections
+from probelight.reports.zero_shot.rules import rule_rows
+from probelight.reports.zero_shot.scores import zero_shots
+from probelight.results.details import ComparisonDetails
 from probelight.results.importers.answers import Answer, Imported
 from probelight.results.load import load_results
 from probelight.results.predictions import read_item_lines
@@ -408,8 +411,11 @@ def test_labels_in_several_orders_give_the_table_of_letters(tmp_path: Path) -> N
     [run] = load_results(tmp_path / "out").runs
     rows = {(r.scoring, r.metric, r.subset_text): r.value for r in run.rows}
     # q2 in its file's order is answered "cat" by its label A.
-    assert rows["letter", "accuracy", ""] == rows["", "accuracy", ""] == 0.5
-    assert rows["letter", "mean_order_accuracy", ""] == pytest.approx((1 / 2 + 2 / 3) / 2)
+    assert rows["letter", "accuracy", ""] == 0.5
+    over_orders = pytest.approx((1 / 2 + 2 / 3) / 2)
+    assert rows["letter", "mean_order_accuracy", ""] == rows["", "accuracy", ""] == over_orders
+    # A is right in one of two orders of q1 and in one of three of q2; no model sees a position.
+    assert rows["", "majority_accuracy", ""] == pytest.approx((1 / 2 + 1 / 3) / 2)
     assert rows["letter", "all_orders_accuracy", ""] == 0
     assert rows["letter", "unstable_share", ""] == 1
     # q1: 0.9 x 0.4 for "plant" against 0.1 x 0.6; q2: 0.1 x 0.8 x 0.5 against 0.7 x 0.1 x 0.3.
@@ -454,10 +460,113 @@ def test_a_model_that_always_says_a_is_not_taken_for_ranked_choices(tmp_path: Pa
     [run] = load_results(tmp_path / "out").runs
     rows = {(r.scoring, r.metric): r.value for r in run.rows if r.subset is None}
     assert rows["letter", "label_bias"] == pytest.approx(0.5)
-    assert rows["", "majority_accuracy"] == 0.5
+    # A is right in the only order of the first item, and in one of two of the others.
+    assert rows["", "majority_accuracy"] == pytest.approx((1 + 11 / 2) / 12)
     assert not any("order of a model's scores" in notice for notice in run.notices)
     assert "1 items were asked in fewer orders than others" in run.notices
     assert not any("letter_debiased" in notice for notice in run.notices)
+
+
+def says_first(path: Path, *, orders: int = 1, first: float = -0.1) -> Path:
+    """The answers to 40 minimal pairs of a model that always says "1", or else always "2"."""
+    said = []
+    for number in range(40):
+        pair = [f"good {number}", f"bad {number}"]
+        for order in (pair, pair[::-1])[:orders]:
+            said.append({"id": str(number), "text": "", "order": order, "gold": pair[0]})
+            said[-1]["scores"] = {"1": first, "2": -2.0}
+    path.write_text("".join(json.dumps(line) + "\n" for line in said))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("orders", "accuracy", "majority", "verdict"),
+    [
+        (1, 1.0, 1.0, "not above the majority"),  # the good sentence is always 1
+        (2, 0.5, 0.5, "not distinguishable"),
+    ],
+)
+def test_a_model_that_always_says_1_is_not_above_chance(
+    tmp_path: Path, orders: int, accuracy: float, majority: float, verdict: str
+) -> None:
+    said = says_first(tmp_path / "pairs.jsonl", orders=orders)
+    line = ["import", "letters", str(said), "--model", "m", "--output_dir", str(tmp_path / "out")]
+    assert cli.main(line) == 0
+    results = load_results(tmp_path / "out")
+    [row] = zero_shots(results).itertuples()
+    assert (row.accuracy, row.majority_accuracy, row.against_chance) == (
+        accuracy, majority, verdict
+    )  # fmt: skip
+    # By the rule `letter`, which goes by the first order, it is no better than always "1" either.
+    by_rule = rule_rows(results).set_index("rule").verdict
+    assert by_rule["letter"] == "not above the majority"
+    lines = read_item_lines(results, results.runs[0])
+    assert {item.correct for item in lines} == {accuracy}
+
+
+def test_letters_are_compared_with_letters_alone_and_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Words and letters of one model are two sets; own score and `letter` are one rule."""
+    words = [
+        {"id": str(n), "text": "", "gold": f"good {n}",
+         "scores": {f"good {n}": -float(n % 3), f"bad {n}": -1.5}}
+        for n in range(40)
+    ]  # fmt: skip
+    (tmp_path / "pairs.jsonl").write_text("".join(json.dumps(line) + "\n" for line in words))
+    folders = {}
+    for name, form in {"a": "letters", "b": "letters", "words": "plain"}.items():
+        if form == "letters":
+            says_first(tmp_path / "pairs.jsonl", first=-0.1 if name == "a" else -3.0)
+        else:
+            (tmp_path / "pairs.jsonl").write_text("".join(json.dumps(w) + "\n" for w in words))
+        folders[name] = str(tmp_path / name)
+        line = ["import", form, str(tmp_path / "pairs.jsonl"), "--model", name]
+        assert cli.main([*line, "--output_dir", folders[name]]) == 0
+    out = ["--output_dir", str(tmp_path / "apart")]
+    assert cli.main(["compare", folders["a"], folders["words"], *out]) == 2
+    assert "rules and ways of asking are compared separately" in capsys.readouterr().err
+    out = ["--output_dir", str(tmp_path / "both"), "--scoring", "own,letter"]
+    assert cli.main(["compare", folders["a"], folders["b"], *out]) == 0
+    [run] = load_results(tmp_path / "both").runs
+    details = run.detail(ComparisonDetails)
+    assert details is not None
+    assert details.num_pairs == 1
+
+
+def test_a_score_that_is_one_of_the_rules_is_compared_once(tmp_path: Path) -> None:
+    """Whatever two rules are called, the same answers count once in the correction."""
+    for name in ("a", "b"):
+        says_first(tmp_path / "pairs.jsonl", orders=2, first=-0.1 if name == "a" else -3.0)
+        line = ["import", "letters", str(tmp_path / "pairs.jsonl"), "--model", name]
+        assert cli.main([*line, "--output_dir", str(tmp_path / name)]) == 0
+    out = ["--output_dir", str(tmp_path / "out"), "--scoring", "own,letter_debiased"]
+    assert cli.main(["compare", str(tmp_path / "a"), str(tmp_path / "b"), *out]) == 0
+    [run] = load_results(tmp_path / "out").runs
+    assert any("so they are compared once" in notice for notice in run.notices)
+
+
+def test_candidates_are_those_of_the_items_or_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = tmp_path / "said.csv"
+    table.write_text("text,animal,plant,extra,gold\nQ1?,1,2,9,plant\nQ2?,2,1,9,animal\n")
+    line = ["import", "plain", str(table), "--model", "m"]
+    out = ["--output_dir", str(tmp_path / "out")]
+    assert cli.main([*line, "--candidates", "animal,plant", *out]) == 0
+    [run] = load_results(tmp_path / "out").runs
+    rows = {r.metric: r.value for r in run.rows if r.subset is None}
+    assert (rows["accuracy"], rows["chance"]) == (1.0, 0.5)
+    assert "columns ignored: extra" in run.notices
+    items = tmp_path / "items.csv"
+    items.write_text("sentence,gold,choices\nQ1?,plant,animal|plant\nQ2?,animal,animal|plant\n")
+    line += ["--data.path", str(items), "--data.setup", "mc_qa"]
+    assert cli.main([*line, "--output_dir", str(tmp_path / "by_items")]) == 0
+    [run] = load_results(tmp_path / "by_items").runs
+    assert next(r.value for r in run.rows if r.metric == "accuracy") == 1.0
+    line = ["import", "minicons", str(table), "--model", "m", "--candidates", "animal"]
+    assert cli.main([*line, *out]) == 2
+    assert "--candidates names columns of plain tables" in capsys.readouterr().err
 
 
 def test_orders_that_do_not_balance_the_labels_are_said(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from probelight.protocols import cli
+from probelight.protocols.imports.information import read_bits
 from tests.fixtures.rows import read_results
 
 HEADER = "id,label,log_probability,log_probability_without"
@@ -39,6 +40,9 @@ def test_bits_of_each_item_and_their_mean(tmp_path: Path) -> None:
     [
         (f"{HEADER}\n1,yes,-0.1,0.7\n", "nli.csv:2: log_probability_without is '0.7'"),
         (f"{HEADER}\n1,yes,,-1\n", "nli.csv:2: log_probability is ''"),
+        (f"{HEADER}\n1,yes,-1_0,-1\n", "nli.csv:2: log_probability is '-1_0'"),
+        (f"{HEADER}\n1,yes,-inf,-1\n", "nli.csv:2: log_probability is '-inf'"),
+        (f"Id,{HEADER}\n1,1,yes,-1,-1\n", "nli.csv:1: two columns are called 'Id' and 'id'"),
         ("id,label,log_prob,log_probability_without\n1,a,-1,-1\n", "'log_probability' is missing"),
     ],
 )
@@ -50,3 +54,22 @@ def test_malformed_files_are_named(
     assert cli.main(["import", "pvi", str(path), "--output_dir", str(tmp_path / "out")]) in (1, 2)
     assert message in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("key", "given"), [("log_probability", "false"), ("log_probability", '"1_0"'), ("id", "true")]
+)
+def test_true_and_false_are_no_numbers_and_no_names(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], key: str, given: str
+) -> None:
+    cells = {"id": "1", "label": '"a"', "log_probability": "-1", "log_probability_without": "-1"}
+    line = ", ".join(f'"{name}": {cell}' for name, cell in (cells | {key: given}).items())
+    (tmp_path / "nli.jsonl").write_text(f"{{{line}}}\n")
+    out = ["--output_dir", str(tmp_path / "out")]
+    assert cli.main(["import", "pvi", str(tmp_path / "nli.jsonl"), *out]) == 1
+    assert f"nli.jsonl:1: {key} is " in capsys.readouterr().err
+
+
+def test_columns_are_known_in_any_case(tmp_path: Path) -> None:
+    (tmp_path / "nli.csv").write_text(f"{HEADER.upper()}\n1,yes,-1,-2\n")
+    assert read_bits(tmp_path / "nli.csv") == [("1", "yes", round(1 / math.log(2), 6))]

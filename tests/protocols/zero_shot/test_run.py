@@ -92,7 +92,7 @@ def test_an_accuracy_has_what_it_must_be_read_beside(
     # No model sees the position of a choice, unless it is asked for its letter. The item of
     # "larger" prefers it more than two of the three others do.
     of_classes = {("majority_accuracy", ""): (0.75, 4), ("auc", ""): (pytest.approx(2 / 3), 4)}
-    by_letter = zero_shot_rows(said, data, Row(), by_letter=True)
+    by_letter = zero_shot_rows(said, data, Row(), gold_labels=[(r.answer,) for r in records])
     assert [row.value for row in by_letter if row.metric == "majority_accuracy"] == [0.75]
     assert values == {
         **(of_classes if classes == SIZES else {}),
