@@ -174,6 +174,16 @@ def wilson(successes: float, n: float, level: float = LEVEL) -> tuple[float, flo
     return _score(successes / n if n else 0.5, n, z)
 
 
+def items_behind(value: float, low: float) -> float:
+    """Return the number of independent items whose Wilson interval has this lower end.
+
+    Args:
+        value: An accuracy.
+        low: Lower end of its 95% interval, below it.
+    """
+    return Z**2 * low * (1 - low) / (value - low) ** 2
+
+
 def accuracy_interval(item_scores: ArrayLike, groups: Groups | None = None) -> Interval:
     """Return an accuracy and its interval.
 

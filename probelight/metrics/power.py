@@ -1,4 +1,4 @@
-"""The smallest difference that a comparison with a given number of items can be expected to find.
+"""The smallest difference that a given number of items can be expected to find.
 
 Tests are two-sided at a level of 5%, and find a difference that exists with a probability of 80%.
 """
@@ -69,6 +69,24 @@ def paired_items(difference: float, discordant: float = 0.3) -> float:
     changed = max(discordant, difference)
     spread = _LEVEL * math.sqrt(changed) + FOUND * math.sqrt(changed - difference**2)
     return (spread / difference) ** 2
+
+
+def above_level(num_items: float, level: float) -> float:
+    """Return the smallest accuracy that is found above a level, such as chance (Fleiss 1981).
+
+    The result is infinite if no accuracy would be.
+
+    Args:
+        num_items: Number of independent items.
+        level: Accuracy to compare with, above 0 and below 1.
+    """
+
+    def needed(difference: float) -> float:
+        accuracy = level + difference
+        spread = _LEVEL * math.sqrt(level * (1 - level))
+        return ((spread + FOUND * math.sqrt(accuracy * (1 - accuracy))) / difference) ** 2
+
+    return level + _smallest(needed, num_items, 1 - level)
 
 
 def effective_items(num_items: float, num_seeds: int, correlation: float) -> float:

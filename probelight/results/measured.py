@@ -10,10 +10,17 @@ from statistics import fmean
 
 import numpy as np
 
-from probelight.metrics.choices import NEAR, best_of_each, is_near_tie, item_score
+from probelight.metrics.choices import (
+    NEAR,
+    best_of_each,
+    is_near_tie,
+    item_score,
+    majority_accuracy,
+)
 from probelight.metrics.comparisons import Runs
 from probelight.metrics.forgetting import MEANS, changes
 from probelight.metrics.intervals import accuracy_interval, num_groups, wilson
+from probelight.metrics.letters import majority_of_labels
 from probelight.probes.catalog import ProbeConfig
 from probelight.probes.record import Record, chance_of, share_choices
 from probelight.results.predictions import ItemLine, prediction_lines
@@ -212,6 +219,21 @@ def members(subsets: Sequence[Subset | None]) -> dict[Subset, list[int]]:
     """Return the indices of each part's items, sorted by the part's text; part None is left out."""
     parts = sorted({subset for subset in subsets if subset}, key=lambda subset: subset.text)
     return {part: [i for i, subset in enumerate(subsets) if subset == part] for part in parts}
+
+
+def majority_of(
+    config: ProbeConfig, records: Sequence[Record], gold_labels: Sequence[Sequence[int]] = ()
+) -> float | None:
+    """Return the accuracy of always giving the most frequent answer; None if there is no such.
+
+    Answers that items share are the texts of a closed set. A position of choices that each item has
+    for itself is none, as no model sees it, but for the labels of a model that is asked for one:
+    `gold_labels` (N, O) are those of each item's gold choice, in each order it was asked in.
+    """
+    levels = [majority_of_labels(gold_labels)] if gold_labels else []
+    if not classes_are_positions(config, records):
+        levels.append(majority_accuracy([record.gold for record in records]))
+    return max(levels, default=None)
 
 
 def classes_are_positions(config: ProbeConfig, records: Sequence[Record]) -> bool:

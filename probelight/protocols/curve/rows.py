@@ -11,7 +11,6 @@ from typing import NamedTuple
 import numpy as np
 
 from probelight.io.atomic import write_text_atomic
-from probelight.metrics.choices import majority_accuracy
 from probelight.metrics.information import answer_bits, pvi
 from probelight.metrics.intervals import mean_interval, num_groups
 from probelight.probes.controls import CHOICE_ONLY, CONTROLS, STANDARD
@@ -26,8 +25,8 @@ from probelight.results.measured import (
     Predictions,
     accuracy_row,
     chance_rows,
-    classes_are_positions,
     grouped_row,
+    majority_of,
     score_notices,
     subset_rows,
     templates_of,
@@ -162,11 +161,11 @@ def write_point(
                 rows += subset_rows(predictions, groups, part, trained)
     if with_levels:
         records = data.evaluation
-        by_position = classes_are_positions(data.config, records)
-        gold = [f"choice {r.answer + 1}" if by_position else r.gold for r in records]
         level = replace(row, num_items=len(records))
         rows += chance_rows(measured[0].predictions, level)
-        rows.append(replace(level, metric="majority_accuracy", value=majority_accuracy(gold)))
+        labels = model.gold_labels(data.config.setup, records)
+        if (majority := majority_of(data.config, records, labels)) is not None:
+            rows.append(replace(level, metric="majority_accuracy", value=majority))
     run.write_metrics(rows)
 
     controls = {point.control for point in measured}

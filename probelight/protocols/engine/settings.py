@@ -18,6 +18,7 @@ from probelight.io import ranges
 from probelight.io.errors import UsageError
 from probelight.io.escaping import visible
 from probelight.io.package import BUNDLED_MODEL, SMALL_MODEL, current_model
+from probelight.metrics.scoring_rules import LETTER
 from probelight.models.checkpoint_files import (
     CONFIG,
     HEAD_SETTINGS,
@@ -28,11 +29,12 @@ from probelight.models.checkpoint_files import (
     head_settings,
     is_word_folder,
     model_folder,
+    scoring_of,
     type_of_class,
     word_settings,
 )
 from probelight.models.tuning import FULL_TUNING, Tuning
-from probelight.probes.record import GoldForm, Setup
+from probelight.probes.record import GoldForm, Record, Setup
 from probelight.results.row import Role, Row
 
 
@@ -298,6 +300,12 @@ class ModelSettings(ranges.Settings):
     def checkpoint(self) -> str:
         """What loads the model: `name_or_path`, with the adapter behind it if there is one."""
         return f"{self.name_or_path}+{self.adapter}" if self.adapter else self.name_or_path
+
+    def gold_labels(self, setup: Setup, records: Sequence[Record]) -> list[tuple[int]]:
+        """Return (N, 1) the label of each gold choice, if the model is asked for labels alone."""
+        is_scored = self.kind in ("causal", "seq2seq")
+        by_letter = is_scored and scoring_of(self.checkpoint, self.scoring, setup) == LETTER
+        return [(record.answer,) for record in records] if by_letter else []
 
     @property
     def label(self) -> str:

@@ -16,7 +16,6 @@ from typing import Any, NamedTuple
 from probelight.io.errors import UsageError, nearest
 from probelight.io.escaping import visible
 from probelight.io.ranges import Mirror, Texts
-from probelight.metrics.letters import majority_of_labels
 from probelight.metrics.scoring_rules import LETTER
 from probelight.probes.record import groups_of
 from probelight.protocols.cli.command import Command, command
@@ -323,27 +322,21 @@ def make_run(run: RunFolder, imported: Import) -> RunRecord:
     )
     notices = [*score_notices(predictions), *near_tie_notices(predictions)]
     notices += pair_notices(predictions.records)
+    labels = imported.letters.gold_labels if imported.letters else ()
     if data.config.setup == "minimal_pair":
-        rows = pair_rows(predictions, data, row)
+        rows = pair_rows(predictions, data, row, labels)
     else:
-        rows = zero_shot_rows(predictions, data, row, ranked=imported.ranked)
+        rows = zero_shot_rows(predictions, data, row, ranked=imported.ranked, gold_labels=labels)
         if imported.ranked and classes_are_positions(data.config, predictions.records):
             notices.append(
                 f"the choices of each item of {imported.items.name} are in the order of a model's "
-                "scores: positions are ranks, so there is no majority, macro accuracy or share by "
-                "position"
+                "scores: positions are ranks, so there is no macro accuracy or share by position"
             )
     groups = groups_of(predictions.records, data.config.group_by)
     panel = Panel(predictions, {})
     if imported.letters:
         rules = imported.letters.by_rule
         panel = Panel(predictions, rules, modes=dict.fromkeys(rules, mode))
-        of_answers = [r for r in rows if r.metric == "majority_accuracy"]
-        majority = max(
-            [majority_of_labels(imported.letters.gold_labels), *(r.value for r in of_answers)]
-        )
-        rows = [r for r in rows if r not in of_answers]
-        rows.append(replace(row, metric="majority_accuracy", value=majority))
         rows += imported.letters.rows(groups, replace(row, mode=mode)) + panel.rows(groups, row)
     run.write_metrics(rows)
     write_predictions(run, panel.lines(groups))

@@ -395,7 +395,11 @@ def score_set(run: RunFolder, config: Mapping[str, Any], context: RunContext) ->
     notices = [*loaded.notices, *predictions.notices, *score_notices(predictions)]
     notices += near_tie_notices(predictions)
     notices += measures.pair_notices(predictions.records)
-    rows = (measures.pair_rows if pairs else measures.zero_shot_rows)(predictions, loaded, row)
+    if pairs:
+        rows = measures.pair_rows(predictions, loaded, row)
+    else:
+        labels = model.gold_labels(setup, predictions.records)
+        rows = measures.zero_shot_rows(predictions, loaded, row, gold_labels=labels)
     if config.get("ranks") and setup == "mc_mlm":
         from probelight.models.vocabulary import candidate_ranks  # only now: it imports torch
 

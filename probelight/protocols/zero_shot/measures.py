@@ -13,10 +13,21 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from probelight.io.errors import UsageError
-from probelight.metrics.choices import macro_accuracy, majority_accuracy, predicted_shares
+from probelight.metrics.choices import macro_accuracy, predicted_shares
+from probelight.metrics.intervals import num_groups
+from probelight.metrics.letters import majority_of_labels
 from probelight.metrics.scoring_rules import calibrated, divided, pmi, same_order
+from probelight.metrics.separation import separation
 from probelight.probes.prompts import Prompts
-from probelight.probes.record import MASK, GroupBy, Record, Setup, chance_of, groups_of
+from probelight.probes.record import (
+    MASK,
+    GroupBy,
+    Record,
+    Setup,
+    chance_of,
+    groups_of,
+    share_choices,
+)
 from probelight.probes.source import ProbeData
 from probelight.protocols.engine.predictions import ask
 from probelight.protocols.jobs.job import TrainerSettings
@@ -26,6 +37,7 @@ from probelight.results.measured import (
     chance_rows,
     classes_are_positions,
     grouped_row,
+    majority_of,
     near_tied_row,
     score_notices,
     subset_rows,
@@ -43,13 +55,18 @@ _OTHER_STEMS = "stems of no item"  # the name of their set in messages
 
 
 def zero_shot_rows(
-    predictions: Predictions, data: ProbeData, row: Row, *, ranked: bool = False
+    predictions: Predictions,
+    data: ProbeData,
+    row: Row,
+    *,
+    ranked: bool = False,
+    gold_labels: Sequence[Sequence[int]] = (),
 ) -> list[Row]:
-    """Return accuracy, ties, chance, majority, macro accuracy and predicted shares.
+    """Return accuracy, ties, chance, majority, macro accuracy, AUC and predicted shares.
 
-    The classes of majority, macro accuracy and shares are the choices' texts where all items share
-    them, else their positions. With `ranked`, each item's choices are in the order of a model's
-    scores: positions are then ranks and no classes.
+    The classes of macro accuracy and shares are the choices' texts where all items share them, else
+    their positions. With `ranked`, each item's choices are in the order of a model's scores:
+    positions are then ranks and no classes. The majority is that of `majority_of`.
     """
     records = predictions.records
     num_items = len(records)
@@ -66,8 +83,10 @@ def zero_shot_rows(
     rows += chance_rows(predictions, row)
     levels: dict[str, float] = {}
     shares: dict[str, float] = {}
+    if (majority := majority_of(data.config, records, gold_labels)) is not None:
+        levels["majority_accuracy"] = majority
+    rows += separation_rows(predictions, groups, row)
     if not (ranked and by_position):
-        levels["majority_accuracy"] = majority_accuracy(gold)
         levels["macro_accuracy"] = macro_accuracy(predictions.item_scores, gold)
         shares = predicted_shares(predicted)
     rows += [replace(row, metric=metric, value=value) for metric, value in levels.items()]
@@ -79,22 +98,48 @@ def zero_shot_rows(
     return rows + subset_rows(predictions, groups, templates_of(records), row)
 
 
+def separation_rows(predictions: Predictions, groups: Sequence[str], row: Row) -> list[Row]:
+    """Return how well the scores tell the right answers apart, where all items share choices."""
+    records = predictions.records
+    if not share_choices(records):
+        return []
+    choices = sorted(records[0].choices)
+    scores = [
+        [of_record[record.choices.index(choice)] for choice in choices]
+        for record, of_record in zip(records, predictions.scores, strict=True)
+    ]
+    auc = separation(scores, [choices.index(record.gold) for record in records], groups)
+    if auc is None:
+        return []
+    ends = {"value": auc.value, "ci_low": auc.low, "ci_high": auc.high}
+    return [replace(row, metric="auc", num_groups=num_groups(groups), **ends)]
+
+
 def _class(index: int, choices: Sequence[str], by_position: bool) -> str:
     # An empty choice that pads a question has no text.
     return f"choice {index + 1}" if by_position or index >= len(choices) else choices[index]
 
 
-def pair_rows(predictions: Predictions, data: ProbeData, row: Row) -> list[Row]:
+def pair_rows(
+    predictions: Predictions,
+    data: ProbeData,
+    row: Row,
+    gold_labels: Sequence[Sequence[int]] = (),
+) -> list[Row]:
     """Return the accuracy of minimal pairs with its ties and chance, overall and by paradigm.
 
     A sentence's score is the sum of its tokens' log-probabilities; the mean per token, which does
     not prefer short sentences, is a scoring rule (BLiMP: Warstadt et al. 2020). There is no
-    majority to compare with, as the right sentence is first in each pair.
+    majority to compare with, as the right sentence is first in each pair, but for the labels of
+    sentences, as `gold_labels` of `majority_of`.
     """
     records, group_by = predictions.records, data.config.group_by
     chance = replace(row, metric="chance", value=chance_of(records), num_items=len(records))
     whole = [accuracy_row(predictions, groups_of(records, group_by), row), chance]
     ties = [tied_row(predictions, row), near_tied_row(predictions, row)]
+    if gold_labels:
+        majority = majority_of_labels(gold_labels)
+        ties.append(replace(chance, metric="majority_accuracy", value=majority))
     return whole + ties + paradigm_rows(predictions, group_by, row)
 
 

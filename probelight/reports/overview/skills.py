@@ -135,6 +135,8 @@ def _zero_shot(results: Results) -> Iterator[Point]:
     found = zero_shots(results).rename(columns={"accuracy": "value"})
     for row in found.astype(object).where(found.notna(), None).itertuples():
         levels = {"chance": row.floor, "majority": row.majority_accuracy}
+        if row.auc is not None:
+            levels["auc"] = Estimate(row.auc, row.auc_ci_low, row.auc_ci_high)
         yield _of_row(results.by_path[row.path], "asked", row, row.split, **levels)
 
 
@@ -291,7 +293,9 @@ def _control(point: Point, other: Point) -> Control | None:
         of_line = how == RANDOM_WEIGHTS or other.curve is point.curve
         if other.size > point.size:  # stricter than like for like, so it is not hidden
             how = f"{how} {other.when}"
-        return Control(how, other.value, is_lower, is_alike=of_line and other.size == point.size)
+        is_alike = of_line and other.size == point.size
+        when = other.when if other.size < point.size else ""
+        return Control(how, other.value, is_lower, is_alike, when)
     of_place = (other.skill.probe, other.split) == (point.skill.probe, point.split)
     is_itself = other.model == point.model and not other.how
     if not (other.is_partial and of_place) or is_itself:
@@ -337,11 +341,14 @@ def after(size: int) -> str:
     return f"after {words.count(size)} examples"
 
 
-def change(name: str, of: Estimate | None) -> str:
-    """Return a gain or a cost in words; empty where it was not measured."""
+def change(name: str, of: Estimate | None, says_doubt: bool = True) -> str:
+    """Return a gain or a cost in words; empty where it was not measured.
+
+    `says_doubt`: whether to say that it may be 0 too, besides its interval.
+    """
     if of is None:
         return ""
-    inside = words.points_between(*of.bounds)
-    within = f" ({inside})" if inside else ""
-    doubt = ", may be 0" if verdict_of(of.bounds, 0.0) == "not distinguishable" else ""
-    return f"{name} {words.points(of.value)} points{within}{doubt}"
+    size, inside = f"{words.points(of.value)} points", words.points_between(*of.bounds)
+    if says_doubt and verdict_of(of.bounds, 0.0) == "not distinguishable":
+        return f"no measurable {name} ({size}, {inside})"
+    return f"{name} {size} ({inside})" if inside else f"{name} {size}"

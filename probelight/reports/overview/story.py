@@ -155,10 +155,10 @@ def _replay(results: Results, last: Dose) -> list[str]:
             names = [EXTRAS.get(extra, f"with replay {extra}") for extra in by_extra]
             lines = []
             for name, dose in zip(_padded(names), by_extra.values(), strict=True):
-                cost = dose.estimate("inoculation_cost")
-                line = f"  {name}  {change('gain', dose.gain)}, {change('cost', cost)}"
-                # The intervals say whether it may be 0; there is no room for the words.
-                lines.append(line.replace(" points", "").replace(", may be 0", ""))
+                changes = {"gain": dose.gain, "cost": dose.estimate("inoculation_cost")}
+                # There is no room to say that one may be 0.
+                gain, cost = (change(*of, says_doubt=False) for of in changes.items())
+                lines.append(f"  {name}  {gain}, {cost}".replace(" points", ""))
             return lines
     return []
 

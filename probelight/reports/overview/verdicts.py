@@ -10,10 +10,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from probelight.metrics.intervals import items_behind
+from probelight.metrics.power import above_level
 from probelight.reports.estimates import Estimate, verdict_of
 from probelight.reports.words import between, percent
 
 Word = Literal["knew it", "learned it", "not shown", "cannot tell"]
+NO_SEPARATION = 0.5  # AUC of scores that do not depend on the right answer
 Number = tuple[str, float]  # what it is, in a few words, and its value
 RULES: Mapping[Word, str] = {
     "knew it": "Before any training on the probe, the whole 95% interval of the score is above "
@@ -25,10 +28,12 @@ RULES: Mapping[Word, str] = {
     "as above.",
     "not shown": "The score is not clearly above chance, or above always giving the most frequent "
     "answer, before or after training, and its interval ends less than halfway from chance to "
-    "100%. This verdict needs no control.",
+    "100%. Nor do the scores of choices that all items share tell the right answers apart (AUC). "
+    "This verdict needs no control.",
     "cannot tell": "The numbers do not decide: no like-for-like control was run, or a control or a "
     "baseline that reads only part of the input scores as well, or training did not clearly raise "
-    "the score, or the interval is missing or too wide.",
+    "the score, or its scores tell the right answers apart but it prefers one answer, or the "
+    "interval is missing or too wide.",
 }
 HELD = (
     "A score is clearly above another if the 95% interval of their difference on the same items is "
@@ -46,6 +51,12 @@ class Control:
     value: float  # accuracy
     is_lower: bool  # the score that it is a control of is above it
     is_alike: bool  # like for like; others can only speak against a score
+    when: str = ""  # after fewer examples than the score: "after 125 examples"
+
+    @property
+    def words(self) -> str:
+        """What it lacks, and when it was measured if that was earlier."""
+        return f"{self.how} {self.when}".strip()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,12 +65,18 @@ class Score(Estimate):
 
     when: str  # "before training", "after 1,000 examples"
     controls: tuple[Control, ...] = ()
+    auc: Estimate | None = None  # of choices that all items share
 
     @property
     def as_good(self) -> Control | None:
         """The best control that the score is not above; None if there is none."""
         failed = [control for control in self.controls if not control.is_lower]
         return max(failed, key=lambda control: control.value, default=None)
+
+    @property
+    def separates(self) -> bool:
+        """Whether its scores tell the right answers apart, whatever the threshold."""
+        return self.auc is not None and (self.auc.ci_low or 0.0) > NO_SEPARATION
 
     @property
     def number(self) -> Number:
@@ -73,13 +90,18 @@ class Score(Estimate):
         return f"{self.when} {percent(self.value)}%" + (f" ({inside})" if inside else "")
 
     @property
+    def quoted(self) -> list[Control]:
+        """A control of each kind: the best that is like for like, or else the best."""
+        by_kind: dict[str, Control] = {}
+        for control in sorted(self.controls, key=lambda c: (not c.is_alike, -c.value)):
+            by_kind.setdefault(control.how, control)
+        return list(by_kind.values())
+
+    @property
     def compared(self) -> str:
-        """The best control of each kind, like-for-like ones first."""
-        best: dict[str, float] = {}
-        for control in sorted(self.controls, key=lambda control: not control.is_alike):
-            best[control.how] = max(control.value, best.get(control.how, 0.0))
-        listed = ", ".join(f"{percent(value)}% {how}" for how, value in best.items())
-        return f"; compared with {listed}" if listed else ""
+        """The quoted controls, like-for-like ones first."""
+        texts = [f"{percent(control.value)}% {control.words}" for control in self.quoted]
+        return f"; compared with {', '.join(texts)}" if texts else ""
 
 
 @dataclass(frozen=True)
@@ -142,7 +164,7 @@ def judge(case: Case) -> Verdict:
         in_part, evidence = start.value < half, [start.number, *numbers]
         reason = f"{start.words}, above {named}{start.compared}."
         if end and case.rose and (control := end.as_good):
-            reason += f" Its gain {end.when} also appears {control.how}."
+            reason += f" Its gain {end.when} also appears {control.words}."
         elif end and case.rose and in_part and case.is_shown(end):
             evidence = [start.number, end.number]
             reason += f" Training raised it further: {end.words}{end.compared}."
@@ -150,8 +172,8 @@ def judge(case: Case) -> Verdict:
 
     if end and case.rose and case.is_shown(end):
         since = f", from {percent(start.value)}% {start.when}" if start else ""
-        best = max(end.controls, key=lambda control: control.value)
-        evidence = [end.number, (best.how, best.value)]
+        best = max(end.quoted, key=lambda control: control.value)
+        evidence = [end.number, (best.words, best.value)]
         reason = f"{end.words}{since}{end.compared}."
         return verdict("learned it", evidence, reason, end.value < half)
 
@@ -159,8 +181,8 @@ def judge(case: Case) -> Verdict:
         # What training did not raise is as good as what it began with.
         score = above_chance[-1 if start in above_chance and not case.rose else 0]
         if control := score.as_good:
-            same = f"{control.how} it is {percent(control.value)}%, which is not clearly lower"
-            evidence = [score.number, (control.how, control.value)]
+            same = f"{control.words} it is {percent(control.value)}%, which is not clearly lower"
+            evidence = [score.number, (control.words, control.value)]
             return verdict("cannot tell", evidence, f"{score.words}; {same}.")
         if start and score is end and not case.rose:
             before = f"the {percent(start.value)}% {start.when}"
@@ -176,16 +198,39 @@ def judge(case: Case) -> Verdict:
         evidence = [score.number for score in scores[:1]]
         return verdict("cannot tell", evidence, reason)
 
+    last = scores[0]
+    is_below = case.against_chance(last) == "below"
+    against = f"below chance ({percent(case.chance)}%)" if is_below else f"not above {named}"
+    if separating := next((score for score in scores if score.separates), None):
+        auc = Score(**vars(separating.auc), when="AUC")
+        reason = (
+            f"{separating.words}: {against}. But its scores tell the right answers apart "
+            f"({auc.words}; chance is {percent(NO_SEPARATION)}%): it parts them, but prefers one "
+            "answer."
+        )
+        return verdict("cannot tell", [separating.number, auc.number], reason)
+
     for score in scores:
         if (score.ci_high or 0.0) >= half:
             reason = f"{score.words}: too few items to distinguish chance from knowing half of it."
+            reason += _detectable(score, level, name)
             return verdict("cannot tell", [score.number, *numbers], reason)
 
-    last = scores[0]
-    is_below = case.against_chance(last) == "below"
-    where = f"below chance ({percent(case.chance)}%)" if is_below else f"not above {named}"
-    reason = f"{', '.join(score.words for score in scores)}: {where}."
+    reason = f"{', '.join(score.words for score in scores)}: {against}."
+    if not is_below:
+        reason += _detectable(last, level, name)
     return verdict("not shown", [last.number, *numbers], reason)
+
+
+def _detectable(score: Score, level: float | None, name: str) -> str:
+    """Return how high an accuracy must be to be usually found above a level, by as many items."""
+    if not level or score.ci_low is None or not 0 < score.ci_low < score.value:
+        return ""
+    least = above_level(items_behind(score.value, score.ci_low), level)
+    if least > 1:
+        return f" This set would usually not show even 100% as above {name}."
+    accuracy = f"an accuracy of {percent(least)}% or more"
+    return f" This set would usually show {accuracy} as above {name}."
 
 
 def above(estimate: Estimate, other: Estimate) -> bool:

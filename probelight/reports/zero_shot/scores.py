@@ -21,6 +21,7 @@ PLACE = ["path", "name", "probe", "split"]  # identifies a model on a set
 LEVELS = [
     "chance", "floor", "majority_accuracy", "macro_accuracy", "tied_share", "near_tied_share"
 ]  # fmt: skip
+AUC = "auc auc_ci_low auc_ci_high"
 FLOAT32 = RunRecord.dtype
 IMPORTED = "imported"  # the kind of a model whose answers come from another program's file
 MOST_MODELS = 6  # in the paragraph
@@ -58,6 +59,8 @@ def zero_shots(results: Results) -> pd.DataFrame:
     levels = whole.pivot(index=PLACE, columns="metric", values="value").reindex(columns=LEVELS)
     found = whole[whole.metric == "accuracy"].rename(columns={"value": "accuracy"})
     found = found.join(levels, on=PLACE)
+    auc = dict(zip(("value", "ci_low", "ci_high"), AUC.split(), strict=True))
+    found = with_columns(found, whole[whole.metric == "auc"], auc, PLACE)
     found["floor"] = found.floor.fillna(found.chance)
     alike = found.groupby(["name", "probe", "split"])
     repeats = alike.name.transform("size")
@@ -85,6 +88,7 @@ def zero_shot_table(results: Results) -> Table | None:
     each = [
         kit.accuracy("accuracy %"),
         kit.share("macro %", "macro_accuracy"),
+        kit.accuracy("AUC %", "auc"),
         kit.size(),
         *([kit.share("chance with empty choices", "chance")] if with_floor else []),
         kit.text("against chance", "_verdict"),
@@ -98,6 +102,11 @@ def zero_shot_table(results: Results) -> Table | None:
         "giving the most frequent answer. Macro: the accuracy on the items of each right answer, "
         "averaged."
     )
+    if found.auc.notna().any():
+        note += (
+            " AUC: how well the scores of choices that all items share tell the right answers "
+            "apart, whatever the threshold (50% is chance), even if the model prefers one answer."
+        )
     if with_ties:
         note += " Ties: items in which n choices share the best score; each counts 1/n."
     if with_floor:
@@ -124,7 +133,7 @@ def zero_shot_table(results: Results) -> Table | None:
         rows="probe split",
         across="model",
         each=each,
-        csv=f"model probe split mode {ACCURACY} {SIZE} {' '.join(LEVELS)} against_chance",
+        csv=f"model probe split mode {ACCURACY} {SIZE} {' '.join(LEVELS)} {AUC} against_chance",
     )
 
 

@@ -160,14 +160,15 @@ def test_an_order_is_told_by_the_scores_of_the_file(scores: str, tmp_path: Path)
     assert ("model1", "majority_accuracy") not in numbers(out)
 
 
-def test_a_file_whose_order_is_no_rank_has_a_majority(tmp_path: Path) -> None:
+def test_a_file_whose_order_is_no_rank_has_classes_but_no_majority(tmp_path: Path) -> None:
     path, out = ranked(tmp_path, 0, "<mask>"), tmp_path / "out"
     *first, last = path.read_text(encoding="utf-8").splitlines()
     row = json.loads(last)
     row["scores"] = dict(sorted(row["scores"].items()))
     path.write_text("\n".join([*first, json.dumps(row)]), encoding="utf-8")
     assert imported(out, "plain", f"{path}=m") == 0
-    assert ("model0", "majority_accuracy") in numbers(out)
+    assert ("model0", "macro_accuracy") in numbers(out)
+    assert ("model0", "majority_accuracy") not in numbers(out)
 
 
 def test_files_of_one_command_are_compared(
@@ -416,8 +417,8 @@ def test_labels_in_several_orders_give_the_table_of_letters(tmp_path: Path) -> N
     assert rows["letter", "accuracy", ""] == 0.5
     over_orders = pytest.approx((1 / 2 + 2 / 3) / 2)
     assert rows["letter", "mean_order_accuracy", ""] == rows["", "accuracy", ""] == over_orders
-    # A is right in one of two orders of q1 and in one of three of q2; a position in one of both.
-    assert rows["", "majority_accuracy", ""] == max((1 / 2 + 1 / 3) / 2, 1 / 2)
+    # A is right in one of two orders of q1 and in one of three of q2; no model sees a position.
+    assert rows["", "majority_accuracy", ""] == pytest.approx((1 / 2 + 1 / 3) / 2)
     assert rows["letter", "all_orders_accuracy", ""] == 0
     assert rows["letter", "unstable_share", ""] == 1
     # q1: 0.9 x 0.4 for "plant" against 0.1 x 0.6; q2: 0.1 x 0.8 x 0.5 against 0.7 x 0.1 x 0.3.

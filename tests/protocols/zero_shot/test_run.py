@@ -86,15 +86,20 @@ def test_an_accuracy_has_what_it_must_be_read_beside(
     candidates: tuple[str, ...], records: tuple[Record, ...], classes: tuple[str, str]
 ) -> None:
     config = ProbeConfig("sizes", "mc_mlm", 2, 0.5, candidates=candidates, group_by="stem")
-    said = replace(SAID, records=records)
-    rows = zero_shot_rows(said, ProbeData(config, records, (), ()), Row(model="m"))
+    said, data = replace(SAID, records=records), ProbeData(config, records, (), ())
+    rows = zero_shot_rows(said, data, Row(model="m"))
     values = {(row.metric, row.subset_text): (row.value, row.num_items) for row in rows}
+    # No model sees the position of a choice, unless it is asked for its letter. The item of
+    # "larger" prefers it more than two of the three others do.
+    of_classes = {("majority_accuracy", ""): (0.75, 4), ("auc", ""): (pytest.approx(2 / 3), 4)}
+    by_letter = zero_shot_rows(said, data, Row(), gold_labels=[(r.answer,) for r in records])
+    assert [row.value for row in by_letter if row.metric == "majority_accuracy"] == [0.75]
     assert values == {
+        **(of_classes if classes == SIZES else {}),
         ("accuracy", ""): (0.625, 4),
         ("tied_share", ""): (0.25, 4),
         ("near_tied_share", ""): (0.0, 4),
         ("chance", ""): (0.5, 4),
-        ("majority_accuracy", ""): (0.75, 4),
         ("macro_accuracy", ""): (pytest.approx((2 / 3 + 1 / 2) / 2), 4),
         ("predicted_share", classes[0]): (0.625, 4),
         ("predicted_share", classes[1]): (0.375, 4),

@@ -29,8 +29,8 @@ def part(value: float, is_lower: bool) -> Control:
     return Control("from the choices alone", value, is_lower, is_alike=False)
 
 
-def before(measured: Estimate, *controls: Control) -> Score:
-    return Score(**vars(measured), when="before training", controls=controls)
+def before(measured: Estimate, *controls: Control, auc: Estimate | None = None) -> Score:
+    return Score(**vars(measured), when="before training", controls=controls, auc=auc)
 
 
 def after(measured: Estimate, *controls: Control) -> Score:
@@ -148,13 +148,42 @@ def test_the_rule_by_hand(case: Case, word: Word, in_part: bool) -> None:
             "not shown",
             (("after 1,000 examples", 0.5), ("chance", 0.5)),
             "After 1,000 examples 50.0% (45.0–55.0), before training 50.0% (45.0–55.0): not "
-            "above chance (50.0%).",
+            "above chance (50.0%). This set would usually show an accuracy of 57.2% or more as "
+            "above chance.",
         ),
         (
             Case(0.5, None, before(Estimate(0.3, 0.25, 0.35))),
             "not shown",
             (("before training", 0.3), ("chance", 0.5)),
             "Before training 30.0% (25.0–35.0): below chance (50.0%).",
+        ),
+        (
+            Case(0.5, 0.6, before(LOW, auc=Estimate(0.76, 0.66, 0.85))),
+            "cannot tell",
+            (("before training", 0.5), ("AUC", 0.76)),
+            "Before training 50.0% (45.0–55.0): not above the most frequent answer (60.0%). But "
+            "its scores tell the right answers apart (AUC 76.0% (66.0–85.0); chance is 50.0%): it "
+            "parts them, but prefers one answer.",
+        ),
+        (
+            Case(1 / 3, None, before(Estimate(0.4, 0.159, 0.701))),
+            "cannot tell",
+            (("before training", 0.4), ("chance", 1 / 3)),
+            "Before training 40.0% (15.9–70.1): too few items to distinguish chance from knowing "
+            "half of it. This set would usually show an accuracy of 76.4% or more as above chance.",
+        ),
+        (
+            Case(
+                0.5,
+                None,
+                before(LOW),
+                after(MIDDLE, replace(as_good(0.59), when="after 125 examples")),
+                GAIN,
+            ),
+            "cannot tell",
+            (("after 1,000 examples", 0.6), ("without language after 125 examples", 0.59)),
+            "After 1,000 examples 60.0% (55.0–65.0); without language after 125 examples it is "
+            "59.0%, which is not clearly lower.",
         ),
         (
             Case(None, None, before(LOW)),
@@ -196,6 +225,25 @@ def beside(score: Score, value: float, is_alike: bool) -> Score:
     other = Estimate(value, value - 0.05, value + 0.05)
     control = Control("without", value, above(score, other), is_alike)
     return replace(score, controls=(*score.controls, control))
+
+
+def test_scores_that_part_the_answers_lift_nothing_but_not_shown() -> None:
+    """Over drawn cases: an AUC above 50% turns “not shown” into “cannot tell”, and no more."""
+    draw, lifted = random.Random(1), 0
+    for _ in range(1_000):
+        score = drawn_score(draw, "before training")
+        if score is None:
+            continue
+        middle = draw.random()
+        auc = Estimate(middle, middle - 0.1, middle + 0.1)
+        case = Case(0.5, draw.choice([None, draw.random()]), score)
+        without, with_auc = judge(case), judge(replace(case, start=replace(score, auc=auc)))
+        if without.word == "not shown" and middle - 0.1 > 0.5:
+            assert (with_auc.word, with_auc.evidence[1]) == ("cannot tell", ("AUC", middle))
+            lifted += 1
+        else:
+            assert with_auc.word == without.word
+    assert lifted > 50
 
 
 def test_evidence_against_a_model_never_raises_its_verdict() -> None:
