@@ -14,6 +14,7 @@ import yaml
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from probelight.probes.prompts import Templates
 from probelight.protocols.engine.settings import ModelSettings
 from tests.fixtures.checkout import ROOT
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import compress, groupby
@@ -84,7 +85,8 @@ def table(
 ) -> Table | None:
     """Make a table of a frame; None if the frame is empty.
 
-    A column in which nothing was measured is not shown; the csv file keeps it.
+    A column in which nothing was measured is not shown, nor a sentence of the note that begins with
+    its label and a colon; the csv file keeps it.
 
     Args:
         name: Name of its files.
@@ -124,16 +126,30 @@ def table(
         row = [c.show(by_value[v]) if v in by_value else ABSENT for v, c in all_columns]
         cells.append([shown if isinstance(shown, Cell) else Cell(shown) for shown in row])
     kept = [any(cell.text != ABSENT for cell in column) for column in zip(*cells, strict=True)]
+    visible_columns = tuple(column for _, column in compress(all_columns, kept))
     names = csv.split() or [name for name in frame.columns if not name.startswith("_")]
     return Table(
         name,
         title,
-        note,
-        tuple(column for _, column in compress(all_columns, kept)),
+        _without_absent(note, [column for _, column in all_columns], visible_columns),
+        visible_columns,
         tuple(tuple(compress(line, kept)) for line in cells),
         frame[names],
         tuple(_runs(by_value.values()) for by_value in found.values()),
     )
+
+
+def _without_absent(note: str, columns: Sequence[Column], visible: Sequence[Column]) -> str:
+    """Return a note without its sentences about columns that are not visible ("Paper: ...")."""
+    labels, visible_labels = (
+        {re.sub(" %$|, [a-z]+$", "", name).casefold() for c in of for name in (c.label, c.group)}
+        for of in (columns, visible)
+    )
+    absent = labels - visible_labels
+    sentences = re.split(r"(?<=\.) (?=[A-Z]|[\w, ]+:)", note)
+    heads = [sentence.partition(":")[0].casefold() for sentence in sentences]
+    is_there = [not ({head} <= absent or {*head.split(", ")} <= absent) for head in heads]
+    return " ".join(compress(sentences, is_there))
 
 
 def framed(records: pd.DataFrame | Iterable[Mapping[str, object]]) -> pd.DataFrame:

@@ -113,7 +113,8 @@ def seeds_table(results: Results) -> Table | None:
         "For each seed, the setting and checkpoint with the best average of both tasks on the "
         f"selection items. {INTERVAL}, over groups of items and over seeds (none if a run did not "
         "record a score per item). Over seeds: the lowest and the highest seed. "
-        f"{COLUMNS} Group not in train: items whose group has no item in the train file.",
+        f"{COLUMNS} Probe, group not in train: items whose group has no item in the train "
+        "file.",
         [_means(dose) for dose in every],
         [
             WHAT,

@@ -110,7 +110,7 @@ def test_seeds_are_averaged_on_untouched_items_too(tmp_path: Path) -> None:
     table = tables(tmp_path)["inoculation_seeds"]
     group = "probe, group not in train %"
     assert [c.label for c in table.columns if c.group == group] == ["before", "after", "over seeds"]
-    assert "Group not in train: items whose group has no item in the train file" in table.note
+    assert "Probe, group not in train: items whose group has no item in the train" in table.note
     first, second = table.rows
     assert first[-3:] == (Cell("10.0"), Cell("25.0"), Cell("20.0–30.0"))
     assert second[-3:] == (Cell("–"), Cell("–"), Cell("–"))
