@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -177,12 +178,25 @@ def changes_table(results: Results) -> Table | None:
             Column("lost / gained", _flips),
             tables.accuracy("lost", "forgetting", group="% of the items"),
             tables.share("by guessing", "guessing", group="% of the items"),
-            tables.gap("lost", "adjusted_forgetting", group="adjusted, points"),
-            tables.gap("lost at least", "least_forgetting", group="adjusted, points"),
-            tables.gap("gained", "adjusted_transfer", group="adjusted, points"),
+            _adjusted("lost", "adjusted_forgetting"),
+            _adjusted("lost at least", "least_forgetting"),
+            _adjusted("gained", "adjusted_transfer"),
             text("forgotten?", "verdict", "as_far_as"),
         ],
     )
+
+
+def _adjusted(label: str, name: str) -> Column:
+    """Make a column of what guessing does not explain, which says what a number below 0 means."""
+    column = tables.gap(label, name, group="adjusted, points")
+
+    def show(row: Any) -> Cell | str:
+        cell = column.show(row)
+        if isinstance(cell, str) or not getattr(row, name) < 0:
+            return cell
+        return Cell(cell.text, words.dotted(cell.detail, "fewer than by guessing"))
+
+    return replace(column, show=show)
 
 
 def _flips(row: Any) -> Cell:
