@@ -50,8 +50,8 @@ class PromptSettings(ranges.Settings):
     """The texts around items.
 
     Args:
-        file: YAML file with the templates around questions, of prompts for a letter and of
-            messages in a chat: configs/prompt/harness.yaml has those of lm-evaluation-harness.
+        file: YAML file with the texts around questions, for letters and in a chat;
+            configs/prompt/harness.yaml has the one of lm-evaluation-harness around questions.
         system: System message of a chat.
         begin: Beginning of the answer in a chat, which the model continues.
         seed: Seed for drawing the examples and their labels.
@@ -65,10 +65,7 @@ class PromptSettings(ranges.Settings):
 
 @dataclass(frozen=True, kw_only=True)
 class Templates:
-    """The texts around an item and its choices, see configs/prompt/default.yaml.
-
-    `words_mc_qa` is empty where a question that is answered by words has none.
-    """
+    """The texts around an item and its choices, see configs/prompt/default.yaml."""
 
     __pydantic_config__: ClassVar = STRICT
 
@@ -78,7 +75,7 @@ class Templates:
     minimal_pair: str
     chat_mc_qa: str
     chat_mc_mlm: str
-    words_mc_qa: str = ""
+    words_mc_qa: str = ""  # none: a question as it is
 
     @classmethod
     def read(cls, path: str | Path) -> Templates:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -31,6 +30,11 @@ from probelight.results.predictions import read_item_lines
 from probelight.results.row import Row
 
 COUNTS = ("lost", "gained", "guessing", "smallest_forgetting", "changed_p")
+ADJUSTED = {
+    "lost": "adjusted_forgetting",
+    "lost at least": "least_forgetting",
+    "gained": "adjusted_transfer",
+}
 MOST_CONCEPTS = 8
 MOST_SENTENCES = 4
 ASSUMED = (
@@ -178,25 +182,13 @@ def changes_table(results: Results) -> Table | None:
             Column("lost / gained", _flips),
             tables.accuracy("lost", "forgetting", group="% of the items"),
             tables.share("by guessing", "guessing", group="% of the items"),
-            _adjusted("lost", "adjusted_forgetting"),
-            _adjusted("lost at least", "least_forgetting"),
-            _adjusted("gained", "adjusted_transfer"),
+            *(
+                tables.gap(label, name, group="adjusted, points", below="fewer than by guessing")
+                for label, name in ADJUSTED.items()
+            ),
             text("forgotten?", "verdict", "as_far_as"),
         ],
     )
-
-
-def _adjusted(label: str, name: str) -> Column:
-    """Make a column of what guessing does not explain, which says what a number below 0 means."""
-    column = tables.gap(label, name, group="adjusted, points")
-
-    def show(row: Any) -> Cell | str:
-        cell = column.show(row)
-        if isinstance(cell, str) or not getattr(row, name) < 0:
-            return cell
-        return Cell(cell.text, words.dotted(cell.detail, "fewer than by guessing"))
-
-    return replace(column, show=show)
 
 
 def _flips(row: Any) -> Cell:

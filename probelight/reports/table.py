@@ -18,6 +18,7 @@ from probelight.reports.words import (
     TOO_FEW,
     between,
     count,
+    dotted,
     missing,
     percent,
     points,
@@ -215,9 +216,18 @@ def accuracy(label: str, names: str = ACCURACY, *, group: str = "") -> Column:
     return Column(label, lambda row: _measured(row, names, percent, between), group=group)
 
 
-def gap(label: str, names: str, *, group: str = "") -> Column:
-    """Make a column of differences with their intervals, in points; `names` as in `accuracy`."""
-    return Column(label, lambda row: _measured(row, names, points, points_between), group=group)
+def gap(label: str, names: str, *, group: str = "", below: str = "") -> Column:
+    """Make a column of differences with their intervals, in points; `names` as in `accuracy`.
+
+    `below` says what it means if a difference is below 0.
+    """
+
+    def show(row: Any) -> Cell:
+        cell = _measured(row, names, points, points_between)
+        is_below = cell.text.startswith("−")
+        return replace(cell, detail=dotted(cell.detail, below)) if is_below else cell
+
+    return Column(label, show, group=group)
 
 
 def flips(lost: float, gained: float, p_value: float | None) -> Cell:

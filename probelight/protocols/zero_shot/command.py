@@ -58,10 +58,10 @@ from probelight.protocols.zero_shot.letters import ask_letters
 from probelight.protocols.zero_shot.phrasings import Phrased
 from probelight.protocols.zero_shot.prompting import (
     TRAIN,
+    asked_of,
     examples_of,
     has_words_text,
     in_chat,
-    matters,
     mode_of,
     prompt_config,
     prompts_of,
@@ -121,8 +121,9 @@ def zero_shot(
         split: Split of the probes; by default dev, or test if there is no dev file.
         mirror: Folder or address with copies of the released files.
         ranks: Also report the ranks of MC-MLM candidates in the whole vocabulary.
-        scoring: Also score by these rules, by commas: sum, mean_token, mean_char, pmi, calibrated,
-            letter. Reports the accuracy, and the share of items with another answer.
+        scoring: Also score by these rules, by commas: sum (acc of lm-evaluation-harness),
+            mean_token, mean_char (acc_norm), pmi, calibrated, letter. Reports the accuracy, and the
+            share of items with another answer.
         letters: How to ask with `--scoring letter`.
         shots: Number of examples from the probe's train split before each item, from other groups.
             With letters, each label is right equally often.
@@ -318,9 +319,6 @@ def zero_shot_jobs(
         for loaded in sorted(sets, key=lambda loaded: loaded.data.config.setup):
             probe = loaded.data.config
             domain_stem = probe.domain_stem or DOMAIN_STEMS.get(probe.setup, "")
-            asked_of_set = dict(asked or {})
-            if "prompt" in asked_of_set and not matters(asked_of_set, probe.setup):
-                del asked_of_set["prompt"]
             config = {
                 "protocol": PROTOCOL,
                 "model": model.config(),
@@ -331,7 +329,7 @@ def zero_shot_jobs(
                 **({"ranks": True} if ranks else {}),
                 **({"scoring": list(rules)} if rules else {}),
                 **({"domain_stem": domain_stem} if "pmi" in rules else {}),
-                **asked_of_set,
+                **asked_of(asked or {}, probe.setup),
                 **({"examples": checksums(examples[loaded.name])} if examples else {}),
                 **({"chat_template": template} if template else {}),
             }
@@ -404,18 +402,13 @@ def score_set(run: RunFolder, config: Mapping[str, Any], context: RunContext) ->
     answered, *reworded = predict(scorer, sets, context.trainer).values()
     own = {id(put): record for put, record in zip(posed, loaded.records, strict=True)}
     predictions = replace(answered, records=[own[id(put)] for put in answered.records])
+    num_shots, has_texts = 0 if pairs else prompts.num_shots, bool(prompts.words_template)
     row = replace(
         model.row,
         protocol=PROTOCOL,
         probe=loaded.config.name,
         control="standard",
-        mode=mode_of(
-            scorer.mode,
-            scorer.is_in_chat,
-            0 if pairs else prompts.num_shots,
-            asked,
-            has_texts=bool(prompts.words_template),
-        ),
+        mode=mode_of(scorer.mode, scorer.is_in_chat, num_shots, asked, has_texts=has_texts),
         num_train=0,
         split=split,
     )

@@ -74,19 +74,16 @@ def refuse_unused(
         raise UsageError("--prompt.system and .begin are only for a chat; add --chat auto")
     if not config["shots"] and prompt.seed != usual.seed:
         raise UsageError("--prompt.seed is only for examples before an item; add --shots")
-    asks_in_texts = "mc_qa" in setups and has_words_text(config)
-    if asks_in_texts and in_chat:
+    asks_in_text = "mc_qa" in setups and has_words_text(config)
+    if asks_in_text and in_chat:
         raise UsageError(
-            f"--prompt.file {prompt.file}: `words_mc_qa` is the text around a question without a "
-            "chat, `chat_mc_qa` the message in one; leave out --chat, or leave words_mc_qa out of "
-            "the file and write the message in chat_mc_qa"
+            f"--prompt.file {prompt.file}: `words_mc_qa` is around a question without a chat, "
+            "`chat_mc_qa` the message in one; leave out --chat, or words_mc_qa in the file"
         )
-    if not (letters or in_chat or asks_in_texts) and prompt.file != usual.file:
+    if not (letters or in_chat or asks_in_text) and prompt.file != usual.file:
         raise UsageError(
-            f"--prompt.file {prompt.file} would change nothing: its texts are for letters "
-            "(--scoring letter), for chats (--chat) and, in `words_mc_qa`, for questions that are "
-            "answered by words"
-            + (", which it does not have" if "mc_qa" in setups else ", of which there are none")
+            f"--prompt.file {prompt.file} would change nothing: it has texts for letters (add "
+            "--scoring letter), chats (--chat) or, as `words_mc_qa`, questions answered by words"
         )
 
 
@@ -95,11 +92,11 @@ def has_words_text(config: Mapping[str, Any] | None) -> bool:
     return "words_mc_qa" in (config or {}).get("templates", {})
 
 
-def matters(asked: Mapping[str, Any], setup: Setup) -> bool:
-    """Return whether the `prompt` of a config changes how items of a setup are asked."""
-    prompt = asked["prompt"]
+def asked_of(asked: Mapping[str, Any], setup: Setup) -> dict[str, Any]:
+    """Return what of `asked` matters to a set: texts around questions do not to sentences."""
+    prompt = asked.get("prompt", {"shots": 0, "chat": "never"})
     is_for_all = "letters" in asked or prompt["shots"] or prompt["chat"] != "never"
-    return bool(is_for_all) or setup == "mc_qa"
+    return {name: asked[name] for name in asked if is_for_all or setup == "mc_qa"}
 
 
 def template_sha256(model: ModelSettings, prompt: Mapping[str, Any] | None) -> str:

@@ -158,7 +158,7 @@ def test_the_command_lists_letters_next_to_words(
         ),
         (
             ["--prompt.file", "configs/prompt/harness.yaml"],
-            "would change nothing: its texts are for letters (--scoring letter), for chats",
+            "would change nothing: it has texts for letters (add --scoring letter), chats",
         ),
         (["--chat", "always"], "dictionary-lm is of kind transformer; only causal models can chat"),
         (["--shots", "2", "--ranks"], "--ranks needs sentences as they are; leave out --shots"),

@@ -134,11 +134,11 @@ def test_a_text_around_questions_is_in_the_keys_that_it_changes() -> None:
     [
         (
             ["--probes", "hypernymy_small", "--models", "dictionary-lm", "--prompt.file", "{own}"],
-            "in `words_mc_qa`, for questions that are answered by words, which it does not have",
+            "(--chat) or, as `words_mc_qa`, questions answered by words",
         ),
         (
             ["--probes", "hypernymy_small", "--models", "dictionary-lm", "--chat", "auto"],
-            "`chat_mc_qa` the message in one; leave out --chat, or leave words_mc_qa out",
+            "`chat_mc_qa` the message in one; leave out --chat, or words_mc_qa in the file",
         ),
         (
             ["--probes", "hypernymy_small", "--models", "bookshelf-qa"],
