@@ -9,7 +9,12 @@ from typing import Any
 import pytest
 import torch
 import yaml
-from transformers import AutoModelForCausalLM, AutoModelForMaskedLM, AutoTokenizer
+from transformers import (
+    AutoModelForCausalLM,
+    AutoModelForMaskedLM,
+    AutoModelForSeq2SeqLM,
+    AutoTokenizer,
+)
 
 import probelight
 from probelight.probes.prompts import PromptSettings
@@ -19,8 +24,12 @@ from probelight.protocols.engine.settings import DEFAULT_FILE, ModelSettings
 from probelight.protocols.jobs.job import TrainerSettings
 from probelight.protocols.zero_shot.command import load_sets, zero_shot_jobs
 from probelight.protocols.zero_shot.prompting import prompt_config
+from tests.fixtures.architectures import byte_bpe
 from tests.fixtures.checkout import SMALL_DIR
 from tests.fixtures.rows import read_results
+from tests.fixtures.seq2seq import seq2seq
+
+__all__ = ["byte_bpe", "seq2seq"]
 
 HARNESS = {"file": "configs/prompt/harness.yaml"}
 QUESTIONS = [
@@ -70,12 +79,38 @@ def masked_log_likelihood() -> LogLikelihood:
     return log_likelihood
 
 
-@pytest.mark.parametrize("family", ["gpt2", "llama", "masked"])
+def infilling_log_likelihood(folder: Path) -> LogLikelihood:
+    """Of a choice and the closing sentinel in T5's blank behind a context (Raffel et al. 2020)."""
+    tokenizer: Any = AutoTokenizer.from_pretrained(folder)
+    model: Any = AutoModelForSeq2SeqLM.from_pretrained(folder).eval()
+    opening, closing = tokenizer.convert_tokens_to_ids(["<extra_id_0>", "<extra_id_1>"])
+
+    def log_likelihood(context: str, choice: str) -> float:
+        source = tokenizer(f"{context} <extra_id_0>", return_tensors="pt")["input_ids"]
+        written = tokenizer(choice, add_special_tokens=False)["input_ids"]
+        target = torch.tensor([[opening, *written, closing]])
+        with torch.no_grad():
+            logs = model(input_ids=source, labels=target).logits[0].log_softmax(-1)
+        return sum(float(logs[i, target[0, i]]) for i in range(1, target.shape[1]))
+
+    return log_likelihood
+
+
+@pytest.mark.parametrize("family", ["gpt2", "llama", "masked", "t5"])
 def test_questions_in_the_harness_texts_have_its_log_likelihoods(
-    family: str, causal_folder: Callable[[str], Path], tmp_path: Path
+    family: str,
+    causal_folder: Callable[[str], Path],
+    seq2seq: Callable[[str], Path],
+    tmp_path: Path,
 ) -> None:
-    folder = SMALL_DIR if family == "masked" else causal_folder(family)
-    by_hand = masked_log_likelihood() if family == "masked" else causal_log_likelihood(folder)
+    if family == "masked":
+        folder, mode, by_hand = SMALL_DIR, "pseudo_log_likelihood", masked_log_likelihood()
+    elif family == "t5":
+        folder, mode = seq2seq(family), "infilling_likelihood"
+        by_hand = infilling_log_likelihood(folder)
+    else:
+        folder, mode = causal_folder(family), "causal_likelihood"
+        by_hand = causal_log_likelihood(folder)
     found = probelight.zero_shot(
         str(folder),
         [ITEMS],
@@ -106,7 +141,6 @@ def test_questions_in_the_harness_texts_have_its_log_likelihoods(
     prompt = yaml.safe_load(config_path.read_text())["prompt"]
     assert prompt["templates"]["words_mc_qa"] == "Question: {question}\nAnswer:"
     modes = {row["mode"] for row in read_results(tmp_path / "out" / "results.csv")}
-    mode = "pseudo_log_likelihood" if family == "masked" else "causal_likelihood"
     assert modes == {f"{mode}, prompt {prompt['own']}"}
 
 
