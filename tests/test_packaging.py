@@ -14,6 +14,7 @@ import yaml
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from probelight.probes.prompts import Templates
 from probelight.protocols.engine.settings import ModelSettings
 from tests.fixtures.checkout import ROOT
 
@@ -48,7 +49,7 @@ CONFIG_KINDS: dict[str, Check] = {
     "probe": lambda c: {"setup", "citation"} <= set(c),
     "experiment": lambda c: bool(c),
     "sweep": lambda c: bool(c),
-    "prompt": lambda c: {"choice", "mc_qa", "mc_mlm", "minimal_pair", "chat_mc_qa"} < set(c),
+    "prompt": lambda c: set(c) <= {field.name for field in dataclasses.fields(Templates)},
 }
 
 

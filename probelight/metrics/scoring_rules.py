@@ -3,20 +3,18 @@
 Each rule is a function of one item. It takes the log-likelihoods of the item's K choices: natural
 logarithms, summed over the choice's tokens by the scorer (`probelight.models.scorer`).
 
-- `sum`: the log-likelihood itself.
+- `sum`: the log-likelihood itself (acc of lm-evaluation-harness).
 - `mean_token`: the log-likelihood divided by the number of tokens in the sum.
-- `mean_char`: the log-likelihood divided by the number of characters (code points) of the choice,
-  without white space around it. Some model types also sum over text after the blank, which does not
-  count as characters.
+- `mean_char` (acc_norm): the log-likelihood divided by the number of characters (code points) of
+  the choice, without white space around it. Some model types also sum over text after the blank,
+  which does not count as characters.
 - `pmi` (Holtzman et al. 2021, PMI_DC): the log-likelihood minus that of the same choice after a
-  stem
-  that asks only for the type of answer.
+  stem that asks only for the type of answer.
 - `letter` (Robinson et al. 2023): the log-probability of the choice's label after a prompt that
   lists all choices with labels (`probelight.probes.prompts`).
 - `calibrated` (Zhao et al. 2021): the probabilities over the item's choices, divided by their mean
   over stems without content, and renormalised. Zhao et al. have one set of labels for all items,
-  and
-  apply a softmax to the quotients instead of renormalising; the order is the same.
+  and apply a softmax to the quotients instead of renormalising; the order is the same.
 
 If -inf is subtracted from -inf, the score is NaN (see `probelight.metrics.choices`).
 """

@@ -1,7 +1,8 @@
 """Items as they are put to a model: examples before them, letters for their choices, a chat.
 
-Asked by words, an item is its own text; by letters (Robinson et al. 2023) a prompt lists its
-choices with labels. Examples of the train split may be before either (Brown et al. 2020).
+Asked by words, an item is its own text, or a question in a text of a file; by letters (Robinson et
+al. 2023) a prompt lists its choices with labels. Examples of the train split may be before either
+(Brown et al. 2020).
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from typing import ClassVar, Literal
 from probelight.io import ranges
 from probelight.io.documents import STRICT, read_yaml, typed
 from probelight.io.errors import ConfigError, RecordError, UsageError
+from probelight.io.package import shipped_path
 from probelight.probes.record import MASK, GroupBy, Record, Setup, group_of, share_choices
 from probelight.probes.splits import nested_sample
 
@@ -48,7 +50,8 @@ class PromptSettings(ranges.Settings):
     """The texts around items.
 
     Args:
-        file: YAML file with the templates of prompts for a letter and of messages in a chat.
+        file: YAML file with the texts around questions, for letters and in a chat;
+            configs/prompt/harness.yaml has the one of lm-evaluation-harness around questions.
         system: System message of a chat.
         begin: Beginning of the answer in a chat, which the model continues.
         seed: Seed for drawing the examples and their labels.
@@ -72,15 +75,19 @@ class Templates:
     minimal_pair: str
     chat_mc_qa: str
     chat_mc_mlm: str
+    words_mc_qa: str = ""  # none: a question as it is
 
     @classmethod
     def read(cls, path: str | Path) -> Templates:
-        """Read templates from a file.
+        """Read templates from a file; those that it leaves out are the default ones.
 
         Raises:
             ConfigError: If it cannot be read, or a template lacks a place or has an unknown one.
         """
-        found = typed(cls, read_yaml(path), str(path), ConfigError)
+        texts = read_yaml(path)
+        if isinstance(texts, dict):
+            texts = read_yaml(shipped_path(PromptSettings().file)) | texts
+        found = typed(cls, texts, str(path), ConfigError)
         needed = {
             "choice": {"label", "text"},
             "mc_qa": {"question", "choices"},
@@ -88,6 +95,7 @@ class Templates:
             "minimal_pair": {"choices"},
             "chat_mc_qa": {"question"},
             "chat_mc_mlm": {"question"},
+            **({"words_mc_qa": {"question"}} if found.words_mc_qa else {}),
         }
         for name, places in needed.items():
             try:
@@ -139,10 +147,18 @@ class Prompts:
     seed: int = 0
     in_chat: bool = False
 
-    def words(self, record: Record, stem: str | None = None) -> Record:
+    @property
+    def words_template(self) -> str:
+        """The text around a question that is answered by words; empty where there is none."""
+        if self.templates is None or self.setup != "mc_qa" or self.in_chat:
+            return ""
+        return self.templates.words_mc_qa
+
+    def words(self, record: Record, stem: str | None = None, *, is_prompt: bool = False) -> Record:
         """Return an item as it is asked by words, or with another stem in the place of its own.
 
-        Minimal pairs are whole sentences, and stay as they are.
+        Minimal pairs are whole sentences, and stay as they are. A stem that `is_prompt` already,
+        such as "Answer:", gets no text around it.
         """
         if self.setup == "minimal_pair" or (not self.templates and stem is None):
             return record
@@ -153,14 +169,14 @@ class Prompts:
                 for e in self.shots(record)
             ]
             return replace(record, stem=f"{BETWEEN.join([*examples, self._message(stem)])} {MASK}")
-        examples = [
-            e.stem.replace(MASK, e.gold.strip())
-            if MASK in e.stem
-            else f"{e.stem.rstrip()} {e.gold.strip()}"
-            for e in self.shots(record)
-        ]
-        examples = [example.replace(MASK, BLANK) for example in examples]  # the item has its own
-        return replace(record, stem=BETWEEN.join([*examples, stem]))
+        examples = []
+        for example in self.shots(record):
+            text, answer = self._worded(example.stem), example.gold.strip()
+            has_blank = MASK in text
+            filled = text.replace(MASK, answer) if has_blank else f"{text.rstrip()} {answer}"
+            examples.append(filled.replace(MASK, BLANK))  # the item has its own
+        text = stem if is_prompt else self._worded(stem)
+        return replace(record, stem=BETWEEN.join([*examples, text]))
 
     def letters(self, record: Record, order: Order) -> Record:
         """Return a sentence whose blank is at its end and takes a label; choices are in `order`."""
@@ -229,14 +245,22 @@ class Prompts:
         turns = zip_longest(*by_gold.values())
         return [record for turn in turns for record in turn if record is not None]
 
+    def _worded(self, stem: str) -> str:
+        """Return a stem in the text around questions, where there is one."""
+        template = self.words_template
+        return template.format(question=_question(stem)) if template else stem
+
     def _message(self, stem: str) -> str:
         """Return the message that asks for words in a chat."""
         assert self.templates is not None
         if self.setup == "mc_qa":
-            # A mask at the end says no more than that the answer comes next.
-            question = stem.strip().removesuffix(MASK).replace(MASK, BLANK).strip()
-            return self.templates.chat_mc_qa.format(question=question)
+            return self.templates.chat_mc_qa.format(question=_question(stem))
         return self.templates.chat_mc_mlm.format(question=stem.replace(MASK, BLANK).strip())
+
+
+def _question(stem: str) -> str:
+    # A mask at the end says no more than that the answer comes next.
+    return stem.strip().removesuffix(MASK).replace(MASK, BLANK).strip()
 
 
 def orders_of(record: Record, orders: Orders) -> list[Order]:

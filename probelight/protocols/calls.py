@@ -66,7 +66,8 @@ def zero_shot(
         letters: How the rule "letter" asks, such as {"orders": "cyclic"}.
         shots: Number of examples from the train split before each item.
         chat: "auto" or "always" puts items into the chat template of a model's tokenizer.
-        prompt: Texts around items, such as {"system": "Answer by one letter."}.
+        prompt: Texts around items, such as {"system": "Answer by one letter."}, or
+            {"file": "configs/prompt/harness.yaml"} for those of lm-evaluation-harness.
         phrasings: Other wordings in the probes' configs to ask too; ["all"] for all of them.
         ranks: Also measure the ranks of the candidates in the whole vocabulary.
         output_dir: Folder of the results, where the same call resumes; by default a temporary one.

@@ -83,7 +83,6 @@ def audit_table(results: Results) -> Table | None:
         ("group", [GUESSING, PARTIAL, TRAINED]),
     ):
         found[name] = pd.Categorical(found[name], values)
-    relatives = " Relatives: training items of the same group."
     return tables.table(
         "audit",
         "Can the probe be answered without its question?",
@@ -91,8 +90,8 @@ def audit_table(results: Results) -> Table | None:
         "its vectors and encoders differ, and so do its items from those of a probe built here. A "
         "probe gives itself away if a baseline that sees only the choices is more than "
         f"{100 * LEAK:g} points above chance with its whole interval. It may give itself away if "
-        "only the accuracy is that high and the interval is above chance."
-        f"{relatives if ours.untouched.notna().any() else ''}",
+        "only the accuracy is that high and the interval is above chance. Without relatives in "
+        "train: of the items whose group has no training item.",
         found.sort_values(["probe", "split", "group"], kind="stable"),
         [
             tables.text("probe", "probe", "split"),

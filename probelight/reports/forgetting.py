@@ -30,6 +30,11 @@ from probelight.results.predictions import read_item_lines
 from probelight.results.row import Row
 
 COUNTS = ("lost", "gained", "guessing", "smallest_forgetting", "net_loss_p", "changed_p")
+ADJUSTED = {
+    "lost": "adjusted_forgetting",
+    "lost at least": "least_forgetting",
+    "gained": "adjusted_transfer",
+}
 MOST_CONCEPTS = 8
 MOST_SENTENCES = 4
 ASSUMED = (
@@ -186,9 +191,10 @@ def changes_table(results: Results) -> Table | None:
             tables.gap("above chance before", "above_chance", group="accuracy, points"),
             tables.accuracy("lost", "forgetting", group="% of the items"),
             tables.share("by guessing", "guessing", group="% of the items"),
-            tables.gap("lost", "adjusted_forgetting", group="adjusted, points"),
-            tables.gap("lost at least", "least_forgetting", group="adjusted, points"),
-            tables.gap("gained", "adjusted_transfer", group="adjusted, points"),
+            *(
+                tables.gap(label, name, group="adjusted, points", below="fewer than by guessing")
+                for label, name in ADJUSTED.items()
+            ),
             text("forgotten?", "verdict", "as_far_as"),
         ],
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import compress, groupby
@@ -17,6 +18,7 @@ from probelight.reports.words import (
     TOO_FEW,
     between,
     count,
+    dotted,
     missing,
     percent,
     points,
@@ -84,7 +86,8 @@ def table(
 ) -> Table | None:
     """Make a table of a frame; None if the frame is empty.
 
-    A column in which nothing was measured is not shown; the csv file keeps it.
+    A column in which nothing was measured is not shown, nor a sentence of the note that begins with
+    its label and a colon; the csv file keeps it.
 
     Args:
         name: Name of its files.
@@ -124,16 +127,30 @@ def table(
         row = [c.show(by_value[v]) if v in by_value else ABSENT for v, c in all_columns]
         cells.append([shown if isinstance(shown, Cell) else Cell(shown) for shown in row])
     kept = [any(cell.text != ABSENT for cell in column) for column in zip(*cells, strict=True)]
+    visible_columns = tuple(column for _, column in compress(all_columns, kept))
     names = csv.split() or [name for name in frame.columns if not name.startswith("_")]
     return Table(
         name,
         title,
-        note,
-        tuple(column for _, column in compress(all_columns, kept)),
+        _without_absent(note, [column for _, column in all_columns], visible_columns),
+        visible_columns,
         tuple(tuple(compress(line, kept)) for line in cells),
         frame[names],
         tuple(_runs(by_value.values()) for by_value in found.values()),
     )
+
+
+def _without_absent(note: str, columns: Sequence[Column], visible: Sequence[Column]) -> str:
+    """Return a note without its sentences about columns that are not visible ("Paper: ...")."""
+    labels, visible_labels = (
+        {re.sub(" %$|, [a-z]+$", "", name).casefold() for c in of for name in (c.label, c.group)}
+        for of in (columns, visible)
+    )
+    absent = labels - visible_labels
+    sentences = re.split(r"(?<=\.) (?=[A-Z]|[\w, ]+:)", note)
+    heads = [sentence.partition(":")[0].casefold() for sentence in sentences]
+    is_there = [not ({head} <= absent or {*head.split(", ")} <= absent) for head in heads]
+    return " ".join(compress(sentences, is_there))
 
 
 def framed(records: pd.DataFrame | Iterable[Mapping[str, object]]) -> pd.DataFrame:
@@ -199,9 +216,18 @@ def accuracy(label: str, names: str = ACCURACY, *, group: str = "") -> Column:
     return Column(label, lambda row: _measured(row, names, percent, between), group=group)
 
 
-def gap(label: str, names: str, *, group: str = "") -> Column:
-    """Make a column of differences with their intervals, in points; `names` as in `accuracy`."""
-    return Column(label, lambda row: _measured(row, names, points, points_between), group=group)
+def gap(label: str, names: str, *, group: str = "", below: str = "") -> Column:
+    """Make a column of differences with their intervals, in points; `names` as in `accuracy`.
+
+    `below` says what it means if a difference is below 0.
+    """
+
+    def show(row: Any) -> Cell:
+        cell = _measured(row, names, points, points_between)
+        is_below = cell.text.startswith("−")
+        return replace(cell, detail=dotted(cell.detail, below)) if is_below else cell
+
+    return Column(label, show, group=group)
 
 
 def flips(lost: float, gained: float, p_value: float | None) -> Cell:

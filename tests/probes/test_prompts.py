@@ -64,6 +64,7 @@ def test_more_choices_than_letters_are_refused() -> None:
         ('mc_qa: "{question} {choice}"', "`mc_qa` must have {choices} and {question}"),
         ('mc_qa: "{choices}"', "`mc_qa` must have {choices} and {question}"),
         ('mc_qa: "{question} {choices"', "`mc_qa`: .*; write a brace as {{"),
+        ('words_mc_qa: "Answer:"', "`words_mc_qa` must have {question}"),
         ('mcqa: "{question}{choices}"', "`mcqa` is not a known key .did you mean 'mc_qa'"),
     ],
 )
@@ -79,6 +80,25 @@ def test_a_template_with_a_mistake_is_named(line: str, message: str, tmp_path: P
     path.write_text("\n".join([*kept, line]) + "\n")
     with pytest.raises(ConfigError, match=message.replace("{", r"\{").replace("}", r"\}")):
         Templates.read(path)
+
+
+def test_a_question_by_words_is_put_in_its_text_and_nothing_else_is() -> None:
+    templates = Templates.read(ROOT / "configs" / "prompt" / "harness.yaml")
+    assert replace(templates, words_mc_qa="") == Templates.read(PATH)
+    train = (Record("t", "And this? ", ("a fox", " a cow"), 1),)
+    found = Prompts(templates, "mc_qa", None, train, 1)
+    example = "Question: And this?\nAnswer: a cow\n\n"
+    for stem in ("What is a {cat}?", " What is a {cat}? [MASK]"):
+        record = replace(THREE, stem=stem)
+        assert found.words(record).stem == f"{example}Question: What is a {{cat}}?\nAnswer:"
+    blank = replace(THREE, stem="A [MASK] meows.")
+    assert found.words(blank).stem == f"{example}Question: A ____ meows.\nAnswer:"
+    assert found.words(THREE, "N/A [MASK]").stem == f"{example}Question: N/A\nAnswer:"
+    assert found.words(THREE, "Answer:", is_prompt=True).stem == f"{example}Answer:"
+    alone = replace(found, num_shots=0)
+    assert replace(alone, in_chat=True).words(THREE).stem == "What is a cat? [MASK]"
+    assert replace(alone, setup="mc_mlm").words(blank) == blank
+    assert replace(alone, templates=Templates.read(PATH)).words(blank) == blank
 
 
 def compared(number: int, gold: str, cluster: str) -> Record:

@@ -13,8 +13,10 @@ from probelight.protocols.forgetting import forgetting
 from probelight.reports.forgetting import changed, changes_table, verdict
 from probelight.reports.page.html import title
 from probelight.reports.sections import made_sections
+from probelight.reports.table import Cell
 from probelight.results.frames import items_frame
 from probelight.results.load import load_results
+from tests.fixtures.report import present
 from tests.fixtures.rows import read_results
 from tests.protocols.compare.test_compare import leave_inoculation, leave_zero_shot
 
@@ -124,6 +126,24 @@ def test_the_table_of_a_verdict_has_the_numbers_that_decide_it(tmp_path: Path) -
     assert cells["above chance before"].text == "+48.0"  # 68 of 100, and 20 by guessing
     assert table.frame.changed_p[0] == pytest.approx(2 / 2**5)
     assert "counted learned" not in title(load_results(tmp_path))
+
+
+def test_a_number_below_zero_says_what_it_means(tmp_path: Path) -> None:
+    def adjusted(count: str, num_choices: int) -> list[Cell]:
+        forgetting([count], tmp_path / count, num_choices=num_choices)
+        table = present(changes_table(load_results(tmp_path / count)))
+        columns = zip(table.columns, table.rows[0], strict=True)
+        return [cell for column, cell in columns if column.group == "adjusted, points"]
+
+    # No answer changed. By guessing, 0.95 * 0.95 / 3 of the items would be lost, and gained.
+    lost, _, gained = adjusted("5,0,0,95", 4)
+    assert lost.text == gained.text == "−30.1"
+    assert lost.detail.endswith(" · fewer than by guessing")
+    assert gained.detail.endswith(" · fewer than by guessing")
+    # 40 of 100 are lost, and 0.45 * 0.2 would be by guessing.
+    lost, _, _ = adjusted("40,40,15,5", 2)
+    assert lost.text == "+31.0"
+    assert "guessing" not in lost.detail
 
 
 def test_older_results_say_that_chance_was_not_recorded(tmp_path: Path) -> None:

@@ -33,6 +33,25 @@ def made(found: Any, columns: list[Column], **more: Any) -> Table:
     return present(kit.table("t", "A table", "note", found, columns, **more))
 
 
+def test_a_note_explains_the_columns_that_are_there() -> None:
+    columns = [
+        kit.share("right %", "accuracy"),
+        kit.accuracy("paper %", "none"),
+        kit.gap("lost, points", "none", group="by others"),
+        kit.text("seen", "none"),
+        kit.text("told", "none"),
+    ]
+    note = (
+        "A table (by A. et al. 2020). Right: as it is. Paper: theirs (B. et al. 2021). Lost: what "
+        "was lost. Right, seen: both. seen, told: none. Below, a sentence: it stays. By others: no."
+    )
+    table = present(kit.table("t", "A table", note, [SCORE], columns))
+    assert table.note == (
+        "A table (by A. et al. 2020). Right: as it is. Right, seen: both. Below, a sentence: it "
+        "stays."
+    )
+
+
 @pytest.mark.parametrize(
     ("column", "heading", "cell"),
     [

@@ -138,7 +138,7 @@ def curve(
     check_grid(grid, [*names, *phrased, *user_files.configs])
     traced = [*names, *user_files.configs]
     if user_files:
-        grid = fitting_grid(grid, user_files)
+        grid = fitting_grid(grid, user_files, random_weights)
     context = RunContext(trainer, wandb, mirror, user_files.configs, force=force, engine=engine)
     check_rows([*traced, *phrased], compared, grid, options, context)
     if dry_run:

@@ -13,8 +13,7 @@ from probelight.protocols.engine.settings import FULL, MODEL_TYPES, Fit, FitSett
 from probelight.protocols.engine.user_files import UserFiles, measured_split
 
 _NO_CONTROL = (
-    "language controls need `arguments`, which only a probe's config can declare "
-    "(docs/own_probe.md)"
+    "language controls need `arguments`, which only a probe's config can declare: docs/own_probe.md"
 )
 PROTOCOL = "curve"
 FIRST_STAGE = "curve_first_stage"
@@ -135,12 +134,20 @@ def check_grid(settings: CurveSettings, probes: list[str]) -> None:
             )
 
 
-def fitting_grid(grid: CurveSettings, user_files: UserFiles) -> CurveSettings:
+def fitting_grid(
+    grid: CurveSettings, user_files: UserFiles, random_weights: bool = False
+) -> CurveSettings:
     """Return the settings for files without a config: with the controls and splits they have."""
     files, config = user_files.parts, user_files.config
     if grid.controls == CurveSettings().controls:
         grid = replace(grid, controls=[STANDARD])
-        print(f"{config.name}: standard version only: {_NO_CONTROL}")
+        told = (
+            "random weights will be the only control"
+            if random_weights
+            else "No control will be run, so the verdict will be “cannot tell” or “not shown”; to "
+            "add one: --random_weights true, or --grid.controls standard,choice_only"
+        )
+        print(f"{config.name}: {told} ({_NO_CONTROL})")
     for name in grid.controls:
         if name != STANDARD and control_named(name).needs_arguments:
             raise UsageError(f"--grid.controls {name} with --data.*: {_NO_CONTROL}")

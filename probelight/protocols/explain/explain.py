@@ -87,8 +87,8 @@ def explain(
     # Only now: it imports torch and Lightning, which takes seconds.
     from probelight.protocols.explain.model_view import explained
 
-    refuse_unused(prompt, shots, chat, letters=True)
     asked = prompt_config(shots, chat, prompt)
+    refuse_unused(prompt, asked, letters=True, setups={loaded.data.config.setup})
     for settings in chosen:
         template_sha256(settings, asked)  # which refuses models without a chat
     examples = examples_of(loaded.data, loaded.split, mirror) if shots else None

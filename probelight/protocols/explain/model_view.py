@@ -64,7 +64,9 @@ def explained(
         record = prompts.words(record)
     view = _ItemView(scorer, record, trainer)
     num_shots = 0 if prompts.setup == "minimal_pair" else prompts.num_shots
-    row = replace(model.row, mode=mode_of(scorer.mode, scorer.is_in_chat, num_shots, asked))
+    has_texts = bool(prompts.words_template)
+    mode = mode_of(scorer.mode, scorer.is_in_chat, num_shots, asked, has_texts=has_texts)
+    row = replace(model.row, mode=mode)
     vocabulary = None if scorer.is_in_chat else view.attempt(scorer.vocabulary)
     candidates = view.scored_candidates()
     of_letters: tuple[tuple[str, tuple[Piece, ...]], ...] = ()

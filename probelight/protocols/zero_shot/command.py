@@ -14,6 +14,7 @@ from probelight.io.errors import UsageError, nearest
 from probelight.io.escaping import visible
 from probelight.io.ranges import Mirror, Names, NumShots, PathText
 from probelight.metrics.scoring_rules import DEBIASED, LETTER, OF_THE_ITEM, RULES
+from probelight.models.checkpoint_files import scoring_of
 from probelight.probes.catalog import DOMAIN_STEMS, ProbeConfig, probe_names
 from probelight.probes.controls import phrased, phrasings_named
 from probelight.probes.prompts import (
@@ -56,7 +57,9 @@ from probelight.protocols.zero_shot.letters import ask_letters
 from probelight.protocols.zero_shot.phrasings import Phrased
 from probelight.protocols.zero_shot.prompting import (
     TRAIN,
+    asked_of,
     examples_of,
+    has_words_text,
     in_chat,
     mode_of,
     prompt_config,
@@ -117,8 +120,9 @@ def zero_shot(
         split: Split of the probes; by default dev, or test if there is no dev file.
         mirror: Folder or address with copies of the released files.
         ranks: Also report the ranks of MC-MLM candidates in the whole vocabulary.
-        scoring: Also score by these rules, by commas: sum, mean_token, mean_char, pmi, calibrated,
-            letter. Reports the accuracy, and the share of items with another answer.
+        scoring: Also score by these rules, by commas: sum (acc of lm-evaluation-harness),
+            mean_token, mean_char (acc_norm), pmi, calibrated, letter. Reports the accuracy, and the
+            share of items with another answer.
         letters: How to ask with `--scoring letter`.
         shots: Number of examples from the probe's train split before each item, from other groups.
             With letters, each label is right equally often.
@@ -158,11 +162,13 @@ def zero_shot(
         )
     if LETTER not in rules and letters != DEFAULT_LETTERS:
         raise UsageError("--letters is only for the rule letter; add --scoring letter")
-    refuse_unused(prompt, shots, chat, LETTER in rules)
+    texts = prompt_config(shots, chat, prompt)
+    setups = {loaded.data.config.setup for loaded in sets}
+    refuse_unused(prompt, texts, LETTER in rules, setups)
     asked: dict[str, Any] = {"letters": {"orders": letters.orders}} if LETTER in rules else {}
     is_put = bool(shots) or chat != "never"  # whether items are more than their own texts
-    if asked or is_put:
-        asked["prompt"] = prompt_config(shots, chat, prompt)
+    if asked or is_put or (has_words_text(texts) and "mc_qa" in setups):
+        asked["prompt"] = texts
     if is_put and ranks:
         raise UsageError("--ranks needs sentences as they are; leave out --shots and --chat")
     if is_put and whole and LETTER not in rules:
@@ -316,7 +322,7 @@ def zero_shot_jobs(
                 **({"ranks": True} if ranks else {}),
                 **({"scoring": list(rules)} if rules else {}),
                 **({"domain_stem": domain_stem} if "pmi" in rules else {}),
-                **(asked or {}),
+                **asked_of(asked or {}, probe.setup),
                 **({"examples": checksums(examples[loaded.name])} if examples else {}),
                 **({"chat_template": template} if template else {}),
             }
@@ -338,15 +344,21 @@ def check_models(missing: Sequence[Job], sets: Sequence[LoadedSet]) -> None:
         setup = loaded.config.setup
         sets_of.setdefault((model, setup), []).append(loaded.records)
         asked = job.config.get("prompt", {})
-        is_by_rule = bool(job.config.get("scoring") or asked.get("shots"))
+        has_texts = setup == "mc_qa" and has_words_text(asked)
+        is_by_rule = bool(job.config.get("scoring") or asked.get("shots") or has_texts)
+        if has_texts and scoring_of(model.checkpoint, model.scoring, setup) == LETTER:
+            raise UsageError(
+                f"{model.label} answers questions by letters, in texts of its own; leave out "
+                "--prompt.file, whose `words_mc_qa` is for words"
+            )
         if is_by_rule and model.kind == settings.TRANSFORMER and setup == "mc_qa":
             from probelight.models.pair_choice import answers_questions
 
             if answers_questions(model.checkpoint, model.revision):
                 raise UsageError(
                     f"{model.label} answers questions with its fine-tuned head, which has no "
-                    "log-likelihoods, only one number per choice; leave out --scoring, --shots and "
-                    "--chat"
+                    "log-likelihoods, only one number per choice; leave out --scoring, --shots, "
+                    "--chat and --prompt.file"
                 )
     for (model, setup), records in sets_of.items():
         check_scorer(model, setup, records)
@@ -383,12 +395,13 @@ def score_set(run: RunFolder, config: Mapping[str, Any], context: RunContext) ->
     answered, *reworded = predict(scorer, sets, context.trainer).values()
     own = {id(put): record for put, record in zip(posed, loaded.records, strict=True)}
     predictions = replace(answered, records=[own[id(put)] for put in answered.records])
+    num_shots, has_texts = 0 if pairs else prompts.num_shots, bool(prompts.words_template)
     row = replace(
         model.row,
         protocol=PROTOCOL,
         probe=loaded.config.name,
         control="standard",
-        mode=mode_of(scorer.mode, scorer.is_in_chat, 0 if pairs else prompts.num_shots, asked),
+        mode=mode_of(scorer.mode, scorer.is_in_chat, num_shots, asked, has_texts=has_texts),
         num_train=0,
         split=split,
     )
@@ -419,7 +432,7 @@ def score_set(run: RunFolder, config: Mapping[str, Any], context: RunContext) ->
         reader = loaded_scorer(context, model, "mc_mlm")  # a letter is put in a blank
         reader = in_chat(reader, asked) or reader
         answers = ask_letters(reader, predictions, letters["orders"], prompts, context.trainer)
-        mode = mode_of(scorer.mode, reader.is_in_chat, prompts.num_shots, asked, letters=True)
+        mode = mode_of(scorer.mode, reader.is_in_chat, prompts.num_shots, asked, has_texts=True)
         panel = replace(
             panel,
             by_rule={**panel.by_rule, **answers.by_rule},

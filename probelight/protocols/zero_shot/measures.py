@@ -226,11 +226,11 @@ class Panel:
 def content_free_stems(setup: Setup) -> list[str]:
     """Return the stems without content (Zhao et al. 2021), for a setup that has stems itself.
 
-    The paper puts a text without content in the place of a prompt's input. Items here have a stem
-    and no other template, so the text takes the place of the whole stem: in MC-QA before the
-    answer, in MC-MLM before the blank and a full stop ("N/A [MASK] ."). An empty text leaves the
-    answer alone, or "[MASK] .". Of the two masks in "[MASK] [MASK] ." the last is the blank and the
-    first is text, unless the model's own mask is written so.
+    The paper puts a text without content in the place of a prompt's input. Without a template that
+    is the whole stem: in MC-QA before the answer, in MC-MLM before the blank and a full stop ("N/A
+    [MASK] ."). An empty text leaves the answer alone, or "[MASK] .". Of the two masks in "[MASK]
+    [MASK] ." the last is the blank and the first is text, unless the model's own mask is written
+    so.
     """
     blank = f"{MASK} ." if setup == "mc_mlm" else MASK
     return [f"{text} {blank}".strip() for text in CONTENT_FREE]
@@ -257,7 +257,8 @@ def panel_of(
     stems = [*([domain_stem] if "pmi" in rules else []), *free]
     posed = [prompts.words(record) for record in records]
     placed = {
-        (stem, record.name): prompts.words(record, stem).stem
+        # In the place of a whole prompt, or of the text in it (Zhao et al. 2021).
+        (stem, record.name): prompts.words(record, stem, is_prompt=stem == domain_stem).stem
         for stem in stems
         for record in records
     }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, replace
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from probelight.io.errors import UsageError
 from probelight.io.package import shipped_path
 from probelight.probes.prompts import Chat, Prompts, PromptSettings, Templates
-from probelight.probes.record import Record
+from probelight.probes.record import Record, Setup
 from probelight.probes.source import ProbeData, load_probe
 from probelight.protocols.engine.settings import ModelSettings
 
@@ -27,7 +27,7 @@ def prompt_config(shots: int, chat: Chat, prompt: PromptSettings) -> dict[str, A
     found |= {"system": prompt.system, "begin": prompt.begin} if chat != "never" else {}
     found |= {"seed": prompt.seed} if shots else {}
     templates, usual = Templates.read(shipped_path(prompt.file)), PromptSettings()
-    found["templates"] = asdict(templates)
+    found["templates"] = {name: text for name, text in asdict(templates).items() if text}
     has_usual_texts = templates == Templates.read(shipped_path(usual.file))
     if replace(prompt, file=usual.file) != usual or not has_usual_texts:
         texts = json.dumps(found | {"shots": 0, "chat": ""}, sort_keys=True)
@@ -62,15 +62,41 @@ def prompts_of(
     )
 
 
-def refuse_unused(prompt: PromptSettings, shots: int, chat: Chat, letters: bool) -> None:
-    """Raise UsageError for settings of prompts that would do nothing."""
-    usual = PromptSettings()
-    if chat == "never" and (prompt.system or prompt.begin):
+def refuse_unused(
+    prompt: PromptSettings, config: Mapping[str, Any], letters: bool, setups: Collection[Setup]
+) -> None:
+    """Raise UsageError for settings of prompts that would do nothing, or two things.
+
+    `config` is the `prompt_config` of a run with sets of these setups.
+    """
+    usual, in_chat = PromptSettings(), config["chat"] != "never"
+    if not in_chat and (prompt.system or prompt.begin):
         raise UsageError("--prompt.system and .begin are only for a chat; add --chat auto")
-    if not shots and prompt.seed != usual.seed:
+    if not config["shots"] and prompt.seed != usual.seed:
         raise UsageError("--prompt.seed is only for examples before an item; add --shots")
-    if not letters and chat == "never" and prompt.file != usual.file:
-        raise UsageError("--prompt.file is only for letters and chats; add --scoring letter")
+    asks_in_text = "mc_qa" in setups and has_words_text(config)
+    if asks_in_text and in_chat:
+        raise UsageError(
+            f"--prompt.file {prompt.file}: `words_mc_qa` is around a question without a chat, "
+            "`chat_mc_qa` the message in one; leave out --chat, or words_mc_qa in the file"
+        )
+    if not (letters or in_chat or asks_in_text) and prompt.file != usual.file:
+        raise UsageError(
+            f"--prompt.file {prompt.file} would change nothing: it has texts for letters (add "
+            "--scoring letter), chats (--chat) or, as `words_mc_qa`, questions answered by words"
+        )
+
+
+def has_words_text(config: Mapping[str, Any] | None) -> bool:
+    """Return whether the `prompt` of a config has a text around questions answered by words."""
+    return "words_mc_qa" in (config or {}).get("templates", {})
+
+
+def asked_of(asked: Mapping[str, Any], setup: Setup) -> dict[str, Any]:
+    """Return what of `asked` matters to a set: texts around questions do not to sentences."""
+    prompt = asked.get("prompt", {"shots": 0, "chat": "never"})
+    is_for_all = "letters" in asked or prompt["shots"] or prompt["chat"] != "never"
+    return {name: asked[name] for name in asked if is_for_all or setup == "mc_qa"}
 
 
 def template_sha256(model: ModelSettings, prompt: Mapping[str, Any] | None) -> str:
@@ -107,14 +133,15 @@ def mode_of(
     num_shots: int,
     prompt: Mapping[str, Any] | None = None,
     *,
-    letters: bool = False,
+    has_texts: bool = False,
 ) -> str:
     """Return how choices get their scores, with what is around the items.
 
-    Texts that are not the usual ones are named by a checksum.
+    Texts that are not the usual ones are named by a checksum, where an item `has_texts` or examples
+    around it or is asked in a chat.
     """
     shots = f"{num_shots} shot{'s' * (num_shots > 1)}" if num_shots else ""
-    own = (prompt or {}).get("own", "") if is_in_chat or shots or letters else ""
+    own = (prompt or {}).get("own", "") if is_in_chat or shots or has_texts else ""
     return ", ".join(filter(None, (mode, "chat" * is_in_chat, shots, own and f"prompt {own}")))
 
 

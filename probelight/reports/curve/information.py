@@ -179,10 +179,11 @@ def information_table(results: Results) -> Table | None:
         "How much do the stems tell the model? V-information",
         "V-information: by how many bits per item the right answer is likelier for the head than "
         "for one that was trained without the stems (control choice only), on the measured items. "
-        "Conditional: than for one that was trained under the no-language control (Ethayarajh et "
-        "al. 2022). Below 0, the stems make the right answer less likely. Intervals are over "
-        "groups of items and seeds. Over-confident: since the previous N, accuracy has risen and "
-        "V-information has fallen; this may be chance if the interval of either change includes 0.",
+        "Conditional: by how many it is likelier than for one that was trained under the "
+        "no-language control (Ethayarajh et al. 2022). Below 0, the stems make the right answer "
+        "less likely. Intervals are over groups of items and seeds. Over-confident: since the "
+        "previous N, accuracy has risen and V-information has fallen; this may be chance if the "
+        "interval of either change includes 0.",
         found,
         [
             text("probe", "probe", "split"),
@@ -192,7 +193,7 @@ def information_table(results: Results) -> Table | None:
             tables.share("accuracy %", "accuracy"),
             _bits_column("V-information, bits", "v_information"),
             _bits_column("conditional, bits", "conditional_v_information"),
-            text("", "over_confident"),
+            text("over-confident", "over_confident"),
         ],
     )
 

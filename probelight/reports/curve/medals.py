@@ -12,10 +12,15 @@ from probelight.io.errors import ConfigError
 from probelight.reports.curve.curves import NO_LANGUAGE, Curve
 from probelight.reports.curve.scores import difference, rivals, standard_curves
 from probelight.reports.table import Cell, Column, Table, framed, table, text
-from probelight.reports.words import ABSENT, points
+from probelight.reports.words import ABSENT, listed, points
 from probelight.results.load import Results
 
 MARKS = {"full": "✓ full", "partial": "~ partial", "none": "✗ none", "not judged": ABSENT}
+OPTIONS = {  # of `train.py curve`, by what is lacking
+    "a no-language control": "--grid.controls standard,no_language",
+    "a baseline": "mlm_baseline, or esim for questions, among its --models",
+    "random weights": "--random_weights true",
+}
 CONDITIONS = ("high", "above_baselines", "needs_language")
 RULE_PATH = Path(__file__).with_name("medals.yaml")
 
@@ -105,8 +110,11 @@ def not_judged(results: Results, rule_path: Path | None = None) -> str:
     lacking = dict.fromkeys(name for names in found for name in names.split(", "))
     if not found:
         return ""
-    need = f"they need {', '.join(lacking)}, which these results do not have"
-    return f"No medals (the paper's verdicts on a skill): {need}."
+    needs = [f"{name} ({OPTIONS[name]})" if name in OPTIONS else name for name in lacking]
+    return (
+        f"No medals (the paper's verdicts on a skill): a curve needs {listed(needs)}, which these "
+        "results do not have."
+    )
 
 
 def judgements(results: Results, rule: MedalRule) -> list[dict[str, Any]]:

@@ -135,13 +135,9 @@ def curve_table(results: Results) -> Table | None:
         "run did not record which were right). It is wide if there are few groups or seeds, and "
         f"“{words.TOO_FEW}” if there are two. Below the median seed are the lowest and the highest "
         "one. The difference is in percentage points on the same items and seeds, with its "
-        "interval or, if there is none, its lowest and highest seed."
+        "interval or, if there is none, its lowest and highest seed. At chance: runs whose "
+        "accuracy on the training examples is not above chance; the mean includes them."
     )
-    if frame.num_at_chance[frame.control == STANDARD].notna().any():
-        note += (
-            " At chance: runs whose accuracy on the training examples is not above chance; "
-            "the mean includes them."
-        )
     of_standard = [
         kit.accuracy("accuracy %"),
         Column(
@@ -264,13 +260,10 @@ def parts_table(results: Results) -> Table | None:
     note = (
         "Accuracy by template and by set of choices, before training and at the largest N (mean "
         "over seeds). Each accuracy has its 95% interval over items (Wilson, averaged over "
-        "seeds), which is wide because parts have few items."
+        "seeds), which is wide because parts have few items. Paper: table 6, for BERT-WWM on items "
+        "that annotators agreed on, so it is not the same measure; one of our templates may cover "
+        "two of the paper's."
     )
-    if any(record["_published"] for record in records):
-        note += (
-            " Paper: table 6, for BERT-WWM on items that annotators agreed on, so it is not the "
-            "same measure. One of our templates may cover two of the paper's."
-        )
     frame = kit.framed(records)
     return table(
         "curve_parts",

@@ -114,7 +114,8 @@ def seeds_table(results: Results) -> Table | None:
         "For each seed, the setting and checkpoint with the best average of both tasks on the "
         f"selection items. {INTERVAL}, over groups of items and over seeds (none if a run did not "
         "record a score per item). Over seeds: the lowest and the highest seed. "
-        f"{COLUMNS} Group not in train: items whose group has no item in the train file.",
+        f"{COLUMNS} Probe, group not in train: items whose group has no item in the train "
+        "file.",
         [_means(dose) for dose in every],
         [
             WHAT,
@@ -352,9 +353,7 @@ def _verdicts(dose: Dose, name: str) -> Iterator[tuple[str, str, str]]:
         if "aggregate" in run.trajectory
     ]
     # Rounded, because a sum's last bit is no loss.
-    if below := sum(round(change, 9) < 0 for change in changes):
-        yield (
-            "On the selection items, even the best checkpoint averaged lower on both tasks than",
-            "the model before inoculation",
-            name if below == num_seeds else f"{name} in {below} of {num_seeds} seeds",
-        )
+    if worse := sum(round(change, 9) < 0 for change in changes):
+        seeds = f"In {worse} of {num_seeds} seeds fine-tuning" if num_seeds > 1 else "Fine-tuning"
+        how = "its best checkpoint, by the average of both tasks on the selection items"
+        yield f"{seeds} made the model", f"worse overall ({how})", name

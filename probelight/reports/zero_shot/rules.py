@@ -52,20 +52,21 @@ def rule_rows(results: Results) -> pd.DataFrame:
 def rules_table(results: Results) -> Table | None:
     """Make the table of accuracy by rule: rows are probes and models, columns are rules."""
     found = rule_rows(results)
-    differ = other_verdicts(results)
     by_rule = [kit.accuracy("accuracy %"), kit.share("flipped %", "flipped_share")]
     return kit.table(
         "zero_shot_rules",
         "Do the answers depend on how choices are scored?",
         f"The same items, answered by several scoring rules. {INTERVAL} ({BY_GROUPS}). Flipped: "
         "items whose answer differs from that of the model's own score, which all other tables "
-        "use. sum: the log-likelihood of the choice. mean_token, mean_char: the sum divided by the "
-        "number of tokens or characters. pmi: the sum minus the log-likelihood of the choice after "
-        "a stem that only names the kind of answer (Holtzman et al. 2021). calibrated: the "
-        "probability divided by its mean over stems without content (Zhao et al. 2021). letter: "
-        "the log-probability of the choice's letter, after a prompt that lists all choices "
-        "(Robinson et al. 2023). A rule that always equals one before it is not listed. Choose a "
-        f"rule before you see these results, or on other items.{' ' * bool(differ)}{differ}",
+        "use. sum: the log-likelihood of the choice; acc of lm-evaluation-harness. mean_token: the "
+        "sum divided by the number of tokens. mean_char: the sum divided by the number of "
+        "characters; acc_norm of lm-evaluation-harness. pmi: the sum minus the log-likelihood of "
+        "the choice after a stem that only names the kind of answer (Holtzman et al. 2021). "
+        "calibrated: the probability divided by its mean over stems without content (Zhao et al. "
+        "2021). letter: the log-probability of the choice's letter, after a prompt that lists all "
+        "choices (Robinson et al. 2023). A rule that always equals one before it is not listed. "
+        "Choose a rule before you see these results, or on other items. "
+        f"{other_verdicts(results)}".strip(),
         found.sort_values(["probe", "split", "model", "_order"]),
         [
             kit.text("probe", "probe", "split"),
@@ -75,7 +76,7 @@ def rules_table(results: Results) -> Table | None:
         rows="probe split model",
         across="rule",
         each=lambda rule: by_rule[:1] if rule == OWN else by_rule,
-        values=[rule for rule in ORDER if rule in {*found.rule}],
+        values=ORDER,
         csv=f"model probe split rule {ACCURACY} {SIZE} chance flipped_share",
     )
 
@@ -149,7 +150,7 @@ def letters_table(results: Results) -> Table | None:
         [
             kit.text("probe", "probe", "split"),
             kit.text("model", "model"),
-            *(kit.accuracy(titles[name], name) for name in measured),
+            *(kit.accuracy(label, name) for name, label in titles.items()),
             kit.share("label bias %", "label_bias"),
             kit.size(),
         ],

@@ -48,7 +48,9 @@ def test_a_curve_of_files_is_that_of_a_config_without_controls(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert curve(files["train"], files["dev"], "--data.setup=mc_mlm") == 0
-    assert "standard version only: language controls need `arguments`" in capsys.readouterr().out
+    told = capsys.readouterr().out
+    assert "No control will be run, so the verdict will be “cannot tell” or “not shown”" in told
+    assert "to add one: --random_weights true, or --grid.controls standard,choice_only" in told
     named = [f"--probes={curve_probes / 'pairs.yaml'}", f"--mirror={curve_probes / 'mirror'}"]
     assert curve(*named, "--grid.controls=[standard]", f"--output_dir={tmp_path / 'named'}") == 0
     values = [

@@ -157,8 +157,8 @@ def test_the_command_lists_letters_next_to_words(
             "--prompt.seed is only for examples before",
         ),
         (
-            ["--prompt.file", "my.yaml"],
-            "--prompt.file is only for letters and chats; add --scoring",
+            ["--prompt.file", "configs/prompt/harness.yaml"],
+            "would change nothing: it has texts for letters (add --scoring letter), chats",
         ),
         (["--chat", "always"], "dictionary-lm is of kind transformer; only causal models can chat"),
         (["--shots", "2", "--ranks"], "--ranks needs sentences as they are; leave out --shots"),

@@ -284,8 +284,10 @@ def test_what_lacks_a_control_or_a_baseline_is_not_judged(tmp_path: Path) -> Non
     ]
     assert medals_table(results) is None
     assert not_judged(results) == (
-        "No medals (the paper's verdicts on a skill): they need a no-language control, a baseline, "
-        "a chance level, a record of which items were right, which these results do not have."
+        "No medals (the paper's verdicts on a skill): a curve needs a no-language control "
+        "(--grid.controls standard,no_language), a baseline (mlm_baseline, or esim for questions, "
+        "among its --models), a chance level and a record of which items were right, which these "
+        "results do not have."
     )
     (baselineless, _) = judgements(results, MedalRule(need_baseline=False))
     assert baselineless["lacking"] == "a no-language control"
@@ -345,7 +347,7 @@ def test_the_page_goes_by_the_rule_that_was_given(tmp_path: Path) -> None:
         [section] = [one for one in made_sections(results, rule) if one.name == "curves"]
         medals = [one for one in section.tables if one.name == "curve_medals"]
         assert [one.rows[0][2].text for one in medals] == mark
-    assert section.summary.endswith("they need random weights, which these results do not have.")
+    assert "needs random weights (--random_weights true), which these" in section.summary
 
 
 # Figures.

@@ -110,7 +110,7 @@ def test_seeds_are_averaged_on_untouched_items_too(tmp_path: Path) -> None:
     table = tables(tmp_path)["inoculation_seeds"]
     group = "probe, group not in train %"
     assert [c.label for c in table.columns if c.group == group] == ["before", "after", "over seeds"]
-    assert "Group not in train: items whose group has no item in the train file" in table.note
+    assert "Probe, group not in train: items whose group has no item in the train" in table.note
     first, second = table.rows
     assert first[-3:] == (Cell("10.0"), Cell("25.0"), Cell("20.0–30.0"))
     assert second[-3:] == (Cell("–"), Cell("–"), Cell("–"))
@@ -236,12 +236,12 @@ def test_checkpoint_worse_than_the_model_before_is_told(
     after = {1: (0.30, 0.48), 2: (0.30, 0.50), 3: (0.40, 0.50)}
     inoculated({"seed": 1, "selection": [(0.2, 0.6), after[1]]})
     told = (
-        "On the selection items, even the best checkpoint averaged lower on both tasks than the "
-        "model before inoculation for hypernymy"
+        "made the model worse overall (its best checkpoint, by the average of both tasks on the "
+        "selection items) for hypernymy."
     )
-    assert findings(tmp_path)[0].endswith(f"{told}.")
+    assert findings(tmp_path)[0].endswith(f"Fine-tuning {told}")
     inoculated(*({"seed": seed, "selection": [(0.2, 0.6), after[seed]]} for seed in (2, 3)))
-    assert findings(tmp_path)[0].endswith(f"{told} in 1 of 3 seeds.")
+    assert findings(tmp_path)[0].endswith(f"In 1 of 3 seeds fine-tuning {told}")
 
 
 def test_many_inoculations_are_told_briefly(
