@@ -37,8 +37,8 @@ from probelight.protocols.jobs.job import RunContext, TrainerSettings
 from probelight.protocols.jobs.memory import GB, LARGE, MemoryNeed, machine_memory
 
 T = TypeVar("T")
-# A CPU's C library keeps smaller blocks where what was freed lies between what is alive, and does not
-# give that back: of SmolLM2-135M, peaks of processes were above what was alive by so much of it.
+# A CPU's C library does not give back smaller blocks that lie between others that are in use: with
+# SmolLM2-135M, peaks of processes were above what was in use by this share of the smaller blocks.
 _MAPPED = 32 << 20
 _UNRETURNED = 0.9
 _WEIGHTS_ALIKE = {"bf16-true": torch.bfloat16, "16-true": torch.float16, "64-true": torch.float64}

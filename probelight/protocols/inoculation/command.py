@@ -375,8 +375,10 @@ def original_jobs(model: ModelSettings, task: OriginalTask, context: RunContext)
     config = {**original_config(model, task, splits, trainer), "model_run": list(needs)}
     steps = task.num_steps(len(splits.train))
     name = f"{ORIGINAL_TASK}-{task.name}-{model.label}"
-    job = Job(name, config, run_job, needs, steps, size, memory=memory(task, splits))
-    return [*first, replace(job, saved_bytes=saved_bytes(model, "mc_qa", task.tuning))]
+    saved = saved_bytes(model, "mc_qa", task.tuning)
+    memory_of_task = memory(task, splits)
+    job = Job(name, config, run_job, needs, steps, size, memory=memory_of_task, saved_bytes=saved)
+    return [*first, job]
 
 
 def original_config(
