@@ -54,7 +54,7 @@ class MemoryNeed:
             why = f" ({self.problem})" if self.problem else ""
             return f"{self.total / GB:.1f} GB{per}: {parts}; plus activations{why}"
         activations = f"activations {self.activations / GB:.1f} for {self.batch}"
-        if self.unreturned:
+        if self.unreturned >= GB / 20:
             activations += f", freed but not given back {self.unreturned / GB:.1f}"
         return f"about {self.total / GB:.1f} GB{per}: {parts}, {activations}"
 
