@@ -1,21 +1,21 @@
 """The memory that a training is said to take before it starts, and what it takes.
 
-    python -m benchmarks.memory [--models bert-0.5GB,gpt2-0.6GB] [--checkpointing]
+    python -m benchmarks.memory [--models bert-0.5GB,FOLDER] [--tuning lora] [--checkpointing]
 
-Each model is made with random weights and fitted for a few steps by `fit_choices`, as a protocol
-fits it; the peak is that of PyTorch's own record of what was allocated and freed.
+Each model is fitted for a few steps by `fit_choices`, as a protocol fits it, in a process of its
+own: a decoder's folder, or a model that is made with random weights. The peak is the most memory
+that the process ever had (`VmHWM` of Linux), less what it had before the model was made.
 """
 
 from __future__ import annotations
 
 import argparse
-import gc
+import re
 import tempfile
 from collections.abc import Sequence
+from multiprocessing import get_context
 from pathlib import Path
-from typing import Any
 
-from torch.profiler import ProfilerActivity, profile
 from transformers import AutoTokenizer, GPT2Config
 
 from benchmarks.arguments import Arguments
@@ -57,6 +57,7 @@ def main() -> None:
     parser.add_argument("--probe", default="definitions_small")
     parser.add_argument("--steps", type=int, default=3)
     parser.add_argument("--batch_size", type=int, default=4)
+    parser.add_argument("--tuning", default="full")
     parser.add_argument("--checkpointing", action="store_true")
     parser.add_argument("--precision", default="32-true")
     measure(parser.chosen())
@@ -67,9 +68,9 @@ def measure(chosen: argparse.Namespace) -> dict[str, float]:
     records = list(load_probe(chosen.probe, "train").records)[: chosen.steps * chosen.batch_size]
     figures: dict[str, float] = {}
     for name in chosen.models.split(","):
-        with tempfile.TemporaryDirectory() as folder:
-            predicted, measured, weights = of_model(name, records, Path(folder), chosen)
-        gc.collect()
+        with tempfile.TemporaryDirectory() as folder, get_context("spawn").Pool(1) as process:
+            arguments = (name, records, Path(folder), chosen)
+            predicted, measured, weights = process.apply(of_model, arguments)
         figures[f"{name}: GB of weights"] = weights / 1e9
         figures[f"{name}: GB predicted"] = predicted / 1e9
         figures[f"{name}: GB measured"] = measured / 1e9
@@ -84,9 +85,12 @@ def of_model(
     name: str, records: Sequence[Record], folder: Path, chosen: argparse.Namespace
 ) -> tuple[int, int, int]:
     """Return the bytes of a model's training, predicted and measured, and those of its weights."""
-    num_layers, hidden_size = MODELS[name]
+    before = resident_bytes("VmRSS")
     module: ChoiceModule
-    if name.startswith("gpt2"):
+    num_layers, hidden_size = MODELS.get(name, (0, 0))
+    if name not in MODELS:
+        module = CausalChoice(name, tuning=chosen.tuning)
+    elif name.startswith("gpt2"):
         AutoTokenizer.from_pretrained(model_folder(SMALL_MODEL)).save_pretrained(folder / "model")
         heads = {"n_layer": num_layers, "n_embd": hidden_size, "n_head": hidden_size // 64}
         config = GPT2Config(vocab_size=16000, **heads, bos_token_id=0, eos_token_id=0)
@@ -112,26 +116,18 @@ def of_model(
     need = memory_need(module, data, 1, settings, Processes("cpu"))
     print(f"{name}: {need.shown()}")
     run = RunFolder(folder / "runs", "memory", {})
-    with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as profiled:
-        fit_choices(module, records, watched, run, plan, RunContext(settings))
-    measured = peak_bytes(profiled) + weight_bytes(module)
+    fit_choices(module, records, watched, run, plan, RunContext(settings))
+    measured = resident_bytes("VmHWM") - before
     print(f"{name}: {measured / 1e9:.2f} GB measured, {need.total / 1e9:.2f} predicted", flush=True)
     return need.total, measured, weight_bytes(module)
 
 
-def peak_bytes(profiled: profile) -> int:
-    """Return the most bytes that were allocated at once beyond those that there were before."""
-    results: Any = profiled.profiler
-    changes = [
-        (event.start_ns(), event.nbytes())
-        for event in results.kineto_results.events()
-        if event.name() == "[memory]"
-    ]
-    now = peak = 0
-    for _, change in sorted(changes, key=lambda found: found[0]):
-        now += change
-        peak = max(peak, now)
-    return peak
+def resident_bytes(line: str) -> int:
+    """Return the bytes of main memory that this process has ("VmRSS"), or had at most ("VmHWM")."""
+    status = Path("/proc/self/status").read_text()
+    kilobytes = re.search(rf"^{line}:\s+(\d+) kB", status, re.MULTILINE)
+    assert kilobytes is not None
+    return 1024 * int(kilobytes[1])
 
 
 if __name__ == "__main__":

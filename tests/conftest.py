@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 MIRROR_VARIABLE = "PROBELIGHT_DATA_MIRROR"
+DECODER_VARIABLE = "PROBELIGHT_REAL_MODEL"
 
 pytest_plugins = [  # what others import comes first
     "tests.fixtures.results",
@@ -52,6 +53,15 @@ def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PROBELIGHT_CACHE", str(tmp_path_factory.mktemp("probelight-cache")))
         yield
+
+
+@pytest.fixture(scope="session")
+def real_decoder() -> Path:
+    """The folder of a real decoder; tests that ask for it carry `real_model`."""
+    folder = os.environ.get(DECODER_VARIABLE)
+    if not folder:
+        pytest.skip(f"{DECODER_VARIABLE} is not set to the folder of a decoder")
+    return Path(folder)
 
 
 @pytest.fixture(scope="session")

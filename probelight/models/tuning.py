@@ -52,6 +52,9 @@ class Tuning(ranges.Settings):
                     f"tuning.{name} is only for {of}, but tuning.method is {self.method}; {where}"
                 )
 
+    def __hash__(self) -> int:
+        return hash(repr(self))
+
 
 FULL_TUNING = Tuning()
 

@@ -423,7 +423,7 @@ def test_a_training_that_begins_anew_does_not_go_on_in_the_folder_of_another(
 def test_what_does_not_fit_is_refused_before_the_first_step(
     trained: Callable[..., Any], tmp_path: Path
 ) -> None:
-    items = [{"sentence": "A [MASK].", "choices": ["qqqqzzzz", "dog"], "answer": 1}]
+    items = [{"sentence": "A [MASK].", "choices": ["qqqqzzzz", "dog"], "answer": "dog"}]
     path = tmp_path / "odd.jsonl"
     probelight.load_probe(items)  # well-formed; it is the vocabulary that lacks a word
     row = {

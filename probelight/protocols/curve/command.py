@@ -35,6 +35,7 @@ from probelight.protocols.engine.models import (
     check_scorer,
     check_tuning,
     model_type_of,
+    saved_bytes,
     weights_bytes,
 )
 from probelight.protocols.engine.settings import (
@@ -301,6 +302,7 @@ def _full_jobs(curve: Curve, common: Mapping[str, Any]) -> list[Job]:
     """Return a job for each (N, control, seed), behind the first stage of its control."""
     settings, label = curve.settings, curve.model.label
     precision, num_bytes = curve.context.trainer.precisions(), weights_bytes(curve.model)
+    saved = saved_bytes(curve.model, curve.data.setup, curve.fit.tuning)
     first_stages: dict[str, Job] = {}
     if (stage := curve.first_stage) is not None:
         for control in settings.controls:
@@ -322,6 +324,7 @@ def _full_jobs(curve: Curve, common: Mapping[str, Any]) -> list[Job]:
                 run_job,
                 num_steps=stage.settings.num_steps(len(stage.facts.records)),
                 weights_bytes=num_bytes,
+                saved_bytes=saved_bytes(curve.model, curve.data.setup, stage.settings.tuning),
             )
     jobs = {job.key: job for job in first_stages.values()}  # controls may share one
     # The job that scores without training has them, where there is one.
@@ -353,6 +356,7 @@ def _full_jobs(curve: Curve, common: Mapping[str, Any]) -> list[Job]:
                 name = f"curve-{curve.data.config.name}-{FULL}-{size}-{control}-{seed}-{label}"
                 steps = curve.fit.num_steps(size)
                 job = Job(name, config, run_job, needs, steps, num_bytes, keeps_model=False)
+                job = replace(job, saved_bytes=saved)
                 if num_bytes > LARGE:
                     job = replace(job, memory=partial(point_memory, curve, size, control, seed))
                 jobs[job.key] = job

@@ -288,10 +288,24 @@ def check_tuning(model: ModelSettings, setup: Setup, *tunings: Tuning) -> None:
     """Refuse adapters that a model cannot have, before hours are spent, without its weights."""
     for tuning in tunings:
         if tuning != FULL_TUNING:
-            from probelight.models.loading import outlines
+            saved_bytes(model, setup, tuning)
 
-            with outlines():
-                module_for(model, setup, tuning=tuning)
+
+@cache
+def saved_bytes(model: ModelSettings, setup: Setup, tuning: Tuning) -> int:
+    """Return the bytes of what is saved of a trained model: all weights, or adapter and tokenizer.
+
+    A local model's weights are not read; one that is not local has 0, as in `weights_bytes`.
+    """
+    if tuning == FULL_TUNING:
+        return weights_bytes(model)
+    from probelight.models.loading import outlines
+
+    with outlines():
+        module = module_for(model, setup, tuning=tuning)
+    trained = sum(p.numel() * p.element_size() for p in module.parameters() if p.requires_grad)
+    files = tokenizer_files(model_folder(base_of(model.checkpoint, model.revision)[0]))
+    return trained + sum(path.stat().st_size for path in files)
 
 
 def check_module(model: ModelSettings, setup: Setup) -> None:

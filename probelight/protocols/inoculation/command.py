@@ -27,7 +27,12 @@ from probelight.probes.controls import STANDARD
 from probelight.probes.source import ProbeData
 from probelight.protocols.cli.command import Command, command
 from probelight.protocols.engine.chosen_models import question_model
-from probelight.protocols.engine.models import check_tuning, model_type_of, weights_bytes
+from probelight.protocols.engine.models import (
+    check_tuning,
+    model_type_of,
+    saved_bytes,
+    weights_bytes,
+)
 from probelight.protocols.engine.settings import (
     DEFAULT_FILES,
     DEFAULT_MODEL,
@@ -303,13 +308,17 @@ class SubjectJobs:
 
         `config` is its protocol, and what it has besides the config of the subject.
         """
+        # Of what is drawn the last extra is the largest.
+        extra = {"extra": search["extra"]["choices"][-1]} if search else {}
+        saved = 0
+        if num_steps:
+            setting = Setting(**config["setting"], **extra)
+            saved = saved_bytes(self.subject.model, "mc_qa", setting.tuning)
 
         def memory() -> MemoryNeed:
             from probelight.protocols.inoculation.inoculate import memory_of
 
-            # Of what is drawn the last extra is the largest.
-            extra = {"extra": search["extra"]["choices"][-1]} if search else {}
-            return memory_of(self.subject, Setting(**config["setting"], **extra), self.context)
+            return memory_of(self.subject, setting, self.context)
 
         return Job(
             name,
@@ -321,6 +330,7 @@ class SubjectJobs:
             search=search,
             follows=tuple(job.key for job in follows),
             memory=memory if num_steps and self._weights_bytes > LARGE else None,
+            saved_bytes=saved,
         )
 
     def num_steps(self, setting: Setting) -> int:
@@ -359,12 +369,16 @@ def original_jobs(model: ModelSettings, task: OriginalTask, context: RunContext)
         steps = task.first.num_steps(len(splits.train))
         name = f"{FIRST}-{task.first.name}-{model.label}"
         measured = memory(task.first, splits)
-        first = [Job(name, config, run_job, num_steps=steps, weights_bytes=size, memory=measured)]
+        saved = saved_bytes(model, "mc_qa", task.first.tuning)
+        first = [Job(name, config, run_job, (), steps, size, memory=measured, saved_bytes=saved)]
     splits, needs = original_splits(context, task), tuple(job.key for job in first)
     config = {**original_config(model, task, splits, trainer), "model_run": list(needs)}
     steps = task.num_steps(len(splits.train))
     name = f"{ORIGINAL_TASK}-{task.name}-{model.label}"
-    return [*first, Job(name, config, run_job, needs, steps, size, memory=memory(task, splits))]
+    saved = saved_bytes(model, "mc_qa", task.tuning)
+    memory_of_task = memory(task, splits)
+    job = Job(name, config, run_job, needs, steps, size, memory=memory_of_task, saved_bytes=saved)
+    return [*first, job]
 
 
 def original_config(

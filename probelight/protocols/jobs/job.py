@@ -282,6 +282,7 @@ class Job:
         needs: Keys of the jobs that must be finished before this one is started.
         num_steps: Optimiser steps, for the estimate of time.
         weights_bytes: Size of the model's weights, for the estimate of memory and disk.
+        saved_bytes: Of what is saved of a trained model, such as an adapter; 0 for all weights.
         search: Parameter -> range or values that are drawn before the job is started
             (`search: tpe`); the draw is added to the config under `setting`. The space itself is
             part of the config, under `search`: trials of another space are other jobs.
@@ -305,6 +306,7 @@ class Job:
     bar: str = ""
     num_texts: int = 0
     keeps_model: bool = True
+    saved_bytes: int = 0
     memory: Callable[[], MemoryNeed] | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:

@@ -25,6 +25,7 @@ class MemoryNeed:
         activations: All else at the peak; None where it could not be told.
         batch: What the activations are of, such as "batches of 16 items".
         problem: Why there are no activations.
+        unreturned: What a CPU's C library does not give back of what was freed.
     """
 
     weights: int
@@ -33,6 +34,7 @@ class MemoryNeed:
     activations: int | None = None
     batch: str = ""
     problem: str = ""
+    unreturned: int = 0
 
     @property
     def fixed(self) -> int:
@@ -42,7 +44,7 @@ class MemoryNeed:
     @property
     def total(self) -> int:
         """All that is known to be taken."""
-        return self.fixed + (self.activations or 0)
+        return self.fixed + (self.activations or 0) + self.unreturned
 
     def shown(self, per: str = "") -> str:
         """Say it in a line; `per` is what takes it, such as " per cell"."""
@@ -52,6 +54,8 @@ class MemoryNeed:
             why = f" ({self.problem})" if self.problem else ""
             return f"{self.total / GB:.1f} GB{per}: {parts}; plus activations{why}"
         activations = f"activations {self.activations / GB:.1f} for {self.batch}"
+        if self.unreturned >= GB / 20:
+            activations += f", freed but not given back {self.unreturned / GB:.1f}"
         return f"about {self.total / GB:.1f} GB{per}: {parts}, {activations}"
 
 

@@ -283,8 +283,8 @@ FLOP_PER_WEIGHT_AND_TOKEN_READ = 2  # the forward pass alone, of one text of 64 
 TOKENS_PER_TEXT = 64
 FLOP_PER_SECOND = {"cpu": 1e11, "gpu": 5e13}
 BYTES_PER_WEIGHT = 4  # half as many are multiplied about twice as fast
-COPIES_IN_MEMORY = 4  # weights, gradients, AdamW's two moments
-COPIES_OF_STATES = 6  # while a job trains: two states of weights and moments
+COPIES_IN_MEMORY = 3  # of what is trained, besides all weights: gradients, AdamW's two moments
+STATES = 2  # while a job trains: all weights, and two moments of what is trained
 
 DISCORDANT = 0.3  # share of items that two settings answer differently
 WANTED = (0.05, 0.02)  # losses of which the table says how many items they need
@@ -368,7 +368,10 @@ def plan_lines(
             if job.memory is not None
         }
         trains = any(job.num_steps for job in left)
-        copies = max(job.weights_bytes for job in left) * (COPIES_IN_MEMORY if trains else 1)
+        copies = max(
+            job.weights_bytes + COPIES_IN_MEMORY * _trained(job) * bool(job.num_steps)
+            for job in left
+        )
         held = "weights, gradients and AdamW's moments" if trains else "weights"
         memory = f"{_size(copies)} per {noun} for {held}; plus activations"
         if largest:
@@ -379,14 +382,14 @@ def plan_lines(
 
     trained = [output_dir / "runs" / s.job.key for s in progress.done if s.job.num_steps]
     found = [sum(p.stat().st_size for p in run.rglob("*") if p.is_file()) for run in trained]
-    training = [job.weights_bytes for job in left if job.num_steps]
-    sizes = [job.weights_bytes for job in left if job.num_steps and job.keeps_model]
+    training = [job.weights_bytes + 2 * _trained(job) for job in left if job.num_steps]
+    sizes = [_trained(job) for job in left if job.num_steps and job.keeps_model]
     if found or sizes_are_known:
         total, source = float(sum(sizes)), f"the best model of each {noun} that trains"
         if found:
             total = len(sizes) * fmean(found)
             source = f"based on {counted(len(found), f'finished {noun}')}"
-        states = _size(COPIES_OF_STATES * max(training, default=0))
+        states = _size(STATES * max(training, default=0))
         disk = f"{_size(total)} ({source}), and " if sizes else ""
         disk += f"{states} per {noun} while it trains"
     num_steps, num_texts = (sum(getattr(j, n) for j in left) for n in ("num_steps", "num_texts"))
@@ -395,6 +398,10 @@ def plan_lines(
         work.append(f"{counted(num_texts, 'text')} read by frozen models")
     lines += [f"time: {', '.join(work) or 'nothing is trained'}{time_left}", f"memory: {memory}"]
     return [*lines, f"disk: {disk}"] if num_steps else lines
+
+
+def _trained(job: Job) -> int:
+    return job.saved_bytes or job.weights_bytes
 
 
 def _size(num_bytes: float) -> str:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import copy
 import logging
+import re
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -94,7 +97,33 @@ def test_two_layers_by_hand() -> None:
     # the first weight's instead, and no more of the hidden layer than a gradient of its size.
     assert need.activations is not None
     assert VECTORS + HIDDEN < need.activations < VECTORS + HIDDEN + REST
-    assert need.total == 4 * WEIGHTS + need.activations
+    # All of these tensors are small. At the end of the backward pass there are both gradients too.
+    small = need.unreturned / memory._UNRETURNED
+    assert VECTORS + HIDDEN + WEIGHTS < small < VECTORS + 2 * HIDDEN + WEIGHTS + REST
+    assert need.total == 4 * WEIGHTS + need.activations + need.unreturned
+    assert memory_need(TwoLayers(), OneBatch(), 1, TRAINER, Processes("cuda")).unreturned == 0
+
+
+def test_only_small_tensors_are_not_given_back() -> None:
+    live = memory.LiveBytes()
+    with live:
+        large = torch.zeros(memory._MAPPED, dtype=torch.uint8)
+        small = torch.zeros(1000, dtype=torch.uint8)
+        del large, small
+        torch.zeros(200, dtype=torch.uint8)
+    assert (live.peak, live.peak_small) == (memory._MAPPED + 1000, 1000)
+
+
+@pytest.mark.slow
+@pytest.mark.real_model
+def test_the_estimate_is_that_of_a_real_decoder(real_decoder: Path) -> None:
+    """With LoRA, by the most memory that a process of its own ever had."""
+    command = [sys.executable, "-m", "benchmarks.memory", "--models", str(real_decoder)]
+    command += ["--tuning", "lora", "--batch_size", "8", "--threads", "2"]
+    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    found = re.search(r"([\d.]+) GB measured, ([\d.]+) predicted", said)
+    assert found is not None
+    assert float(found[2]) == pytest.approx(float(found[1]), rel=0.15)
 
 
 def test_batches_that_are_accumulated_keep_the_gradients_of_those_before() -> None:

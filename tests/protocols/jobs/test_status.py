@@ -361,6 +361,18 @@ def test_a_model_that_is_removed_takes_disk_while_it_trains_alone(tmp_path: Path
     assert disk == "disk: 600 MB per cell while it trains"
 
 
+def test_an_adapter_takes_the_disk_and_the_memory_of_an_adapter(tmp_path: Path) -> None:
+    """Of 100 MB of weights 1 MB is trained: 3 MB besides in memory, two states of 102 MB."""
+    adapter = [replace(job, saved_bytes=1_000_000) for job in TRAINED]
+    *_, memory, disk = said(tmp_path, *adapter)
+    assert memory.startswith("memory: 103 MB per cell for weights")
+    number = len(TRAINED)
+    assert disk == (
+        f"disk: {number} MB (the best model of each cell that trains), and 204 MB per cell "
+        "while it trains"
+    )
+
+
 def test_cells_that_share_a_gpu_are_planned_by_their_share(tmp_path: Path) -> None:
     def of(lines: list[str]) -> tuple[str, str]:
         time, memory = (line for line in lines if line.startswith(("time", "memory")))
