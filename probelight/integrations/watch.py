@@ -68,7 +68,7 @@ class State(NamedTuple):
 class Watch:
     """Scores a model on probes while it is trained, and keeps its best checkpoints.
 
-    Each look at the model adds a run per probe to the folder, like those of `zero-shot`, so
+    Each look at the model adds a run per probe to the folder, with the protocol "watch", so
     `report` and `compare` can read it. A resumed training also resumes in the folder: looks that
     are there are not repeated.
 
@@ -282,6 +282,7 @@ class Watch:
     def _record(self, run: RunFolder, scorer: Scorer, watched: Watched, step: int) -> RunRecord:
         revision, config = f"step{step}", watched.data.config
         name = f"{self._name}@{revision}"
+        task = "original task" if config.name == self.original else ""
         sets = {config.name: watched.data.records}
 
         def answers(question: Question, sets: Sets, exactly: bool) -> dict[str, ItemScores]:
@@ -319,7 +320,7 @@ class Watch:
             notices=(*watched.data.notices, *found.notices, *score_notices(found)),
             data=data_files([watched.data]),
             source=ModelSource(loaded_from=name, revision=revision),
-            details=(WatchDetails(step=step, is_original=config.name == self.original),),
+            details=(WatchDetails(step=step, task=task),),
         )
 
     def _best(self) -> list[Look]:
@@ -365,7 +366,8 @@ class Watch:
     def changes(self) -> pd.DataFrame:
         """What the model gained and lost between the first look and the last, one row per probe.
 
-        `change` is the difference in accuracy with its 95% interval (`ci_low`, `ci_high`); `lost`
+        `before` and `after` are accuracies with 95% intervals (`before_ci_low`, ...), and `chance`
+        is that of guessing; `change` is their difference (`ci_low`, `ci_high`); `lost`
         and `gained` are numbers of items; `p_value` is from McNemar's exact test; `could_see` is
         the smallest difference that these items would show with probability 80% (Connor 1987).
         """
@@ -373,8 +375,9 @@ class Watch:
             return pd.DataFrame()
         results = load_results(self.folder)
         own_runs = (run for run in results.runs if run.path == f"runs/{run.key}")  # not those below
-        table = changes(replace(results, runs=tuple(own_runs))).set_index("probe", drop=False)
-        return table.loc[[watched.name for watched in self.sets]].reset_index(drop=True)
+        table = changes(replace(results, runs=tuple(own_runs))).drop(columns=["task", "_runs"])
+        names = [watched.name for watched in self.sets]
+        return table.set_index("probe", drop=False).loc[names].reset_index(drop=True)
 
     def write_changes(self) -> None:
         """Write `changes` as a table in the folder; warn if it cannot be written."""
@@ -385,9 +388,7 @@ class Watch:
 
 
 def _step_of(record: RunRecord) -> int:
-    details = record.detail(WatchDetails)
-    assert details is not None
-    return details.step
+    return int((record.source.revision or "step0").removeprefix("step"))
 
 
 def _accuracy(record: RunRecord) -> float:

@@ -102,7 +102,7 @@ class WatchDetails(Details):
     key: ClassVar = "watch"
 
     step: int
-    is_original: bool = False  # whether this is the task that the model should not forget
+    task: str = ""  # "original task" if the model should not forget it
 
 
 DETAILS: Mapping[str, type[Details]] = {kind.key: kind for kind in Details.__subclasses__()}

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from itertools import product
 from pathlib import PurePath
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -14,87 +14,75 @@ from probelight.results.details import WatchDetails
 from probelight.results.load import WATCH, Results, Run, distinct_ends
 from probelight.results.predictions import read_item_lines
 
-Scores = dict[int, Run]  # the runs of a model on a probe by training step
-
 
 @lru_cache(maxsize=2)
 def trained_models(results: Results) -> dict[str, str]:
-    """Return the model that each run scored, by the run's path: the name that all steps share.
+    """Return the model that a run scored, without its step, by the run's path.
 
     If there are several trainings, the name has the training's folder in brackets.
     """
     folders = {run.path: str(PurePath(run.path).parents[1]) for run in results.of(WATCH)}
     ends = distinct_ends(folders.values())
-    names = {}
+    models = {}
     for path, folder in folders.items():
         run = results.by_path[path]
         name = run.model.removesuffix(f"@{run.source.revision}")
-        names[path] = f"{name} ({ends[folder]})" if len(ends) > 1 else name
-    return names
-
-
-@lru_cache(maxsize=2)
-def looks(results: Results) -> dict[tuple[str, bool, str], Scores]:
-    """Return the runs by model, whether the probe is the original task, and probe; sorted.
-
-    Steps at which not all probes of a model were scored are left out.
-    """
-    by_probe: dict[tuple[str, bool, str], Scores] = {}
-    for run in results.of(WATCH):
-        if (details := run.detail(WatchDetails)) is not None:
-            key = trained_models(results)[run.path], details.is_original, run.probe
-            by_probe.setdefault(key, {})[details.step] = run
-    steps: dict[str, set[int]] = {}
-    for (model, *_), scores in by_probe.items():
-        steps[model] = steps.get(model, {*scores}) & {*scores}
-    return {
-        key: {step: scores[step] for step in sorted(steps[key[0]])}
-        for key, scores in sorted(by_probe.items())
-        if steps[key[0]]
-    }
+        models[path] = f"{name} ({ends[folder]})" if len(ends) > 1 else name
+    return models
 
 
 @lru_cache(maxsize=2)
 def changes(results: Results) -> pd.DataFrame:
-    """Return what models gained and lost between the first look and the last, a row per probe.
+    """Return what each model gained and lost from its first step to its last, a row per probe.
 
-    The columns are those of `probelight.integrations.watch.Watch.changes`.
+    Original tasks come last. The columns are described in `Watch.changes`.
 
     Raises:
         UnreadableResultError: If the items of a run are damaged.
     """
-    rows: list[dict[str, Any]] = []
-    for (model, is_original, probe), scores in looks(results).items():
-        first, last = min(scores), max(scores)
-        if first == last:
+    runs_by_step: dict[tuple[str, str, str], dict[int, Run]] = {}
+    for run in results.of(WATCH):
+        if details := run.detail(WatchDetails):
+            key = details.task, trained_models(results)[run.path], run.probe
+            runs_by_step.setdefault(key, {})[details.step] = run
+    rows = []
+    for (task, model, probe), runs in sorted(runs_by_step.items()):
+        if len(runs) < 2:
             continue
-        was, now = (
-            {line.name: line for line in read_item_lines(results, scores[step])}
-            for step in (first, last)
-        )
-        names = [name for name in was if name in now]
-        groups = [was[name].interval_group for name in names]
-        before, after = (np.array([answers[name].correct for name in names]) for answers in (was, now))
+        first, last = min(runs), max(runs)
+        ends = runs[first], runs[last]
+        lines = [{line.name: line for line in read_item_lines(results, run)} for run in ends]
+        names = [name for name in lines[0] if name in lines[1]]
+        groups = [lines[0][name].interval_group for name in names]
+        was, now = (np.array([answers[name].correct for name in names]) for answers in lines)
         compared = compare_runs(
-            {0: after}, {0: before}, None if None in groups else groups, same_samples=True
+            {0: now}, {0: was}, None if None in groups else groups, same_samples=True
         )
+        before, after = ({row.metric: row for row in run.rows} for run in ends)
+        accuracies = {"before": before["accuracy"], "after": after["accuracy"]}
+        bounds = product(accuracies, ("ci_low", "ci_high"))
         rows.append(
             {
                 "model": model,
                 "probe": probe,
-                "is_original": is_original,
+                "split": after["accuracy"].split,
+                "task": task,
+                "is_original": bool(task),
                 "first_step": first,
                 "last_step": last,
-                "before": float(before.mean()),
-                "after": float(after.mean()),
+                "chance": after.get("floor", after["chance"]).value,  # of the real choices
+                **{end: row.value for end, row in accuracies.items()},
+                **{f"{end}_{bound}": getattr(accuracies[end], bound) for end, bound in bounds},
                 "change": compared.interval.value,
                 "ci_low": compared.interval.low,
                 "ci_high": compared.interval.high,
-                "lost": float(np.maximum(before - after, 0).sum()),
-                "gained": float(np.maximum(after - before, 0).sum()),
+                "lost": float(np.maximum(was - now, 0).sum()),
+                "gained": float(np.maximum(now - was, 0).sum()),
                 "p_value": compared.mcnemar_p,
                 "could_see": compared.smallest,
                 "num_items": len(names),
+                "num_groups": after["accuracy"].num_groups,
+                "_runs": [run.key for run in ends],
             }
         )
     return pd.DataFrame(rows)
