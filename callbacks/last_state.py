@@ -23,7 +23,7 @@ from pytorch_lightning.utilities.exceptions import SIGTERMException
 from probelight.io.atomic import part_of, remove, written_to
 from probelight.io.errors import ProbelightError, is_out_of_memory
 from probelight.io.files import regular_file
-from probelight.io.process import STOP
+from probelight.io.process import FROM_STATE, STOP
 
 LAST_NAME = "last"
 SCORES = "scores"  # in a state: the last value of each metric
@@ -180,6 +180,7 @@ class LastState(ModelCheckpoint):
         self, trainer: pl.Trainer, pl_module: pl.LightningModule, checkpoint: dict[str, Any]
     ) -> None:
         self._accumulated = checkpoint.get("accumulate")
+        STOP.begins_with = FROM_STATE
 
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         super().on_train_start(trainer, pl_module)
@@ -239,6 +240,7 @@ class LastState(ModelCheckpoint):
         for logger in trainer.loggers:
             logger.save()  # what was logged before this state is not logged again
         super()._save_checkpoint(trainer, filepath)
+        STOP.begins_with = FROM_STATE
         self._saved_at, self.due = self._clock(), False
         self._write_seconds = self._saved_at - start
 

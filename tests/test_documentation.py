@@ -103,7 +103,8 @@ def test_the_control_of_contributing_is_trained_on_and_measured(
     write_ai2(tmp_path / "dev.jsonl", asked)
     config = load_file(tmp_path / "dev.jsonl", "mc_mlm").config
     assert reverse(asked[0], config, {}).stem == ". mouse a than [MASK] is whale A"
-    write_ai2(tmp_path / "train.jsonl", [replace(record, id=f"t{record.id}") for record in asked])
+    others = [replace(record, choices=("smaller", "larger"), answer=1) for record in asked]
+    write_ai2(tmp_path / "train.jsonl", others)
 
     command = ["curve", f"--data.train={tmp_path}/train.jsonl", f"--data.dev={tmp_path}/dev.jsonl"]
     command += ["--data.setup=mc_mlm", "--models=dictionary-lm", "--grid.sizes=[2]"]
@@ -468,11 +469,14 @@ def test_the_route_of_own_probe_is_one_that_can_be_gone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     row = blocks("docs/own_probe.md", "json")[0]
-    for name in ("whales", "whales-train", "whales-dev"):
+    for name in ("whales", "whales-dev"):
         (tmp_path / f"{name}.jsonl").write_text(row, encoding="utf-8")
+    other = row.replace("whale", "horse")
+    (tmp_path / "whales-train.jsonl").write_text(other, encoding="utf-8")
     (tmp_path / "agreement.jsonl").write_text(blocks("docs/own_probe.md", "json")[1])
     for split in ("train", "dev"):
-        stems = {f"{split}{i}": f"which of the two is larger than {i}?" for i in range(100)}
+        than = "than the one of" if split == "train" else "than"
+        stems = {f"{split}{i}": f"which of the two is larger {than} {i}?" for i in range(100)}
         asked = [Record(key, stem, ("a whale", "a mouse"), 0) for key, stem in stems.items()]
         write_ai2(tmp_path / f"whale-questions-{split}.jsonl", asked)
     (tmp_path / "whales.yaml").write_text(blocks("docs/own_probe.md", "yaml")[0], encoding="utf-8")

@@ -20,7 +20,6 @@ from probelight.io.documents import as_settings
 from probelight.io.errors import UsageError
 from probelight.io.from_python import required_path
 from probelight.io.package import cache_folder
-from probelight.metrics.comparisons import compare_runs, paired_difference
 from probelight.models.answering import (
     ItemScores,
     Sets,
@@ -32,6 +31,8 @@ from probelight.models.in_memory import TextSettings, as_it_was, name_of, scorer
 from probelight.models.scorer import Question, Scorer
 from probelight.probes.record import groups_of
 from probelight.probes.source import ProbeData
+from probelight.results.details import WatchDetails
+from probelight.results.load import WATCH, load_results
 from probelight.results.measured import (
     Predictions,
     accuracy_row,
@@ -39,13 +40,13 @@ from probelight.results.measured import (
     score_notices,
     tied_row,
 )
-from probelight.results.predictions import PREDICTIONS, read_item_file, write_predictions
+from probelight.results.predictions import write_predictions
 from probelight.results.record import ModelSource, RunRecord, checksums, data_files
 from probelight.results.row import Row
-from probelight.results.run_folder import CommandFolder, RunFolder, run_key
+from probelight.results.run_folder import CommandFolder, RunFolder
+from probelight.results.watched import changes
 
 Keep = Literal["best_average"] | Callable[[Mapping[str, float]], float] | None
-PROTOCOL = "zero_shot"
 CHANGES = "changes.csv"  # what was gained and lost, in the folder of the results
 KEPT = "kept"  # folder of the checkpoints, below that of the results
 
@@ -68,7 +69,7 @@ class State(NamedTuple):
 class Watch:
     """Scores a model on probes while it is trained, and keeps its best checkpoints.
 
-    Each look at the model adds a run per probe to the folder, like those of `zero-shot`, so
+    Each look at the model adds a run per probe to the folder, with the protocol "watch", so
     `report` and `compare` can read it. A resumed training also resumes in the folder: looks that
     are there are not repeated.
 
@@ -258,14 +259,14 @@ class Watch:
         """Return the name and the config of the run of a look at a set."""
         revision = f"step{step}"
         config = {
-            "protocol": PROTOCOL,
+            "protocol": WATCH,
             "model": {"name": self._name, "revision": revision, "text": asdict(self.text)},
             "probe": watched.name,
             "split": watched.split,
             "data": checksums(watched.data),
             "items": [record.position for record in watched.data.records],
         }
-        return f"zero-shot-{watched.name}-{self._name}-{revision}", config
+        return f"watch-{watched.name}-{self._name}-{revision}", config
 
     def _score(self, network: Any, watched: Watched, step: int) -> float:
         assert self._command is not None
@@ -275,12 +276,14 @@ class Watch:
         start = time.perf_counter()
         with as_it_was(network):
             scorer = self._scorer(network, watched)
-            record = self._record(run, scorer, watched, f"step{step}")
+            record = self._record(run, scorer, watched, step)
         run.finish(replace(record, seconds=round(time.perf_counter() - start, 3)))
         return _accuracy(record)
 
-    def _record(self, run: RunFolder, scorer: Scorer, watched: Watched, revision: str) -> RunRecord:
-        name, config = f"{self._name}@{revision}", watched.data.config
+    def _record(self, run: RunFolder, scorer: Scorer, watched: Watched, step: int) -> RunRecord:
+        revision, config = f"step{step}", watched.data.config
+        name = f"{self._name}@{revision}"
+        task = "original task" if config.name == self.original else ""
         sets = {config.name: watched.data.records}
 
         def answers(question: Question, sets: Sets, exactly: bool) -> dict[str, ItemScores]:
@@ -293,7 +296,7 @@ class Watch:
         found = Predictions.of(config.name, watched.data.records, scored.scores, scored.notices)
         groups = groups_of(found.records, config.group_by)
         row = Row(
-            protocol=PROTOCOL,
+            protocol=WATCH,
             model=name,
             probe=config.name,
             control="standard",
@@ -310,7 +313,7 @@ class Watch:
         run.write_metrics(rows)
         write_predictions(run, found.lines(groups))
         return RunRecord(
-            protocol=PROTOCOL,
+            protocol=WATCH,
             model=name,
             probe=config.name,
             rows=rows,
@@ -318,6 +321,7 @@ class Watch:
             notices=(*watched.data.notices, *found.notices, *score_notices(found)),
             data=data_files([watched.data]),
             source=ModelSource(loaded_from=name, revision=revision),
+            details=(WatchDetails(step=step, task=task),),
         )
 
     def _best(self) -> list[Look]:
@@ -363,42 +367,19 @@ class Watch:
     def changes(self) -> pd.DataFrame:
         """What the model gained and lost between the first look and the last, one row per probe.
 
-        `change` is the difference in accuracy with its 95% interval (`ci_low`, `ci_high`); `lost`
-        and `gained` are numbers of items; `p_value` is below 0.05 exactly if that interval excludes
+        `before` and `after` are accuracies with 95% intervals (`before_ci_low`, ...), and `chance`
+        is that of guessing; `change` is their difference (`ci_low`, `ci_high`); `lost` and `gained`
+        are numbers of items; `p_value` is below 0.05 exactly if the interval of the change excludes
         0, and `changed_p` is from McNemar's exact test; `could_see` is the smallest difference that
         these items would show with probability 80% (Connor 1987).
         """
-        rows = []
-        for watched in self.sets if len(self.looks) > 1 else ():
-            ends = self.looks[0], self.looks[-1]
-            before, after = (self._items(watched, look.step) for look in ends)
-            shared = [name for name in before if name in after]
-            names = (record.name for record in watched.data.records)
-            group_of = dict(zip(names, watched.groups, strict=True))
-            groups = [group_of[name] for name in shared]
-            was = np.array([before[name] for name in shared])
-            now = np.array([after[name] for name in shared])
-            found = compare_runs({0: now}, {0: was}, groups, same_samples=True)
-            rows.append(
-                {
-                    "probe": watched.name,
-                    "is_original": watched.name == self.original,
-                    "first_step": self.looks[0].step,
-                    "last_step": self.looks[-1].step,
-                    "before": float(was.mean()),
-                    "after": float(now.mean()),
-                    "change": found.interval.value,
-                    "ci_low": found.interval.low,
-                    "ci_high": found.interval.high,
-                    "lost": float(np.maximum(was - now, 0).sum()),
-                    "gained": float(np.maximum(now - was, 0).sum()),
-                    "p_value": paired_difference(was, now, groups).p_value,
-                    "changed_p": found.mcnemar_p,
-                    "could_see": found.smallest,
-                    "num_items": len(shared),
-                }
-            )
-        return pd.DataFrame(rows)
+        if len(self.looks) < 2:
+            return pd.DataFrame()
+        results = load_results(self.folder)
+        own_runs = (run for run in results.runs if run.path == f"runs/{run.key}")  # not those below
+        table = changes(replace(results, runs=tuple(own_runs))).drop(columns=["task", "_runs"])
+        names = [watched.name for watched in self.sets]
+        return table.set_index("probe", drop=False).loc[names].reset_index(drop=True)
 
     def write_changes(self) -> None:
         """Write `changes` as a table in the folder; warn if it cannot be written."""
@@ -406,10 +387,6 @@ class Watch:
             write_text_atomic(self.folder / CHANGES, self.changes.to_csv(index=False))
         except Exception as error:
             warnings.warn(f"probelight: {self.folder / CHANGES}: {error}", stacklevel=2)
-
-    def _items(self, watched: Watched, step: int) -> dict[str, float]:
-        folder = self.folder / "runs" / run_key(*self._run(watched, step))
-        return {line.name: line.correct for line in read_item_file(folder / PREDICTIONS)}
 
 
 def _step_of(record: RunRecord) -> int:

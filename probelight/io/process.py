@@ -27,10 +27,11 @@ from probelight.io.errors import UsageError
 # Exit codes of a command.
 FAILURE, USAGE_ERROR, INTERRUPTED, BROKEN_PIPE, TERMINATED = 1, 2, 130, 141, 143
 SENTENCES = {
-    INTERRUPTED: "interrupted; rerun the same command to resume from the last saved state",
-    TERMINATED: "terminated; rerun the same command to resume from the saved state",
+    INTERRUPTED: "interrupted; rerun the same command",
+    TERMINATED: "terminated; rerun the same command",
 }
-
+# What a command that is run again begins with, at the end of those sentences.
+FROM_FINISHED_RUNS, FROM_STATE = "; finished runs are kept", " to resume from the saved state"
 
 _PR_SET_PDEATHSIG = 1
 
@@ -45,10 +46,12 @@ class StopSignals:
     Attributes:
         code: Exit code of the first signal, or None. It holds even where a library swallows the
             exception, or makes another one of it.
+        begins_with: What the command begins with when it is run again; empty: with nothing.
     """
 
     def __init__(self) -> None:
         self.code: int | None = None
+        self.begins_with = ""
         self._in_command = False
         self._held = False
 
@@ -134,7 +137,7 @@ def say_stopped(code: int) -> None:
     """Print the meaning of an exit code, once for all processes of a fit."""
     if is_first_process():
         with suppress(RuntimeError):  # a signal in the middle of a print
-            print(SENTENCES[code], file=sys.stderr, flush=True)
+            print(f"{SENTENCES[code]}{STOP.begins_with}", file=sys.stderr, flush=True)
 
 
 def open_standard_streams() -> None:

@@ -155,7 +155,7 @@ def dose_title(dose: int, inoculated: bool = True) -> str:
     """Return the heading of a heat map."""
     if dose:
         return f"k = {count(dose)}"
-    return "before (k = 0)" if inoculated else "before any training"
+    return "before (k = 0)" if inoculated else "without inoculation"
 
 
 def wrong_answers(kind: str, distance: int) -> str:

@@ -13,7 +13,7 @@ from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
 from probelight.reports.table import Table
-from probelight.results.load import Results
+from probelight.results.load import WATCH, Results
 
 if TYPE_CHECKING:
     from probelight.reports.figure import Figure  # matplotlib takes a second to import
@@ -84,8 +84,14 @@ SECTIONS = (
         figures=of("overview.arrows", "arrows_figure"),
     ),
     Section(
+        "training",
+        "What the training taught and made the model forget",
+        (WATCH,),
+        of("steps", "changes_table"),
+    ),
+    Section(
         "before",
-        "Before any training",
+        "Accuracy on each probe",
         ("zero_shot",),
         (
             *ZERO_SHOT,
@@ -141,7 +147,7 @@ SECTIONS = (
     Section(
         "steps",
         "Results by training step",
-        ("zero_shot", "diagnose"),
+        ("zero_shot", "diagnose", WATCH),
         STEPS,
         of("steps", "steps_figures"),
         printed={"zero_shot": STEPS, "diagnose": STEPS},

@@ -1,4 +1,4 @@
-"""Scores of a model's revisions, such as pre-training checkpoints, by training step."""
+"""Scores by training step: of a model's revisions, and of a training that a callback watched."""
 
 from __future__ import annotations
 
@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from probelight.reports import table as tables
-from probelight.reports.estimates import Estimate, chance_levels
+from probelight.reports.estimates import VERDICTS, Estimate, chance_levels, verdict_of
 from probelight.reports.table import ACCURACY, SIZE, Table, accuracy, size, text, whole
-from probelight.reports.words import BY_GROUPS, INTERVAL, dotted, in_words, measure
+from probelight.reports.words import BY_GROUPS, INTERVAL, dotted, in_words, measure, percent
+from probelight.results.details import WatchDetails
 from probelight.results.frames import results_frame
-from probelight.results.load import Results, distinct_ends
+from probelight.results.load import WATCH, Results, UnreadableResultError, distinct_ends
+from probelight.results.watched import changes, trained_models
 
 if TYPE_CHECKING:  # matplotlib takes a second to import
     from probelight.reports.figure import Figure
@@ -23,6 +25,7 @@ STEP = re.compile(r"(?<![a-z])(?:global[-_]?)?(?:steps?|checkpoint|ckpt|iter)[-_
 WHOLE = re.compile(r"(\d{1,12})([km]?)")
 TIMES = {"": 1, "k": 1_000, "m": 1_000_000}
 NO_REVISION = "as published"
+NO_CHANGE = "no clear change"
 
 
 def step_of(revision: str) -> int | None:
@@ -40,28 +43,42 @@ def step_of(revision: str) -> int | None:
 def snapshots(results: Results) -> pd.DataFrame:
     """Return the results on whole sets of models with several steps, by model and step.
 
-    They are zero-shot accuracies and all shares of the diagnostics; revisions without a step come
-    last. Further columns: `revision`, `step`, `measure`, and `set`, empty for zero-shot probes.
+    They are accuracies and all shares of the diagnostics; revisions without a step come last.
+    Further columns: `revision`, `step`, `measure`, and `set`: that of a diagnostic, `WATCH` for a
+    callback's training, empty for zero-shot probes. `task` is "original task" if it is one.
     """
     rows = results_frame(results)
-    rows = rows[rows.protocol.isin(["zero_shot", "diagnose"]) & (rows.role == "model")]
+    has_steps = rows.protocol.isin(["zero_shot", "diagnose", WATCH])
+    rows = rows[has_steps & (rows.role == "model")]
     sources = [results.by_path[path].source for path in rows.path]
     bases = [source.loaded_from.removesuffix(f"@{source.revision}") for source in sources]
     names = distinct_ends(bases)
+    details = [results.by_path[path].detail(WatchDetails) for path in rows.path]
+    watched = trained_models(results)
     revisions = [source.revision or "" for source in sources]
     rows = rows.assign(
-        model=[names[base] for base in bases],
+        model=[watched.get(path, names[b]) for path, b in zip(rows.path, bases, strict=True)],
+        task=[look.task if look else "" for look in details],
         revision=revisions,
         step=pd.array([step_of(revision) for revision in revisions], dtype="Int64"),
         measure=[measure(metric) for metric in rows.metric],
-        set=rows.probe.where(rows.protocol == "diagnose", ""),
+        set=rows.protocol.replace("zero_shot", "").mask(rows.protocol == "diagnose", rows.probe),
         _runs=rows.run,
     )
     is_whole = (rows.subset == "") & (rows.perturbation == "") & rows.ci_low.notna()
     is_shown = (rows.protocol == "diagnose") | (rows.metric == "accuracy")
     found = rows[is_whole & is_shown & (rows.scoring == "")]
-    found = found[found.groupby("model").step.transform("nunique") > 1]
-    return found.sort_values(["model", "step", "revision"], kind="stable", ignore_index=True)
+    several = found.groupby("model").step.transform("nunique") > 1
+    order = ["model", "step", "revision", "task"]
+    found = found[several | (found.set == WATCH)]
+    return found.sort_values(order, kind="stable", ignore_index=True)
+
+
+def _title(name: str) -> str:
+    """Return the title of a set's table and figure."""
+    from probelight.probes.diagnostics.sets import SETS
+
+    return f"{SETS[name].title if name in SETS else 'Accuracy'}, by training step"
 
 
 def steps_tables(results: Results) -> list[Table | None]:
@@ -69,21 +86,21 @@ def steps_tables(results: Results) -> list[Table | None]:
     every = snapshots(results)
     if every.empty:
         return []
-    from probelight.probes.diagnostics.sets import SETS
-
     made = []
     for name, found in every.groupby("set"):
-        place = found.probe + (" (" + found.split + ")").where(found.split != "", "")
+        about = (found.split + ", " + found.task).str.strip(", ")
+        place = found.probe + (" (" + about + ")").where(about != "", "")
+        revision = "The step is the number in a revision's name; revisions without one come last. "
         made.append(
             tables.table(
                 f"training_steps_{name}".rstrip("_"),
-                f"{SETS[name].title if name else 'Accuracy before any training'}, by training step",
-                "The step is the number in a revision's name; revisions without one come last. "
-                f"{INTERVAL.replace('accuracy', 'share')} ({BY_GROUPS}).",
+                _title(name),
+                f"{'' if name == WATCH else revision}{INTERVAL.replace('accuracy', 'share')} "
+                f"({BY_GROUPS}).",
                 found.assign(
                     accuracy=found.value,
-                    _across=found.measure if name else place,
-                    _revision=found.revision.replace("", NO_REVISION),
+                    _across=place if name in ("", WATCH) else found.measure,
+                    _revision=None if name == WATCH else found.revision.replace("", NO_REVISION),
                 ),
                 [whole("step", "step"), text("revision", "_revision"), text("model", "model")],
                 rows="model revision",
@@ -101,6 +118,8 @@ def steps_figures(results: Results) -> list[Figure]:
     from probelight.reports.figure import LINES
     from probelight.reports.line_figure import Panel, Trace, line_figure
 
+    bands = "Bands are 95% intervals, dotted lines are chance."
+    of_revisions = " Steps are in revisions' names; the axis is logarithmic, 0 is on its left."
     found = snapshots(results)
     chances = chance_levels(results)
     made = []
@@ -108,30 +127,73 @@ def steps_figures(results: Results) -> list[Figure]:
         looks = dict(zip(of_set.model.unique(), cycle(LINES), strict=False))
         panels = [
             Panel(
-                SETS[probe].title if name else in_words(probe),
-                dotted(what, split),
+                SETS[probe].title if name == probe else in_words(probe),
+                dotted(task, what, split),
                 [
                     Trace([(row.step, Estimate.of(row)) for row in rows.itertuples()], looks[model])
                     for model, rows in of_panel.groupby("model")
                 ],
-                {} if name else {"chance": chances.get(probe)},
+                {} if name == probe else {"chance": chances.get(probe)},
             )
-            for (probe, split, what), of_panel in of_set.groupby(
-                ["probe", "split", "measure"], sort=False
+            for (task, probe, split, what), of_panel in of_set.groupby(
+                ["task", "probe", "split", "measure"], sort=False
             )
         ]
         made.append(
             line_figure(
                 f"training_steps_{name}".rstrip("_"),
-                f"{SETS[name].title if name else 'Accuracy before any training'}, by training step",
-                "Shares by the training step in a revision's name (log axis; step 0 is on the "
-                "left). Bands are 95% intervals, dotted lines are chance. Revisions without a step "
-                "are only in the table.",
+                _title(name),
+                bands if name == WATCH else bands + of_revisions,
                 panels,
                 "training step",
                 "%",
                 looks=looks,
+                log=name != WATCH,
                 shared=False,
             )
         )
     return made
+
+
+def changes_table(results: Results) -> Table | None:
+    """Make the table of each probe before a training and after it, original tasks last."""
+    try:
+        rows = changes(results)
+    except UnreadableResultError:
+        return None  # the section of all items says so
+    verdicts, reasons = [], []
+    for row in rows.itertuples():
+        is_clear = row.ci_low > 0 or row.ci_high < 0
+        smallest = percent(row.could_see) if row.could_see < 1 else "over 100"
+        against_chance = VERDICTS[verdict_of((row.after_ci_low, row.after_ci_high), row.chance)]
+        verdicts.append(NO_CHANGE if not is_clear else "better" if row.change > 0 else "worse")
+        reasons.append(
+            f"now {against_chance}" if is_clear else f"detectable from {smallest} points"
+        )
+    return tables.table(
+        "training_changes",
+        "Before and after, on the same items",
+        f"Accuracy at the first step and at the last, with 95% intervals ({BY_GROUPS}). Better, "
+        "worse: the interval of the change does not include 0. No clear change: next to it is the "
+        "smallest change that would be found with probability 80%. Lost: items that were right "
+        "before and are wrong after; gained: the other way round; “Every item” shows them. p is "
+        "below 0.05 exactly if the interval of the change does not include 0.",
+        rows.assign(verdict=verdicts, reason=reasons),
+        [
+            tables.Column(
+                "probe", lambda row: tables.Cell(row.probe, row.task or row.split), "left"
+            ),
+            text("model", "model"),
+            tables.share("chance", "chance"),
+            whole("step", "first_step", group="before"),
+            accuracy("accuracy %", "before", group="before"),
+            whole("step", "last_step", group="after"),
+            accuracy("accuracy %", "after", group="after"),
+            tables.gap("change, points", "change ci_low ci_high"),
+            text("verdict", "verdict", "reason"),
+            tables.Column(
+                "lost / gained", lambda row: tables.flips(row.lost, row.gained, row.p_value)
+            ),
+            size(),
+        ],
+    )

@@ -6,6 +6,8 @@ import re
 from typing import Any
 
 from probelight.metrics.intervals import FEW
+from probelight.results.details import WatchDetails
+from probelight.results.load import Run
 
 NOT_INTERPRETABLE = "not interpretable"
 ABSENT = "–"
@@ -13,6 +15,9 @@ INTERVAL = "Each accuracy has its 95% interval"
 BY_GROUPS = "over groups of items if items come in groups, else Wilson's"
 TOO_FEW = "too few"  # in place of an interval of under `LEAST` groups or seeds
 LEAST = 3
+BEFORE = "before training"
+# Nobody knows what the models were trained on whose answers another program scored.
+ELSEWHERE = {"imported": "in the imported scores", "recorded": "in the recorded outputs"}
 MEASURES = {
     "negation_sensitivity": "first word changed by “not”",
     "unchanged_by_not": "first word unchanged by “not”",
@@ -85,6 +90,13 @@ def probability(value: float | None) -> str:
     if value is None or missing(value):
         return "not recorded"
     return "< 0.001" if value < 0.001 else f"= {value:.3f}"
+
+
+def when_of(run: Run, size: int = 0) -> str:
+    """Return when a model answered that a run had trained on `size` examples of the probe."""
+    if details := run.detail(WatchDetails):
+        return f"at step {count(details.step)}"
+    return f"after {count(size)} examples" if size else ELSEWHERE.get(run.kind, BEFORE)
 
 
 def way(mode: str) -> str:

@@ -95,4 +95,14 @@ class ForgettingDetails(Details):
     num_seeds: int = 1  # runs after
 
 
+@dataclass(frozen=True, kw_only=True)
+class WatchDetails(Details):
+    """The scores of a model at a step of a training that a callback watched."""
+
+    key: ClassVar = "watch"
+
+    step: int
+    task: str = ""  # "original task" if the model should not forget it
+
+
 DETAILS: Mapping[str, type[Details]] = {kind.key: kind for kind in Details.__subclasses__()}

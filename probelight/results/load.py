@@ -22,6 +22,7 @@ from probelight.results.run_folder import CONFIG, PLANNED, of_earlier_plans, pla
 
 GRID_FILE = "grid.json"  # next to the result of a grid: the prediction for each pair
 INOCULATION = "inoculation"
+WATCH = "watch"  # the protocol of a training that a callback scores
 MAX_NAMED = 3  # folders in the title's line
 MOST_UNFINISHED = 12  # failed runs, and unfinished ones; a sweep may be planned with hundreds
 RUNS_FOLDER, ERROR = "runs", "error.txt"
@@ -234,12 +235,14 @@ def _unreadable(error: OSError | ValueError, path: Path, name: str) -> str:
 def _without_repeats(runs: Iterable[Run]) -> tuple[list[Run], list[str]]:
     """Return the first run of each key by path, and a sentence about each of the others.
 
-    Folders may be named by hand, so keys are compared within a protocol, model and probe.
+    Folders may be named by hand, so keys are compared within a protocol, model and probe. The same
+    step of two trainings has one key, so those are compared within a folder.
     """
     kept: dict[tuple[str, ...], Run] = {}
     repeated = []
     for run in runs:
-        first = kept.setdefault((run.key, run.protocol, run.model, run.probe), run)
+        training = str(PurePath(run.path).parent) if run.protocol == WATCH else ""
+        first = kept.setdefault((run.key, run.protocol, run.model, run.probe, training), run)
         if first is not run:
             same = "the same numbers" if first.rows == run.rows else "OTHER numbers"
             repeated.append(

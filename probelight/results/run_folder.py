@@ -32,6 +32,7 @@ from probelight.io.errors import ProbelightError
 from probelight.io.escaping import as_cell, from_cell, json_text
 from probelight.io.files import regular_file
 from probelight.io.package import FORMER_NAME, SMALL_MODEL
+from probelight.io.process import FROM_FINISHED_RUNS, STOP
 from probelight.results.record import (
     COMMAND,
     COMMAND_LINE,
@@ -87,6 +88,7 @@ class CommandFolder:
         self.runs_dir = path / "runs"
         self.runs_dir.mkdir(parents=True, exist_ok=True)
         self._claim = FolderClaim(self.runs_dir)
+        STOP.begins_with = FROM_FINISHED_RUNS
         remove_leftovers(path)
         try:
             self._settle_config(path / CONFIG, _as_yaml(self.config))
@@ -247,6 +249,7 @@ class RunFolder:
         if self.result_path.exists():  # written by another process of the run, if not by this one
             for state in self.checkpoint_dir.glob("last.ckpt*"):
                 state.unlink(missing_ok=True)
+            STOP.begins_with = FROM_FINISHED_RUNS
         self.tell(record)
 
     def tell(self, end: RunRecord | BaseException) -> None:

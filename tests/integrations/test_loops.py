@@ -158,6 +158,10 @@ def test_a_trainer_learns_the_same_weights_and_its_scores_are_those_of_zero_shot
     both = ours.merge(reference, on="item")
     assert len(both) == len(ours) == len(reference)
     assert [*both["scores_x"]] == [*both["scores_y"]]
+    # Its steps can be compared with each other, and with models that `zero-shot` scored.
+    compared = probelight.compare(watch.watch.folder, probes="age_small").frame
+    values = sorted(compared.query("metric == 'accuracy'")["value"])
+    assert values == sorted(look.scores["age_small"] for look in watch.watch.looks)
 
 
 def test_the_best_average_is_kept_whole_and_changes_are_counted(

@@ -223,7 +223,7 @@ def test_zero_shot_is_after_inoculation_before_any_training(by_concept: Results)
     assert places(cells, ["hops", *WRONG, "accuracy", "num_items"]) == [
         (1, *RANDOM, 0.25, 2), (1, *SISTER, 1, 3), (2, *UP_DOWN, pytest.approx(1 / 3), 3),
     ]  # fmt: skip
-    assert "before any training" in texts_of(difficulty.difficulty_figure(by_concept))
+    assert "without inoculation" in texts_of(difficulty.difficulty_figure(by_concept))
 
 
 def test_figure_names_rows_columns_and_small_cells(by_difficulty: Results) -> None:

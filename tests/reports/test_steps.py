@@ -1,14 +1,20 @@
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from probelight.reports.sections import printed
-from probelight.reports.steps import step_of, steps_figures, steps_tables
+from probelight.reports.build import build_report
+from probelight.reports.page.html import title
+from probelight.reports.page.items import items_of
+from probelight.reports.sections import made_sections, printed
+from probelight.reports.steps import changes_table, step_of, steps_figures, steps_tables
+from probelight.results.details import WatchDetails
 from probelight.results.load import Results, load_results
-from tests.fixtures.report import present, records, texts, texts_of
+from tests.fixtures.items import lines, write_lines
+from tests.fixtures.report import named, present, records, texts, texts_of
 from tests.fixtures.results import accuracy, write_run, zero_shot_rows
 
 
@@ -93,3 +99,90 @@ def test_the_step_is_the_number_after_its_word_or_all_there_is(
     revision: str, step: int | None
 ) -> None:
     assert step_of(revision) == step
+
+
+# A training that a callback watched: ten items of a probe at each step, "+" right and "-" wrong.
+
+
+LOOKS = {
+    "learned": {0: "---------+", 40: "-----+++++", 100: "++++++++++"},  # nine gained
+    "kept": {0: "++++++-+--", 40: "++++++++--", 100: "++++++---+"},  # one lost, one gained
+    "task": {0: "++++++++++", 40: "+++++-----", 100: "---------+"},  # nine lost
+}
+
+
+def write_training(folder: Path, model: str = "mine") -> None:
+    for probe, by_step in LOOKS.items():
+        for step, right in by_step.items():
+            label, revision = f"{model}@step{step}", f"step{step}"
+            common = {"protocol": "watch", "model": label, "probe": probe, "split": "dev"}
+            rows = [
+                accuracy(right.count("+"), 10, **common),
+                {**common, "metric": "chance", "value": 0.5, "num_items": 10},
+            ]
+            task = "original task" if probe == "task" else ""
+            run = write_run(
+                folder,
+                f"watch-{probe}-{revision}",
+                rows,
+                loaded_from=label,
+                revision=revision,
+                details=(WatchDetails(step=step, task=task),),
+            )
+            write_lines(run, lines(probe, right))
+
+
+def test_a_callback_has_what_was_gained_and_lost_the_original_task_last(tmp_path: Path) -> None:
+    write_training(tmp_path)
+    table = present(changes_table(load_results(tmp_path)))
+    assert texts(table) == [
+        # By Wilson 0 of 10 and 10 of 10 end at 27.8 and 72.2, 1 of 10 is 1.8 to 40.4.
+        ["kept", "mine", "50.0", "0", "70.0", "100", "70.0", "0.0", "no clear change", "1 / 1",
+         "10"],
+        ["learned", "mine", "50.0", "0", "10.0", "100", "100.0", "+90.0", "better", "0 / 9", "10"],
+        ["task", "mine", "50.0", "0", "100.0", "100", "10.0", "−90.0", "worse", "9 / 0", "10"],
+    ]  # fmt: skip
+    assert [named(table, row)["probe"].detail for row in range(3)] == [
+        "dev",
+        "dev",
+        "original task",
+    ]
+    verdicts = [named(table, row)["verdict"].detail for row in range(3)]
+    assert verdicts[1:] == ["now above chance", "now below chance"]
+    assert verdicts[0].startswith("detectable from ")
+    # All of nine coins on one side: 2 / 2^9. That of the interval goes with its verdict.
+    assert table.frame.changed_p[1] == 2 / 2**9
+    assert named(table, 1)["lost / gained"].detail == "p < 0.001"
+
+
+def test_the_page_of_a_callback_leads_with_that_and_says_nothing_of_before_training(
+    tmp_path: Path,
+) -> None:
+    write_training(tmp_path)
+    results = load_results(tmp_path)
+    assert title(results) == "What mine learned and forgot"
+    page = build_report(tmp_path).read_text(encoding="utf-8")
+    places = [page.index(f'<section id="{name}"') for name in ("training", "steps", "items")]
+    assert places == sorted(places)
+    for text in (page, (tmp_path / "report.md").read_text(encoding="utf-8")):
+        assert not re.search("before (any )?training|knew|zero.shot", text, re.IGNORECASE)
+    [figure] = steps_figures(results)
+    assert {"training step", "0", "40", "100", "original task · accuracy · dev"} <= {
+        *texts_of(figure)
+    }
+    [model] = present(items_of(results)).index["probes"][1]["models"]
+    labels = [sheet["label"] for sheet in model["sheets"]]
+    assert (model["name"], labels) == ("mine", ["at step 0", "at step 40", "at step 100"])
+    assert [labels[place] for place in model["shown"]] == ["at step 100", "at step 0"]
+
+
+def test_two_trainings_of_a_model_are_told_apart(tmp_path: Path) -> None:
+    for rate in ("slow", "fast"):
+        write_training(tmp_path / rate)
+    results = load_results(tmp_path)
+    assert results.left_out == ()
+    table = present(changes_table(results))
+    assert [row[1] for row in texts(table)] == ["mine (fast)"] * 2 + ["mine (slow)"] * 2 + [
+        "mine (fast)", "mine (slow)"
+    ]  # fmt: skip
+    assert [one.name for one in made_sections(results)][:2] == ["training", "steps"]

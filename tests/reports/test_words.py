@@ -5,6 +5,26 @@ import math
 import pytest
 
 from probelight.reports import words
+from probelight.results.details import WatchDetails
+from probelight.results.load import Run
+from probelight.results.row import Row
+
+
+@pytest.mark.parametrize(
+    ("row", "details", "size", "when"),
+    [
+        (Row(kind="transformer"), (), 0, "before training"),
+        (Row(kind="transformer"), (), 1000, "after 1,000 examples"),
+        (Row(kind="imported"), (), 0, "in the imported scores"),
+        (Row(kind="recorded"), (), 0, "in the recorded outputs"),
+        (Row(protocol="watch"), (WatchDetails(step=1200),), 0, "at step 1,200"),
+    ],
+)
+def test_a_run_tells_when_its_model_answered(
+    row: Row, details: tuple[WatchDetails, ...], size: int, when: str
+) -> None:
+    run = Run(protocol=row.protocol, rows=(row,), details=details)
+    assert words.when_of(run, size) == when
 
 
 @pytest.mark.parametrize(

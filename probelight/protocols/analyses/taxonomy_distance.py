@@ -34,7 +34,7 @@ from probelight.results.row import Row, Subset
 from probelight.results.run_folder import RunFolder
 
 PROTOCOL = "taxonomy_distance"
-SOURCES = ("zero_shot", "curve")  # protocols whose answers are read
+SOURCES = ("zero_shot", "watch", "curve")  # protocols whose answers are read
 RESULTS, WORDNET = "results", "wordnet"  # in `RunContext.paths`
 
 

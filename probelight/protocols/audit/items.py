@@ -22,6 +22,7 @@ from probelight.probes.source import FORMS, ProbeData, load_files, load_probe
 from probelight.probes.splits import SplitError, share_of
 from probelight.protocols.curve.settings import ESIM_FIT
 from probelight.protocols.engine.settings import FitSettings
+from probelight.protocols.engine.user_files import refuse_same_items
 from probelight.protocols.jobs.job import RunContext, kept
 from probelight.protocols.probes.check import split_files
 
@@ -121,6 +122,9 @@ def load_audit(probe: str | ProbeConfig, settings: AuditSettings, mirror: str | 
     group_by = config.group_by
     train: Sequence[Record] = parts[first].records
     measured = {split: parts[split].records for split in others}
+    for split in others:
+        instead = f"only the {first} file, a share of which is then trained on"
+        refuse_same_items(parts[first], parts[split], instead)
     try:
         if not others:
             share, seed = settings.train_share, settings.split_seed

@@ -16,7 +16,7 @@ import numpy as np
 from probelight.metrics.choices import item_score
 from probelight.metrics.intervals import Floats, Groups, group_indices, num_groups
 from probelight.results.details import CurveDetails, InoculationDetails
-from probelight.results.load import Results, Run
+from probelight.results.load import WATCH, Results, Run
 from probelight.results.predictions import ItemLine, read_item_lines
 from probelight.results.row import Row
 
@@ -63,7 +63,7 @@ def scores_of(
     that were asked in two ways (in a chat, behind examples), are of one set only if `mixed`.
     """
     readers: dict[str, Callable[[Run, Sequence[ItemLine]], Iterator[RunScores]]] = {
-        "zero_shot": partial(_zero_shot, rules=rules, mixed=mixed),
+        **dict.fromkeys(("zero_shot", WATCH), partial(_zero_shot, rules=rules, mixed=mixed)),
         "curve": _curve,
         "inoculation": _inoculation,
         "original": _original,

@@ -17,6 +17,7 @@ from probelight.probes.splits import SplitError, share_of
 from probelight.protocols.curve.settings import CurveSettings, ProbeOptions
 from probelight.protocols.engine.models import model_type_of
 from probelight.protocols.engine.settings import FitSettings, ModelSettings
+from probelight.protocols.engine.user_files import refuse_same_items
 from probelight.protocols.jobs.job import RunContext, kept
 
 
@@ -169,6 +170,8 @@ def _of_two_files(train: ProbeData, evaluation: ProbeData, settings: CurveSettin
         files=(train, evaluation),
     )
     if lender.name == probe.name:
+        divide = f"divide one file (--grid.train_from {settings.split})"
+        refuse_same_items(train, evaluation, divide)
         shared = data.untouched.count(False)
         notice = f"{shared} of {len(data.evaluation)} measured items share a group with train items"
         return replace(data, notices=(notice,) if shared else ())

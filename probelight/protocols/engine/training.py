@@ -273,6 +273,14 @@ def compile_transformers(module: pl.LightningModule) -> None:
             part.compile(dynamic=True)
 
 
+class EpochBar(RichProgressBar):
+    """A progress bar that counts epochs from 1, as Lightning's own does not."""
+
+    def _get_train_description(self, current_epoch: int) -> str:
+        text = f"Epoch {current_epoch + 1}/{self.trainer.max_epochs}"
+        return text.ljust(len(self.validation_description))
+
+
 def make_trainer(settings: TrainerSettings, **options: Any) -> pl.Trainer:
     """Return a Lightning Trainer with the house's defaults.
 
@@ -283,7 +291,7 @@ def make_trainer(settings: TrainerSettings, **options: Any) -> pl.Trainer:
     if not any(isinstance(callback, last_state.AgreedStop) for callback in callbacks):
         callbacks.append(last_state.AgreedStop())
     if settings.progress_bar:
-        callbacks.append(RichProgressBar(leave=False))
+        callbacks.append(EpochBar(leave=False))
     quiet_lightning()
     if settings.threads is not None:
         torch.set_num_threads(settings.threads)

@@ -74,6 +74,21 @@ def load_user_files(data: SplitFiles, other: str, has_other: bool) -> UserFiles:
     return files
 
 
+def refuse_same_items(train: ProbeData, measured: ProbeData, instead: str) -> None:
+    """Refuse to measure a model on the very items that it is trained on, in whatever files."""
+    trained_on, asked = (
+        {(record.stem, record.choices, record.answer) for record in data.records}
+        for data in (train, measured)
+    )
+    if trained_on == asked:
+        paths = dict.fromkeys(file.path for data in (train, measured) for file in data.files)
+        raise UsageError(
+            f"{train.config.name}: the items to train on and those to measure are the same "
+            f"{len(asked)} ({' and '.join(paths)}), so the model would be measured on what it was "
+            f"trained on; give another file, or {instead}"
+        )
+
+
 def measured_split(files: Mapping[str, ProbeData], asked: str, default: str = "dev") -> str:
     """Return the split to measure: the one asked for, or the other of dev and test by default."""
     other = {"dev": "test", "test": "dev"}[default]

@@ -18,6 +18,7 @@ from probelight.probes.controls import STANDARD, control_named, phrased, phrasin
 from probelight.probes.record import Record, group_of
 from probelight.probes.source import ProbeData, load_entry, load_probe
 from probelight.probes.splits import SplitError, grouped_split, nested_sample, share_of
+from probelight.protocols.engine.user_files import refuse_same_items
 from probelight.protocols.inoculation.settings import (
     MAX_EXTRA,
     Extra,
@@ -235,6 +236,9 @@ def original_splits(context: RunContext, task: OriginalTask) -> Splits:
     reserved_files = [_load(context, name, task.train_split) for name in task.reserved_sets]
     option = "one of them as original.report_split, or no original.report_sets"
     report_files = [_load(context, name, task.report_split, option) for name in task.report_sets]
+    for parts, measured in product(divided, report_files):
+        instead = "leave out original.report_sets, which holds out a share of the train items"
+        refuse_same_items(parts.data, measured, instead)
     train, selection = [], []
     report = [record for data in report_files for record in data.records]
     reserved = [record for data in reserved_files for record in data.records]
@@ -297,6 +301,8 @@ def probe_splits(context: RunContext, probe: InoculatedProbe) -> Splits:
             "one of them as probe.report_split, or null, which holds out a share of the train split"
         )
         report_files = [_load(context, source, probe.report_split, option)]
+        instead = "hold out a share of the train items (--probe.report_split null)"
+        refuse_same_items(train, report_files[0], instead)
         reported = list(report_files[0].records)
     num_reported = len(reported)
     if probe.report_items is not None:

@@ -10,7 +10,8 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 from probelight.reports.estimates import WHOLE
-from probelight.reports.overview.skills import BEFORE, POLARITIES, Skill, SkillVerdict, after
+from probelight.reports.overview.skills import POLARITIES, Skill, SkillVerdict
+from probelight.reports.words import when_of
 from probelight.results.load import Results, Run, UnreadableResultError
 from probelight.results.predictions import ItemLine, read_context_lines, read_item_lines
 
@@ -156,7 +157,7 @@ def _shown(found: Mapping[str, _Answer], title: str, more_models: int = 0) -> Ex
 
 def _when(run: Run) -> str:
     size = next((n for row in run.rows for n in (row.num_train, row.dose) if n), None)
-    return after(size) if size else BEFORE
+    return when_of(run, size or 0)
 
 
 def _address(run: Run, item: str) -> str:

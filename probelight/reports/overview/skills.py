@@ -18,6 +18,7 @@ from probelight.reports import words
 from probelight.reports.estimates import WHOLE, Estimate, verdict_of
 from probelight.reports.overview.verdicts import Case, Control, Score, Verdict, above, judge
 from probelight.reports.sections import SECTIONS
+from probelight.reports.words import BEFORE, when_of
 from probelight.reports.zero_shot.scores import zero_shots
 from probelight.results.load import Results, Run
 
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 
 Kind = Literal["asked", "paired", "inoculated", "diagnosed"]
 POLARITIES = ("affirmative", "negative")  # texts of the parts
-BEFORE = "before training"
 CHOICES = "from the choices alone"
 NO_LANGUAGE = "no_language"
 HOW = {
@@ -152,7 +152,7 @@ def _curves(results: Results) -> Iterator[Point]:
             for size, seeds in line.items():
                 yield Point(
                     **vars(seeds.estimate),
-                    when=after(size) if size else before,
+                    when=when_of(curve.runs[0], size) if size else before,
                     skill=Skill("asked", curve.probe, curve.split),
                     model=curve.model,
                     runs=tuple(sorted(curve.runs, key=lambda run: run.rows[0].num_train or 0)),
@@ -188,7 +188,7 @@ def _inoculations(results: Results) -> Iterator[Point]:
         about = ", ".join(filter(None, (original, series.remarks)))
         for dose in line:
             start = ("before inoculation", 0, "probe_accuracy_before")
-            end = (after(dose.dose), dose.dose, "probe_accuracy")
+            end = (when_of(dose.runs[0].run, dose.dose), dose.dose, "probe_accuracy")
             for when, size, metric in (start, end):
                 if measured := dose.estimate(metric):
                     yield Point(
@@ -239,7 +239,7 @@ def _baselines(results: Results) -> Iterator[Point]:
 def _of_row(run: Run, kind: Kind, row: Any, about: str, **more: Any) -> Point:
     place: dict[str, Any] = {"skill": Skill(kind, row.probe, about), "split": row.split}
     score = vars(Estimate.of(row))
-    return Point(**score, when=BEFORE, **place, model=row.model, runs=(run,), **more)
+    return Point(**score, when=when_of(run), **place, model=row.model, runs=(run,), **more)
 
 
 def _verdict(own: list[Point], points: list[Point]) -> SkillVerdict:
@@ -334,11 +334,6 @@ def _least_gap(point: Point, other: Point) -> float | None:
 
 def _how(control: str) -> str:
     return "" if control in WHOLE else HOW.get(control, f"with control {control.replace('_', ' ')}")
-
-
-def after(size: int) -> str:
-    """Return the words for a score after training on `size` examples."""
-    return f"after {words.count(size)} examples"
 
 
 def change(name: str, of: Estimate | None, says_doubt: bool = True) -> str:

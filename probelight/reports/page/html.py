@@ -24,8 +24,9 @@ from probelight.reports.page.items import Items
 from probelight.reports.page.provenance import commits, computing_time
 from probelight.reports.sections import Made
 from probelight.reports.table import Table
-from probelight.reports.words import count, percent
-from probelight.results.load import Results
+from probelight.reports.words import BEFORE, count, percent, when_of
+from probelight.results.load import WATCH, Results
+from probelight.results.watched import trained_models
 
 TEMPLATES = Path(__file__).parents[1]  # the overview has a part of the page
 GLOSSARY = Path(__file__).with_name("glossary.yaml")
@@ -93,15 +94,18 @@ def policy(script: str, in_files: bool) -> str:
 
 def title(results: Results) -> str:
     """Return what the page answers, by the protocols of its results."""
-    every = sorted({run.model for run in results.runs if run.model})
+    watched = trained_models(results)
+    every = sorted({watched.get(run.path, run.model) for run in results.runs if run.model})
     # Models are compared with baselines and random weights.
     references = {run.model for run in results.runs if run.role in ("baseline", "control")}
     models = [model for model in every if model not in references] or every
     who = models[0] if len(models) == 1 else f"{len(models)} models" if models else "the model"
-    if results.of("zero_shot") or results.of("grid"):
-        also = ", learned and forgot" if results.of("inoculation") else " before training"
-        return f"What {who} knew{also}"
-    if results.of("inoculation"):
+    trained = results.of("inoculation") or results.of(WATCH)
+    if answered := results.of("zero_shot") + results.of("grid"):
+        is_known = {when_of(run) for run in answered} == {BEFORE}
+        also = ", learned and forgot" if trained else " before training" if is_known else ""
+        return f"What {who} {'knew' if is_known else 'scored'}{also}"
+    if trained:
         return f"What {who} learned and forgot"
     if all(run.protocol == "compare" for run in results.runs):
         return "Which systems differ on the same items"

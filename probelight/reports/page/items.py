@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 
 from probelight.io.escaping import visible
 from probelight.reports.estimates import WHOLE
-from probelight.reports.words import count, rate, replayed, way
-from probelight.results.details import ForgettingDetails, InoculationDetails
+from probelight.reports.words import BEFORE, count, rate, replayed, way, when_of
+from probelight.results.details import ForgettingDetails, InoculationDetails, WatchDetails
 from probelight.results.frames import source_of
 from probelight.results.load import INOCULATION, Results, Run, UnreadableResultError
 from probelight.results.predictions import (
@@ -30,6 +30,7 @@ from probelight.results.predictions import (
     read_item_lines,
 )
 from probelight.results.row import Row
+from probelight.results.watched import trained_models
 
 MOST_IN_PAGE = 15_000_000  # bytes of all parts; beyond that they are files next to the page
 FOLDER = "items"
@@ -67,7 +68,7 @@ class Sheet:
     name: str  # in addresses
     probe: str  # or original task
     label: str  # unlike that of any other sheet of the model
-    size: int  # number of examples trained on
+    size: int  # number of examples trained on, or steps
     is_before: bool  # before inoculation
     control: str  # empty or "standard" for unchanged items
     seed: int  # 0 if nothing was drawn
@@ -155,6 +156,7 @@ def read_probes(results: Results) -> tuple[dict[str, ProbeItems], tuple[str, ...
     probes: dict[str, ProbeItems] = {}
     silent: Counter[str] = Counter()
     unread: list[str] = []
+    watched = trained_models(results)
     for run in results.runs:
         if run.protocol == "inoculation_cell":  # the items of the chosen one are in the report's
             continue
@@ -174,7 +176,7 @@ def read_probes(results: Results) -> tuple[dict[str, ProbeItems], tuple[str, ...
             probe = probes.setdefault(sheet.probe, ProbeItems())
             sheet.places = tuple(probe.place(*_item(line, n)) for n, line in enumerate(lines, 1))
             sheet.answers = _answers(lines)
-            probe.sheets.setdefault(run.model, []).append(sheet)
+            probe.sheets.setdefault(watched.get(run.path, run.model), []).append(sheet)
     for probe in probes.values():
         probe.sheets = {model: _distinct(found) for model, found in sorted(probe.sheets.items())}
     unread += [
@@ -227,6 +229,8 @@ def _sheet(run: Run, name: str, line: ItemLine | ContextLine) -> Sheet:
     is_before = run.protocol == "before" or name.endswith("_before")
     # The examples of an original task are none of the probe's.
     size = 0 if is_before or run.protocol == "original" else row.dose or row.num_train or 0
+    if (look := run.detail(WatchDetails)) is not None:
+        size = look.step
     task = ""
     if details and "original" in name.split("_"):
         task = details.original_task or "original task"
@@ -236,7 +240,9 @@ def _sheet(run: Run, name: str, line: ItemLine | ContextLine) -> Sheet:
     trained = [f"after {count(size)} examples{f' of {run.probe}' if task else ''}", seed_text]
     match run.protocol:
         case "zero_shot":
-            parts = ["zero shot", way(row.mode)]
+            parts = ["zero shot" if when_of(run) == BEFORE else "", way(row.mode)]
+        case "watch":
+            parts = [when_of(run)]
         case "curve":
             parts = [*trained, row.mode]
         case "original":

@@ -12,7 +12,7 @@ from probelight.reports.table import Table, to_markdown
 from probelight.reports.words import count
 from probelight.results.load import Results
 
-OPEN_FIRST = "overview"  # the section whose tables are seen at once
+OPEN = ("overview", "training")  # the sections whose tables are seen at once
 MOST_SHOWN = 4_000  # characters of a table; GitHub takes 65,536 of a description
 NO_LINK = str.maketrans({"[": "&#91;", "]": "&#93;"})
 
@@ -31,7 +31,7 @@ def to_markdown_report(results: Results, sections: Sequence[Made]) -> str:
 
 
 def _section(section: Made) -> Iterator[str]:
-    is_open = section.name == OPEN_FIRST
+    is_open = section.name in OPEN
     if is_open:
         for table in section.tables:
             yield from (_table(table), _folded("How to read it", markdown(table.note)))

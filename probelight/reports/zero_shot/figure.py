@@ -1,4 +1,4 @@
-"""The figures of what models scored before any training, and of what their scores are worth."""
+"""The figures of what models scored, and of what their scores are worth."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from probelight.reports.row_figure import row_figure
 from probelight.reports.words import dotted, in_words
 from probelight.reports.zero_shot.calibration import calibrations
 from probelight.reports.zero_shot.rules import ORDER
-from probelight.reports.zero_shot.scores import zero_shots
+from probelight.reports.zero_shot.scores import title, zero_shots
 from probelight.results.load import Results
 
 MOST_PLACES = 6  # models on sets of which calibration is drawn
@@ -21,7 +21,7 @@ MAJORITY = "always the most frequent answer"
 
 
 def zero_shot_figure(results: Results) -> Figure | None:
-    """Draw accuracy before any training, with intervals and the chance level of each probe."""
+    """Draw the accuracies of `zero_shot_table`, with intervals and chance levels."""
     found = zero_shots(results)
     if found.empty:
         return None
@@ -35,7 +35,7 @@ def zero_shot_figure(results: Results) -> Figure | None:
     majority = found.dropna(subset="majority_accuracy").drop_duplicates("name")
     return row_figure(
         "zero_shot",
-        "Accuracy before any training",
+        title(results),
         "Lines are 95% intervals. The vertical line of each probe is chance. The diamond is the "
         "accuracy of always giving the most frequent answer. A model whose interval reaches the "
         "chance line is not clearly above chance.",

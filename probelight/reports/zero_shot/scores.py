@@ -1,4 +1,4 @@
-"""What models scored before any training."""
+"""What models scored without training on the probe, or in another program."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from probelight.metrics.scoring_rules import RULES
 from probelight.reports import table as kit
 from probelight.reports.estimates import VERDICTS, WHOLE, verdict_of
 from probelight.reports.table import ACCURACY, SIZE, Table
-from probelight.reports.words import BY_GROUPS, INTERVAL, listed, way
+from probelight.reports.words import BY_GROUPS, INTERVAL, listed, way, when_of
 from probelight.results.frames import results_frame, with_columns
 from probelight.results.load import Results
 from probelight.results.record import RunRecord
@@ -75,8 +75,13 @@ def zero_shots(results: Results) -> pd.DataFrame:
     return found.sort_values(["probe", "split", "model"], ignore_index=True)
 
 
+def title(results: Results) -> str:
+    """Return the title of the table and of the figure."""
+    return f"Accuracy {' or '.join(dict.fromkeys(map(when_of, results.of('zero_shot'))))}"
+
+
 def zero_shot_table(results: Results) -> Table | None:
-    """Make the table of accuracy before any training: rows are probes, columns are models."""
+    """Make the table of accuracy: rows are probes, columns are models."""
     found = zero_shots(results)
     with_floor = bool((found.chance != found.floor).any())
     differ = bool((found.groupby("probe").mode.nunique() > 1).any())
@@ -117,7 +122,7 @@ def zero_shot_table(results: Results) -> Table | None:
         note += f" Near-ties: items whose best score is less than {NEAR:g} above the second."
     return kit.table(
         "zero_shot",
-        "Accuracy before any training",
+        title(results),
         note,
         found.assign(
             _dtype=dtypes,

@@ -25,15 +25,39 @@ from probelight.callbacks.aggregate_checkpoint import ORIGINAL, AggregateCheckpo
 from probelight.callbacks.last_state import LastState, read_state
 from probelight.datamodules.loaders import EpochBatchSampler, ResumableData, ResumableLoader
 from probelight.io.errors import UsageError
+from probelight.io.process import STOP
 from probelight.lightning_modules.base import ChoiceModule
 from probelight.models.networks import Batch
 from probelight.protocols.engine.settings import Fit
-from probelight.protocols.engine.training import FitPlan, fit, smaller_batches
+from probelight.protocols.engine.training import (
+    EpochBar,
+    FitPlan,
+    fit,
+    make_trainer,
+    smaller_batches,
+)
 from probelight.protocols.jobs.job import RunContext, TrainerSettings
 from probelight.results.run_folder import RunFolder
 from tests.protocols.jobs.tiny_training import Points, Regression
 
 SETTINGS = TrainerSettings(accelerator="cpu", threads=1, progress_bar=False, checkpoint_every=1)
+
+
+def test_the_progress_bar_counts_epochs_from_1() -> None:
+    shown = list[str]()
+
+    class Noted(pl.Callback):
+        def on_train_batch_end(self, trainer: pl.Trainer, *_: Any) -> None:
+            bar = trainer.progress_bar_callback
+            assert isinstance(bar, EpochBar)
+            assert bar.progress is not None
+            shown.append(bar.progress.tasks[0].description.strip())
+
+    settings = replace(SETTINGS, progress_bar=True)
+    trainer = make_trainer(settings, max_epochs=3, logger=False, callbacks=[Noted()])
+    with STOP.during_command():  # no signal of an earlier one is noted
+        trainer.fit(Regression(learning_rate=0.1, seed=0, seconds=0.0), datamodule=Points(seed=0))
+    assert [*dict.fromkeys(shown)] == ["Epoch 1/3", "Epoch 2/3", "Epoch 3/3"]
 
 
 Place = tuple[str, int, int, int]  # method, epoch, loader, batch

@@ -17,13 +17,14 @@ from pytorch_lightning.callbacks import Callback
 from pytorch_lightning.utilities.exceptions import SIGTERMException
 
 from probelight.callbacks.last_state import read_state
-from probelight.io.process import SENTENCES
+from probelight.io.process import SENTENCES, STOP
 from probelight.models import answering
 from probelight.protocols import cli
 from probelight.protocols.engine import predictions
 from probelight.protocols.engine.models import scorer_for
 from probelight.protocols.engine.predictions import predict
 from probelight.protocols.engine.settings import ModelSettings
+from probelight.results.run_folder import CommandFolder
 from tests.fixtures.checkout import ROOT
 from tests.protocols.conftest import sentences
 from tests.protocols.engine.test_resuming import SETTINGS, Interrupted, assert_goes_on, start, stop
@@ -86,6 +87,37 @@ def test_a_prediction_is_not_ended_in_silence(
     monkeypatch.setattr(answering, "answer_batch", signalled)
     with pytest.raises(ended_by):
         predict(scorer, {"a": sentences(6, 0)}, SETTINGS)
+
+
+@pytest.mark.parametrize(
+    ("begun", "end"),
+    [
+        ("nothing", ""),
+        ("runs", "; finished runs are kept"),
+        ("fit", " to resume from the saved state"),
+    ],
+)
+def test_what_a_stopped_command_begins_with_again_is_said(
+    begun: str,
+    end: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """`explain` keeps nothing, and of what is measured before a training there is no state."""
+
+    def stopped(*_: Any) -> None:
+        if begun != "nothing":
+            CommandFolder(tmp_path / "command", {})
+        if begun == "fit":
+            start(tmp_path, Interrupted(), callbacks=[Sender("on_train_end", signal.SIGTERM)])
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    monkeypatch.setattr(STOP, "begins_with", "")
+    monkeypatch.setattr(cli, "call", stopped)
+    assert cli.main(["explain"]) == 143
+    line = capsys.readouterr().err.splitlines()[-1]
+    assert line == f"terminated; rerun the same command{end}"
 
 
 @pytest.mark.parametrize(("signum", "code"), CODES)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gzip
 from collections.abc import Callable
 from pathlib import Path
 
@@ -26,6 +27,24 @@ def files(tmp_path: Path) -> dict[str, str]:
         write_ai2(path, sentences(num_items, first))
         found[split] = f"--data.{split}={path}"
     return found
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_curve_is_not_measured_on_what_it_is_trained_on(
+    packed: bool, files: dict[str, str], curve: Curve, tmp_path: Path, refused: Refused
+) -> None:
+    train = Path(files["train"].partition("=")[2])
+    dev = tmp_path / "others.jsonl.gz" if packed else train
+    if packed:
+        dev.write_bytes(gzip.compress(train.read_bytes()))
+    options = [files["train"], f"--data.dev={dev}", "--data.setup=mc_mlm"]
+    said = refused(["curve", f"--output_dir={tmp_path / 'out'}", *options])
+    paths = f"{train} and {dev}" if packed else str(train)
+    assert f"those to measure are the same 40 ({paths}), so the model would be measured" in said
+    assert "or divide one file (--grid.train_from dev)" in said
+    assert not list((tmp_path / "out").glob("runs/*"))
+    # Divided, no item is on both sides.
+    assert curve(*options, "--grid.train_from=dev") == 0
 
 
 @pytest.fixture

@@ -19,6 +19,8 @@ from probelight.probes.record import Record
 from probelight.probes.source import ProbeData
 from probelight.protocols import cli
 from probelight.protocols.imports.fitting import fitted, items_of_file, with_kept_scores
+from probelight.reports.page.html import title, to_html
+from probelight.reports.page.items import items_of
 from probelight.reports.sections import made_sections
 from probelight.reports.zero_shot.rules import rule_rows
 from probelight.reports.zero_shot.scores import zero_shots
@@ -54,6 +56,25 @@ def imported(out: Path, *arguments: str) -> int:
 def numbers(out: Path) -> dict[tuple[str, str], float]:
     rows = [row for row in read_results(out / "results.csv") if not row["subset"]]
     return {(row["probe"], row["metric"]): float(row["value"]) for row in rows}
+
+
+def test_nobody_says_that_imported_scores_are_from_before_training(tmp_path: Path) -> None:
+    """The rules of verdicts and the glossary may say it, of other results."""
+    assert imported(tmp_path, "lm_eval", *map(str, SAMPLES)) == 0
+    results = load_results(tmp_path)
+    sections = made_sections(results)
+    page = to_html(results, sections, items_of(results))
+    rules = re.compile('<details class="overview-more">.*?</details>', re.DOTALL)
+    said = [title(results), rules.sub("", page)]
+    for section in sections:
+        said += [section.title, section.summary, *(figure.title for figure in section.figures)]
+        for table in section.tables:
+            said += [table.title, *(f"{c.text} {c.detail}" for row in table.rows for c in row)]
+    assert title(results) == "What tiny-gpt2 scored"
+    assert "Accuracy in the imported scores" in said
+    assert any("in the imported scores 75.0" in text for text in said)  # a verdict's number
+    text = " ".join(said).partition('<section id="words"')[0]
+    assert not re.search("before (any )?training", text, re.IGNORECASE)
 
 
 def test_files_of_the_harness_are_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

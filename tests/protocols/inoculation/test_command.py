@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gzip
 from collections.abc import Callable
 from pathlib import Path
 from statistics import fmean
@@ -309,6 +310,23 @@ def test_a_changed_file_is_refused_and_named(
     write_ai2(path, questions("second", 78, 1))
     assert inoculate(*command) == cli.USAGE_ERROR
     assert f"data (these files have changed: {path})" in capsys.readouterr().err
+
+
+def test_files_of_the_same_items_are_refused(
+    files: dict[str, str],
+    inoculate: Inoculate,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Packed or plain, under whatever names: they are 80 items to train on and to report."""
+    plain = Path(files["train"].partition("=")[2])
+    packed = tmp_path / "others.jsonl.gz"
+    packed.write_bytes(gzip.compress(plain.read_bytes()))
+    assert inoculate(files["train"], f"--data.test={packed}", QA) == cli.USAGE_ERROR
+    [line] = capsys.readouterr().err.splitlines()
+    assert f"those to measure are the same 80 ({plain} and {packed})" in line
+    assert "or hold out a share of the train items (--probe.report_split null)" in line
+    assert not list((tmp_path / "out").glob("runs/*"))
 
 
 @pytest.mark.parametrize(

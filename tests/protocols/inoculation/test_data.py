@@ -98,8 +98,14 @@ def test_a_given_model_may_have_been_trained_on_held_out_report_items(
     [notice] = original_splits(context, given).notices
     assert "from the train split, on which bookshelf-qa may have been trained" in notice
     own = replace(given, checkpoint=None)
-    reported = replace(given, report_sets=task.sets, report_split="train")
+    reported = replace(given, report_sets=task.sets)
     assert not any(original_splits(context, one).notices for one in (own, reported))
+
+
+def test_the_train_items_are_no_report_items(task: OriginalTask, context: RunContext) -> None:
+    same = replace(task, report_sets=task.sets, report_split="train")
+    with pytest.raises(UsageError, match=r"are the same \d+ \(.*leave out original.report_sets"):
+        original_splits(context, same)
 
 
 def test_paper_selection_chooses_on_what_it_reports(

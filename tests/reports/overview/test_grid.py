@@ -25,7 +25,7 @@ def test_every_kind_of_skill_has_a_heading(tmp_path: Path) -> None:
     write_grid(tmp_path, "A", [15, 25, 35], lambda i, j: 1.0)
     page = to_html(load_results(tmp_path), [])
     assert re.findall('<th class="kind"[^>]*>([^<]*)<', page) == [
-        "Before training, and after training on examples of the probe",
+        "As it is, and after training on examples of the probe",
         "Every pair of values",
         "Inoculation: trained on another task, then on examples of the probe",
         "Prefers the correct completion",
