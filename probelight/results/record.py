@@ -31,7 +31,7 @@ PACKAGES = ("torch", "pytorch-lightning", "transformers", "tokenizers", "torchme
 D = TypeVar("D", bound=Details)
 
 RESULT = "result.json"
-FORMAT = 2  # of the file; another number is refused
+FORMAT = 3  # of the file; another number is refused
 MODEL = "checkpoints/best"
 _READ_AGAIN = (
     "config.yaml",
