@@ -216,7 +216,7 @@ def test_rules_that_older_files_have_as_modes_are_read_as_scoring(
     protocol: str, rows: list[dict[str, Any]], read: list[tuple[str, str]]
 ) -> None:
     written = [{"protocol": protocol, "metric": "accuracy", **row} for row in rows]
-    record = RunRecord.from_json({"format": 2, "protocol": protocol, "rows": written}, "r")
+    record = RunRecord.from_json({"format": 3, "protocol": protocol, "rows": written}, "r")
     assert [(row.mode, row.scoring) for row in record.rows] == read
     for row, old in zip(record.rows, written, strict=True):  # every other column stays
         assert row.to_json() | {"mode": old["mode"], "scoring": ""} == old | {"scoring": ""}
