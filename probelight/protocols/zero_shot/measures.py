@@ -111,8 +111,8 @@ def separation_rows(predictions: Predictions, groups: Sequence[str], row: Row) -
     auc = separation(scores, [choices.index(record.gold) for record in records], groups)
     if auc is None:
         return []
-    ends = {"value": auc.value, "ci_low": auc.low, "ci_high": auc.high}
-    return [replace(row, metric="auc", num_groups=num_groups(groups), **ends)]
+    row = replace(row, metric="auc", value=auc.value, ci_low=auc.low, ci_high=auc.high)
+    return [replace(row, num_groups=num_groups(groups))]
 
 
 def _class(index: int, choices: Sequence[str], by_position: bool) -> str:
