@@ -4,7 +4,9 @@
 
 Each model is fitted for a few steps by `fit_choices`, as a protocol fits it, in a process of its
 own: a decoder's folder, or a model that is made with random weights. The peak is the most memory
-that the process ever had (`VmHWM` of Linux), less what it had before the model was made.
+that the process ever had (`VmHWM` of Linux), less what it had before the model was made; or, with
+`--by pytorch`, that of PyTorch's own record of what was allocated and freed, which knows nothing of
+what is not given back to the system.
 """
 
 from __future__ import annotations
@@ -13,9 +15,12 @@ import argparse
 import re
 import tempfile
 from collections.abc import Sequence
+from contextlib import nullcontext
 from multiprocessing import get_context
 from pathlib import Path
+from typing import Any
 
+from torch.profiler import ProfilerActivity, profile
 from transformers import AutoTokenizer, GPT2Config
 
 from benchmarks.arguments import Arguments
@@ -57,6 +62,7 @@ def main() -> None:
     parser.add_argument("--probe", default="definitions_small")
     parser.add_argument("--steps", type=int, default=3)
     parser.add_argument("--batch_size", type=int, default=4)
+    parser.add_argument("--by", choices=("process", "pytorch"), default="process")
     parser.add_argument("--tuning", default="full")
     parser.add_argument("--checkpointing", action="store_true")
     parser.add_argument("--precision", default="32-true")
@@ -116,10 +122,31 @@ def of_model(
     need = memory_need(module, data, 1, settings, Processes("cpu"))
     print(f"{name}: {need.shown()}")
     run = RunFolder(folder / "runs", "memory", {})
-    fit_choices(module, records, watched, run, plan, RunContext(settings))
+    weights, predicted = weight_bytes(module), need.total
+    is_recorded = chosen.by == "pytorch"
+    activities = [ProfilerActivity.CPU]
+    with profile(activities=activities, profile_memory=True) if is_recorded else nullcontext() as p:
+        fit_choices(module, records, watched, run, plan, RunContext(settings))
     measured = resident_bytes("VmHWM") - before
-    print(f"{name}: {measured / 1e9:.2f} GB measured, {need.total / 1e9:.2f} predicted", flush=True)
-    return need.total, measured, weight_bytes(module)
+    if is_recorded:
+        measured, predicted = peak_bytes(p) + weights, predicted - need.unreturned
+    print(f"{name}: {measured / 1e9:.2f} GB measured, {predicted / 1e9:.2f} predicted", flush=True)
+    return predicted, measured, weights
+
+
+def peak_bytes(profiled: profile) -> int:
+    """Return the most bytes that were allocated at once beyond those that there were before."""
+    results: Any = profiled.profiler
+    changes = [
+        (event.start_ns(), event.nbytes())
+        for event in results.kineto_results.events()
+        if event.name() == "[memory]"
+    ]
+    now = peak = 0
+    for _, change in sorted(changes, key=lambda found: found[0]):
+        now += change
+        peak = max(peak, now)
+    return peak
 
 
 def resident_bytes(line: str) -> int:

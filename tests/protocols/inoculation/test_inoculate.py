@@ -314,7 +314,9 @@ def test_scores_before_that_are_made_again_keep_their_notices(
         one: Predictions(one.text, records, [[0.1, 0.7, 0.3, 0.0, 0.5]] * len(records), ("cut",))
         for one, records in run.parts.sets.items()
     }
-    monkeypatch.setattr(inoculations, "load_module", lambda *_: torch.nn.Identity())
+    module = torch.nn.Identity()
+    module.notices = ()
+    monkeypatch.setattr(inoculations, "load_module", lambda *_: module)
     monkeypatch.setattr(inoculations, "score", lambda *_: scored)
     monkeypatch.setattr(InoculationRun, "original_dir", lambda run: tmp_path)
     monkeypatch.setattr(InoculationRun, "completed", lambda run, record, fingerprint: record)
