@@ -54,7 +54,9 @@ def test_the_progress_bar_counts_epochs_from_1() -> None:
             shown.append(bar.progress.tasks[0].description.strip())
 
     settings = replace(SETTINGS, progress_bar=True)
-    trainer = make_trainer(settings, max_epochs=3, logger=False, callbacks=[Noted()])
+    trainer = make_trainer(
+        settings, max_epochs=3, logger=False, enable_checkpointing=False, callbacks=[Noted()]
+    )
     with STOP.during_command():  # no signal of an earlier one is noted
         trainer.fit(Regression(learning_rate=0.1, seed=0, seconds=0.0), datamodule=Points(seed=0))
     assert [*dict.fromkeys(shown)] == ["Epoch 1/3", "Epoch 2/3", "Epoch 3/3"]
