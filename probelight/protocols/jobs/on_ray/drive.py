@@ -15,7 +15,7 @@ from types import FrameType
 
 from probelight.io.documents import read_yaml
 from probelight.io.errors import UsageError
-from probelight.io.process import INTERRUPTED, TERMINATED
+from probelight.io.process import FROM_STATE, INTERRUPTED, STOP, TERMINATED
 from probelight.protocols.jobs import fencing
 from probelight.protocols.jobs.attempt import AttemptRequest, End
 from probelight.protocols.jobs.job import EngineSettings, record_pending
@@ -284,3 +284,5 @@ class _Driver:
                 for ref in self._refs:
                     self.cluster.cancel(ref)
             self._take_ended()
+        if any(self.folder.glob("runs/*/checkpoints/last.ckpt*")):
+            STOP.begins_with = FROM_STATE
