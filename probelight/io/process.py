@@ -73,7 +73,7 @@ class StopSignals:
             yield
             return
         before = {n: signal.getsignal(n) for n in (signal.SIGTERM, signal.SIGINT)}
-        self.code, self._in_command = None, True
+        self.code, self.begins_with, self._in_command = None, "", True
         self.listen()
         try:
             yield

@@ -119,6 +119,7 @@ def test_outside_of_a_command_the_process_ends_where_it_stands(signum: int, code
 def test_only_the_first_process_of_several_says_it(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    monkeypatch.setattr(processes.STOP, "begins_with", "")  # of a command before
     for rank, said in (("0", f"{processes.SENTENCES[processes.TERMINATED]}\n"), ("1", "")):
         monkeypatch.setenv("LOCAL_RANK", rank)
         assert processes.is_first_process() == (rank == "0")
