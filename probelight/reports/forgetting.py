@@ -145,12 +145,12 @@ def verdict(row: Any) -> tuple[str, str]:
     """Return whether anything was forgotten, and how far that can be told."""
     if words.missing(row.adjusted_forgetting_ci_low):
         return ("cannot tell", f"fewer than {LEAST_GROUPS} groups")
-    reasons = {  # the number that decides, and what it says
-        row.net_loss_ci_low: "accuracy fell",
-        row.least_forgetting_ci_low: "more than guessing the same items both times could lose",
-        row.adjusted_forgetting_ci_low: "unless it guessed the same items both times",
-    }
-    if reason := next((reason for low, reason in reasons.items() if low > 0), ""):
+    reasons = (  # the number that decides, and what it says; the surest first
+        (row.net_loss_ci_low, "accuracy fell"),
+        (row.least_forgetting_ci_low, "more than guessing the same items both times could lose"),
+        (row.adjusted_forgetting_ci_low, "unless it guessed the same items both times"),
+    )
+    if reason := next((reason for low, reason in reasons if low > 0), ""):
         if words.missing(row.above_chance_ci_low):
             return ("forgotten", "if it was above chance before, which older results do not say")
         if row.above_chance_ci_low <= 0:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -126,6 +127,13 @@ def test_the_table_of_a_verdict_has_the_numbers_that_decide_it(tmp_path: Path) -
     assert cells["above chance before"].text == "+48.0"  # 68 of 100, and 20 by guessing
     assert table.frame.changed_p[0] == pytest.approx(2 / 2**5)
     assert "counted learned" not in title(load_results(tmp_path))
+
+
+def test_of_two_numbers_that_decide_alike_the_surer_is_the_reason() -> None:
+    ends = dict.fromkeys(("net_loss", "least_forgetting", "adjusted_forgetting"), 0.02)
+    row = SimpleNamespace(**{f"{name}_ci_low": low for name, low in ends.items()})
+    row.above_chance_ci_low = 0.1
+    assert verdict(row) == ("forgotten", "accuracy fell")
 
 
 def test_a_number_below_zero_says_what_it_means(tmp_path: Path) -> None:
