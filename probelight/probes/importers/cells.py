@@ -94,7 +94,7 @@ def meta_of(row: Mapping[str, Any]) -> dict[str, Any]:
         if meta.setdefault(name, fact) != fact:
             raise RecordError(f"`{name}` is {fact!r}, but {meta[name]!r} in `notes`")
     for name in {"hops", "distractor_hops"} & meta.keys():  # as tables sort them
-        if not re.fullmatch(r"-?\d{1,9}(\.0)?", str(meta[name])):
+        if not re.fullmatch(r"-?[0-9]{1,9}(\.0)?", str(meta[name])):
             raise RecordError(f"`{name}` is {meta[name]!r}; a whole number is needed")
         meta[name] = int(float(meta[name]))
     if isinstance(arguments := meta.get("arguments"), str):

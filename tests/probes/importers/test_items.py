@@ -181,6 +181,7 @@ MALFORMED = {
     "empty id": (row(id=""), "`id` is empty"),
     "notes is a list": (row(notes=[1]), "`notes` is a list"),
     "hops are a word": (row(notes={"hops": "two"}), "`hops` is 'two'; a whole number"),
+    "hops in other digits": (row(notes={"hops": "\u0663"}), "`hops` is '\u0663'; a whole number"),
     "hops are a list": (row(notes={"distractor_hops": [1]}), r"`distractor_hops` is \[1\]"),
     "a template is a list": (
         row(notes={"template": ["a"]}),
