@@ -188,6 +188,7 @@ class Compared:
 
     Attributes:
         interval: Accuracy of the first minus accuracy of the second, with its interval.
+        interval_p: p-value of this interval, below 0.05 exactly if it excludes 0.
         mcnemar_p: p-value of McNemar's exact test, over groups. With several seeds it is computed
             from each item's mean over seeds.
         p_value: The same; with several seeds it is not below the p-value of the interval.
@@ -196,6 +197,7 @@ class Compared:
     """
 
     interval: Interval
+    interval_p: float
     mcnemar_p: float
     p_value: float
     smallest: float
@@ -220,13 +222,15 @@ def compare_runs(
     mean, other_mean = (np.mean(list(runs.values()), axis=0) for runs in (first, second))
     one_each = paired_difference(other_mean, mean, groups=groups)
     interval = Interval(one_each.difference, one_each.low, one_each.high)
+    interval_p = one_each.p_value
     terms = [Term(1.0, first), Term(-1.0, other)]
     p_value = one_each.mcnemar_p
     if max(len(first), len(second)) > 1:
         interval = sum_interval(terms, groups, DIFFERENCES)
-        p_value = max(p_value, sum_p_value(terms, groups))
+        interval_p = sum_p_value(terms, groups)
+        p_value = max(p_value, interval_p)
     smallest = _smallest_found(first, other, terms, groups)
-    return Compared(interval, one_each.mcnemar_p, p_value, smallest)
+    return Compared(interval, interval_p, one_each.mcnemar_p, p_value, smallest)
 
 
 def _smallest_found(first: Runs, second: Runs, terms: list[Term], groups: Groups | None) -> float:

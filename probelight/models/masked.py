@@ -144,7 +144,13 @@ class MaskedScorer(Scorer):
         """Return the scorer, with the same model, of the records that this one cannot pose."""
         masked = self.masked
         return PseudoLogLikelihood(
-            masked.model, masked.tokenizer, normalise, masked.max_length, masked.head, self.pll
+            masked.model,
+            masked.tokenizer,
+            normalise,
+            masked.max_length,
+            masked.head,
+            self.pll,
+            masked.reader,
         )
 
     def features(self) -> Question:
@@ -171,6 +177,7 @@ class PseudoLogLikelihood(LikelihoodScorer):
         max_length: Longest text in tokens.
         head: The model's head, where it was taken apart already.
         form: "original", or "within_word_l2r".
+        reader: What runs the head's encoder, where it was checked already.
 
     Raises:
         PretrainedError: If the model's head is of no known form, or there is no mask token.
@@ -184,6 +191,7 @@ class PseudoLogLikelihood(LikelihoodScorer):
         max_length: int = 256,
         head: CandidateHead | None = None,
         form: PllForm = "original",
+        reader: EncoderAt | None = None,
     ) -> None:
         if normalise not in ("sum", "mean"):
             raise ValueError(f"normalise={normalise!r}: choose sum or mean")
@@ -192,7 +200,7 @@ class PseudoLogLikelihood(LikelihoodScorer):
         self.network = nn.ModuleDict({"model": model.requires_grad_(False)}).eval()
         self.tokenizer = tokenizer
         self.head = head or CandidateHead(model)
-        self.reader = EncoderAt(self.head.encoder)
+        self.reader = reader or EncoderAt(self.head.encoder)
         self.notices = self.reader.unpadded.notices
         self.normalise = normalise
         self.max_length = max_length

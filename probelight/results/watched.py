@@ -9,7 +9,7 @@ from pathlib import PurePath
 import numpy as np
 import pandas as pd
 
-from probelight.metrics.comparisons import compare_runs, paired_difference
+from probelight.metrics.comparisons import compare_runs
 from probelight.results.details import WatchDetails
 from probelight.results.load import WATCH, Results, Run, distinct_ends
 from probelight.results.predictions import read_item_lines
@@ -77,7 +77,7 @@ def changes(results: Results) -> pd.DataFrame:
                 "ci_high": compared.interval.high,
                 "lost": float(np.maximum(was - now, 0).sum()),
                 "gained": float(np.maximum(now - was, 0).sum()),
-                "p_value": paired_difference(was, now, groups).p_value,
+                "p_value": compared.interval_p,
                 "changed_p": compared.mcnemar_p,
                 "could_see": compared.smallest,
                 "num_items": len(names),

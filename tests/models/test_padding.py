@@ -25,21 +25,12 @@ from probelight.probes.record import Record
 from probelight.protocols.engine.predictions import predict
 from probelight.protocols.jobs.job import TrainerSettings
 from tests.fixtures.answers import answers
-from tests.fixtures.architectures import ARCHITECTURES, VOCAB_SIZE
+from tests.fixtures.architectures import ARCHITECTURES, SHARED
 
 Tiny = Callable[..., Any]
 Folder = Callable[[str], Path]
 
-SIZES: dict[str, Any] = {
-    "vocab_size": VOCAB_SIZE,
-    "hidden_size": 32,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 2,
-    "intermediate_size": 64,
-    "max_position_embeddings": 64,
-    "initializer_range": 0.3,
-    "pad_token_id": 0,
-}
+SIZES = {**SHARED, "initializer_range": 0.3}
 MOBILE = {"embedding_size": 32, "intra_bottleneck_size": 16, "num_feedforward_networks": 1}
 PADDING_COUNTS: dict[str, Callable[[], Any]] = {
     "fnet": lambda: transformers.FNetConfig(**SIZES),

@@ -355,8 +355,16 @@ def _full_jobs(curve: Curve, common: Mapping[str, Any]) -> list[Job]:
                     }
                 name = f"curve-{curve.data.config.name}-{FULL}-{size}-{control}-{seed}-{label}"
                 steps = curve.fit.num_steps(size)
-                job = Job(name, config, run_job, needs, steps, num_bytes, keeps_model=False)
-                job = replace(job, saved_bytes=saved)
+                job = Job(
+                    name,
+                    config,
+                    run_job,
+                    needs,
+                    steps,
+                    num_bytes,
+                    keeps_model=False,
+                    saved_bytes=saved,
+                )
                 if num_bytes > LARGE:
                     job = replace(job, memory=partial(point_memory, curve, size, control, seed))
                 jobs[job.key] = job
