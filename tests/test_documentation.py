@@ -32,6 +32,7 @@ from probelight.protocols.imports import imports
 from probelight.protocols.zero_shot import measures
 from probelight.reports import sections
 from probelight.reports.sections import Section, of
+from probelight.reports.zero_shot import rules
 from probelight.results.predictions import prediction_lines, write_predictions
 from probelight.results.run_folder import RunFolder
 from tests.fixtures.causal import VOCAB_SIZE, causal_tokenizer
@@ -116,8 +117,9 @@ def test_the_scoring_rule_of_contributing_has_its_accuracy(
 ) -> None:
     add_module("probelight/models/unigrams.py", monkeypatch)
     register(monkeypatch, MODEL_TYPES, "MODEL_TYPES", "unigrams", ModelType=ModelType)
-    rules = "probelight.protocols.zero_shot.command.RULES"
-    monkeypatch.setattr(rules, (*RULES, "mean_word"))
+    wanted = "probelight.protocols.zero_shot.command.RULES"
+    monkeypatch.setattr(wanted, (*RULES, "mean_word"))
+    monkeypatch.setattr(rules, "ORDER", [*rules.ORDER, "mean_word"])
     divisors = registration("panel_of", '"mean_word": ')
     ours = edited(measures, "    sizes = {", f"        {divisors},")
     monkeypatch.setattr(measures, "panel_of", ours["panel_of"])
