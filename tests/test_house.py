@@ -35,7 +35,7 @@ ROOMS = {  # of each, the names that say nothing, and the lines
 }
 LIMITS = {
     "lines of all rooms": 61_596,
-    "lines of tests": 56_303,
+    "lines of tests": 56_309,
     "lines of CONTRIBUTING": 400,
     "lines of CHANGELOG, unreleased": 150,
     "names that only say that they hold something": 432,
