@@ -23,15 +23,15 @@ from typing_extensions import TypedDict  # of typing's own pydantic reads none b
 from probelight.io.documents import STRICT, read_json, typed
 from probelight.io.errors import UsageError
 from probelight.io.files import DataFile, sha256_of, user_path
-from probelight.io.package import checkout, current_model, program
+from probelight.io.package import checkout, program
 from probelight.results.details import DETAILS, Details
-from probelight.results.row import Row, with_scoring
+from probelight.results.row import Row
 
 PACKAGES = ("torch", "pytorch-lightning", "transformers", "tokenizers", "torchmetrics", "numpy")
 D = TypeVar("D", bound=Details)
 
 RESULT = "result.json"
-FORMAT = 3  # of the file; another number is refused
+FORMAT = 4  # of the file; another number is refused
 MODEL = "checkpoints/best"
 _READ_AGAIN = (
     "config.yaml",
@@ -349,14 +349,7 @@ class RunRecord:
             if value.get(key) is not None
         )
         shared = {k: found for k, found in value.items() if k != "format" and k not in DETAILS}
-        record = typed(cls, shared, name)
-        source = replace(
-            record.source,
-            loaded_from=current_model(record.source.loaded_from),
-            control_of=current_model(record.source.control_of),
-        )
-        model, rows = current_model(record.model), with_scoring(record.rows)
-        return replace(record, model=model, rows=rows, source=source, details=details)
+        return replace(typed(cls, shared, name), details=details)
 
     @staticmethod
     def read(path: Path) -> RunRecord:

@@ -31,7 +31,6 @@ from probelight.io.documents import read_json, read_yaml
 from probelight.io.errors import ProbelightError
 from probelight.io.escaping import as_cell, from_cell, json_text
 from probelight.io.files import regular_file
-from probelight.io.package import FORMER_NAME, SMALL_MODEL
 from probelight.io.process import FROM_FINISHED_RUNS, STOP
 from probelight.results.record import (
     COMMAND,
@@ -260,7 +259,7 @@ class RunFolder:
 
 def run_key(name: str, config: Mapping[str, Any]) -> str:
     """Return the name of a run's folder: `<name>-<first 12 digits of the config's hash>`."""
-    slug = re.sub(r"[^A-Za-z0-9_.]+", "-", name).strip("-").replace(SMALL_MODEL, FORMER_NAME)
+    slug = re.sub(r"[^A-Za-z0-9_.]+", "-", name).strip("-")
     return f"{slug}-{config_hash(config)[:12]}"
 
 
@@ -270,9 +269,8 @@ def config_hash(config: Mapping[str, Any]) -> str:
 
 
 def _canonical(config: Any) -> str:
-    """Return the JSON that is hashed, with the former name of the small model."""
-    text = json.dumps(config, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-    return text.replace(f'"{SMALL_MODEL}"', f'"{FORMER_NAME}"')
+    """Return the JSON that is hashed."""
+    return json.dumps(config, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
 def _as_yaml(config: Mapping[str, Any]) -> str:

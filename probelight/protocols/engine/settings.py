@@ -17,7 +17,7 @@ from probelight.encoding.vector_source import vectors_label
 from probelight.io import ranges
 from probelight.io.errors import UsageError
 from probelight.io.escaping import visible
-from probelight.io.package import BUNDLED_MODEL, SMALL_MODEL, current_model
+from probelight.io.package import BUNDLED_MODEL
 from probelight.metrics.scoring_rules import LETTER
 from probelight.models.checkpoint_files import (
     CONFIG,
@@ -256,7 +256,6 @@ class ModelSettings(ranges.Settings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "name_or_path", current_model(self.name_or_path))
         # Somebody who means the model to load would get the bundled one, called like theirs.
         is_whole = self.name_or_path == BUNDLED_MODEL and not self.adapter
         if self.name and "/" in self.name and is_whole:
@@ -265,9 +264,6 @@ class ModelSettings(ranges.Settings):
                 "to load as model.name_or_path"
             )
         known = MODEL_TYPES.get(self.kind)
-        if known and not known.has_checkpoint and self.name_or_path == BUNDLED_MODEL:
-            # The default of before, so that runs keep their keys; a baseline reads neither.
-            object.__setattr__(self, "name_or_path", SMALL_MODEL)
         if self.pll != "original" and self.kind not in (TRANSFORMER, AUTO):
             raise UsageError(
                 f"model.pll {self.pll} is a way of masking, but kind {self.kind} masks nothing; "

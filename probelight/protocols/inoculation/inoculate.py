@@ -191,10 +191,9 @@ class InoculationRun:
         best = best_candidate(candidates)
         before = kept_scores(finished_run(self.run, self.config["before_run"]), self.parts.sets)
         details = replace(self.details(before), chosen=best, candidates=tuple(sorted(candidates)))
-        chosen, dynamics = finished_run(self.run, best), list[ItemLine]()
-        if (path := chosen.path / PREDICTIONS).exists():  # not of cells of earlier versions
-            check_artifact(chosen.path, PREDICTIONS)
-            dynamics += filter(is_dynamics, read_item_file(path))
+        chosen = finished_run(self.run, best)
+        check_artifact(chosen.path, PREDICTIONS)
+        dynamics = [*filter(is_dynamics, read_item_file(chosen.path / PREDICTIONS))]
         return self.report(
             Setting(**candidates[best].setting),
             chosen.best_dir,

@@ -19,7 +19,7 @@ from typing import Annotated, Any, Concatenate, Literal, ParamSpec, TypeVar
 from probelight.io import ranges
 from probelight.io.documents import read_json
 from probelight.io.errors import UsageError
-from probelight.io.package import as_typed, current_runner
+from probelight.io.package import as_typed
 from probelight.io.process import is_first_process
 from probelight.io.wandb import DEFAULT_WANDB, PENDING, WandbSettings
 from probelight.probes.catalog import ProbeConfig
@@ -228,7 +228,7 @@ class RunContext:
             found["mirror"],
             {name: ProbeConfig.from_json(config) for name, config in found["own"].items()},
             found["paths"],
-            found.get("force", False),  # earlier versions have none
+            found["force"],
         )
 
 
@@ -339,8 +339,8 @@ def drawn_config(config: Mapping[str, Any], folder: Path) -> dict[str, Any]:
 
 
 def load_runner(name: str) -> Runner:
-    """Return the function that "module:function" names, also in a plan of an earlier version."""
-    runner: Runner = resolve_name(current_runner(name))
+    """Return the function that "module:function" names."""
+    runner: Runner = resolve_name(name)
     return runner
 
 

@@ -237,7 +237,6 @@ def test_what_cells_would_fail_of_is_refused_at_planning(
     [
         ("sweep run --output_dir={}", "has no plan; make one with `train.py sweep plan"),
         ("sweep cell {}", "only `sweep run` starts `sweep cell`"),
-        ("sweep work --output_dir={}", "there is no command 'sweep work': use `sweep run`"),
     ],
 )
 def test_mistakes(command: str, message: str, refused: Refused, tmp_path: Path) -> None:
