@@ -31,7 +31,13 @@ PACKAGES = ("torch", "pytorch-lightning", "transformers", "tokenizers", "torchme
 D = TypeVar("D", bound=Details)
 
 RESULT = "result.json"
-FORMAT = 4  # of the file; another number is refused
+# Of this file, and of the folders of commands and the configs of runs in them: raise it with any
+# change of what they hold, as another number is refused.
+FORMAT = 4
+OTHER_FORMAT = (
+    "written by another version of Probelight, which this one cannot read; rerun the command with "
+    "another --output_dir, or use the version that wrote it"
+)
 MODEL = "checkpoints/best"
 _READ_AGAIN = (
     "config.yaml",
@@ -339,10 +345,7 @@ class RunRecord:
             ValueError: If another version of Probelight wrote it, or it is malformed.
         """
         if value.get("format") != FORMAT:
-            raise ValueError(
-                f"{name}: written by another version of Probelight, which this one cannot read; "
-                "rerun the command with another --output_dir"
-            )
+            raise ValueError(f"{name}: {OTHER_FORMAT}")
         details = tuple(
             typed(kind, value[key], name, within=key)
             for key, kind in DETAILS.items()

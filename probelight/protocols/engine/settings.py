@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
 from probelight.encoding.vector_source import vectors_label
 from probelight.io import ranges
@@ -327,20 +327,9 @@ class ModelSettings(ranges.Settings):
         return Row(model=self.label, role=self.role, kind=self.kind)
 
     def config(self) -> dict[str, Any]:
-        """Return plain values that name a run, without newer settings at their defaults.
-
-        Runs have the keys that they had before there were such settings.
-        """
+        """Return all settings as plain values, for the config of a run."""
         assert self.kind != AUTO, "`with_model_type` comes first: one model, one key"
-        left_out = {
-            "name": not self.name,
-            "pll": self.pll == "original",
-            "scoring": self.scoring == AUTO,
-            "dtype": self.dtype == AUTO,
-            "device_map": self.device_map is None,
-            "adapter": self.adapter is None,
-        }
-        return {k: v for k, v in asdict(self).items() if not left_out.get(k)}
+        return asdict(self)
 
 
 @dataclass(frozen=True)
@@ -414,7 +403,6 @@ class Fit(ranges.Settings):
     epochs: ranges.NumEpochs = 3
     batch_size: ranges.BatchSize = 16
     tuning: Tuning = FULL_TUNING
-    newer: ClassVar[tuple[str, ...]] = ("tuning",)
 
     def num_steps(self, num_items: int) -> int:
         """Return the optimiser steps of a training on so many examples."""

@@ -470,7 +470,7 @@ def load_module(
     if setting is not None:
         options |= {"tuning": setting.tuning, "seed": setting.seed}
     module = saved_module(folder, dtype=model.dtype, **options)
-    # Whatever a folder of an earlier version was saved with.
+    # The run's number holds, as a model that transformers saved has none.
     module.num_choices = padded_num_choices(parts.num_choices, parts.probe, parts.original)
     return module
 
