@@ -68,9 +68,10 @@ def test_a_command_killed_while_it_begins_a_folder_begins_it_again(
             raise KeyboardInterrupt
         write_text_atomic(path, text)
 
-    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+    with monkeypatch.context() as patched:
         patched.setattr(run_folder, "write_text_atomic", write)
-        run_folder.CommandFolder(tmp_path, {"n": 1})
+        with pytest.raises(KeyboardInterrupt):
+            run_folder.CommandFolder(tmp_path, {"n": 1})
     assert not (tmp_path / "config.yaml").exists()
     run_folder.CommandFolder(tmp_path, {"n": 1}).run("done", {}).finish(RECORD)
     assert len(run_folder.CommandFolder(tmp_path, {"n": 1}).finished()) == 1
