@@ -184,9 +184,9 @@ def test_the_metric_of_contributing_becomes_a_row_and_a_printed_cell(
         print_table(table, Console(file=file, width=120))
     assert " 0.611 " in (tmp_path / "printed.txt").read_text()
     write_run(
-        tmp_path / "older", "zero_shot-asked", [r for r in plain if "rank" not in r["metric"]]
+        tmp_path / "without", "zero_shot-asked", [r for r in plain if "rank" not in r["metric"]]
     )
-    assert "m: MRR" not in labels(present(table_of(load_results(tmp_path / "older"))))
+    assert "m: MRR" not in labels(present(table_of(load_results(tmp_path / "without"))))
 
 
 def test_the_table_of_contributing_shows_results_by_hand(
