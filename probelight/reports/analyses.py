@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from probelight.reports.estimates import BY_GROUPS, INTERVAL, points, probability
 from probelight.reports.table import SIZE, Table, accuracy, number, share, size, table, text, whole
-from probelight.reports.words import BY_GROUPS, INTERVAL, points, probability
 from probelight.results.details import UnigramDetails
 from probelight.results.frames import results_frame, with_columns
 from probelight.results.load import Results, Run

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from probelight.reports.estimates import ABSENT, BY_GROUPS, INTERVAL, count, missing, percent
 from probelight.reports.table import Cell, Column, Table, accuracy, table, text, whole
-from probelight.reports.words import ABSENT, BY_GROUPS, INTERVAL, count, missing, percent
 
 PARTS = ("all", "contaminated", "clean")
 

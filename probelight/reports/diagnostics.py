@@ -13,10 +13,18 @@ import pandas as pd
 
 from probelight.probes.diagnostics.sets import SETS
 from probelight.reports import table as tables
-from probelight.reports.estimates import VERDICTS, verdict_of
+from probelight.reports.estimates import (
+    ABSENT,
+    VERDICTS,
+    between,
+    count,
+    listed,
+    measure,
+    percent,
+    verdict_of,
+)
 from probelight.reports.published import published
 from probelight.reports.table import Cell, Column, Table, prose, text
-from probelight.reports.words import ABSENT, between, count, listed, measure, percent
 from probelight.results.frames import results_frame, with_columns
 from probelight.results.load import Results, Run, UnreadableResultError
 from probelight.results.predictions import ContextLine, read_context_lines
@@ -281,8 +289,8 @@ def _figure(
     name: str, title: str, caption: str, metrics: Mapping[str, str], rows: pd.DataFrame
 ) -> Figure | None:
     """Draw each metric on each part of a set, with the paper's numbers as crosses."""
+    from probelight.reports.charts import row_figure
     from probelight.reports.figure import INK, Line, model_looks
-    from probelight.reports.row_figure import row_figure
 
     rows = rows[rows.metric.isin([*metrics])]
     if rows.empty:

@@ -11,8 +11,7 @@ import pandas as pd
 from probelight.metrics.forgetting import MEANS
 from probelight.metrics.intervals import LEAST_GROUPS
 from probelight.reports import table as tables
-from probelight.reports import words
-from probelight.reports.estimates import Estimate, named
+from probelight.reports.estimates import Estimate, count, dotted, missing, named, percent
 from probelight.reports.inoculation.runs import (
     Dose,
     Inoculation,
@@ -98,10 +97,8 @@ def _of_dose(dose: Dose) -> Iterator[dict[str, Any]]:
             **({"keeping": keeping} if keeping else {}),
             "num_seeds": len(dose.runs),
             **_numbers(change_rows(was, now, found[0].choices, found[0].groups, Row())),
-            "_after": ", ".join(
-                filter(None, (f"k = {words.count(dose.dose)}", dose.replay, keeping))
-            ),
-            "_about": words.dotted(kinds.get(task, "another set"), series.about),
+            "_after": ", ".join(filter(None, (f"k = {count(dose.dose)}", dose.replay, keeping))),
+            "_about": dotted(kinds.get(task, "another set"), series.about),
             "_runs": [run.run.key for run in dose.runs],
         }
 
@@ -134,7 +131,7 @@ def _of_pairs(results: Results) -> Iterator[dict[str, Any]]:
                 "num_seeds": details.num_seeds,
                 **_numbers(run.rows),
                 "_after": run.model,
-                "_about": words.dotted(
+                "_about": dotted(
                     run.rows[0].split, f"before: {details.before}" if details.before else ""
                 ),
                 "_runs": run.key,
@@ -143,7 +140,7 @@ def _of_pairs(results: Results) -> Iterator[dict[str, Any]]:
 
 def verdict(row: Any) -> tuple[str, str]:
     """Return whether anything was forgotten, and how far that can be told."""
-    if words.missing(row.adjusted_forgetting_ci_low):
+    if missing(row.adjusted_forgetting_ci_low):
         return ("cannot tell", f"fewer than {LEAST_GROUPS} groups")
     reasons = (  # the number that decides, and what it says; the surest first
         (row.net_loss_ci_low, "accuracy fell"),
@@ -151,7 +148,7 @@ def verdict(row: Any) -> tuple[str, str]:
         (row.adjusted_forgetting_ci_low, "unless it guessed the same items both times"),
     )
     if reason := next((reason for low, reason in reasons if low > 0), ""):
-        if words.missing(row.above_chance_ci_low):
+        if missing(row.above_chance_ci_low):
             return ("forgotten", "if it was above chance before, which older results do not say")
         if row.above_chance_ci_low <= 0:
             return ("cannot tell", "not clearly above chance before, so nothing to forget")
@@ -159,10 +156,10 @@ def verdict(row: Any) -> tuple[str, str]:
     if row.adjusted_forgetting_ci_high < 0:
         return ("cannot tell", "fewer items changed than guessing would change")
     seen = row.smallest_forgetting
-    if words.missing(seen):
+    if missing(seen):
         return ("none detected", "no loss is detectable")
-    items = words.count(round(seen * row.num_items))
-    return ("none detected", f"detectable from {words.percent(seen)}% ({items} items)")
+    items = count(round(seen * row.num_items))
+    return ("none detected", f"detectable from {percent(seen)}% ({items} items)")
 
 
 def changes_table(results: Results) -> Table | None:
@@ -259,7 +256,7 @@ def concepts_table(results: Results) -> Table | None:
 
 def _after(cell: Inoculation) -> str:
     keeping = f", {cell.series.keeping}" if cell.keeping else ""
-    return f"{cell.run.model}, k = {words.count(cell.dose)}{keeping}"
+    return f"{cell.run.model}, k = {count(cell.dose)}{keeping}"
 
 
 def summary(results: Results) -> str:
@@ -270,7 +267,7 @@ def summary(results: Results) -> str:
         lost, gained = _flips(row).text.split(" / ")
         of = f" ({row.of})" if row.of else ""
         sentences.append(
-            f"{row.set}{of}, {row._after}: of {words.count(row.num_items)} items, {lost} were lost "
+            f"{row.set}{of}, {row._after}: of {count(row.num_items)} items, {lost} were lost "
             f"and {gained} gained. Verdict: {', '.join(filter(None, verdict(row)))}."
         )
     if (rest := len(found) - MOST_SENTENCES) > 0:

@@ -18,17 +18,28 @@ import pandas as pd
 from probelight.io.documents import STRICT, read_yaml, typed
 from probelight.probes.controls import CHOICE_ONLY
 from probelight.reports import table as tables
-from probelight.reports.estimates import Estimate, named
-from probelight.reports.published import Place, difference, lies, published
-from probelight.reports.released import (
+from probelight.reports.estimates import (
+    INTERVAL,
+    NOT_INTERPRETABLE,
+    Estimate,
+    count,
+    named,
+    points,
+    rate,
+    way,
+)
+from probelight.reports.published import (
     PAPER_DOSE,
+    Place,
+    difference,
     hub_model,
+    lies,
     on_paper_task,
     paper_model,
+    published,
     released_file,
 )
 from probelight.reports.table import Table, accuracy, gap, share, text, whole
-from probelight.reports.words import INTERVAL, NOT_INTERPRETABLE, count, points, rate, way
 from probelight.reports.zero_shot.scores import zero_shots
 from probelight.results.load import Results, Run
 

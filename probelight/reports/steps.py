@@ -10,9 +10,19 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from probelight.reports import table as tables
-from probelight.reports.estimates import VERDICTS, Estimate, chance_levels, verdict_of
+from probelight.reports.estimates import (
+    BY_GROUPS,
+    INTERVAL,
+    VERDICTS,
+    Estimate,
+    chance_levels,
+    dotted,
+    in_words,
+    measure,
+    percent,
+    verdict_of,
+)
 from probelight.reports.table import ACCURACY, SIZE, Table, accuracy, size, text, whole
-from probelight.reports.words import BY_GROUPS, INTERVAL, dotted, in_words, measure, percent
 from probelight.results.details import WatchDetails
 from probelight.results.frames import results_frame
 from probelight.results.load import WATCH, Results, UnreadableResultError, distinct_ends
@@ -115,8 +125,8 @@ def steps_tables(results: Results) -> list[Table | None]:
 def steps_figures(results: Results) -> list[Figure]:
     """Draw each measure against the training step: a figure per set, a panel per measure."""
     from probelight.probes.diagnostics.sets import SETS
+    from probelight.reports.charts import Panel, Trace, line_figure
     from probelight.reports.figure import LINES
-    from probelight.reports.line_figure import Panel, Trace, line_figure
 
     bands = "Bands are 95% intervals, dotted lines are chance."
     of_revisions = " Steps are in revisions' names; the axis is logarithmic, 0 is on its left."

@@ -12,7 +12,7 @@ from typing import Any, Literal
 import pandas as pd
 
 from probelight.io.escaping import as_cell, markdown
-from probelight.reports.words import (
+from probelight.reports.estimates import (
     ABSENT,
     LEAST,
     TOO_FEW,

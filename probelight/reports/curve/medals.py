@@ -11,8 +11,8 @@ from probelight.io.documents import STRICT, read_yaml, typed
 from probelight.io.errors import ConfigError
 from probelight.reports.curve.curves import NO_LANGUAGE, Curve
 from probelight.reports.curve.scores import difference, rivals, standard_curves
+from probelight.reports.estimates import ABSENT, listed, points
 from probelight.reports.table import Cell, Column, Table, framed, table, text
-from probelight.reports.words import ABSENT, listed, points
 from probelight.results.load import Results
 
 MARKS = {"full": "✓ full", "partial": "~ partial", "none": "✗ none", "not judged": ABSENT}

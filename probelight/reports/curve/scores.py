@@ -10,11 +10,9 @@ from typing import Literal
 import pandas as pd
 
 from probelight.metrics.learning_curve import is_complete
-from probelight.reports import words
 from probelight.reports.curve.curves import LANGUAGE, MODES, Curve, curves, weighted_gap
-from probelight.reports.estimates import VERDICTS, Estimate, verdict_of
-from probelight.reports.published import ScoreKey, published_scores
-from probelight.reports.released import released_file
+from probelight.reports.estimates import VERDICTS, Estimate, listed, rate, verdict_of
+from probelight.reports.published import ScoreKey, published_scores, released_file
 from probelight.reports.zero_shot.scores import MOST_MODELS, zero_shots
 from probelight.results.load import Results
 
@@ -99,7 +97,7 @@ def summary(results: Results) -> str:
     for curve in found:
         name = curve.probe
         if repeats[curve.model, name] > 1:
-            name += f" ({curve.mode}, {curve.where}, rate {words.rate(curve.learning_rate)})"
+            name += f" ({curve.mode}, {curve.where}, rate {rate(curve.learning_rate)})"
         if 0 in curve.line() and curve.model not in zero_shot:
             rows.append((curve.model, "Before any training", _verdict(curve, 0), name))
         if last := max(curve.line()):
@@ -109,7 +107,7 @@ def summary(results: Results) -> str:
     sentences = []
     for (model, when), verdicts in frame.groupby(["model", "when"], sort=False):
         by_verdict = verdicts.groupby("verdict", sort=False).name.agg(list).items()
-        on = "; ".join(f"{verdict} on {words.listed(names)}" for verdict, names in by_verdict)
+        on = "; ".join(f"{verdict} on {listed(names)}" for verdict, names in by_verdict)
         sentences += [f"{when}, {model} was {on}."] if model in named[:MOST_MODELS] else []
     if (rest := len(named) - MOST_MODELS) > 0:
         sentences.append(f"The tables have {rest} more models.")
@@ -126,4 +124,4 @@ def _verdict(curve: Curve, size: int) -> str:
         if low is not None and high is not None:
             side = "above" if low > 0 else "below" if high < 0 else "not clearly different from"
             verdicts.append(f"{side} its {control.replace('_', ' ')} control")
-    return words.listed(verdicts)
+    return listed(verdicts)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from probelight.reports import table as tables
-from probelight.reports import words
+from probelight.reports.estimates import count, in_words
 from probelight.reports.inoculation.runs import Dose, doses, drawn, with_controls
 from probelight.reports.table import Table, text, whole
 from probelight.results.load import Results, UnreadableResultError
@@ -126,7 +126,7 @@ def data_map_figure(results: Results) -> Figure | None:
     with figures.styled():
         canvas, axes = figures.panels(len(shown), height=3.0)
         for axis, ((series, dose), items) in zip(axes, shown, strict=True):
-            title = f"{words.in_words(series.probe)}, k = {words.count(dose)}"
+            title = f"{in_words(series.probe)}, k = {count(dose)}"
             figures.head(axis, title, series.about)
             right = items.correctness.map(lambda c: CORRECT[0 if c == 0 else 2 if c == 1 else 1])
             for label, look in looks.items():

@@ -6,11 +6,10 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 from itertools import groupby, product
 
-from probelight.reports.estimates import Estimate
+from probelight.reports.charts import MOST_MODELS, Panel, Trace, in_panels, line_figure
+from probelight.reports.estimates import Estimate, count, dotted, in_words, rate, replayed
 from probelight.reports.figure import INK, LINES, MUTED, PAPER, Figure, Line, model_looks
 from probelight.reports.inoculation.runs import TASKS, Dose, Inoculation, doses, drawn
-from probelight.reports.line_figure import MOST_MODELS, Panel, Trace, in_panels, line_figure
-from probelight.reports.words import count, dotted, in_words, rate, replayed
 from probelight.results.load import Results
 
 EXTRAS = {"none": "o", "x1": "s", "x2": "^"}  # marks of add-some

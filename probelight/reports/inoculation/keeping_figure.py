@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 
 from probelight.metrics.front import Point
 from probelight.reports import figure as figures
-from probelight.reports import words
+from probelight.reports.estimates import count, dotted, in_words
 from probelight.reports.figure import INK, LINES, MUTED, PAPER, Figure, Line
 from probelight.reports.inoculation.keeping import MEASURED, NONE, Setting, comparisons
 from probelight.results.load import Results
@@ -32,12 +32,8 @@ def keeping_figure(results: Results) -> Figure | None:
     shown = every[: figures.MAX_PANELS]
     canvas, axes = figures.panels(len(shown), height=3.4, shared=False)
     for axis, one in zip(axes, shown, strict=True):
-        subtitle = words.dotted(
-            one.series.about, f"not compared: {one.refused}" if one.refused else ""
-        )
-        figures.head(
-            axis, f"{words.in_words(one.series.probe)}, k = {words.count(one.dose)}", subtitle
-        )
+        subtitle = dotted(one.series.about, f"not compared: {one.refused}" if one.refused else "")
+        figures.head(axis, f"{in_words(one.series.probe)}, k = {count(one.dose)}", subtitle)
         axis.set_xlabel("gain on the probe (points)")
         axis.set_ylabel("cost on the original task (points)")
         for zero in (axis.axhline, axis.axvline):

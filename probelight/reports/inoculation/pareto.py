@@ -11,6 +11,7 @@ from matplotlib.axes import Axes
 
 from probelight.metrics.aggregate import aggregate, pareto_front
 from probelight.reports import figure as figures
+from probelight.reports.estimates import count, dotted, in_words, rate, replayed
 from probelight.reports.figure import LINES, MUTED, PAPER, Figure, Line
 from probelight.reports.inoculation.figures import EXTRAS_NOTE, RING, extra_mark, extra_marks
 from probelight.reports.inoculation.runs import (
@@ -21,7 +22,6 @@ from probelight.reports.inoculation.runs import (
     with_controls,
 )
 from probelight.reports.table import Column, Table, number, share, table, text, whole
-from probelight.reports.words import count, dotted, in_words, rate, replayed
 from probelight.results.frames import results_frame
 from probelight.results.load import Results
 

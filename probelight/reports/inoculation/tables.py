@@ -10,8 +10,21 @@ from typing import Any
 
 from probelight.metrics.intervals import wilson
 from probelight.reports import table as tables
-from probelight.reports import words
-from probelight.reports.estimates import VERDICTS, Estimate, Verdict, named, verdict_of
+from probelight.reports.estimates import (
+    ABSENT,
+    INTERVAL,
+    NOT_INTERPRETABLE,
+    VERDICTS,
+    Estimate,
+    Verdict,
+    between,
+    listed,
+    named,
+    points_between,
+    rate,
+    replayed,
+    verdict_of,
+)
 from probelight.reports.inoculation.runs import (
     TASKS,
     Dose,
@@ -24,7 +37,6 @@ from probelight.reports.inoculation.runs import (
     with_controls,
 )
 from probelight.reports.table import Cell, Column, Table, accuracy, share, size, table, text, whole
-from probelight.reports.words import ABSENT, INTERVAL, NOT_INTERPRETABLE
 from probelight.results.frames import results_frame
 from probelight.results.load import Results
 from probelight.results.row import Row
@@ -220,8 +232,8 @@ def _record(
         **more,
         "cost_interpretable": interpretable,
         "_about": cell.series.about,
-        "_setting": f"rate {words.rate(cell.learning_rate)}{epoch}{'' if cell.chosen else ' †'}",
-        "_among": f"{words.replayed(cell.extra)}{seed}{best}",
+        "_setting": f"rate {rate(cell.learning_rate)}{epoch}{'' if cell.chosen else ' †'}",
+        "_among": f"{replayed(cell.extra)}{seed}{best}",
         "_runs": cell.run.key,
     }
     for metric, row in rows.items():
@@ -273,7 +285,7 @@ def _num_items(metric: str, group: str) -> Column:
 
 def _spread(metric: str, group: str) -> Column:
     """Make the column of the lowest and the highest seed."""
-    form = words.points_between if metric == COST else words.between
+    form = points_between if metric == COST else between
 
     def show(row: Any) -> str:
         ends = (getattr(row, f"{metric}_{end}", None) for end in ("min", "max"))
@@ -326,7 +338,7 @@ def summary(results: Results) -> str:
             found.setdefault(about, {}).setdefault(verdict, []).append(name)
     sentences = []
     for about, by_verdict in found.items():
-        clauses = [f"{verdict} for {words.listed(names)}" for verdict, names in by_verdict.items()]
+        clauses = [f"{verdict} for {listed(names)}" for verdict, names in by_verdict.items()]
         sentences.append(f"{about} {'; '.join(clauses)}.")
     if (rest := len(lines) - MOST) > 0:
         sentences.append(f"The tables show {rest} more.")

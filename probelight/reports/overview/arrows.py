@@ -13,8 +13,8 @@ from matplotlib.figure import Figure as Canvas
 from matplotlib.patches import FancyArrowPatch
 
 from probelight.reports import figure
+from probelight.reports.estimates import in_words, percent, short_count
 from probelight.reports.figure import INK, LINES, MUTED, PAPER, Figure, Line
-from probelight.reports.words import in_words, percent, short_count
 from probelight.results.load import Results
 
 if TYPE_CHECKING:

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Mapping
 from itertools import chain, zip_longest
 from typing import Any
 
+from probelight.reports.estimates import percent
 from probelight.reports.overview.examples import examples
 from probelight.reports.overview.skills import SkillVerdict, verdicts
 from probelight.reports.overview.verdicts import HELD, RULES, Word
 from probelight.reports.table import Cell, Column, Table, table, text
-from probelight.reports.words import percent
 from probelight.results.load import Results, natural
 
 MARKS: Mapping[Word, str] = {

@@ -14,11 +14,20 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal
 
 from probelight.probes.controls import CHOICE_ONLY
-from probelight.reports import words
-from probelight.reports.estimates import WHOLE, Estimate, verdict_of
+from probelight.reports.estimates import (
+    BEFORE,
+    NOT_INTERPRETABLE,
+    WHOLE,
+    Estimate,
+    in_words,
+    points,
+    points_between,
+    rate,
+    verdict_of,
+    when_of,
+)
 from probelight.reports.overview.verdicts import Case, Control, Score, Verdict, above, judge
 from probelight.reports.sections import SECTIONS
-from probelight.reports.words import BEFORE, when_of
 from probelight.reports.zero_shot.scores import zero_shots
 from probelight.results.load import Results, Run
 
@@ -51,7 +60,7 @@ class Skill:
     def words(self) -> str:
         """The name that people read."""
         if self.kind != "diagnosed":
-            return words.in_words(self.probe)
+            return in_words(self.probe)
         from probelight.probes.diagnostics.sets import SETS
 
         return SETS[self.probe].title
@@ -184,7 +193,7 @@ def _inoculations(results: Results) -> Iterator[Point]:
     from probelight.reports.inoculation.runs import doses, drawn
 
     for series, line in doses(drawn(results)).items():
-        original = series.original_task and f"original task {words.in_words(series.original_task)}"
+        original = series.original_task and f"original task {in_words(series.original_task)}"
         about = ", ".join(filter(None, (original, series.remarks)))
         for dose in line:
             start = ("before inoculation", 0, "probe_accuracy_before")
@@ -255,16 +264,16 @@ def _verdict(own: list[Point], points: list[Point]) -> SkillVerdict:
         replay = dose.replay
         gain = change("gain", dose.gain)
         cost = change("cost", dose.estimate("inoculation_cost"))
-        cost = cost if dose.interpretable else f"cost {words.NOT_INTERPRETABLE}"
+        cost = cost if dose.interpretable else f"cost {NOT_INTERPRETABLE}"
     start, end = (score and _with_controls(score, points) for score in (start, end))
     majority = first.majority if last.majority is None else last.majority
     case = Case(last.chance, majority, start, end, least_gain)
     verdict, added = judge(case), ""
     if len(curves) > 1:
-        which = curves[0].mode, f"rate {words.rate(curves[0].learning_rate)}", curves[0].variant
+        which = curves[0].mode, f"rate {rate(curves[0].learning_rate)}", curves[0].variant
         added = f" By the first of {len(curves)} curves ({', '.join(filter(None, which))})."
     if last.dose and (task := last.dose.series.original_task):
-        added += f" Its original task was {words.in_words(task)}."
+        added += f" Its original task was {in_words(task)}."
     return SkillVerdict(
         **{**vars(verdict), "reason": verdict.reason + added},
         skill=last.skill,
@@ -343,7 +352,7 @@ def change(name: str, of: Estimate | None, says_doubt: bool = True) -> str:
     """
     if of is None:
         return ""
-    size, inside = f"{words.points(of.value)} points", words.points_between(*of.bounds)
+    size, inside = f"{points(of.value)} points", points_between(*of.bounds)
     if says_doubt and verdict_of(of.bounds, 0.0) == "not distinguishable":
         return f"no measurable {name} ({size}, {inside})"
     return f"{name} {size} ({inside})" if inside else f"{name} {size}"

@@ -18,13 +18,13 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from probelight.io.documents import STRICT, read_yaml, typed
+from probelight.reports.estimates import BEFORE, count, percent, when_of
 from probelight.reports.figure import PALETTE, Figure
 from probelight.reports.overview.grid import grid
 from probelight.reports.page.items import Items
 from probelight.reports.page.provenance import commits, computing_time
 from probelight.reports.sections import Made
 from probelight.reports.table import Table
-from probelight.reports.words import BEFORE, count, percent, when_of
 from probelight.results.load import WATCH, Results
 from probelight.results.watched import trained_models
 

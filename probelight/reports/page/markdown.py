@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from html import escape
 
 from probelight.io.escaping import markdown, visible
+from probelight.reports.estimates import count
 from probelight.reports.page.html import counts, title
 from probelight.reports.sections import Made
 from probelight.reports.table import Table, to_markdown
-from probelight.reports.words import count
 from probelight.results.load import Results
 
 OPEN = ("overview", "training")  # the sections whose tables are seen at once

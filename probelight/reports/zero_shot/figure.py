@@ -8,9 +8,9 @@ import pandas as pd
 
 from probelight.metrics.calibration import Calibration
 from probelight.reports import figure
+from probelight.reports.charts import row_figure
+from probelight.reports.estimates import dotted, in_words
 from probelight.reports.figure import INK, PAPER, Figure, Line, model_looks
-from probelight.reports.row_figure import row_figure
-from probelight.reports.words import dotted, in_words
 from probelight.reports.zero_shot.calibration import calibrations
 from probelight.reports.zero_shot.rules import ORDER
 from probelight.reports.zero_shot.scores import title, zero_shots

@@ -11,9 +11,8 @@ import pandas as pd
 from probelight.io.escaping import visible
 from probelight.metrics.scoring_rules import DEBIASED, LETTER, RULES
 from probelight.reports import table as kit
-from probelight.reports.estimates import VERDICTS, verdict_of
+from probelight.reports.estimates import ABSENT, BY_GROUPS, INTERVAL, VERDICTS, listed, verdict_of
 from probelight.reports.table import ACCURACY, SIZE, Table
-from probelight.reports.words import ABSENT, BY_GROUPS, INTERVAL, listed
 from probelight.reports.zero_shot.scores import of_entries, zero_shot_rows, zero_shots
 from probelight.results.frames import with_columns
 from probelight.results.load import Results, UnreadableResultError

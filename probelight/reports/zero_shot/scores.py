@@ -10,9 +10,17 @@ import pandas as pd
 from probelight.metrics.choices import NEAR
 from probelight.metrics.scoring_rules import RULES
 from probelight.reports import table as kit
-from probelight.reports.estimates import VERDICTS, WHOLE, verdict_of
+from probelight.reports.estimates import (
+    BY_GROUPS,
+    INTERVAL,
+    VERDICTS,
+    WHOLE,
+    listed,
+    verdict_of,
+    way,
+    when_of,
+)
 from probelight.reports.table import ACCURACY, SIZE, Table
-from probelight.reports.words import BY_GROUPS, INTERVAL, listed, way, when_of
 from probelight.results.frames import results_frame, with_columns
 from probelight.results.load import Results
 from probelight.results.record import RunRecord

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from probelight.reports.estimates import replayed
 from probelight.reports.figure import BLUE, ORANGE
 from probelight.reports.inoculation.figures import (
     extra_mark,
@@ -15,7 +16,6 @@ from probelight.reports.inoculation.figures import (
 )
 from probelight.reports.inoculation.pareto import candidates, pareto_figure, pareto_table
 from probelight.reports.table import Cell
-from probelight.reports.words import replayed
 from probelight.results.load import Results, load_results
 from tests.fixtures.inoculations import FAST, SLOW
 from tests.fixtures.report import present, texts_of
