@@ -31,9 +31,9 @@ from probelight.protocols.engine.settings import MODEL_TYPES, ModelType
 from probelight.protocols.imports import imports
 from probelight.protocols.zero_shot import measures
 from probelight.reports import sections
+from probelight.reports.formats import print_table, to_csv
 from probelight.reports.sections import Section, made_sections, of
-from probelight.reports.table import Cell, to_csv
-from probelight.reports.terminal import print_table
+from probelight.reports.table import Cell
 from probelight.reports.zero_shot import scores
 from probelight.results.load import load_results
 from probelight.results.measured import Predictions

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import fields
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 import pandas as pd
 
 from probelight.metrics.comparisons import compact_letters
 from probelight.reports import table as tables
+from probelight.reports.charts import row_figure
 from probelight.reports.estimates import (
     BY_GROUPS,
     INTERVAL,
@@ -20,13 +20,11 @@ from probelight.reports.estimates import (
     probability,
     sample,
 )
+from probelight.reports.figure import BLUE, MUTED, PAPER, Figure, Line, left_out
 from probelight.reports.table import ACCURACY, SIZE, Cell, Column, Table, text
 from probelight.results.details import ComparisonDetails
 from probelight.results.frames import results_frame
 from probelight.results.load import Results
-
-if TYPE_CHECKING:
-    from probelight.reports.figure import Figure  # matplotlib takes a second to import
 
 LEVEL = 0.05
 DIFFERENT = "clearly different"
@@ -156,9 +154,6 @@ def differences_table(results: Results) -> Table | None:
 
 def differences_figure(results: Results) -> Figure | None:
     """Draw the largest differences with their intervals, sorted; filled if significant."""
-    from probelight.reports.charts import row_figure
-    from probelight.reports.figure import BLUE, MUTED, PAPER, Line, left_out
-
     found = differences(results)
     if found.empty:
         return None

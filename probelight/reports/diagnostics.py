@@ -7,12 +7,13 @@ from collections.abc import Mapping
 from contextlib import suppress
 from functools import lru_cache
 from math import isclose
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 
 from probelight.probes.diagnostics.sets import SETS
 from probelight.reports import table as tables
+from probelight.reports.charts import row_figure
 from probelight.reports.estimates import (
     ABSENT,
     VERDICTS,
@@ -23,14 +24,12 @@ from probelight.reports.estimates import (
     percent,
     verdict_of,
 )
+from probelight.reports.figure import INK, Figure, Line, model_looks
 from probelight.reports.published import published
 from probelight.reports.table import Cell, Column, Table, prose, text
 from probelight.results.frames import results_frame, with_columns
 from probelight.results.load import Results, Run, UnreadableResultError
 from probelight.results.predictions import ContextLine, read_context_lines
-
-if TYPE_CHECKING:
-    from probelight.reports.figure import Figure  # matplotlib takes a second to import
 
 PLACE = ["model", "probe", "subset", "perturbation"]
 NUMBER = ["metric", *PLACE[1:]]  # identifies a number, ours or the paper's
@@ -289,9 +288,6 @@ def _figure(
     name: str, title: str, caption: str, metrics: Mapping[str, str], rows: pd.DataFrame
 ) -> Figure | None:
     """Draw each metric on each part of a set, with the paper's numbers as crosses."""
-    from probelight.reports.charts import row_figure
-    from probelight.reports.figure import INK, Line, model_looks
-
     rows = rows[rows.metric.isin([*metrics])]
     if rows.empty:
         return None

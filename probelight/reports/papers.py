@@ -302,8 +302,8 @@ def _start(
 
 def _of_curves(results: Results) -> Iterator[dict[str, Any]]:
     """Yield the scores of curves, and zero-shot accuracies that no zero-shot run has."""
+    from probelight.reports.curve.comparisons import is_alike, standard_curves
     from probelight.reports.curve.curves import MODES
-    from probelight.reports.curve.scores import is_alike, standard_curves
 
     with_start = {(row.probe, row.name) for _, row in _whole_zero_shots(results)}
     for curve in standard_curves(results):

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 from itertools import cycle
-from typing import TYPE_CHECKING
 
 import pandas as pd
 
 from probelight.reports import table as tables
+from probelight.reports.charts import Panel, Trace, line_figure
 from probelight.reports.estimates import (
     BY_GROUPS,
     INTERVAL,
@@ -22,14 +22,12 @@ from probelight.reports.estimates import (
     percent,
     verdict_of,
 )
+from probelight.reports.figure import LINES, Figure
 from probelight.reports.table import ACCURACY, SIZE, Table, accuracy, size, text, whole
 from probelight.results.details import WatchDetails
 from probelight.results.frames import results_frame
 from probelight.results.load import WATCH, Results, UnreadableResultError, distinct_ends
 from probelight.results.watched import changes, trained_models
-
-if TYPE_CHECKING:  # matplotlib takes a second to import
-    from probelight.reports.figure import Figure
 
 STEP = re.compile(r"(?<![a-z])(?:global[-_]?)?(?:steps?|checkpoint|ckpt|iter)[-_=]?(\d+)([km]?)\b")
 WHOLE = re.compile(r"(\d{1,12})([km]?)")
@@ -125,8 +123,6 @@ def steps_tables(results: Results) -> list[Table | None]:
 def steps_figures(results: Results) -> list[Figure]:
     """Draw each measure against the training step: a figure per set, a panel per measure."""
     from probelight.probes.diagnostics.sets import SETS
-    from probelight.reports.charts import Panel, Trace, line_figure
-    from probelight.reports.figure import LINES
 
     bands = "Bands are 95% intervals, dotted lines are chance."
     of_revisions = " Steps are in revisions' names; the axis is logarithmic, 0 is on its left."

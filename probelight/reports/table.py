@@ -11,7 +11,6 @@ from typing import Any, Literal
 
 import pandas as pd
 
-from probelight.io.escaping import as_cell, markdown
 from probelight.reports.estimates import (
     ABSENT,
     LEAST,
@@ -272,28 +271,3 @@ def _has_few(row: Any, name: str) -> bool:
         return True
     seeds = getattr(row, f"{name}_num_seeds", getattr(row, "num_seeds", None))
     return bool(seeds == LEAST - 1)
-
-
-def to_csv(table: Table) -> str:
-    """Return the frame as csv, floats in full, with no cell that a spreadsheet would execute."""
-    known = table.frame.astype(object).where(table.frame.notna(), "")
-    safe = [
-        [as_cell(value) if isinstance(value, str) else value for value in line]
-        for line in known.itertuples(index=False)
-    ]
-    # As objects, so that whole numbers of which one is missing stay whole.
-    frame = pd.DataFrame(safe, columns=table.frame.columns, dtype=object)
-    return str(frame.to_csv(index=False, lineterminator="\n"))
-
-
-def to_markdown(table: Table) -> str:
-    """Return the table in Markdown, padded to be readable as plain text."""
-    heads = [f"{c.group}: {c.label}" if c.group else c.label for c in table.columns]
-    body = [[f"{c.text} ({c.detail})" if c.detail else c.text for c in row] for row in table.rows]
-    padded = []
-    for column, cells in zip(table.columns, zip(heads, *body, strict=True), strict=True):
-        texts = [markdown(cell) for cell in cells]
-        width, right = max(3, *map(len, texts)), column.align == "right"
-        texts.insert(1, f"{'-' * (width - 1)}:" if right else "-" * width)
-        padded.append([text.rjust(width) if right else text.ljust(width) for text in texts])
-    return "\n".join(f"| {' | '.join(line)} |" for line in zip(*padded, strict=True))

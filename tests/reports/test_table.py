@@ -11,9 +11,8 @@ import pytest
 from rich.console import Console
 
 from probelight.reports import table as kit
-from probelight.reports.latex import escaped, to_latex
-from probelight.reports.table import Cell, Column, Table, to_csv, to_markdown
-from probelight.reports.terminal import print_table
+from probelight.reports.formats import escaped, print_table, to_csv, to_latex, to_markdown
+from probelight.reports.table import Cell, Column, Table
 from tests.fixtures.report import labels, present, records, texts
 
 SCORE = {

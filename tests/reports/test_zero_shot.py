@@ -10,8 +10,8 @@ import pytest
 
 from probelight.reports.sections import made_sections, printed
 from probelight.reports.table import Cell
-from probelight.reports.zero_shot.figure import calibration_figure, zero_shot_figure
-from probelight.reports.zero_shot.rules import unread
+from probelight.reports.zero_shot.calibration import calibration_figure, zero_shot_figure
+from probelight.reports.zero_shot.consistency import unread
 from probelight.reports.zero_shot.scores import ranks_table, summary, zero_shots
 from probelight.results.load import load_results
 from tests.fixtures import subsets

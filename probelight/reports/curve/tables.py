@@ -9,8 +9,8 @@ from typing import Any
 from probelight.metrics.learning_curve import WEIGHTS, is_complete
 from probelight.probes.controls import STANDARD
 from probelight.reports import table as kit
+from probelight.reports.curve.comparisons import Score, difference, rivals, standard_curves
 from probelight.reports.curve.curves import LANGUAGE, MODES, SENSE, Curve, Point, curves
-from probelight.reports.curve.scores import Score, difference, rivals, standard_curves
 from probelight.reports.estimates import (
     ABSENT,
     INTERVAL,

@@ -308,6 +308,11 @@ def doses(cells: Iterable[Inoculation]) -> dict[Series, list[Dose]]:
     return lines
 
 
+def every_dose(results: Results) -> list[Dose]:
+    """Return the chosen runs of all series and doses, controls included."""
+    return [dose for line in doses(with_controls(results)).values() for dose in line]
+
+
 def with_and_without_replay(results: Results) -> list[dict[str, Dose]]:
     """Return M*_k of each extra, "none" first, of the doses that were given with several."""
     found = []

@@ -32,6 +32,7 @@ from probelight.reports.inoculation.runs import (
     above_chance,
     doses,
     drawn,
+    every_dose,
     interval_of,
     with_and_without_replay,
     with_controls,
@@ -117,7 +118,7 @@ def inoculation_table(results: Results) -> Table | None:
 
 def seeds_table(results: Results) -> Table | None:
     """Make the table of M*_k averaged over seeds; None where every dose has one seed."""
-    every = [dose for line in doses(with_controls(results)).values() for dose in line]
+    every = every_dose(results)
     if all(len(dose.runs) == 1 for dose in every):
         return None
     return table(

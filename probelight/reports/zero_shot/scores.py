@@ -10,6 +10,7 @@ import pandas as pd
 from probelight.metrics.choices import NEAR
 from probelight.metrics.scoring_rules import RULES
 from probelight.reports import table as kit
+from probelight.reports.charts import row_figure
 from probelight.reports.estimates import (
     BY_GROUPS,
     INTERVAL,
@@ -20,6 +21,7 @@ from probelight.reports.estimates import (
     way,
     when_of,
 )
+from probelight.reports.figure import INK, PAPER, Figure, Line, model_looks
 from probelight.reports.table import ACCURACY, SIZE, Table
 from probelight.results.frames import results_frame, with_columns
 from probelight.results.load import Results
@@ -33,6 +35,7 @@ AUC = "auc auc_ci_low auc_ci_high"
 FLOAT32 = RunRecord.dtype
 IMPORTED = "imported"  # the kind of a model whose answers come from another program's file
 MOST_MODELS = 6  # in the paragraph
+MAJORITY = "always the most frequent answer"
 MIN_PARADIGMS = 4  # with fewer, the table is read as fast
 STUCK = 0.95  # from this share of one answer on, a model "almost always" gives it
 AGAINST_CHANCE = {  # verdicts in cells
@@ -147,6 +150,31 @@ def zero_shot_table(results: Results) -> Table | None:
         across="model",
         each=each,
         csv=f"model probe split mode {ACCURACY} {SIZE} {' '.join(LEVELS)} {AUC} against_chance",
+    )
+
+
+def zero_shot_figure(results: Results) -> Figure | None:
+    """Draw the accuracies of `zero_shot_table`, with intervals and chance levels."""
+    found = zero_shots(results)
+    if found.empty:
+        return None
+    names = found.probe.str.replace("_", " ")
+    if found.split.nunique() > 1:
+        names += (" (" + found.split + ")").where(found.split != "", "")
+    found = found.assign(
+        heading="", name=names, look=found.model, value=found.accuracy, chance=found.floor,
+        over=(found.accuracy - found.floor.fillna(0)).groupby(names).transform("max"),
+    ).sort_values("over", ascending=False, kind="stable")  # fmt: skip
+    majority = found.dropna(subset="majority_accuracy").drop_duplicates("name")
+    return row_figure(
+        "zero_shot",
+        title(results),
+        "Lines are 95% intervals. The vertical line of each probe is chance. The diamond is the "
+        "accuracy of always giving the most frequent answer. A model whose interval reaches the "
+        "chance line is not clearly above chance.",
+        pd.concat([found, majority.assign(look=MAJORITY, value=majority.majority_accuracy)]),
+        {**model_looks(found.model.unique()), MAJORITY: Line(INK, "none", "D", PAPER)},
+        "accuracy, %",
     )
 
 

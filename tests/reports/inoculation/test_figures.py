@@ -14,7 +14,7 @@ from probelight.reports.inoculation.figures import (
     inoculation_figure,
     trajectory_figure,
 )
-from probelight.reports.inoculation.pareto import candidates, pareto_figure, pareto_table
+from probelight.reports.inoculation.training import candidates, pareto_figure, pareto_table
 from probelight.reports.table import Cell
 from probelight.results.load import Results, load_results
 from tests.fixtures.inoculations import FAST, SLOW

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from matplotlib.patches import FancyArrowPatch
 
+from probelight.reports.build import inline_svg
 from probelight.reports.inoculation.runs import Dose, doses, inoculations
 from probelight.reports.overview import arrows
-from probelight.reports.overview.arrows import arrows_figure
-from probelight.reports.page.html import inline_svg
+from probelight.reports.overview.glance import arrows_figure
 from probelight.results.load import Results, load_results
 from tests.fixtures.report import present, texts_of
 from tests.fixtures.results import inoculation_rows, write_run

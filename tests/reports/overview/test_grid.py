@@ -4,10 +4,10 @@ import re
 from pathlib import Path
 from typing import Any
 
+from probelight.reports.build import to_html
 from probelight.reports.overview.examples import Example, forgotten
-from probelight.reports.overview.grid import grid, verdicts_table
+from probelight.reports.overview.glance import grid, verdicts_table
 from probelight.reports.overview.skills import verdicts
-from probelight.reports.page.html import to_html
 from probelight.reports.table import Cell
 from probelight.results.load import load_results
 from tests.fixtures import subsets

@@ -10,9 +10,8 @@ from typing import Any
 import pytest
 
 from probelight.io.escaping import visible
-from probelight.reports.build import build_report
+from probelight.reports.build import build_report, to_html
 from probelight.reports.page import items
-from probelight.reports.page.html import to_html
 from probelight.reports.page.items import Item, Items, items_of, read_probes
 from probelight.results.load import Results
 from tests.fixtures.report import present

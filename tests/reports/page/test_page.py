@@ -13,10 +13,17 @@ from pathlib import Path
 
 import pytest
 
-from probelight.reports.build import build_report
+from probelight.reports.build import (
+    build_report,
+    counts,
+    glossary,
+    linked,
+    policy,
+    title,
+    to_html,
+    to_markdown_report,
+)
 from probelight.reports.page import html
-from probelight.reports.page.html import counts, glossary, linked, policy, title, to_html
-from probelight.reports.page.markdown import to_markdown_report
 from probelight.reports.sections import Made
 from probelight.reports.table import Cell, Table, framed, text
 from probelight.results.load import Results, load_results
