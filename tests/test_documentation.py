@@ -32,7 +32,7 @@ from probelight.protocols.imports import imports
 from probelight.protocols.zero_shot import measures
 from probelight.reports import sections
 from probelight.reports.formats import print_table, to_csv
-from probelight.reports.sections import Section, made_sections, of
+from probelight.reports.sections import Makers, Section, made_sections
 from probelight.reports.table import Cell
 from probelight.reports.zero_shot import scores
 from probelight.results.load import load_results
@@ -49,6 +49,7 @@ from tests.fixtures.rows import read_predictions, read_result, read_results
 from tests.fixtures.snippets import (
     add_module,
     blocks,
+    function,
     introduced,
     module_of,
     register,
@@ -193,7 +194,9 @@ def test_the_table_of_contributing_shows_results_by_hand(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     add_module("probelight/reports/templates.py", monkeypatch)
-    ours = registered("SECTIONS", "templates", Section=Section, of=of)
+    ours = registered(
+        "SECTIONS", "templates", Section=Section, _templates=function("_templates", Makers=Makers)
+    )
     monkeypatch.setattr(sections, "SECTIONS", ours)
     common = {"protocol": "zero_shot", "probe": "legs", "split": "dev"}
     for model, right in (("m1", (3, 1)), ("m2", (1, 2))):
@@ -282,7 +285,8 @@ def test_the_command_of_contributing_runs_resumes_and_has_help(
     add_module("probelight/reports/length_bias.py", monkeypatch)
     register(monkeypatch, cli.PROTOCOLS, "PROTOCOLS", "length-bias")
     monkeypatch.setitem(cli.SUMMARIES, "length-bias", cli.PROTOCOLS["length-bias"][1])
-    ours = registered("SECTIONS", "length_bias", Section=Section, of=of)
+    makers = function("_length_bias", Makers=Makers)
+    ours = registered("SECTIONS", "length_bias", Section=Section, _length_bias=makers)
     monkeypatch.setattr(sections, "SECTIONS", (*sections.SECTIONS, *ours))
 
     with pytest.raises(SystemExit, match=r"^0$"):

@@ -37,7 +37,7 @@ class Section:
     title: str
     makers: Callable[[], Makers]
     protocols: Sequence[str] = ()  # shown if there are runs of one of these; always if empty
-    printed_by: Sequence[str] = ()  # further commands that print tables of it
+    printed_by: Sequence[str] | None = None  # whose commands print its tables; its protocols
 
 
 @dataclass(frozen=True)
@@ -272,6 +272,7 @@ SECTIONS = (
         "What a model knows, concept by concept",
         _concepts,
         ("zero_shot", "curve", "inoculation"),
+        printed_by=(),
     ),
     Section("audit", "Is the probe any good?", _audit, ("audit",)),
     Section("papers", "Comparison with the papers", _papers, printed_by=("curve", "diagnose")),
@@ -306,10 +307,12 @@ def made_sections(results: Results, medals: Path | None = None) -> list[Made]:
 
 def printed(protocol: str, results: Results) -> tuple[Table, ...]:
     """Return the tables that a protocol's command prints when it has finished."""
-    printing = (s for s in SECTIONS if protocol in (*s.protocols, *s.printed_by))
-    return make(
-        (maker for s in printing for maker in s.makers().printed.get(protocol, ())), results
-    )
+    printing = [
+        section
+        for section in SECTIONS
+        if protocol in (section.protocols if section.printed_by is None else section.printed_by)
+    ]
+    return make((m for s in printing for m in s.makers().printed.get(protocol, ())), results)
 
 
 def shown_sections(results: Results) -> list[Section]:

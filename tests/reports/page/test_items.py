@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from probelight.io.escaping import visible
+from probelight.reports import build
 from probelight.reports.build import build_report, to_html
-from probelight.reports.page import items
 from probelight.reports.page.items import Item, Items, items_of, read_probes
 from probelight.results.load import Results
 from tests.fixtures.report import present
@@ -127,7 +127,7 @@ def test_without_answers_there_is_no_section(answered: Results) -> None:
 
 def test_the_report_writes_the_files(answered: Results, monkeypatch: pytest.MonkeyPatch) -> None:
     made = found(answered, 0)
-    monkeypatch.setattr(items, "items_of", lambda results: items_of(results, 0))
+    monkeypatch.setattr(build, "items_of", lambda results: items_of(results, 0))
     assert answered.folder
     page = build_report(answered.folder)
     files = {path.name: path.read_text("utf-8") for path in (page.parent / "items").iterdir()}
