@@ -12,7 +12,7 @@ import pytest
 from probelight.io.escaping import visible
 from probelight.reports import build
 from probelight.reports.build import build_report, to_html
-from probelight.reports.page.items import Item, Items, items_of, read_probes
+from probelight.reports.page.items import MOST_IN_PAGE, Item, Items, items_of, read_probes
 from probelight.results.load import Results
 from tests.fixtures.report import present
 
@@ -21,7 +21,7 @@ def unpacked(text: str) -> Any:
     return json.loads(zlib.decompress(base64.b64decode(text, validate=True)))
 
 
-def found(results: Results, most_in_page: int = items.MOST_IN_PAGE) -> Items:
+def found(results: Results, most_in_page: int = MOST_IN_PAGE) -> Items:
     return present(items_of(results, most_in_page))
 
 
