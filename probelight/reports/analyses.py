@@ -5,16 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from probelight.reports.estimates import (
-    ABSENT,
-    BY_GROUPS,
-    INTERVAL,
-    count,
-    missing,
-    percent,
-    points,
-    probability,
-)
+from probelight.reports import numbers
+from probelight.reports.numbers import ABSENT, BY_GROUPS, INTERVAL
 from probelight.reports.table import (
     SIZE,
     Cell,
@@ -101,7 +93,7 @@ def unigrams_table(results: Results) -> Table | None:
         [
             text("models", "models", "_measure"),
             text("probe", "probe"),
-            number("accuracy, first − second", "accuracy_difference", points),
+            number("accuracy, first − second", "accuracy_difference", numbers.points),
             number(
                 "log probability, first − second", "log_probability_difference", _formatter("+.3f")
             ),
@@ -121,7 +113,7 @@ def _correlation(run: Run) -> str:
         interval = f", 95% interval {form(rho.ci_low)} to {form(rho.ci_high)}"
     return (
         f"{run.model}: Spearman's correlation of the two differences is {form(rho.value)} over "
-        f"{rho.num_items} probes{interval}, permutation p {probability(p_value.value)}."
+        f"{rho.num_items} probes{interval}, permutation p {numbers.probability(p_value.value)}."
     )
 
 
@@ -164,7 +156,7 @@ def counts_table(
     `found` has a record per `text` and `split`, keyed like the columns; `concept` and `answer` are
     None if items have no names. Over `min_share` of its n-grams, an item is contaminated.
     """
-    least = f"more than {percent(min_share)}% of" if min_share else "any of"
+    least = f"more than {numbers.percent(min_share)}% of" if min_share else "any of"
     return table(
         "contamination",
         "How much of the probe is in other texts?",
@@ -190,9 +182,9 @@ def _items(name: str) -> Column:
 
     def show(row: Any) -> Cell:
         number = getattr(row, name)
-        if missing(number):
+        if numbers.missing(number):
             return Cell(ABSENT)
-        return Cell(count(number), f"{percent(number / row.num_items)}%")
+        return Cell(numbers.count(number), f"{numbers.percent(number / row.num_items)}%")
 
     return Column(name.replace("_", " "), show)
 

@@ -24,9 +24,9 @@ from markupsafe import Markup, escape
 from probelight.io.atomic import remove_leftovers, write_bytes_atomic, write_text_atomic
 from probelight.io.documents import STRICT, read_yaml, typed
 from probelight.io.escaping import markdown, visible
-from probelight.reports.estimates import BEFORE, count, percent, when_of
 from probelight.reports.figure import PALETTE, Figure
 from probelight.reports.formats import to_csv, to_latex, to_markdown
+from probelight.reports.numbers import BEFORE, count, percent, when_of
 from probelight.reports.overview.glance import grid
 from probelight.reports.page.items import Items, items_of
 from probelight.reports.page.provenance import commits, computing_time

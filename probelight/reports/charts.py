@@ -10,16 +10,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 import pandas as pd
 
-from probelight.reports import figure
-from probelight.reports.estimates import (
-    Estimate,
-    between,
-    missing,
-    percent,
-    points,
-    points_between,
-    short_count,
-)
+from probelight.reports import figure, numbers
+from probelight.reports.numbers import Estimate
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -65,18 +57,18 @@ def row_figure(
             axis.plot([100 * low, 100 * high], [y, y], color=look.color)
             axis.plot(100 * row.value, y, **look.style)
             if are_gaps:
-                _write(axis, y, points(row.value), points_between(low, high))
+                _write(axis, y, numbers.points(row.value), numbers.points_between(low, high))
             else:
-                _write(axis, y, percent(row.value), between(low, high))
+                _write(axis, y, numbers.percent(row.value), numbers.between(low, high))
             y += 1
         ticks[(first + y - 1) / 2] = row_name
         for row in rows[shares_row].itertuples():
             axis.plot(100 * row.value, y, **looks[row.look].style)
-        if not missing(chance):
+        if not numbers.missing(chance):
             ends = [first - 0.5, y + 0.5]
             axis.plot([100 * chance] * 2, ends, color=figure.INK, linewidth=1.1, zorder=1)
-            _write(axis, y, "", f"chance {percent(chance)}")
-        y += 1.8 if shares_row.any() or not missing(chance) else 0.8
+            _write(axis, y, "", f"chance {numbers.percent(chance)}")
+        y += 1.8 if shares_row.any() or not numbers.missing(chance) else 0.8
     canvas.set_size_inches(7.4, 0.95 + 0.16 * y)
     if are_gaps:
         axis.axvline(0, color=figure.INK, linewidth=1.1)
@@ -184,7 +176,7 @@ def limits(found: Sequence[Panel]) -> tuple[float, float]:
 def _draw_panel(axis: Axes, panel: Panel, positions: Mapping[int, float]) -> None:
     """Draw the lines of a panel and its levels of chance, each labelled at its right end."""
     ticks = list(positions)[:: -(-len(positions) // MOST_TICKS)]
-    axis.set_xticks([positions[n] for n in ticks], [short_count(n) for n in ticks])
+    axis.set_xticks([positions[n] for n in ticks], [numbers.short_count(n) for n in ticks])
     axis.grid(axis="x", visible=False)
     first, last = min(positions.values()), max(positions.values())
     span = max(last - first, 1.0)
@@ -199,7 +191,7 @@ def _draw_panel(axis: Axes, panel: Panel, positions: Mapping[int, float]) -> Non
             axis.plot(
                 [first, last], [100 * chance] * 2, color=figure.MUTED, linewidth=0.9, dashes=(1, 2)
             )
-            labels.append((100 * chance, f"{name} {percent(chance)}", figure.MUTED))
+            labels.append((100 * chance, f"{name} {numbers.percent(chance)}", figure.MUTED))
     right = last + (0.42 if labels else 0.06) * span
     axis.set_xlim(first - 0.06 * span, right)
     x = last + 0.07 * span

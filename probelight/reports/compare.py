@@ -8,19 +8,11 @@ from functools import lru_cache
 import pandas as pd
 
 from probelight.metrics.comparisons import compact_letters
+from probelight.reports import numbers
 from probelight.reports import table as tables
 from probelight.reports.charts import row_figure
-from probelight.reports.estimates import (
-    BY_GROUPS,
-    INTERVAL,
-    Estimate,
-    count,
-    points,
-    points_between,
-    probability,
-    sample,
-)
 from probelight.reports.figure import BLUE, MUTED, PAPER, Figure, Line, left_out
+from probelight.reports.numbers import BY_GROUPS, INTERVAL, Estimate
 from probelight.reports.table import ACCURACY, SIZE, Cell, Column, Table, text
 from probelight.results.details import ComparisonDetails
 from probelight.results.frames import results_frame
@@ -99,7 +91,7 @@ def _place(answered: str) -> int:
 def systems_table(results: Results) -> Table | None:
     """Make the table of each system's accuracy and letters."""
     found = systems(results)
-    sizes = map(sample, found.num_items, found.num_groups)
+    sizes = map(numbers.sample, found.num_items, found.num_groups)
     return tables.table(
         "compared_systems",
         "Which systems are not clearly different?",
@@ -127,7 +119,7 @@ def differences_table(results: Results) -> Table | None:
             " If a system has several seeds, the test takes each item's mean over them, and p is "
             "not below that of the interval, which accounts for seeds too (Sellam et al. 2022)."
         )
-    made = " and ".join(map(count, sorted(set(found.num_pairs))))
+    made = " and ".join(map(numbers.count, sorted(set(found.num_pairs))))
     return tables.table(
         "compared",
         "Are the differences real?",
@@ -197,8 +189,8 @@ def summary(results: Results) -> str:
         return (
             f"{told} The largest difference: on {row.probe} ({row.about}) {better} is "
             f"{_unsigned(gap.value)} points better than {worse} (95% interval "
-            f"{points_between(*gap.bounds)}, adjusted p "
-            f"{probability(row.adjusted_p_value)})."
+            f"{numbers.points_between(*gap.bounds)}, adjusted p "
+            f"{numbers.probability(row.adjusted_p_value)})."
         )
     seen = found.smallest_difference.dropna()
     if seen.empty:
@@ -214,11 +206,11 @@ def summary(results: Results) -> str:
 
 
 def _p(value: float) -> str:
-    return probability(value).removeprefix("= ")
+    return numbers.probability(value).removeprefix("= ")
 
 
 def _unsigned(value: float | None) -> str:
-    return "" if value is None else points(value).removeprefix("+")
+    return "" if value is None else numbers.points(value).removeprefix("+")
 
 
 def _short(label: str) -> str:

@@ -16,8 +16,8 @@ from probelight.metrics import intervals
 from probelight.metrics.clusters import strict_if_independent
 from probelight.metrics.intervals import FEW, Interval, Term
 from probelight.reports import table as tables
-from probelight.reports.estimates import ABSENT, INTERVAL, Estimate, listed, named
 from probelight.reports.inoculation.runs import Series, doses, inoculations
+from probelight.reports.numbers import ABSENT, INTERVAL, Estimate, listed, named
 from probelight.reports.table import Cell, Column, Table, accuracy, framed, share, text, whole
 from probelight.reports.zero_shot.scores import zero_shots
 from probelight.results.load import Results, Run, UnreadableResultError

@@ -12,8 +12,8 @@ import pandas as pd
 from probelight.reports import figure
 from probelight.reports import table as tables
 from probelight.reports.concepts import UNTRAINED, answers
-from probelight.reports.estimates import count
 from probelight.reports.inoculation.runs import ON_REPORTED, Series, inoculations
+from probelight.reports.numbers import count
 from probelight.reports.table import Table, share, text, whole
 from probelight.results.frames import results_frame
 from probelight.results.load import Results

@@ -16,7 +16,6 @@ from probelight.metrics.forgetting import MEANS
 from probelight.metrics.intervals import LEAST_GROUPS
 from probelight.metrics.knowledge import CLASSES
 from probelight.reports import table as tables
-from probelight.reports.estimates import Estimate, count, dotted, missing, named, percent
 from probelight.reports.inoculation.runs import (
     Dose,
     Inoculation,
@@ -24,6 +23,7 @@ from probelight.reports.inoculation.runs import (
     with_and_without_replay,
     with_controls,
 )
+from probelight.reports.numbers import Estimate, count, dotted, missing, named, percent
 from probelight.reports.table import Cell, Column, Table, text, whole
 from probelight.reports.zero_shot.consistency import CLASS_NOTE
 from probelight.results.details import ForgettingDetails, InoculationDetails

@@ -16,8 +16,8 @@ from matplotlib.patches import Rectangle
 from matplotlib.ticker import MaxNLocator
 
 from probelight.reports import figure
-from probelight.reports.estimates import ABSENT, percent
 from probelight.reports.grids import AGE_PANELS, SIZES, Grid, grids
+from probelight.reports.numbers import ABSENT, percent
 from probelight.results.load import Results
 
 MOST_ROWS = 8

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Literal, TypeVar
 from probelight.io.documents import STRICT, typed
 from probelight.io.escaping import all_visible, visible
 from probelight.reports import table as tables
-from probelight.reports.estimates import INTERVAL, listed, way
+from probelight.reports.numbers import INTERVAL, listed, way
 from probelight.reports.published import (
     ScoreKey,
     paper_model,

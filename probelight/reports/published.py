@@ -21,7 +21,7 @@ from probelight.io.errors import ProbelightError
 from probelight.io.files import DataFile
 from probelight.metrics.intervals import Interval, wilson
 from probelight.probes.catalog import EMBEDDED, FileSource, load_probe_config, probe_names
-from probelight.reports.estimates import Estimate, missing
+from probelight.reports.numbers import Estimate, missing
 from probelight.results.details import OriginalParts
 from probelight.results.load import Run
 

@@ -11,19 +11,8 @@ from typing import Any, Literal
 
 import pandas as pd
 
-from probelight.reports.estimates import (
-    ABSENT,
-    LEAST,
-    TOO_FEW,
-    between,
-    count,
-    dotted,
-    missing,
-    percent,
-    points,
-    points_between,
-    probability,
-)
+from probelight.reports import numbers
+from probelight.reports.numbers import ABSENT, LEAST, TOO_FEW
 
 ACCURACY = "accuracy ci_low ci_high"
 SIZE = "num_items num_groups"
@@ -175,8 +164,8 @@ def text(label: str, name: str, small: str = "", *, group: str = "", code: bool 
 
     def show(row: Any) -> Cell:
         shown, detail = getattr(row, name), getattr(row, small) if small else ""
-        shown = ABSENT if missing(shown) else str(shown)
-        return Cell(shown, "" if missing(detail) else str(detail))
+        shown = ABSENT if numbers.missing(shown) else str(shown)
+        return Cell(shown, "" if numbers.missing(detail) else str(detail))
 
     return Column(label, show, "left", group, code)
 
@@ -188,12 +177,12 @@ def prose(label: str, name: str) -> Column:
 
 def whole(label: str, name: str, *, group: str = "") -> Column:
     """Make a column of whole numbers."""
-    return number(label, name, count, group=group)
+    return number(label, name, numbers.count, group=group)
 
 
 def share(label: str, name: str, *, group: str = "") -> Column:
     """Make a column of fractions, in per cent."""
-    return number(label, name, percent, group=group)
+    return number(label, name, numbers.percent, group=group)
 
 
 def number(label: str, name: str, form: Callable[[Any], str], *, group: str = "") -> Column:
@@ -201,7 +190,7 @@ def number(label: str, name: str, form: Callable[[Any], str], *, group: str = ""
 
     def show(row: Any) -> str:
         value = getattr(row, name, None)
-        return ABSENT if missing(value) else form(value)
+        return ABSENT if numbers.missing(value) else form(value)
 
     return Column(label, show, group=group)
 
@@ -212,7 +201,9 @@ def accuracy(label: str, names: str = ACCURACY, *, group: str = "") -> Column:
     `names` are the columns of the fraction and of both ends of its interval, separated by blanks;
     the ends default to NAME_ci_low and NAME_ci_high.
     """
-    return Column(label, lambda row: _measured(row, names, percent, between), group=group)
+    return Column(
+        label, lambda row: _measured(row, names, numbers.percent, numbers.between), group=group
+    )
 
 
 def gap(label: str, names: str, *, group: str = "", below: str = "") -> Column:
@@ -222,9 +213,9 @@ def gap(label: str, names: str, *, group: str = "", below: str = "") -> Column:
     """
 
     def show(row: Any) -> Cell:
-        cell = _measured(row, names, points, points_between)
+        cell = _measured(row, names, numbers.points, numbers.points_between)
         is_below = cell.text.startswith("−")
-        return replace(cell, detail=dotted(cell.detail, below)) if is_below else cell
+        return replace(cell, detail=numbers.dotted(cell.detail, below)) if is_below else cell
 
     return Column(label, show, group=group)
 
@@ -234,8 +225,9 @@ def flips(lost: float, gained: float, p_value: float | None) -> Cell:
 
     `p_value` is that of their difference; it is missing where that has no interval.
     """
-    numbers = (f"{n:,.0f}" if n == round(n) else f"{n:,.1f}" for n in (lost, gained))
-    return Cell(" / ".join(numbers), "" if missing(p_value) else f"p {probability(p_value)}")
+    counts = (f"{n:,.0f}" if n == round(n) else f"{n:,.1f}" for n in (lost, gained))
+    p = "" if numbers.missing(p_value) else f"p {numbers.probability(p_value)}"
+    return Cell(" / ".join(counts), p)
 
 
 def size(label: str = "n", names: str = SIZE, *, group: str = "") -> Column:
@@ -244,8 +236,9 @@ def size(label: str = "n", names: str = SIZE, *, group: str = "") -> Column:
 
     def show(row: Any) -> Cell:
         num_items, num_groups = getattr(row, items), getattr(row, groups, None)
-        grouped = not missing(num_groups) and num_groups != num_items
-        return Cell(count(num_items), f"{count(num_groups)} groups" if grouped else "")
+        grouped = not numbers.missing(num_groups) and num_groups != num_items
+        in_groups = f"{numbers.count(num_groups)} groups" if grouped else ""
+        return Cell(numbers.count(num_items), in_groups)
 
     return Column(label, show, group=group)
 
@@ -259,7 +252,7 @@ def _measured(
     name, *ends = names.split()
     ends = ends or [f"{name}_ci_low", f"{name}_ci_high"]
     value, low, high = (getattr(row, column, None) for column in (name, *ends))
-    bounds = "" if missing(value) else interval(low, high)
+    bounds = "" if numbers.missing(value) else interval(low, high)
     return Cell(form(value), TOO_FEW if bounds and _has_few(row, name) else bounds)
 
 

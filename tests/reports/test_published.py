@@ -8,7 +8,7 @@ import pytest
 
 from probelight.io.files import DataFile
 from probelight.metrics.intervals import wilson
-from probelight.reports.estimates import Estimate
+from probelight.reports.numbers import Estimate
 from probelight.reports.published import (
     COLUMNS,
     Place,

@@ -17,6 +17,7 @@ import pandas as pd
 from probelight.io.documents import STRICT, read_yaml, typed
 from probelight.io.errors import ConfigError
 from probelight.metrics.learning_curve import is_complete
+from probelight.reports import numbers
 from probelight.reports.curve.curves import (
     LANGUAGE,
     MODES,
@@ -25,15 +26,7 @@ from probelight.reports.curve.curves import (
     curves,
     weighted_gap,
 )
-from probelight.reports.estimates import (
-    ABSENT,
-    VERDICTS,
-    Estimate,
-    listed,
-    points,
-    rate,
-    verdict_of,
-)
+from probelight.reports.numbers import ABSENT, VERDICTS, Estimate, verdict_of
 from probelight.reports.published import ScoreKey, published_scores, released_file
 from probelight.reports.table import Cell, Column, Table, framed, table, text
 from probelight.reports.zero_shot.scores import MOST_MODELS, zero_shots
@@ -128,7 +121,7 @@ def summary(results: Results) -> str:
     for curve in found:
         name = curve.probe
         if repeats[curve.model, name] > 1:
-            name += f" ({curve.mode}, {curve.where}, rate {rate(curve.learning_rate)})"
+            name += f" ({curve.mode}, {curve.where}, rate {numbers.rate(curve.learning_rate)})"
         if 0 in curve.line() and curve.model not in zero_shot:
             rows.append((curve.model, "Before any training", _verdict(curve, 0), name))
         if last := max(curve.line()):
@@ -138,7 +131,7 @@ def summary(results: Results) -> str:
     sentences = []
     for (model, when), verdicts in frame.groupby(["model", "when"], sort=False):
         by_verdict = verdicts.groupby("verdict", sort=False).name.agg(list).items()
-        on = "; ".join(f"{verdict} on {listed(names)}" for verdict, names in by_verdict)
+        on = "; ".join(f"{verdict} on {numbers.listed(names)}" for verdict, names in by_verdict)
         sentences += [f"{when}, {model} was {on}."] if model in named[:MOST_MODELS] else []
     if (rest := len(named) - MOST_MODELS) > 0:
         sentences.append(f"The tables have {rest} more models.")
@@ -155,7 +148,7 @@ def _verdict(curve: Curve, size: int) -> str:
         if low is not None and high is not None:
             side = "above" if low > 0 else "below" if high < 0 else "not clearly different from"
             verdicts.append(f"{side} its {control.replace('_', ' ')} control")
-    return listed(verdicts)
+    return numbers.listed(verdicts)
 
 
 @dataclass(frozen=True)
@@ -188,11 +181,11 @@ class MedalRule:
             f"High: zero-shot accuracy or WS is at least {100 * self.high:.0f}% of the way from "
             "chance to 100%. Above baselines: WS minus that of every baseline, of the same "
             "architecture with random weights and of always giving the most frequent answer has a "
-            f"95% interval above {points(self.above_baselines)} points. Needs language: the "
-            "interval of the unclipped LangSense without language is above "
-            f"{points(self.lang_sense)} points. Full success meets all three conditions, partial "
-            f"success {self.partial} of them. {ABSENT} is not judged; the csv file says what is "
-            "missing."
+            f"95% interval above {numbers.points(self.above_baselines)} points. Needs language: "
+            "the interval of the unclipped LangSense without language is above "
+            f"{numbers.points(self.lang_sense)} points. Full success meets all three conditions, "
+            f"partial success {self.partial} of them. {ABSENT} is not judged; the csv file says "
+            "what is missing."
         )
 
 
@@ -245,8 +238,8 @@ def not_judged(results: Results, rule_path: Path | None = None) -> str:
         return ""
     needs = [f"{name} ({OPTIONS[name]})" if name in OPTIONS else name for name in lacking]
     return (
-        f"No medals (the paper's verdicts on a skill): a curve needs {listed(needs)}, which these "
-        "results do not have."
+        "No medals (the paper's verdicts on a skill): a curve needs "
+        f"{numbers.listed(needs)}, which these results do not have."
     )
 
 

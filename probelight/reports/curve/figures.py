@@ -11,8 +11,8 @@ from probelight.reports.charts import Panel, Trace, in_panels, line_figure
 from probelight.reports.curve.comparisons import rivals, standard_curves
 from probelight.reports.curve.curves import NO_LANGUAGE, PERTURBED, Curve
 from probelight.reports.curve.tables import TRAINED
-from probelight.reports.estimates import Estimate, dotted, in_words, rate
 from probelight.reports.figure import INK, LINES, MUTED, Figure, Line
+from probelight.reports.numbers import Estimate, dotted, in_words, rate
 from probelight.reports.published import short_name
 from probelight.results.load import Results
 

@@ -15,7 +15,7 @@ import pandas as pd
 
 from probelight.metrics.intervals import Floats, Interval, mean_interval
 from probelight.reports import table as tables
-from probelight.reports.estimates import ABSENT, WHOLE, Estimate, count, missing, named, percent
+from probelight.reports.numbers import ABSENT, WHOLE, Estimate, count, missing, named, percent
 from probelight.reports.table import Cell, Column, Table, text, whole
 from probelight.results.frames import results_frame
 from probelight.results.load import Results, UnreadableResultError

@@ -8,20 +8,11 @@ from typing import Any
 
 from probelight.metrics.learning_curve import WEIGHTS, is_complete
 from probelight.probes.controls import STANDARD
+from probelight.reports import numbers
 from probelight.reports import table as kit
 from probelight.reports.curve.comparisons import Score, difference, rivals, standard_curves
 from probelight.reports.curve.curves import LANGUAGE, MODES, SENSE, Curve, Point, curves
-from probelight.reports.estimates import (
-    ABSENT,
-    INTERVAL,
-    TOO_FEW,
-    between,
-    count,
-    named,
-    percent,
-    points,
-    way,
-)
+from probelight.reports.numbers import ABSENT, INTERVAL, TOO_FEW, named
 from probelight.reports.published import published, short_name
 from probelight.reports.table import ACCURACY, SIZE, Cell, Column, Table, share, table, text, whole
 from probelight.results.load import Results
@@ -75,7 +66,7 @@ def _score_records(curve: Curve) -> Iterator[Record]:
     scores = {key.name: estimate for key, estimate in curve.scores.items()}
     gaps = {name + UNCLIPPED: curve.lang_gap(control) for name, control in curve.senses.items()}
     start = curve.line().get(0)
-    by = way(start.mode) if start and start.mode != curve.mode else ""
+    by = numbers.way(start.mode) if start and start.mode != curve.mode else ""
     for score, estimate in (scores | gaps).items():
         if estimate:
             yield {
@@ -112,7 +103,7 @@ def _summary_note(found: Sequence[Curve]) -> str:
     groups = sorted({curve.num_groups for curve in found if curve.num_groups is not None})
     note += (
         " Below each number is its 95% interval, over seeds and over items (in "
-        f"{' or '.join(map(count, groups))} groups); it is wide if there are few, and "
+        f"{' or '.join(map(numbers.count, groups))} groups); it is wide if there are few, and "
         f"“{TOO_FEW}” if there are two."
         if groups
         else " There is no interval: the runs did not record which items were right."
@@ -152,7 +143,7 @@ def curve_table(results: Results) -> Table | None:
         Column(
             "median seed %",
             lambda row: (
-                Cell(percent(row.median), between(row.seed_min, row.seed_max))
+                Cell(numbers.percent(row.median), numbers.between(row.seed_min, row.seed_max))
                 if row.num_seeds > 1
                 else ABSENT
             ),
@@ -287,7 +278,7 @@ def parts_table(results: Results) -> Table | None:
             kit.accuracy("zero-shot %", BEFORE),
             whole("N", "num_train"),
             kit.accuracy("trained %", AFTER),
-            kit.number("change", "_change", points),
+            kit.number("change", "_change", numbers.points),
             kit.number("paper %", "_published", str),
         ],
         # Intervals are from the items alone, however few seeds there are.
@@ -325,7 +316,7 @@ def _part_records(curve: Curve) -> Iterator[Record]:
 
 def _points(sizes: Sequence[int]) -> Record:
     """Return the points of a sum, for the csv file and for people."""
-    shown = ", ".join(map(count, sizes)) or ABSENT
+    shown = ", ".join(map(numbers.count, sizes)) or ABSENT
     is_whole = len(sizes) == len(WEIGHTS)
     return {
         "points": " ".join(map(str, sizes)),

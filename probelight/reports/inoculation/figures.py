@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 from probelight.metrics.front import Point
 from probelight.reports import figure as figures
 from probelight.reports.charts import MOST_MODELS, Panel, Trace, in_panels, line_figure
-from probelight.reports.estimates import Estimate, count, dotted, in_words, rate, replayed
 from probelight.reports.figure import INK, LINES, MUTED, PAPER, Figure, Line, model_looks
 from probelight.reports.inoculation.keeping import MEASURED, NONE, Setting, comparisons
 from probelight.reports.inoculation.runs import TASKS, Dose, Inoculation, doses, drawn
+from probelight.reports.numbers import Estimate, count, dotted, in_words, rate, replayed
 from probelight.results.load import Results
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from probelight.metrics.aggregate import Checkpoint, best_checkpoint
 from probelight.metrics.clusters import strict_scores
 from probelight.metrics.comparisons import paired_difference
 from probelight.metrics.intervals import DIFFERENCES, SHARES, Floats, Term, sum_interval
-from probelight.reports.estimates import WHOLE, Bounds, Estimate, replayed, verdict_of
+from probelight.reports.numbers import WHOLE, Bounds, Estimate, replayed, verdict_of
 from probelight.results.details import InoculationDetails
 from probelight.results.hits import Side
 from probelight.results.load import Results, Run

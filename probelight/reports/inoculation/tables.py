@@ -9,22 +9,8 @@ from statistics import median
 from typing import Any
 
 from probelight.metrics.intervals import wilson
+from probelight.reports import numbers
 from probelight.reports import table as tables
-from probelight.reports.estimates import (
-    ABSENT,
-    INTERVAL,
-    NOT_INTERPRETABLE,
-    VERDICTS,
-    Estimate,
-    Verdict,
-    between,
-    listed,
-    named,
-    points_between,
-    rate,
-    replayed,
-    verdict_of,
-)
 from probelight.reports.inoculation.runs import (
     TASKS,
     Dose,
@@ -36,6 +22,16 @@ from probelight.reports.inoculation.runs import (
     interval_of,
     with_and_without_replay,
     with_controls,
+)
+from probelight.reports.numbers import (
+    ABSENT,
+    INTERVAL,
+    NOT_INTERPRETABLE,
+    VERDICTS,
+    Estimate,
+    Verdict,
+    named,
+    verdict_of,
 )
 from probelight.reports.table import Cell, Column, Table, accuracy, share, size, table, text, whole
 from probelight.results.frames import results_frame
@@ -233,8 +229,8 @@ def _record(
         **more,
         "cost_interpretable": interpretable,
         "_about": cell.series.about,
-        "_setting": f"rate {rate(cell.learning_rate)}{epoch}{'' if cell.chosen else ' †'}",
-        "_among": f"{replayed(cell.extra)}{seed}{best}",
+        "_setting": f"rate {numbers.rate(cell.learning_rate)}{epoch}{'' if cell.chosen else ' †'}",
+        "_among": f"{numbers.replayed(cell.extra)}{seed}{best}",
         "_runs": cell.run.key,
     }
     for metric, row in rows.items():
@@ -286,7 +282,7 @@ def _num_items(metric: str, group: str) -> Column:
 
 def _spread(metric: str, group: str) -> Column:
     """Make the column of the lowest and the highest seed."""
-    form = points_between if metric == COST else between
+    form = numbers.points_between if metric == COST else numbers.between
 
     def show(row: Any) -> str:
         ends = (getattr(row, f"{metric}_{end}", None) for end in ("min", "max"))
@@ -339,7 +335,8 @@ def summary(results: Results) -> str:
             found.setdefault(about, {}).setdefault(verdict, []).append(name)
     sentences = []
     for about, by_verdict in found.items():
-        clauses = [f"{verdict} for {listed(names)}" for verdict, names in by_verdict.items()]
+        on = ((verdict, numbers.listed(names)) for verdict, names in by_verdict.items())
+        clauses = [f"{verdict} for {names}" for verdict, names in on]
         sentences.append(f"{about} {'; '.join(clauses)}.")
     if (rest := len(lines) - MOST) > 0:
         sentences.append(f"The tables show {rest} more.")

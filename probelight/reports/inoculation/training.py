@@ -18,7 +18,6 @@ import pandas as pd
 from probelight.metrics.aggregate import aggregate, pareto_front
 from probelight.reports import figure as figures
 from probelight.reports import table as tables
-from probelight.reports.estimates import count, dotted, in_words, rate, replayed
 from probelight.reports.figure import LINES, MUTED, PAPER, Figure, Line
 from probelight.reports.inoculation.figures import EXTRAS_NOTE, RING, extra_mark, extra_marks
 from probelight.reports.inoculation.runs import (
@@ -32,6 +31,7 @@ from probelight.reports.inoculation.runs import (
     series_by_path,
     with_controls,
 )
+from probelight.reports.numbers import count, dotted, in_words, rate, replayed
 from probelight.reports.table import Column, Table, number, share, table, text, whole
 from probelight.results.frames import results_frame
 from probelight.results.load import Results, UnreadableResultError

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from probelight.reports import figure
-from probelight.reports.estimates import in_words, percent, short_count
 from probelight.reports.figure import INK, LINES, MUTED, PAPER, Figure, Line
+from probelight.reports.numbers import in_words, percent, short_count
 from probelight.reports.overview.examples import examples
 from probelight.reports.overview.skills import SkillVerdict, verdicts
 from probelight.reports.overview.verdicts import HELD, RULES, Word

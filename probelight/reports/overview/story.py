@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.text import Text
 
 from probelight.io.escaping import visible
-from probelight.reports.estimates import count, in_words, percent
+from probelight.reports.numbers import count, in_words, percent
 from probelight.reports.overview.examples import LONGEST_NAME, cut, examples, forgotten
 from probelight.reports.overview.glance import MARKS
 from probelight.reports.overview.skills import HOW, NO_LANGUAGE, SkillVerdict, change, verdicts

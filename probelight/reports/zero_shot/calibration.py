@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 from probelight.metrics.calibration import NUM_BINS, Calibration
 from probelight.reports import figure
 from probelight.reports import table as kit
-from probelight.reports.estimates import dotted, in_words
 from probelight.reports.figure import Figure, model_looks
+from probelight.reports.numbers import dotted, in_words
 from probelight.reports.table import Table
 from probelight.reports.zero_shot.consistency import ORDER, OWN, PLACE, answers
 from probelight.results.load import Results

@@ -15,7 +15,7 @@ from probelight.io.escaping import visible
 from probelight.metrics.knowledge import CLASSES
 from probelight.metrics.scoring_rules import DEBIASED, LETTER, RULES
 from probelight.reports import table as kit
-from probelight.reports.estimates import ABSENT, BY_GROUPS, INTERVAL, VERDICTS, listed, verdict_of
+from probelight.reports.numbers import ABSENT, BY_GROUPS, INTERVAL, VERDICTS, listed, verdict_of
 from probelight.reports.table import ACCURACY, SIZE, Table
 from probelight.reports.zero_shot.scores import of_entries, zero_shot_rows, zero_shots
 from probelight.results.frames import results_frame, with_columns

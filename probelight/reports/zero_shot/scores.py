@@ -9,19 +9,11 @@ import pandas as pd
 
 from probelight.metrics.choices import NEAR
 from probelight.metrics.scoring_rules import RULES
+from probelight.reports import numbers
 from probelight.reports import table as kit
 from probelight.reports.charts import row_figure
-from probelight.reports.estimates import (
-    BY_GROUPS,
-    INTERVAL,
-    VERDICTS,
-    WHOLE,
-    listed,
-    verdict_of,
-    way,
-    when_of,
-)
 from probelight.reports.figure import INK, PAPER, Figure, Line, model_looks
+from probelight.reports.numbers import BY_GROUPS, INTERVAL, VERDICTS, WHOLE, verdict_of
 from probelight.reports.table import ACCURACY, SIZE, Table
 from probelight.results.frames import results_frame, with_columns
 from probelight.results.load import Results
@@ -88,7 +80,7 @@ def zero_shots(results: Results) -> pd.DataFrame:
 
 def title(results: Results) -> str:
     """Return the title of the table and of the figure."""
-    return f"Accuracy {' or '.join(dict.fromkeys(map(when_of, results.of('zero_shot'))))}"
+    return f"Accuracy {' or '.join(dict.fromkeys(map(numbers.when_of, results.of('zero_shot'))))}"
 
 
 def zero_shot_table(results: Results) -> Table | None:
@@ -97,7 +89,7 @@ def zero_shot_table(results: Results) -> Table | None:
     with_floor = bool((found.chance != found.floor).any())
     differ = bool((found.groupby("probe").mode.nunique() > 1).any())
     with_ties, with_near = bool(found.tied_share.any()), bool(found.near_tied_share.any())
-    ways = found["mode"].map(way)
+    ways = found["mode"].map(numbers.way)
     how = (found.split + ", " + ways).str.strip(", ")
     dtypes = found.path.map(lambda path: results.by_path[path].dtype).astype(str)
     with_dtypes = bool((dtypes != FLOAT32).any())
@@ -300,7 +292,7 @@ def summary(results: Results) -> str:
     for model, of_model in islice(found.groupby("model"), MOST_MODELS):
         by_verdict = of_model.groupby("against_chance").probe.agg(list)
         on = "; ".join(
-            f"{words} on {listed(list(dict.fromkeys(by_verdict[verdict])))}"
+            f"{words} on {numbers.listed(list(dict.fromkeys(by_verdict[verdict])))}"
             for verdict, words in VERDICTS.items()
             if verdict in by_verdict
         )
@@ -326,7 +318,7 @@ def summary(results: Results) -> str:
     stuck = shares[shares.value >= STUCK]
     if len(stuck):
         answers = [f"“{r.subset}” from {r.model} on {r.probe}" for r in stuck.itertuples()]
-        sentences.append(f"Almost always the same answer: {listed(answers)}.")
+        sentences.append(f"Almost always the same answer: {numbers.listed(answers)}.")
     return " ".join(sentences)
 
 

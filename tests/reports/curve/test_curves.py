@@ -14,7 +14,7 @@ from probelight.reports.curve.comparisons import (
 )
 from probelight.reports.curve.curves import Curve, Point, curves, summed
 from probelight.reports.curve.tables import curve_table, parts_table, summary_tables
-from probelight.reports.estimates import Estimate
+from probelight.reports.numbers import Estimate
 from probelight.reports.published import ScoreKey, published_scores
 from probelight.results.load import load_results
 from probelight.results.row import Row

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from probelight.reports.estimates import replayed
+from probelight.reports.numbers import replayed
 from probelight.reports.figure import BLUE, ORANGE
 from probelight.reports.inoculation.figures import (
     extra_mark,

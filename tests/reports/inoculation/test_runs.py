@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from probelight.metrics.intervals import DIFFERENCES, Term, accuracy_interval, sum_interval
-from probelight.reports.estimates import Bounds
+from probelight.reports.numbers import Bounds
 from probelight.reports.inoculation.runs import (
     Dose,
     Series,

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from probelight.reports.estimates import ABSENT
+from probelight.reports.numbers import ABSENT
 from probelight.reports.table import Cell
 from probelight.results.load import Results
 from tests.fixtures import subsets

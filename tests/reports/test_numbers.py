@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from probelight.reports.estimates import (
+from probelight.reports.numbers import (
     Estimate,
     between,
     chance_levels,
