@@ -31,8 +31,8 @@ from probelight.protocols.engine.settings import MODEL_TYPES, ModelType
 from probelight.protocols.imports import imports
 from probelight.protocols.zero_shot import measures
 from probelight.reports import sections
-from probelight.reports.sections import Section, of
-from probelight.reports.zero_shot import rules
+from probelight.reports.sections import Makers, Section
+from probelight.reports.zero_shot import consistency
 from probelight.results.predictions import prediction_lines, write_predictions
 from probelight.results.run_folder import RunFolder
 from tests.fixtures.causal import VOCAB_SIZE, causal_tokenizer
@@ -41,6 +41,7 @@ from tests.fixtures.rows import read_predictions, read_result, read_results
 from tests.fixtures.snippets import (
     add_module,
     blocks,
+    function,
     introduced,
     module_of,
     register,
@@ -119,7 +120,7 @@ def test_the_scoring_rule_of_contributing_has_its_accuracy(
     register(monkeypatch, MODEL_TYPES, "MODEL_TYPES", "unigrams", ModelType=ModelType)
     wanted = "probelight.protocols.zero_shot.command.RULES"
     monkeypatch.setattr(wanted, (*RULES, "mean_word"))
-    monkeypatch.setattr(rules, "ORDER", [*rules.ORDER, "mean_word"])
+    monkeypatch.setattr(consistency, "ORDER", [*consistency.ORDER, "mean_word"])
     divisors = registration("panel_of", '"mean_word": ')
     ours = edited(measures, "    sizes = {", f"        {divisors},")
     monkeypatch.setattr(measures, "panel_of", ours["panel_of"])
@@ -187,7 +188,9 @@ def test_the_command_of_contributing_runs_resumes_and_has_help(
     add_module("probelight/reports/length_bias.py", monkeypatch)
     register(monkeypatch, cli.PROTOCOLS, "PROTOCOLS", "length-bias")
     monkeypatch.setitem(cli.SUMMARIES, "length-bias", cli.PROTOCOLS["length-bias"][1])
-    section = eval(registration("SECTIONS", "Section("), {"Section": Section, "of": of})
+    makers = function("_length_bias", Makers=Makers)
+    names = {"Section": Section, "_length_bias": makers}
+    section = eval(registration("SECTIONS", "Section("), names)
     monkeypatch.setattr(sections, "SECTIONS", (*sections.SECTIONS, section))
 
     with pytest.raises(SystemExit, match=r"^0$"):

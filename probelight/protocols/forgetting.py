@@ -78,7 +78,7 @@ def forgetting(
     """
     from probelight.protocols.report import page_line
     from probelight.reports.build import build_report
-    from probelight.reports.terminal import print_tables
+    from probelight.reports.formats import print_tables
 
     pairs = [*_pairs_of(measured, probes, num_choices)]
     with TemporaryDirectory(prefix="probelight-") as temporary:

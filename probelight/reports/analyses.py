@@ -1,11 +1,25 @@
-"""Tables of small protocols: two analyses of Talmor et al. 2020, and `train.py fit`."""
+"""Tables of small commands: two analyses of Talmor et al. 2020, contamination, and `fit`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
-from probelight.reports.table import SIZE, Table, accuracy, number, share, size, table, text, whole
-from probelight.reports.words import BY_GROUPS, INTERVAL, points, probability
+from probelight.reports import numbers
+from probelight.reports.numbers import ABSENT, BY_GROUPS, INTERVAL
+from probelight.reports.table import (
+    SIZE,
+    Cell,
+    Column,
+    Table,
+    accuracy,
+    number,
+    share,
+    size,
+    table,
+    text,
+    whole,
+)
 from probelight.results.details import UnigramDetails
 from probelight.results.frames import results_frame, with_columns
 from probelight.results.load import Results, Run
@@ -13,6 +27,7 @@ from probelight.results.load import Results, Run
 PAPER_NEARER = {"taxonomy_conjunction": 0.80}  # section 4.4
 PAPER_SPEARMAN = 0.22  # section 5, roberta-large against bert-large whole-word-masking
 PARTS = {"with a nearer distractor": "accuracy_with_nearer", "without": "accuracy_without"}
+CONTAMINATED = ("all", "contaminated", "clean")
 
 
 def taxonomy_distance_table(results: Results) -> Table | None:
@@ -78,7 +93,7 @@ def unigrams_table(results: Results) -> Table | None:
         [
             text("models", "models", "_measure"),
             text("probe", "probe"),
-            number("accuracy, first − second", "accuracy_difference", points),
+            number("accuracy, first − second", "accuracy_difference", numbers.points),
             number(
                 "log probability, first − second", "log_probability_difference", _formatter("+.3f")
             ),
@@ -98,7 +113,7 @@ def _correlation(run: Run) -> str:
         interval = f", 95% interval {form(rho.ci_low)} to {form(rho.ci_high)}"
     return (
         f"{run.model}: Spearman's correlation of the two differences is {form(rho.value)} over "
-        f"{rho.num_items} probes{interval}, permutation p {probability(p_value.value)}."
+        f"{rho.num_items} probes{interval}, permutation p {numbers.probability(p_value.value)}."
     )
 
 
@@ -131,3 +146,64 @@ def fits_table(results: Results) -> Table | None:
 def _formatter(form: str) -> Callable[[float], str]:
     """Return a function that formats a number, with a minus sign instead of a hyphen."""
     return lambda value: format(value, form).replace("-", "−")
+
+
+def counts_table(
+    found: Iterable[Mapping[str, object]], ngram: int, min_share: float
+) -> Table | None:
+    """Make the table of how many items each text has, in part or entirely.
+
+    `found` has a record per `text` and `split`, keyed like the columns; `concept` and `answer` are
+    None if items have no names. Over `min_share` of its n-grams, an item is contaminated.
+    """
+    least = f"more than {numbers.percent(min_share)}% of" if min_share else "any of"
+    return table(
+        "contamination",
+        "How much of the probe is in other texts?",
+        f"Items that share an n-gram of {ngram} words with the text. Stem: in the stem alone. With "
+        f"answer: with a word of the right answer. Contaminated: {least} an item's n-grams. "
+        "Entire: all of them. An item without n-grams of its own (too short, or only words of the "
+        "probe's templates) is searched for as a whole. Concept, answer: items that ask about the "
+        "same concept as an item of the text, or whose right answer is the same concept, by the "
+        "names in their notes.",
+        found,
+        [
+            text("text", "text"),
+            text("split", "split"),
+            whole("items", "num_items"),
+            *map(_items, ("stem", "with_answer", "contaminated", "entire", "concept", "answer")),
+            whole("longest, words", "longest"),
+        ],
+    )
+
+
+def _items(name: str) -> Column:
+    """Make a column of numbers of items, with their share of the split in smaller type."""
+
+    def show(row: Any) -> Cell:
+        number = getattr(row, name)
+        if numbers.missing(number):
+            return Cell(ABSENT)
+        return Cell(numbers.count(number), f"{numbers.percent(number / row.num_items)}%")
+
+    return Column(name.replace("_", " "), show)
+
+
+def scores_table(scored: Iterable[Mapping[str, object]]) -> Table | None:
+    """Make the table of accuracy on all items, on contaminated ones and on the others.
+
+    `scored` has a record per `model`, `run`, text (`contaminated_by`) and `part`.
+    """
+    return table(
+        "contamination_scores",
+        "Accuracy with and without contaminated items",
+        f"{INTERVAL} ({BY_GROUPS}). Contaminated items may also differ from clean ones in other "
+        "respects, and were not drawn at random, so a difference does not prove that a model "
+        "remembers them.",
+        scored,
+        [text("model", "model"), text("run", "run"), text("contaminated by", "contaminated_by")],
+        rows="model run contaminated_by",
+        across="part",
+        each=[accuracy("accuracy %"), whole("n", "num_items")],
+        values=CONTAMINATED,
+    )

@@ -9,9 +9,9 @@ import pandas as pd
 
 from probelight.probes.controls import CHOICE_ONLY
 from probelight.reports import table as tables
+from probelight.reports.numbers import BY_GROUPS, INTERVAL, percent, points
 from probelight.reports.published import published
 from probelight.reports.table import ACCURACY, SIZE, Table
-from probelight.reports.words import BY_GROUPS, INTERVAL, percent, points
 from probelight.results.frames import results_frame, with_columns
 from probelight.results.load import Results
 

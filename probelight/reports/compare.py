@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from dataclasses import fields
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 import pandas as pd
 
 from probelight.metrics.comparisons import compact_letters
+from probelight.reports import numbers
 from probelight.reports import table as tables
-from probelight.reports import words
-from probelight.reports.estimates import Estimate
+from probelight.reports.charts import row_figure
+from probelight.reports.figure import BLUE, MUTED, PAPER, Figure, Line, left_out
+from probelight.reports.numbers import BY_GROUPS, INTERVAL, Estimate
 from probelight.reports.table import ACCURACY, SIZE, Cell, Column, Table, text
 from probelight.results.details import ComparisonDetails
 from probelight.results.frames import results_frame
 from probelight.results.load import Results
-
-if TYPE_CHECKING:
-    from probelight.reports.figure import Figure  # matplotlib takes a second to import
 
 LEVEL = 0.05
 DIFFERENT = "clearly different"
@@ -93,11 +91,11 @@ def _place(answered: str) -> int:
 def systems_table(results: Results) -> Table | None:
     """Make the table of each system's accuracy and letters."""
     found = systems(results)
-    sizes = map(words.sample, found.num_items, found.num_groups)
+    sizes = map(numbers.sample, found.num_items, found.num_groups)
     return tables.table(
         "compared_systems",
         "Which systems are not clearly different?",
-        f"{words.INTERVAL} ({words.BY_GROUPS}; over seeds too if there are several). Systems that "
+        f"{INTERVAL} ({BY_GROUPS}; over seeds too if there are several). Systems that "
         "share a letter are not clearly different (Piepho 2004); this does not show that they are "
         "equally good.",
         found.assign(_about=[", ".join(about) for about in zip(found.about, sizes, strict=True)]),
@@ -121,7 +119,7 @@ def differences_table(results: Results) -> Table | None:
             " If a system has several seeds, the test takes each item's mean over them, and p is "
             "not below that of the interval, which accounts for seeds too (Sellam et al. 2022)."
         )
-    made = " and ".join(map(words.count, sorted(set(found.num_pairs))))
+    made = " and ".join(map(numbers.count, sorted(set(found.num_pairs))))
     return tables.table(
         "compared",
         "Are the differences real?",
@@ -148,9 +146,6 @@ def differences_table(results: Results) -> Table | None:
 
 def differences_figure(results: Results) -> Figure | None:
     """Draw the largest differences with their intervals, sorted; filled if significant."""
-    from probelight.reports.figure import BLUE, MUTED, PAPER, Line, left_out
-    from probelight.reports.row_figure import row_figure
-
     found = differences(results)
     if found.empty:
         return None
@@ -194,8 +189,8 @@ def summary(results: Results) -> str:
         return (
             f"{told} The largest difference: on {row.probe} ({row.about}) {better} is "
             f"{_unsigned(gap.value)} points better than {worse} (95% interval "
-            f"{words.points_between(*gap.bounds)}, adjusted p "
-            f"{words.probability(row.adjusted_p_value)})."
+            f"{numbers.points_between(*gap.bounds)}, adjusted p "
+            f"{numbers.probability(row.adjusted_p_value)})."
         )
     seen = found.smallest_difference.dropna()
     if seen.empty:
@@ -211,11 +206,11 @@ def summary(results: Results) -> str:
 
 
 def _p(value: float) -> str:
-    return words.probability(value).removeprefix("= ")
+    return numbers.probability(value).removeprefix("= ")
 
 
 def _unsigned(value: float | None) -> str:
-    return "" if value is None else words.points(value).removeprefix("+")
+    return "" if value is None else numbers.points(value).removeprefix("+")
 
 
 def _short(label: str) -> str:

@@ -16,10 +16,9 @@ from probelight.metrics import intervals
 from probelight.metrics.clusters import strict_if_independent
 from probelight.metrics.intervals import FEW, Interval, Term
 from probelight.reports import table as tables
-from probelight.reports.estimates import Estimate, named
 from probelight.reports.inoculation.runs import Series, doses, inoculations
+from probelight.reports.numbers import ABSENT, INTERVAL, Estimate, listed, named
 from probelight.reports.table import Cell, Column, Table, accuracy, framed, share, text, whole
-from probelight.reports.words import ABSENT, INTERVAL, listed
 from probelight.reports.zero_shot.scores import zero_shots
 from probelight.results.load import Results, Run, UnreadableResultError
 from probelight.results.predictions import difficulty_of, read_item_lines

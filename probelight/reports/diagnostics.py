@@ -7,22 +7,21 @@ from collections.abc import Mapping
 from contextlib import suppress
 from functools import lru_cache
 from math import isclose
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 
 from probelight.probes.diagnostics.sets import SETS
+from probelight.reports import numbers
 from probelight.reports import table as tables
-from probelight.reports.estimates import VERDICTS, verdict_of
+from probelight.reports.charts import row_figure
+from probelight.reports.figure import INK, Figure, Line, model_looks
+from probelight.reports.numbers import ABSENT, VERDICTS, verdict_of
 from probelight.reports.published import published
 from probelight.reports.table import Cell, Column, Table, prose, text
-from probelight.reports.words import ABSENT, between, count, listed, measure, percent
 from probelight.results.frames import results_frame, with_columns
 from probelight.results.load import Results, Run, UnreadableResultError
 from probelight.results.predictions import ContextLine, read_context_lines
-
-if TYPE_CHECKING:
-    from probelight.reports.figure import Figure  # matplotlib takes a second to import
 
 PLACE = ["model", "probe", "subset", "perturbation"]
 NUMBER = ["metric", *PLACE[1:]]  # identifies a number, ours or the paper's
@@ -172,14 +171,15 @@ def _completions(
 
 def _counted(row: Mapping[str, Any]) -> Cell:
     """Return a share with its exact count, or a mean over shuffles with its standard deviation."""
-    value, number, interval = row["value"], row["num_items"], between(row["ci_low"], row["ci_high"])
+    value, number = row["value"], row["num_items"]
+    interval = numbers.between(row["ci_low"], row["ci_high"])
     if row["sd"] is not None:
-        return Cell(f"{percent(value)} ± {percent(row['sd'])}", interval)
+        return Cell(f"{numbers.percent(value)} ± {numbers.percent(row['sd'])}", interval)
     if not number:
-        return Cell(percent(value), interval)
+        return Cell(numbers.percent(value), interval)
     right = value * number
     exact = f"{round(right):,}/{number:,}" if isclose(right, round(right)) else f"n = {number:,}"
-    return Cell(f"{percent(value)} ({exact})", interval)
+    return Cell(f"{numbers.percent(value)} ({exact})", interval)
 
 
 def first_words_table(results: Results) -> Table | None:
@@ -188,7 +188,7 @@ def first_words_table(results: Results) -> Table | None:
     known = [SENSITIVITY, MARGIN, *at_each_k(results, ACCURACY), *at_each_k(results, SURVIVAL)]
     found = rows[~rows.metric.isin(known)]
     order = pd.factorize(found.metric)[0]
-    found = found.assign(_measured=found.metric.map(measure), _order=order)
+    found = found.assign(_measured=found.metric.map(numbers.measure), _order=order)
     return tables.table(
         "diagnostics_first_words",
         "What decides the first word",
@@ -236,8 +236,8 @@ def words_tables(results: Results) -> list[Table | None]:
             f"What models say: {SETS[probe].title}",
             f"The {TOP} most probable words after each context, the best one first, and the place "
             f"of the expected one among them. {min(MOST_CONTEXTS, len(contexts))} of "
-            f"{count(len(contexts))} different contexts are shown; predictions.jsonl of each run "
-            "has all.",
+            f"{len(contexts):,} different contexts are shown; predictions.jsonl of each run has "
+            "all.",
             [record for records in [*contexts.values()][:MOST_CONTEXTS] for record in records],
             [prose("context", "context"), text("expected", "_expected")],
             rows="context",
@@ -281,9 +281,6 @@ def _figure(
     name: str, title: str, caption: str, metrics: Mapping[str, str], rows: pd.DataFrame
 ) -> Figure | None:
     """Draw each metric on each part of a set, with the paper's numbers as crosses."""
-    from probelight.reports.figure import INK, Line, model_looks
-    from probelight.reports.row_figure import row_figure
-
     rows = rows[rows.metric.isin([*metrics])]
     if rows.empty:
         return None
@@ -335,7 +332,7 @@ def summary(results: Results) -> str:
         else:
             continue
         found.setdefault(start, []).append(f"{model} on {SETS[probe].title}")
-    sentences = [f"{start}: {listed(names)}." for start, names in found.items()]
+    sentences = [f"{start}: {numbers.listed(names)}." for start, names in found.items()]
     shown = [run for run, _ in labelled_runs(results)]
     sentences += [
         f"Not shown: {run.path}, because its record names no diagnostic set."

@@ -9,18 +9,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from probelight.reports import figure
 from probelight.reports import table as tables
 from probelight.reports.concepts import UNTRAINED, answers
 from probelight.reports.inoculation.runs import ON_REPORTED, Series, inoculations
+from probelight.reports.numbers import count
 from probelight.reports.table import Table, share, text, whole
-from probelight.reports.words import count
 from probelight.results.frames import results_frame
 from probelight.results.load import Results
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-    from probelight.reports.figure import Figure
 
 RANKS = {"random": 0, "sister": 1, "up/down": 2}  # the paper's order; others come after
 BLOCK = ["model", "original_task", "selection"]  # heat maps next to each other
@@ -163,11 +162,9 @@ def wrong_answers(kind: str, distance: int) -> str:
     return f"{kind} {distance}" if distance else kind
 
 
-def difficulty_figure(results: Results) -> Figure | None:
+def difficulty_figure(results: Results) -> figure.Figure | None:
     """Draw accuracy by hops and distractors, before inoculation and after each dose."""
     from matplotlib.figure import Figure as Canvas
-
-    from probelight.reports import figure
 
     cells, shown = heat_maps(results)
     if cells.empty:
@@ -213,8 +210,6 @@ def draw_map(axis: Axes, heat: pd.DataFrame, rows: list[str], columns: list[Any]
     """Draw the cells of a dose; a merged one covers the columns of its distances."""
     from matplotlib.colors import LinearSegmentedColormap
 
-    from probelight.reports.figure import heat_map, ink_on, name_cells
-
     # One hue, so that it reads in grey too.
     blue = LinearSegmentedColormap.from_list("accuracy", ["#f3f7fb", "#7fb2d6", "#003a63"])
     scale = blue.with_extremes(bad=NO_SHADE)
@@ -228,11 +223,11 @@ def draw_map(axis: Axes, heat: pd.DataFrame, rows: list[str], columns: list[Any]
         color, size = ON_FEW, f"({cell.num_items:,})"
         if cell.num_items >= FEW:
             shares[row, first : last + 1] = cell.accuracy
-            color, size = ink_on(scale(cell.accuracy)), size.strip("()")
+            color, size = figure.ink_on(scale(cell.accuracy)), size.strip("()")
         for below, words, points in ((-0.13, f"{100 * cell.accuracy:.0f}", 8), (0.28, size, 5.5)):
             axis.text(
                 (first + last) / 2, row + below, words, fontsize=points, color=color, ha="center",
                 va="center",
             )  # fmt: skip
-    heat_map(axis, shares, scale, aspect="auto")
-    name_cells(axis, rows, [wrong_answers(kind, hops) for _, kind, hops in columns])
+    figure.heat_map(axis, shares, scale, aspect="auto")
+    figure.name_cells(axis, rows, [wrong_answers(kind, hops) for _, kind, hops in columns])

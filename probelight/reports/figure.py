@@ -1,4 +1,7 @@
-"""How figures look: one style, colours that survive grey and colour blindness, fixed bytes."""
+"""How figures look: one style, colours that survive grey and colour blindness, fixed bytes.
+
+matplotlib takes a second to import, so it is imported where something is drawn.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +12,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import cycle
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import matplotlib as mpl
-from matplotlib.axes import Axes
-from matplotlib.colors import Colormap
-from matplotlib.figure import Figure as Canvas
-from matplotlib.lines import Line2D
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.colors import Colormap
+    from matplotlib.figure import Figure as Canvas
 
 # Each colour has one job and a variable in the page's style sheet, where the dark theme changes
 # it. The hues are Okabe and Ito's; lines differ by dash and marker too.
@@ -134,6 +136,8 @@ def model_looks(models: Iterable[str]) -> dict[str, Line]:
 @contextmanager
 def styled() -> Iterator[None]:
     """Draw and render in our style, whatever the user's matplotlibrc says."""
+    import matplotlib as mpl
+
     with mpl.rc_context():
         mpl.rcdefaults()
         mpl.rcParams.update(STYLE)
@@ -153,6 +157,8 @@ def drawn(name: str, title: str, caption: str, canvas: Canvas) -> Figure:
 
 def panels(number: int, height: float = 2.6, shared: bool = True) -> tuple[Canvas, list[Axes]]:
     """Return a canvas with a grid of panels, each `height` inches high; call inside `styled`."""
+    from matplotlib.figure import Figure as Canvas
+
     columns = min(2, number)
     rows = math.ceil(number / columns)
     width = 5.4 if number == 1 else 7.4
@@ -167,6 +173,8 @@ def panels(number: int, height: float = 2.6, shared: bool = True) -> tuple[Canva
 
 def legend(canvas: Canvas, looks: Mapping[str, Line], **how: Any) -> None:
     """Draw the legend above the panels, in as many columns as fit; `how` goes to matplotlib."""
+    from matplotlib.lines import Line2D
+
     marks = [Line2D([], [], label=label, **look.style) for label, look in looks.items()]
     most = int(canvas.get_figwidth() / (0.55 + 0.065 * max(map(len, looks))))  # inches
     how.setdefault("ncols", max(1, min(most, len(marks))))

@@ -1,26 +1,31 @@
-"""What was lost and gained, item by item: in each inoculation, and between two measurements."""
+"""What was lost and gained, item by item: in each inoculation, and between two measurements.
+
+Of an inoculation also for each class of how well the model knew the items before.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
+from statistics import fmean
 from typing import Any
 
 import pandas as pd
 
 from probelight.metrics.forgetting import MEANS
 from probelight.metrics.intervals import LEAST_GROUPS
+from probelight.metrics.knowledge import CLASSES
 from probelight.reports import table as tables
-from probelight.reports import words
-from probelight.reports.estimates import Estimate, named
 from probelight.reports.inoculation.runs import (
     Dose,
     Inoculation,
-    doses,
+    every_dose,
     with_and_without_replay,
     with_controls,
 )
+from probelight.reports.numbers import Estimate, count, dotted, missing, named, percent
 from probelight.reports.table import Cell, Column, Table, text, whole
+from probelight.reports.zero_shot.consistency import CLASS_NOTE
 from probelight.results.details import ForgettingDetails, InoculationDetails
 from probelight.results.frames import source_of
 from probelight.results.hits import OTHER
@@ -45,6 +50,13 @@ ASSUMED = (
     "times. The verdict is “forgotten” if this loss, or the loss of accuracy, is clearly above 0 "
     "and the accuracy before was clearly above chance: a model that guessed had nothing to forget."
 )
+OF_CLASS = {
+    "before": "probe_accuracy_before",
+    "after": "probe_accuracy",
+    "forgetting": "probe_forgetting",
+    "transfer": "probe_transfer",
+    "gain": "probe_net_loss",
+}
 
 
 @lru_cache(maxsize=2)
@@ -55,17 +67,15 @@ def changed(results: Results) -> pd.DataFrame:
 
 
 def _of_inoculations(results: Results) -> Iterator[dict[str, Any]]:
-    every = with_controls(results)
     by_extra = {
         (dose.series, dose.dose): found
         for found in with_and_without_replay(results)
         for dose in list(found.values())[:1]
     }
-    for line in doses(every).values():
-        for dose in line:
-            extras = by_extra.get((dose.series, dose.dose), {})
-            for of_extra in extras.values() or [dose]:
-                yield from _of_dose(of_extra)
+    for dose in every_dose(results):
+        extras = by_extra.get((dose.series, dose.dose), {})
+        for of_extra in extras.values() or [dose]:
+            yield from _of_dose(of_extra)
 
 
 def _of_dose(dose: Dose) -> Iterator[dict[str, Any]]:
@@ -98,10 +108,8 @@ def _of_dose(dose: Dose) -> Iterator[dict[str, Any]]:
             **({"keeping": keeping} if keeping else {}),
             "num_seeds": len(dose.runs),
             **_numbers(change_rows(was, now, found[0].choices, found[0].groups, Row())),
-            "_after": ", ".join(
-                filter(None, (f"k = {words.count(dose.dose)}", dose.replay, keeping))
-            ),
-            "_about": words.dotted(kinds.get(task, "another set"), series.about),
+            "_after": ", ".join(filter(None, (f"k = {count(dose.dose)}", dose.replay, keeping))),
+            "_about": dotted(kinds.get(task, "another set"), series.about),
             "_runs": [run.run.key for run in dose.runs],
         }
 
@@ -133,7 +141,7 @@ def _of_pairs(results: Results) -> Iterator[dict[str, Any]]:
                 "num_seeds": details.num_seeds,
                 **_numbers(run.rows),
                 "_after": run.model,
-                "_about": words.dotted(
+                "_about": dotted(
                     run.rows[0].split, f"before: {details.before}" if details.before else ""
                 ),
                 "_runs": run.key,
@@ -142,7 +150,7 @@ def _of_pairs(results: Results) -> Iterator[dict[str, Any]]:
 
 def verdict(row: Any) -> tuple[str, str]:
     """Return whether anything was forgotten, and how far that can be told."""
-    if words.missing(row.adjusted_forgetting_ci_low):
+    if missing(row.adjusted_forgetting_ci_low):
         return ("cannot tell", f"fewer than {LEAST_GROUPS} groups")
     reasons = (  # the number that decides, and what it says; the surest first
         (row.net_loss_ci_low, "accuracy fell"),
@@ -156,10 +164,10 @@ def verdict(row: Any) -> tuple[str, str]:
     if row.adjusted_forgetting_ci_high < 0:
         return ("cannot tell", "fewer items changed than guessing would change")
     seen = row.smallest_forgetting
-    if words.missing(seen):
+    if missing(seen):
         return ("none detected", "no loss is detectable")
-    items = words.count(round(seen * row.num_items))
-    return ("none detected", f"detectable from {words.percent(seen)}% ({items} items)")
+    items = count(round(seen * row.num_items))
+    return ("none detected", f"detectable from {percent(seen)}% ({items} items)")
 
 
 def changes_table(results: Results) -> Table | None:
@@ -256,7 +264,7 @@ def concepts_table(results: Results) -> Table | None:
 
 def _after(cell: Inoculation) -> str:
     keeping = f", {cell.series.keeping}" if cell.keeping else ""
-    return f"{cell.run.model}, k = {words.count(cell.dose)}{keeping}"
+    return f"{cell.run.model}, k = {count(cell.dose)}{keeping}"
 
 
 def summary(results: Results) -> str:
@@ -267,9 +275,67 @@ def summary(results: Results) -> str:
         lost, gained = _flips(row).text.split(" / ")
         of = f" ({row.of})" if row.of else ""
         sentences.append(
-            f"{row.set}{of}, {row._after}: of {words.count(row.num_items)} items, {lost} were lost "
+            f"{row.set}{of}, {row._after}: of {count(row.num_items)} items, {lost} were lost "
             f"and {gained} gained. Verdict: {', '.join(filter(None, verdict(row)))}."
         )
     if (rest := len(found) - MOST_SENTENCES) > 0:
         sentences.append(f"The table has {rest} more.")
     return " ".join(sentences)
+
+
+def classes_table(results: Results) -> Table | None:
+    """Make the table of what a dose did to items of each knowledge class."""
+    return tables.table(
+        "knowledge_classes",
+        "Does the dose teach what was weakly known, or what was unknown?",
+        "The report items by how well the model knew them before the dose. Their class is decided "
+        "by its answers in other phrasings than the one that is measured. "
+        f"{CLASS_NOTE} k = 0: the same items in the measured phrasing before the dose. "
+        "Means over seeds.",
+        [record for dose in every_dose(results) for record in _of_classes(dose)],
+        [
+            text("probe", "probe", "_about"),
+            whole("k", "dose"),
+            text("known before", "known"),
+            whole("n", "num_items"),
+            tables.share("items %", "share"),
+            tables.share("guesser %", "guessed"),
+            tables.share("k = 0", "before", group="accuracy %"),
+            tables.share("after", "after", group="accuracy %"),
+            tables.accuracy("lost", "forgetting", group="% of the class"),
+            tables.accuracy("gained", "transfer", group="% of the class"),
+            tables.gap("gain, points", "gain"),
+        ],
+    )
+
+
+def _of_classes(dose: Dose) -> Iterator[dict[str, Any]]:
+    for name in CLASSES:
+        found = [
+            {metric: row for part, rows in cell.parts.items() if part.kind == "known"
+             and part["name"] == name for metric, row in rows.items()}
+            for cell in dose.runs
+        ]  # fmt: skip
+        if not all("class_share" in of_run for of_run in found):
+            continue
+        means: dict[str, float | None] = {}
+        for label, metric in OF_CLASS.items():
+            rows = [of_run[metric] for of_run in found if metric in of_run]
+            mean = None
+            if len(rows) == len(found):  # of several seeds no interval is known
+                alone = len(rows) == 1
+                mean = Estimate.of(rows[0]) if alone else Estimate(fmean(r.value for r in rows))
+                mean = mean.negative if label == "gain" else mean
+            means |= named(f"{label} {label}_ci_low {label}_ci_high", mean)
+        first = found[0].get("probe_accuracy")
+        yield {
+            **dose.series.columns,
+            "dose": dose.dose,
+            "known": name,
+            "num_items": first.num_items if first else 0,
+            "share": found[0]["class_share"].value,
+            "guessed": found[0]["class_share_guessed"].value,
+            **means,
+            "_about": dose.series.about,
+            "_runs": [cell.run.key for cell in dose.runs],
+        }

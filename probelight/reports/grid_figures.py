@@ -17,7 +17,7 @@ from matplotlib.ticker import MaxNLocator
 
 from probelight.reports import figure
 from probelight.reports.grids import AGE_PANELS, SIZES, Grid, grids
-from probelight.reports.words import ABSENT, percent
+from probelight.reports.numbers import ABSENT, percent
 from probelight.results.load import Results
 
 MOST_ROWS = 8

@@ -11,10 +11,14 @@ from typing import Any, ClassVar, Literal, TypeVar
 from probelight.io.documents import STRICT, typed
 from probelight.io.escaping import all_visible, visible
 from probelight.reports import table as tables
-from probelight.reports.published import ScoreKey, published_scores, published_size_errors
-from probelight.reports.released import paper_model
+from probelight.reports.numbers import INTERVAL, listed, way
+from probelight.reports.published import (
+    ScoreKey,
+    paper_model,
+    published_scores,
+    published_size_errors,
+)
 from probelight.reports.table import SIZE, Cell, Column, Table
-from probelight.reports.words import INTERVAL, listed, way
 from probelight.reports.zero_shot.scores import STUCK
 from probelight.results.load import GRID_FILE, Results, Run, UnreadableResultError
 from probelight.results.row import Row

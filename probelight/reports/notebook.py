@@ -81,13 +81,13 @@ class Results:
         if self._shown:
             return tuple(printed(self._shown, self._results))
         sections = (s for s in shown_sections(self._results) if s.protocols)
-        return make((name for s in sections for name in s.tables), self._results)
+        return make((m for s in sections for m in s.makers().tables), self._results)
 
     def _drawn(self, section: Section) -> list[Figure]:
         from probelight.reports.sections import make
 
         if section.name not in self._figures:
-            self._figures[section.name] = [*make(section.figures, self._results)]
+            self._figures[section.name] = [*make(section.makers().figures, self._results)]
         return self._figures[section.name]
 
     def figure(self, name: str) -> Figure:
@@ -139,7 +139,7 @@ class Results:
             return "\n".join(self.plan)
         from rich.console import Console
 
-        from probelight.reports.terminal import print_table
+        from probelight.reports.formats import print_table
 
         text = io.StringIO()
         console = Console(file=text, width=WIDTH, color_system=None, force_jupyter=False)

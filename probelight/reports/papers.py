@@ -17,18 +17,21 @@ import pandas as pd
 
 from probelight.io.documents import STRICT, read_yaml, typed
 from probelight.probes.controls import CHOICE_ONLY
+from probelight.reports import numbers
 from probelight.reports import table as tables
-from probelight.reports.estimates import Estimate, named
-from probelight.reports.published import Place, difference, lies, published
-from probelight.reports.released import (
+from probelight.reports.numbers import INTERVAL, NOT_INTERPRETABLE, Estimate, named
+from probelight.reports.published import (
     PAPER_DOSE,
+    Place,
+    difference,
     hub_model,
+    lies,
     on_paper_task,
     paper_model,
+    published,
     released_file,
 )
 from probelight.reports.table import Table, accuracy, gap, share, text, whole
-from probelight.reports.words import INTERVAL, NOT_INTERPRETABLE, count, points, rate, way
 from probelight.reports.zero_shot.scores import zero_shots
 from probelight.results.load import Results, Run
 
@@ -171,11 +174,12 @@ def summary(results: Results) -> str:
         inside = (lying == "in our interval").sum()
         intervals = f"{inside} of {len(lying)} intervals include the paper's"
         within = f"; {intervals}" if len(lying) else ""
-        numbers = "1 number is" if len(rows) == 1 else f"{count(len(rows))} numbers are"
+        covered = "1 number is" if len(rows) == 1 else f"{len(rows):,} numbers are"
         worst = rows.loc[rows.difference.astype(float).abs().idxmax()]
         sentences.append(
-            f"{numbers} for the same model and items as in {paper}{within}. The largest difference "
-            f"is {points(worst.difference)} points ({worst.place}: {worst.model}, {worst.number})."
+            f"{covered} for the same model and items as in {paper}{within}. The largest difference "
+            f"is {numbers.points(worst.difference)} points ({worst.place}: {worst.model}, "
+            f"{worst.number})."
         )
     return " ".join(sentences)
 
@@ -187,18 +191,18 @@ def compared(results: Results) -> dict[PaperTable, pd.DataFrame]:
     if ours.empty:
         return {}
     ours["label_order"] = pd.factorize(ours.label)[0]
-    numbers = published().rename(columns={"value": "printed"})
-    asked = numbers[numbers.model == "human"]
-    numbers = numbers[(numbers.number != "") & numbers.probe.isin(ours.probe)]
+    printed = published().rename(columns={"value": "printed"})
+    asked = printed[printed.model == "human"]
+    printed = printed[(printed.number != "") & printed.probe.isin(ours.probe)]
     found = {}
     for table in paper_list():
-        place = "table " + numbers.table.astype(str)
-        is_here = (numbers.paper == table.paper) & (place == table.place.partition(",")[0])
+        place = "table " + printed.table.astype(str)
+        is_here = (printed.paper == table.paper) & (place == table.place.partition(",")[0])
         if table.groups:
-            is_here &= numbers.group.isin(table.groups)
+            is_here &= printed.group.isin(table.groups)
         if not is_here.any():
             continue
-        rows = _next_to_each_other(numbers[is_here], ours)
+        rows = _next_to_each_other(printed[is_here], ours)
         if len(rows):
             of_paper = asked[asked.paper == table.paper].itertuples()
             people = {(row.probe, row.split): row for row in of_paper}
@@ -284,20 +288,20 @@ def _start(
     of: Any, mode: str, value: Any, label: str, key: str | None, **more: Any
 ) -> dict[str, Any]:
     """Return an accuracy without training; the papers' models were scored at the mask."""
-    place, by = Place(of.probe, "zero_shot", of.split), way(mode)
+    place, by = Place(of.probe, "zero_shot", of.split), numbers.way(mode)
     key, about = (None, f"by {by}") if by else (key, "")
     return _number(place, value, label, key, about, **more)
 
 
 def _of_curves(results: Results) -> Iterator[dict[str, Any]]:
     """Yield the scores of curves, and zero-shot accuracies that no zero-shot run has."""
+    from probelight.reports.curve.comparisons import is_alike, standard_curves
     from probelight.reports.curve.curves import MODES
-    from probelight.reports.curve.scores import is_alike, standard_curves
 
     with_start = {(row.probe, row.name) for _, row in _whole_zero_shots(results)}
     for curve in standard_curves(results):
         model = curve.model, curve.paper_model
-        learned = f"rate {rate(curve.learning_rate)}" if curve.learning_rate else ""
+        learned = f"rate {numbers.rate(curve.learning_rate)}" if curve.learning_rate else ""
         more: dict[str, Any] = {
             "runs": tuple(run.key for run in curve.runs),
             "num_items": next(iter(curve.line().values())).num_items,

@@ -1,39 +1,43 @@
 """The sections of a report, in the order of the page, with the functions that make each of them.
 
-Those are named, not imported: a command loads only the modules of the tables that it prints.
+A section imports its modules when it is made: a command loads only those of the tables it prints.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from pkgutil import resolve_name
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from probelight.reports.figure import Figure
 from probelight.reports.table import Table
 from probelight.results.load import WATCH, Results
 
-if TYPE_CHECKING:
-    from probelight.reports.figure import Figure  # matplotlib takes a second to import
+Maker = Callable[[Results], Any]  # returns a table, figure or text, a list, or None for nothing
+
+
+@dataclass(frozen=True)
+class Makers:
+    """The functions that make the tables, figures and sentences of a section."""
+
+    tables: Sequence[Maker] = ()
+    figures: Sequence[Maker] = ()
+    summary: Sequence[Maker] = ()  # sentences of its one paragraph
+    printed: Mapping[str, Sequence[Maker]] = field(default_factory=dict)  # tables by command
 
 
 @dataclass(frozen=True)
 class Section:
-    """A part of the page: a paragraph, then figures, then the tables with the numbers.
-
-    Tables, figures and summaries are made by functions named "module:function" below
-    `probelight.reports`. Each takes the `Results` and returns one, a list, or None for nothing.
-    """
+    """A part of the page: a paragraph, then figures, then the tables with the numbers."""
 
     name: str  # its anchor in the page
     title: str
+    makers: Callable[[], Makers]
     protocols: Sequence[str] = ()  # shown if there are runs of one of these; always if empty
-    tables: Sequence[str] = ()
-    figures: Sequence[str] = ()
-    summary: Sequence[str] = ()  # sentences of its one paragraph
-    printed: Mapping[str, Sequence[str]] = field(default_factory=dict)  # tables by command
+    printed_by: Sequence[str] | None = None  # whose commands print its tables; its protocols
 
 
 @dataclass(frozen=True)
@@ -47,172 +51,234 @@ class Made:
     summary: str
 
 
-def of(module: str, functions: str) -> tuple[str, ...]:
-    """Return the names "module:function" of functions, separated by blanks, of a module."""
-    return tuple(f"{module}:{function}" for function in functions.split())
+def _overview() -> Makers:
+    from probelight.reports.overview import glance
+
+    return Makers((glance.verdicts_table,), (glance.arrows_figure,))
 
 
-# These two also take the file of the rule.
-MEDALS, NOT_JUDGED = of("curve.medals", "medals_table not_judged")
-ZERO_SHOT = (
-    *of("zero_shot.scores", "zero_shot_table parts_table paradigms_table ranks_table"),
-    *of("zero_shot.rules", "rules_table letters_table flips_table"),
-    *of("zero_shot.phrasings", "phrasings_table"),
-)
-CURVES = of("curve.tables", "summary_tables")
-EFFORT = of("curve.information", "code_table information_table")
-ORIGINAL = of("inoculation.tables", "original_table")
-DOSES = (
-    *of("inoculation.tables", "seeds_table replay_table"),
-    *of("inoculation.keeping", "keeping_table"),
-    *of("inoculation.tables", "inoculation_table inoculation_parts_table"),
-)
-FORGOTTEN = (*of("forgetting", "changes_table"), *of("inoculation.classes", "classes_table"))
-STEPS = of("steps", "steps_tables")
-NEARER, UNIGRAMS, FITS = of("analyses", "taxonomy_distance_table unigrams_table fits_table")
-AUDIT = of("audit", "audit_table rules_table words_table")
-PAPERS = of("papers", "paper_tables")
-COMPARED = of("compare", "systems_table differences_table")
-PROVENANCE = "models_table data_table software_table runs_table"
-DIAGNOSED = of("diagnostics", "accuracy_table survival_table sensitivity_table first_words_table")
+def _training() -> Makers:
+    from probelight.reports import steps
+
+    return Makers((steps.changes_table,))
+
+
+def _zero_shot() -> Makers:
+    from probelight.reports.zero_shot import calibration, consistency, scores
+
+    printed = (
+        scores.zero_shot_table,
+        scores.parts_table,
+        scores.paradigms_table,
+        scores.ranks_table,
+        consistency.rules_table,
+        consistency.letters_table,
+        consistency.flips_table,
+        consistency.phrasings_table,
+    )
+    further = (
+        scores.predicted_shares_table,
+        consistency.flipped_items_table,
+        calibration.calibration_table,
+    )
+    return Makers(
+        (*printed, *further),
+        (scores.zero_shot_figure, calibration.calibration_figure),
+        (scores.summary, consistency.other_verdicts, consistency.unread),
+        {"zero_shot": printed},
+    )
+
+
+def _grids() -> Makers:
+    from probelight.reports import grid_figures, grids
+
+    return Makers(
+        (grids.grid_table, grids.sizes_table),
+        (grid_figures.age_grid_figure, grid_figures.size_grid_figure),
+        (grids.summary,),
+        {"grid": (grids.grid_table,)},
+    )
+
+
+def _curves(medals: Path | None = None) -> Makers:
+    from probelight.reports.curve import comparisons, figures, information, tables
+
+    printed = (
+        tables.summary_tables,
+        partial(comparisons.medals_table, rule_path=medals),
+        information.code_table,
+        information.information_table,
+    )
+    not_judged = partial(comparisons.not_judged, rule_path=medals)
+    return Makers(
+        (*printed, tables.against_table, tables.parts_table, tables.curve_table),
+        (figures.models_figure, figures.control_figures),
+        (comparisons.summary, not_judged, information.summary),
+        {"curve": printed},
+    )
+
+
+def _information() -> Makers:
+    from probelight.reports.curve.information import imported_table
+
+    return Makers((imported_table,), printed={"information": (imported_table,)})
+
+
+def _analyses() -> Makers:
+    from probelight.reports.analyses import taxonomy_distance_table, unigrams_table
+
+    return Makers(
+        (taxonomy_distance_table, unigrams_table),
+        printed={
+            "taxonomy_distance": (taxonomy_distance_table,),
+            "unigrams": (unigrams_table,),
+        },
+    )
+
+
+def _diagnostics() -> Makers:
+    from probelight.reports import diagnostics
+
+    printed = (
+        diagnostics.accuracy_table,
+        diagnostics.survival_table,
+        diagnostics.sensitivity_table,
+        diagnostics.first_words_table,
+    )
+    return Makers(
+        (*printed, diagnostics.words_tables),
+        (diagnostics.accuracy_figure, diagnostics.sensitivity_figure),
+        (diagnostics.summary,),
+        {"diagnose": printed},
+    )
+
+
+def _steps() -> Makers:
+    from probelight.reports import steps
+
+    printed = (steps.steps_tables,)
+    return Makers(
+        printed, (steps.steps_figures,), printed={"zero_shot": printed, "diagnose": printed}
+    )
+
+
+def _inoculation() -> Makers:
+    from probelight.reports.inoculation import figures, keeping, tables, training
+
+    original = (tables.original_table,)
+    printed = (
+        tables.original_table,
+        tables.seeds_table,
+        tables.replay_table,
+        keeping.keeping_table,
+        tables.inoculation_table,
+        tables.inoculation_parts_table,
+    )
+    return Makers(
+        (*printed, keeping.keeping_settings_table, training.pareto_table, training.dynamics_table),
+        (
+            figures.keeping_figure,
+            figures.inoculation_figure,
+            figures.trajectory_figure,
+            training.pareto_figure,
+            training.data_map_figure,
+        ),
+        (tables.summary, keeping.summary),
+        {"original": original, "inoculation": printed},
+    )
+
+
+def _forgetting() -> Makers:
+    from probelight.reports import forgetting
+
+    printed = (forgetting.changes_table, forgetting.classes_table)
+    return Makers(
+        (*printed, forgetting.concepts_table),
+        summary=(forgetting.summary,),
+        printed={"inoculation": printed, "forgetting": printed},
+    )
+
+
+def _concepts() -> Makers:
+    from probelight.reports import concepts, difficulty
+
+    return Makers(
+        (concepts.clusters_table, concepts.concepts_table, difficulty.difficulty_table),
+        (difficulty.difficulty_figure,),
+        (concepts.summary,),
+    )
+
+
+def _audit() -> Makers:
+    from probelight.reports import audit
+
+    printed = (audit.audit_table, audit.rules_table, audit.words_table)
+    return Makers(printed, summary=(audit.summary,), printed={"audit": printed})
+
+
+def _papers() -> Makers:
+    from probelight.reports import papers
+
+    printed = (papers.paper_tables,)
+    return Makers(
+        (papers.listed_table, *printed),
+        summary=(papers.summary,),
+        printed={"curve": printed, "diagnose": printed},
+    )
+
+
+def _fits() -> Makers:
+    from probelight.reports.analyses import fits_table
+
+    return Makers((fits_table,), printed={"fit": (fits_table,)})
+
+
+def _compared() -> Makers:
+    from probelight.reports import compare
+
+    printed = (compare.systems_table, compare.differences_table)
+    return Makers(
+        printed, (compare.differences_figure,), (compare.summary,), printed={"compare": printed}
+    )
+
+
+def _provenance() -> Makers:
+    from probelight.reports.page import provenance
+
+    return Makers(
+        (
+            provenance.models_table,
+            provenance.data_table,
+            provenance.software_table,
+            provenance.runs_table,
+        )
+    )
+
 
 SECTIONS = (
-    Section(
-        "overview",
-        "At a glance",
-        tables=of("overview.grid", "verdicts_table"),
-        figures=of("overview.arrows", "arrows_figure"),
-    ),
-    Section(
-        "training",
-        "What the training taught and made the model forget",
-        (WATCH,),
-        of("steps", "changes_table"),
-    ),
-    Section(
-        "before",
-        "Accuracy on each probe",
-        ("zero_shot",),
-        (
-            *ZERO_SHOT,
-            *of("zero_shot.scores", "predicted_shares_table"),
-            *of("zero_shot.rules", "flipped_items_table"),
-            *of("zero_shot.calibration", "calibration_table"),
-        ),
-        of("zero_shot.figure", "zero_shot_figure calibration_figure"),
-        of("zero_shot.scores", "summary") + of("zero_shot.rules", "other_verdicts unread"),
-        {"zero_shot": ZERO_SHOT},
-    ),
-    Section(
-        "grids",
-        "Every pair of values",
-        ("grid",),
-        of("grids", "grid_table sizes_table"),
-        of("grid_figures", "age_grid_figure size_grid_figure"),
-        of("grids", "summary"),
-        {"grid": of("grids", "grid_table")},
-    ),
-    Section(
-        "curves",
-        "Learning curves",
-        ("curve",),
-        (*CURVES, MEDALS, *EFFORT, *of("curve.tables", "against_table parts_table curve_table")),
-        of("curve.figures", "models_figure control_figures"),
-        (*of("curve.scores", "summary"), NOT_JUDGED, *of("curve.information", "summary")),
-        {"curve": (*CURVES, MEDALS, *EFFORT)},
-    ),
-    Section(
-        "information",
-        "How much the input tells the model",
-        ("information",),
-        of("curve.information", "imported_table"),
-        printed={"information": of("curve.information", "imported_table")},
-    ),
-    Section(
-        "analyses",
-        "What the answers depend on",
-        ("taxonomy_distance", "unigrams"),
-        (NEARER, UNIGRAMS),
-        printed={"taxonomy_distance": (NEARER,), "unigrams": (UNIGRAMS,)},
-    ),
-    Section(
-        "diagnostics",
-        "Psycholinguistic diagnostics",
-        ("diagnose",),
-        (*DIAGNOSED, *of("diagnostics", "words_tables")),
-        of("diagnostics", "accuracy_figure sensitivity_figure"),
-        of("diagnostics", "summary"),
-        {"diagnose": DIAGNOSED},
-    ),
-    Section(
-        "steps",
-        "Results by training step",
-        ("zero_shot", "diagnose", WATCH),
-        STEPS,
-        of("steps", "steps_figures"),
-        printed={"zero_shot": STEPS, "diagnose": STEPS},
-    ),
-    Section(
-        "inoculation",
-        "Inoculation",
-        ("original", "before", "inoculation"),
-        (
-            *(*ORIGINAL, *DOSES),
-            *of("inoculation.keeping", "keeping_settings_table"),
-            *of("inoculation.pareto", "pareto_table"),
-            *of("inoculation.dynamics", "dynamics_table"),
-        ),
-        (
-            *of("inoculation.keeping_figure", "keeping_figure"),
-            *of("inoculation.figures", "inoculation_figure trajectory_figure"),
-            *of("inoculation.pareto", "pareto_figure"),
-            *of("inoculation.dynamics", "data_map_figure"),
-        ),
-        (*of("inoculation.tables", "summary"), *of("inoculation.keeping", "summary")),
-        {"original": ORIGINAL, "inoculation": (*ORIGINAL, *DOSES)},
-    ),
-    Section(
-        "forgetting",
-        "Items lost and gained",
-        ("inoculation", "forgetting"),
-        (*FORGOTTEN, *of("forgetting", "concepts_table")),
-        summary=of("forgetting", "summary"),
-        printed={"inoculation": FORGOTTEN, "forgetting": FORGOTTEN},
-    ),
+    Section("overview", "At a glance", _overview),
+    Section("training", "What the training taught and made the model forget", _training, (WATCH,)),
+    Section("before", "Accuracy on each probe", _zero_shot, ("zero_shot",)),
+    Section("grids", "Every pair of values", _grids, ("grid",)),
+    Section("curves", "Learning curves", _curves, ("curve",)),
+    Section("information", "How much the input tells the model", _information, ("information",)),
+    Section("analyses", "What the answers depend on", _analyses, ("taxonomy_distance", "unigrams")),
+    Section("diagnostics", "Psycholinguistic diagnostics", _diagnostics, ("diagnose",)),
+    Section("steps", "Results by training step", _steps, ("zero_shot", "diagnose", WATCH)),
+    Section("inoculation", "Inoculation", _inoculation, ("original", "before", "inoculation")),
+    Section("forgetting", "Items lost and gained", _forgetting, ("inoculation", "forgetting")),
     Section(
         "concepts",
         "What a model knows, concept by concept",
+        _concepts,
         ("zero_shot", "curve", "inoculation"),
-        (*of("concepts", "clusters_table concepts_table"), *of("difficulty", "difficulty_table")),
-        of("difficulty", "difficulty_figure"),
-        of("concepts", "summary"),
+        printed_by=(),
     ),
-    Section(
-        "audit",
-        "Is the probe any good?",
-        ("audit",),
-        AUDIT,
-        summary=of("audit", "summary"),
-        printed={"audit": AUDIT},
-    ),
-    Section(
-        "papers",
-        "Comparison with the papers",
-        tables=(*of("papers", "listed_table"), *PAPERS),
-        summary=of("papers", "summary"),
-        printed={"curve": PAPERS, "diagnose": PAPERS},
-    ),
-    Section("fits", "Validation of fits", ("fit",), (FITS,), printed={"fit": (FITS,)}),
-    Section(
-        "compared",
-        "Systems compared on the same items",
-        ("compare",),
-        COMPARED,
-        of("compare", "differences_figure"),
-        of("compare", "summary"),
-        {"compare": COMPARED},
-    ),
-    Section("provenance", "Where the numbers come from", tables=of("page.provenance", PROVENANCE)),
+    Section("audit", "Is the probe any good?", _audit, ("audit",)),
+    Section("papers", "Comparison with the papers", _papers, printed_by=("curve", "diagnose")),
+    Section("fits", "Validation of fits", _fits, ("fit",)),
+    Section("compared", "Systems compared on the same items", _compared, ("compare",)),
+    Section("provenance", "Where the numbers come from", _provenance),
 )
 
 
@@ -225,24 +291,28 @@ def made_sections(results: Results, medals: Path | None = None) -> list[Made]:
         ValueError: If two tables or two figures have the same name, and so the same file.
         ConfigError: If the rule cannot be read.
     """
-    found = []
+    sections = []
     for section in shown_sections(results):
-        figures = make(section.figures, results)
-        tables = make(section.tables, results, medals)
-        summary = " ".join(make(section.summary, results, medals))
+        makers = _curves(medals) if section.name == "curves" else section.makers()
+        figures, tables = (make(of, results) for of in (makers.figures, makers.tables))
+        summary = " ".join(make(makers.summary, results))
         if figures or tables or summary:
-            found.append(Made(section.name, section.title, figures, tables, summary))
+            sections.append(Made(section.name, section.title, figures, tables, summary))
     for kind in ("tables", "figures"):
-        names = Counter(shown.name for section in found for shown in getattr(section, kind))
+        names = Counter(made.name for section in sections for made in getattr(section, kind))
         if twice := [name for name, number in names.items() if number > 1]:
             raise ValueError(f"{kind} of one name: {', '.join(twice)}")
-    return found
+    return sections
 
 
 def printed(protocol: str, results: Results) -> tuple[Table, ...]:
     """Return the tables that a protocol's command prints when it has finished."""
-    names = [name for section in SECTIONS for name in section.printed.get(protocol, ())]
-    return make(names, results)
+    printing = [
+        section
+        for section in SECTIONS
+        if protocol in (section.protocols if section.printed_by is None else section.printed_by)
+    ]
+    return make((m for s in printing for m in s.makers().printed.get(protocol, ())), results)
 
 
 def shown_sections(results: Results) -> list[Section]:
@@ -251,12 +321,10 @@ def shown_sections(results: Results) -> list[Section]:
     return [s for s in SECTIONS if not s.protocols or protocols & {*s.protocols}]
 
 
-def make(names: Iterable[str], results: Results, medals: Path | None = None) -> tuple[Any, ...]:
-    """Call the functions of these names and return all they made, without None and ""."""
-    found: list[Any] = []
-    for name in names:
-        maker = resolve_name(f"probelight.reports.{name}")
-        with_rule = name in (MEDALS, NOT_JUDGED)
-        made = maker(results, medals) if with_rule else maker(results)
-        found += made if isinstance(made, list | tuple) else [made]
-    return tuple(made for made in found if made is not None and made != "")
+def make(makers: Iterable[Maker], results: Results) -> tuple[Any, ...]:
+    """Call these functions and return all they made, without None and ""."""
+    every: list[Any] = []
+    for maker in makers:
+        made = maker(results)
+        every += made if isinstance(made, list | tuple) else [made]
+    return tuple(made for made in every if made is not None and made != "")

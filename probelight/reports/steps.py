@@ -5,21 +5,26 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 from itertools import cycle
-from typing import TYPE_CHECKING
 
 import pandas as pd
 
+from probelight.reports import numbers
 from probelight.reports import table as tables
-from probelight.reports.estimates import VERDICTS, Estimate, chance_levels, verdict_of
+from probelight.reports.charts import Panel, Trace, line_figure
+from probelight.reports.figure import LINES, Figure
+from probelight.reports.numbers import (
+    BY_GROUPS,
+    INTERVAL,
+    VERDICTS,
+    Estimate,
+    chance_levels,
+    verdict_of,
+)
 from probelight.reports.table import ACCURACY, SIZE, Table, accuracy, size, text, whole
-from probelight.reports.words import BY_GROUPS, INTERVAL, dotted, in_words, measure, percent
 from probelight.results.details import WatchDetails
 from probelight.results.frames import results_frame
 from probelight.results.load import WATCH, Results, UnreadableResultError, distinct_ends
 from probelight.results.watched import changes, trained_models
-
-if TYPE_CHECKING:  # matplotlib takes a second to import
-    from probelight.reports.figure import Figure
 
 STEP = re.compile(r"(?<![a-z])(?:global[-_]?)?(?:steps?|checkpoint|ckpt|iter)[-_=]?(\d+)([km]?)\b")
 WHOLE = re.compile(r"(\d{1,12})([km]?)")
@@ -61,7 +66,7 @@ def snapshots(results: Results) -> pd.DataFrame:
         task=[look.task if look else "" for look in details],
         revision=revisions,
         step=pd.array([step_of(revision) for revision in revisions], dtype="Int64"),
-        measure=[measure(metric) for metric in rows.metric],
+        measure=[numbers.measure(metric) for metric in rows.metric],
         set=rows.protocol.replace("zero_shot", "").mask(rows.protocol == "diagnose", rows.probe),
         _runs=rows.run,
     )
@@ -115,8 +120,6 @@ def steps_tables(results: Results) -> list[Table | None]:
 def steps_figures(results: Results) -> list[Figure]:
     """Draw each measure against the training step: a figure per set, a panel per measure."""
     from probelight.probes.diagnostics.sets import SETS
-    from probelight.reports.figure import LINES
-    from probelight.reports.line_figure import Panel, Trace, line_figure
 
     bands = "Bands are 95% intervals, dotted lines are chance."
     of_revisions = " Steps are in revisions' names; the axis is logarithmic, 0 is on its left."
@@ -127,8 +130,8 @@ def steps_figures(results: Results) -> list[Figure]:
         looks = dict(zip(of_set.model.unique(), cycle(LINES), strict=False))
         panels = [
             Panel(
-                SETS[probe].title if name == probe else in_words(probe),
-                dotted(task, what, split),
+                SETS[probe].title if name == probe else numbers.in_words(probe),
+                numbers.dotted(task, what, split),
                 [
                     Trace([(row.step, Estimate.of(row)) for row in rows.itertuples()], looks[model])
                     for model, rows in of_panel.groupby("model")
@@ -164,7 +167,7 @@ def changes_table(results: Results) -> Table | None:
     verdicts, reasons = [], []
     for row in rows.itertuples():
         is_clear = row.ci_low > 0 or row.ci_high < 0
-        smallest = percent(row.could_see) if row.could_see < 1 else "over 100"
+        smallest = numbers.percent(row.could_see) if row.could_see < 1 else "over 100"
         against_chance = VERDICTS[verdict_of((row.after_ci_low, row.after_ci_high), row.chance)]
         verdicts.append(NO_CHANGE if not is_clear else "better" if row.change > 0 else "worse")
         reasons.append(

@@ -11,20 +11,8 @@ from typing import Any, Literal
 
 import pandas as pd
 
-from probelight.io.escaping import as_cell, markdown
-from probelight.reports.words import (
-    ABSENT,
-    LEAST,
-    TOO_FEW,
-    between,
-    count,
-    dotted,
-    missing,
-    percent,
-    points,
-    points_between,
-    probability,
-)
+from probelight.reports import numbers
+from probelight.reports.numbers import ABSENT, LEAST, TOO_FEW
 
 ACCURACY = "accuracy ci_low ci_high"
 SIZE = "num_items num_groups"
@@ -176,8 +164,8 @@ def text(label: str, name: str, small: str = "", *, group: str = "", code: bool 
 
     def show(row: Any) -> Cell:
         shown, detail = getattr(row, name), getattr(row, small) if small else ""
-        shown = ABSENT if missing(shown) else str(shown)
-        return Cell(shown, "" if missing(detail) else str(detail))
+        shown = ABSENT if numbers.missing(shown) else str(shown)
+        return Cell(shown, "" if numbers.missing(detail) else str(detail))
 
     return Column(label, show, "left", group, code)
 
@@ -189,12 +177,12 @@ def prose(label: str, name: str) -> Column:
 
 def whole(label: str, name: str, *, group: str = "") -> Column:
     """Make a column of whole numbers."""
-    return number(label, name, count, group=group)
+    return number(label, name, numbers.count, group=group)
 
 
 def share(label: str, name: str, *, group: str = "") -> Column:
     """Make a column of fractions, in per cent."""
-    return number(label, name, percent, group=group)
+    return number(label, name, numbers.percent, group=group)
 
 
 def number(label: str, name: str, form: Callable[[Any], str], *, group: str = "") -> Column:
@@ -202,7 +190,7 @@ def number(label: str, name: str, form: Callable[[Any], str], *, group: str = ""
 
     def show(row: Any) -> str:
         value = getattr(row, name, None)
-        return ABSENT if missing(value) else form(value)
+        return ABSENT if numbers.missing(value) else form(value)
 
     return Column(label, show, group=group)
 
@@ -213,7 +201,9 @@ def accuracy(label: str, names: str = ACCURACY, *, group: str = "") -> Column:
     `names` are the columns of the fraction and of both ends of its interval, separated by blanks;
     the ends default to NAME_ci_low and NAME_ci_high.
     """
-    return Column(label, lambda row: _measured(row, names, percent, between), group=group)
+    return Column(
+        label, lambda row: _measured(row, names, numbers.percent, numbers.between), group=group
+    )
 
 
 def gap(label: str, names: str, *, group: str = "", below: str = "") -> Column:
@@ -223,9 +213,9 @@ def gap(label: str, names: str, *, group: str = "", below: str = "") -> Column:
     """
 
     def show(row: Any) -> Cell:
-        cell = _measured(row, names, points, points_between)
+        cell = _measured(row, names, numbers.points, numbers.points_between)
         is_below = cell.text.startswith("−")
-        return replace(cell, detail=dotted(cell.detail, below)) if is_below else cell
+        return replace(cell, detail=numbers.dotted(cell.detail, below)) if is_below else cell
 
     return Column(label, show, group=group)
 
@@ -235,8 +225,9 @@ def flips(lost: float, gained: float, p_value: float | None) -> Cell:
 
     `p_value` is that of their difference; it is missing where that has no interval.
     """
-    numbers = (f"{n:,.0f}" if n == round(n) else f"{n:,.1f}" for n in (lost, gained))
-    return Cell(" / ".join(numbers), "" if missing(p_value) else f"p {probability(p_value)}")
+    counts = (f"{n:,.0f}" if n == round(n) else f"{n:,.1f}" for n in (lost, gained))
+    p = "" if numbers.missing(p_value) else f"p {numbers.probability(p_value)}"
+    return Cell(" / ".join(counts), p)
 
 
 def size(label: str = "n", names: str = SIZE, *, group: str = "") -> Column:
@@ -245,8 +236,9 @@ def size(label: str = "n", names: str = SIZE, *, group: str = "") -> Column:
 
     def show(row: Any) -> Cell:
         num_items, num_groups = getattr(row, items), getattr(row, groups, None)
-        grouped = not missing(num_groups) and num_groups != num_items
-        return Cell(count(num_items), f"{count(num_groups)} groups" if grouped else "")
+        grouped = not numbers.missing(num_groups) and num_groups != num_items
+        in_groups = f"{numbers.count(num_groups)} groups" if grouped else ""
+        return Cell(numbers.count(num_items), in_groups)
 
     return Column(label, show, group=group)
 
@@ -260,7 +252,7 @@ def _measured(
     name, *ends = names.split()
     ends = ends or [f"{name}_ci_low", f"{name}_ci_high"]
     value, low, high = (getattr(row, column, None) for column in (name, *ends))
-    bounds = "" if missing(value) else interval(low, high)
+    bounds = "" if numbers.missing(value) else interval(low, high)
     return Cell(form(value), TOO_FEW if bounds and _has_few(row, name) else bounds)
 
 
@@ -272,28 +264,3 @@ def _has_few(row: Any, name: str) -> bool:
         return True
     seeds = getattr(row, f"{name}_num_seeds", getattr(row, "num_seeds", None))
     return bool(seeds == LEAST - 1)
-
-
-def to_csv(table: Table) -> str:
-    """Return the frame as csv, floats in full, with no cell that a spreadsheet would execute."""
-    known = table.frame.astype(object).where(table.frame.notna(), "")
-    safe = [
-        [as_cell(value) if isinstance(value, str) else value for value in line]
-        for line in known.itertuples(index=False)
-    ]
-    # As objects, so that whole numbers of which one is missing stay whole.
-    frame = pd.DataFrame(safe, columns=table.frame.columns, dtype=object)
-    return str(frame.to_csv(index=False, lineterminator="\n"))
-
-
-def to_markdown(table: Table) -> str:
-    """Return the table in Markdown, padded to be readable as plain text."""
-    heads = [f"{c.group}: {c.label}" if c.group else c.label for c in table.columns]
-    body = [[f"{c.text} ({c.detail})" if c.detail else c.text for c in row] for row in table.rows]
-    padded = []
-    for column, cells in zip(table.columns, zip(heads, *body, strict=True), strict=True):
-        texts = [markdown(cell) for cell in cells]
-        width, right = max(3, *map(len, texts)), column.align == "right"
-        texts.insert(1, f"{'-' * (width - 1)}:" if right else "-" * width)
-        padded.append([text.rjust(width) if right else text.ljust(width) for text in texts])
-    return "\n".join(f"| {' | '.join(line)} |" for line in zip(*padded, strict=True))

@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 import pytest
 
-from probelight.reports.page.html import to_html
+from probelight.reports.build import to_html
 from probelight.reports.page.items import MOST_IN_PAGE, items_of
 from probelight.reports.sections import made_sections
 from probelight.results.load import Results, load_results

@@ -7,7 +7,6 @@ import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from pkgutil import resolve_name
 from statistics import fmean
 from typing import Any
 
@@ -41,8 +40,8 @@ def canvases(demo: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, 
         return drawn(name, title, caption, canvas)
 
     with pytest.MonkeyPatch.context() as patch:
-        for figure in (name for section in SECTIONS for name in section.figures):
-            resolve_name(f"probelight.reports.{figure}")  # imports it
+        for section in SECTIONS:
+            section.makers()  # imports its modules
         for name, module in list(sys.modules.items()):
             if name.startswith("probelight.reports.") and getattr(module, "drawn", None) is drawn:
                 patch.setattr(module, "drawn", catch)

@@ -10,8 +10,8 @@ import pytest
 from probelight.io.errors import UsageError
 from probelight.protocols import cli
 from probelight.protocols.forgetting import forgetting
+from probelight.reports.build import title
 from probelight.reports.forgetting import changed, changes_table, verdict
-from probelight.reports.page.html import title
 from probelight.reports.sections import made_sections
 from probelight.reports.table import Cell
 from probelight.results.frames import items_frame

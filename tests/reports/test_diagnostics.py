@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from probelight.reports import diagnostics
-from probelight.reports.table import to_csv, to_markdown
+from probelight.reports.formats import to_csv, to_markdown
 from probelight.results.load import load_results
 from tests.fixtures import subsets
 from tests.fixtures.diagnostics import results_of, share

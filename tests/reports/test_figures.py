@@ -7,10 +7,17 @@ import pandas as pd
 import pytest
 from matplotlib.collections import LineCollection
 
-from probelight.reports.estimates import Estimate
+from probelight.reports.charts import (
+    Panel,
+    Trace,
+    apart,
+    limits,
+    line_figure,
+    log_positions,
+    row_figure,
+)
 from probelight.reports.figure import INK, LINES, Line, drawn, head, model_looks, panels, styled
-from probelight.reports.line_figure import Panel, Trace, apart, limits, line_figure, log_positions
-from probelight.reports.row_figure import row_figure
+from probelight.reports.numbers import Estimate
 from tests.fixtures.report import texts_of
 
 

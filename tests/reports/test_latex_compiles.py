@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 
 from probelight.reports.build import build_report
-from probelight.reports.latex import to_latex
+from probelight.reports.formats import to_latex
 from probelight.reports.table import Cell, Column, Table
 from tests.fixtures.results import write_run, zero_shot_rows
 

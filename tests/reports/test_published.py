@@ -8,7 +8,7 @@ import pytest
 
 from probelight.io.files import DataFile
 from probelight.metrics.intervals import wilson
-from probelight.reports.estimates import Estimate
+from probelight.reports.numbers import Estimate
 from probelight.reports.published import (
     COLUMNS,
     Place,
@@ -16,12 +16,14 @@ from probelight.reports.published import (
     ScoreKey,
     difference,
     lies,
+    on_paper_task,
+    paper_model,
     published,
     published_scores,
     published_size_errors,
+    released_file,
     short_name,
 )
-from probelight.reports.released import on_paper_task, paper_model, released_file
 from probelight.results.load import Run
 from probelight.results.row import Row
 from tests.fixtures.results import record_of, role_of

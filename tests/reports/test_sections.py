@@ -5,7 +5,6 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from pkgutil import resolve_name
 
 import matplotlib as mpl
 import pytest
@@ -14,7 +13,8 @@ import probelight.reports
 from probelight.reports import sections
 from probelight.reports.build import build_report
 from probelight.reports.figure import Figure
-from probelight.reports.sections import SECTIONS, Section, made_sections
+from probelight.reports.sections import SECTIONS, Makers, Section, made_sections
+from probelight.reports.zero_shot.scores import zero_shot_table
 from probelight.results.load import Results, load_results
 from tests.fixtures.grids import always_smaller, write_grid
 from tests.fixtures.report import tables
@@ -50,9 +50,10 @@ def test_no_results_is_a_helpful_error(tmp_path: Path) -> None:
 
 
 EMPTY = Results("empty", ())
-TABLES = [name for section in SECTIONS for name in section.tables]
-FIGURES = [name for section in SECTIONS for name in section.figures]
-SUMMARIES = [name for section in SECTIONS for name in section.summary]
+MAKERS = [section.makers() for section in SECTIONS]
+TABLES = [maker for makers in MAKERS for maker in makers.tables]
+FIGURES = [maker for makers in MAKERS for maker in makers.figures]
+SUMMARIES = [maker for makers in MAKERS for maker in makers.summary]
 
 
 def figures(results: Results) -> list[Figure]:
@@ -74,34 +75,33 @@ def test_a_section_has_one_short_paragraph(demo_folder: Path) -> None:
 
 def test_nothing_to_show() -> None:
     assert made_sections(EMPTY) == []
-    for name in TABLES + FIGURES + SUMMARIES:
-        assert not resolve_name(f"probelight.reports.{name}")(EMPTY), name
+    for maker in TABLES + FIGURES + SUMMARIES:
+        assert not maker(EMPTY), maker
 
 
 def test_every_maker_of_a_table_or_figure_is_in_a_section() -> None:
     root = Path(probelight.reports.__file__).parent
     written = {
-        f"{'.'.join(path.relative_to(root).with_suffix('').parts)}:{name}"
+        f"probelight.reports.{'.'.join(path.relative_to(root).with_suffix('').parts)}.{name}"
         for path in root.rglob("*.py")
-        for name in re.findall(
-            r"^(?:def )?((?!_)\w+)(?:\(results: Results| = partial)", path.read_text("utf-8"), re.M
-        )
+        for name in re.findall(r"^def ((?!_)\w+)\(results: Results", path.read_text("utf-8"), re.M)
         if name.endswith(("_table", "_tables", "_figure", "_figures"))
     }
-    assert written == {*TABLES, *FIGURES}
+    functions = [getattr(maker, "func", maker) for maker in TABLES + FIGURES]
+    assert written == {f"{function.__module__}.{function.__name__}" for function in functions}
 
 
 def test_what_is_printed_is_on_the_page() -> None:
-    for section in SECTIONS:
-        for protocol, names in section.printed.items():
-            assert {*names} <= {*section.tables}, protocol
+    for section, makers in zip(SECTIONS, MAKERS, strict=True):
+        assert {*makers.printed} <= {*(section.printed_by or section.protocols)}, section.name
+        for protocol, printed in makers.printed.items():
+            assert {*printed} <= {*makers.tables}, protocol
 
 
 def test_two_tables_of_one_name_are_refused(
     demo_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    maker = "zero_shot.scores:zero_shot_table"
-    twice = Section("a", "", tables=(maker,)), Section("b", "", tables=(maker,))
+    twice = [Section(name, "", lambda: Makers((zero_shot_table,))) for name in "ab"]
     monkeypatch.setattr(sections, "SECTIONS", twice)
     with pytest.raises(ValueError, match="tables of one name: zero_shot"):
         made_sections(load_results(demo_folder))
@@ -113,7 +113,7 @@ def test_two_tables_of_one_name_are_refused(
         ("printed('zero_shot', results)", "papers overview curve inoculation concepts matplotlib"),
         (
             "resolve_name('probelight.reports.overview.story').story(results)",
-            "curve diagnostics figure inoculation page",
+            "curve diagnostics inoculation page matplotlib",
         ),
         ("made_sections(results)", ""),
     ],

@@ -10,9 +10,9 @@ import pytest
 
 from probelight.reports.sections import made_sections, printed
 from probelight.reports.table import Cell
-from probelight.reports.zero_shot.figure import calibration_figure, zero_shot_figure
-from probelight.reports.zero_shot.rules import unread
-from probelight.reports.zero_shot.scores import ranks_table, summary, zero_shots
+from probelight.reports.zero_shot.calibration import calibration_figure
+from probelight.reports.zero_shot.consistency import unread
+from probelight.reports.zero_shot.scores import ranks_table, summary, zero_shot_figure, zero_shots
 from probelight.results.load import load_results
 from tests.fixtures import subsets
 from tests.fixtures.items import write_lines
@@ -338,9 +338,9 @@ def test_some_items_are_shown_with_each_rules_answer(tmp_path: Path) -> None:
 def test_of_many_probes_each_shows_some_items(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from probelight.reports.zero_shot import rules
+    from probelight.reports.zero_shot import consistency
 
-    monkeypatch.setattr(rules, "MOST_EXAMPLES", 3)
+    monkeypatch.setattr(consistency, "MOST_EXAMPLES", 3)
     for probe in "pq":
         write_rules(tmp_path, probe)
     table = tables(tmp_path)["zero_shot_flipped_items"]

@@ -46,7 +46,7 @@ from probelight.protocols.engine.training import (
     training_callbacks,
 )
 from probelight.reports.analyses import fits_table
-from probelight.reports.terminal import print_table
+from probelight.reports.formats import print_table
 from probelight.results.load import load_results
 from probelight.results.record import ModelSource, RunRecord, data_files
 from probelight.results.row import Row

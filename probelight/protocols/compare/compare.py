@@ -78,7 +78,7 @@ def compare(
     """
     from probelight.protocols.report import page_line
     from probelight.reports.build import build_report
-    from probelight.reports.terminal import print_tables
+    from probelight.reports.formats import print_tables
 
     if output_dir is None:
         raise UsageError("give --output_dir FOLDER for the comparison")

@@ -75,9 +75,8 @@ def contamination(
         UsageError: If you give nothing to look in, or if there is no such probe.
     """
     # Only now: they import pandas.
-    from probelight.reports.contamination import counts_table, scores_table
-    from probelight.reports.table import to_csv
-    from probelight.reports.terminal import print_table
+    from probelight.reports.analyses import counts_table, scores_table
+    from probelight.reports.formats import print_table, to_csv
 
     if not against and not corpus:
         raise UsageError("give --against NAMES_OR_FILES, --corpus TEXT_FILES or both")

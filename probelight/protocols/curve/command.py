@@ -154,7 +154,7 @@ def curve(
 
         traced.append(best_phrasing(folder, phrased, compared, grid.train_split, context))
     trace_curves(folder, traced, compared, grid, options, context)
-    from probelight.reports.terminal import print_tables
+    from probelight.reports.formats import print_tables
 
     print_tables(folder.path, PROTOCOL)
 

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from probelight.io.escaping import visible
 from probelight.probes.record import Record
-from probelight.reports.words import ABSENT, count
+from probelight.reports.numbers import ABSENT, count
 from probelight.results.row import Row
 
 LEAST_WIDTH = 40  # characters that a model's answers take

@@ -105,7 +105,7 @@ def import_results(
             name the model or the output folder.
         RecordError: If a file is malformed, or its answers do not fit the items one to one.
     """
-    from probelight.reports.terminal import print_tables
+    from probelight.reports.formats import print_tables
 
     known = [*FORMATS, PVI]
     if format not in known:

@@ -58,7 +58,7 @@ def run_command(
     run_jobs(jobs, folder, context)
     if is_first_process():
         # Only now: it imports pandas and matplotlib.
-        from probelight.reports.terminal import print_tables
+        from probelight.reports.formats import print_tables
 
         print_tables(folder.path, table)
     return folder.rows()

@@ -12,10 +12,9 @@ from typing import Any, TypeVar
 from probelight.metrics import intervals
 from probelight.metrics.learning_curve import best_size, lang_sense, weighted_sum, weights_over
 from probelight.probes.controls import STANDARD
-from probelight.reports.estimates import Bounds, Estimate, chance_levels
-from probelight.reports.published import ScoreKey
-from probelight.reports.released import paper_model
-from probelight.reports.words import rate as rate_text
+from probelight.reports.numbers import Bounds, Estimate, chance_levels
+from probelight.reports.numbers import rate as rate_text
+from probelight.reports.published import ScoreKey, paper_model
 from probelight.results.details import CurveDetails
 from probelight.results.hits import Hits, joined, runs_by_place
 from probelight.results.load import Results, Run

@@ -7,14 +7,13 @@ from itertools import cycle
 from typing import Literal
 
 from probelight.probes.controls import STANDARD
+from probelight.reports.charts import Panel, Trace, in_panels, line_figure
+from probelight.reports.curve.comparisons import rivals, standard_curves
 from probelight.reports.curve.curves import NO_LANGUAGE, PERTURBED, Curve
-from probelight.reports.curve.scores import rivals, standard_curves
 from probelight.reports.curve.tables import TRAINED
-from probelight.reports.estimates import Estimate
 from probelight.reports.figure import INK, LINES, MUTED, Figure, Line
-from probelight.reports.line_figure import Panel, Trace, in_panels, line_figure
+from probelight.reports.numbers import Estimate, dotted, in_words, rate
 from probelight.reports.published import short_name
-from probelight.reports.words import dotted, in_words, rate
 from probelight.results.load import Results
 
 IN_ONE_FIGURE = 6  # panels; a probe has a figure of its own where there would be more

@@ -15,8 +15,7 @@ import pandas as pd
 
 from probelight.metrics.intervals import Floats, Interval, mean_interval
 from probelight.reports import table as tables
-from probelight.reports import words
-from probelight.reports.estimates import WHOLE, Estimate, named
+from probelight.reports.numbers import ABSENT, WHOLE, Estimate, count, missing, named, percent
 from probelight.reports.table import Cell, Column, Table, text, whole
 from probelight.results.frames import results_frame
 from probelight.results.load import Results, UnreadableResultError
@@ -225,9 +224,9 @@ def _bits_column(label: str, name: str) -> Column:
     def show(row: Any) -> Cell:
         columns = (name, f"{name}_ci_low", f"{name}_ci_high")
         value, low, high = (getattr(row, column, None) for column in columns)
-        if words.missing(value):
-            return Cell(words.ABSENT)
-        ends = "" if words.missing(low) else f"{_signed(low)} to {_signed(high)}"
+        if missing(value):
+            return Cell(ABSENT)
+        ends = "" if missing(low) else f"{_signed(low)} to {_signed(high)}"
         return Cell(_signed(value), ends)
 
     return Column(label, show)
@@ -248,9 +247,9 @@ def summary(results: Results) -> str:
             if now["over_confident"]:
                 sentences.append(
                     f"{key[0]} is {now['over_confident']} on {key[1]} ({key[2]}): from N = "
-                    f"{words.count(before['num_train'])} to {words.count(now['num_train'])} its "
-                    f"accuracy rises from {words.percent(before['accuracy'])} to "
-                    f"{words.percent(now['accuracy'])} and its V-information falls from "
+                    f"{count(before['num_train'])} to {count(now['num_train'])} its "
+                    f"accuracy rises from {percent(before['accuracy'])} to "
+                    f"{percent(now['accuracy'])} and its V-information falls from "
                     f"{_signed(before['v_information'])} to {_signed(now['v_information'])} bits."
                 )
                 break

@@ -8,11 +8,11 @@ from typing import Any
 
 from probelight.metrics.learning_curve import WEIGHTS, is_complete
 from probelight.probes.controls import STANDARD
+from probelight.reports import numbers
 from probelight.reports import table as kit
-from probelight.reports import words
+from probelight.reports.curve.comparisons import Score, difference, rivals, standard_curves
 from probelight.reports.curve.curves import LANGUAGE, MODES, SENSE, Curve, Point, curves
-from probelight.reports.curve.scores import Score, difference, rivals, standard_curves
-from probelight.reports.estimates import named
+from probelight.reports.numbers import ABSENT, INTERVAL, TOO_FEW, named
 from probelight.reports.published import published, short_name
 from probelight.reports.table import ACCURACY, SIZE, Cell, Column, Table, share, table, text, whole
 from probelight.results.load import Results
@@ -66,7 +66,7 @@ def _score_records(curve: Curve) -> Iterator[Record]:
     scores = {key.name: estimate for key, estimate in curve.scores.items()}
     gaps = {name + UNCLIPPED: curve.lang_gap(control) for name, control in curve.senses.items()}
     start = curve.line().get(0)
-    by = words.way(start.mode) if start and start.mode != curve.mode else ""
+    by = numbers.way(start.mode) if start and start.mode != curve.mode else ""
     for score, estimate in (scores | gaps).items():
         if estimate:
             yield {
@@ -103,8 +103,8 @@ def _summary_note(found: Sequence[Curve]) -> str:
     groups = sorted({curve.num_groups for curve in found if curve.num_groups is not None})
     note += (
         " Below each number is its 95% interval, over seeds and over items (in "
-        f"{' or '.join(map(words.count, groups))} groups); it is wide if there are few, and "
-        f"“{words.TOO_FEW}” if there are two."
+        f"{' or '.join(map(numbers.count, groups))} groups); it is wide if there are few, and "
+        f"“{TOO_FEW}” if there are two."
         if groups
         else " There is no interval: the runs did not record which items were right."
     )
@@ -131,9 +131,9 @@ def curve_table(results: Results) -> Table | None:
         return None
     note = (
         "Accuracy after training on N examples, with the full question (standard) and under "
-        f"controls. {words.INTERVAL}, over groups of items and over seeds (over items alone if a "
+        f"controls. {INTERVAL}, over groups of items and over seeds (over items alone if a "
         "run did not record which were right). It is wide if there are few groups or seeds, and "
-        f"“{words.TOO_FEW}” if there are two. Below the median seed are the lowest and the highest "
+        f"“{TOO_FEW}” if there are two. Below the median seed are the lowest and the highest "
         "one. The difference is in percentage points on the same items and seeds, with its "
         "interval or, if there is none, its lowest and highest seed. At chance: runs whose "
         "accuracy on the training examples is not above chance; the mean includes them."
@@ -143,9 +143,9 @@ def curve_table(results: Results) -> Table | None:
         Column(
             "median seed %",
             lambda row: (
-                Cell(words.percent(row.median), words.between(row.seed_min, row.seed_max))
+                Cell(numbers.percent(row.median), numbers.between(row.seed_min, row.seed_max))
                 if row.num_seeds > 1
-                else words.ABSENT
+                else ABSENT
             ),
         ),
         whole("seeds", "num_seeds"),
@@ -278,7 +278,7 @@ def parts_table(results: Results) -> Table | None:
             kit.accuracy("zero-shot %", BEFORE),
             whole("N", "num_train"),
             kit.accuracy("trained %", AFTER),
-            kit.number("change", "_change", words.points),
+            kit.number("change", "_change", numbers.points),
             kit.number("paper %", "_published", str),
         ],
         # Intervals are from the items alone, however few seeds there are.
@@ -316,7 +316,7 @@ def _part_records(curve: Curve) -> Iterator[Record]:
 
 def _points(sizes: Sequence[int]) -> Record:
     """Return the points of a sum, for the csv file and for people."""
-    shown = ", ".join(map(words.count, sizes)) or words.ABSENT
+    shown = ", ".join(map(numbers.count, sizes)) or ABSENT
     is_whole = len(sizes) == len(WEIGHTS)
     return {
         "points": " ".join(map(str, sizes)),

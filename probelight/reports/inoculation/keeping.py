@@ -13,9 +13,8 @@ from typing import Any
 import numpy as np
 
 from probelight.metrics.front import Cut, Point, Runs, bounds_of, cut_at, influences
+from probelight.reports import numbers
 from probelight.reports import table as tables
-from probelight.reports import words
-from probelight.reports.estimates import Estimate, Verdict, named, verdict_of
 from probelight.reports.inoculation.runs import (
     METRICS,
     Dose,
@@ -25,6 +24,7 @@ from probelight.reports.inoculation.runs import (
     with_controls,
 )
 from probelight.reports.inoculation.tables import COST, WHAT, cost_column
+from probelight.reports.numbers import ABSENT, INTERVAL, Estimate, Verdict, named, verdict_of
 from probelight.reports.table import Column, Table, text, whole
 from probelight.results.load import Results
 
@@ -217,7 +217,7 @@ def comparisons(results: Results) -> tuple[Comparison, ...]:
 def keeping_table(results: Results) -> Table | None:
     """Make the table of what each method against forgetting cost at equal gain of the probe."""
     every = comparisons(results)
-    numbers = {len(found) for one in every for found in one.methods.values()}
+    num_settings = {len(found) for one in every for found in one.methods.values()}
     uneven = (
         " The methods were tried with different numbers of settings, and more settings are more "
         "chances to look good."
@@ -232,7 +232,7 @@ def keeping_table(results: Results) -> Table | None:
         "tasks and over seeds, and take that gain as fixed (none if runs did not record a score "
         "per item). Difference: from none, or from the first method if none was not tried, on the "
         "same items and seeds."
-        f"{uneven if len(numbers) > 1 else ''}",
+        f"{uneven if len(num_settings) > 1 else ''}",
         [record for one in every for record in _methods(one)],
         [
             WHAT,
@@ -240,8 +240,8 @@ def keeping_table(results: Results) -> Table | None:
             text("method", "method"),
             whole("settings", "num_settings"),
             whole("seeds", "num_seeds"),
-            tables.number("highest", "highest_gain", words.points, group="gain, points"),
-            tables.number("compared at", "compared_gain", words.points, group="gain, points"),
+            tables.number("highest", "highest_gain", numbers.points, group="gain, points"),
+            tables.number("compared at", "compared_gain", numbers.points, group="gain, points"),
             tables.gap("at that gain", "cost", group="cost, points"),
             tables.gap("difference", "cost_more", group="cost, points"),
             text("between", "between"),
@@ -283,7 +283,7 @@ def _between(ends: Sequence[Setting], is_one: bool) -> str | None:
         f"{name} {' to '.join(map(form, values))}"
         for name, form, values in (
             (ends[0].strength_name if ends else "", "{:g}".format, strengths),
-            ("rate", words.rate, rates),
+            ("rate", numbers.rate, rates),
         )
         if values
     ]
@@ -296,12 +296,12 @@ def _amounts(what: str, ends: Sequence[Setting]) -> dict[str, Any]:
     found = (end.dose.mean(f"num_{what}") for end in ends)
     known = sorted(number for number in found if number is not None)
     least, most = (known[0], known[-1]) if known else (None, None)
-    shown = "–".join(dict.fromkeys(map(_rounded, known))) or words.ABSENT
+    shown = "–".join(dict.fromkeys(map(_rounded, known))) or ABSENT
     return {f"least_{what}": least, f"most_{what}": most, f"_{what}": shown}
 
 
 def _rounded(number: float) -> str:
-    return words.count(round(number))
+    return numbers.count(round(number))
 
 
 def keeping_settings_table(results: Results) -> Table | None:
@@ -309,7 +309,7 @@ def keeping_settings_table(results: Results) -> Table | None:
     return tables.table(
         "keeping_settings",
         "Every setting of every method",
-        f"{MEASURED} {words.INTERVAL}. A dagger marks settings that are not compared, because they "
+        f"{MEASURED} {INTERVAL}. A dagger marks settings that are not compared, because they "
         "lack seeds or numbers that all methods have. Average: of both tasks, on the selection "
         "items. Updates and examples: optimiser steps and examples seen up to the chosen epoch, "
         "means over seeds.",
@@ -345,7 +345,7 @@ def keeping_settings_table(results: Results) -> Table | None:
             whole("k", "dose"),
             text("method", "_method"),
             text("strength", "_strength"),
-            tables.number("rate", "learning_rate", words.rate),
+            tables.number("rate", "learning_rate", numbers.rate),
             whole("seeds", "num_seeds"),
             tables.gap("gain, points", "gain"),
             cost_column("cost, points", name="cost"),
@@ -363,7 +363,7 @@ def summary(results: Results) -> str:
     told = [one for one in every if one.refused or one is last[one.series]]
     sentences = []
     for one in told[:MOST]:
-        what = f"{one.series.probe} ({one.series.about}; k = {words.count(one.dose)})"
+        what = f"{one.series.probe} ({one.series.about}; k = {numbers.count(one.dose)})"
         if one.refused:
             sentences.append(
                 f"Methods against forgetting are not compared for {what}: {one.refused}."
@@ -375,11 +375,11 @@ def summary(results: Results) -> str:
             if more := one.cost(name, one.first):
                 verdicts.setdefault(verdict_of(more.bounds, 0.0), []).append(name)
         clauses = [
-            f"{clause} {words.listed(verdicts[verdict])}"
+            f"{clause} {numbers.listed(verdicts[verdict])}"
             for verdict, clause in AGAINST.items()
             if verdict in verdicts
         ]
-        gain, cost = map(words.points, (one.gain, one.cuts[best].cost))
+        gain, cost = map(numbers.points, (one.gain, one.cuts[best].cost))
         sentences.append(
             f"At an equal gain of {gain} points on {what}, the original task lost least with "
             f"{best}: {cost} points. Compared with {one.first}, {'; '.join(clauses)}."

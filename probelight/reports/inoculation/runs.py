@@ -17,8 +17,7 @@ from probelight.metrics.aggregate import Checkpoint, best_checkpoint
 from probelight.metrics.clusters import strict_scores
 from probelight.metrics.comparisons import paired_difference
 from probelight.metrics.intervals import DIFFERENCES, SHARES, Floats, Term, sum_interval
-from probelight.reports import words
-from probelight.reports.estimates import WHOLE, Bounds, Estimate, verdict_of
+from probelight.reports.numbers import WHOLE, Bounds, Estimate, replayed, verdict_of
 from probelight.results.details import InoculationDetails
 from probelight.results.hits import Side
 from probelight.results.load import Results, Run
@@ -260,7 +259,7 @@ class Dose:
         counts = Counter(run.extra for run in self.runs if run.extra != "none")
         all_seeds = len(self.runs)
         return ", ".join(
-            words.replayed(extra) + (f" in {n} of {all_seeds} seeds" if n < all_seeds else "")
+            replayed(extra) + (f" in {n} of {all_seeds} seeds" if n < all_seeds else "")
             for extra, n in sorted(counts.items())
         )
 
@@ -307,6 +306,11 @@ def doses(cells: Iterable[Inoculation]) -> dict[Series, list[Dose]]:
     for (series, dose), runs in groupby(chosen, attrgetter("series", "dose")):
         lines.setdefault(series, []).append(Dose(series, dose, tuple(runs)))
     return lines
+
+
+def every_dose(results: Results) -> list[Dose]:
+    """Return the chosen runs of all series and doses, controls included."""
+    return [dose for line in doses(with_controls(results)).values() for dose in line]
 
 
 def with_and_without_replay(results: Results) -> list[dict[str, Dose]]:

@@ -9,9 +9,8 @@ from statistics import median
 from typing import Any
 
 from probelight.metrics.intervals import wilson
+from probelight.reports import numbers
 from probelight.reports import table as tables
-from probelight.reports import words
-from probelight.reports.estimates import VERDICTS, Estimate, Verdict, named, verdict_of
 from probelight.reports.inoculation.runs import (
     TASKS,
     Dose,
@@ -19,12 +18,22 @@ from probelight.reports.inoculation.runs import (
     above_chance,
     doses,
     drawn,
+    every_dose,
     interval_of,
     with_and_without_replay,
     with_controls,
 )
+from probelight.reports.numbers import (
+    ABSENT,
+    INTERVAL,
+    NOT_INTERPRETABLE,
+    VERDICTS,
+    Estimate,
+    Verdict,
+    named,
+    verdict_of,
+)
 from probelight.reports.table import Cell, Column, Table, accuracy, share, size, table, text, whole
-from probelight.reports.words import ABSENT, INTERVAL, NOT_INTERPRETABLE
 from probelight.results.frames import results_frame
 from probelight.results.load import Results
 from probelight.results.row import Row
@@ -105,7 +114,7 @@ def inoculation_table(results: Results) -> Table | None:
 
 def seeds_table(results: Results) -> Table | None:
     """Make the table of M*_k averaged over seeds; None where every dose has one seed."""
-    every = [dose for line in doses(with_controls(results)).values() for dose in line]
+    every = every_dose(results)
     if all(len(dose.runs) == 1 for dose in every):
         return None
     return table(
@@ -220,8 +229,8 @@ def _record(
         **more,
         "cost_interpretable": interpretable,
         "_about": cell.series.about,
-        "_setting": f"rate {words.rate(cell.learning_rate)}{epoch}{'' if cell.chosen else ' †'}",
-        "_among": f"{words.replayed(cell.extra)}{seed}{best}",
+        "_setting": f"rate {numbers.rate(cell.learning_rate)}{epoch}{'' if cell.chosen else ' †'}",
+        "_among": f"{numbers.replayed(cell.extra)}{seed}{best}",
         "_runs": cell.run.key,
     }
     for metric, row in rows.items():
@@ -273,7 +282,7 @@ def _num_items(metric: str, group: str) -> Column:
 
 def _spread(metric: str, group: str) -> Column:
     """Make the column of the lowest and the highest seed."""
-    form = words.points_between if metric == COST else words.between
+    form = numbers.points_between if metric == COST else numbers.between
 
     def show(row: Any) -> str:
         ends = (getattr(row, f"{metric}_{end}", None) for end in ("min", "max"))
@@ -326,7 +335,8 @@ def summary(results: Results) -> str:
             found.setdefault(about, {}).setdefault(verdict, []).append(name)
     sentences = []
     for about, by_verdict in found.items():
-        clauses = [f"{verdict} for {words.listed(names)}" for verdict, names in by_verdict.items()]
+        on = ((verdict, numbers.listed(names)) for verdict, names in by_verdict.items())
+        clauses = [f"{verdict} for {names}" for verdict, names in on]
         sentences.append(f"{about} {'; '.join(clauses)}.")
     if (rest := len(lines) - MOST) > 0:
         sentences.append(f"The tables show {rest} more.")

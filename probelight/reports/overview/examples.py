@@ -9,9 +9,8 @@ from statistics import median_low
 from typing import Any
 from urllib.parse import quote, urlencode
 
-from probelight.reports.estimates import WHOLE
+from probelight.reports.numbers import WHOLE, when_of
 from probelight.reports.overview.skills import POLARITIES, Skill, SkillVerdict
-from probelight.reports.words import when_of
 from probelight.results.load import Results, Run, UnreadableResultError
 from probelight.results.predictions import ItemLine, read_context_lines, read_item_lines
 

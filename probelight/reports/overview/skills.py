@@ -14,11 +14,10 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal
 
 from probelight.probes.controls import CHOICE_ONLY
-from probelight.reports import words
-from probelight.reports.estimates import WHOLE, Estimate, verdict_of
+from probelight.reports import numbers
+from probelight.reports.numbers import BEFORE, NOT_INTERPRETABLE, WHOLE, Estimate, verdict_of
 from probelight.reports.overview.verdicts import Case, Control, Score, Verdict, above, judge
 from probelight.reports.sections import SECTIONS
-from probelight.reports.words import BEFORE, when_of
 from probelight.reports.zero_shot.scores import zero_shots
 from probelight.results.load import Results, Run
 
@@ -51,7 +50,7 @@ class Skill:
     def words(self) -> str:
         """The name that people read."""
         if self.kind != "diagnosed":
-            return words.in_words(self.probe)
+            return numbers.in_words(self.probe)
         from probelight.probes.diagnostics.sets import SETS
 
         return SETS[self.probe].title
@@ -152,7 +151,7 @@ def _curves(results: Results) -> Iterator[Point]:
             for size, seeds in line.items():
                 yield Point(
                     **vars(seeds.estimate),
-                    when=when_of(curve.runs[0], size) if size else before,
+                    when=numbers.when_of(curve.runs[0], size) if size else before,
                     skill=Skill("asked", curve.probe, curve.split),
                     model=curve.model,
                     runs=tuple(sorted(curve.runs, key=lambda run: run.rows[0].num_train or 0)),
@@ -184,11 +183,11 @@ def _inoculations(results: Results) -> Iterator[Point]:
     from probelight.reports.inoculation.runs import doses, drawn
 
     for series, line in doses(drawn(results)).items():
-        original = series.original_task and f"original task {words.in_words(series.original_task)}"
-        about = ", ".join(filter(None, (original, series.remarks)))
+        task = numbers.in_words(series.original_task)
+        about = ", ".join(filter(None, (task and f"original task {task}", series.remarks)))
         for dose in line:
             start = ("before inoculation", 0, "probe_accuracy_before")
-            end = (when_of(dose.runs[0].run, dose.dose), dose.dose, "probe_accuracy")
+            end = (numbers.when_of(dose.runs[0].run, dose.dose), dose.dose, "probe_accuracy")
             for when, size, metric in (start, end):
                 if measured := dose.estimate(metric):
                     yield Point(
@@ -239,7 +238,7 @@ def _baselines(results: Results) -> Iterator[Point]:
 def _of_row(run: Run, kind: Kind, row: Any, about: str, **more: Any) -> Point:
     place: dict[str, Any] = {"skill": Skill(kind, row.probe, about), "split": row.split}
     score = vars(Estimate.of(row))
-    return Point(**score, when=when_of(run), **place, model=row.model, runs=(run,), **more)
+    return Point(**score, when=numbers.when_of(run), **place, model=row.model, runs=(run,), **more)
 
 
 def _verdict(own: list[Point], points: list[Point]) -> SkillVerdict:
@@ -255,16 +254,16 @@ def _verdict(own: list[Point], points: list[Point]) -> SkillVerdict:
         replay = dose.replay
         gain = change("gain", dose.gain)
         cost = change("cost", dose.estimate("inoculation_cost"))
-        cost = cost if dose.interpretable else f"cost {words.NOT_INTERPRETABLE}"
+        cost = cost if dose.interpretable else f"cost {NOT_INTERPRETABLE}"
     start, end = (score and _with_controls(score, points) for score in (start, end))
     majority = first.majority if last.majority is None else last.majority
     case = Case(last.chance, majority, start, end, least_gain)
     verdict, added = judge(case), ""
     if len(curves) > 1:
-        which = curves[0].mode, f"rate {words.rate(curves[0].learning_rate)}", curves[0].variant
+        which = curves[0].mode, f"rate {numbers.rate(curves[0].learning_rate)}", curves[0].variant
         added = f" By the first of {len(curves)} curves ({', '.join(filter(None, which))})."
     if last.dose and (task := last.dose.series.original_task):
-        added += f" Its original task was {words.in_words(task)}."
+        added += f" Its original task was {numbers.in_words(task)}."
     return SkillVerdict(
         **{**vars(verdict), "reason": verdict.reason + added},
         skill=last.skill,
@@ -343,7 +342,7 @@ def change(name: str, of: Estimate | None, says_doubt: bool = True) -> str:
     """
     if of is None:
         return ""
-    size, inside = f"{words.points(of.value)} points", words.points_between(*of.bounds)
+    size, inside = f"{numbers.points(of.value)} points", numbers.points_between(*of.bounds)
     if says_doubt and verdict_of(of.bounds, 0.0) == "not distinguishable":
         return f"no measurable {name} ({size}, {inside})"
     return f"{name} {size} ({inside})" if inside else f"{name} {size}"

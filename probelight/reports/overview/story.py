@@ -15,11 +15,11 @@ from rich.console import Console
 from rich.text import Text
 
 from probelight.io.escaping import visible
+from probelight.reports.numbers import count, in_words, percent
 from probelight.reports.overview.examples import LONGEST_NAME, cut, examples, forgotten
-from probelight.reports.overview.grid import MARKS
+from probelight.reports.overview.glance import MARKS
 from probelight.reports.overview.skills import HOW, NO_LANGUAGE, SkillVerdict, change, verdicts
 from probelight.reports.overview.verdicts import Word
-from probelight.reports.words import count, in_words, percent
 from probelight.results.load import Results, load_results
 
 if TYPE_CHECKING:

@@ -12,8 +12,7 @@ from typing import Literal
 
 from probelight.metrics.intervals import items_behind
 from probelight.metrics.power import above_level
-from probelight.reports.estimates import Estimate, verdict_of
-from probelight.reports.words import between, percent
+from probelight.reports.numbers import Estimate, between, percent, verdict_of
 
 Word = Literal["knew it", "learned it", "not shown", "cannot tell"]
 NO_SEPARATION = 0.5  # AUC of scores that do not depend on the right answer

@@ -16,8 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from probelight.io.escaping import visible
-from probelight.reports.estimates import WHOLE
-from probelight.reports.words import BEFORE, count, rate, replayed, way, when_of
+from probelight.reports.numbers import BEFORE, WHOLE, count, rate, replayed, way, when_of
 from probelight.results.details import ForgettingDetails, InoculationDetails, WatchDetails
 from probelight.results.frames import source_of
 from probelight.results.load import INOCULATION, Results, Run, UnreadableResultError

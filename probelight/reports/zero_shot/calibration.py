@@ -9,13 +9,17 @@ from statistics import fmean
 from typing import Any, NamedTuple
 
 from probelight.metrics.calibration import NUM_BINS, Calibration
+from probelight.reports import figure
 from probelight.reports import table as kit
+from probelight.reports.figure import Figure, model_looks
+from probelight.reports.numbers import dotted, in_words
 from probelight.reports.table import Table
-from probelight.reports.zero_shot.rules import ORDER, OWN, PLACE, answers
+from probelight.reports.zero_shot.consistency import ORDER, OWN, PLACE, answers
 from probelight.results.load import Results
 
 COVERAGES = (0.5, 0.2)  # shares of the items that a model is surest of
 PROBABILITIES = "calibrated"  # the rule whose scores are probabilities already
+MOST_PLACES = 6  # models on sets of which calibration is drawn
 
 
 class Measured(NamedTuple):
@@ -102,3 +106,51 @@ def calibration_table(results: Results) -> Table | None:
         csv=f"model probe split rule confidence accuracy ece brier even {' '.join(surest)} "
         "num_items",
     )
+
+
+def _different(by_rule: Mapping[str, Calibration]) -> dict[str, Calibration]:
+    """Return the rules without those that have the numbers of one before them, but for rounding."""
+    first: dict[tuple[float, ...], str] = {}
+    for rule, found in by_rule.items():
+        numbers = (*found.confidence, *found.correct)
+        first.setdefault(tuple(round(number, 4) for number in numbers), rule)
+    return {rule: by_rule[rule] for rule in first.values()}
+
+
+def calibration_figure(results: Results) -> Figure | None:
+    """Draw accuracy against confidence, and against the share of items answered, by rule."""
+    found = [place for place in calibrations(results) if place.by_rule]
+    if not found:
+        return None
+    found = [place._replace(by_rule=_different(place.by_rule)) for place in found]
+    rules = [rule for rule in ORDER if any(rule in place.by_rule for place in found)]
+    looks = model_looks(rules)
+    with figure.styled():
+        canvas, axes = figure.panels(2 * len(found[:MOST_PLACES]), shared=False)
+        for number, place in enumerate(found[:MOST_PLACES]):
+            name = dotted(in_words(place.probe), place.split, place.model)
+            confidence, coverage = axes[2 * number : 2 * number + 2]
+            figure.head(confidence, name, "accuracy in bins of equally many items")
+            figure.head(coverage, name, "accuracy on the items that the model is surest of")
+            confidence.plot([0, 100], [0, 100], color=figure.MUTED, linewidth=0.9, dashes=(1, 2))
+            for rule, measured in place.by_rule.items():
+                bins = measured.bins
+                across = [100 * each.confidence for each in bins]
+                marks = {**looks[rule].style, "linestyle": "none"}
+                confidence.plot(across, [100 * each.accuracy for each in bins], **marks)
+                shares = [share / 20 for share in range(1, 21)]
+                kept = [100 * measured.selective_accuracy(share) for share in shares]
+                across = [100 * share for share in shares]
+                coverage.plot(across, kept, markevery=3, **looks[rule].style)
+            for axis, label in ((confidence, "confidence, %"), (coverage, "items answered, %")):
+                axis.set(xlim=(0, 103), ylim=(-3, 103), xlabel=label, ylabel="accuracy, %")
+        figure.legend(canvas, looks)
+        return figure.drawn(
+            "zero_shot_calibration",
+            "Calibration: does the model know when it is right?",
+            "Left: on the dotted line, answers are right as often as their probability says; below "
+            "it, the model is surer than it should be. Right: if confidence is useful, accuracy "
+            "falls from left to right. A rule with the same numbers as another is not drawn."
+            + figure.left_out(len(found), MOST_PLACES),
+            canvas,
+        )

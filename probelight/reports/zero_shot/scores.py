@@ -9,10 +9,12 @@ import pandas as pd
 
 from probelight.metrics.choices import NEAR
 from probelight.metrics.scoring_rules import RULES
+from probelight.reports import numbers
 from probelight.reports import table as kit
-from probelight.reports.estimates import VERDICTS, WHOLE, verdict_of
+from probelight.reports.charts import row_figure
+from probelight.reports.figure import INK, PAPER, Figure, Line, model_looks
+from probelight.reports.numbers import BY_GROUPS, INTERVAL, VERDICTS, WHOLE, verdict_of
 from probelight.reports.table import ACCURACY, SIZE, Table
-from probelight.reports.words import BY_GROUPS, INTERVAL, listed, way, when_of
 from probelight.results.frames import results_frame, with_columns
 from probelight.results.load import Results
 from probelight.results.record import RunRecord
@@ -25,6 +27,7 @@ AUC = "auc auc_ci_low auc_ci_high"
 FLOAT32 = RunRecord.dtype
 IMPORTED = "imported"  # the kind of a model whose answers come from another program's file
 MOST_MODELS = 6  # in the paragraph
+MAJORITY = "always the most frequent answer"
 MIN_PARADIGMS = 4  # with fewer, the table is read as fast
 STUCK = 0.95  # from this share of one answer on, a model "almost always" gives it
 AGAINST_CHANCE = {  # verdicts in cells
@@ -77,7 +80,7 @@ def zero_shots(results: Results) -> pd.DataFrame:
 
 def title(results: Results) -> str:
     """Return the title of the table and of the figure."""
-    return f"Accuracy {' or '.join(dict.fromkeys(map(when_of, results.of('zero_shot'))))}"
+    return f"Accuracy {' or '.join(dict.fromkeys(map(numbers.when_of, results.of('zero_shot'))))}"
 
 
 def zero_shot_table(results: Results) -> Table | None:
@@ -86,7 +89,7 @@ def zero_shot_table(results: Results) -> Table | None:
     with_floor = bool((found.chance != found.floor).any())
     differ = bool((found.groupby("probe").mode.nunique() > 1).any())
     with_ties, with_near = bool(found.tied_share.any()), bool(found.near_tied_share.any())
-    ways = found["mode"].map(way)
+    ways = found["mode"].map(numbers.way)
     how = (found.split + ", " + ways).str.strip(", ")
     dtypes = found.path.map(lambda path: results.by_path[path].dtype).astype(str)
     with_dtypes = bool((dtypes != FLOAT32).any())
@@ -139,6 +142,31 @@ def zero_shot_table(results: Results) -> Table | None:
         across="model",
         each=each,
         csv=f"model probe split mode {ACCURACY} {SIZE} {' '.join(LEVELS)} {AUC} against_chance",
+    )
+
+
+def zero_shot_figure(results: Results) -> Figure | None:
+    """Draw the accuracies of `zero_shot_table`, with intervals and chance levels."""
+    found = zero_shots(results)
+    if found.empty:
+        return None
+    names = found.probe.str.replace("_", " ")
+    if found.split.nunique() > 1:
+        names += (" (" + found.split + ")").where(found.split != "", "")
+    found = found.assign(
+        heading="", name=names, look=found.model, value=found.accuracy, chance=found.floor,
+        over=(found.accuracy - found.floor.fillna(0)).groupby(names).transform("max"),
+    ).sort_values("over", ascending=False, kind="stable")  # fmt: skip
+    majority = found.dropna(subset="majority_accuracy").drop_duplicates("name")
+    return row_figure(
+        "zero_shot",
+        title(results),
+        "Lines are 95% intervals. The vertical line of each probe is chance. The diamond is the "
+        "accuracy of always giving the most frequent answer. A model whose interval reaches the "
+        "chance line is not clearly above chance.",
+        pd.concat([found, majority.assign(look=MAJORITY, value=majority.majority_accuracy)]),
+        {**model_looks(found.model.unique()), MAJORITY: Line(INK, "none", "D", PAPER)},
+        "accuracy, %",
     )
 
 
@@ -264,7 +292,7 @@ def summary(results: Results) -> str:
     for model, of_model in islice(found.groupby("model"), MOST_MODELS):
         by_verdict = of_model.groupby("against_chance").probe.agg(list)
         on = "; ".join(
-            f"{words} on {listed(list(dict.fromkeys(by_verdict[verdict])))}"
+            f"{words} on {numbers.listed(list(dict.fromkeys(by_verdict[verdict])))}"
             for verdict, words in VERDICTS.items()
             if verdict in by_verdict
         )
@@ -290,7 +318,7 @@ def summary(results: Results) -> str:
     stuck = shares[shares.value >= STUCK]
     if len(stuck):
         answers = [f"“{r.subset}” from {r.model} on {r.probe}" for r in stuck.itertuples()]
-        sentences.append(f"Almost always the same answer: {listed(answers)}.")
+        sentences.append(f"Almost always the same answer: {numbers.listed(answers)}.")
     return " ".join(sentences)
 
 

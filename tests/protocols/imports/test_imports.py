@@ -19,10 +19,10 @@ from probelight.probes.record import Record
 from probelight.probes.source import ProbeData
 from probelight.protocols import cli
 from probelight.protocols.imports.fitting import fitted, items_of_file, with_kept_scores
-from probelight.reports.page.html import title, to_html
+from probelight.reports.build import title, to_html
 from probelight.reports.page.items import items_of
 from probelight.reports.sections import made_sections
-from probelight.reports.zero_shot.rules import rule_rows
+from probelight.reports.zero_shot.consistency import rule_rows
 from probelight.reports.zero_shot.scores import zero_shots
 from probelight.results.details import ComparisonDetails
 from probelight.results.importers.answers import Answer, Imported

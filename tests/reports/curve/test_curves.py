@@ -5,10 +5,16 @@ from pathlib import Path
 import pytest
 
 from probelight.metrics.learning_curve import WEIGHTS
+from probelight.reports.curve.comparisons import (
+    difference,
+    is_alike,
+    rivals,
+    standard_curves,
+    summary,
+)
 from probelight.reports.curve.curves import Curve, Point, curves, summed
-from probelight.reports.curve.scores import difference, is_alike, rivals, standard_curves, summary
 from probelight.reports.curve.tables import curve_table, parts_table, summary_tables
-from probelight.reports.estimates import Estimate
+from probelight.reports.numbers import Estimate
 from probelight.reports.published import ScoreKey, published_scores
 from probelight.results.load import load_results
 from probelight.results.row import Row

@@ -6,15 +6,15 @@ from typing import Any
 import pytest
 
 from probelight.io.errors import ConfigError
-from probelight.reports.curve.figures import bands, control_figures, heading, models_figure
-from probelight.reports.curve.medals import (
+from probelight.reports.curve.comparisons import (
     MedalRule,
     judgements,
     medals_table,
     not_judged,
     read_rule,
+    standard_curves,
 )
-from probelight.reports.curve.scores import standard_curves
+from probelight.reports.curve.figures import bands, control_figures, heading, models_figure
 from probelight.reports.curve.tables import against_table, curve_table, parts_table, summary_tables
 from probelight.reports.sections import made_sections, printed
 from probelight.reports.table import Cell, Table

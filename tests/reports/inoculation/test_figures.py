@@ -13,9 +13,9 @@ from probelight.reports.inoculation.figures import (
     inoculation_figure,
     trajectory_figure,
 )
-from probelight.reports.inoculation.pareto import candidates, pareto_figure, pareto_table
+from probelight.reports.inoculation.training import candidates, pareto_figure, pareto_table
+from probelight.reports.numbers import replayed
 from probelight.reports.table import Cell
-from probelight.reports.words import replayed
 from probelight.results.load import Results, load_results
 from tests.fixtures.inoculations import FAST, SLOW
 from tests.fixtures.report import present, texts_of

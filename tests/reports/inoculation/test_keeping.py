@@ -12,7 +12,11 @@ import numpy as np
 import pytest
 
 from probelight.metrics.intervals import DIFFERENCES, Term, sum_interval
-from probelight.reports.inoculation.figures import inoculation_figure, trajectory_figure
+from probelight.reports.inoculation.figures import (
+    inoculation_figure,
+    keeping_figure,
+    trajectory_figure,
+)
 from probelight.reports.inoculation.keeping import (
     comparisons,
     keeping_settings_table,
@@ -20,9 +24,8 @@ from probelight.reports.inoculation.keeping import (
     method_name,
     summary,
 )
-from probelight.reports.inoculation.keeping_figure import keeping_figure
-from probelight.reports.inoculation.pareto import pareto_figure
 from probelight.reports.inoculation.runs import doses, with_controls
+from probelight.reports.inoculation.training import pareto_figure
 from probelight.reports.table import Cell
 from probelight.results.load import Results, load_results
 from probelight.results.row import Row

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from probelight.reports.numbers import ABSENT
 from probelight.reports.table import Cell
-from probelight.reports.words import ABSENT
 from probelight.results.load import Results
 from tests.fixtures import subsets
 from tests.fixtures.report import findings, named, records, tables

@@ -9,7 +9,7 @@ import pytest
 
 from probelight.protocols import cli
 from probelight.reports.figure import STYLE
-from probelight.reports.overview.grid import models_of
+from probelight.reports.overview.glance import models_of
 from probelight.reports.overview.skills import Skill, verdicts
 from probelight.reports.overview.verdicts import HELD
 from probelight.results.load import Results, load_results

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from probelight.reports.estimates import Estimate
+from probelight.reports.numbers import Estimate
 from probelight.reports.overview.verdicts import RULES, Case, Control, Score, Word, above, judge
 
 HIGH = Estimate(0.80, 0.75, 0.85)

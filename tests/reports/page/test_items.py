@@ -10,10 +10,9 @@ from typing import Any
 import pytest
 
 from probelight.io.escaping import visible
-from probelight.reports.build import build_report
-from probelight.reports.page import items
-from probelight.reports.page.html import to_html
-from probelight.reports.page.items import Item, Items, items_of, read_probes
+from probelight.reports import build
+from probelight.reports.build import build_report, to_html
+from probelight.reports.page.items import MOST_IN_PAGE, Item, Items, items_of, read_probes
 from probelight.results.load import Results
 from tests.fixtures.report import present
 
@@ -22,7 +21,7 @@ def unpacked(text: str) -> Any:
     return json.loads(zlib.decompress(base64.b64decode(text, validate=True)))
 
 
-def found(results: Results, most_in_page: int = items.MOST_IN_PAGE) -> Items:
+def found(results: Results, most_in_page: int = MOST_IN_PAGE) -> Items:
     return present(items_of(results, most_in_page))
 
 
@@ -128,7 +127,7 @@ def test_without_answers_there_is_no_section(answered: Results) -> None:
 
 def test_the_report_writes_the_files(answered: Results, monkeypatch: pytest.MonkeyPatch) -> None:
     made = found(answered, 0)
-    monkeypatch.setattr(items, "items_of", lambda results: items_of(results, 0))
+    monkeypatch.setattr(build, "items_of", lambda results: items_of(results, 0))
     assert answered.folder
     page = build_report(answered.folder)
     files = {path.name: path.read_text("utf-8") for path in (page.parent / "items").iterdir()}

@@ -1,4 +1,4 @@
-"""Figures of lines: scores over numbers of examples, training steps or epochs."""
+"""Figures of numbers with their intervals: one per row, or lines over examples, steps or epochs."""
 
 from __future__ import annotations
 
@@ -6,18 +6,93 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-from matplotlib.axes import Axes
-from matplotlib.transforms import ScaledTranslation
+import pandas as pd
 
-from probelight.reports import figure
-from probelight.reports.estimates import Estimate
-from probelight.reports.words import percent, short_count
+from probelight.reports import figure, numbers
+from probelight.reports.numbers import Estimate
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 MOST_TICKS = 8
 MOST_MODELS = 5  # per panel, so that lines can be told apart
 T = TypeVar("T")
+
+
+@figure.styled()
+def row_figure(
+    name: str,
+    title: str,
+    caption: str,
+    frame: pd.DataFrame,
+    looks: Mapping[str, figure.Line],
+    label: str,
+    are_gaps: bool = False,
+) -> figure.Figure:
+    """Draw numbers and their 95% intervals, one per row, with `label` below the axis.
+
+    `frame` has columns `heading` (may be empty), `name`, `look`, `value`, `ci_low`, `ci_high` and
+    `chance` (one per name, may be missing); rows of a heading, and of a name, are drawn together.
+    Marks whose look has no dash share the last row of their name, without intervals.
+    """
+    from matplotlib.figure import Figure as Canvas
+
+    frame = frame.astype(dict.fromkeys(("value", "ci_low", "ci_high", "chance"), float))
+    canvas = Canvas()
+    canvas.set_layout_engine("constrained")
+    axis = canvas.subplots()
+    y, ticks, last_heading = 0.0, {}, ""
+    for (heading, row_name), rows in frame.groupby(["heading", "name"], sort=False):
+        if heading != last_heading:
+            y += 0.5
+            axis.text(0, y, heading, fontsize=8.5, fontweight="bold", va="center")
+            y += 1.3
+            last_heading = heading
+        first, chance = y, rows.chance.iloc[0]
+        shares_row = rows.look.map(lambda look: looks[look].dash == "none")
+        for row in rows[~shares_row].itertuples():
+            look, low, high = looks[row.look], row.ci_low, row.ci_high
+            axis.plot([100 * low, 100 * high], [y, y], color=look.color)
+            axis.plot(100 * row.value, y, **look.style)
+            if are_gaps:
+                _write(axis, y, numbers.points(row.value), numbers.points_between(low, high))
+            else:
+                _write(axis, y, numbers.percent(row.value), numbers.between(low, high))
+            y += 1
+        ticks[(first + y - 1) / 2] = row_name
+        for row in rows[shares_row].itertuples():
+            axis.plot(100 * row.value, y, **looks[row.look].style)
+        if not numbers.missing(chance):
+            ends = [first - 0.5, y + 0.5]
+            axis.plot([100 * chance] * 2, ends, color=figure.INK, linewidth=1.1, zorder=1)
+            _write(axis, y, "", f"chance {numbers.percent(chance)}")
+        y += 1.8 if shares_row.any() or not numbers.missing(chance) else 0.8
+    canvas.set_size_inches(7.4, 0.95 + 0.16 * y)
+    if are_gaps:
+        axis.axvline(0, color=figure.INK, linewidth=1.1)
+    else:
+        axis.set_xlim(-2, 102)
+        axis.set_xticks(range(0, 101, 20))
+    axis.set_xlabel(label)
+    axis.set_ylim(y - 0.2, -0.8)
+    axis.set_yticks([*ticks], [*ticks.values()])
+    axis.grid(axis="y", visible=False)
+    axis.tick_params(axis="y", length=0)
+    axis.spines["left"].set_visible(False)
+    figure.legend(canvas, {look: looks[look] for look in looks if look in {*frame.look}})
+    return figure.drawn(name, title, caption, canvas)
+
+
+def _write(axis: Axes, y: float, number: str, interval: str) -> None:
+    """Write a number and its interval in two columns right of the panel."""
+    for text, right, size, color in ((number, 32, 8, figure.INK), (interval, 96, 7, figure.MUTED)):
+        axis.annotate(
+            text, (1, y), xycoords=("axes fraction", "data"), xytext=(right, 0),
+            textcoords="offset points", ha="right", va="center", fontsize=size, color=color,
+            annotation_clip=False,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -101,7 +176,7 @@ def limits(found: Sequence[Panel]) -> tuple[float, float]:
 def _draw_panel(axis: Axes, panel: Panel, positions: Mapping[int, float]) -> None:
     """Draw the lines of a panel and its levels of chance, each labelled at its right end."""
     ticks = list(positions)[:: -(-len(positions) // MOST_TICKS)]
-    axis.set_xticks([positions[n] for n in ticks], [short_count(n) for n in ticks])
+    axis.set_xticks([positions[n] for n in ticks], [numbers.short_count(n) for n in ticks])
     axis.grid(axis="x", visible=False)
     first, last = min(positions.values()), max(positions.values())
     span = max(last - first, 1.0)
@@ -116,7 +191,7 @@ def _draw_panel(axis: Axes, panel: Panel, positions: Mapping[int, float]) -> Non
             axis.plot(
                 [first, last], [100 * chance] * 2, color=figure.MUTED, linewidth=0.9, dashes=(1, 2)
             )
-            labels.append((100 * chance, f"{name} {percent(chance)}", figure.MUTED))
+            labels.append((100 * chance, f"{name} {numbers.percent(chance)}", figure.MUTED))
     right = last + (0.42 if labels else 0.06) * span
     axis.set_xlim(first - 0.06 * span, right)
     x = last + 0.07 * span
@@ -129,6 +204,8 @@ def _draw_panel(axis: Axes, panel: Panel, positions: Mapping[int, float]) -> Non
 
 
 def _draw_trace(axis: Axes, trace: Trace, positions: Mapping[int, float], zorder: float) -> None:
+    from matplotlib.transforms import ScaledTranslation
+
     inches = axis.figure.dpi_scale_trans
     moved = axis.transData + ScaledTranslation(trace.shift / 72, 0, inches)
     known = [

@@ -1,14 +1,29 @@
-"""Numbers and names as people read them; None and NaN, which were not measured, as `ABSENT`."""
+"""Measured numbers: their intervals, where they lie against chance, and how people read them.
+
+None and NaN, which were not measured, are read as `ABSENT`.
+"""
 
 from __future__ import annotations
 
 import re
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
 
 from probelight.metrics.intervals import FEW
 from probelight.results.details import WatchDetails
-from probelight.results.load import Run
+from probelight.results.load import Results, Run
 
+Bounds = tuple[float | None, float | None]  # of an interval; None where it is not known
+Verdict = Literal["above", "not above the majority", "not distinguishable", "below", "unknown"]
+VERDICTS: Mapping[Verdict, str] = {  # as written in sentences
+    "above": "above chance",
+    "not above the majority": "no better than always giving the most frequent answer",
+    "not distinguishable": "not clearly above chance",
+    "below": "below chance",
+    "unknown": "not comparable with chance (no chance level or no interval)",
+}
+WHOLE = ("", "standard")  # the `control` of an unchanged probe
 NOT_INTERPRETABLE = "not interpretable"
 ABSENT = "–"
 INTERVAL = "Each accuracy has its 95% interval"
@@ -24,6 +39,62 @@ MEASURES = {
     "repeated_subject": "errors that repeat the subject",
     "article_obedience": "first word that “a” or “an” asks for",
 }
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A number with its 95% interval, if that is known."""
+
+    value: float
+    ci_low: float | None = None
+    ci_high: float | None = None
+
+    @classmethod
+    def of(cls, row: Any) -> Estimate:
+        """Return the value and interval of a row of the results."""
+        low, high = (None if missing(end) else end for end in (row.ci_low, row.ci_high))
+        return cls(row.value, low, high)
+
+    @property
+    def bounds(self) -> Bounds:
+        """Both ends of the interval."""
+        return self.ci_low, self.ci_high
+
+    @property
+    def negative(self) -> Estimate:
+        """Its negative: a cost as a gain."""
+        if self.ci_low is None or self.ci_high is None:
+            return Estimate(-self.value)
+        return Estimate(-self.value, -self.ci_high, -self.ci_low)
+
+
+def named(names: str, estimate: Estimate | None) -> dict[str, float | None]:
+    """Return a number and both ends of its interval under three names, separated by blanks."""
+    numbers = (estimate.value, *estimate.bounds) if estimate else (None, None, None)
+    return dict(zip(names.split(), numbers, strict=True))
+
+
+def verdict_of(bounds: Bounds, chance: float | None, majority: float | None = None) -> Verdict:
+    """Compare an accuracy's interval with chance; it is above only if above the majority too.
+
+    `majority` is the accuracy of always giving the most frequent answer, if that is known.
+    """
+    low, high = bounds
+    if chance is None or low is None or high is None or missing(low + high + chance):
+        return "unknown"
+    if low <= chance:
+        return "below" if high < chance else "not distinguishable"
+    is_above = majority is None or missing(majority) or low > majority
+    return "above" if is_above else "not above the majority"
+
+
+def chance_levels(results: Results) -> dict[str, float]:
+    """Return each probe's chance level, counting real choices alone, as any run recorded it."""
+    levels: dict[str, float] = {}
+    for name in ("chance", "floor"):  # the second counts real choices
+        of_name = [row for row in results.rows if row.metric in (name, f"{name}_probe")]
+        levels |= {row.probe: row.value for row in reversed(of_name) if row.subset is None}
+    return levels
 
 
 def missing(value: Any) -> bool:

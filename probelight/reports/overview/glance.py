@@ -1,25 +1,35 @@
-"""One arrow per inoculation: what the probe gained against what the original task lost."""
+"""The page's first screen: a verdict on each skill of each model, and an arrow per inoculation."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from itertools import cycle, islice
-from typing import TYPE_CHECKING
+from itertools import chain, cycle, islice, zip_longest
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure as Canvas
-from matplotlib.patches import FancyArrowPatch
 
 from probelight.reports import figure
 from probelight.reports.figure import INK, LINES, MUTED, PAPER, Figure, Line
-from probelight.reports.words import in_words, percent, short_count
-from probelight.results.load import Results
+from probelight.reports.numbers import in_words, percent, short_count
+from probelight.reports.overview.examples import examples
+from probelight.reports.overview.skills import SkillVerdict, verdicts
+from probelight.reports.overview.verdicts import HELD, RULES, Word
+from probelight.reports.table import Cell, Column, Table, table, text
+from probelight.results.load import Results, natural
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
     from probelight.reports.inoculation.runs import Dose
 
+MARKS: Mapping[Word, str] = {
+    "knew it": "✓",
+    "learned it": "↗",
+    "not shown": "○",
+    "cannot tell": "?",
+}
+EVIDENCE = "first_number first_value second_number second_value"
 MOST = 200  # arrows
 MOST_LABELLED = 12  # arrows that have their dose at the head
 MOST_NAMED = 8  # of a legend
@@ -30,6 +40,71 @@ AFTER = ("original_accuracy_after", "probe_accuracy")
 Point = tuple[float, float]  # (original-task, probe) accuracy
 COLORS = [*(line.color for line in LINES), INK]
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+
+
+def grid(results: Results) -> dict[str, Any] | None:
+    """Return what the partial template shows; None if nothing can be judged.
+
+    Each of its `rows` is a skill, a verdict per model (None if not asked) and its examples.
+    """
+    if not (found := verdicts(results)):
+        return None
+    models = models_of(found)
+    by_place = {(verdict.skill, verdict.model): verdict for verdict in found}
+    rows = []
+    for skill in dict.fromkeys(verdict.skill for verdict in found):
+        cells = [by_place.get((skill, model)) for model in models]
+        rows.append((skill, cells, [*examples(results, [cell for cell in cells if cell])]))
+    return {
+        "models": models,
+        "rows": rows,
+        "has_examples": any(shown for *_, shown in rows),
+        "marks": MARKS,
+        "rules": RULES,
+        "held": HELD,
+    }
+
+
+def models_of(found: Iterable[SkillVerdict]) -> list[str]:
+    """Return the models by name, numbers in names by size: step 900 before step 1000."""
+    return sorted({verdict.model for verdict in found}, key=natural)
+
+
+def verdicts_table(results: Results) -> Table | None:
+    """Make the table of the grid: verdict, the numbers behind it, and the reason."""
+
+    def show(row: Any) -> Cell:
+        verdict = row._verdict
+        numbers = ", ".join(f"{label} {percent(value)}" for label, value in verdict.evidence)
+        detail = "; ".join(filter(None, (numbers, verdict.changes)))
+        return Cell(f"{MARKS[verdict.word]} {verdict.words}", detail)
+
+    found = verdicts(results)
+    records = [
+        {
+            **vars(verdict.skill),
+            **vars(verdict),
+            **dict(zip_longest(EVIDENCE.split(), chain(*verdict.evidence))),
+            "verdict": verdict.word,
+            "_skill": verdict.skill.words,
+            "_verdict": verdict,
+            "_runs": [run.key for run in verdict.runs],
+        }
+        for verdict in found
+    ]
+    rules = [f"{word[0].upper()}{word[1:]}: {rule}" for word, rule in RULES.items()]
+    return table(
+        "verdicts",
+        "What each model knew or learned",
+        " ".join([*rules, HELD]),
+        records,
+        [text("skill", "_skill", "about")],
+        rows="kind probe about",
+        across="model",
+        each=[Column("verdict", show, "left")],
+        values=models_of(found),
+        csv=f"kind probe about model verdict in_part {EVIDENCE} gain cost replay reason",
+    )
 
 
 def ends_of(dose: Dose) -> tuple[Point, Point] | None:
@@ -55,6 +130,8 @@ def arrows_figure(results: Results) -> Figure | None:
     """Draw every inoculation as an arrow from the scores before it to those after it."""
     if not results.of("inoculation"):
         return None
+    from matplotlib.figure import Figure as Canvas
+
     from probelight.reports.inoculation.runs import doses, inoculations
 
     lines = doses(inoculations(results)).values()
@@ -113,6 +190,8 @@ def arrows_figure(results: Results) -> Figure | None:
 
 
 def _draw(axis: Axes, dose: Dose, before: Point, after: Point, look: Line) -> None:
+    from matplotlib.patches import FancyArrowPatch
+
     axis.update_datalim([before, after])
     axis.plot(*before, **replace(look, dash="none", face=PAPER).style, zorder=3)
     whiskers = whiskers_of(dose, before)

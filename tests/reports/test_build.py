@@ -13,10 +13,17 @@ from pathlib import Path
 
 import pytest
 
-from probelight.reports.build import build_report
-from probelight.reports.page import html
-from probelight.reports.page.html import counts, glossary, linked, policy, title, to_html
-from probelight.reports.page.markdown import to_markdown_report
+from probelight.reports import build
+from probelight.reports.build import (
+    build_report,
+    counts,
+    glossary,
+    linked,
+    policy,
+    title,
+    to_html,
+    to_markdown_report,
+)
 from probelight.reports.sections import Made
 from probelight.reports.table import Cell, Table, framed, text
 from probelight.results.load import Results, load_results
@@ -170,7 +177,7 @@ def test_the_title_is_of_what_was_run(tmp_path: Path) -> None:
 
 
 def test_strong_numbers_are_those_outside_of_brackets() -> None:
-    assert html.strong_numbers("scored 61.3% (57.3–65.1, chance 33.3%) & more") == (
+    assert build.strong_numbers("scored 61.3% (57.3–65.1, chance 33.3%) & more") == (
         "scored <strong>61.3%</strong> (57.3–65.1, chance 33.3%) &amp; more"
     )
 
@@ -206,8 +213,8 @@ def test_headings_lead_to_their_words_in_the_glossary() -> None:
 
 
 def test_words_that_are_not_used_are_not_explained() -> None:
-    assert list(html.used(["MAX %", "The cost was 3.3 points.", "Kmax"])) == ["max", "cost"]
-    assert list(html.used(["its 95% interval"])) == ["interval"]
+    assert list(build.used(["MAX %", "The cost was 3.3 points.", "Kmax"])) == ["max", "cost"]
+    assert list(build.used(["its 95% interval"])) == ["interval"]
 
 
 # The report in Markdown.

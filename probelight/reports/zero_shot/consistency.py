@@ -1,4 +1,7 @@
-"""Which answers of an untrained model depend on the rule that scores the choices."""
+"""Whether a model answers the same if it is asked in another way.
+
+By the rule that scores the choices, for a letter and in each order of the choices, in phrasings.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +12,13 @@ from typing import Any
 import pandas as pd
 
 from probelight.io.escaping import visible
+from probelight.metrics.knowledge import CLASSES
 from probelight.metrics.scoring_rules import DEBIASED, LETTER, RULES
 from probelight.reports import table as kit
-from probelight.reports.estimates import VERDICTS, verdict_of
+from probelight.reports.numbers import ABSENT, BY_GROUPS, INTERVAL, VERDICTS, listed, verdict_of
 from probelight.reports.table import ACCURACY, SIZE, Table
-from probelight.reports.words import ABSENT, BY_GROUPS, INTERVAL, listed
 from probelight.reports.zero_shot.scores import of_entries, zero_shot_rows, zero_shots
-from probelight.results.frames import with_columns
+from probelight.results.frames import results_frame, with_columns
 from probelight.results.load import Results, UnreadableResultError
 from probelight.results.predictions import PREDICTIONS, read_item_lines
 
@@ -24,6 +27,14 @@ ORDER = [OWN, *RULES, DEBIASED]
 MOST_EXAMPLES = 20
 MOST_VERDICTS = 6  # sets on which they differ that are named
 PLACE = ["model", "probe", "split"]
+SHARES = {"class_share": "share", "class_share_guessed": "guessed"}
+CLASS_NOTE = (
+    "HighlyKnown: right in all phrasings. MaybeKnown: right in some. WeaklyKnown: right in none, "
+    "but in some the right answer is more probable than an even guess. Unknown: the rest (after "
+    "Gekhman et al. 2024). With two choices no item is WeaklyKnown, with one phrasing none is "
+    "MaybeKnown. Guesser: the shares that the same answers would give if the right choice of each "
+    "item were drawn at random."
+)
 
 
 @lru_cache(maxsize=2)
@@ -255,3 +266,55 @@ def _items(results: Results, entry: Any) -> list[dict[str, Any]]:
         of_entry = {name: getattr(entry, name) for name in PLACE}
         found.append({**of_entry, **vars(line), "best": best, "_runs": entry.run})
     return found
+
+
+def phrasings_table(results: Results) -> Table | None:
+    """Make the table of accuracy and consistency over phrasings, and of knowledge classes."""
+    rows = results_frame(results).query("protocol == 'zero_shot'")
+    rows = rows[rows.run.isin(rows[rows.metric == "consistency"].run)]
+    records = []
+    for _, of_run in rows.groupby("path", sort=False):
+        one = {row.metric: row for row in of_run.itertuples() if not row.subset}
+        consistency = one["consistency"]
+        record: dict[str, Any] = {
+            "probe": consistency.probe,
+            "split": consistency.split,
+            "model": consistency.model,
+            "phrasings": (of_run.subset_kind == "phrasing").sum(),
+            "num_items": consistency.num_items,
+            "num_groups": consistency.num_groups,
+            "consistency": consistency.value,
+            "consistency_ci_low": consistency.ci_low,
+            "consistency_ci_high": consistency.ci_high,
+            **{n: one[f"phrasings_{n}"].value for n in ("mean", "lowest", "best")},
+            "_runs": consistency.run,
+        }
+        for row in of_run[of_run.metric.isin(SHARES)].itertuples():
+            record[f"{row.part['name']}_{SHARES[row.metric]}"] = row.value
+        records.append(record)
+    known = [
+        column
+        for name in CLASSES
+        for column in (
+            kit.share("items %", f"{name}_share", group=name),
+            kit.share("guesser %", f"{name}_guessed", group=name),
+        )
+    ]
+    return kit.table(
+        "phrasings",
+        "Does the model still know it in other words?",
+        "Accuracy: over all phrasings of each item, including its own. Consistency: the share of "
+        f"pairs of phrasings with the same answer (Elazar et al. 2021). {CLASS_NOTE}",
+        records,
+        [
+            kit.text("probe", "probe", "split"),
+            kit.text("model", "model"),
+            kit.whole("phrasings", "phrasings"),
+            kit.size(),
+            kit.share("mean", "mean", group="accuracy %"),
+            kit.share("lowest", "lowest", group="accuracy %"),
+            kit.share("best", "best", group="accuracy %"),
+            kit.accuracy("consistency %", "consistency"),
+            *known,
+        ],
+    )
