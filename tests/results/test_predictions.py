@@ -40,14 +40,13 @@ def read(folder: Path, *lines: Any) -> Any:
 
 
 def test_lines_of_items_are_read_and_those_of_contexts_are_not(tmp_path: Path) -> None:
-    before_ties = {key: value for key, value in LINE.items() if key != "tied"}
     of_other_types = LINE | {"group": 7, "hops": "2", "distractor_type": 3}
     context = {"context": "He", "target": "ran", "predictions": ["ran"]}
-    line, other, old = read(tmp_path, LINE, of_other_types, context, before_ties)
+    line, other = read(tmp_path, LINE, of_other_types, context)
     assert line.asked == ("a finch is a [MASK].", ("bird", "fish"), 0)
     assert (line.scores, line.correct, line.group) == ((0.5, None), 1.0, "finch.n.01")
     assert (other.group, other.hops, other.distractor_type) == ("7", 2, "3")
-    assert (old.tied, old.best, old.by_rule, old.interval_group) == (1, None, None, None)
+    assert (line.tied, line.best, line.by_rule, line.interval_group) == (1, None, None, None)
 
 
 @pytest.mark.parametrize(
@@ -63,6 +62,7 @@ def test_lines_of_items_are_read_and_those_of_contexts_are_not(tmp_path: Path) -
         (LINE | {"best": "0"}, "best"),
         (LINE | {"hops": [1]}, "list"),
         ({"set": "made", "choices": ["a", "b"]}, "id"),
+        ({key: value for key, value in LINE.items() if key != "tied"}, "`tied` is missing"),
     ],
 )
 def test_a_damaged_line_is_named(tmp_path: Path, line: Any, said: str) -> None:

@@ -211,7 +211,7 @@ def test_settings_that_differ_are_called_differently(
     setting = Setting(10, "none", 0, **options)
     assert setting.way == way
     assert setting.ending == ending
-    assert Setting(**json.loads(json.dumps(setting.config()))) == setting
+    assert Setting(**json.loads(json.dumps(asdict(setting)))) == setting
 
 
 def test_without_reserved_questions_nothing_is_replayed(

@@ -21,7 +21,7 @@ from probelight.protocols import cli
 from probelight.protocols.inoculation.command import inoculation_jobs
 from probelight.protocols.inoculation.data import Splits
 from probelight.protocols.inoculation.rows import cost_interpretable
-from probelight.protocols.inoculation.settings import OriginalTask, Setting, Subject
+from probelight.protocols.inoculation.settings import Setting, Subject
 from probelight.protocols.inoculation.sweep import SweepGrid
 from probelight.reports.zero_shot.scores import zero_shots
 from probelight.results.load import load_results
@@ -156,25 +156,6 @@ def test_empty_choices_compete_where_they_are_asked_for(
         assert_same_scores(out, alone, reported)
     [entry] = zero_shots(load_results(alone)).itertuples()
     assert (entry.chance, entry.floor) == (pytest.approx(0.2), 0.25)
-
-
-def test_runs_on_five_choices_keep_the_keys_that_five_gave_them(
-    grid: SweepGrid, mirror: str, mixed: Path
-) -> None:
-    def configs(task: OriginalTask) -> list[Any]:
-        subject = Subject(grid.models["tiny"], task, grid.rows[0].probe)
-        jobs = inoculation_jobs(subject, [Setting(8, "none", 0)], under(mirror))
-        return [(job.key, job.config) for job in jobs]
-
-    five = grid.originals["colours"]
-    assert five.num_choices is None
-    default, explicit = configs(five), configs(replace(five, num_choices=5))
-    assert default == explicit
-    assert [config["original"]["num_choices"] for _, config in default] == [5, 5]
-    other = replace(five, sets=[f"{mixed}/mixed.yaml"], report_sets=[])
-    assert [config["original"]["num_choices"] for _, config in configs(other)] == [None, None]
-    asked_for = [key for key, _ in configs(replace(other, num_choices=5))]
-    assert not set(asked_for) & {key for key, _ in configs(other)}
 
 
 def test_a_checkpoint_is_asked_as_it_was_saved(
