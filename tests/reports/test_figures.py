@@ -16,8 +16,8 @@ from probelight.reports.charts import (
     log_positions,
     row_figure,
 )
-from probelight.reports.numbers import Estimate
 from probelight.reports.figure import INK, LINES, Line, drawn, head, model_looks, panels, styled
+from probelight.reports.numbers import Estimate
 from tests.fixtures.report import texts_of
 
 

@@ -6,7 +6,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from probelight.reports.numbers import replayed
 from probelight.reports.figure import BLUE, ORANGE
 from probelight.reports.inoculation.figures import (
     extra_mark,
@@ -15,6 +14,7 @@ from probelight.reports.inoculation.figures import (
     trajectory_figure,
 )
 from probelight.reports.inoculation.training import candidates, pareto_figure, pareto_table
+from probelight.reports.numbers import replayed
 from probelight.reports.table import Cell
 from probelight.results.load import Results, load_results
 from tests.fixtures.inoculations import FAST, SLOW

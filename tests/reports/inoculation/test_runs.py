@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from probelight.metrics.intervals import DIFFERENCES, Term, accuracy_interval, sum_interval
-from probelight.reports.numbers import Bounds
 from probelight.reports.inoculation.runs import (
     Dose,
     Series,
@@ -19,6 +18,7 @@ from probelight.reports.inoculation.runs import (
     inoculations,
     interval_of,
 )
+from probelight.reports.numbers import Bounds
 from probelight.results.hits import Side, read_sides
 from probelight.results.load import Results, load_results
 from tests.fixtures import subsets
