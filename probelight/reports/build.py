@@ -30,7 +30,7 @@ from probelight.reports.numbers import BEFORE, count, percent, when_of
 from probelight.reports.overview.glance import grid
 from probelight.reports.page.items import Items, items_of
 from probelight.reports.page.provenance import commits, computing_time
-from probelight.reports.sections import Made, made_sections
+from probelight.reports.sections import SECTIONS, Made, made_sections
 from probelight.reports.table import Table
 from probelight.results.load import WATCH, Results, load_results
 from probelight.results.watched import trained_models
@@ -125,6 +125,7 @@ def to_html(
         counts=counts(results),
         results=results,
         overview=grid(results),
+        section_of={name: s.name for s in reversed(SECTIONS) for name in s.protocols},
         arrows=figures.get("arrows"),
         sections=[section for section in sections if section.name != "overview"],
         items=items,

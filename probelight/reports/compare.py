@@ -75,17 +75,13 @@ def _of_sets(results: Results, rows: pd.DataFrame) -> pd.DataFrame:
     about = zip(found.split, found.answered, found.setting, strict=True)
     found = found.assign(
         about=[", ".join(filter(None, parts)) for parts in about],
-        order=found.answered.map(_place),
+        # Whatever the rule and the way of asking.
+        order=[ORDER.index(answered.partition(", ")[0]) for answered in found.answered],
         examples=pd.to_numeric(digits).fillna(0),  # a setting begins or ends with their number
         _runs=found.run,
     )
     order = ["order", "probe", "split", "examples", "setting", "path"]
     return found.sort_values(order, kind="stable", ignore_index=True)
-
-
-def _place(answered: str) -> int:
-    """Return the place of a set in `ORDER`, whatever the rule and the way of asking."""
-    return ORDER.index(answered.partition(", ")[0])
 
 
 def systems_table(results: Results) -> Table | None:

@@ -62,20 +62,18 @@ OF_CLASS = {
 @lru_cache(maxsize=2)
 def changed(results: Results) -> pd.DataFrame:
     """Return a row for each set of items and what was measured after, over all of its seeds."""
-    rows = [*_of_inoculations(results), *_of_pairs(results)]
-    return tables.framed(rows)
-
-
-def _of_inoculations(results: Results) -> Iterator[dict[str, Any]]:
     by_extra = {
-        (dose.series, dose.dose): found
-        for found in with_and_without_replay(results)
-        for dose in list(found.values())[:1]
+        (dose.series, dose.dose): list(extras.values())
+        for extras in with_and_without_replay(results)
+        for dose in list(extras.values())[:1]
     }
-    for dose in every_dose(results):
-        extras = by_extra.get((dose.series, dose.dose), {})
-        for of_extra in extras.values() or [dose]:
-            yield from _of_dose(of_extra)
+    doses = [
+        of_extra
+        for dose in every_dose(results)
+        for of_extra in by_extra.get((dose.series, dose.dose), [dose])
+    ]
+    rows = [row for dose in doses for row in _of_dose(dose)]
+    return tables.framed([*rows, *_of_pairs(results)])
 
 
 def _of_dose(dose: Dose) -> Iterator[dict[str, Any]]:

@@ -132,16 +132,17 @@ def _read(results: Results) -> tuple[list[Grid], list[str]]:
     for run in results.of("grid"):
         try:
             if (held := results.read(run, GRID_FILE)) is not None:
-                file = _checked(held, f"{run.path}/{GRID_FILE}")
-                found.append(Grid(**vars(file), run=run))
+                found.append(_checked(held, run))
         except UnreadableResultError as error:
             damaged.append(f"Not shown: {visible(str(error))}.")
     found.sort(key=lambda g: (g.run.model, g.wording, g.name, g.span))
     return found, damaged
 
 
-def _checked(held: object, place: str) -> GridFile:
-    grid = typed(GridFile, all_visible(held), place, UnreadableResultError)
+def _checked(held: object, run: Run) -> Grid:
+    place = f"{run.path}/{GRID_FILE}"
+    file = typed(GridFile, all_visible(held), place, UnreadableResultError)
+    grid = Grid(**vars(file), run=run)
     size = len(grid.values)
     for name in ("probability", "prediction", "answer"):
         if [len(row) for row in getattr(grid, name)] != [size] * size:

@@ -250,7 +250,8 @@ def _record(row: Mapping[str, Any], asked: Mapping[tuple[str, str], Any]) -> dic
 
 def _ours(results: Results) -> Iterator[dict[str, Any]]:
     """Yield our numbers that were measured as in the papers."""
-    yield from _of_zero_shots(results)
+    for run, row in _whole_zero_shots(results):
+        yield _start(row, row.mode, row, row.model, paper_model(run), runs=(run.key,))
     yield from _of_curves(results) if results.of("curve") else ()
     yield from _of_diagnostics(results) if results.of("diagnose") else ()
     yield from _of_audits(results)
@@ -270,13 +271,8 @@ def _number(
     return {**place._asdict(), **number, "about": ", ".join(filter(None, about)), **sizes, **more}
 
 
-def _of_zero_shots(results: Results) -> Iterator[dict[str, Any]]:
-    """Yield accuracies on all items of a released file."""
-    for run, row in _whole_zero_shots(results):
-        yield _start(row, row.mode, row, row.model, paper_model(run), runs=(run.key,))
-
-
 def _whole_zero_shots(results: Results) -> Iterator[tuple[Run, Any]]:
+    """Yield accuracies on all items of a released file, with their runs."""
     for row in zero_shots(results).rename(columns={"accuracy": "value"}).itertuples():
         run = results.by_path[row.path]
         file = released_file(run, row.split) if run.role != "control" else None

@@ -127,13 +127,8 @@ def _information() -> Makers:
 def _analyses() -> Makers:
     from probelight.reports.analyses import taxonomy_distance_table, unigrams_table
 
-    return Makers(
-        (taxonomy_distance_table, unigrams_table),
-        printed={
-            "taxonomy_distance": (taxonomy_distance_table,),
-            "unigrams": (unigrams_table,),
-        },
-    )
+    nearer, better = (taxonomy_distance_table,), (unigrams_table,)
+    return Makers((*nearer, *better), printed={"taxonomy_distance": nearer, "unigrams": better})
 
 
 def _diagnostics() -> Makers:
@@ -167,7 +162,7 @@ def _inoculation() -> Makers:
 
     original = (tables.original_table,)
     printed = (
-        tables.original_table,
+        *original,
         tables.seeds_table,
         tables.replay_table,
         keeping.keeping_table,
@@ -245,14 +240,8 @@ def _compared() -> Makers:
 def _provenance() -> Makers:
     from probelight.reports.page import provenance
 
-    return Makers(
-        (
-            provenance.models_table,
-            provenance.data_table,
-            provenance.software_table,
-            provenance.runs_table,
-        )
-    )
+    weights, files = provenance.models_table, provenance.data_table
+    return Makers((weights, files, provenance.software_table, provenance.runs_table))
 
 
 SECTIONS = (

@@ -69,7 +69,8 @@ class Setting:
     @property
     def strength_name(self) -> str:
         """What its strength is called; "" where it has none."""
-        return "" if self.strength is None else STRENGTHS.get(_bare(self.keeping), "rank")
+        method = self.keeping.split("+")[0].split(" (")[0]  # the one whose strength is recorded
+        return "" if self.strength is None else STRENGTHS.get(method, "rank")
 
     @cached_property
     def point(self) -> Point | None:
@@ -172,11 +173,6 @@ def _groups(settings: Sequence[Setting], task: str) -> tuple[int, ...] | None:
     sides = [run.run.sides.get(task) for setting in settings for run in setting.dose.runs]
     found = {(side.items, side.groups) if side else ("", None) for side in sides}
     return found.pop()[1] if len(found) == 1 else None
-
-
-def _bare(keeping: str) -> str:
-    """Return the method whose strength is recorded, without its other settings."""
-    return keeping.split("+")[0].split(" (")[0]
 
 
 def method_name(keeping: str, extra: str) -> str:

@@ -135,6 +135,7 @@ def _shown(found: Mapping[str, _Answer], title: str, more_models: int = 0) -> Ex
     shown = every[: max(MOST_CHOICES, len(kept))]
     if first.choices:
         shown.sort()
+    where = {"probe": first.run.probe, "model": first.run.model, "item": first.item}
     return Example(
         question=first.question,
         choices=tuple(
@@ -149,7 +150,7 @@ def _shown(found: Mapping[str, _Answer], title: str, more_models: int = 0) -> Ex
         silent=tuple(model for model, answer in found.items() if not answer.given),
         more_choices=len(every) - len(shown),
         more_models=more_models,
-        address=_address(first.run, first.item),
+        address=f"#items?{urlencode(where, safe='@', quote_via=quote)}",
         title=title,
     )
 
@@ -157,11 +158,6 @@ def _shown(found: Mapping[str, _Answer], title: str, more_models: int = 0) -> Ex
 def _when(run: Run) -> str:
     size = next((n for row in run.rows for n in (row.num_train, row.dose) if n), None)
     return when_of(run, size or 0)
-
-
-def _address(run: Run, item: str) -> str:
-    where = {"probe": run.probe, "model": run.model, "item": item}
-    return f"#items?{urlencode(where, safe='@', quote_via=quote)}"
 
 
 def _answers(results: Results, verdict: SkillVerdict, learned: bool) -> dict[Hashable, _Answer]:

@@ -17,7 +17,6 @@ from probelight.probes.controls import CHOICE_ONLY
 from probelight.reports import numbers
 from probelight.reports.numbers import BEFORE, NOT_INTERPRETABLE, WHOLE, Estimate, verdict_of
 from probelight.reports.overview.verdicts import Case, Control, Score, Verdict, above, judge
-from probelight.reports.sections import SECTIONS
 from probelight.reports.zero_shot.scores import zero_shots
 from probelight.results.load import Results, Run
 
@@ -64,7 +63,6 @@ class SkillVerdict(Verdict):
     model: str
     case: Case
     points: tuple[Point, ...]  # the evidence, by number of training examples
-    section: str  # address in the page of the numbers
     gain: str = ""  # of inoculation on the probe, in words
     cost: str = ""  # of inoculation on the original task, in words
     replay: str = ""  # in that inoculation, in words
@@ -75,6 +73,11 @@ class SkillVerdict(Verdict):
         last = self.points[-1].dose
         runs = {run.path: run for p in self.points if p.dose is last for run in p.runs}
         return tuple(runs.values())
+
+    @property
+    def protocol(self) -> str:
+        """The protocol of the last score."""
+        return self.points[-1].runs[-1].protocol
 
     @property
     def changes(self) -> str:
@@ -270,7 +273,6 @@ def _verdict(own: list[Point], points: list[Point]) -> SkillVerdict:
         model=last.model,
         case=case,
         points=tuple(own),
-        section=next(s.name for s in SECTIONS if last.runs[-1].protocol in s.protocols),
         gain=gain,
         cost=cost,
         replay=replay,

@@ -31,13 +31,13 @@ SIMILARITY = ("vec_similarity", "VecSimilarity (w)")  # kind and label of a base
 
 def test_a_demo_has_a_verdict_a_probe_and_an_inoculation(demo_folder: Path) -> None:
     found = verdicts(load_results(demo_folder))
-    assert [(one.skill.probe, one.words, one.section) for one in found] == [
-        ("age_comparison", "learned it", "curves"),  # 85.1% after, no language 62.3%
-        ("always_never", "not shown", "before"),  # 35.0%, the most frequent answer 36.1%
-        ("antonym_negation", "not shown", "before"),  # 54.2%, from 49.8
-        ("multihop_composition", "not shown", "before"),
-        ("objects_comparison", "not shown", "before"),  # 43.6%, below chance
-        ("taxonomy_conjunction", "cannot tell", "before"),  # 61.3% of 3 choices, no control
+    assert [(one.skill.probe, one.words, one.protocol) for one in found] == [
+        ("age_comparison", "learned it", "curve"),  # 85.1% after, no language 62.3%
+        ("always_never", "not shown", "zero_shot"),  # 35.0%, the most frequent answer 36.1%
+        ("antonym_negation", "not shown", "zero_shot"),  # 54.2%, from 49.8
+        ("multihop_composition", "not shown", "zero_shot"),
+        ("objects_comparison", "not shown", "zero_shot"),  # 43.6%, below chance
+        ("taxonomy_conjunction", "cannot tell", "zero_shot"),  # 61.3% of 3 choices, no control
         ("hypernymy", "cannot tell", "inoculation"),  # 29.1% to 55.3% of 5 choices, no control
     ]
     inoculated = found[-1]
@@ -237,7 +237,7 @@ def test_every_pair_of_values_is_a_skill(tmp_path: Path) -> None:
         ("age comparison", "where what, 15–105 in steps of 10", "knew it"),
         ("age comparison", "where what, 15–105 in steps of 10, released wording", "not shown"),
     ]
-    assert {one.section for one in found} == {"grids"}
+    assert {one.protocol for one in found} == {"grid"}
 
 
 def test_statements_are_judged_apart_from_their_negations(tmp_path: Path) -> None:
