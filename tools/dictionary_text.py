@@ -13,12 +13,12 @@ import torch
 from torch import Tensor
 from torch.utils.data import Dataset
 
-from probelight.build.pretraining_text import TOKENS, VOCABULARY, DocumentStore, build_text
 from probelight.build.sources.gcide import DEFAULT_PATH
 from probelight.build.sources.wordnet import DEFAULT_DIR
 from probelight.datamodules.loaders import Budget, EpochBatchSampler, ResumableData, ResumableLoader
 from probelight.encoding.encoded_set import stacked
 from probelight.io.ranges import MaxLength, NumItems, NumTokens, Seed, Share, ShareOrAll, Within
+from tools.pretraining_text import TOKENS, VOCABULARY, DocumentStore, build_text
 
 PAD, UNK, CLS, SEP, MASK = range(5)
 IGNORE = -100
@@ -31,8 +31,8 @@ class DictionaryText(ResumableData):
     Args:
         wordnet_dir: Folder of a WordNet 3.0 database.
         gcide_path: GCIDE in dictd's format; only paragraphs of 1913 are read.
-        sources: Texts to read: names in `build.pretraining_text.DICTIONARIES` and
-            `build.sources.free_texts.FREE_TEXTS`.
+        sources: Texts to read: names in `pretraining_text.DICTIONARIES` and
+            `free_texts.FREE_TEXTS`.
         texts_dir: Folder under which the packages of the free texts are installed or unpacked.
         common_words: Keep only dictionary entries that have a name made of common words alone, the
             `common_words` most frequent in English; 0 keeps all entries.
