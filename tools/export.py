@@ -8,7 +8,7 @@ from __future__ import annotations
 import inspect
 import json
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -114,7 +114,7 @@ def _remade(
     return module_type(**options)
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
+def main(arguments: list[str] | None = None) -> None:
     """Run `export_language_model` with the arguments of a command line, by default this one's."""
     auto_cli(export_language_model, args=arguments, as_positional=True)
 
