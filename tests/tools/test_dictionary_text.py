@@ -59,6 +59,14 @@ def test_an_epoch_is_a_function_of_seed_and_epoch(text: DictionaryText) -> None:
     )
 
 
+def test_held_out_pairs_are_the_same_in_each_epoch(text: DictionaryText) -> None:
+    loader = text.val_dataloader()
+    first = [batch["input_ids"] for batch in loader]
+    loader.epoch_sampler.set_epoch(1)
+    second = [batch["input_ids"] for batch in loader]
+    assert all(torch.equal(a, b) for a, b in zip(first, second, strict=True))
+
+
 def test_running_text_keeps_its_order_and_dictionaries_do_not(text: DictionaryText) -> None:
     """Sentence j of document i is "w(i) w(i+j)s w(i+20)", so its second word says which it is."""
     pairs = MaskedPairs(text.store, text.train_documents, None, text)
