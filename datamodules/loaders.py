@@ -226,7 +226,7 @@ class ResumableLoader(WorkerLoader):
             ValueError: If the state was written with other data or batches, or if no batch ends
                 where it was written.
         """
-        sampler, plan = self.epoch_sampler, state.get("plan", self.plan)
+        sampler, plan = self.epoch_sampler, state["plan"]
         if plan != self.plan:
             raise ValueError(
                 f"the checkpoint was written in the middle of an epoch over {plan}, but the data "
@@ -234,8 +234,7 @@ class ResumableLoader(WorkerLoader):
             )
         sampler.set_epoch(state["epoch"])
         ends = [0, *sampler.ends()]
-        # A state of an earlier version counts batches.
-        items = state["items_done"] if "items_done" in state else ends[state["batches_done"]]
+        items = state["items_done"]
         if items not in ends:
             raise ValueError(
                 f"the checkpoint was written after {items} items of an epoch, where no batch of "

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Self
+from typing import Any
 
 import pytorch_lightning as pl
 import torch
@@ -57,12 +57,6 @@ class ChoiceModule(pl.LightningModule, ABC):
         self.max_grad_norm = max_grad_norm
         self.accuracies = nn.ModuleDict()
         self.evaluation_names = [""]
-
-    @classmethod
-    def load_from_checkpoint(cls, *args: Any, **kwargs: Any) -> Self:
-        """Load a training state, even if this class was in another module when it was saved."""
-        name = f"{cls.__module__}.{cls.__qualname__}"
-        return super().load_from_checkpoint(*args, **{"_class_path": name, **kwargs})
 
     def held(self) -> Iterator[Tensor]:
         """Yield weights that training keeps in memory in addition to the module's own."""

@@ -58,7 +58,7 @@ def test_the_most_frequent_nouns_are_one_piece() -> None:
 
     if not DEFAULT_DIR.is_dir():
         pytest.skip(f"no WordNet in {DEFAULT_DIR}")
-    _, tokenizer = load_pretrained(MASKED_LM, "embedded")
+    _, tokenizer = load_pretrained(MASKED_LM, SMALL_MODEL)
     nouns = frequent_nouns(open_wordnet(), 5000)
     assert len(nouns) >= 5000
     assert [noun for noun in nouns if len(tokenizer.tokenize(noun)) != 1] == []

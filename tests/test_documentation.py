@@ -16,10 +16,10 @@ from typing import Any
 import pytest
 import torch
 import yaml
-from rich.console import Console
-from transformers import GPT2Config, GPT2LMHeadModel
+from transformers import AutoTokenizer, GPT2Config, GPT2LMHeadModel
 
 from probelight.lightning_modules.inoculation import Inoculation
+from probelight.metrics.scoring_rules import RULES
 from probelight.probes import controls
 from probelight.probes.catalog import load_probe_config
 from probelight.probes.controls import Control, no_language, perturbed_language
@@ -31,20 +31,12 @@ from probelight.protocols.engine.settings import MODEL_TYPES, ModelType
 from probelight.protocols.imports import imports
 from probelight.protocols.zero_shot import measures
 from probelight.reports import sections
-from probelight.reports.sections import Section, made_sections, of
-from probelight.reports.table import Cell, to_csv
-from probelight.reports.terminal import print_table
-from probelight.reports.zero_shot import scores
-from probelight.results.load import load_results
-from probelight.results.measured import Predictions
+from probelight.reports.sections import Section, of
+from probelight.reports.zero_shot import rules
 from probelight.results.predictions import prediction_lines, write_predictions
-from probelight.results.row import Row
 from probelight.results.run_folder import RunFolder
-from tests.fixtures import subsets
 from tests.fixtures.causal import VOCAB_SIZE, causal_tokenizer
 from tests.fixtures.checkout import ROOT
-from tests.fixtures.report import labels, present
-from tests.fixtures.results import accuracy, wilson, write_run
 from tests.fixtures.rows import read_predictions, read_result, read_results
 from tests.fixtures.snippets import (
     add_module,
@@ -53,6 +45,7 @@ from tests.fixtures.snippets import (
     module_of,
     register,
     registered,
+    registration,
     snippet,
 )
 from tests.lightning_modules.table import ROWS, Table, batch
@@ -60,21 +53,14 @@ from tests.lightning_modules.table import ROWS, Table, batch
 # The seams of CONTRIBUTING.md.
 
 
-def test_the_probe_of_contributing_loads_with_its_row_and_controls(tmp_path: Path) -> None:
+def test_the_probe_of_contributing_loads_with_its_row(tmp_path: Path) -> None:
     path = tmp_path / "animal_size.yaml"
     path.write_text(snippet("configs/probe/animal_size.yaml"), encoding="utf-8")
     config = load_probe_config(path)
     data = tmp_path / "dev.jsonl"
-    data.write_text(blocks("CONTRIBUTING.md", "json")[0], encoding="utf-8")
+    data.write_text(blocks("docs/own_probe.md", "json")[0], encoding="utf-8")
     (record,) = read_file(data, config.setup).records
     assert (record.gold, config.splits) == ("larger", ("train", "dev"))
-
-    control = no_language(record, config, config.nonsense)
-    assert control.stem == "whale [MASK] mouse"
-    assert control.choices == ("blah", "ya")
-    assert control.answer == record.answer
-    perturbed = perturbed_language(record, config, {"than": "woo"})
-    assert perturbed.stem == "A whale is [MASK] woo a mouse."
 
 
 def test_the_penalty_of_contributing_is_what_it_says() -> None:
@@ -116,105 +102,44 @@ def test_the_control_of_contributing_is_trained_on_and_measured(
     assert measured == {(c, n) for c in ("standard", "reversed_words") for n in ("0", "2")}
 
 
-def test_the_metric_of_contributing_over_two_batches_with_padding() -> None:
-    module = module_of("probelight/metrics/reciprocal_rank.py")
-    metric = module.MeanReciprocalRank()
-    # Gold ranks 1 and 3, then 2 and a padding item that would have rank 1.
-    metric.update(
-        torch.tensor([[3.0, 1.0, 2.0], [3.0, 1.0, 2.0]]), torch.tensor([0, 1]), torch.ones(2)
-    )
-    metric.update(
-        torch.tensor([[3.0, -torch.inf, 2.0], [3.0, 1.0, 2.0]]),
-        torch.tensor([2, 0]),
-        torch.tensor([1.0, 0.0]),
-    )
-    assert float(metric.compute()) == pytest.approx((1 + 1 / 3 + 1 / 2) / 3)
-    no_number = module.reciprocal_ranks(torch.tensor([[torch.nan, 1.0, 2.0]]), torch.tensor([0]))
-    assert float(no_number) == pytest.approx(1 / 3)
-
-
-def edited(module: types.ModuleType, *lines: tuple[str, str]) -> dict[str, Any]:
-    """The names of a module with new lines, each below one that it has once."""
+def edited(module: types.ModuleType, line: str, new: str) -> dict[str, Any]:
+    """The names of a module with a new line below one that it has once."""
     source = Path(str(module.__file__)).read_text(encoding="utf-8")
-    for line, new in lines:
-        assert source.count(f"{line}\n") == 1, line
-        source = source.replace(f"{line}\n", f"{line}\n{new}\n")
+    assert source.count(f"{line}\n") == 1, line
+    source = source.replace(f"{line}\n", f"{line}\n{new}\n")
     names: dict[str, Any] = {"__name__": module.__name__}
     exec(compile(source, str(module.__file__), "exec"), names)
     return names
 
 
-def test_the_metric_of_contributing_becomes_a_row_and_a_printed_cell(
+def test_the_scoring_rule_of_contributing_has_its_accuracy(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    add_module("probelight/metrics/reciprocal_rank.py", monkeypatch)
-    [call] = [code.strip() for _, code in introduced() if code.startswith("rows.append(")]
-    [column] = [code.strip() for _, code in introduced() if code.startswith("kit.")]
-    ours = edited(measures, ("    rows.append(near_tied_row(predictions, row))", f"    {call}"))
-    exec(snippet("probelight/protocols/zero_shot/measures.py"), ours)
-    table_of = edited(
-        scores,
-        ("LEVELS = [", '    "mean_reciprocal_rank",'),
-        ("    each = [", f"        {column},"),
-    )["zero_shot_table"]
-
-    # By hand: the gold choices rank first, third and second, which is (1 + 1/3 + 1/2) / 3 = 11/18.
-    asked = [
-        Record("1", "One?", ("a", "b", "c"), 0),
-        Record("2", "Two?", ("a", "b", "c"), 1),
-        Record("3", "Three?", ("a", "b"), 1),
+    add_module("probelight/models/unigrams.py", monkeypatch)
+    register(monkeypatch, MODEL_TYPES, "MODEL_TYPES", "unigrams", ModelType=ModelType)
+    wanted = "probelight.protocols.zero_shot.command.RULES"
+    monkeypatch.setattr(wanted, (*RULES, "mean_word"))
+    monkeypatch.setattr(rules, "ORDER", [*rules.ORDER, "mean_word"])
+    divisors = registration("panel_of", '"mean_word": ')
+    ours = edited(measures, "    sizes = {", f"        {divisors},")
+    monkeypatch.setattr(measures, "panel_of", ours["panel_of"])
+    (tmp_path / "colours.txt").write_text("red red red blue blue\ngreen\n", encoding="utf-8")
+    # Words are tokens: two of them are less likely than one, but by their mean red is likelier.
+    items = [
+        Record("blood", "Blood is [MASK] .", ("red red", "blue"), 0),
+        Record("sea", "The sea is [MASK] .", ("blue", "red red"), 0),
+        Record("grass", "Grass is [MASK] .", ("green", "black"), 0),
     ]
-    write_ai2(tmp_path / "asked.jsonl", asked)
-    data = load_file(tmp_path / "asked.jsonl", "mc_qa")
-    found = Predictions("asked", data.records, [[3.0, 1.0, 2.0], [3.0, 1.0, 2.0], [3.0, 1.0]])
-    row = Row(protocol="zero_shot", model="m", probe="asked", split="dev", role="model")
-    row = replace(row, control="standard", mode="zero_shot")
-    rows = ours["zero_shot_rows"](found, data, row)
-    [ours_row] = [row for row in rows if row.metric == "mean_reciprocal_rank"]
-    assert ours_row.value == pytest.approx(11 / 18)
-    assert (ours_row.num_items, ours_row.num_groups) == (3, 3)
-    assert (ours_row.ci_low, ours_row.ci_high) == pytest.approx(wilson(11 / 18, 3))
-
-    plain = [{k: v for k, v in vars(row).items() if k != "run_dir"} for row in rows]
-    write_run(tmp_path, "zero_shot-asked", plain)
-    table = present(table_of(load_results(tmp_path)))
-    assert dict(zip(labels(table), table.rows[0], strict=True))["m: MRR"] == Cell("0.611")
-    assert "mean_reciprocal_rank" in to_csv(table).splitlines()[0]
-    with (tmp_path / "printed.txt").open("w") as file:
-        print_table(table, Console(file=file, width=120))
-    assert " 0.611 " in (tmp_path / "printed.txt").read_text()
-    write_run(
-        tmp_path / "older", "zero_shot-asked", [r for r in plain if "rank" not in r["metric"]]
-    )
-    assert "m: MRR" not in labels(present(table_of(load_results(tmp_path / "older"))))
-
-
-def test_the_table_of_contributing_shows_results_by_hand(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    add_module("probelight/reports/templates.py", monkeypatch)
-    ours = registered("SECTIONS", "templates", Section=Section, of=of)
-    monkeypatch.setattr(sections, "SECTIONS", ours)
-    common = {"protocol": "zero_shot", "probe": "legs", "split": "dev"}
-    for model, right in (("m1", (3, 1)), ("m2", (1, 2))):
-        rows = [
-            accuracy(number, 4, **common, model=model, subset=subsets.template(name))
-            for name, number in zip(("four", "two"), right, strict=True)
-        ]
-        write_run(tmp_path, model, [accuracy(sum(right), 8, **common, model=model), *rows])
-    [section] = made_sections(load_results(tmp_path))
-    [table] = section.tables
-    assert labels(table) == [
-        "probe", "template", "m1: accuracy %", "m1: n", "m2: accuracy %", "m2: n"
-    ]  # fmt: skip
-    # Wilson's intervals of 3 and 1 of 4; those of 1 and 2 of 4.
-    assert table.rows == (
-        (Cell("legs", "dev"), Cell("template=four"), Cell("75.0", "30.1–95.4"), Cell("4"),
-         Cell("25.0", "4.6–69.9"), Cell("4")),
-        (Cell("legs", "dev"), Cell("template=two"), Cell("25.0", "4.6–69.9"), Cell("4"),
-         Cell("50.0", "15.0–85.0"), Cell("4")),
-    )  # fmt: skip
-    assert [len(runs) for runs in table.runs] == [2, 2]
+    write_ai2(tmp_path / "items.jsonl", items)
+    typed = ["zero-shot", "--model.kind=unigrams", f"--model.name_or_path={tmp_path}/colours.txt"]
+    typed += [f"--data.path={tmp_path}/items.jsonl", "--scoring=sum,mean_word"]
+    assert cli.main([*typed, f"--output_dir={tmp_path / 'out'}"]) == 0
+    rows = read_results(tmp_path / "out" / "results.csv")
+    accuracies = {r["scoring"]: float(r["value"]) for r in rows if r["metric"] == "accuracy"}
+    assert accuracies["mean_word"] == pytest.approx(2 / 3)  # blood, grass
+    assert accuracies["sum"] == pytest.approx(2 / 3)  # sea, grass
+    changed = {r["scoring"]: float(r["value"]) for r in rows if r["metric"] == "flipped_share"}
+    assert changed == {"sum": pytest.approx(2 / 3), "mean_word": 0.0}  # the own score is a mean
 
 
 def test_the_type_of_language_model_of_contributing_is_scored_from_the_command_line(
@@ -222,13 +147,13 @@ def test_the_type_of_language_model_of_contributing_is_scored_from_the_command_l
 ) -> None:
     add_module("probelight/models/unigrams.py", monkeypatch)
     register(monkeypatch, MODEL_TYPES, "MODEL_TYPES", "unigrams", ModelType=ModelType)
-    # With one added to each count, and to that of unknown words: 4, 3, 2 and 1 of 10.
+    # With one added to the count of each of the tokenizer's tokens: 4, 3, 2, and 1 of the others.
     (tmp_path / "colours.txt").write_text("red red red blue blue\ngreen\n", encoding="utf-8")
     asked = [
         Record("wrong", "Grass is [MASK] .", ("red", "green"), 1),
         Record("right", "Snow is not [MASK] .", ("green", "blue"), 1),
         Record("tied", "Coal is [MASK] .", ("black", "white"), 0),
-        # By the mean 0.4 against 0.3, by the sum 0.4 * 0.4 against 0.3.
+        # By the mean 4 against 3, by the sum 4 * 4 against 3 times all tokens.
         Record("means", "Blood is [MASK] .", ("red red", "blue"), 0),
     ]
     write_ai2(tmp_path / "asked.jsonl", asked)
@@ -245,34 +170,14 @@ def test_the_type_of_language_model_of_contributing_is_scored_from_the_command_l
         ("colours.txt", "unigrams", "unigrams")
     }
     [first, *_] = read_predictions(tmp_path / "out")
-    assert first["scores"] == pytest.approx([math.log(0.4), math.log(0.2)], abs=1e-6)
+    num_tokens = 6 + len(AutoTokenizer.from_pretrained(ROOT / "assets" / "bookshelf-lm"))
+    expected = [math.log(count / num_tokens) for count in (4, 2)]
+    assert first["scores"] == pytest.approx(expected, abs=1e-6)
     source = read_result(tmp_path / "out")["source"]
     assert source == {"loaded_from": f"{tmp_path}/colours.txt"}
     capsys.readouterr()
     assert cli.main(command) == 0
     assert "asked, colours.txt: complete" in capsys.readouterr().out
-
-
-def test_the_head_of_contributing_scores_its_choices(tmp_path: Path) -> None:
-    from transformers import BertTokenizer
-
-    words = "[PAD] [UNK] [CLS] [SEP] [MASK] a whale is than mouse . larger smaller".split()
-    (tmp_path / "vocab.txt").write_text("\n".join(words) + "\n", encoding="utf-8")
-    BertTokenizer(str(tmp_path / "vocab.txt")).save_pretrained(tmp_path / "model")
-    data = tmp_path / "dev.jsonl"
-    data.write_text(blocks("CONTRIBUTING.md", "json")[0], encoding="utf-8")
-    records = read_file(data, "mc_mlm").records
-
-    module = module_of("lightning_modules/bag_of_vectors.py").BagOfVectors(
-        str(tmp_path / "model"), size=2
-    )
-    encoded = module.encoder().encode(records)
-    logits = module(encoded.collate([0]))
-
-    sentence = "[CLS] a whale is [MASK] than a mouse . [SEP]".split()
-    mean = module.words.weight[[words.index(word) for word in sentence]].mean(dim=0)
-    both = module.candidates.weight[[words.index("larger"), words.index("smaller")]]
-    torch.testing.assert_close(logits, (both @ mean)[None])
 
 
 def test_the_command_of_contributing_runs_resumes_and_has_help(
@@ -282,14 +187,14 @@ def test_the_command_of_contributing_runs_resumes_and_has_help(
     add_module("probelight/reports/length_bias.py", monkeypatch)
     register(monkeypatch, cli.PROTOCOLS, "PROTOCOLS", "length-bias")
     monkeypatch.setitem(cli.SUMMARIES, "length-bias", cli.PROTOCOLS["length-bias"][1])
-    ours = registered("SECTIONS", "length_bias", Section=Section, of=of)
-    monkeypatch.setattr(sections, "SECTIONS", (*sections.SECTIONS, *ours))
+    section = eval(registration("SECTIONS", "Section("), {"Section": Section, "of": of})
+    monkeypatch.setattr(sections, "SECTIONS", (*sections.SECTIONS, section))
 
     with pytest.raises(SystemExit, match=r"^0$"):
         cli.main(["length-bias", "--help"])
     text = capsys.readouterr().out
     assert "Measures how often the longest choice of an item is right." in text
-    assert "(default: characters)" in text
+    assert "Names or files of probes, separated by commas." in text
     example = text.split("example:\n")[1].split("\n\n")[0].replace("\\\n", "").split()
     with pytest.raises(SystemExit, match=r"^0$"):
         cli.main([*example[1:], "--print_config"])
@@ -308,15 +213,13 @@ def test_the_command_of_contributing_runs_resumes_and_has_help(
     command = ["length-bias", f"--probes={tmp_path}/asked.jsonl,{tmp_path}/other.jsonl"]
     command += [f"--output_dir={out}"]
     assert cli.main(command) == 0
-    assert "62.5" in capsys.readouterr().out
+    capsys.readouterr()
     rows = read_results(out / "results.csv")
     numbers = {(r["probe"], r["metric"]): float(r["value"]) for r in rows}
     assert numbers == pytest.approx(
         {
             ("asked", "accuracy"): (1 + 0 + 1 + 1 / 2) / 4,
-            ("asked", "chance"): (1 / 2 + 1 / 2 + 1 / 3 + 1 / 2) / 4,
             ("other", "accuracy"): 0.0,
-            ("other", "chance"): 1 / 2,
         }
     )
     lines = read_predictions(out, "length-bias-asked-*")
@@ -332,9 +235,10 @@ def test_the_command_of_contributing_runs_resumes_and_has_help(
     assert cli.main(command) == 0
     assert "other: complete" in capsys.readouterr().out
     assert (out / "results.csv").read_bytes() == made
-    assert cli.main([*command, "--unit=words"]) == cli.USAGE_ERROR  # by another config
+    assert cli.main([*command[:-1], "--probes=age_small", command[-1]]) == cli.USAGE_ERROR
     assert cli.main(["report", str(out)]) == 0
-    assert "Is the longest choice right?" in (out / "report.html").read_text(encoding="utf-8")
+    assert "The longest choice" in (out / "report.html").read_text(encoding="utf-8")
+    assert "62.5" in (out / "tables" / "length_bias.md").read_text(encoding="utf-8")
 
 
 def test_the_format_of_contributing_is_imported(
@@ -377,7 +281,7 @@ def test_the_code_of_contributing_is_in_the_style_of_the_house(tmp_path: Path) -
             path.parent.mkdir(parents=True, exist_ok=True)
             before = (ROOT / found[2]).read_text("utf-8") + "\n\n" if found[1] else ""
             path.write_text(before + code, encoding="utf-8")
-    assert num_files == 10
+    assert num_files == 6
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
     for command in ("check", "format --check"):
         words = [sys.executable, "-m", "ruff", *command.split(), "--no-cache", "."]
@@ -481,6 +385,14 @@ def test_the_route_of_own_probe_is_one_that_can_be_gone(
         write_ai2(tmp_path / f"whale-questions-{split}.jsonl", asked)
     (tmp_path / "whales.yaml").write_text(blocks("docs/own_probe.md", "yaml")[0], encoding="utf-8")
     (tmp_path / "whales.csv").write_text(blocks("docs/own_probe.md", "csv")[0])
+    config = load_probe_config(tmp_path / "whales.yaml")
+    (record,) = read_file(tmp_path / "whales.jsonl", config.setup).records
+    control = no_language(record, config, config.nonsense)
+    assert (control.stem, control.choices, control.answer) == (
+        "whale [MASK] mouse", ("blah", "ya"), record.answer
+    )  # fmt: skip
+    perturbed = perturbed_language(record, config, {"than": "woo"})
+    assert perturbed.stem == "A whale is [MASK] woo a mouse."
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HOME", str(tmp_path))
     scripts = blocks("docs/own_probe.md", "bash")

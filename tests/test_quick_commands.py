@@ -35,7 +35,7 @@ PROBE = {"name": "hypernymy_small", "selection_items": 20}
 ORIGINAL = {"name": "definitions", "sets": ["definitions_small"]}
 SWEEP = {
     "grid": {
-        "models": {"own": {"name_or_path": "embedded"}, "esim": {"kind": "esim"}},
+        "models": {"own": {"name_or_path": "dictionary-lm"}, "esim": {"kind": "esim"}},
         "originals": {
             "task": ORIGINAL,
             "given": {**ORIGINAL, "checkpoint": "assets/dictionary-lm"},

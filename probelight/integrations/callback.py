@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import pandas as pd
 import torch
@@ -12,9 +12,7 @@ import torch
 from probelight.integrations.watch import State, Watch
 from probelight.io.errors import UsageError
 from probelight.io.from_python import quietly
-
-if TYPE_CHECKING:
-    from probelight import Results
+from probelight.reports.notebook import Results
 
 
 class WatchedTraining:
@@ -35,9 +33,7 @@ class WatchedTraining:
     @property
     def results(self) -> Results:
         """The results so far, as `probelight.load` returns them."""
-        import probelight
-
-        return probelight.load(self.watch.folder)
+        return Results(self.watch.folder)
 
     @property
     def changes(self) -> pd.DataFrame:

@@ -125,7 +125,7 @@ class Watch:
         self.original = called[-1] if original else None
         self.folder = required_path(output_dir, "output_dir")
         self.keep, self.keep_most = keep, keep_most
-        self.drawn = {} if max_items is None else {"max_items": max_items, "seed": seed}
+        self.drawn = {"max_items": max_items, "seed": seed}
         if keep is not None:
             try:
                 self._value(dict.fromkeys(called, 0.5))

@@ -25,9 +25,6 @@ DAY = 86400.0
 # .NAME.HOST-PID-START-RANDOM.tmp: a folder's name has no dot before it, nor RANDOM.
 _WRITER = re.compile(r".+\.([0-9a-f]{8})-(\d+)-(\d+)(?:-[0-9a-f]{8})?\.(?:tmp|old)")
 _REPLACED = re.compile(r"(.+)\.[0-9a-f-]+\.old")
-# Names of earlier versions did not say who writes.
-_EARLIER_FILE = re.compile(r"\..+\.\d+-[0-9a-f]{8}\.tmp")
-_EARLIER_FOLDER = re.compile(r".+\.\d+\.(tmp|old)")
 
 _MAKE_ROOM = "make room there, then rerun the same command to resume"
 _MAKE_WRITABLE = "make it writable, or choose another folder"
@@ -120,7 +117,7 @@ def mend_folder(folder: Path) -> None:
     """
     newest_first = sorted(folder.glob("*.old"), key=lambda p: p.stat().st_mtime, reverse=True)
     for path in [*folder.rglob("*.tmp"), *newest_first]:
-        if not (_EARLIER_FOLDER.fullmatch(path.name) or is_abandoned(path)):
+        if not is_abandoned(path):
             continue
         if path.suffix == ".tmp":
             remove(path)
@@ -142,10 +139,10 @@ def remove_leftovers(folder: Path) -> None:
 def is_abandoned(path: Path) -> bool:
     """Return whether a temporary name is ours and its writer can be alive no more."""
     found = _WRITER.fullmatch(path.name)
-    if found is not None and found[1] == writer().partition("-")[0]:
-        return Process(host_id(), int(found[2]), int(found[3])).known_dead()
-    if found is None and _EARLIER_FILE.fullmatch(path.name) is None:
+    if found is None:
         return False
+    if found[1] == writer().partition("-")[0]:
+        return Process(host_id(), int(found[2]), int(found[3])).known_dead()
     try:
         inside = [path, *path.rglob("*")]
         return time.time() - max(part.lstat().st_mtime for part in inside) > DAY

@@ -15,7 +15,6 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from copy import deepcopy
 from dataclasses import dataclass
 from functools import cache
 from types import UnionType
@@ -218,17 +217,6 @@ class Settings:
     """
 
     __pydantic_config__: ClassVar = STRICT
-    # Fields that `config` leaves out at their defaults: runs keep the keys that they had before.
-    newer: ClassVar[tuple[str, ...]] = ()
-
-    def config(self) -> dict[str, Any]:
-        """Return plain values that name a run, without newer settings at their defaults."""
-        kind: Any = type(self)  # classes are hashable
-        found = {}
-        for name, value in vars(self).items():
-            if name not in self.newer or value != _defaults(kind)[name]:
-                found[name] = value.config() if isinstance(value, Settings) else deepcopy(value)
-        return found
 
     def __post_init__(self) -> None:
         kind: Any = type(self)  # classes are hashable

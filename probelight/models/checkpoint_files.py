@@ -16,7 +16,7 @@ from safetensors import safe_open
 
 from probelight.io.errors import ProbelightError, UsageError, nearest
 from probelight.io.files import user_path
-from probelight.io.package import ASSETS, BUNDLED_MODELS, CONFIGS, current_model
+from probelight.io.package import ASSETS, BUNDLED_MODELS, CONFIGS
 from probelight.io.ranges import WeightsDtype
 
 T = TypeVar("T")
@@ -337,7 +337,7 @@ def model_folder(name_or_path: str | Path) -> Path:
 
     Of a model with an adapter, `MODEL+ADAPTER`, it is the adapter's.
     """
-    name = split_name(str(name_or_path))[1] or current_model(str(name_or_path))
+    name = split_name(str(name_or_path))[1] or str(name_or_path)
     return ASSETS / name if name in BUNDLED_MODELS else user_path(name)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -92,11 +92,7 @@ def demo(
     start = time.perf_counter()
     model = with_model_type(plan.model)
     refuse_untrained([model], "the zero-shot part of demo")
-    config = {
-        "command": "demo",
-        **replace(plan, model=model).config(),
-        "model": {"name": None, **model.config()},
-    }
+    config = {"command": "demo", **asdict(replace(plan, model=model))}
     folder = CommandFolder(Path(output_dir), config)
     sets = load_sets(plan.probes, DEFAULT_FILE, "test", mirror=None)
     from rich.console import Console

@@ -114,8 +114,7 @@ def _numbers(rows: Iterable[Any]) -> dict[str, Any]:
     for name in COUNTS:
         record[name] = by_metric[name].value if name in by_metric else None
     for name in MEANS:
-        row = by_metric.get(name)  # older results have no accuracy above chance
-        estimate = Estimate.of(row) if row else None
+        estimate = Estimate.of(by_metric[name])
         record |= named(f"{name} {name}_ci_low {name}_ci_high", estimate)
     return record
 
@@ -151,8 +150,6 @@ def verdict(row: Any) -> tuple[str, str]:
         (row.adjusted_forgetting_ci_low, "unless it guessed the same items both times"),
     )
     if reason := next((reason for low, reason in reasons if low > 0), ""):
-        if words.missing(row.above_chance_ci_low):
-            return ("forgotten", "if it was above chance before, which older results do not say")
         if row.above_chance_ci_low <= 0:
             return ("cannot tell", "not clearly above chance before, so nothing to forget")
         return ("forgotten", reason)

@@ -16,10 +16,26 @@ from probelight.io.errors import ProbelightError, RecordError
 from probelight.io.escaping import all_visible, brief, visible
 from probelight.io.files import SETTINGS, read_text, regular_file
 from probelight.results.hits import Hits, Side, read_hits, read_sides
-from probelight.results.record import COMMAND, RESULT, RunRecord, change, read_result, remedy
+from probelight.results.record import (
+    COMMAND,
+    FORMAT,
+    OTHER_FORMAT,
+    RESULT,
+    RunRecord,
+    change,
+    read_result,
+    remedy,
+)
 from probelight.results.row import Role, Row
-from probelight.results.run_folder import CONFIG, PLANNED, of_earlier_plans, planned_cells
+from probelight.results.run_folder import (
+    CONFIG,
+    PLANNED,
+    format_of,
+    of_earlier_plans,
+    planned_cells,
+)
 
+FIT = "fit"  # the protocol of a fit, whose folder is that of its run
 GRID_FILE = "grid.json"  # next to the result of a grid: the prediction for each pair
 INOCULATION = "inoculation"
 WATCH = "watch"  # the protocol of a training that a callback scores
@@ -139,8 +155,14 @@ def load_results(folder: Path | Sequence[Path]) -> Results:
     left_out: dict[Path, str] = {}
     unreadable: list[str] = []
     earlier = of_earlier_plans(every)
+    folders_of_runs = {path.parent.parent.parent for path in every}
+    foreign = {folder for folder in folders_of_runs if format_of(folder) != FORMAT}
     for path in every:
         name = path.relative_to(root).as_posix()
+        if (command_dir := path.parent.parent.parent) in foreign and not _is_fit(path):
+            left_out[path] = f"{os.path.relpath(command_dir, root)}: {OTHER_FORMAT}"
+            unreadable.append(left_out[path])
+            continue
         if path in earlier:
             left_out[path] = f"{name}: from an earlier plan of the sweep, so not in this report"
             continue
@@ -151,7 +173,7 @@ def load_results(folder: Path | Sequence[Path]) -> Results:
             unreadable.append(str(error))
     if not read:
         given, paths = next(iter(paths_below.items()))
-        reasons = "\n  ".join(left_out[path] for path in every if path in paths)
+        reasons = "\n  ".join(dict.fromkeys(left_out[path] for path in every if path in paths))
         raise FileNotFoundError(f"{given}: none of its results can be read:\n  {reasons}")
 
     damaged_plans = _damaged_plans(every, root)
@@ -159,7 +181,9 @@ def load_results(folder: Path | Sequence[Path]) -> Results:
     unused_hits: list[str] = []
     runs = with_distinct_models([_with_hits(run, root, unused_hits) for run in runs])
     unfinished = unfinished_notices(roots.values(), root)
-    notices = [*left_out.values(), *damaged_plans, *repeated, *unused_hits, *unfinished]
+    unreadable = [*dict.fromkeys(unreadable)]
+    reasons_left_out = dict.fromkeys(left_out.values())
+    notices = [*reasons_left_out, *damaged_plans, *repeated, *unused_hits, *unfinished]
     return Results(
         visible(_name_of(roots.values())),
         tuple(runs),
@@ -180,6 +204,14 @@ def _result_paths(given: Path, folder: Path) -> list[Path]:
             "several of them"
         )
     return paths
+
+
+def _is_fit(path: Path) -> bool:
+    """Return whether a result is of a fit, whose folder, however it is called, has no format."""
+    try:
+        return read_result(path).get("protocol") == FIT
+    except (OSError, ValueError):
+        return False
 
 
 def _damaged_plans(result_paths: Iterable[Path], root: Path) -> list[str]:

@@ -61,7 +61,7 @@ class ItemLine:
         scores: One score per choice. In the file null is -inf, or NaN if `prediction` is null too;
             when read, both are None.
         prediction: Index of the best choice, the first one if several tie; None if a score is NaN.
-        tied: How many choices share the best score; 1 in older files, which do not count ties.
+        tied: How many choices share the best score.
         answer: Index of the gold choice.
         correct: The item's score: 1 if right, 0 if wrong, 1/n if the gold is one of n best.
         group: The item's concept, as in its file.
@@ -69,7 +69,7 @@ class ItemLine:
         distractor_type: How the wrong answers are related to the right one.
         distractor_hops: Number of edges to the wrong answers.
         interval_group: Number of the group of items that intervals do not divide; None if each item
-            is its own group, and in older files.
+            is its own group.
         best: Indices of all best choices (zero-shot with several scoring rules).
         by_rule: The answer by each of these rules.
         by_phrasing: The answer in each other wording (`zero-shot --phrasings`).
@@ -100,7 +100,7 @@ class ItemLine:
     choices: tuple[str, ...]
     scores: tuple[float | None, ...]
     prediction: int | None
-    tied: int = 1
+    tied: int
     answer: int
     correct: float
     group: str = field(default="", metadata=_OPTIONAL)

@@ -23,15 +23,21 @@ from typing_extensions import TypedDict  # of typing's own pydantic reads none b
 from probelight.io.documents import STRICT, read_json, typed
 from probelight.io.errors import UsageError
 from probelight.io.files import DataFile, sha256_of, user_path
-from probelight.io.package import checkout, current_model, program
+from probelight.io.package import checkout, program
 from probelight.results.details import DETAILS, Details
-from probelight.results.row import Row, with_scoring
+from probelight.results.row import Row
 
 PACKAGES = ("torch", "pytorch-lightning", "transformers", "tokenizers", "torchmetrics", "numpy")
 D = TypeVar("D", bound=Details)
 
 RESULT = "result.json"
-FORMAT = 3  # of the file; another number is refused
+# Of this file, and of the folders of commands and the configs of runs in them: raise it with any
+# change of what they hold, as another number is refused.
+FORMAT = 4
+OTHER_FORMAT = (
+    "written by another version of Probelight, which this one cannot read; rerun the command with "
+    "another --output_dir, or use the version that wrote it"
+)
 MODEL = "checkpoints/best"
 _READ_AGAIN = (
     "config.yaml",
@@ -339,24 +345,14 @@ class RunRecord:
             ValueError: If another version of Probelight wrote it, or it is malformed.
         """
         if value.get("format") != FORMAT:
-            raise ValueError(
-                f"{name}: written by another version of Probelight, which this one cannot read; "
-                "rerun the command with another --output_dir"
-            )
+            raise ValueError(f"{name}: {OTHER_FORMAT}")
         details = tuple(
             typed(kind, value[key], name, within=key)
             for key, kind in DETAILS.items()
             if value.get(key) is not None
         )
         shared = {k: found for k, found in value.items() if k != "format" and k not in DETAILS}
-        record = typed(cls, shared, name)
-        source = replace(
-            record.source,
-            loaded_from=current_model(record.source.loaded_from),
-            control_of=current_model(record.source.control_of),
-        )
-        model, rows = current_model(record.model), with_scoring(record.rows)
-        return replace(record, model=model, rows=rows, source=source, details=details)
+        return replace(typed(cls, shared, name), details=details)
 
     @staticmethod
     def read(path: Path) -> RunRecord:

@@ -5,16 +5,14 @@ from __future__ import annotations
 import csv
 import io
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Iterable
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from probelight.io.atomic import write_text_atomic
 from probelight.io.documents import STRICT
 from probelight.io.escaping import as_cell
-from probelight.io.package import current_model
-from probelight.metrics.scoring_rules import RULES
 
 if TYPE_CHECKING:
     from pydantic_core import CoreSchema
@@ -47,11 +45,8 @@ class Subset:
         return dict(self.fields)[name]
 
     def to_json(self) -> dict[str, Any]:
-        """Return the kind and the fields, and the text unless it follows from them."""
-        value = {"kind": self.kind, **dict(self.fields)}
-        if self.kind in TEXTS and _text_of_kind(self.kind, dict(self.fields)) == self.text:
-            return value
-        return {**value, "text": self.text}
+        """Return the kind, the fields and the text."""
+        return {"kind": self.kind, **dict(self.fields), "text": self.text}
 
     @staticmethod
     def from_json(value: object) -> Subset:
@@ -60,18 +55,18 @@ class Subset:
         Raises:
             ValueError: If the value is not a part.
         """
-        if isinstance(value, dict) and isinstance(kind := value.get("kind"), str):
+        if isinstance(value, dict):
             fields = {
-                name: tuple(found) if isinstance(found, list) else found
-                for name, found in value.items()
-                if name not in ("kind", "text")
+                name: tuple(field) if isinstance(field, list) else field
+                for name, field in value.items()
             }
-            if kind == "statements":
-                fields.setdefault("naturalness", "")
-            if all(map(_is_field, fields.values())):
-                text = value["text"] if "text" in value else _text_of_kind(kind, fields)
-                if isinstance(text, str):
-                    return Subset.of(kind, text, **fields)
+            kind, text = fields.pop("kind", None), fields.pop("text", None)
+            if (
+                isinstance(kind, str)
+                and isinstance(text, str)
+                and all(map(_is_field, fields.values()))
+            ):
+                return Subset.of(kind, text, **fields)
         raise ValueError(f"is {value!r}, which is not a part of a set")
 
     @classmethod
@@ -79,49 +74,6 @@ class Subset:
         from pydantic_core.core_schema import no_info_plain_validator_function
 
         return no_info_plain_validator_function(Subset.from_json)
-
-
-# Parts whose text result.json does not hold, as their kinds are older than `Subset.text`. A new
-# kind is written with its text and is not added here.
-TEXTS: Mapping[str, tuple[str, Mapping[str, type]]] = {
-    "template": ("template={name}", {"name": str}),
-    "choices": ("pair={words}", {"words": tuple}),
-    "untouched": ("group not in train", {}),
-    "clusters": ("clusters of {size}", {"size": int}),
-    "difficulty": (
-        "hops={hops} distractors={distractor_type}:{distractor_hops}",
-        {"hops": int, "distractor_type": str, "distractor_hops": int},
-    ),
-    "paradigm": ("UID={name}", {"name": str}),
-    "source_set": ("{name}", {"name": str}),
-    "answered": ("{answer}", {"answer": str}),
-    "wording": ("wording={name}", {"name": str}),
-    "nearer_distractor": ("{exists}", {"exists": bool}),
-    "model": ("{label}", {"label": str}),
-    "versus": ("{first} − {second}", {"first": str, "second": str}),
-    "constraint": ("{level} constraint", {"level": str}),
-    "cloze": ("cloze <={upper}", {"upper": float}),
-    "statements": ("{polarity} {naturalness}", {"polarity": str, "naturalness": str}),
-    "article": ("behind {word}", {"word": str}),
-    "answer_part": ("{of}={part}", {"of": str, "part": str}),
-}
-
-
-def _text_of_kind(kind: str, fields: Mapping[str, Any]) -> str | None:
-    """Return the text of a part that is written without it; None where its fields do not fit."""
-    template, types = TEXTS.get(kind, ("", None))
-    if types is None or fields.keys() != types.keys():
-        return None
-    for name, type_ in types.items():
-        found = type(fields[name])
-        if found is not type_ and (found, type_) != (int, float):
-            return None
-    shown = {name: "/".join(v) if isinstance(v, tuple) else v for name, v in fields.items()}
-    if kind == "nearer_distractor":
-        shown["exists"] = "with a nearer distractor" if fields["exists"] else "without"
-    if kind == "cloze":
-        shown["upper"] = f"{fields['upper']:.2f}".removeprefix("0")
-    return template.format(**shown).strip()
 
 
 def _is_field(value: object) -> bool:
@@ -224,26 +176,6 @@ class Row:
 
 
 RESULT_COLUMNS: tuple[str, ...] = tuple(field.name for field in fields(Row))
-
-
-def with_scoring(rows: Sequence[Row]) -> tuple[Row, ...]:
-    """Bring the rows of an older run up to date: scoring rules move from `mode` to `scoring`.
-
-    In a zero-shot run these rows get the mode of the accuracy by the model's own score. The bundled
-    model gets its current name.
-    """
-    modes = (row.mode for row in rows if row.metric == "accuracy" and row.mode not in RULES)
-    mode_of_run = next(modes, "")
-    found = []
-    for row in rows:
-        if row.protocol == "zero_shot" and row.mode in RULES:
-            row = replace(row, mode=mode_of_run, scoring=row.mode)
-        elif row.protocol == "audit" and not row.kind and row.mode:
-            row = replace(row, mode="", scoring=row.mode)
-        if (model := current_model(row.model)) != row.model:
-            row = replace(row, model=model)
-        found.append(row)
-    return tuple(found)
 
 
 def write_results(path: Path, rows: Iterable[Row]) -> None:

@@ -1,5 +1,6 @@
 """The folders of a command and of its runs, with which a repeated command goes on.
 
+    OUTPUT_DIR/format.json        the format of all of these, written first
     OUTPUT_DIR/config.yaml        the resolved config of the command
     OUTPUT_DIR/command.txt        the command as it was typed
     OUTPUT_DIR/results.csv        the rows of all finished runs
@@ -31,11 +32,12 @@ from probelight.io.documents import read_json, read_yaml
 from probelight.io.errors import ProbelightError
 from probelight.io.escaping import as_cell, from_cell, json_text
 from probelight.io.files import regular_file
-from probelight.io.package import FORMER_NAME, SMALL_MODEL
 from probelight.io.process import FROM_FINISHED_RUNS, STOP
 from probelight.results.record import (
     COMMAND,
     COMMAND_LINE,
+    FORMAT,
+    OTHER_FORMAT,
     RESULT,
     FromFiles,
     RunRecord,
@@ -50,6 +52,7 @@ except ImportError:  # not on this system
     fcntl = None  # type: ignore[assignment]
 
 CONFIG = "config.yaml"
+FORMAT_FILE = "format.json"
 PLANNED = "planned.json"  # the last plan of a sweep
 METRICS_FILE = "metrics.csv"
 METRICS_COLUMNS = ("step", "epoch", "metric", "value")
@@ -61,7 +64,7 @@ Logged = tuple[int, str, str, float]  # step, epoch or "", metric, value
 
 
 class ConfigConflictError(ProbelightError, ValueError):
-    """The output folder belongs to a command with another config."""
+    """The output folder belongs to a command with another config, or of another version."""
 
 
 class CommandFolder:
@@ -74,8 +77,8 @@ class CommandFolder:
         data: The sets whose checksums the config holds, to name a file that has changed.
 
     Raises:
-        ConfigConflictError: If something was computed in the folder with another config, with
-            the difference, or another process is about to.
+        ConfigConflictError: If the folder has another format, or something was computed in it with
+            another config, with the difference, or another process is about to.
     """
 
     def __init__(
@@ -86,10 +89,13 @@ class CommandFolder:
         self._records: dict[str, RunRecord] = {}
         self._files = {file.sha256: file.path for part in data for file in part.files}
         self.runs_dir = path / "runs"
+        check_format(path)
         self.runs_dir.mkdir(parents=True, exist_ok=True)
         self._claim = FolderClaim(self.runs_dir)
         STOP.begins_with = FROM_FINISHED_RUNS
         remove_leftovers(path)
+        if not (path / FORMAT_FILE).exists():
+            write_text_atomic(path / FORMAT_FILE, json.dumps({"format": FORMAT}) + "\n")
         try:
             self._settle_config(path / CONFIG, _as_yaml(self.config))
         except ConfigConflictError:
@@ -258,9 +264,31 @@ class RunFolder:
             self.listeners.pop(0)(end)
 
 
+def check_format(folder: Path) -> None:
+    """Refuse a folder in which a command of a version with another format has worked.
+
+    Raises:
+        ConfigConflictError: If it has another number, or runs and none.
+    """
+    runs = [*folder.glob("runs/*")]
+    has_runs = any((run / RESULT).exists() for run in runs) or (folder / CONFIG).exists()
+    is_used = (folder / FORMAT_FILE).exists() or (bool(runs) and has_runs)
+    if is_used and format_of(folder) != FORMAT:
+        raise ConfigConflictError(f"{folder}: {OTHER_FORMAT}")
+
+
+def format_of(folder: Path) -> object:
+    """Return the number in a command's folder; None where there is none that can be read."""
+    try:
+        content = read_json(folder / FORMAT_FILE)
+    except (OSError, ValueError):
+        return None
+    return content.get("format") if isinstance(content, dict) else None
+
+
 def run_key(name: str, config: Mapping[str, Any]) -> str:
     """Return the name of a run's folder: `<name>-<first 12 digits of the config's hash>`."""
-    slug = re.sub(r"[^A-Za-z0-9_.]+", "-", name).strip("-").replace(SMALL_MODEL, FORMER_NAME)
+    slug = re.sub(r"[^A-Za-z0-9_.]+", "-", name).strip("-")
     return f"{slug}-{config_hash(config)[:12]}"
 
 
@@ -270,9 +298,8 @@ def config_hash(config: Mapping[str, Any]) -> str:
 
 
 def _canonical(config: Any) -> str:
-    """Return the JSON that is hashed, with the former name of the small model."""
-    text = json.dumps(config, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-    return text.replace(f'"{SMALL_MODEL}"', f'"{FORMER_NAME}"')
+    """Return the JSON that is hashed."""
+    return json.dumps(config, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
 def _as_yaml(config: Mapping[str, Any]) -> str:

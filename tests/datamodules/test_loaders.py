@@ -242,7 +242,7 @@ def test_a_state_goes_on_behind_the_batches_handed_out(workers: int) -> None:
 def test_only_the_first_epoch_after_a_resume_starts_in_the_middle() -> None:
     whole, following = _epoch(_loader(), 1), _epoch(_loader(), 2)
     loader = _loader()
-    loader.load_state_dict({"epoch": 1, "items_done": 6})
+    loader.load_state_dict({"epoch": 1, "items_done": 6, "plan": loader.plan})
     iterator = iter(loader)
     # As Lightning does it: the last batch is taken, the end of the iterator never is.
     assert [next(iterator) for _ in range(len(whole) - 2)] == whole[2:]
@@ -252,7 +252,7 @@ def test_only_the_first_epoch_after_a_resume_starts_in_the_middle() -> None:
 def test_an_unused_iterator_does_not_use_up_the_start() -> None:
     whole = _epoch(_loader(), 1)
     loader = _loader()
-    loader.load_state_dict({"epoch": 1, "batches_done": 2})
+    loader.load_state_dict({"epoch": 1, "items_done": 6, "plan": loader.plan})
     iter(loader)
     assert list(loader) == whole[2:]
 

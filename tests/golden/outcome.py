@@ -49,17 +49,19 @@ def outcome(world: World, name: str) -> dict[str, Table]:
             {column: value for column, value in row.items() if column != "run_dir"}
             for row in read_results(folder / "results.csv")
         ]
-    parts = [folder, *sorted(folder.glob("runs/*"))]
+    run_dirs = [folder, *sorted(folder.glob("runs/*"))]
     if run.predictions:
-        answers = [(part, row) for part in parts for row in _lines(part / "predictions.jsonl")]
-        tables["predictions"] = [_prediction(*one, run.fine_tunes) for one in answers]
-    tables["metrics"] = [row for part in parts for row in _metrics(part)]
-    tables["grids"] = [row for part in parts for row in _grid(part)]
+        answers = [
+            (run_dir, row) for run_dir in run_dirs for row in _lines(run_dir / "predictions.jsonl")
+        ]
+        tables["predictions"] = [_prediction(*answer, run.fine_tunes) for answer in answers]
+    tables["metrics"] = [row for run_dir in run_dirs for row in _metrics(run_dir)]
+    tables["grids"] = [row for run_dir in run_dirs for row in _grid(run_dir)]
     tables["distances"] = [
-        _texts(row) for part in parts for row in _lines(part / "distances.jsonl")
+        _texts(row) for run_dir in run_dirs for row in _lines(run_dir / "distances.jsonl")
     ]
-    tables["chosen"] = [row for part in parts for row in _chosen(part)]
-    tables["runs"] = [row for part in parts for row in _counts(part)]
+    tables["chosen"] = [row for run_dir in run_dirs for row in _chosen(run_dir)]
+    tables["runs"] = [row for run_dir in run_dirs for row in _counts(run_dir)]
     for path in sorted(folder.glob("tables/*.csv")) if name == "report" else []:
         if path.name not in BY_NATURE:
             tables[f"table_{path.stem}"] = _read(path)
@@ -81,13 +83,13 @@ def assert_committed(world: World, name: str, *, update: bool) -> None:
             text = to_csv(updated(table, expected.get(table, []), rows))
             (folder / f"{table}.csv").write_text(text, encoding="utf-8")
         return
-    found = [
+    mismatches = [
         line
         for table in sorted(expected.keys() | tables.keys())
         for line in differences(table, expected.get(table, []), tables.get(table, []))
     ]
-    more = [f"and {len(found) - SHOWN} more"] if len(found) > SHOWN else []
-    assert not found, "\n".join([f"{name}:", *found[:SHOWN], *more])
+    more = [f"and {len(mismatches) - SHOWN} more"] if len(mismatches) > SHOWN else []
+    assert not mismatches, "\n".join([f"{name}:", *mismatches[:SHOWN], *more])
 
 
 def to_csv(table: Table) -> str:
@@ -103,29 +105,29 @@ def to_csv(table: Table) -> str:
 
 def differences(name: str, expected: Table, actual: Table) -> Iterator[str]:
     """A line for each row that is missing or new, and each cell that differs, with both values."""
-    before, after = _by_identity(name, expected), _by_identity(name, actual)
-    for key in before.keys() - after.keys():
-        yield f"{name}: no longer there: {_show(before[key])}"
-    for key in after.keys() - before.keys():
-        yield f"{name}: new: {_show(after[key])}"
-    for key, row in before.items():
-        for column in sorted(row.keys() | after[key].keys()) if key in after else ():
-            old, new = row.get(column, ""), after[key].get(column, "")
+    expected_rows, actual_rows = _by_identity(name, expected), _by_identity(name, actual)
+    for key in expected_rows.keys() - actual_rows.keys():
+        yield f"{name}: no longer there: {_show(expected_rows[key])}"
+    for key in actual_rows.keys() - expected_rows.keys():
+        yield f"{name}: new: {_show(actual_rows[key])}"
+    for key, row in expected_rows.items():
+        for column in sorted(row.keys() | actual_rows[key].keys()) if key in actual_rows else ():
+            old, new = row.get(column, ""), actual_rows[key].get(column, "")
             if not same(old, new, _tolerance(column)):
                 yield f"{name}: {column}: {old!r} expected, {new!r} found in {_show(row)}"
 
 
 def updated(name: str, expected: Table, actual: Table) -> Table:
     """`actual`, with the expected cells where they say the same: a diff shows changes alone."""
-    before, after = _by_identity(name, expected), _by_identity(name, actual)
+    expected_rows, actual_rows = _by_identity(name, expected), _by_identity(name, actual)
     return [
         {
             column: old
-            if same(old := before.get(key, {}).get(column, ""), new, _tolerance(column))
+            if same(old := expected_rows.get(key, {}).get(column, ""), new, _tolerance(column))
             else new
             for column, new in row.items()
         }
-        for key, row in after.items()
+        for key, row in actual_rows.items()
     ]
 
 
@@ -137,12 +139,14 @@ def same(old: str, new: str, tolerance: float = TOLERANCE) -> bool:
     if _NUMBER.split(old) != _NUMBER.split(new):
         return False
     return all(
-        one == two
+        old_number == new_number
         or (
-            not (one.lstrip("-").isdigit() and two.lstrip("-").isdigit())
-            and math.isclose(float(one), float(two), rel_tol=tolerance, abs_tol=tolerance)
+            not (old_number.lstrip("-").isdigit() and new_number.lstrip("-").isdigit())
+            and math.isclose(
+                float(old_number), float(new_number), rel_tol=tolerance, abs_tol=tolerance
+            )
         )
-        for one, two in zip(*numbers, strict=True)
+        for old_number, new_number in zip(*numbers, strict=True)
     )
 
 
@@ -155,8 +159,10 @@ def _by_identity(name: str, table: Table) -> dict[tuple[Any, ...], dict[str, str
     rows: dict[tuple[Any, ...], dict[str, str]] = {}
     for number, row in enumerate(table):
         identity: tuple[Any, ...] = (number,)
-        if (known := MEASURED.get(name)) is not None:
-            identity = tuple(sorted((c, v) for c, v in row.items() if v and c not in known))
+        if (measured_columns := MEASURED.get(name)) is not None:
+            identity = tuple(
+                sorted((c, v) for c, v in row.items() if v and c not in measured_columns)
+            )
         while identity in rows:
             identity = (*identity, "again")
         rows[identity] = row
@@ -175,24 +181,24 @@ def _normal(row: Mapping[str, str], world: World) -> dict[str, str]:
     return {column: normal(text) for column, text in row.items()}
 
 
-def _prediction(part: Path, row: Mapping[str, Any], is_centred: bool) -> dict[str, str]:
-    known = [score for score in row["scores"] if score is not None]
-    shift = sum(known) / len(known) if is_centred else 0.0
+def _prediction(run_dir: Path, row: Mapping[str, Any], is_centred: bool) -> dict[str, str]:
+    present_scores = [score for score in row["scores"] if score is not None]
+    shift = sum(present_scores) / len(present_scores) if is_centred else 0.0
     scores = ["" if score is None else f"{score - shift:.5f}" for score in row["scores"]]
-    kept = _texts({column: row[column] for column in PREDICTION})
-    return {"run": part.name, **kept, "scores": " ".join(scores)}
+    cells = _texts({column: row[column] for column in PREDICTION})
+    return {"run": run_dir.name, **cells, "scores": " ".join(scores)}
 
 
-def _metrics(part: Path) -> Table:
+def _metrics(run_dir: Path) -> Table:
     """metrics.csv of what was trained; elsewhere it repeats the rows."""
-    path = part / "metrics.csv"
+    path = run_dir / "metrics.csv"
     rows = _read(path) if path.exists() else []
-    trained = any(row["step"] != "0" for row in rows) or part.parent.name != "runs"
-    return [{"run": part.name, **row} for row in rows] if trained else []
+    trained = any(row["step"] != "0" for row in rows) or run_dir.parent.name != "runs"
+    return [{"run": run_dir.name, **row} for row in rows] if trained else []
 
 
-def _grid(part: Path) -> Table:
-    path = part / "grid.json"
+def _grid(run_dir: Path) -> Table:
+    path = run_dir / "grid.json"
     if not path.exists():
         return []
     grid = json.loads(path.read_text(encoding="utf-8"))
@@ -210,23 +216,23 @@ def _grid(part: Path) -> Table:
     ]
 
 
-def _counts(part: Path) -> Table:
+def _counts(run_dir: Path) -> Table:
     """What a run says about its items, in counts and in words."""
-    if not (part / "result.json").exists():
+    if not (run_dir / "result.json").exists():
         return []
-    result = json.loads((part / "result.json").read_text(encoding="utf-8"))
+    result = json.loads((run_dir / "result.json").read_text(encoding="utf-8"))
     counts = result.get("facts", {}).get("scores", result["counts"])
     notices = "; ".join(result.get("notices", []))
-    return [{"run": part.name, "counts": json.dumps(counts, sort_keys=True), "notices": notices}]
+    return [{"run": run_dir.name, "counts": json.dumps(counts, sort_keys=True), "notices": notices}]
 
 
-def _chosen(part: Path) -> Table:
+def _chosen(run_dir: Path) -> Table:
     """The epoch whose model was kept."""
-    path = part / "checkpoints" / "best" / "chosen.json"
+    path = run_dir / "checkpoints" / "best" / "chosen.json"
     if not path.exists():
         return []
     chosen = json.loads(path.read_text(encoding="utf-8"))
-    return [_texts({"run": part.name} | {c: chosen[c] for c in ("epoch", "step")})]
+    return [_texts({"run": run_dir.name} | {c: chosen[c] for c in ("epoch", "step")})]
 
 
 def _lines(path: Path) -> list[dict[str, Any]]:

@@ -179,17 +179,19 @@ def test_everything_is_on_the_disk_before_it_has_its_name(
 
 
 def test_what_a_killed_process_left_is_cleared_away(tmp_path: Path) -> None:
-    (tmp_path / "last.ckpt.12.tmp").touch()
-    (tmp_path / "best.12.tmp" / "deep.34.tmp").mkdir(parents=True)
-    (tmp_path / "best.12.old" / "weights").mkdir(parents=True)
-    (tmp_path / "best" / "part.56.tmp").mkdir(parents=True)
+    host, pid, _ = atomic.writer().split("-")
+    dead = f"{host}-{pid}-1"  # another process of this number, which began when the host did
+    (tmp_path / f".last.ckpt.{dead}-0123abcd.tmp").touch()
+    (tmp_path / f"best.{dead}.tmp" / f"deep.{dead}.tmp").mkdir(parents=True)
+    (tmp_path / f"best.{dead}.old" / "weights").mkdir(parents=True)
+    (tmp_path / "best" / f"part.{dead}.tmp").mkdir(parents=True)
     (tmp_path / "notes.old").touch()
     atomic.mend_folder(tmp_path)
     assert names(tmp_path) == ["best", "notes.old"]
     atomic.mend_folder(tmp_path / "missing")
     # A folder that was being replaced gets its name back: the newest.
     (tmp_path / "best").rmdir()
-    for age, name in ((100, "best.7.old"), (50, "best.12.old")):
+    for age, name in ((100, f"best.{dead}.old"), (50, f"best.{host}-{pid}-2.old")):
         (tmp_path / name).mkdir()
         (tmp_path / name / str(age)).touch()
         os.utime(tmp_path / name, (1e9 - age, 1e9 - age))

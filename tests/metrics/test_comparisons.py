@@ -31,9 +31,9 @@ from probelight.metrics.power import paired
 
 
 def _pair(both: int, lost: int, gained: int, neither: int) -> tuple[list[bool], list[bool]]:
-    before = [True] * both + [True] * lost + [False] * gained + [False] * neither
-    after = [True] * both + [False] * lost + [True] * gained + [False] * neither
-    return before, after
+    correct_before = [True] * both + [True] * lost + [False] * gained + [False] * neither
+    correct_after = [True] * both + [False] * lost + [True] * gained + [False] * neither
+    return correct_before, correct_after
 
 
 @pytest.mark.parametrize(
@@ -49,20 +49,20 @@ def test_newcombe_gives_the_published_intervals(
     table: tuple[int, int, int, int], low: float, high: float
 ) -> None:
     # The published difference is first minus second, ours after minus before.
-    found = paired_difference(*_pair(*table))
+    difference = paired_difference(*_pair(*table))
     digits = len(str(low).split(".")[1])
-    assert (round(-found.high, digits), round(-found.low, digits)) == (low, high)
+    assert (round(-difference.high, digits), round(-difference.low, digits)) == (low, high)
 
 
 @pytest.mark.parametrize(("lost", "gained"), [(0, 0), (3, 3), (0, 5), (40, 61), (900, 1100)])
 def test_single_items_are_counted_and_have_mcnemars_binomial_test(lost: int, gained: int) -> None:
-    found = paired_difference(*_pair(50, lost, gained, 25))
+    comparison = paired_difference(*_pair(50, lost, gained, 25))
     difference = (gained - lost) / (75 + lost + gained)
-    assert (found.lost, found.gained, found.difference) == (lost, gained, difference)
-    assert found.low < difference < found.high
+    assert (comparison.lost, comparison.gained, comparison.difference) == (lost, gained, difference)
+    assert comparison.low < difference < comparison.high
     expected = binomtest(lost, lost + gained).pvalue if lost + gained else 1.0
-    assert found.mcnemar_p == pytest.approx(expected, rel=1e-9)
-    assert (found.p_value < 0.05) == (found.low > 0 or found.high < 0)
+    assert comparison.mcnemar_p == pytest.approx(expected, rel=1e-9)
+    assert (comparison.p_value < 0.05) == (comparison.low > 0 or comparison.high < 0)
     with pytest.raises(ValueError, match="same items"):
         paired_difference([True], [True, False])
 
@@ -85,23 +85,23 @@ def by_hand(totals: list[float]) -> float:
     ],
 )
 def test_groups_flip_as_a_whole(totals: list[float]) -> None:
-    known = all(abs(total * 12 - round(total * 12)) < 1e-9 for total in totals)
-    expected = pytest.approx(by_hand(totals), abs=1e-12 if known else 0.02)
+    have_common_unit = all(abs(total * 12 - round(total * 12)) < 1e-9 for total in totals)
+    expected = pytest.approx(by_hand(totals), abs=1e-12 if have_common_unit else 0.02)
     assert sign_flip_test(totals) == expected
 
 
 def test_ties_count_in_part() -> None:
-    found = paired_difference([1.0, 0.5, 0.0, 1.0], [0.5, 0.5, 1.0, 0.0])
-    assert (found.lost, found.gained, found.difference) == (1.5, 1.0, -0.125)
+    comparison = paired_difference([1.0, 0.5, 0.0, 1.0], [0.5, 0.5, 1.0, 0.0])
+    assert (comparison.lost, comparison.gained, comparison.difference) == (1.5, 1.0, -0.125)
     # Parts of 0.5, 1 and 1 with a sum of 0.5 at most: 6 of 8 signs are as far from 0 or farther.
-    assert found.mcnemar_p == by_hand([-0.5, 1.0, -1.0])
+    assert comparison.mcnemar_p == by_hand([-0.5, 1.0, -1.0])
 
 
 def test_whole_groups_that_flip_widen_the_paired_interval() -> None:
-    before, after = _pair(60, 20, 0, 20)
+    correct_before, correct_after = _pair(60, 20, 0, 20)
     groups = [i // 20 for i in range(100)]  # the 20 lost ones are one group of five
-    plain = paired_difference(before, after)
-    grouped = paired_difference(before, after, groups=groups)
+    plain = paired_difference(correct_before, correct_after)
+    grouped = paired_difference(correct_before, correct_after, groups=groups)
     assert grouped.difference == plain.difference == -0.2
     assert plain.high < -0.1
     assert plain.mcnemar_p < 1e-5
@@ -109,15 +109,17 @@ def test_whole_groups_that_flip_widen_the_paired_interval() -> None:
     assert plain.p_value < 0.05 < grouped.p_value
     assert grouped.high > 0.0  # one group of five, so it may well be luck
     assert grouped.low < plain.low
-    assert paired_difference(before, after, groups=list(range(100))) == plain
+    assert paired_difference(correct_before, correct_after, groups=list(range(100))) == plain
 
 
 def test_no_change_in_any_group_is_no_certainty() -> None:
-    before = [i % 3 == 0 for i in range(120)]
-    found = paired_difference(before, before, groups=[i // 20 for i in range(120)])
-    assert (found.difference, found.p_value, found.mcnemar_p) == (0, 1, 1)
-    assert found.low < -0.05
-    assert found.high > 0.05
+    correct_before = [i % 3 == 0 for i in range(120)]
+    comparison = paired_difference(
+        correct_before, correct_before, groups=[i // 20 for i in range(120)]
+    )
+    assert (comparison.difference, comparison.p_value, comparison.mcnemar_p) == (0, 1, 1)
+    assert comparison.low < -0.05
+    assert comparison.high > 0.05
 
 
 RNG = np.random.default_rng(0)
@@ -127,16 +129,16 @@ GROUPS = list(np.repeat(range(20), 3))
 
 
 def item_scores(text: str) -> Floats:
-    return np.array([float(one) for one in text])
+    return np.array([float(digit) for digit in text])
 
 
 def test_one_run_each_is_the_exact_test_of_mcnemar() -> None:
     first, second = item_scores("1111111111110000"), item_scores("1110000000001000")
-    found = compare_runs({4: first}, {9: second})
-    assert found.interval.value == pytest.approx((9 - 1) / 16)
-    assert found.p_value == found.mcnemar_p == pytest.approx(binomtest(1, 10).pvalue)
+    comparison = compare_runs({4: first}, {9: second})
+    assert comparison.interval.value == pytest.approx((9 - 1) / 16)
+    assert comparison.p_value == comparison.mcnemar_p == pytest.approx(binomtest(1, 10).pvalue)
     plain = paired_difference(second, first)
-    assert found.interval[1:] == (plain.low, plain.high)
+    assert comparison.interval[1:] == (plain.low, plain.high)
 
 
 def test_seeds_are_pairs_only_where_they_share_a_sample() -> None:
@@ -154,8 +156,10 @@ def test_seeds_are_pairs_only_where_they_share_a_sample() -> None:
 
 @pytest.mark.parametrize("shift", [0.0, 0.1, 0.2, 0.3])
 def test_a_p_value_is_below_a_level_where_the_interval_leaves_out_nothing(shift: float) -> None:
-    raised = {seed: np.maximum(own, np.arange(60) < 60 * shift) for seed, own in FIRST.items()}
-    terms = [Term(1.0, raised), Term(-1.0, {~seed: own for seed, own in SECOND.items()})]
+    raised = {
+        seed: np.maximum(scores, np.arange(60) < 60 * shift) for seed, scores in FIRST.items()
+    }
+    terms = [Term(1.0, raised), Term(-1.0, {~seed: scores for seed, scores in SECOND.items()})]
     p_value = sum_p_value(terms, GROUPS)
     assert 0 < p_value <= 1
     for level in (0.05, 0.2, 0.01):
@@ -166,17 +170,17 @@ def test_a_p_value_is_below_a_level_where_the_interval_leaves_out_nothing(shift:
 def test_a_p_value_knows_of_seeds() -> None:
     # The one has two seeds, of which one is far better: so little is no proof.
     first = {0: np.ones(200), 1: item_scores("10" * 100)}
-    found = compare_runs(first, {0: item_scores("10" * 100)})
-    assert found.mcnemar_p < 1e-6
-    assert found.p_value > 0.05
-    assert found.interval.low < 0 < found.interval.high
+    comparison = compare_runs(first, {0: item_scores("10" * 100)})
+    assert comparison.mcnemar_p < 1e-6
+    assert comparison.p_value > 0.05
+    assert comparison.interval.low < 0 < comparison.interval.high
 
 
 def test_half_an_interval_by_a_plain_loop() -> None:
     change = FIRST[0] - SECOND[0]
     totals = [sum(change[i] for i in range(60) if GROUPS[i] == g) for g in range(20)]
     left_out = [(change.sum() - total) / 57 for total in totals]
-    jackknife = 19 / 20 * sum((one - change.mean()) ** 2 for one in left_out)
+    jackknife = 19 / 20 * sum((mean - change.mean()) ** 2 for mean in left_out)
     variance = max(jackknife, change.var() / 60)
     expected = t.ppf(0.975, 19) * math.sqrt(variance)
     terms = [Term(1.0, {0: FIRST[0]}), Term(-1.0, {0: SECOND[0]})]
@@ -188,12 +192,12 @@ def test_the_smallest_difference_of_independent_items_is_that_of_power() -> None
     rng = np.random.default_rng(1)
     first, second = (1.0 * (rng.random(2000) < 0.6) for _ in range(2))
     share = float(np.mean(first != second))
-    found = compare_runs({0: first}, {0: second}).smallest
-    assert found == pytest.approx(paired(2000, share), rel=0.005)
+    smallest = compare_runs({0: first}, {0: second}).smallest
+    assert smallest == pytest.approx(paired(2000, share), rel=0.005)
     # Items that come in fives, all of them alike, are a fifth as many.
     groups = np.repeat(np.arange(2000), 5)
     grouped = compare_runs({0: first[groups]}, {0: second[groups]}, groups).smallest
-    assert grouped == pytest.approx(found, rel=0.001)
+    assert grouped == pytest.approx(smallest, rel=0.001)
     # Five runs with errors of their own are worth as many items.
     runs = [{s: 1.0 * (rng.random(2000) < 0.6) for s in range(60)} for _ in range(2)]
     assert compare_runs(*runs).smallest == pytest.approx(paired(2000 * 60, 0.48), rel=0.2)
@@ -206,15 +210,17 @@ def test_the_interval_is_as_wide_as_that_of_the_multi_bootstrap(same_samples: bo
     easy = rng.normal(size=(150, 1)) + 0.3 * rng.normal(size=(150, 2))
     good = rng.normal(0.5, 0.4, size=(12, 1, 1)) + 0.1 * rng.normal(size=(2, 12, 1, 1))
     hits = 1.0 * (rng.random((2, 12, 150, 2)) < 1 / (1 + np.exp(-easy - good)))
-    first, second = (dict(enumerate(own.reshape(12, 300))) for own in hits)
+    first, second = (dict(enumerate(system_hits.reshape(12, 300))) for system_hits in hits)
     means, drawn = hits.mean(axis=3), []  # (2, seeds, groups)
     for _ in range(1500):
         groups = rng.integers(150, size=150)
         seeds = rng.integers(12, size=12)
-        others = seeds if same_samples else rng.integers(12, size=12)
-        drawn.append(means[0][seeds][:, groups].mean() - means[1][others][:, groups].mean())
-    found = compare_runs(first, second, np.repeat(np.arange(150), 2), same_samples=same_samples)
-    half = (found.interval.high - found.interval.low) / 2
+        second_seeds = seeds if same_samples else rng.integers(12, size=12)
+        drawn.append(means[0][seeds][:, groups].mean() - means[1][second_seeds][:, groups].mean())
+    comparison = compare_runs(
+        first, second, np.repeat(np.arange(150), 2), same_samples=same_samples
+    )
+    half = (comparison.interval.high - comparison.interval.low) / 2
     # Student's quantile of 12 seeds is 2.2, and the bootstrap counts what is noise twice.
     assert 0.8 < half / (1.96 * np.std(drawn)) < 1.2
 
@@ -226,13 +232,13 @@ def test_what_could_not_have_been_seen_at_all() -> None:
     assert compare_runs(same, same).smallest == pytest.approx(8 / 40, abs=0.02)
     fives = list(np.repeat(range(5), 8))  # five groups that all change one way are 2 / 2**5
     assert compare_runs(same, {0: item_scores("01" * 20)}, fives).smallest == math.inf
-    one = compare_runs({0: item_scores("1")}, {0: item_scores("0")})
-    assert (one.p_value, one.smallest) == (1.0, math.inf)
-    assert one.interval.low < 0
+    single_item = compare_runs({0: item_scores("1")}, {0: item_scores("0")})
+    assert (single_item.p_value, single_item.smallest) == (1.0, math.inf)
+    assert single_item.interval.low < 0
 
 
 @pytest.mark.parametrize(
-    ("one", "other", "expected"),
+    ("first", "second", "expected"),
     [  # Newcombe 1998, table II, method 10
         ((56, 70), (48, 80), (0.2000, 0.0524, 0.3339)),
         ((9, 10), (3, 10), (0.6000, 0.1705, 0.8090)),
@@ -241,23 +247,23 @@ def test_what_could_not_have_been_seen_at_all() -> None:
     ],
 )
 def test_differences_as_newcombe_printed_them(
-    one: tuple[int, int], other: tuple[int, int], expected: tuple[float, float, float]
+    first: tuple[int, int], second: tuple[int, int], expected: tuple[float, float, float]
 ) -> None:
-    both = [Interval(right / n, *wilson(right, n)) for right, n in (one, other)]
-    there, back = independent_difference(*both), independent_difference(*reversed(both))
-    assert there == pytest.approx(expected, abs=5e-5)
-    assert back == pytest.approx((-there.value, -there.high, -there.low))
+    both = [Interval(right / n, *wilson(right, n)) for right, n in (first, second)]
+    forward, backward = independent_difference(*both), independent_difference(*reversed(both))
+    assert forward == pytest.approx(expected, abs=5e-5)
+    assert backward == pytest.approx((-forward.value, -forward.high, -forward.low))
 
 
 def cliques(number: int, apart: set[tuple[int, int]]) -> set[frozenset[int]]:
     """All largest sets without a pair that is told apart, by trying all sets."""
     free = [
-        frozenset(own)
+        frozenset(members)
         for size in range(1, number + 1)
-        for own in combinations(range(number), size)
-        if not apart & set(combinations(own, 2))
+        for members in combinations(range(number), size)
+        if not apart & set(combinations(members, 2))
     ]
-    return {own for own in free if not any(own < larger for larger in free)}
+    return {members for members in free if not any(members < larger for larger in free)}
 
 
 @pytest.mark.parametrize(
@@ -278,11 +284,14 @@ def test_a_letter_is_a_largest_set_that_is_not_told_apart() -> None:
         number = rng.randint(1, 7)
         pairs = list(combinations(range(number), 2))
         apart = {pair for pair in pairs if rng.random() < rng.choice([0.2, 0.5, 0.8])}
-        found = compact_letters(number, apart)
-        letters = {letter for own in found for letter in own}
-        sets = {frozenset(i for i in range(number) if letter in found[i]) for letter in letters}
+        letters_by_system = compact_letters(number, apart)
+        letters = {letter for system_letters in letters_by_system for letter in system_letters}
+        sets = {
+            frozenset(i for i in range(number) if letter in letters_by_system[i])
+            for letter in letters
+        }
         assert sets == cliques(number, apart)
-        assert "a" in found[0]
+        assert "a" in letters_by_system[0]
     names = compact_letters(60, combinations(range(60), 2))
     assert len(set(names)) == 60
     assert names[25:28] == ["z", "a1", "b1"]

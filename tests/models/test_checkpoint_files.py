@@ -74,7 +74,6 @@ def test_the_bundled_model_is_the_folder_in_the_repository(
     checkpoint: Checkpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert resolve("bookshelf-lm").endswith("/assets/bookshelf-lm")
-    assert resolve("embedded") == resolve("dictionary-lm")
     assert resolve("dictionary-lm").endswith("/assets/dictionary-lm")
     shutil.copytree(checkpoint("bert"), tmp_path / "bookshelf-qa")
     monkeypatch.setattr(source, "ASSETS", tmp_path)

@@ -1,6 +1,6 @@
 """Prints, as JSON, the keys of the runs that commands plan; nothing is run.
 
-    python tests/protocols/planned_keys.py FOLDER
+    python tests/protocols/planned_keys.py FOLDER > tests/fixtures/run_keys.json
 
 FOLDER is a copy of tests/fixtures/run_keys, what the commands read; they leave their folders in it.
 A process of its own, as `run_jobs` is replaced before the commands import it.
@@ -21,16 +21,15 @@ from probelight.protocols.cli import main
 from probelight.protocols.jobs import run as jobs_run
 from probelight.protocols.jobs.job import Job
 
-SMALLS = "curve --models=embedded"
+SMALLS = "curve --models=dictionary-lm"
 CURVE = "--grid.sizes=[8,16] --grid.seeds=[1,2]"
-# Keys of before the default was another model.
-SMALL = "--model.name_or_path=embedded"
+SMALL = "--model.name_or_path=dictionary-lm"
 ORIGINAL = f"{SMALL} --original.name=definitions --original.sets=[definitions_small]"
 INOCULATE = f"inoculate {ORIGINAL} --probe.name=hypernymy_small"
 COMMANDS = {
     "zero-shot": f"zero-shot {SMALL} --probes=age_small,taxonomy_small:test",
     "zero-shot of two models": (
-        "zero-shot --models=embedded,vec_similarity --probes=hypernymy_small,wordsense_small"
+        "zero-shot --models=dictionary-lm,vec_similarity --probes=hypernymy_small,wordsense_small"
     ),
     "zero-shot with ranks and scoring": (
         f"zero-shot {SMALL} --probes=age_small --ranks=true"
@@ -46,7 +45,7 @@ COMMANDS = {
     "curve": f"{SMALLS} --probes=age_small --random_weights=true {CURVE}",
     "curve of a baseline": f"curve --models=mlm_baseline --probes=taxonomy_small {CURVE}",
     "curve of whole encoders and baselines": (
-        "curve --models=embedded,esim,choice_only,choice_to_choice,question_to_choice"
+        "curve --models=dictionary-lm,esim,choice_only,choice_to_choice,question_to_choice"
         f" --probes=hypernymy_small --grid.controls=[standard] {CURVE}"
     ),
     "curve of masked sentences posed as questions": (
@@ -73,12 +72,16 @@ COMMANDS = {
     "sweep plan": "sweep plan --config=grid.yaml",
     "sweep plan with tpe": "sweep plan --config=grid.yaml --grid.search=tpe --grid.num_trials=3",
     "probes audit": "probes audit hypernymy_small,age_small --training.seeds=[0,1]",
-    "probes audit of a transformer": "probes audit definitions_small --baselines=embedded,esim",
+    "probes audit of a transformer": (
+        "probes audit definitions_small --baselines=dictionary-lm,esim"
+    ),
     "diagnose": (
-        "diagnose --models=embedded --random_weights=true --mirror=mirror"
+        "diagnose --models=dictionary-lm --random_weights=true --mirror=mirror"
         " --sets=cprag,role,neg_simp,neg_nat,role_1500 --shuffles=5"
     ),
-    "grid": "grid --models=embedded --grid.panels=[A,B,C,D] --grid.step=20 --random_weights=true",
+    "grid": (
+        "grid --models=dictionary-lm --grid.panels=[A,B,C,D] --grid.step=20 --random_weights=true"
+    ),
     "taxonomy-distance": "taxonomy-distance --results=results --wordnet=wordnet",
     "unigrams": (
         "unigrams --results=results --model_a=first --counts_a=a.txt"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -152,18 +151,6 @@ def test_a_number_below_zero_says_what_it_means(tmp_path: Path) -> None:
     lost, _, _ = adjusted("40,40,15,5", 2)
     assert lost.text == "+31.0"
     assert "guessing" not in lost.detail
-
-
-def test_older_results_say_that_chance_was_not_recorded(tmp_path: Path) -> None:
-    forgetting(["43,32,0,75"], tmp_path, num_choices=2)
-    [path] = tmp_path.glob("runs/*/result.json")
-    record = json.loads(path.read_text(encoding="utf-8"))
-    record["rows"] = [row for row in record["rows"] if row["metric"] != "above_chance"]
-    path.write_text(json.dumps(record), encoding="utf-8")
-    [row] = changed(load_results(tmp_path)).itertuples()
-    assert verdict(row) == (
-        "forgotten", "if it was above chance before, which older results do not say"
-    )  # fmt: skip
 
 
 TABLES = {

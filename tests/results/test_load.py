@@ -3,6 +3,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +17,7 @@ from probelight.results.frames import ITEMS, NUMBERS, items_frame, results_frame
 from probelight.results.load import Results, Run, UnreadableResultError
 from probelight.results.record import ModelSource
 from probelight.results.row import Row
-from probelight.results.run_folder import PLANNED, planned_cells
+from probelight.results.run_folder import FORMAT_FILE, PLANNED, planned_cells
 from tests.fixtures import subsets
 from tests.fixtures.results import write_run, zero_shot_rows
 from tests.fixtures.rows import LINE
@@ -83,8 +84,35 @@ def test_a_folder_without_results_is_named(
     (tmp_path / "b").mkdir()
     (tmp_path / "c" / "runs" / "bad").mkdir(parents=True)
     (tmp_path / "c" / "runs" / "bad" / "result.json").write_text(json.dumps({"key": "bad"}))
+    shutil.copy(tmp_path / "a" / FORMAT_FILE, tmp_path / "c")
     with pytest.raises(FileNotFoundError, match=message):
         load.load_results([tmp_path / name for name in names])
+
+
+@pytest.mark.parametrize("text", [None, '{"format": 3}', "[4]", "{"])
+def test_a_folder_of_another_format_is_named_once_and_not_read(
+    text: str | None, tmp_path: Path, put: Put
+) -> None:
+    put("a")
+    for name in ("one", "two"):
+        put("b", name)
+    (tmp_path / "b" / FORMAT_FILE).unlink()
+    if text is not None:
+        (tmp_path / "b" / FORMAT_FILE).write_text(text)
+    results = load.load_results(tmp_path)
+    assert [run.path.split("/")[0] for run in results.runs] == ["a"]
+    assert results.damaged == results.left_out
+    [said] = results.left_out
+    assert said.startswith("b: written by another version of Probelight")
+    assert "another --output_dir, or use the version that wrote it" in said
+    with pytest.raises(FileNotFoundError, match=r"can be read:\n  \.: written by another version"):
+        load.load_results(tmp_path / "b")
+
+
+def test_a_fit_in_a_folder_named_runs_has_no_format(tmp_path: Path) -> None:
+    folder = write_run(tmp_path, "fit", [{"protocol": "fit", "metric": "val/loss", "value": 1.0}])
+    (tmp_path / FORMAT_FILE).unlink()
+    assert [run.protocol for run in load.load_results(folder.parent).runs] == ["fit"]
 
 
 def test_same_run_twice_counts_once(tmp_path: Path, put: Put) -> None:

@@ -30,7 +30,7 @@ from probelight.results.record import (
     read_result,
     versions,
 )
-from probelight.results.row import RESULT_COLUMNS, TEXTS, Row, Subset, write_results
+from probelight.results.row import RESULT_COLUMNS, Row, Subset, write_results
 from tests.fixtures import subsets
 from tests.fixtures.rows import read_results
 
@@ -192,37 +192,6 @@ PARADIGM = {"kind": "paradigm", "name": "order"}
 LIKELIHOOD = "pseudo_log_likelihood"
 
 
-@pytest.mark.parametrize(
-    ("protocol", "rows", "read"),
-    [
-        (
-            "zero_shot",
-            [
-                {"mode": LIKELIHOOD, "value": 0.5},
-                {"mode": LIKELIHOOD, "value": 0.25, "subset": PARADIGM},
-                {"mode": "mean_token", "value": 0.75, "num_items": 4},
-                {"mode": "pmi", "value": 0.125, "subset": PARADIGM, "metric": "flipped_share"},
-            ],
-            [(LIKELIHOOD, rule) for rule in ("", "", "mean_token", "pmi")],
-        ),
-        (
-            "audit",
-            [{"mode": "sum", "value": 0.5}, {"mode": "full", "value": 1.0, "kind": "choice_only"}],
-            [("", "sum"), ("full", "")],
-        ),
-    ],
-)
-def test_rules_that_older_files_have_as_modes_are_read_as_scoring(
-    protocol: str, rows: list[dict[str, Any]], read: list[tuple[str, str]]
-) -> None:
-    written = [{"protocol": protocol, "metric": "accuracy", **row} for row in rows]
-    record = RunRecord.from_json({"format": 3, "protocol": protocol, "rows": written}, "r")
-    assert [(row.mode, row.scoring) for row in record.rows] == read
-    for row, old in zip(record.rows, written, strict=True):  # every other column stays
-        assert row.to_json() | {"mode": old["mode"], "scoring": ""} == old | {"scoring": ""}
-    assert RunRecord.from_json(record.to_json(), "r") == record
-
-
 def test_what_is_as_it_is_without_being_said_is_not_written() -> None:
     written = RunRecord(protocol="p", details=(details.CurveDetails(train="t"),)).to_json()
     assert {"seconds", "key", "source", "inoculation"}.isdisjoint(written)
@@ -325,69 +294,33 @@ def test_reading_results_needs_neither_torch_nor_matplotlib() -> None:
     assert found.stdout.strip() == "[]"
 
 
-AS_BEFORE: list[tuple[Subset, dict[str, object], str]] = [  # what result.json and results.csv hold
-    (subsets.answer_part("word", "entity"), {"of": "word", "part": "entity"}, "word=entity"),
-    (subsets.template("has"), {"name": "has"}, "template=has"),
-    (subsets.choices("older", "younger"), {"words": ["older", "younger"]}, "pair=older/younger"),
-    (subsets.UNTOUCHED, {}, "group not in train"),
-    (subsets.clusters(5), {"size": 5}, "clusters of 5"),
+PARTS: list[tuple[Subset, dict[str, object]]] = [
+    (subsets.UNTOUCHED, {"text": "group not in train"}),
     (
-        subsets.difficulty(0, "a: b", 0),
-        {"hops": 0, "distractor_type": "a: b", "distractor_hops": 0},
-        "hops=0 distractors=a: b:0",
+        subsets.choices("older", "younger"),
+        {"words": ["older", "younger"], "text": "pair=older/younger"},
     ),
-    (subsets.source_set("openbookqa"), {"name": "openbookqa"}, "openbookqa"),
-    (subsets.paradigm("wh_island"), {"name": "wh_island"}, "UID=wh_island"),
-    (subsets.answered("choice 1"), {"answer": "choice 1"}, "choice 1"),
-    (subsets.wording("paper"), {"name": "paper"}, "wording=paper"),
-    (subsets.nearer_distractor(True), {"exists": True}, "with a nearer distractor"),
-    (subsets.nearer_distractor(False), {"exists": False}, "without"),
-    (subsets.one_model("embedded (x)"), {"label": "embedded (x)"}, "embedded (x)"),
-    (subsets.versus("a", "b"), {"first": "a", "second": "b"}, "a − b"),
-    (subsets.constraint("high"), {"level": "high"}, "high constraint"),
-    (subsets.cloze(0.166666667), {"upper": 0.166666667}, "cloze <=.17"),
-    (subsets.article("an"), {"word": "an"}, "behind an"),
-    (subsets.statements("", "natural"), {"polarity": "", "naturalness": "natural"}, "natural"),
-    (
-        subsets.statements("negative", "less natural"),
-        {"polarity": "negative", "naturalness": "less natural"},
-        "negative less natural",
-    ),
+    (subsets.nearer_distractor(True), {"exists": True, "text": "with a nearer distractor"}),
+    (subsets.cloze(0.166666667), {"upper": 0.166666667, "text": "cloze <=.17"}),
+    (Subset.of("length", "up to 5 words", most=5), {"most": 5, "text": "up to 5 words"}),
 ]
 
 
-@pytest.mark.parametrize(("subset", "fields", "text"), AS_BEFORE)
-def test_a_part_has_a_text_and_is_written_as_earlier_versions_wrote_it(
-    subset: Subset, fields: dict[str, object], text: str
+@pytest.mark.parametrize(("subset", "fields"), PARTS)
+def test_a_part_is_written_with_its_fields_and_text(
+    subset: Subset, fields: dict[str, object]
 ) -> None:
     written = json.loads(json.dumps(subset.to_json()))
     assert written == {"kind": subset.kind, **fields}
-    assert subset.text == text
     assert Subset.from_json(written) == subset
-
-
-def test_every_kind_without_a_text_in_the_file_is_tried() -> None:
-    assert {subset.kind for subset, _, _ in AS_BEFORE} == TEXTS.keys()
-
-
-def test_parts_of_a_new_kind_and_statements_of_a_polarity_alone() -> None:
-    part = Subset.of("length", "up to 5 words", most=5)
-    assert part.to_json() == {"kind": "length", "most": 5, "text": "up to 5 words"}
-    assert Subset.from_json(part.to_json()) == part
-    assert part["most"] == 5
-    part = Subset.from_json({"kind": "statements", "polarity": "affirmative"})
-    assert part == subsets.statements("affirmative")
 
 
 @pytest.mark.parametrize(
     "value",
     [
-        *("template=has", {}, {"kind": "template"}, {"kind": "nothing"}),
-        {"kind": "untouched", "x": 1},
-        {"kind": "clusters", "size": "5"},
-        {"kind": "clusters", "size": True},
-        {"kind": "cloze", "upper": math.inf},
-        {"kind": "choices", "words": ["a", 1]},
+        *("template=has", {}, {"kind": "template"}, {"text": "all"}),
+        {"kind": "cloze", "upper": math.inf, "text": "cloze"},
+        {"kind": "choices", "words": ["a", 1], "text": "pair"},
         {"kind": "new", "text": "new", "inner": {}},
         {"kind": "new", "text": 1},
     ],

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from probelight.io.atomic import write_text_atomic
 from probelight.io.errors import ConfigError
 from probelight.io.files import DataFile
 from probelight.probes.catalog import ProbeConfig
@@ -33,6 +34,53 @@ def test_a_run_is_finished_when_its_result_is_there(tmp_path: Path) -> None:
     assert result is not None
     assert result.rows == (Row(metric="accuracy", value=0.5, run_dir=f"runs/{run.key}"),)
     assert (result.protocol, result.key) == ("p", run.key)
+
+
+@pytest.mark.parametrize("text", [None, '{"format": 3}', "[4]", "{"])
+def test_a_folder_of_another_format_is_refused_and_left_as_it_is(
+    text: str | None, tmp_path: Path
+) -> None:
+    run = run_folder.CommandFolder(tmp_path, {}).run("my run", {})
+    (tmp_path / run_folder.FORMAT_FILE).unlink()
+    if text is not None:
+        (tmp_path / run_folder.FORMAT_FILE).write_text(text)
+    left = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
+    for config in ({}, {"n": 1}):
+        with pytest.raises(run_folder.ConfigConflictError, match=f"^{tmp_path}: written by an"):
+            run_folder.CommandFolder(tmp_path, config)
+    (tmp_path / "config.yaml").unlink()
+    run.finish(RECORD)
+    with pytest.raises(run_folder.ConfigConflictError, match="or use the version that wrote it"):
+        run_folder.CommandFolder(tmp_path, {})
+    assert left.keys() - {*tmp_path.rglob("*")} == {tmp_path / "config.yaml"}
+
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_a_command_killed_while_it_begins_a_folder_begins_it_again(
+    number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before it has written its format, and before its config."""
+    writes = []
+
+    def write(path: Path, text: str) -> None:
+        writes.append(path)
+        if len(writes) == number:
+            raise KeyboardInterrupt
+        write_text_atomic(path, text)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(run_folder, "write_text_atomic", write)
+        with pytest.raises(KeyboardInterrupt):
+            run_folder.CommandFolder(tmp_path, {"n": 1})
+    assert not (tmp_path / "config.yaml").exists()
+    run_folder.CommandFolder(tmp_path, {"n": 1}).run("done", {}).finish(RECORD)
+    assert len(run_folder.CommandFolder(tmp_path, {"n": 1}).finished()) == 1
+
+
+def test_folders_of_commands_in_a_folder_named_runs_are_none_of_its_runs(tmp_path: Path) -> None:
+    run_folder.CommandFolder(tmp_path / "runs" / "a", {}).run("done", {}).finish(RECORD)
+    run_folder.CommandFolder(tmp_path, {})
+    run_folder.CommandFolder(tmp_path, {})
 
 
 @pytest.mark.parametrize("text", ["a: [", "a: 1\na: 2", "\x00"])

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from math import fsum, tanh
 from typing import Annotated, Any, Literal, get_args
 
@@ -143,7 +143,7 @@ def prediction_grid(
     config = {
         "command": "grid",
         "models": [settings.config() for settings in chosen],
-        "grid": grid.config(),
+        "grid": asdict(grid),
         **trainer.precisions(),
     }
     jobs = [

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 from probelight.build import giveaways
@@ -136,7 +136,7 @@ def audit(
             {"name": data.config.name, "sha256": checksums(*data.parts.values())} for data in sets
         ],
         "baselines": [model.config() for model in models],
-        "settings": training.config(),
+        "settings": asdict(training),
         **trainer.precisions(),
     }
     files = [part for data in sets for part in data.parts.values()]
@@ -155,20 +155,22 @@ def audit_jobs(
         "protocol": PROTOCOL,
         "probe": name,
         "data": checksums(*data.parts.values()),
-        "settings": {**settings.config(), "seeds": [0]},
+        "settings": asdict(replace(settings, seeds=[0])),  # a run has one seed, or none
     }
     counted = {**common, "frequency": giveaways.frequency_source(), "stems": giveaways.STEMMER}
     jobs = [Job(f"audit-{name}-giveaways", counted, count_giveaways, title=f"{name}, {LABEL}")]
     for model in sorted(models, key=is_trained):
         trained = is_trained(model)
         for seed in settings.seeds if trained else [None]:
-            config = {**common, "model": model.config(), **trainer.precisions()}
-            title = f"{name}, {model.label}"
-            if seed is not None:
-                config["seed"] = seed
-                title += f", seed {seed}"
-            if trained and model_type_of(model).has_checkpoint:
-                config["control"] = CHOICE_ONLY  # it could read whole items
+            reads_items = trained and model_type_of(model).has_checkpoint
+            config = {
+                **common,
+                "model": model.config(),
+                "seed": seed,
+                "control": CHOICE_ONLY if reads_items else STANDARD,
+                **trainer.precisions(),
+            }
+            title = f"{name}, {model.label}{'' if seed is None else f', seed {seed}'}"
             jobs.append(Job(f"audit-{name}-{model.label}", config, ask_baseline, title=title))
     return jobs
 
@@ -189,10 +191,10 @@ def ask_baseline(run: RunFolder, config: Mapping[str, Any], context: RunContext)
     data = items.read_audit(context, config["probe"], settings)
     check_data(config["data"], data.parts.values())
     notices = list(data.notices)
-    control = config.get("control", STANDARD)
+    control = config["control"]
     posed = data if control == STANDARD else items.with_control(control, data)
     row = replace(model.row, protocol=PROTOCOL, probe=data.config.name, control=control)
-    seed: int | None = config.get("seed")
+    seed: int | None = config["seed"]
     if is_trained(model):
         assert seed is not None
         how = settings.transformer if model_type_of(model).has_checkpoint else settings.fit

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 from probelight.io.download import NotThereError
 from probelight.io.errors import UsageError
@@ -50,7 +50,6 @@ class AuditSettings(Settings):
     split_seed: Seed = 0
     fit: FitSettings = field(default_factory=lambda: replace(ESIM_FIT, patience=5))
     transformer: FitSettings = field(default_factory=lambda: TRANSFORMER_FIT)
-    newer: ClassVar = ("transformer",)
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -107,7 +107,6 @@ LIGHTNING = {
     "predict": "write the score of every choice",
 }
 SUMMARIES = {name: summary for name, (_, summary) in PROTOCOLS.items()} | LIGHTNING
-GONE = {"sweep work": "use `sweep run`, which runs as many cells at once as there is room for"}
 HELPS = {"-h", "--help"}
 GROUPS = {name.partition(" ")[0] for name in PROTOCOLS if " " in name}
 
@@ -171,7 +170,7 @@ def _dispatch(arguments: list[str]) -> int:
         return 0 if HELPS & {*arguments} else USAGE_ERROR
     command, rest = " ".join(arguments[:num_words]), arguments[num_words:]
     if command not in {*SUMMARIES, *INTERNAL}:
-        hint = f": {GONE[command]}" if command in GONE else nearest(command, [*SUMMARIES])
+        hint = nearest(command, [*SUMMARIES])
         if group and arguments[1].startswith("-"):
             parts = ", ".join(name for name in SUMMARIES if name.startswith(f"{group} "))
             hint = f": begin with one of {parts}"

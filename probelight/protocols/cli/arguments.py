@@ -19,12 +19,7 @@ from typing import Any, NamedTuple
 from probelight.io.documents import read_yaml
 from probelight.io.errors import ConfigError, UsageError, close_matches, nearest
 from probelight.io.numbers import AMBIGUOUS
-from probelight.io.package import (
-    PACKAGE,
-    current_class_path,
-    shipped_path,
-    with_current_class_paths,
-)
+from probelight.io.package import PACKAGE, shipped_path
 from probelight.io.ranges import NotBlank
 
 CONFIG_OPTIONS = {"--config", "-c"}
@@ -92,7 +87,7 @@ def read_arguments(words: Sequence[str], known: Known) -> Arguments:
     while remaining:
         word = remaining.popleft()
         if not word.startswith("-"):
-            arguments.words.append(current_class_path(word))
+            arguments.words.append(word)
             continue
         name, equals, value = word.partition("=")
         key = name.lstrip("-")
@@ -105,11 +100,7 @@ def read_arguments(words: Sequence[str], known: Known) -> Arguments:
             if not following:
                 raise UsageError(f"{name}: give a value")
             if first := _first_option(key, following, known):
-                name, key, following = (
-                    f"{name}.{first}",
-                    f"{key}.{first}",
-                    current_class_path(following),
-                )
+                name, key = f"{name}.{first}", f"{key}.{first}"
             elif key not in known.lists:
                 section = "" if is_config else key
                 following = _section_text(following, section, known, arguments.files)
@@ -119,7 +110,7 @@ def read_arguments(words: Sequence[str], known: Known) -> Arguments:
         elif key in known.flags and not (equals or (remaining and remaining[0][:1] != "-")):
             arguments.words.append(f"{name}=true")
         else:
-            arguments.words.append(f"{name}{equals}{current_class_path(value)}")
+            arguments.words.append(f"{name}{equals}{value}")
         if not (is_config or key in known.sections):
             arguments.options.add(key)
     return arguments
@@ -145,7 +136,7 @@ def _section_text(value: str, section: str, known: Known, files: dict[str, Any])
     path = shipped_path(value)
     if not Path(path).exists():
         if section and not known.options:  # a class
-            return current_class_path(value)
+            return value
         if section in MEANT:
             meant = f"--{section}.{MEANT[section]} {value}"
             preset = Path("configs") / section / f"{Path(value).name}.yaml"
@@ -158,7 +149,7 @@ def _section_text(value: str, section: str, known: Known, files: dict[str, Any])
     content = read_yaml(path)
     if content is not None and not isinstance(content, Mapping):
         raise ConfigError(f"{value}: the file must be a mapping of keys to values")
-    content = with_current_class_paths(content or {})
+    content = content or {}
     if section and content.keys() == {section}:
         content = content[section] or {}
     content = _without_empty_sections(content, section, known)

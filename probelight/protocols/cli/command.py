@@ -24,7 +24,7 @@ from jsonargparse.typing import register_type
 from probelight.io.documents import parse_yaml
 from probelight.io.escaping import brief
 from probelight.io.numbers import refuse_odd_number
-from probelight.io.package import PACKAGE, as_typed, program, with_current_class_paths
+from probelight.io.package import PACKAGE, as_typed, program
 from probelight.io.process import check_num_processes, printed_once
 from probelight.io.ranges import NotBlank, Settings, checked, hints_of, lists_of
 from probelight.protocols.cli.arguments import Arguments, Known, explained, read_arguments
@@ -230,10 +230,7 @@ def command_parser(
 
 @cache
 def prepare_jsonargparse() -> None:
-    """Make jsonargparse refuse empty paths, and find classes by old paths in any YAML it reads.
-
-    It refuses the same YAML on a command line as in a file: too deep, or with too many aliases.
-    """
+    """Make jsonargparse refuse empty paths, and the same YAML on a command line as in a file."""
 
     def path(text: str | Path) -> Path:
         if not NotBlank().admits(str(text)):  # it would be the current folder
@@ -246,7 +243,7 @@ def prepare_jsonargparse() -> None:
     def value(text: str) -> Any:
         refuse_odd_number(text)
         parse_yaml(text)
-        return with_current_class_paths(load(text))
+        return load(text)
 
     set_loader("yaml", value, (yaml.YAMLError,))
 
@@ -260,10 +257,6 @@ class OneLineErrors(ArgumentParser):
         prepare_jsonargparse()
         # No abbreviations: what they stand for would change with new options.
         super().__init__(*args, **{"allow_abbrev": False, **kwargs})
-
-    def parse_object(self, obj: Any, *rest: Any, **options: Any) -> Any:
-        """Parse a config in memory, such as the arguments in a checkpoint."""
-        return super().parse_object(with_current_class_paths(obj), *rest, **options)
 
     def format_help(self, *args: Any, **options: Any) -> str:
         """Return the help with the program's name as it was typed."""
@@ -305,7 +298,7 @@ class CommandParser(OneLineErrors):
         return Known(options, sections - {*self.lists}, self.lists, flags)
 
     def parse_args(self, args: Any = None, *rest: Any, **options: Any) -> Any:
-        """Parse a command line, which may name shipped configs and classes by their old paths."""
+        """Parse a command line, which may name shipped configs."""
         words = sys.argv[1:] if args is None else args
         if HELP_ALL in words:
             super().print_help()

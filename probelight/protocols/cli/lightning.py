@@ -161,8 +161,6 @@ class ProbelightCLI(LightningCLI):
         loaded_from = options.get("model_name_or_path") or options.get("vectors") or ""
         files, seed = getattr(self.datamodule, "data", None), config.get("seed_everything")
         hashed = {name: value for name, value in config.items() if name not in _NOT_HASHED}
-        if hashed["matmul_precision"] == "highest":
-            del hashed["matmul_precision"]
         base = Row(
             protocol="fit",
             model=f"{model} {loaded_from}".strip(),

@@ -133,7 +133,7 @@ def curve(
         "probes": names,
         "phrasings": phrased,
         "options": asdict(options),
-        "grid": grid.config(),
+        "grid": asdict(grid),
         **user_files.recorded,
     }
     check_grid(grid, [*names, *phrased, *user_files.configs])
@@ -249,9 +249,8 @@ def curve_jobs(curve: Curve) -> list[Job]:
         "curve": curve.config(),
     }
     trainer = curve.context.trainer
-    drawn = {"weights": "drawn from each seed"} if model.random_weights else {}
     # How often a text is read, by weights drawn anew and in the words of each control.
-    num_reads = (len(settings.seeds) if drawn else 1) * len(settings.controls)
+    num_reads = (len(settings.seeds) if model.random_weights else 1) * len(settings.controls)
     train, evaluation, size = curve.rows.train, curve.rows.evaluation, weights_bytes(model)
     jobs = []
     sizes = [0, *curve.rows.sizes]
@@ -263,16 +262,16 @@ def curve_jobs(curve: Curve) -> list[Job]:
             "mode": UNTRAINED,
             "num_train": 0,
             "controls": settings.controls,
+            "seeds": settings.seeds,
             **trainer.precisions(),
         }
-        if drawn:
-            config |= {**drawn, "seeds": settings.seeds}
         name = f"curve-{data.config.name}-{UNTRAINED}-0-{model.label}"
         num_texts = num_reads * sum(len(row.choices) for row in evaluation)
         jobs.append(Job(name, config, run_job, weights_bytes=size, num_texts=num_texts))
     # Each text is read once, before the first heads are trained on its features.
     num_texts = num_reads * len({row.stem for row in (*train, *evaluation)})
     for mode in (mode for mode in curve.modes if mode != FULL):
+        fit = settings.head_fit(mode) if model_type_of(model).is_pretrained else curve.fit
         for num_train in sizes:
             config = {
                 **common,
@@ -280,14 +279,10 @@ def curve_jobs(curve: Curve) -> list[Job]:
                 "num_train": num_train,
                 "seeds": settings.seeds,
                 "controls": settings.controls,
-                **trainer.precisions(with_default=False),
+                "fit": asdict(fit),
+                **trainer.precisions(),
             }
-            if model_type_of(model).is_pretrained:
-                config |= settings.head_fit(mode).config()
-            else:
-                config["fit"] = curve.fit.config()
             name = f"curve-{data.config.name}-{mode}-{num_train}-{model.label}"
-            config = {**config, **drawn}
             jobs.append(Job(name, config, run_job, weights_bytes=size, num_texts=num_texts))
             num_texts = 0
     return [*jobs, *(_full_jobs(curve, common) if FULL in curve.modes else ())]
@@ -313,7 +308,7 @@ def _full_jobs(curve: Curve, common: Mapping[str, Any]) -> list[Job]:
                 "facts": name,
                 "control": facts_control,
                 "seed": stage.seed,
-                "fit": stage.settings.config(),
+                "fit": asdict(stage.settings),
                 **precision,
                 "data": checksums(stage.facts),
                 "curve": curve.config(),
@@ -341,7 +336,8 @@ def _full_jobs(curve: Curve, common: Mapping[str, Any]) -> list[Job]:
                     "seed": seed,
                     "with_levels": (size, control, seed) == level,
                     "mode": FULL,
-                    "fit": curve.fit.config(),
+                    "fit": asdict(curve.fit),
+                    "first_stage": None,
                     **precision,
                 }
                 needs: tuple[str, ...] = ()
@@ -398,7 +394,7 @@ def run_job(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> R
             return result_of_first(run)
         return train_heads(run, curve, config["mode"], config["num_train"])
     start = None
-    if first_stage := config.get("first_stage"):
+    if first_stage := config["first_stage"]:
         start = RunFolder.at(run.path.parent / first_stage["run"]).best_dir
     point = {name: config[name] for name in ("size", "control", "seed", "with_levels")}
     record = train_point(run, curve, **point, start=start)

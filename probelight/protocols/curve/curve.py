@@ -61,7 +61,7 @@ class Curve:
         return {
             "probe": self.probe,
             "models": [model.config() for model in self.models],
-            "settings": self.settings.config(),
+            "settings": asdict(self.settings),
             "options": asdict(self.options),
         }
 

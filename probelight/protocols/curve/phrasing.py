@@ -56,7 +56,7 @@ def best_phrasing(
                 "model": model.config(),
                 "split": split,
                 "data": checksums(data),
-                **context.trainer.precisions(with_default=False),
+                **context.trainer.precisions(),
             }
             jobs.append(Job(f"phrasing-{data.config.name}-{model.label}", config, score_phrasing))
     run_jobs(jobs, folder, context)

@@ -60,7 +60,7 @@ SHUFFLES = "shuffles"  # in the config of a job
 
 @command(
     Command(
-        example="train.py diagnose --models dictionary-lm --output_dir runs/diagnose",
+        example="train.py diagnose --models bookshelf-lm --output_dir runs/diagnose",
         shown="output_dir models model.name_or_path random_weights sets recorded mirror "
         "shuffles write_recorded trainer.accelerator trainer.precision engine.kind",
     )
@@ -191,7 +191,7 @@ def model_job(
         "probe": name,
         "data": checksums(data),
         **trainer.precisions(),
-        **({SHUFFLES: shuffles} if any(way.is_drawn for way in perturbations_of(data)) else {}),
+        SHUFFLES: shuffles if any(way.is_drawn for way in perturbations_of(data)) else 0,
     }
     return Job(f"diagnose-{name}-{label}", config, measure_model, title=f"{name}, {label}")
 
@@ -200,7 +200,7 @@ def measure_model(run: RunFolder, config: Mapping[str, Any], context: RunContext
     """Make the run of a model of ours, if the set is still the one that was planned."""
     data, model = _read_set(context, config["probe"]), ModelSettings(**config["model"])
     check_data(config["data"], [data])
-    shuffles = config.get(SHUFFLES, 0)
+    shuffles = config[SHUFFLES]
     scorer = loaded_scorer(context, model, "mc_mlm")
     perturbed = measures.perturbed_sets(data, shuffles)
     words = predict_words(scorer, words_of(data, perturbed), context.trainer)

@@ -11,13 +11,13 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
 from probelight.encoding.vector_source import vectors_label
 from probelight.io import ranges
 from probelight.io.errors import UsageError
 from probelight.io.escaping import visible
-from probelight.io.package import BUNDLED_MODEL, SMALL_MODEL, current_model
+from probelight.io.package import BUNDLED_MODEL
 from probelight.metrics.scoring_rules import LETTER
 from probelight.models.checkpoint_files import (
     CONFIG,
@@ -256,7 +256,6 @@ class ModelSettings(ranges.Settings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "name_or_path", current_model(self.name_or_path))
         # Somebody who means the model to load would get the bundled one, called like theirs.
         is_whole = self.name_or_path == BUNDLED_MODEL and not self.adapter
         if self.name and "/" in self.name and is_whole:
@@ -265,9 +264,6 @@ class ModelSettings(ranges.Settings):
                 "to load as model.name_or_path"
             )
         known = MODEL_TYPES.get(self.kind)
-        if known and not known.has_checkpoint and self.name_or_path == BUNDLED_MODEL:
-            # The default of before, so that runs keep their keys; a baseline reads neither.
-            object.__setattr__(self, "name_or_path", SMALL_MODEL)
         if self.pll != "original" and self.kind not in (TRANSFORMER, AUTO):
             raise UsageError(
                 f"model.pll {self.pll} is a way of masking, but kind {self.kind} masks nothing; "
@@ -331,20 +327,9 @@ class ModelSettings(ranges.Settings):
         return Row(model=self.label, role=self.role, kind=self.kind)
 
     def config(self) -> dict[str, Any]:
-        """Return plain values that name a run, without newer settings at their defaults.
-
-        Runs have the keys that they had before there were such settings.
-        """
+        """Return all settings as plain values, for the config of a run."""
         assert self.kind != AUTO, "`with_model_type` comes first: one model, one key"
-        left_out = {
-            "name": not self.name,
-            "pll": self.pll == "original",
-            "scoring": self.scoring == AUTO,
-            "dtype": self.dtype == AUTO,
-            "device_map": self.device_map is None,
-            "adapter": self.adapter is None,
-        }
-        return {k: v for k, v in asdict(self).items() if not left_out.get(k)}
+        return asdict(self)
 
 
 @dataclass(frozen=True)
@@ -418,7 +403,6 @@ class Fit(ranges.Settings):
     epochs: ranges.NumEpochs = 3
     batch_size: ranges.BatchSize = 16
     tuning: Tuning = FULL_TUNING
-    newer: ClassVar[tuple[str, ...]] = ("tuning",)
 
     def num_steps(self, num_items: int) -> int:
         """Return the optimiser steps of a training on so many examples."""

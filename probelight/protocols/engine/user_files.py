@@ -40,11 +40,16 @@ class UserFiles:
     def recorded(self) -> dict[str, Any]:
         """What a command's config records of the files, so that changed ones are refused."""
         if not self:
-            return {}
-        sums = {split: part.files[0].sha256 for split, part in self.parts.items()}
-        recorded = {"name": self.config.name, "setup": self.config.setup, "sha256": sums}
-        recorded |= {"choices": list(self.choices)} if self.choices else {}
-        return {"data": recorded | ({"gold": self.config.gold} if self.config.gold else {})}
+            return {"data": None}
+        return {
+            "data": {
+                "name": self.config.name,
+                "setup": self.config.setup,
+                "sha256": {split: part.files[0].sha256 for split, part in self.parts.items()},
+                "choices": list(self.choices),
+                "gold": self.config.gold,
+            }
+        }
 
 
 def load_user_files(data: SplitFiles, other: str, has_other: bool) -> UserFiles:

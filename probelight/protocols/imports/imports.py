@@ -263,8 +263,8 @@ def import_of(
         "split": items.split,
         "data": checksums(items.data),
         IMPORTED: {"format": form, "sha256": found.files[0].sha256},
-        **({"gold": gold.files[0].sha256} if gold else {}),
-        **({"scores": scores} if scores != "as_given" else {}),
+        "gold": gold.files[0].sha256 if gold else None,
+        "scores": scores,
     }
     is_probe = items.data.files != found.files
     origin = (
@@ -306,7 +306,9 @@ def _are_ranked(scores: Sequence[Sequence[float]], *, free: bool) -> bool:
 def make_run(run: RunFolder, imported: Import) -> RunRecord:
     """Return the record of a run, with the rows of a zero-shot run, and write its files."""
     predictions, data, config = imported.predictions, imported.items.data, imported.config
-    mode, asked = "_".join(filter(None, (IMPORTED, config.get("scores")))), ""
+    mode, asked = IMPORTED, ""
+    if config["scores"] != "as_given":
+        mode += f"_{config['scores']}"
     if imported.letters:  # never compared with words
         asked = f", by {LETTER}" + ", mean over orders" * imported.letters.has_orders
     row = Row(

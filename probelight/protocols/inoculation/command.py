@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 from rich.console import Console
@@ -43,7 +43,6 @@ from probelight.protocols.engine.user_files import load_user_files
 from probelight.protocols.inoculation.data import (
     Splits,
     first_stage_splits,
-    keyed_num_choices,
     measured_sets,
     original_splits,
     padded_num_choices,
@@ -183,8 +182,8 @@ def inoculate(
         "command": "inoculate",
         "model": model.config(),
         "original": resolved_task(model, original, parts.probe, parts.original),
-        "probe": probe.config(),
-        **setting.config(),
+        "probe": asdict(probe),
+        **asdict(setting),
         **user_files.recorded,
     }
     files = user_files.parts.values()
@@ -259,7 +258,7 @@ def inoculation_jobs(
         jobs.job(
             f"inoculate-{jobs.probe_name}-k{setting.dose}-{setting.extra}"
             f"{setting.ending}-s{setting.seed}{jobs.ending}",
-            {"protocol": INOCULATION, "setting": setting.config()},
+            {"protocol": INOCULATION, "setting": asdict(setting)},
             num_steps=jobs.num_steps(setting),
         )
         for setting in settings
@@ -286,14 +285,15 @@ class SubjectJobs:
             "original": resolved_task(
                 subject.model, subject.original, self.parts.probe, self.parts.original
             ),
-            "probe": subject.probe.config(),
+            "probe": asdict(subject.probe),
+            "phrasings": {
+                name: self.parts.probe.files[0].config.phrasings[name]
+                for name in self.parts.phrasings
+            },
             **_data_config(self.parts.files, context.trainer),
             "checkpoint": checkpoint,
             "model_run": [job.key for job in self.originals[-1:]],
         }
-        if self.parts.phrasings:
-            texts = self.parts.probe.files[0].config.phrasings
-            self._config["phrasings"] = {name: texts[name] for name in self.parts.phrasings}
 
     def job(
         self,
@@ -301,7 +301,6 @@ class SubjectJobs:
         config: Config,
         needs: Sequence[Job] = (),
         num_steps: int = 0,
-        search: Mapping[str, Any] = MappingProxyType({}),
         follows: Sequence[Job] = (),
     ) -> Job:
         """Return a job behind those that it needs, the original task at least; see `Job`.
@@ -309,7 +308,7 @@ class SubjectJobs:
         `config` is its protocol, and what it has besides the config of the subject.
         """
         # Of what is drawn the last extra is the largest.
-        extra = {"extra": search["extra"]["choices"][-1]} if search else {}
+        extra = {"extra": config["search"]["extra"]["choices"][-1]} if "search" in config else {}
         saved = 0
         if num_steps:
             setting = Setting(**config["setting"], **extra)
@@ -327,7 +326,6 @@ class SubjectJobs:
             needs=tuple(job.key for job in needs or self.originals[-1:]),
             num_steps=num_steps,
             weights_bytes=self._weights_bytes,
-            search=search,
             follows=tuple(job.key for job in follows),
             memory=memory if num_steps and self._weights_bytes > LARGE else None,
             saved_bytes=saved,
@@ -350,8 +348,7 @@ def original_jobs(model: ModelSettings, task: OriginalTask, context: RunContext)
         def measured() -> MemoryNeed:
             from probelight.protocols.inoculation.original_task import memory_of
 
-            num_choices = keyed_num_choices(task.num_choices, splits)
-            return memory_of(model, stage, splits, num_choices, task.seed, context)
+            return memory_of(model, stage, splits, task.num_choices, task.seed, context)
 
         return measured if size > LARGE else None
 
@@ -361,8 +358,8 @@ def original_jobs(model: ModelSettings, task: OriginalTask, context: RunContext)
         config = {
             "protocol": FIRST,
             "model": model.config(),
-            "first": task.first.config(),  # original tasks that begin alike share it
-            "num_choices": keyed_num_choices(task.num_choices, splits),
+            "first": asdict(task.first),  # original tasks that begin alike share it
+            "num_choices": task.num_choices,
             "seed": task.seed,
             **_data_config(splits.files, trainer),
         }
@@ -416,15 +413,14 @@ def resolved_task(model: ModelSettings, task: OriginalTask, *tasks: Splits) -> C
             f"original.num_choices {given}: model.kind {model.kind} cannot score the empty choices "
             "that would fill up questions, because they have no likelihood; leave it out"
         )
-    return {**task.config(), "num_choices": keyed_num_choices(given, *tasks)}
+    return {**asdict(task), "num_choices": given}
 
 
 def _data_config(sets: Iterable[ProbeData], trainer: TrainerSettings) -> Config:
     """Return the data by checksum, and what of the trainer's settings changes numbers."""
     data = [file.sha256 for file in data_files(sets)]
-    config: Config = {"data": data, **trainer.precisions()}
     # Sums over threads round differently, so whoever fixes their number gets the same bits.
-    return config if trainer.threads is None else {**config, "threads": trainer.threads}
+    return {"data": data, **trainer.precisions(), "threads": trainer.threads}
 
 
 def run_job(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> RunRecord:

@@ -33,9 +33,6 @@ from probelight.results.hits import OTHER
 
 _FEW_SELECTED = 0.2  # the share kept for selection of fewer items than the default asks for
 
-# What `num_choices` was by default: questions that have five choices each keep their runs' keys.
-_PAPER_CHOICES = 5
-
 
 @dataclass(frozen=True)
 class Splits:
@@ -427,12 +424,6 @@ def _selected(
         f"too few for the default (probe.selection_items {wanted})"
     )
     return kept, rest
-
-
-def keyed_num_choices(num_choices: int | None, *tasks: Splits) -> int | None:
-    """Return the number of choices in the config of a run, None for no padding."""
-    counts = set().union(*(splits.choice_counts for splits in tasks))
-    return _PAPER_CHOICES if num_choices is None and counts == {_PAPER_CHOICES} else num_choices
 
 
 def padded_num_choices(num_choices: int | None, *tasks: Splits) -> int | None:

@@ -191,10 +191,9 @@ class InoculationRun:
         best = best_candidate(candidates)
         before = kept_scores(finished_run(self.run, self.config["before_run"]), self.parts.sets)
         details = replace(self.details(before), chosen=best, candidates=tuple(sorted(candidates)))
-        chosen, dynamics = finished_run(self.run, best), list[ItemLine]()
-        if (path := chosen.path / PREDICTIONS).exists():  # not of cells of earlier versions
-            check_artifact(chosen.path, PREDICTIONS)
-            dynamics += filter(is_dynamics, read_item_file(path))
+        chosen = finished_run(self.run, best)
+        check_artifact(chosen.path, PREDICTIONS)
+        dynamics = [*filter(is_dynamics, read_item_file(chosen.path / PREDICTIONS))]
         return self.report(
             Setting(**candidates[best].setting),
             chosen.best_dir,
@@ -471,7 +470,7 @@ def load_module(
     if setting is not None:
         options |= {"tuning": setting.tuning, "seed": setting.seed}
     module = saved_module(folder, dtype=model.dtype, **options)
-    # Whatever a folder of an earlier version was saved with.
+    # The run's number holds, as a model that transformers saved has none.
     module.num_choices = padded_num_choices(parts.num_choices, parts.probe, parts.original)
     return module
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field, replace
-from typing import Annotated, ClassVar, Literal
+from dataclasses import asdict, dataclass, field, replace
+from typing import Annotated, Literal
 
 from probelight.io import ranges
 from probelight.io.errors import ConfigError, UsageError
@@ -156,7 +156,6 @@ class InoculatedProbe(ranges.Settings):
     control: str = STANDARD
     others: Annotated[list[str], ranges.Distinct()] = field(default_factory=list)
     phrasings: Annotated[list[str], ranges.Distinct()] = field(default_factory=list)
-    newer: ClassVar = ("control", "others", "phrasings")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -258,7 +257,6 @@ class Setting(Fit):
     extra: Extra
     seed: ranges.Seed
     keeping: Keeping = field(default=KEEPING_NOTHING, kw_only=True)
-    newer: ClassVar = ("tuning", "keeping")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -279,8 +277,8 @@ class Setting(Fit):
             other = self.keeping.share != Keeping.share
             parts.append(self.keeping.method + other * f" (share {self.keeping.share:g})")
         if tuning.method != FULL:
-            usual = Tuning(tuning.method).config()
-            named = {k: v for k, v in tuning.config().items() if v != usual[k] and k != "rank"}
+            usual = asdict(Tuning(tuning.method))
+            named = {k: v for k, v in asdict(tuning).items() if v != usual[k] and k != "rank"}
             if tuning.method == LORA and not parts:
                 strength = float(tuning.rank)
             elif tuning.method == LORA:

@@ -13,7 +13,7 @@ import shlex
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from itertools import product
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -367,7 +367,7 @@ def _setting_jobs(
         return [
             jobs.job(
                 f"{name}-lr{rate:g}-{extra}{setting(extra, rate).ending}-s{seed}",
-                {**shared, "setting": setting(extra, rate).config()},
+                {**shared, "setting": asdict(setting(extra, rate))},
                 [before],
                 steps[extra],
             )
@@ -378,12 +378,13 @@ def _setting_jobs(
         "learning_rate": {"low": min(rates), "high": max(rates), "log": True},
         "extra": {"choices": extras},
     }
-    default = setting(extras[0], rates[0]).config()
+    default = asdict(setting(extras[0], rates[0]))
     fixed = {key: value for key, value in default.items() if key not in search}
     trials: list[Job] = []
     for trial in range(grid.num_trials):
         # What a trial is drawn in view of is a part of what it is.
-        drawn = {"setting": fixed, "trial": trial, "trials_at_once": grid.trials_at_once}
+        drawn = {"setting": fixed, "search": search, "trial": trial}
+        drawn["trials_at_once"] = grid.trials_at_once
         earlier = trials[: trial - trial % grid.trials_at_once]
         trials.append(
             jobs.job(
@@ -391,7 +392,6 @@ def _setting_jobs(
                 {**shared, **drawn},
                 [before],
                 max(steps.values()),
-                search,
                 earlier,
             )
         )

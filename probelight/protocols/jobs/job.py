@@ -19,7 +19,7 @@ from typing import Annotated, Any, Concatenate, Literal, ParamSpec, TypeVar
 from probelight.io import ranges
 from probelight.io.documents import read_json
 from probelight.io.errors import UsageError
-from probelight.io.package import as_typed, current_runner
+from probelight.io.package import as_typed
 from probelight.io.process import is_first_process
 from probelight.io.wandb import DEFAULT_WANDB, PENDING, WandbSettings
 from probelight.probes.catalog import ProbeConfig
@@ -150,12 +150,9 @@ class TrainerSettings(ranges.Settings):
     gradient_checkpointing: bool = False
     progress_bar: bool = True
 
-    def precisions(self, with_default: bool = True) -> dict[str, str]:
-        """Return what of it changes numbers, for configs of runs; older have no such products."""
-        found = {"precision": self.precision, "matmul_precision": self.matmul_precision}
-        always = ["precision"] if with_default else []
-        default = asdict(DEFAULT_TRAINER)
-        return {name: v for name, v in found.items() if name in always or v != default[name]}
+    def precisions(self) -> dict[str, str]:
+        """Return what of it changes numbers, for configs of runs."""
+        return {"precision": self.precision, "matmul_precision": self.matmul_precision}
 
     def micro_batch(self, batch_size: int) -> int:
         """Return the number of items in each of the `accumulate` batches of an optimiser step."""
@@ -228,7 +225,7 @@ class RunContext:
             found["mirror"],
             {name: ProbeConfig.from_json(config) for name, config in found["own"].items()},
             found["paths"],
-            found.get("force", False),  # earlier versions have none
+            found["force"],
         )
 
 
@@ -272,20 +269,18 @@ Runner = Callable[[RunFolder, Mapping[str, Any], RunContext], RunRecord]
 
 @dataclass(frozen=True)
 class Job:
-    """One run of a plan, called a cell in sweeps. Only `name`, `config` and `search` make its key.
+    """One run of a plan, called a cell in sweeps. Only `name` and `config` make its key.
 
     Args:
         name: Readable beginning of the key.
         config: The resolved config, plain values only; it decides the numbers. `threads` fixes the
-            threads of the job's process.
+            threads of the job's process. `search` has the ranges or values of parameters that are
+            drawn before the job is started; the draw is added to the config under `setting`.
         runner: The function that makes the run, at the top of a module, or its "module:function".
         needs: Keys of the jobs that must be finished before this one is started.
         num_steps: Optimiser steps, for the estimate of time.
         weights_bytes: Size of the model's weights, for the estimate of memory and disk.
         saved_bytes: Of what is saved of a trained model, such as an adapter; 0 for all weights.
-        search: Parameter -> range or values that are drawn before the job is started
-            (`search: tpe`); the draw is added to the config under `setting`. The space itself is
-            part of the config, under `search`: trials of another space are other jobs.
         follows: Keys of the jobs that must have ended before this one, finished or failed for good.
         title: Name of the job in the command's messages; the key if empty.
         bar: Text of one progress bar that this job shares with neighbours of the same text.
@@ -300,7 +295,6 @@ class Job:
     needs: tuple[str, ...] = ()
     num_steps: int = 0
     weights_bytes: int = 0
-    search: Mapping[str, Any] = field(default_factory=dict)
     follows: tuple[str, ...] = ()
     title: str = ""
     bar: str = ""
@@ -308,10 +302,6 @@ class Job:
     keeps_model: bool = True
     saved_bytes: int = 0
     memory: Callable[[], MemoryNeed] | None = field(default=None, compare=False)
-
-    def __post_init__(self) -> None:
-        if self.search:  # else no field at all: the keys of other jobs are older than searches
-            object.__setattr__(self, "config", {**self.config, "search": dict(self.search)})
 
     @property
     def key(self) -> str:
@@ -339,8 +329,8 @@ def drawn_config(config: Mapping[str, Any], folder: Path) -> dict[str, Any]:
 
 
 def load_runner(name: str) -> Runner:
-    """Return the function that "module:function" names, also in a plan of an earlier version."""
-    runner: Runner = resolve_name(current_runner(name))
+    """Return the function that "module:function" names."""
+    runner: Runner = resolve_name(name)
     return runner
 
 
@@ -359,9 +349,7 @@ def make_run(
     try:
         function = load_runner(runner) if isinstance(runner, str) else runner
         names = ("precision", "matmul_precision", "threads")
-        fixed = {name: config[name] for name in names if name in config}
-        # Many configs have no more of the precision than what is not the default.
-        fixed = {name: getattr(DEFAULT_TRAINER, name) for name in names[:2]} | fixed
+        fixed = {name: config[name] for name in names if config.get(name) is not None}
         context = replace(context, trainer=replace(context.trainer, **fixed))
         record = function(run, config, context)
         if not is_first_process() and run.result_path.exists():  # it is written once

@@ -24,7 +24,7 @@ from probelight.io.wandb import WandbSettings
 from probelight.protocols.jobs.fencing import Attempt, last_driver, newest_attempt
 from probelight.protocols.jobs.job import Job, RaySettings, RunContext, TrainerSettings
 from probelight.results.record import RESULT, RunRecord
-from probelight.results.run_folder import PLANNED, RunFolder
+from probelight.results.run_folder import PLANNED, RunFolder, check_format
 
 Settings = TypeVar("Settings", TrainerSettings, WandbSettings, RaySettings)
 
@@ -46,8 +46,8 @@ class PlannedJob:
     @staticmethod
     def of(job: Job) -> PlannedJob:
         """Return the part of a job that a plan keeps."""
-        drawn = bool(job.search)
-        return PlannedJob(job.key, job.runner_name, job.needs, job.follows, job.num_steps, drawn)
+        is_drawn = "search" in job.config
+        return PlannedJob(job.key, job.runner_name, job.needs, job.follows, job.num_steps, is_drawn)
 
 
 @dataclass(frozen=True)
@@ -74,6 +74,7 @@ class Plan:
     @staticmethod
     def read(folder: Path) -> Plan:
         """Read the last plan of a folder; UsageError if there is none or it is damaged."""
+        check_format(folder)
         path = folder / PLANNED
         try:
             found = read_json(path)
@@ -92,8 +93,7 @@ class Plan:
             ) from None
         except (ValueError, KeyError, TypeError) as error:
             raise UsageError(
-                f"{path} is damaged or from another version ({error}); remove it and rerun "
-                "`train.py sweep plan`"
+                f"{path} is damaged ({error}); remove it and rerun `train.py sweep plan`"
             ) from error
 
     def under(self, context: RunContext, engine: RaySettings) -> Plan:

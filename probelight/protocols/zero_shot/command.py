@@ -191,20 +191,18 @@ def zero_shot(
             prompts.shots(record)
             if LETTER in rules:
                 prompts.letters(record, orders_of(record, letters.orders)[0])
-    first, *others = (model.config() for model in chosen)
     config = {
         "command": "zero-shot",
-        # Of one model the config is as it was before there could be several.
-        **({"models": [first, *others]} if others else {"model": first}),
+        "models": [model.config() for model in chosen],
         "probes": [
             {"name": loaded.name, "split": loaded.split, "sha256": checksums(loaded.data)}
             for loaded in sets
         ],
         **trainer.precisions(),
-        **({"ranks": True} if ranks else {}),
-        **({"scoring": rules} if rules else {}),
+        "ranks": ranks,
+        "scoring": rules,
         **asked,
-        **({"phrasings": worded} if worded else {}),
+        "phrasings": worded,
     }
     return run_command(
         output_dir,
@@ -312,6 +310,7 @@ def zero_shot_jobs(
         for loaded in sorted(sets, key=lambda loaded: loaded.data.config.setup):
             probe = loaded.data.config
             domain_stem = probe.domain_stem or DOMAIN_STEMS.get(probe.setup, "")
+            phrasings = worded[loaded.name] if worded else ()
             config = {
                 "protocol": PROTOCOL,
                 "model": model.config(),
@@ -319,16 +318,14 @@ def zero_shot_jobs(
                 "split": loaded.split,
                 "data": checksums(loaded.data),
                 **trainer.precisions(),
-                **({"ranks": True} if ranks else {}),
-                **({"scoring": list(rules)} if rules else {}),
-                **({"domain_stem": domain_stem} if "pmi" in rules else {}),
+                "ranks": ranks,
+                "scoring": list(rules),
+                "domain_stem": domain_stem if "pmi" in rules else "",
                 **asked_of(asked or {}, probe.setup),
-                **({"examples": checksums(examples[loaded.name])} if examples else {}),
-                **({"chat_template": template} if template else {}),
+                "examples": checksums(examples[loaded.name]) if examples else [],
+                "chat_template": template,
+                "phrasings": {phrasing: probe.phrasings[phrasing] for phrasing in phrasings},
             }
-            if worded:
-                texts = {name: probe.phrasings[name] for name in worded[loaded.name]}
-                config["phrasings"] = texts
             name = f"zero-shot-{loaded.name}-{model.label}"
             jobs.append(Job(name, config, score_set, title=f"{loaded.name}, {model.label}"))
     return jobs
@@ -345,7 +342,7 @@ def check_models(missing: Sequence[Job], sets: Sequence[LoadedSet]) -> None:
         sets_of.setdefault((model, setup), []).append(loaded.records)
         asked = job.config.get("prompt", {})
         has_texts = setup == "mc_qa" and has_words_text(asked)
-        is_by_rule = bool(job.config.get("scoring") or asked.get("shots") or has_texts)
+        is_by_rule = bool(job.config["scoring"] or asked.get("shots") or has_texts)
         if has_texts and scoring_of(model.checkpoint, model.scoring, setup) == LETTER:
             raise UsageError(
                 f"{model.label} answers questions by letters, in texts of its own; leave out "
@@ -376,7 +373,7 @@ def score_set(run: RunFolder, config: Mapping[str, Any], context: RunContext) ->
     check_data(config["data"], [loaded])
     setup, group_by = loaded.config.setup, loaded.config.group_by
     examples = None
-    if "examples" in config:
+    if config["examples"]:
         examples = read_set(context, name, TRAIN)
         check_data(config["examples"], [examples])
     asked = config.get("prompt")
@@ -389,7 +386,7 @@ def score_set(run: RunFolder, config: Mapping[str, Any], context: RunContext) ->
     if prompts.num_shots and not (pairs or prompts.in_chat):
         refuse_cut(scorer.choice_scores(), posed, f"--shots {prompts.num_shots}")
     sets = {name: posed}
-    for phrasing in config.get("phrasings", ()):
+    for phrasing in config["phrasings"]:
         asked_so = [phrased(record, loaded.config, phrasing) for record in loaded.records]
         sets[f"{name} ({phrasing})"] = [prompts.words(record) for record in asked_so]
     answered, *reworded = predict(scorer, sets, context.trainer).values()
@@ -413,7 +410,7 @@ def score_set(run: RunFolder, config: Mapping[str, Any], context: RunContext) ->
     else:
         labels = model.gold_labels(setup, predictions.records)
         rows = measures.zero_shot_rows(predictions, loaded, row, gold_labels=labels)
-    if config.get("ranks") and setup == "mc_mlm":
+    if config["ranks"] and setup == "mc_mlm":
         from probelight.models.vocabulary import candidate_ranks  # only now: it imports torch
 
         question, scored = candidate_ranks(scorer), {name: predictions.records}
@@ -422,9 +419,9 @@ def score_set(run: RunFolder, config: Mapping[str, Any], context: RunContext) ->
         notices += [notice for notice in ranks.notices if notice not in notices]
     run.write_metrics(rows)
     # Without rules, the accuracy of minimal pairs by the mean per token is there all the same.
-    rules = config.get("scoring") or (("mean_token",) if pairs else ())
-    domain_stem = config.get("domain_stem", "")
+    rules = config["scoring"] or (("mean_token",) if pairs else ())
     others = [rule for rule in rules if rule != LETTER]
+    domain_stem = config["domain_stem"]
     panel = measures.panel_of(scorer, predictions, others, prompts, domain_stem, context.trainer)
     groups = groups_of(predictions.records, group_by)
     reader = scorer

@@ -84,7 +84,7 @@ def test_several_models_and_both_wordings(
 ) -> None:
     causal = causal_folder("gpt2")
     command = ["grid", f"--output_dir={tmp_path}", *SMALL, "--random_weights=true"]
-    command += [f"--models=embedded,{causal}", "--grid.panels=[A]"]
+    command += [f"--models=dictionary-lm,{causal}", "--grid.panels=[A]"]
     assert cli.main([*command, "--grid.wordings=[paper, released]"]) == 0
     rows = read_results(tmp_path / "results.csv")
     modes = {"dictionary-lm": "zero_shot", causal.name: "causal_likelihood"}

@@ -99,8 +99,8 @@ MISTAKES = [
     (f"{ZERO_SHOT} --models ,", "zero-shot: error: --models: give a value"),
     (f"{FIT} --config ''", "fit: error: --config: give a value"),
     (
-        f"{ZERO_SHOT} --config=configs/model/embeded.yaml",
-        "configs/model/embeded.yaml: there is no such file (did you mean 'embedded.yaml'?)",
+        f"{ZERO_SHOT} --config=configs/model/esimm.yaml",
+        "configs/model/esimm.yaml: there is no such file (did you mean 'esim.yaml'?)",
     ),
     (f"curve {OUT} --lr 0.1", "no option --lr (did you mean --grid.learning_rate?)"),
     (f"curve {OUT} --grid.sizes=62,x", "--grid.sizes x: give a whole number"),

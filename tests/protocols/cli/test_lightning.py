@@ -132,32 +132,6 @@ def test_what_is_no_state_is_refused_in_one_line(refused: Refused, tmp_path: Pat
     assert f"path already exists: '{out / 'config.yaml'}'" in line
 
 
-@pytest.mark.parametrize("by", ["config", "options"])
-def test_a_config_and_a_state_from_before_the_modules_moved_are_read(
-    by: str, fitted: Path, tmp_path: Path
-) -> None:
-    old = {"model": "lightning_modules.masked_choice.MaskedChoice"}
-    old["data"] = "datamodules.probe.ProbeDataModule"
-    state = torch.load(fitted / "checkpoints" / "last.ckpt", weights_only=True)
-    state["hyper_parameters"]["_class_path"] = old["model"]
-    torch.save(state, tmp_path / "old.ckpt")
-    config = yaml.safe_load((fitted / "config.yaml").read_text())
-    given = []
-    for name, class_path in old.items():
-        config[name]["class_path"] = class_path
-    if by == "options":
-        rate = config.pop("model")["init_args"]["learning_rate"]
-        probe = config.pop("data")["init_args"]["probe"]
-        given = [f"--model={old['model']}", f"--model.learning_rate={rate}"]
-        given += ["--data", old["data"], f"--data.probe={probe}", "--data.eval_split=dev"]
-        given += ["--trainer.callbacks+=callbacks.agreed_stop.AgreedStop"]
-    (tmp_path / "old.yaml").write_text(yaml.safe_dump(config))
-    given += [f"--config={tmp_path / 'old.yaml'}", f"--ckpt_path={tmp_path / 'old.ckpt'}"]
-    assert cli.main(["predict", *given, f"--output_dir={tmp_path}"]) == 0
-    assert len((tmp_path / "predictions.jsonl").read_text().splitlines()) == 150
-    assert isinstance(MaskedChoice.load_from_checkpoint(tmp_path / "old.ckpt"), MaskedChoice)
-
-
 @pytest.mark.parametrize(
     "settings",
     [

@@ -105,7 +105,7 @@ def test_all_sets_in_both_forms(tmp_path: Path, capsys: pytest.CaptureFixture[st
             "writes outputs of models; give --models or --model",
         ),
         (
-            "--recorded=WHOLE --models=embedded --write_recorded=WHOLE",
+            "--recorded=WHOLE --models=dictionary-lm --write_recorded=WHOLE",
             "is the folder that --recorded reads; give another one",
         ),
     ],

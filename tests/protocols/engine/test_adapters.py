@@ -446,9 +446,7 @@ def test_frozen_weights_take_no_gradients_in_the_estimate(tiny_model: Path) -> N
     assert lora.gradients == expected
 
 
-def test_defaults_leave_keys_as_they_were() -> None:
-    assert "adapter" not in ModelSettings().config()
-    assert ModelSettings(adapter="a").config()["adapter"] == "a"
+def test_a_bundled_model_has_no_adapter() -> None:
     assert base_of("bookshelf-lm") == ("bookshelf-lm", None, [])
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any
@@ -289,10 +289,9 @@ def test_what_tables_call_a_model(settings: dict[str, Any], label: str) -> None:
     assert ModelSettings(**settings).label == label
 
 
-def test_the_config_that_names_a_run_has_a_name_and_a_pll_only_if_they_are_chosen() -> None:
-    assert not {"name", "pll"} & ModelSettings(pll="original").config().keys()
+def test_the_config_of_a_run_has_all_settings_of_its_model() -> None:
+    assert ModelSettings().config().keys() == {field.name for field in fields(ModelSettings)}
     chosen = ModelSettings("a", name="mine", pll="within_word_l2r")
-    assert (chosen.config()["name"], chosen.config()["pll"]) == ("mine", "within_word_l2r")
     assert ModelSettings(**chosen.config()) == chosen
     with pytest.raises(UsageError, match=r"model\.pll within_word_l2r .* kind seq2seq masks"):
         ModelSettings(kind="seq2seq", pll="within_word_l2r")

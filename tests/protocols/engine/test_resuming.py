@@ -24,6 +24,7 @@ from torch.utils.data import DataLoader, TensorDataset
 from probelight.callbacks.aggregate_checkpoint import ORIGINAL, AggregateCheckpoint, Scores
 from probelight.callbacks.last_state import LastState, read_state
 from probelight.datamodules.loaders import EpochBatchSampler, ResumableData, ResumableLoader
+from probelight.io.atomic import writer
 from probelight.io.errors import UsageError
 from probelight.io.process import STOP
 from probelight.lightning_modules.base import ChoiceModule
@@ -228,9 +229,11 @@ LATE = ("training", 2, 0, 1)
 @pytest.mark.parametrize("renamed", [False, True])
 def test_a_kill_while_the_best_model_was_written_is_mended(renamed: bool, tmp_path: Path) -> None:
     best = stop(tmp_path, "exception", LATE) / "best"
-    shutil.copytree(best, best.with_name("best.999.tmp"))
+    host, pid, _ = writer().split("-")
+    dead = f"{host}-{pid}-1"  # another process of this number, which began when the host did
+    shutil.copytree(best, best.with_name(f"best.{dead}.tmp"))
     if renamed:
-        best.replace(best.with_name("best.999.old"))
+        best.replace(best.with_name(f"best.{dead}.old"))
     assert_goes_on(tmp_path)
     left = sorted(path.name for path in best.parent.iterdir())
     assert left == ["best", "last.ckpt", "last.ckpt.previous"]

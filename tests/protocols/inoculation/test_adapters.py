@@ -16,9 +16,7 @@ from safetensors.torch import load_file
 from probelight.models.tuning import Tuning
 from probelight.protocols import cli
 from probelight.protocols.engine.models import saved_module
-from probelight.protocols.engine.settings import FitSettings
 from probelight.protocols.inoculation import command as inoculation
-from probelight.protocols.inoculation.settings import FirstStage
 from probelight.protocols.inoculation.sweep import SweepGrid, sweep_jobs
 from probelight.protocols.jobs.job import Job, RunContext
 from tests.protocols.conftest import Refused, make_runs
@@ -162,11 +160,8 @@ def test_typos_are_named_in_one_line(
     assert not list((tmp_path / "out").glob("runs/*/result.json"))
 
 
-def test_settings_in_yaml_and_as_options_are_the_same(
+def test_a_method_alone_is_a_setting_in_yaml(
     inoculation_config: dict[str, Any], tmp_path: Path
 ) -> None:
     short = {**inoculation_config, "tuning": "lora", "dry_run": True}
     assert run(short, tmp_path / "one", tmp_path) == 0
-    assert FirstStage("x", ["x"], tuning=Tuning("lora")).config()["tuning"]["rank"] == 8
-    assert "tuning" not in FirstStage("x", ["x"]).config()
-    assert "tuning" not in FitSettings().config()

@@ -237,7 +237,6 @@ def test_what_cells_would_fail_of_is_refused_at_planning(
     [
         ("sweep run --output_dir={}", "has no plan; make one with `train.py sweep plan"),
         ("sweep cell {}", "only `sweep run` starts `sweep cell`"),
-        ("sweep work --output_dir={}", "there is no command 'sweep work': use `sweep run`"),
     ],
 )
 def test_mistakes(command: str, message: str, refused: Refused, tmp_path: Path) -> None:
@@ -399,10 +398,10 @@ def test_another_data_file_makes_other_cells(grid: SweepGrid, mirror: str, tmp_p
 
 def test_tpe_draws_its_settings_before_a_cell_is_started(grid: SweepGrid, mirror: str) -> None:
     cells = sweep_jobs(replace(grid, search="tpe", num_trials=3), under(mirror))
-    [trial, *_] = [cell for cell in cells if cell.search]
+    [trial, *_] = [cell for cell in cells if "search" in cell.config]
     assert kinds(cells).count("inoculation_cell") == 2 * 3
-    assert trial.search["learning_rate"] == {"low": 1e-4, "high": 1e-3, "log": True}
-    assert trial.search["extra"] == {"choices": ["none", "x1"]}
+    assert trial.config["search"]["learning_rate"] == {"low": 1e-4, "high": 1e-3, "log": True}
+    assert trial.config["search"]["extra"] == {"choices": ["none", "x1"]}
     assert "learning_rate" not in trial.config["setting"]
 
 
@@ -412,13 +411,13 @@ def test_trials_follow_all_earlier_batches_of_their_dose_and_seed(
     tpe = replace(grid, search="tpe", num_trials=7, trials_at_once=3)
     cells = sweep_jobs(tpe, under(mirror))
     for dose in (8, 12):
-        own = [c for c in cells if c.search and c.config["setting"]["dose"] == dose]
+        own = [c for c in cells if "search" in c.config and c.config["setting"]["dose"] == dose]
         keys = tuple(cell.key for cell in own)
         assert [cell.follows for cell in own] == [(), (), (), *[keys[:3]] * 3, keys[:6]]
         assert {cell.needs for cell in own} == {(own[0].config["before_run"],)}
     # What a trial is drawn in view of is a part of it; how many there are after it is not.
     others = [sweep_jobs(replace(tpe, **{name: 5}), under(mirror)) for name in BATCHES]
-    trials = [{cell.key for cell in plan if cell.search} for plan in (cells, *others)]
+    trials = [{cell.key for cell in plan if "search" in cell.config} for plan in (cells, *others)]
     assert [len(keys) for keys in trials] == [14, 14, 10]
     assert not trials[0] & trials[1]
     assert trials[2] < trials[0]
@@ -429,7 +428,7 @@ def test_another_search_space_makes_other_trials(grid: SweepGrid, mirror: str) -
     tpe = replace(grid, search="tpe", num_trials=2)
     rows = [row, replace(row, learning_rates=[1e-3, 1e-5]), replace(row, extras=["none"])]
     plans = [sweep_jobs(replace(tpe, rows=[row]), under(mirror)) for row in rows]
-    keys = [{cell.key for cell in plan if cell.search} for plan in plans]
+    keys = [{cell.key for cell in plan if "search" in cell.config} for plan in plans]
     assert [len(found) for found in keys] == [4, 4, 4]
     assert len(set.union(*keys)) == 12
     chosen = [{c.key for c in plan if c.config["protocol"] == "inoculation"} for plan in plans]

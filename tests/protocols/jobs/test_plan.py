@@ -77,9 +77,9 @@ def states(folder: Path, *jobs: PlannedJob) -> list[str]:
 
 
 def test_a_plan_keeps_a_job_without_its_config() -> None:
-    job = Job("a", {"x": 1}, RUNNER, ("b",), 7, 100, {"rate": {"choices": [1]}}, ("c",))
+    job = Job("a", {"search": {"rate": {"choices": [1]}}}, RUNNER, ("b",), 7, 100, ("c",))
     assert PlannedJob.of(job) == PlannedJob(job.key, RUNNER, ("b",), ("c",), 7, is_drawn=True)
-    assert not PlannedJob.of(replace(job, search={})).is_drawn
+    assert not PlannedJob.of(replace(job, config={"n": 1})).is_drawn
 
 
 def test_the_status_of_a_job_is_in_its_files(tmp_path: Path) -> None:
@@ -111,7 +111,7 @@ def test_the_status_of_a_job_is_in_its_files(tmp_path: Path) -> None:
 def finished(runs_dir: Path, key: str, text: str = "") -> None:
     path = runs_dir / key / "result.json"
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text or '{"format": 3, "protocol": "test", "rows": []}')
+    path.write_text(text or '{"format": 4, "protocol": "test", "rows": []}')
 
 
 def ready(schedule: Schedule) -> list[str]:

@@ -201,7 +201,7 @@ def test_rows_and_lines_by_hand() -> None:
 
 
 def test_a_head_that_was_fine_tuned_has_no_log_likelihoods() -> None:
-    scorer = TrainedScorer(SentenceChoice("embedded", num_choices=2))
+    scorer = TrainedScorer(SentenceChoice("dictionary-lm", num_choices=2))
     own = Predictions("mine", QA, [[1.0, 0.0, 0.0], [1.0, 0.0]])
     with pytest.raises(
         UsageError, match=r"TrainedScorer \(mode fine_tuned\) cannot compute log-likeli"
