@@ -219,24 +219,24 @@ def read_gnu_gcide(path: Path | str, source: str | None = PUBLIC_DOMAIN_SOURCE) 
             if entry := _ENTRY.search(paragraph):
                 word, part_of_speech = _plain(entry[1]), ""
             tag = " ".join(_TAG.findall(paragraph))
-            kept = bool(word and tag) and source in (None, tag)
-            for found in _DEFINED.finditer(_BESIDE.sub(" ", paragraph)):
-                if found["text"] is None:
-                    part_of_speech = part_of_speech_in(_plain(found["pos"]))
+            is_of_source = bool(word and tag) and source in (None, tag)
+            for match in _DEFINED.finditer(_BESIDE.sub(" ", paragraph)):
+                if match["text"] is None:
+                    part_of_speech = part_of_speech_in(_plain(match["pos"]))
                     continue
-                if not kept:
+                if not is_of_source:
                     continue
                 # What is after the usages belongs to another sense, or to none.
-                definition = _plain(found["text"].partition("<as>")[0])
+                definition = _plain(match["text"].partition("<as>")[0])
                 if len(definition) < 3:
                     continue
                 usages = [
                     usage.strip(" .,")
-                    for text in _USAGE.findall(found["text"])
+                    for text in _USAGE.findall(match["text"])
                     for usage in _plain(text).removeprefix("as").lstrip(" ,").split(";")
                     if len(usage.split()) > 1
                 ]
-                quoted = map(_plain, _QUOTED.findall(found["text"] + found["after"]))
+                quoted = map(_plain, _QUOTED.findall(match["text"] + match["after"]))
                 numbers[word] = numbers.get(word, 0) + 1
                 examples = (*usages, *quoted)
                 yield Sense(word, part_of_speech, numbers[word], definition, examples, tag)
@@ -248,11 +248,11 @@ def _plain(text: str) -> str:
     return re.sub(r"\s+", " ", text).strip(" .,;:")
 
 
-def _letter(found: re.Match[str]) -> str:
-    name = found[1]
+def _letter(match: re.Match[str]) -> str:
+    name = match[1]
     if name in _LETTERS:
         return _LETTERS[name]
     if accent := _ACCENTS.get(name[1:]):
         return unicodedata.normalize("NFC", name[0] + accent)
-    shown = html.unescape(f"&{name};")
-    return "" if shown.startswith("&") else shown
+    character = html.unescape(f"&{name};")
+    return "" if character.startswith("&") else character

@@ -88,8 +88,8 @@ def uses(wordnet: Any, word: str, parts: str) -> tuple[int, int]:
 
 def mostly_noun(wordnet: Any, word: str) -> bool:
     """Return whether a word is a noun at least as often as anything else."""
-    noun, other = uses(wordnet, word, "n")
-    return noun >= other
+    noun_uses, further_uses = uses(wordnet, word, "n")
+    return noun_uses >= further_uses
 
 
 def ancestors(synset: Any, max_hops: int) -> Iterator[tuple[int, Any]]:
@@ -108,7 +108,7 @@ def _walk(
     seen = {synset.name()}
     level = [synset]
     for hops in range(1, max_hops + 1):
-        reached = {s.name(): s for here in level for s in step(here)}
+        reached = {s.name(): s for synset in level for s in step(synset)}
         level = [s for name, s in reached.items() if name not in seen]
         seen |= reached.keys()
         yield from ((hops, s) for s in level)
