@@ -6,23 +6,16 @@ import os
 import signal
 import threading
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pytorch_lightning as pl
 import torch
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from torch.utils.data import DataLoader, Dataset, Sampler
 
-from probelight.encoding.encoded_set import ALL, PADDING_ITEM, Share, token_budget_batches
+from probelight.encoding.encoded_set import ALL, PADDING_ITEM, Share
 from probelight.probes.splits import Replay
-
-
-class Budget(NamedTuple):
-    """Batches by tokens: the length of each item, and the padded tokens of a global batch."""
-
-    lengths: ArrayLike
-    max_tokens: int
 
 
 class EpochBatchSampler(Sampler[list[int]]):
@@ -34,10 +27,8 @@ class EpochBatchSampler(Sampler[list[int]]):
 
     Args:
         num_items: Number of items in the dataset.
-        batch_size: Items in a global batch, over all processes. Ignored with a budget.
+        batch_size: Items in a global batch, over all processes.
         seed: Seed of the run.
-        budget: Make batches of items of similar lengths, with a maximum of padded tokens.
-        shuffle: Draw a new order in each epoch. False keeps the dataset's order.
         share: The share of this process.
         replay: Items to replay in each step; in the dataset they come after the `num_items`.
     """
@@ -48,25 +39,19 @@ class EpochBatchSampler(Sampler[list[int]]):
         batch_size: int = 16,
         *,
         seed: int = 0,
-        budget: Budget | None = None,
-        shuffle: bool = True,
         share: Share = ALL,
         replay: Replay | None = None,
     ) -> None:
         if batch_size < 1:
             raise ValueError(f"batch_size={batch_size} must be positive")
-        if budget is None and batch_size % share.num_replicas:
+        if batch_size % share.num_replicas:
             raise ValueError(
                 f"batch_size={batch_size} is not a multiple of the {share.num_replicas} processes: "
                 "choose one that is, so that every process has the same share of a batch"
             )
-        if budget is not None and np.shape(budget.lengths) != (num_items,):
-            raise ValueError("a budget needs the lengths of the items")
         self.num_items = num_items
         self.batch_size = batch_size
         self.seed = seed
-        self.budget = budget
-        self.shuffle = shuffle
         self.share = share
         self.replay = replay
         self.epoch = 0
@@ -78,9 +63,9 @@ class EpochBatchSampler(Sampler[list[int]]):
 
     def batches(self) -> list[list[int]]:
         """Return this process's batches of the epoch, filled up with `PADDING_ITEM`."""
-        epoch = self.epoch if self.shuffle else 0
+        epoch = self.epoch
         if self._planned is None or self._planned[0] != epoch:
-            batches = self._global_batches(epoch)
+            batches = self.global_batches(epoch)
             ends = np.cumsum([len(batch) for batch in batches]).tolist()
             rank, num_replicas = self.share
             shards = []
@@ -101,24 +86,17 @@ class EpochBatchSampler(Sampler[list[int]]):
     def plan(self) -> dict[str, int]:
         """Return the settings that determine the batches; the number of processes does not."""
         size = {"batch_size": self.batch_size}
-        if self.budget is not None:
-            size = {"max_tokens": self.budget.max_tokens}
         if self.replay is not None:
             size |= {"replay_items": self.replay.num_items, "replayed": self.replay.per_step}
         return {"num_items": self.num_items, "seed": self.seed, **size}
 
-    def _global_batches(self, epoch: int) -> list[list[int]]:
+    def global_batches(self, epoch: int) -> list[list[int]]:
         """Return the batches of an epoch, over all processes."""
         rng = np.random.default_rng([self.seed, epoch])
-        order = rng.permutation(self.num_items) if self.shuffle else np.arange(self.num_items)
-        if self.budget is None:
-            size = self.batch_size
-            if self.replay is not None:
-                order = self._with_replay(order, self.replay, rng)
-            return [order[i : i + size].tolist() for i in range(0, len(order), size)]
-        by_length = order[np.argsort(np.asarray(self.budget.lengths)[order], kind="stable")]
-        batches = token_budget_batches(*self.budget, by_length)
-        return [batches[i] for i in rng.permutation(len(batches))] if self.shuffle else batches
+        order, size = rng.permutation(self.num_items), self.batch_size
+        if self.replay is not None:
+            order = self._with_replay(order, self.replay, rng)
+        return [order[i : i + size].tolist() for i in range(0, len(order), size)]
 
     def _with_replay(
         self, order: NDArray[np.int64], replay: Replay, rng: np.random.Generator

@@ -69,7 +69,7 @@ VAGUE = frozenset("result value item data info res tmp".split())
 
 FACADE = "probelight"
 COMMANDS = "probelight.protocols"  # what is in it is a command, but for these
-NOT_COMMANDS = {"calls", "cli", "engine", "jobs", "pretraining"}
+NOT_COMMANDS = {"calls", "cli", "engine", "jobs"}
 
 # Which rooms a room may use directly, and with each of them what that one may use. `io` is of all.
 # `probelight` is the facade (and `python -m probelight`): the rooms below do not use it.

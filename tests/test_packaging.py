@@ -79,6 +79,17 @@ def test_every_folder_with_modules_is_a_package() -> None:
     assert bare == []
 
 
+def test_the_package_imports_nothing_that_is_in_a_checkout_alone() -> None:
+    outside = re.compile(r"^\s*(?:from|import) (?:tools|tests|benchmarks|train)\b", re.MULTILINE)
+    wrong = [
+        path.relative_to(ROOT)
+        for name in rooms()
+        for path in (ROOT / "probelight" / name).rglob("*.py")
+        if outside.search(path.read_text(encoding="utf-8"))
+    ]
+    assert wrong == []
+
+
 def test_no_package_hides_an_installed_library() -> None:
     # An import of `datasets` would find ours, not the library's.
     assert direct_dependencies().isdisjoint({"probelight", *rooms()})

@@ -15,6 +15,7 @@ import yaml
 
 import probelight.datamodules
 import probelight.lightning_modules
+import tools
 from probelight.io.ranges import RangeError, Within, checked, hints_of
 from probelight.models.scorer import Question
 from probelight.probes.record import Record
@@ -24,7 +25,7 @@ from probelight.protocols.cli.lightning import LightningTrainer, check_options, 
 
 def chosen_classes() -> list[type]:
     found = []
-    for package in (probelight.lightning_modules, probelight.datamodules):
+    for package in (probelight.lightning_modules, probelight.datamodules, tools):
         for info in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
             for one in vars(importlib.import_module(info.name)).values():
                 if (
@@ -98,7 +99,11 @@ def test_every_number_of_lightnings_trainer_has_a_range() -> None:
     assert numeric <= set(hints_of(LightningTrainer))
 
 
-@pytest.mark.parametrize("path", sorted(Path("configs").glob("[est]*/*.yaml")), ids=str)
+@pytest.mark.parametrize(
+    "path",
+    sorted([*Path("configs").glob("[est]*/*.yaml"), *Path("tools/configs").iterdir()]),
+    ids=str,
+)
 def test_the_configs_that_are_shipped_keep_to_the_ranges(path: Path) -> None:
     given = yaml.safe_load(path.read_text())
     if given.keys() & {"program", "method"}:  # W&B's own

@@ -2,24 +2,13 @@
 
 from __future__ import annotations
 
-import inspect
-import json
-import shutil
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
-from probelight.io.atomic import whole_folder, write_text_atomic
+from probelight.io.atomic import whole_folder
 from probelight.io.errors import UsageError
-from probelight.io.files import sha256_of
-from probelight.io.package import ASSETS, BUNDLED_MODEL, program
 from probelight.io.ranges import PathText
 from probelight.protocols.cli.command import Command, command
-from probelight.results.record import git_commit
-
-MODEL_DIR = ASSETS / BUNDLED_MODEL
-CARD_TEMPLATE = ASSETS / "model_card.md"
-
-Made = TypeVar("Made")
 
 
 @command(
@@ -29,16 +18,11 @@ Made = TypeVar("Made")
         positional=True,
     )
 )
-def export_language_model(
-    state: PathText, output_dir: PathText = str(MODEL_DIR), merge: bool = False
-) -> Path:
-    """Writes a trained model as a folder in half precision.
-
-    A language model gets a model card with the accuracies of the weights as they are stored.
+def export(state: PathText, output_dir: PathText = "runs/model", merge: bool = False) -> Path:
+    """Writes a trained question model as a folder in half precision.
 
     Args:
-        state: last.ckpt of `train.py fit --config configs/experiment/pretrain_bookshelf_lm.yaml`,
-            or the folder of a model that was trained to answer questions (RUN/checkpoints/best).
+        state: Folder of a model that was trained to answer questions (RUN/checkpoints/best).
         output_dir: Folder to write; `from_pretrained` can load it.
         merge: Merge an adapter into its model and write that in the model's own precision; `state`
             is then the adapter's folder, or MODEL+ADAPTER.
@@ -46,95 +30,23 @@ def export_language_model(
     Returns:
         The folder.
     """
-    # Only now: torch and Lightning take seconds to import.
-    import torch
-    from torch import nn
-    from transformers import BertTokenizer
+    from torch import nn  # not above: --help is quick
 
-    from probelight.build.pretraining_text import source_titles
-    from probelight.callbacks.last_state import read_state
-    from probelight.lightning_modules.masked_lm import MaskedLanguageModel
     from probelight.lightning_modules.sentence_choice import SentenceChoice
     from probelight.models.tuning import FULL_TUNING
     from probelight.protocols.engine.models import saved_module
-    from probelight.protocols.engine.training import make_trainer
-    from probelight.protocols.jobs.job import TrainerSettings
-    from probelight.protocols.pretraining import DictionaryText
 
     folder = Path(output_dir)
     if merge:
         _write_merged(state, folder)
-        print(folder)
-        return folder
-    if Path(state).is_dir():
+    else:
         trained = saved_module(state, tuning=FULL_TUNING)
         if not isinstance(trained, SentenceChoice):
             raise UsageError(
                 f"{state}: {type(trained).__name__} cannot be written in half precision"
             )
         trained.save_pretrained(folder, nn.Module.half(trained).state_dict())
-        print(folder)
-        return folder
-    checkpoint = read_state(Path(state))
-
-    def made_again(kind: type[Made], part: str) -> Made:
-        noted = checkpoint.get(part, {})
-        # Without what LightningCLI notes for itself, such as `_class_path`.
-        arguments = {name: value for name, value in noted.items() if not name.startswith("_")}
-        try:
-            inspect.signature(kind).bind(**arguments)
-        except TypeError as error:
-            raise UsageError(
-                f"{state}: its {part} are not those of {kind.__name__} ({error}); give a state of "
-                f"{program()} fit --config configs/experiment/pretrain_bookshelf_lm.yaml"
-            ) from None
-        return kind(**arguments)
-
-    module = made_again(MaskedLanguageModel, "hyper_parameters")
-    module.load_state_dict(checkpoint["state_dict"])
-    nn.Module.float(nn.Module.half(module.model))
-    data = made_again(DictionaryText, "datamodule_hyper_parameters")
-    trainer = make_trainer(TrainerSettings(), logger=False, enable_checkpointing=False)
-    scores = trainer.validate(module, datamodule=data, verbose=False)[0]
-    nn.Module.half(module.model)
-    tokenizer = BertTokenizer(str(data.vocab_path), model_max_length=module.hparams["max_length"])
-    with whole_folder(folder) as fresh:
-        module.model.save_pretrained(fresh)
-        tokenizer.save_pretrained(fresh)
-        shutil.copy(data.vocab_path, fresh / "vocab.txt")
-        weights, steps = fresh / "model.safetensors", checkpoint["global_step"]
-        parts = checkpoint.get("accumulate", 1)  # batches of a step
-        card = CARD_TEMPLATE.read_text(encoding="utf-8").format(
-            name=folder.name,
-            start=module.start or "random weights",
-            mask_rate=f"{100 * data.mask_rate:.0f}",
-            definition_rate=f"{100 * data.definition_rate:.0f}",
-            step_tokens=f"{parts * data.max_tokens:,}",
-            optimizer={"muon": "Muon and AdamW", "adamw": "AdamW"}[module.optimizer],
-            sources="\n".join(f"- {title}" for title in source_titles(data.hparams["sources"])),
-            common_words=f"{data.hparams['common_words']:,}",
-            parameters=f"{sum(p.numel() for p in module.model.parameters()):,}",
-            layers=module.hparams["num_layers"],
-            hidden=module.hparams["hidden_size"],
-            vocab=f"{module.hparams['vocab_size']:,}",
-            documents=f"{len(data.train_documents):,}",
-            held_out=f"{len(data.held_out_documents):,}",
-            tokens=f"{int(data.store.ids.size):,}",
-            steps=f"{steps:,}",
-            precision=checkpoint.get("precision", "unknown"),
-            epochs=f"{steps * parts / len(data.train_dataloader()):.2f}",
-            hours=f"{checkpoint.get('train_seconds', 0.0) / 3600:.2f}",
-            threads=torch.get_num_threads(),
-            masked_accuracy=f"{100 * scores['val/masked_accuracy']:.1f}",
-            next_accuracy=f"{100 * scores['val/next_accuracy']:.1f}",
-            perplexity=f"{torch.exp(torch.tensor(scores['val/loss'])).item():.1f}",
-            size=f"{weights.stat().st_size / 1e6:.1f}",
-            sha256=sha256_of(weights),
-            commit=git_commit() or "unknown",
-        )
-        write_text_atomic(fresh / "README.md", card)
-        weights.chmod(0o644)
-    print(f"{folder}: held-out {json.dumps(scores)}")
+    print(folder)
     return folder
 
 

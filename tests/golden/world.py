@@ -17,8 +17,10 @@ from tests.fixtures.checkout import ROOT
 from tests.fixtures.diagnostics import write_lists, write_recorded, write_released
 from tests.fixtures.dictionary import PIECES, small_dictionary
 from tests.fixtures.wordnet import write_wordnet
+from tools import export as export_tool
 
 FIT_CONFIG = ROOT / "configs" / "experiment" / "fit_masked_choice.yaml"
+EXPORT_TOOL = "tools.export"  # no command: `python -m tools.export`
 # Name here: the shipped probe it is cut from, and how many rows of its splits.
 CUTS = {
     "ages": ("age_small", {"train": 40, "dev": 12}),
@@ -89,6 +91,9 @@ class World:
             heard = StringIO()
             with redirect_stdout(heard):
                 for arguments in RUNS[name].commands(self, folder):
+                    if arguments[0] == EXPORT_TOOL:
+                        export_tool.main(arguments[1:])
+                        continue
                     assert cli.main(arguments) == 0, f"{name}: {arguments}\n{heard.getvalue()}"
             self.printed[name] = heard.getvalue()
         return folder
@@ -101,7 +106,8 @@ Commands = Callable[[World, Path], list[list[str]]]
 class Run:
     """What is run, in one folder, and the runs it reads."""
 
-    commands: Commands  # the arguments of `cli.main`, one list per command
+    # The arguments of `cli.main`, one list per command; behind EXPORT_TOOL of that tool.
+    commands: Commands
     needs: tuple[str, ...] = ()  # runs that are made before
     # Of whole networks, scores are kept as distances from their mean: the bias of a choice's one
     # logit has no gradient but rounding, of which Adam makes steps, so another CPU moves all scores
@@ -272,18 +278,18 @@ def export(world: World, out: Path) -> list[list[str]]:
     config = {
         "seed_everything": 1,
         "model": {
-            "class_path": "probelight.lightning_modules.masked_lm.MaskedLanguageModel",
+            "class_path": "tools.masked_lm.MaskedLanguageModel",
             "init_args": module,
         },
         "data": {
-            "class_path": "probelight.protocols.pretraining.DictionaryText",
+            "class_path": "tools.dictionary_text.DictionaryText",
             "init_args": text,
         },
         "trainer": {"max_steps": 6, "accelerator": "cpu"},
     }
     return [
         ["fit", configured(world, out, config), f"--output_dir={out}"],
-        ["export", str(out / "checkpoints" / "last.ckpt"), f"--output_dir={out / 'model'}"],
+        [EXPORT_TOOL, str(out / "checkpoints" / "last.ckpt"), f"--output_dir={out / 'model'}"],
     ]
 
 

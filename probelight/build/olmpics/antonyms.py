@@ -24,8 +24,7 @@ from probelight.build.olmpics.frame import (
 )
 from probelight.build.olmpics.taxonomy import countable_words
 from probelight.build.progress import tracked
-from probelight.build.sources.verbalise import is_fit
-from probelight.build.sources.wordnet import DEFAULT_DIR, open_wordnet, uses
+from probelight.build.sources.wordnet import DEFAULT_DIR, is_fit, open_wordnet, uses
 from probelight.build.wordnet_probes.builders import WORDNET
 from probelight.io.ranges import NumItems
 from probelight.probes.record import MASK, Record

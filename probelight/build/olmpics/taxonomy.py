@@ -24,12 +24,12 @@ from probelight.build.olmpics.frame import (
     masked,
     read_vocabulary,
 )
-from probelight.build.sources.verbalise import is_fit
 from probelight.build.sources.wordnet import (
     DEFAULT_DIR,
     ancestors,
     descendants,
     hypernym_edges,
+    is_fit,
     is_of_unsaid_kind,
     mostly_noun,
     open_wordnet,

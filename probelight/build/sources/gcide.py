@@ -11,14 +11,13 @@ import gzip
 import html
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
 
 DEFAULT_PATH = Path("/usr/share/dictd/gcide.dict.dz")
 PUBLIC_DOMAIN_SOURCE = "1913 Webster"
-SUPPLEMENT_SOURCE = "Webster 1913 Suppl."  # of the same year, and in the public domain as well
 
 _SOURCE_TAG = re.compile(r"^\s*\[([^\[\]]+)\](?:\s.*)?$")
 _HEAD = re.compile(r"^(\S.*?) \\(.+?)\\")
@@ -26,7 +25,7 @@ _SENSE = re.compile(r"^\s+(?:\d+\.|\([a-z]\))\s+")
 _PART_OF_SPEECH = re.compile(r"\b(n|a|adj|adv|v|prep|conj|pron|interj)\.")
 _BRACKETED = re.compile(r"\[[^\[\]]*\]|\{\s*|\s*\}|\([A-Z][\w. &]*\.\)")
 _SPELLED_OUT = re.compile(r"[A-Za-z]\[[^\[\]\s]{1,5}\]|\[[^\[\]\s]{1,5}\][a-z]")
-_QUOTED_FROM = re.compile(r"--\s?[A-Z(][^;]*?(?=$|\. [A-Z])")
+QUOTED_FROM = re.compile(r"--\s?[A-Z(][^;]*?(?=$|\. [A-Z])")
 
 
 @dataclass(frozen=True)
@@ -52,44 +51,35 @@ def read_gcide(
     out ("C[ae]sar" is "Csar"), or senses with them left out, without `spelled_out`. A
     FileNotFoundError names the package that holds the file.
     """
-    word, part_of_speech, numbers = "", "", dict[str, int]()
-    with _opened(path) as file:
-        for paragraph, tag in _tagged_paragraphs(file):
-            head = _HEAD.match(paragraph[0])
-            if head:
-                word = head.group(1).split(" \\")[0].strip()
-                lines, part_of_speech = _strip_head(paragraph)
-            else:
-                lines = paragraph
-            if not word or (source is not None and tag != source):
-                continue
-            if not head and not _SENSE.match(lines[0]):
-                continue  # a remark: a collocation or a quotation, not a sense of the headword
-            if not spelled_out and any(_SPELLED_OUT.search(line) for line in lines):
-                continue
-            definition, examples = _clean(lines)
-            if len(definition) < 3:
-                continue
-            numbers[word] = numbers.get(word, 0) + 1
-            yield Sense(word, part_of_speech, numbers[word], definition, examples, tag)
+    part_of_speech, numbers = "", dict[str, int]()
+    for word, paragraph, tag in tagged_paragraphs(path):
+        lines = paragraph
+        if _HEAD.match(paragraph[0]):
+            lines, part_of_speech = _strip_head(paragraph)
+        if not word or (source is not None and tag != source) or is_remark(paragraph):
+            continue
+        if not spelled_out and any(_SPELLED_OUT.search(line) for line in lines):
+            continue
+        definition, examples = _clean(lines)
+        if len(definition) < 3:
+            continue
+        numbers[word] = numbers.get(word, 0) + 1
+        yield Sense(word, part_of_speech, numbers[word], definition, examples, tag)
 
 
-def read_remarks(
-    path: Path | str = DEFAULT_PATH, source: str = PUBLIC_DOMAIN_SOURCE
-) -> Iterator[tuple[str, str]]:
-    """Yield (headword, text) of what `read_gcide` leaves out: collocations, quotations, notes."""
+def tagged_paragraphs(path: Path | str) -> Iterator[tuple[str, list[str], str]]:
+    """Yield (headword, lines, tag) of each paragraph; before the first headword it is ""."""
     word = ""
     with _opened(path) as file:
-        for paragraph, tag in _tagged_paragraphs(file):
+        for paragraph, tag in _paragraphs(file):
             if head := _HEAD.match(paragraph[0]):
                 word = head.group(1).split(" \\")[0].strip()
-            elif word and tag == source and not _SENSE.match(paragraph[0]):
-                text = _QUOTED_FROM.sub("", " ".join(line.strip() for line in paragraph))
-                # The braces mark the collocation, which is what is defined.
-                text = re.sub(r"\[[^\[\]]*\]|\([A-Z][\w. &]*\.\)|[{}]", "", text).replace("--", " ")
-                text = re.sub(r"\s+", " ", text).replace(" ,", ",").strip(" .,;:*")
-                if len(text.split()) > 2:
-                    yield word, text
+            yield word, paragraph, tag
+
+
+def is_remark(paragraph: Sequence[str]) -> bool:
+    """Return whether a paragraph is a collocation or a quotation, not a sense of the headword."""
+    return not (_HEAD.match(paragraph[0]) or _SENSE.match(paragraph[0]))
 
 
 def _opened(path: Path | str) -> TextIO:
@@ -104,7 +94,7 @@ def _opened(path: Path | str) -> TextIO:
     return path.open(encoding="latin-1")
 
 
-def _tagged_paragraphs(lines: Iterator[str]) -> Iterator[tuple[list[str], str]]:
+def _paragraphs(lines: Iterator[str]) -> Iterator[tuple[list[str], str]]:
     paragraph: list[str] = []
     for line in lines:
         tag = _SOURCE_TAG.match(line)
@@ -142,7 +132,7 @@ def part_of_speech_in(text: str) -> str:
 def _clean(lines: list[str]) -> tuple[str, tuple[str, ...]]:
     text = " ".join(line.strip() for line in lines)
     text = _SENSE.sub("", " " + text)
-    text = _QUOTED_FROM.sub("", text)
+    text = QUOTED_FROM.sub("", text)
     text = _BRACKETED.sub("", text).replace("--", " ")
     definition, *usages = re.split(r"[;:,] as,\s*", text, maxsplit=1)
     examples = [e.strip(" .,;") for usage in usages for e in usage.split(";")]
@@ -229,24 +219,24 @@ def read_gnu_gcide(path: Path | str, source: str | None = PUBLIC_DOMAIN_SOURCE) 
             if entry := _ENTRY.search(paragraph):
                 word, part_of_speech = _plain(entry[1]), ""
             tag = " ".join(_TAG.findall(paragraph))
-            kept = bool(word and tag) and source in (None, tag)
-            for found in _DEFINED.finditer(_BESIDE.sub(" ", paragraph)):
-                if found["text"] is None:
-                    part_of_speech = part_of_speech_in(_plain(found["pos"]))
+            is_of_source = bool(word and tag) and source in (None, tag)
+            for match in _DEFINED.finditer(_BESIDE.sub(" ", paragraph)):
+                if match["text"] is None:
+                    part_of_speech = part_of_speech_in(_plain(match["pos"]))
                     continue
-                if not kept:
+                if not is_of_source:
                     continue
                 # What is after the usages belongs to another sense, or to none.
-                definition = _plain(found["text"].partition("<as>")[0])
+                definition = _plain(match["text"].partition("<as>")[0])
                 if len(definition) < 3:
                     continue
                 usages = [
                     usage.strip(" .,")
-                    for text in _USAGE.findall(found["text"])
+                    for text in _USAGE.findall(match["text"])
                     for usage in _plain(text).removeprefix("as").lstrip(" ,").split(";")
                     if len(usage.split()) > 1
                 ]
-                quoted = map(_plain, _QUOTED.findall(found["text"] + found["after"]))
+                quoted = map(_plain, _QUOTED.findall(match["text"] + match["after"]))
                 numbers[word] = numbers.get(word, 0) + 1
                 examples = (*usages, *quoted)
                 yield Sense(word, part_of_speech, numbers[word], definition, examples, tag)
@@ -258,11 +248,11 @@ def _plain(text: str) -> str:
     return re.sub(r"\s+", " ", text).strip(" .,;:")
 
 
-def _letter(found: re.Match[str]) -> str:
-    name = found[1]
+def _letter(match: re.Match[str]) -> str:
+    name = match[1]
     if name in _LETTERS:
         return _LETTERS[name]
     if accent := _ACCENTS.get(name[1:]):
         return unicodedata.normalize("NFC", name[0] + accent)
-    shown = html.unescape(f"&{name};")
-    return "" if shown.startswith("&") else shown
+    character = html.unescape(f"&{name};")
+    return "" if character.startswith("&") else character

@@ -1,8 +1,12 @@
-"""WordNet 3.0 as a knowledge source, read through NLTK (Richardson & Sabharwal 2020, 3.1)."""
+"""WordNet 3.0 as a knowledge source, read through NLTK (Richardson & Sabharwal 2020, 3.1).
+
+Also which of its glosses and examples are fit to be shown.
+"""
 
 from __future__ import annotations
 
 import io
+import re
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -84,8 +88,8 @@ def uses(wordnet: Any, word: str, parts: str) -> tuple[int, int]:
 
 def mostly_noun(wordnet: Any, word: str) -> bool:
     """Return whether a word is a noun at least as often as anything else."""
-    noun, other = uses(wordnet, word, "n")
-    return noun >= other
+    noun_uses, further_uses = uses(wordnet, word, "n")
+    return noun_uses >= further_uses
 
 
 def ancestors(synset: Any, max_hops: int) -> Iterator[tuple[int, Any]]:
@@ -104,7 +108,7 @@ def _walk(
     seen = {synset.name()}
     level = [synset]
     for hops in range(1, max_hops + 1):
-        reached = {s.name(): s for here in level for s in step(here)}
+        reached = {s.name(): s for synset in level for s in step(synset)}
         level = [s for name, s in reached.items() if name not in seen]
         seen |= reached.keys()
         yield from ((hops, s) for s in level)
@@ -138,3 +142,40 @@ def hypernym_edges(wordnet: Any, word: str) -> dict[str, int] | None:
             for name in words_of(synset):
                 edges[name.lower()] = min(hops, edges.get(name.lower(), hops))
     return edges
+
+
+def plain(text: str) -> str:
+    """Return a text with single spaces and uniform quotation marks."""
+    return re.sub(r"\s+", " ", text.replace("``", '"').replace("''", '"')).strip()
+
+
+_MAX_TEXT = 110  # characters of a gloss: longer ones hold lists and remarks
+# What is shipped is shown to everybody.
+_UNFIT = re.compile(
+    r"\b(offensive|obscene|slurs?|disparag\w*|derogatory|vulgar\w*|sexual\w*|genital\w*|rape|"
+    r"masturbat\w*|copulat\w*|orgasm\w*|incest\w*|sodom\w*|whores?|suicid\w*|killing yourself)\b"
+    r"|pejorative|pornogra|prostitut|--|; ;|; -",  # the last three: authors of quotations
+    re.IGNORECASE,
+)
+
+
+def contexts_of(concept: Any, wordnet: Any) -> Iterator[tuple[str, str]]:
+    """Yield (word, example) of each fit example of a synset that has one of its words."""
+    lemmas = {name.lower() for name in concept.lemma_names()}
+    part = concept.pos()
+    for example in concept.examples():
+        sentence = plain(example).strip(" \"';")
+        if "'" in sentence.replace("'s", "").replace("n't", "") or len(sentence.split()) < 3:
+            continue
+        if _UNFIT.search(sentence):
+            continue
+        for word in re.findall(r"[A-Za-z][A-Za-z-]*", sentence):
+            base = wordnet.morphy(word.lower(), part)
+            if word.lower() in lemmas or (base is not None and base in lemmas):
+                yield word, sentence
+                break
+
+
+def is_fit(gloss: str) -> bool:
+    """Return whether a gloss is short enough, and fit for everybody to read."""
+    return 8 <= len(gloss) <= _MAX_TEXT and not _UNFIT.search(gloss)

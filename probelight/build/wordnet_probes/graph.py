@@ -11,8 +11,13 @@ from typing import Any
 
 from probelight.build.hygiene import Finding
 from probelight.build.progress import tracked
-from probelight.build.sources.verbalise import contexts_of, is_fit, plain
-from probelight.build.sources.wordnet import open_wordnet, words_of
+from probelight.build.sources.wordnet import (
+    contexts_of,
+    is_fit,
+    open_wordnet,
+    plain,
+    words_of,
+)
 from probelight.probes.record import Record
 from probelight.probes.words import stem_of, telling_words, words_in
 

@@ -95,8 +95,8 @@ PROTOCOLS = {
         "check whether items of a probe are in other data",
     ),
     "export": (
-        "export:export_language_model",
-        "write a trained model as a folder in half precision",
+        "export:export",
+        "write a trained question model as a folder in half precision",
     ),
 }
 INTERNAL = {"sweep cell": ("inoculation.sweep:cell", "")}  # started for `sweep run`

@@ -190,6 +190,8 @@ CLASSES = {
     "model": "probelight.lightning_modules.masked_choice.MaskedChoice",
     "data": "probelight.datamodules.probe.ProbeDataModule",
 }
+# Of the folder tools/ of a checkout, which is not installed.
+PRE_TRAINING = {"tools.masked_lm.MaskedLanguageModel", "tools.dictionary_text.DictionaryText"}
 PLAIN_TYPES = {
     "<class 'int'>": "a whole number",
     "<class 'float'>": "a number",
@@ -266,6 +268,11 @@ def _wrong_value(message: str, typed: Mapping[str, str], arguments: Arguments) -
         return ""
     whole = f"there is no such class; give its full name, such as {CLASSES.get(place)}"
     if found := re.search(r"given class_path '(.*?)':\s+(?:module|No module)", message):
+        if found[1] in PRE_TRAINING:
+            whole = (
+                "pre-training is not installed, but is in a checkout of the repository: run "
+                "CHECKOUT/train.py with this config"
+            )
         return f"{arguments.place(place)} {found[1]}: {whole}"
     if "dot import path" in message:
         parts = f"give its parts one by one, as --{place}.PART VALUE"

@@ -54,13 +54,13 @@ def build(
     name: str = "",
     settings: BuildSettings | None = None,
 ) -> None:
-    """Builds a probe from its sources, or all shipped probes and word vectors again.
+    """Builds a probe from its sources, or all shipped probes again.
 
     The same sources, settings and seed give the same bytes.
 
     Args:
         output_dir: Folder to write to: a folder with the probe's files and data card, or for the
-            shipped ones `probes/` and `word_vectors.txt`, as in assets/ of a checkout.
+            shipped ones `probes/`, as in assets/ of a checkout.
         seed: Seed of the probes.
         filter: Leave out items that choice-only models, trained on the other splits, get right.
         filtering: How those models are trained, and how many of them must agree.
@@ -84,11 +84,8 @@ def build(
         for path in paths:
             print(f"{sha256_of(path)[:12]}  {path}", flush=True)
         return
-    from probelight.build.word_vectors import build_vectors
-
     for path in build_probes(folder / "probes", seed=seed):
         print(f"{sha256_of(path)[:12]}  {path}")
-    print(build_vectors(folder / "word_vectors.txt"))
 
 
 def filtering_builder(builder: Builder[S], settings: S, how: FilterSettings) -> Builder[S]:

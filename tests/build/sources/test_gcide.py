@@ -5,13 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from probelight.build.sources.gcide import (
-    gnu_files,
-    is_gnu,
-    read_gcide,
-    read_gnu_gcide,
-    read_remarks,
-)
+from probelight.build.sources.gcide import gnu_files, is_gnu, read_gcide, read_gnu_gcide
 
 PAGE = r"""
 Gift \Gift\, n. [OE. gift, yift, fr. gifan to
@@ -57,14 +51,6 @@ def page(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
     text = PAGE.encode("latin-1")
     path.write_bytes(gzip.compress(text) if path.suffix == ".dz" else text)
     return path
-
-
-def test_remarks_are_what_is_no_sense_of_a_headword(page: Path) -> None:
-    assert [*read_remarks(page)] == [
-        ("Gift", "Shall I receive by gift, what of my own, . . . I can command ?"),
-        ("Gift", "Gift rope (Naut), a rope extended to a boat for towing it"),
-    ]
-    assert [*read_remarks(page, source="PJC")] == []
 
 
 def test_senses_with_definitions_and_usages(page: Path) -> None:

@@ -6,7 +6,15 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from probelight.build.sources.wordnet import ancestors, descendants
+import pytest
+
+from probelight.build.sources.wordnet import (
+    ancestors,
+    contexts_of,
+    descendants,
+    is_fit,
+    plain,
+)
 
 
 def names(walk: Any) -> list[tuple[int, str]]:
@@ -44,3 +52,22 @@ def test_order_does_not_depend_on_the_hash_seed(tiny_wordnet_dir: Path) -> None:
         for seed in ("1", "2", "3")
     }
     assert len(outputs) == 1
+
+
+def test_quotation_marks_and_spaces() -> None:
+    assert plain(" ``so''\n he   said") == '"so" he said'
+
+
+def test_context_is_an_example_with_the_word_as_it_stands(tiny_wordnet: Any) -> None:
+    dog = tiny_wordnet.synset("dog.n.01")
+    assert list(contexts_of(dog, tiny_wordnet)) == [("dogs", "the dogs barked all night")]
+    run = tiny_wordnet.synset("run.v.01")
+    assert list(contexts_of(run, tiny_wordnet)) == [("ran", "the children ran home")]
+    assert not list(contexts_of(tiny_wordnet.synset("entity.n.01"), tiny_wordnet))
+
+
+@pytest.mark.parametrize(
+    "gloss", ["short", "x" * 200, "an offensive term", "suicide", "good; --Thomas Paine"]
+)
+def test_unfit_glosses(gloss: str) -> None:
+    assert not is_fit(gloss)

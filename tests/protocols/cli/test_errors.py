@@ -243,6 +243,24 @@ def test_a_mistake_in_a_config_names_the_file_and_the_key(
     assert message in line
 
 
+def test_pre_training_is_in_a_checkout_and_leaves_a_package_of_the_user_in_peace(
+    refused: Refused, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "tools").mkdir()
+    (tmp_path / "tools" / "__init__.py").write_text("WHOSE = 'the user'\n")
+    monkeypatch.setattr(sys, "path", [*sys.path, str(tmp_path)])  # behind the checkout
+    for name in [name for name in sys.modules if name.partition(".")[0] == "tools"]:
+        monkeypatch.delitem(sys.modules, name)
+    path = tmp_path / "mine.yaml"
+    for name in ("masked_lm.MaskedLanguageModel", "dictionary_text.DictionaryText"):
+        section = "model" if name.startswith("masked") else "data"
+        path.write_text(f"{section}: {{class_path: tools.{name}}}\n")
+        line = refused(f"fit {OUT} --config={path}")
+        assert f"{path}: {section} tools.{name}: pre-training is not installed, but is" in line
+    assert sys.modules["tools"].WHOSE == "the user"
+    del sys.modules["tools"]
+
+
 @pytest.mark.parametrize("option", ["zero-shot --config", "fit --config", "curve --grid.full"])
 def test_a_config_that_is_a_device_is_not_read(
     option: str, refused: Refused, tmp_path: Path

@@ -15,18 +15,19 @@ from typing import Any, Self
 
 import numpy as np
 
-from probelight.build.sources.free_texts import FREE_TEXTS, free_text_documents
-from probelight.build.sources.gcide import SUPPLEMENT_SOURCE, read_gcide, read_remarks
-from probelight.build.sources.verbalise import (
+from probelight.build.sources.gcide import read_gcide
+from probelight.build.sources.wordnet import mostly_noun, open_wordnet, plain
+from probelight.io.atomic import remove_leftovers, write_bytes_atomic, write_text_atomic
+from probelight.io.errors import UsageError, nearest
+from tools.documents import (
+    SUPPLEMENT_SOURCE,
     Document,
     gcide_documents,
-    plain,
+    read_remarks,
     remark_documents,
     wordnet_documents,
 )
-from probelight.build.sources.wordnet import mostly_noun, open_wordnet
-from probelight.io.atomic import remove_leftovers, write_bytes_atomic, write_text_atomic
-from probelight.io.errors import UsageError, nearest
+from tools.free_texts import FREE_TEXTS, free_text_documents
 
 SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 VOCABULARY, TEXT, TOKENS = "vocab.txt", "text.txt.gz", "tokens.npz"

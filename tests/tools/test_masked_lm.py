@@ -10,8 +10,8 @@ from torch.optim import AdamW, Muon, Optimizer
 from transformers import BertForPreTraining, BertTokenizer
 
 from probelight.io.errors import UsageError
-from probelight.lightning_modules.masked_lm import MaskedLanguageModel, MuonAdamW, begin_with
 from probelight.models.checkpoint_files import PretrainedError
+from tools.masked_lm import MaskedLanguageModel, MuonAdamW, begin_with
 
 
 def module_and_batch() -> tuple[MaskedLanguageModel, dict[str, Tensor]]:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from probelight.build.sources.free_texts import FREE_TEXTS, free_text_documents
+from tools.free_texts import FREE_TEXTS, free_text_documents
 
 START = "Header.\n*** START OF THIS PROJECT GUTENBERG EBOOK ALICE ***\n\n"
 END = "\n\nEnd of Project Gutenberg's Alice\n\nOur licence is long."

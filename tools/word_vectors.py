@@ -2,6 +2,7 @@
 
 The largest singular vectors of the positive pointwise mutual information of words within a window:
 what GloVe and word2vec factorise too (Levy & Goldberg 2014), but the same numbers at every run.
+`python -m tools.word_vectors assets/word_vectors.txt` makes those that are shipped.
 """
 
 from __future__ import annotations
@@ -15,12 +16,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from jsonargparse import auto_cli
 from scipy import sparse
 from scipy.sparse.linalg import svds
 
-from probelight.build.sources import gcide, wordnet
-from probelight.build.sources.verbalise import gcide_documents, plain, wordnet_documents
+from probelight.build.sources.gcide import read_gcide
+from probelight.build.sources.wordnet import open_wordnet, plain
 from probelight.io.atomic import write_text_atomic
+from tools.documents import gcide_documents, wordnet_documents
 
 FloatArray = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -37,10 +40,12 @@ _BLOCK = 2_000_000  # tokens counted at once
 
 
 def build_vectors(output_path: Path) -> Path:
-    """Build the shipped file, assets/word_vectors.txt; a missing source is a FileNotFoundError."""
-    documents = chain(
-        wordnet_documents(wordnet.open_wordnet()), gcide_documents(gcide.read_gcide())
-    )
+    """Build the shipped file, assets/word_vectors.txt; a missing source is a FileNotFoundError.
+
+    Args:
+        output_path: File to write.
+    """
+    documents = chain(wordnet_documents(open_wordnet()), gcide_documents(read_gcide()))
     texts = (" . ".join(map(plain, document.sentences)) for document in documents)
     build_word_vectors(texts, output_path)
     return output_path
@@ -128,3 +133,7 @@ def factorise(matrix: Any, dimension: int) -> FloatArray:
     largest = np.abs(vectors).argmax(axis=0)
     vectors = vectors * np.sign(vectors[largest, np.arange(dimension)])
     return np.asarray(vectors / np.sqrt(np.mean(vectors**2)))
+
+
+if __name__ == "__main__":
+    auto_cli(build_vectors, as_positional=True)

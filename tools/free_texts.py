@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from itertools import chain, pairwise
 from pathlib import Path
 
-from probelight.build.sources.verbalise import Document
+from tools.documents import Document
 
 _DOCUMENT = 450  # characters: about 110 pieces, within one training example
 

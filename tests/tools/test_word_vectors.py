@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from probelight.build.word_vectors import build_word_vectors, cooccurrences, factorise, positive_pmi
+from tools.word_vectors import build_word_vectors, cooccurrences, factorise, positive_pmi
 
 
 def test_cooccurrences_by_hand() -> None:

@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from probelight.build import pretraining_text
-from probelight.build.pretraining_text import (
+from probelight.io.errors import UsageError
+from tools import pretraining_text
+from tools.documents import Document
+from tools.pretraining_text import (
     SPECIAL_TOKENS,
     DocumentStore,
     build_text,
@@ -16,8 +18,6 @@ from probelight.build.pretraining_text import (
     tokenise,
     train_wordpiece,
 )
-from probelight.build.sources.verbalise import Document
-from probelight.io.errors import UsageError
 
 DOGS = ["the old dog barks at the younger dog"] * 20
 

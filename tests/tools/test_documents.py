@@ -1,24 +1,38 @@
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
-import pytest
-
 from probelight.build.sources.gcide import Sense
-from probelight.build.sources.verbalise import (
-    contexts_of,
+from tools.documents import (
     gcide_documents,
-    is_fit,
-    plain,
+    read_remarks,
     remark_documents,
     with_article,
     wordnet_documents,
 )
 
+PAGE = r"""
+Gift \Gift\, n. [OE. gift, yift, fr. gifan to give.]
+   1. Anything given; a present; an
+      offering.
+      [1913 Webster]
 
-def test_articles_quotation_marks_and_spaces() -> None:
+            Shall I receive by gift, what of my own, . . .
+            I can command ?                       --Milton.
+      [1913 Webster]
+
+   {Gift rope} (Naut), a rope extended to a boat for towing it;
+      [1913 Webster]
+
+gifted \gifted\ adj. [Cf. See {gift}[4].]
+   1. having unusual talent in some field.
+   [PJC]
+"""
+
+
+def test_articles() -> None:
     assert [*map(with_article, ("ferry", "apple", "Paris"))] == ["a ferry", "an apple", "Paris"]
-    assert plain(" ``so''\n he   said") == '"so" he said'
 
 
 def test_one_document_a_synset(tiny_wordnet: Any) -> None:
@@ -77,24 +91,19 @@ def test_one_document_a_headword() -> None:
     assert go.sentences == ("Go : To move",)
 
 
+def test_remarks_are_what_is_no_sense_of_a_headword(tmp_path: Path) -> None:
+    page = tmp_path / "gcide.dict"
+    page.write_text(PAGE)
+    assert [*read_remarks(page)] == [
+        ("Gift", "Shall I receive by gift, what of my own, . . . I can command ?"),
+        ("Gift", "Gift rope (Naut), a rope extended to a boat for towing it"),
+    ]
+    assert [*read_remarks(page, source="PJC")] == []
+
+
 def test_one_document_of_remarks_a_headword() -> None:
     remarks = [("Gift", "Gift rope, a rope"), ("Gift", "He gave it"), ("Go", "Go to, come")]
     gift, go = remark_documents(iter(remarks))
     assert (gift.key, gift.words) == ("gift", ("Gift",))
     assert gift.sentences == ("Gift : Gift rope, a rope", "Gift : He gave it")
     assert go.sentences == ("Go : Go to, come",)
-
-
-def test_context_is_an_example_with_the_word_as_it_stands(tiny_wordnet: Any) -> None:
-    dog = tiny_wordnet.synset("dog.n.01")
-    assert list(contexts_of(dog, tiny_wordnet)) == [("dogs", "the dogs barked all night")]
-    run = tiny_wordnet.synset("run.v.01")
-    assert list(contexts_of(run, tiny_wordnet)) == [("ran", "the children ran home")]
-    assert not list(contexts_of(tiny_wordnet.synset("entity.n.01"), tiny_wordnet))
-
-
-@pytest.mark.parametrize(
-    "gloss", ["short", "x" * 200, "an offensive term", "suicide", "good; --Thomas Paine"]
-)
-def test_unfit_glosses(gloss: str) -> None:
-    assert not is_fit(gloss)

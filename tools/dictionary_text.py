@@ -13,12 +13,12 @@ import torch
 from torch import Tensor
 from torch.utils.data import Dataset
 
-from probelight.build.pretraining_text import TOKENS, VOCABULARY, DocumentStore, build_text
 from probelight.build.sources.gcide import DEFAULT_PATH
 from probelight.build.sources.wordnet import DEFAULT_DIR
-from probelight.datamodules.loaders import Budget, EpochBatchSampler, ResumableData, ResumableLoader
-from probelight.encoding.encoded_set import stacked
+from probelight.datamodules.loaders import EpochBatchSampler, ResumableData, ResumableLoader
+from probelight.encoding.encoded_set import stacked, token_budget_batches
 from probelight.io.ranges import MaxLength, NumItems, NumTokens, Seed, Share, ShareOrAll, Within
+from tools.pretraining_text import TOKENS, VOCABULARY, DocumentStore, build_text
 
 PAD, UNK, CLS, SEP, MASK = range(5)
 IGNORE = -100
@@ -31,8 +31,8 @@ class DictionaryText(ResumableData):
     Args:
         wordnet_dir: Folder of a WordNet 3.0 database.
         gcide_path: GCIDE in dictd's format; only paragraphs of 1913 are read.
-        sources: Texts to read: names in `build.pretraining_text.DICTIONARIES` and
-            `build.sources.free_texts.FREE_TEXTS`.
+        sources: Texts to read: names in `pretraining_text.DICTIONARIES` and
+            `free_texts.FREE_TEXTS`.
         texts_dir: Folder under which the packages of the free texts are installed or unpacked.
         common_words: Keep only dictionary entries that have a name made of common words alone, the
             `common_words` most frequent in English; 0 keeps all entries.
@@ -121,14 +121,41 @@ class DictionaryText(ResumableData):
         return self._make_loader(self.held_out_documents, shuffle=False)
 
     def _make_loader(self, documents: np.ndarray, shuffle: bool) -> ResumableLoader:
-        sampler = EpochBatchSampler(
-            len(documents),
-            seed=self.seed,
-            budget=Budget(self.lengths[documents], self.max_tokens),
-            shuffle=shuffle,
+        sampler = TokenBudgetSampler(
+            self.lengths[documents], self.max_tokens, seed=self.seed, shuffle=shuffle
         )
         pairs = MaskedPairs(self.store, documents, sampler if shuffle else None, self)
         return ResumableLoader(pairs, sampler, collate_fn=collate_pairs)
+
+
+class TokenBudgetSampler(EpochBatchSampler):
+    """Batches of items of similar lengths, with a maximum of padded tokens.
+
+    Args:
+        lengths: (N,) tokens of each item.
+        max_tokens: Padded tokens of a batch.
+        seed: Seed of the run.
+        shuffle: Draw a new order in each epoch. False keeps the dataset's order.
+    """
+
+    def __init__(self, lengths: np.ndarray, max_tokens: int, *, seed: int, shuffle: bool) -> None:
+        super().__init__(len(lengths), seed=seed)
+        self.lengths = lengths
+        self.max_tokens = max_tokens
+        self.shuffle = shuffle
+
+    @property
+    def plan(self) -> dict[str, int]:
+        """Return the settings that determine the batches."""
+        return {"num_items": self.num_items, "seed": self.seed, "max_tokens": self.max_tokens}
+
+    def global_batches(self, epoch: int) -> list[list[int]]:
+        """Return the batches of an epoch."""
+        rng = np.random.default_rng([self.seed, epoch])
+        order = rng.permutation(self.num_items) if self.shuffle else np.arange(self.num_items)
+        by_length = order[np.argsort(self.lengths[order], kind="stable")]
+        batches = token_budget_batches(self.lengths, self.max_tokens, by_length)
+        return [batches[i] for i in rng.permutation(len(batches))] if self.shuffle else batches
 
 
 class MaskedPairs(Dataset[dict[str, Any]]):

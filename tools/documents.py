@@ -1,4 +1,4 @@
-"""WordNet and GCIDE as sentences: training text of the bundled model, glosses and examples.
+"""WordNet and GCIDE as sentences: the training text of the bundled models.
 
 The taxonomy is stated in phrasings of our own, without that of the released taxonomy probe ("are
 both a type of"), so that the probe still asks for a transfer.
@@ -12,11 +12,20 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain, groupby
 from operator import attrgetter, itemgetter
+from pathlib import Path
 from typing import Any
 
-from probelight.build.sources.gcide import Sense
+from probelight.build.sources.gcide import (
+    DEFAULT_PATH,
+    PUBLIC_DOMAIN_SOURCE,
+    QUOTED_FROM,
+    Sense,
+    is_remark,
+    tagged_paragraphs,
+)
 from probelight.build.sources.wordnet import ancestors, descendants, words_of
 
+SUPPLEMENT_SOURCE = "Webster 1913 Suppl."  # of the same year, and in the public domain as well
 _ISA = (
     "{a} is a kind of {b}",
     "{a} is a type of {b}",
@@ -101,6 +110,21 @@ def gcide_documents(senses: Iterator[Sense]) -> Iterator[Document]:
         yield Document(word.lower(), "gcide", tuple(chain.from_iterable(texts)), (word,))
 
 
+def read_remarks(
+    path: Path | str = DEFAULT_PATH, source: str = PUBLIC_DOMAIN_SOURCE
+) -> Iterator[tuple[str, str]]:
+    """Yield (headword, text) of what `read_gcide` leaves out: collocations, quotations, notes."""
+    for word, paragraph, tag in tagged_paragraphs(path):
+        if not word or tag != source or not is_remark(paragraph):
+            continue
+        text = QUOTED_FROM.sub("", " ".join(line.strip() for line in paragraph))
+        # The braces mark the collocation, which is what is defined.
+        text = re.sub(r"\[[^\[\]]*\]|\([A-Z][\w. &]*\.\)|[{}]", "", text).replace("--", " ")
+        text = re.sub(r"\s+", " ", text).replace(" ,", ",").strip(" .,;:*")
+        if len(text.split()) > 2:
+            yield word, text
+
+
 def remark_documents(remarks: Iterator[tuple[str, str]]) -> Iterator[Document]:
     """Yield a document per headword: its collocations, quotations and notes."""
     for word, of_word in groupby(remarks, itemgetter(0)):
@@ -171,40 +195,3 @@ def _further_sentences(synset: Any, rng: random.Random) -> list[str]:
             word, derived = (one.name().replace("_", " ") for one in (lemma, other))
             sentences.append(f"{word} comes with {derived} : {other.synset().definition()}")
     return sentences
-
-
-def plain(text: str) -> str:
-    """Return a text with single spaces and uniform quotation marks."""
-    return re.sub(r"\s+", " ", text.replace("``", '"').replace("''", '"')).strip()
-
-
-_MAX_TEXT = 110  # characters of a gloss: longer ones hold lists and remarks
-# What is shipped is shown to everybody.
-_UNFIT = re.compile(
-    r"\b(offensive|obscene|slurs?|disparag\w*|derogatory|vulgar\w*|sexual\w*|genital\w*|rape|"
-    r"masturbat\w*|copulat\w*|orgasm\w*|incest\w*|sodom\w*|whores?|suicid\w*|killing yourself)\b"
-    r"|pejorative|pornogra|prostitut|--|; ;|; -",  # the last three: authors of quotations
-    re.IGNORECASE,
-)
-
-
-def contexts_of(concept: Any, wordnet: Any) -> Iterator[tuple[str, str]]:
-    """Yield (word, example) of each fit example of a synset that has one of its words."""
-    lemmas = {name.lower() for name in concept.lemma_names()}
-    part = concept.pos()
-    for example in concept.examples():
-        sentence = plain(example).strip(" \"';")
-        if "'" in sentence.replace("'s", "").replace("n't", "") or len(sentence.split()) < 3:
-            continue
-        if _UNFIT.search(sentence):
-            continue
-        for word in re.findall(r"[A-Za-z][A-Za-z-]*", sentence):
-            base = wordnet.morphy(word.lower(), part)
-            if word.lower() in lemmas or (base is not None and base in lemmas):
-                yield word, sentence
-                break
-
-
-def is_fit(gloss: str) -> bool:
-    """Return whether a gloss is short enough, and fit for everybody to read."""
-    return 8 <= len(gloss) <= _MAX_TEXT and not _UNFIT.search(gloss)
