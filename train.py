@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import sys
 
-from probelight.protocols.cli import main
+from probelight.cli import main
 
 if __name__ == "__main__":
     sys.exit(main())

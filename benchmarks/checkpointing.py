@@ -25,8 +25,8 @@ from probelight.datamodules.choices import ChoiceDataModule
 from probelight.io.package import SMALL_MODEL
 from probelight.lightning_modules.sentence_choice import SentenceChoice
 from probelight.probes.source import load_probe
-from probelight.protocols.engine.training import make_trainer
-from probelight.protocols.jobs.job import TrainerSettings
+from probelight.runs.settings import TrainerSettings
+from probelight.training.trainer import make_trainer
 
 BATCH_SIZE = 16
 

@@ -27,15 +27,15 @@ from benchmarks.arguments import Arguments
 from benchmarks.interleaved import interleave, ratios
 from benchmarks.random_model import random_gpt2, write_wide_model
 from benchmarks.results import report
+from probelight.evaluation.predictions import predict
+from probelight.evaluation.scorers import scorer_for
 from probelight.models.answering import answer
 from probelight.models.scorer import Scorer
+from probelight.models.settings import ModelSettings
 from probelight.probes.record import Record, Setup
 from probelight.probes.source import load_entry
-from probelight.protocols.engine.models import scorer_for
-from probelight.protocols.engine.predictions import predict
-from probelight.protocols.engine.settings import ModelSettings
-from probelight.protocols.jobs.job import TrainerSettings
 from probelight.results.measured import Predictions
+from probelight.runs.settings import TrainerSettings
 
 FLOAT32 = "float32"
 _SHARPER = 8.0  # of the rows of words

@@ -33,7 +33,8 @@ from benchmarks.arguments import Arguments
 from benchmarks.interleaved import clock as now
 from benchmarks.random_model import write_random_model
 from benchmarks.results import report
-from probelight.build.olmpics.comparisons import AgeSettings, build_ages
+from probelight.builders.olmpics.comparisons import AgeSettings, build_ages
+from probelight.commands.curve.heads import encode
 from probelight.io.ranges import HeadMode
 from probelight.lightning_modules.base import adamw_groups, slanted_triangular
 from probelight.lightning_modules.heads.head_training import HeadPlan, sample_orders, train_stack
@@ -44,7 +45,6 @@ from probelight.models.networks import run_encoder
 from probelight.probes.catalog import load_probe_config
 from probelight.probes.controls import draw_substitutes, no_language, perturbed_language
 from probelight.probes.record import Record
-from probelight.protocols.curve.heads import encode
 
 MODES: tuple[HeadMode, ...] = ("mlp", "linear")
 RATES = {"mlp": 1e-3, "linear": 3e-3}

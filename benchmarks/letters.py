@@ -20,18 +20,18 @@ from benchmarks.causal_scoring import agreement
 from benchmarks.interleaved import interleave, ratios
 from benchmarks.random_model import random_gpt2, write_random_model
 from benchmarks.results import report
+from probelight.evaluation.letters import ask_letters
+from probelight.evaluation.predictions import ask
 from probelight.io.package import shipped_path
 from probelight.models.causal import CausalScorer
 from probelight.models.masked import load
 from probelight.models.scorer import Scorer
+from probelight.models.settings import ModelSettings
 from probelight.probes.prompts import LABELS, Prompts, PromptSettings, Templates, orders_of
 from probelight.probes.record import Record
 from probelight.probes.source import load_probe
-from probelight.protocols.engine.predictions import ask
-from probelight.protocols.engine.settings import ModelSettings
-from probelight.protocols.jobs.job import TrainerSettings
-from probelight.protocols.zero_shot.letters import ask_letters
 from probelight.results.measured import Predictions
+from probelight.runs.settings import TrainerSettings
 
 LETTER, SUM = "letters", "sum"
 

@@ -27,8 +27,8 @@ from probelight.lightning_modules.sentence_choice import SentenceChoice
 from probelight.models.answering import scores_by_item
 from probelight.probes.record import Record
 from probelight.probes.source import load_probe
-from probelight.protocols.engine.training import make_trainer
-from probelight.protocols.jobs.job import TrainerSettings
+from probelight.runs.settings import TrainerSettings
+from probelight.training.trainer import make_trainer
 
 PEER_BATCH = 8
 OURS, PEER = "Probelight", "batches of 8"

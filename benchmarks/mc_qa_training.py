@@ -39,8 +39,8 @@ from probelight.lightning_modules.sentence_choice import SentenceChoice
 from probelight.models.checkpoint_files import resolve
 from probelight.probes.record import Record
 from probelight.probes.source import load_probe
-from probelight.protocols.engine.training import make_trainer
-from probelight.protocols.jobs.job import TrainerSettings
+from probelight.runs.settings import TrainerSettings
+from probelight.training.trainer import make_trainer
 
 BATCH_SIZE = 16
 RATE = 1e-5

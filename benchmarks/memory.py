@@ -33,16 +33,12 @@ from probelight.lightning_modules.sentence_choice import SentenceChoice
 from probelight.models.checkpoint_files import model_folder
 from probelight.probes.record import Record
 from probelight.probes.source import load_probe
-from probelight.protocols.engine.memory import (
-    Processes,
-    checkpoint_gradients,
-    memory_need,
-    weight_bytes,
-)
-from probelight.protocols.engine.settings import Fit
-from probelight.protocols.engine.training import FitPlan, choice_data, fit_choices
-from probelight.protocols.jobs.job import RunContext, TrainerSettings
 from probelight.results.run_folder import RunFolder
+from probelight.runs.context import RunContext
+from probelight.runs.settings import TrainerSettings
+from probelight.training.fit import FitPlan, choice_data, fit_choices
+from probelight.training.memory import Processes, checkpoint_gradients, memory_need, weight_bytes
+from probelight.training.settings import Fit
 
 # Layers and hidden size of models of so many bytes in single precision.
 MODELS = {

@@ -26,25 +26,19 @@ from rich.console import Console
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from probelight.protocols.jobs.job import (  # noqa: E402
-    Job,
-    RaySettings,
-    RunContext,
-)
-from probelight.protocols.jobs.on_ray.cluster import Cluster  # noqa: E402
-from probelight.protocols.jobs.on_ray.drive import drive  # noqa: E402
-from probelight.protocols.jobs.on_ray.ray_process import own_cpus  # noqa: E402
-from probelight.protocols.jobs.plan import (  # noqa: E402
-    Plan,
-    PlannedJob,
-    plan_jobs,
-)
-from probelight.protocols.jobs.status import RunView  # noqa: E402
 from probelight.results.record import RunRecord  # noqa: E402
 from probelight.results.run_folder import RunFolder  # noqa: E402
+from probelight.runs.context import RunContext  # noqa: E402
+from probelight.runs.job import Job  # noqa: E402
+from probelight.runs.on_ray.cluster import Cluster  # noqa: E402
+from probelight.runs.on_ray.drive import drive  # noqa: E402
+from probelight.runs.on_ray.ray_process import own_cpus  # noqa: E402
+from probelight.runs.plan import Plan, PlannedJob, plan_jobs  # noqa: E402
+from probelight.runs.settings import RaySettings  # noqa: E402
+from probelight.runs.status import RunView  # noqa: E402
 
 # The last one imports the rest.
-BARE = "import probelight.protocols.cli.command, jsonargparse, benchmarks.sweep_overhead"
+BARE = "import probelight.cli.parsing, jsonargparse, benchmarks.sweep_overhead"
 NUM_BARE = 10  # before and after
 NUM_FIRST = 4  # cells until as many end as begin
 IDLE_SECONDS = 5.0  # until all processes of Ray have started

@@ -80,12 +80,13 @@ def relinked(markdown: str, source: str, page: str) -> str:
 
 def commands() -> Iterator[str]:
     """Yield the reference of the command line: every command, and its options by group."""
-    from probelight.protocols import cli
-    from probelight.protocols.cli.command import DECLARED, command_parser, fit_help
+    from probelight import cli
+    from probelight.cli.parsing import command_parser, fit_help
+    from probelight.commands.command import DECLARED
 
     for name, summary in cli.SUMMARIES.items():
         yield f"\n## {name}\n"
-        if name not in cli.PROTOCOLS:  # LightningCLI's, whose hundreds of options take seconds
+        if name not in cli.COMMANDS:  # LightningCLI's, whose hundreds of options take seconds
             yield f"```text\n{fit_help(name, summary)}\n```"
             continue
         function = cli.function_of(name)

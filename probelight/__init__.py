@@ -12,9 +12,9 @@ from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from probelight.cli.calls import compare, curve, forgetting, inoculate, load, zero_shot
+    from probelight.evaluation.score import Model, Scores, load_model, load_probe, score
     from probelight.io.errors import ProbelightError
-    from probelight.protocols.calls import compare, curve, forgetting, inoculate, load, zero_shot
-    from probelight.protocols.score import Model, Scores, load_model, load_probe, score
     from probelight.reports.notebook import Results
 
 __all__ = [
@@ -34,8 +34,8 @@ __all__ = [
 ]
 _MODULES = {
     "io.errors": ("ProbelightError",),
-    "protocols.calls": ("compare", "curve", "forgetting", "inoculate", "load", "zero_shot"),
-    "protocols.score": ("Model", "Scores", "load_model", "load_probe", "score"),
+    "cli.calls": ("compare", "curve", "forgetting", "inoculate", "load", "zero_shot"),
+    "evaluation.score": ("Model", "Scores", "load_model", "load_probe", "score"),
     "reports.notebook": ("Results",),
 }
 

@@ -8,7 +8,7 @@ if __name__ == "__main__" and not sys.flags.safe_path:
     # `-m` puts the current folder first: a `datasets.py` in it would stand for the library.
     sys.path.append(sys.path.pop(0))
 
-from probelight.protocols.cli import main
+from probelight.cli import main
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -20,6 +20,7 @@ pytest_plugins = [  # what others import comes first
     "tests.fixtures.items",
     "tests.fixtures.concepts",
     "tests.fixtures.small_disk",
+    "tests.fixtures.tiny",
     "tests.fixtures.training",
     "tests.fixtures.wordnet",
 ]

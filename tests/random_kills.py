@@ -34,7 +34,7 @@ import torch
 import yaml
 
 from tests.fixtures.checkout import ROOT
-from tests.protocols.jobs.on_ray.processes import alive, family
+from tests.runs.on_ray.processes import alive, family
 
 TRAINER = {"accelerator": "cpu", "threads": 1, "progress_bar": False, "checkpoint_every": 2}
 ORIGINAL = {

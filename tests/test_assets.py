@@ -53,7 +53,7 @@ def test_every_word_that_must_be_is_one_piece(name: str) -> None:
 def test_the_most_frequent_nouns_are_one_piece() -> None:
     for module in ("nltk", "wordfreq"):
         pytest.importorskip(module)
-    from probelight.build.sources.wordnet import DEFAULT_DIR, open_wordnet
+    from probelight.builders.sources.wordnet import DEFAULT_DIR, open_wordnet
     from tools.pretraining_text import frequent_nouns
 
     if not DEFAULT_DIR.is_dir():

@@ -18,18 +18,18 @@ import torch
 import yaml
 from transformers import AutoTokenizer, GPT2Config, GPT2LMHeadModel
 
+from probelight import cli
+from probelight.commands.imports import imports
+from probelight.evaluation import measures
 from probelight.lightning_modules.inoculation import Inoculation
 from probelight.metrics.scoring_rules import RULES
+from probelight.models.registry import MODEL_TYPES, ModelType
 from probelight.probes import controls
 from probelight.probes.catalog import load_probe_config
 from probelight.probes.controls import Control, no_language, perturbed_language
 from probelight.probes.importers.items import read_file, write_ai2
 from probelight.probes.record import Record
 from probelight.probes.source import load_file
-from probelight.protocols import cli
-from probelight.protocols.engine.settings import MODEL_TYPES, ModelType
-from probelight.protocols.imports import imports
-from probelight.protocols.zero_shot import measures
 from probelight.reports import sections
 from probelight.reports.sections import Makers, Section
 from probelight.reports.zero_shot import consistency
@@ -118,12 +118,12 @@ def test_the_scoring_rule_of_contributing_has_its_accuracy(
 ) -> None:
     add_module("probelight/models/unigrams.py", monkeypatch)
     register(monkeypatch, MODEL_TYPES, "MODEL_TYPES", "unigrams", ModelType=ModelType)
-    wanted = "probelight.protocols.zero_shot.command.RULES"
+    wanted = "probelight.commands.zero_shot.RULES"
     monkeypatch.setattr(wanted, (*RULES, "mean_word"))
     monkeypatch.setattr(consistency, "ORDER", [*consistency.ORDER, "mean_word"])
     divisors = registration("panel_of", '"mean_word": ')
     ours = edited(measures, "    sizes = {", f"        {divisors},")
-    monkeypatch.setattr(measures, "panel_of", ours["panel_of"])
+    monkeypatch.setattr("probelight.commands.zero_shot.panel_of", ours["panel_of"])
     (tmp_path / "colours.txt").write_text("red red red blue blue\ngreen\n", encoding="utf-8")
     # Words are tokens: two of them are less likely than one, but by their mean red is likelier.
     items = [
@@ -184,10 +184,10 @@ def test_the_type_of_language_model_of_contributing_is_scored_from_the_command_l
 def test_the_command_of_contributing_runs_resumes_and_has_help(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    add_module("probelight/protocols/length_bias.py", monkeypatch)
+    add_module("probelight/commands/length_bias.py", monkeypatch)
     add_module("probelight/reports/length_bias.py", monkeypatch)
-    register(monkeypatch, cli.PROTOCOLS, "PROTOCOLS", "length-bias")
-    monkeypatch.setitem(cli.SUMMARIES, "length-bias", cli.PROTOCOLS["length-bias"][1])
+    register(monkeypatch, cli.COMMANDS, "COMMANDS", "length-bias")
+    monkeypatch.setitem(cli.SUMMARIES, "length-bias", cli.COMMANDS["length-bias"][1])
     makers = function("_length_bias", Makers=Makers)
     names = {"Section": Section, "_length_bias": makers}
     section = eval(registration("SECTIONS", "Section("), names)
@@ -467,5 +467,5 @@ def test_every_config_and_command_named_in_the_documentation_exists() -> None:
     text += (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     commands = {*re.findall(r"train\.py ((?:sweep|probes) \w+|[a-z][a-z-]+)", text)}
     assert commands
-    its_own = dict(registered("PROTOCOLS", "length-bias"))
+    its_own = dict(registered("COMMANDS", "length-bias"))
     assert commands - {*cli.SUMMARIES, *its_own} == set()

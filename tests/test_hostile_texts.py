@@ -12,14 +12,14 @@ from xml.etree import ElementTree
 import pytest
 import yaml
 
+from probelight import cli
 from probelight.io.documents import typed
 from probelight.io.escaping import visible
 from probelight.probes.importers.items import write_ai2
 from probelight.probes.record import Record
-from probelight.protocols import cli
 from probelight.results.row import Row
 from tests.fixtures.rows import read_results
-from tests.protocols.conftest import SPECIAL, write_bert
+from tests.fixtures.tiny import SPECIAL, write_bert
 
 NAME = "=HYPERLINK(1)<img src=x>[go](javascript%3Ax)$x^|`*"
 TEXT = "@SUM(1)\x1b[2J\x00\x9b31m\u202e<script>alert(1)</script>[l](http://e.vil)|`*$\\frac$\x07"

@@ -14,8 +14,8 @@ import yaml
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from probelight.models.settings import ModelSettings
 from probelight.probes.prompts import Templates
-from probelight.protocols.engine.settings import ModelSettings
 from tests.fixtures.checkout import ROOT
 
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import yaml
 
-from probelight.protocols import cli
+from probelight import cli
 from tests.fixtures.checkout import ROOT
 
 HEAVY = "torch torchmetrics transformers datasets wandb ray".split()
@@ -19,7 +19,7 @@ READERS = ["pandas"]
 # Runs command lines one after the other and prints those that brought one of the modules.
 LOOK = """
 import json, sys
-from probelight.protocols import cli
+from probelight import cli
 heavy, lines = json.loads(sys.stdin.read())
 for line in lines:
     try:
@@ -100,7 +100,7 @@ def codes_of(lines: list[list[str]], heavy: list[str] = HEAVY) -> dict[str, int]
 def test_help() -> None:
     commands = [name.split() for name in cli.SUMMARIES]
     lines = [["--help"], ["sweep", "--help"], *([*words, "--help"] for words in commands)]
-    lines += [[*name.split(), "--help_all"] for name in cli.PROTOCOLS]
+    lines += [[*name.split(), "--help_all"] for name in cli.COMMANDS]
     assert set(codes_of(lines, HEAVY + READERS).values()) == {0}
 
 

@@ -16,11 +16,11 @@ import yaml
 import probelight.datamodules
 import probelight.lightning_modules
 import tools
+from probelight import cli
+from probelight.cli.lightning import LightningTrainer, check_options, run_options
 from probelight.io.ranges import RangeError, Within, checked, hints_of
 from probelight.models.scorer import Question
 from probelight.probes.record import Record
-from probelight.protocols import cli
-from probelight.protocols.cli.lightning import LightningTrainer, check_options, run_options
 
 
 def chosen_classes() -> list[type]:
@@ -62,7 +62,7 @@ def numbers(hint: Any, name: str, limits: tuple[Any, ...] = ()) -> Iterator[tupl
 
 def declared() -> list[tuple[Callable[..., Any], str, Any, Any]]:
     found = []
-    commands = map(cli.function_of, cli.PROTOCOLS)
+    commands = map(cli.function_of, cli.COMMANDS)
     for function in (*commands, *chosen_classes(), run_options, LightningTrainer):
         for name, hint in hints_of(function).items():
             if name != "return":
@@ -111,7 +111,7 @@ def test_the_configs_that_are_shipped_keep_to_the_ranges(path: Path) -> None:
     if given.keys() & {"model", "data"} and "class_path" in str(given):
         check_options(given, "--{}".format)
         return
-    for function in map(cli.function_of, cli.PROTOCOLS):
+    for function in map(cli.function_of, cli.COMMANDS):
         if given.keys() <= {*hints_of(function), "config"}:
             with suppress(RangeError):  # of another command with arguments of these names
                 checked(function, given, "--{}".format)

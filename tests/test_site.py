@@ -15,9 +15,9 @@ import pytest
 import yaml
 
 import probelight
+from probelight import cli
+from probelight.cli.parsing import command_parser
 from probelight.metrics.power import effective_items, paired, paired_items, two_proportions
-from probelight.protocols import cli
-from probelight.protocols.cli.command import command_parser
 from tests.fixtures.checkout import ROOT
 
 DOCS = ROOT / "docs"
@@ -143,7 +143,7 @@ SEAMS = {
     "probelight.results.frames": ["results_frame", "items_frame"],
     "probelight.results.importers.answers": ["Imported"],
     "probelight.results.record": ["RunRecord"],
-    "probelight.protocols.cli.command": ["Command"],
+    "probelight.commands.command": ["Command"],
 }
 
 
@@ -187,7 +187,7 @@ def test_the_command_line_page_has_every_command_with_its_options(hooks: types.M
     text = "\n".join(hooks.commands())
     parts = dict(part.split("\n", 1) for part in re.split(r"^## ", text, flags=re.M)[1:])
     assert parts.keys() == cli.SUMMARIES.keys()
-    for name in cli.PROTOCOLS:
+    for name in cli.COMMANDS:
         parser = command_parser(name, cli.function_of(name))
         for action in parser._actions:
             typed = action.option_strings[0] if action.option_strings else action.dest.upper()

@@ -13,8 +13,8 @@ import torch
 from torch import Tensor
 from torch.utils.data import Dataset
 
-from probelight.build.sources.gcide import DEFAULT_PATH
-from probelight.build.sources.wordnet import DEFAULT_DIR
+from probelight.builders.sources.gcide import DEFAULT_PATH
+from probelight.builders.sources.wordnet import DEFAULT_DIR
 from probelight.datamodules.loaders import EpochBatchSampler, ResumableData, ResumableLoader
 from probelight.encoding.encoded_set import stacked, token_budget_batches
 from probelight.io.ranges import MaxLength, NumItems, NumTokens, Seed, Share, ShareOrAll, Within

@@ -15,7 +15,7 @@ from operator import attrgetter, itemgetter
 from pathlib import Path
 from typing import Any
 
-from probelight.build.sources.gcide import (
+from probelight.builders.sources.gcide import (
     DEFAULT_PATH,
     PUBLIC_DOMAIN_SOURCE,
     QUOTED_FROM,
@@ -23,7 +23,7 @@ from probelight.build.sources.gcide import (
     is_remark,
     tagged_paragraphs,
 )
-from probelight.build.sources.wordnet import ancestors, descendants, words_of
+from probelight.builders.sources.wordnet import ancestors, descendants, words_of
 
 SUPPLEMENT_SOURCE = "Webster 1913 Suppl."  # of the same year, and in the public domain as well
 _ISA = (

@@ -22,9 +22,9 @@ from probelight.io.atomic import whole_folder, write_text_atomic
 from probelight.io.errors import UsageError
 from probelight.io.files import sha256_of
 from probelight.io.package import ASSETS, BUNDLED_MODEL
-from probelight.protocols.engine.training import make_trainer
-from probelight.protocols.jobs.job import TrainerSettings
 from probelight.results.record import git_commit
+from probelight.runs.settings import TrainerSettings
+from probelight.training.trainer import make_trainer
 from tools.dictionary_text import DictionaryText
 from tools.masked_lm import MaskedLanguageModel
 from tools.pretraining_text import source_titles

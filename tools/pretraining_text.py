@@ -15,8 +15,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from probelight.build.sources.gcide import read_gcide
-from probelight.build.sources.wordnet import mostly_noun, open_wordnet, plain
+from probelight.builders.sources.gcide import read_gcide
+from probelight.builders.sources.wordnet import mostly_noun, open_wordnet, plain
 from probelight.io.atomic import remove_leftovers, write_bytes_atomic, write_text_atomic
 from probelight.io.errors import UsageError, nearest
 from tools.documents import (

@@ -20,8 +20,8 @@ from jsonargparse import auto_cli
 from scipy import sparse
 from scipy.sparse.linalg import svds
 
-from probelight.build.sources.gcide import read_gcide
-from probelight.build.sources.wordnet import open_wordnet, plain
+from probelight.builders.sources.gcide import read_gcide
+from probelight.builders.sources.wordnet import open_wordnet, plain
 from probelight.io.atomic import write_text_atomic
 from tools.documents import gcide_documents, wordnet_documents
 

@@ -19,9 +19,9 @@ from torch.nn import functional as F
 
 from probelight.encoding.vector_source import EMBEDDED
 from probelight.io import ranges
-from probelight.lightning_modules.baselines.vector_sources import token_vectors
 from probelight.lightning_modules.baselines.word_module import PairModule, fresh_linear
 from probelight.models.networks import Batch, mask_choices, own_random_state
+from probelight.models.vector_sources import token_vectors
 
 
 class ESIM(PairModule):

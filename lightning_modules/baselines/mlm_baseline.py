@@ -16,10 +16,10 @@ from probelight.encoding.encoded_set import ChoiceEncoder
 from probelight.encoding.vector_source import EMBEDDED
 from probelight.encoding.word_vectors import word_vectors
 from probelight.io import ranges
-from probelight.lightning_modules.baselines.token_vectors import SeededRows, VectorRows, WordRows
 from probelight.lightning_modules.baselines.word_module import WordModule
 from probelight.lightning_modules.heads.feature_head import SPREAD, fresh_hidden_layer
 from probelight.models.networks import Batch, mask_choices
+from probelight.models.token_vectors import SeededRows, VectorRows, WordRows
 
 _MODES = ("zero_shot", "mlp", "linear")
 

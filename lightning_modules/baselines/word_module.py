@@ -15,7 +15,6 @@ from probelight.encoding.encoded_set import ChoiceEncoder
 from probelight.encoding.word_vectors import WordVectors
 from probelight.io.atomic import whole_folder
 from probelight.lightning_modules.base import ChoiceModule, halving
-from probelight.lightning_modules.baselines.token_vectors import FrozenOrigin, TokenVectors
 from probelight.models.checkpoint_files import (
     WORD_FORMAT,
     WORD_SETTINGS,
@@ -27,6 +26,7 @@ from probelight.models.checkpoint_files import (
     word_settings,
 )
 from probelight.models.networks import check_numbers
+from probelight.models.token_vectors import FrozenOrigin, TokenVectors
 
 WORD_WEIGHTS = "model.safetensors"
 

@@ -13,11 +13,12 @@ import stat
 import struct
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
+from itertools import count
+from pathlib import Path, PurePath
 from typing import IO, TYPE_CHECKING, cast
 
 from probelight.io.errors import RecordError
@@ -344,3 +345,19 @@ def read_table(path: Path, *, any_case: bool = False) -> pd.DataFrame:
     if not rows:
         raise RecordError(f"{path}:1: a header and rows are needed; there are no rows")
     return pd.DataFrame([*rows.values()], index=[*rows], columns=header, dtype=object)
+
+
+def distinct_ends(sources: Iterable[str]) -> dict[str, str]:
+    """Return the shortest ends of paths or Hub names that are still distinct.
+
+    Of "runs/a/checkpoints/best" and "runs/b/checkpoints/best" they are "a/checkpoints/best" and
+    "b/checkpoints/best".
+    """
+    distinct = list(dict.fromkeys(sources))
+    for length in count(1):
+        ends = {source: "/".join(PurePath(source).parts[-length:]) for source in distinct}
+        if len(set(ends.values())) == len(distinct):
+            return ends
+        if all(length >= len(PurePath(source).parts) for source in distinct):
+            break
+    return {source: source for source in distinct}  # such as "a/b" and "a/b/"

@@ -141,3 +141,6 @@ class Replay(NamedTuple):
 
 def _digest(*parts: object) -> str:
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+
+
+SPLITS = ("train", "dev", "test")

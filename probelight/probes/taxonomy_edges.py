@@ -30,7 +30,7 @@ def item_distances(record: Record, entities: tuple[str, str], edges: Edges) -> I
     """Measure how far an item's choices are above its two concepts.
 
     `edges` returns the words above a word with their edges, None for an unknown word
-    (`probelight.build.sources.wordnet.hypernym_edges`).
+    (`probelight.builders.sources.wordnet.hypernym_edges`).
     """
     above = [edges(entity) for entity in entities]
     choices = [choice.strip().lower() for choice in record.choices]

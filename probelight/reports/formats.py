@@ -234,3 +234,8 @@ def _parts(labels: Sequence[str], cells: Sequence[Sequence[str]], most: int) -> 
             part, taken = first, sum(widths[:repeated])
         part, taken = {**part, place: width - FRAME}, taken + width
     yield part
+
+
+def page_line(page_path: Path) -> str:
+    """Return the line that says where a page is, so that it can be opened from any folder."""
+    return f"page: {page_path.resolve()}"

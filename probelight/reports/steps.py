@@ -8,6 +8,7 @@ from itertools import cycle
 
 import pandas as pd
 
+from probelight.io.files import distinct_ends
 from probelight.reports import numbers
 from probelight.reports import table as tables
 from probelight.reports.charts import Panel, Trace, line_figure
@@ -23,7 +24,7 @@ from probelight.reports.numbers import (
 from probelight.reports.table import ACCURACY, SIZE, Table, accuracy, size, text, whole
 from probelight.results.details import WatchDetails
 from probelight.results.frames import results_frame
-from probelight.results.load import WATCH, Results, UnreadableResultError, distinct_ends
+from probelight.results.load import WATCH, Results, UnreadableResultError
 from probelight.results.watched import changes, trained_models
 
 STEP = re.compile(r"(?<![a-z])(?:global[-_]?)?(?:steps?|checkpoint|ckpt|iter)[-_=]?(\d+)([km]?)\b")

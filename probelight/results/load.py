@@ -7,14 +7,13 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import count
 from pathlib import Path, PurePath
 from typing import Any
 
 from probelight.io.documents import read_json
 from probelight.io.errors import ProbelightError, RecordError
 from probelight.io.escaping import all_visible, brief, visible
-from probelight.io.files import SETTINGS, read_text, regular_file
+from probelight.io.files import SETTINGS, distinct_ends, read_text, regular_file
 from probelight.results.hits import Hits, Side, read_hits, read_sides
 from probelight.results.record import (
     COMMAND,
@@ -303,22 +302,6 @@ def _with_hits(run: Run, root: Path, notices: list[str]) -> Run:
         reason = _unreadable(error, root / path, path).removeprefix(path).lstrip(": ")
         notices.append(f"{path}: not used, so intervals are based on counts alone ({reason})")
         return run
-
-
-def distinct_ends(sources: Iterable[str]) -> dict[str, str]:
-    """Return the shortest ends of paths or Hub names that are still distinct.
-
-    Of "runs/a/checkpoints/best" and "runs/b/checkpoints/best" they are "a/checkpoints/best" and
-    "b/checkpoints/best".
-    """
-    distinct = list(dict.fromkeys(sources))
-    for length in count(1):
-        ends = {source: "/".join(PurePath(source).parts[-length:]) for source in distinct}
-        if len(set(ends.values())) == len(distinct):
-            return ends
-        if all(length >= len(PurePath(source).parts) for source in distinct):
-            break
-    return {source: source for source in distinct}  # such as "a/b" and "a/b/"
 
 
 def with_distinct_models(runs: Sequence[Run]) -> list[Run]:

@@ -9,9 +9,10 @@ from pathlib import PurePath
 import numpy as np
 import pandas as pd
 
+from probelight.io.files import distinct_ends
 from probelight.metrics.comparisons import compare_runs
 from probelight.results.details import WatchDetails
-from probelight.results.load import WATCH, Results, Run, distinct_ends
+from probelight.results.load import WATCH, Results, Run
 from probelight.results.predictions import read_item_lines
 
 

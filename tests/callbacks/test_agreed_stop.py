@@ -17,15 +17,16 @@ from pytorch_lightning.utilities.exceptions import SIGTERMException
 from probelight.callbacks import last_state
 from probelight.callbacks.last_state import AgreedStop, LastState, read_state
 from probelight.io.process import STOP
-from probelight.protocols.engine.settings import Fit
-from probelight.protocols.engine.training import FitPlan, fit
-from probelight.protocols.jobs.job import RunContext, TrainerSettings
 from probelight.results.run_folder import RunFolder
+from probelight.runs.context import RunContext
+from probelight.runs.settings import TrainerSettings
+from probelight.training.fit import FitPlan, fit
+from probelight.training.settings import Fit
 from tests.callbacks.line import Line, batches
 from tests.fixtures.checkout import ROOT
-from tests.protocols.engine import signalled_fit
-from tests.protocols.jobs.harness import wait_until
-from tests.protocols.jobs.tiny_training import Points, Regression
+from tests.runs.harness import wait_until
+from tests.runs.tiny_training import Points, Regression
+from tests.training import signalled_fit
 
 
 def test_a_signal_to_another_process_stops_this_one_too(
@@ -94,7 +95,7 @@ def test_several_processes_agree_about_once_a_second_in_one_collective(
 def started(
     folder: Path, devices: int, num_workers: int, seconds: float, *more: object
 ) -> subprocess.Popen[str]:
-    program = "tests.protocols.engine.signalled_fit"
+    program = "tests.training.signalled_fit"
     options = map(str, (folder, devices, num_workers, seconds, *more))
     return subprocess.Popen(
         [sys.executable, "-W", "ignore", "-X", "faulthandler", "-m", program, *options],

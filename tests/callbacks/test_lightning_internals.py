@@ -14,7 +14,7 @@ from lightning_utilities.core.rank_zero import log
 
 from probelight.callbacks.last_state import READ_IN, AgreedStop
 from probelight.io.process import STOP
-from probelight.protocols.engine.training import quiet_lightning
+from probelight.training.trainer import quiet_lightning
 from tests.callbacks.line import Line, batches
 from tests.fixtures.checkout import ROOT
 
@@ -34,7 +34,7 @@ def test_the_installed_release_is_one_that_they_were_read_in() -> None:
     )
 
 
-@pytest.mark.parametrize("room", ["callbacks", "datamodules", "lightning_modules", "protocols"])
+@pytest.mark.parametrize("room", ["callbacks", "datamodules", "lightning_modules", "training"])
 def test_no_other_module_uses_them(room: str) -> None:
     users = {
         path.name

@@ -33,7 +33,7 @@ from probelight.encoding.encoded_set import (
 )
 from probelight.probes.splits import Replay
 from tests.datamodules.bag import Bag, records
-from tests.protocols.jobs.harness import wait_until
+from tests.runs.harness import wait_until
 
 
 def test_token_budget_by_hand() -> None:

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import yaml
 
+from probelight import cli
 from probelight.probes.importers.items import write_ai2
 from probelight.probes.source import load_probe
-from probelight.protocols import cli
 from tests.fixtures.checkout import ROOT
 from tests.fixtures.diagnostics import write_lists, write_recorded, write_released
 from tests.fixtures.dictionary import PIECES, small_dictionary

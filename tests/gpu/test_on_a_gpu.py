@@ -23,6 +23,7 @@ import yaml
 from torch.profiler import ProfilerActivity, profile
 from transformers import AutoTokenizer, LlamaConfig, LlamaForCausalLM
 
+from probelight import cli
 from probelight.io.package import BUNDLED_MODEL
 from probelight.io.process import say_once
 from probelight.models import pair_choice
@@ -30,9 +31,8 @@ from probelight.models.answering import float32_products
 from probelight.models.checkpoint_files import model_folder
 from probelight.models.pair_choice import PairChoice
 from probelight.probes.record import Record
-from probelight.protocols import cli
 from tests.fixtures.checkout import ROOT
-from tests.protocols.jobs.harness import wait_until
+from tests.runs.harness import wait_until
 
 DEVICE = "gpu"
 CONFIGS = ROOT / "configs"

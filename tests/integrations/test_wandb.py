@@ -11,11 +11,11 @@ from unittest.mock import Mock, call
 
 import pytest
 
+from probelight.commands.report import report
 from probelight.integrations import wandb as published
 from probelight.integrations.wandb import WorkspaceTemplate, inoculation_costs, publish, read_table
 from probelight.io.errors import ConfigError, UsageError
 from probelight.io.wandb import WandbSettings
-from probelight.protocols.report import report
 from tests.fixtures.checkout import ROOT
 
 SETTINGS = WandbSettings(project="p", mode="offline")

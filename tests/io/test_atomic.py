@@ -16,9 +16,9 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
+from probelight import cli
 from probelight.callbacks.last_state import AtomicCheckpointIO
 from probelight.io import atomic
-from probelight.protocols import cli
 from probelight.results.run_folder import CommandFolder
 from tests.fixtures.checkout import ROOT
 from tests.fixtures.small_disk import fill

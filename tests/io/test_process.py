@@ -13,7 +13,7 @@ import pytest
 from probelight.io import process as processes
 from probelight.io.errors import UsageError
 from tests.fixtures.checkout import ROOT
-from tests.protocols.jobs.harness import wait_until
+from tests.runs.harness import wait_until
 
 CODES = [
     (signal.SIGINT, KeyboardInterrupt, processes.INTERRUPTED),

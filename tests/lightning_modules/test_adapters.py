@@ -27,8 +27,8 @@ from probelight.models.checkpoint_files import PretrainedError
 from probelight.models.loading import MASKED_LM, load_pretrained
 from probelight.models.tuning import Tuning
 from probelight.probes.record import Record
-from probelight.protocols.engine.memory import checkpoint_gradients
-from probelight.protocols.engine.models import saved_module
+from probelight.training.memory import checkpoint_gradients
+from probelight.training.modules import saved_module
 from tests.fixtures.causal import causal_folder
 from tests.fixtures.seq2seq import seq2seq
 from tests.lightning_modules.losses import Losses, without_dropout

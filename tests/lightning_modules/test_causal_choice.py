@@ -12,13 +12,14 @@ from torch import Tensor
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from probelight.datamodules.choices import ChoiceDataModule
+from probelight.evaluation.scorers import scorer_for
 from probelight.io.errors import UsageError
 from probelight.lightning_modules.causal_choice import CausalChoice
 from probelight.models.causal import CausalScorer
 from probelight.models.scorer import TrainedScorer
+from probelight.models.settings import ModelSettings
 from probelight.probes.record import Record
-from probelight.protocols.engine.models import saved_module, scorer_for
-from probelight.protocols.engine.settings import ModelSettings
+from probelight.training.modules import saved_module
 from tests.fixtures.answers import answers
 from tests.fixtures.causal import causal_folder
 from tests.lightning_modules.losses import Losses, without_dropout

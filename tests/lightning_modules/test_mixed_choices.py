@@ -7,9 +7,9 @@ import pytest
 import torch
 
 from probelight.lightning_modules.base import ChoiceModule, choice_loss
+from probelight.models.settings import ModelSettings
 from probelight.probes.record import Record
-from probelight.protocols.engine.models import module_for
-from probelight.protocols.engine.settings import ModelSettings
+from probelight.training.modules import module_for
 
 WORDS = ["cat", "red", "animal", "water", "green", "small", "large", "tree", "house"]
 KINDS = ["transformer", "esim", "choice_only", "choice_to_choice", "question_to_choice"]

@@ -26,8 +26,8 @@ from probelight.models.causal import CausalScorer, NextTokens, check, load
 from probelight.models.checkpoint_files import PretrainedError
 from probelight.models.continuation_choice import ContinuationChoice, PackedReader
 from probelight.models.in_memory import TextSettings
+from probelight.models.settings import ModelSettings
 from probelight.probes.record import MASK, Record
-from probelight.protocols.engine.settings import ModelSettings
 from tests.fixtures.answers import answers, in_batches
 from tests.fixtures.causal import FAMILIES
 

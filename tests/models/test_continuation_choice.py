@@ -19,6 +19,8 @@ from transformers import (
     MistralConfig,
 )
 
+from probelight.evaluation.predictions import predict
+from probelight.evaluation.scorers import scorer_for
 from probelight.io.errors import RecordError, UsageError
 from probelight.models import continuation_choice
 from probelight.models.checkpoint_files import PretrainedError
@@ -29,11 +31,9 @@ from probelight.models.continuation_choice import (
     trained_scorer,
 )
 from probelight.models.pair_choice import save_head
+from probelight.models.settings import ModelSettings
 from probelight.probes.record import Record
-from probelight.protocols.engine.models import scorer_for
-from probelight.protocols.engine.predictions import predict
-from probelight.protocols.engine.settings import ModelSettings
-from probelight.protocols.jobs.job import TrainerSettings
+from probelight.runs.settings import TrainerSettings
 from tests.fixtures.answers import answers
 from tests.fixtures.causal import FAMILIES, causal_folder
 

@@ -27,8 +27,8 @@ from probelight.models.masked import (
 )
 from probelight.models.networks import model_fingerprint
 from probelight.models.scorer import Normalise, TrainedScorer
+from probelight.models.settings import ModelSettings
 from probelight.probes.record import Record
-from probelight.protocols.engine.settings import ModelSettings
 from tests.fixtures.answers import answers
 
 Checkpoint = Callable[..., Path]

@@ -17,13 +17,13 @@ from transformers import (
     AutoTokenizer,
 )
 
+from probelight.evaluation.predictions import predict
 from probelight.models.loading import MASKED_LM, load_pretrained
 from probelight.models.masked import MaskedLM, MaskedScorer, PseudoLogLikelihood
 from probelight.models.padding import ignores_padding
 from probelight.models.pair_choice import PairChoice
 from probelight.probes.record import Record
-from probelight.protocols.engine.predictions import predict
-from probelight.protocols.jobs.job import TrainerSettings
+from probelight.runs.settings import TrainerSettings
 from tests.fixtures.answers import answers
 from tests.fixtures.architectures import ARCHITECTURES, SHARED
 

@@ -35,15 +35,15 @@ from transformers import (
     T5Tokenizer,
 )
 
+from probelight.evaluation.letters import ask_letters
 from probelight.models import seq2seq as seq2seq_module
 from probelight.models.checkpoint_files import PretrainedError
 from probelight.models.seq2seq import check, infilling_of, load
+from probelight.models.settings import ModelSettings
 from probelight.probes.prompts import Prompts, Templates
 from probelight.probes.record import Record
-from probelight.protocols.engine.settings import ModelSettings
-from probelight.protocols.jobs.job import TrainerSettings
-from probelight.protocols.zero_shot.letters import ask_letters
 from probelight.results.measured import Predictions
+from probelight.runs.settings import TrainerSettings
 from tests.fixtures.answers import answers
 from tests.fixtures.tokenizers import t5_tokenizer
 

@@ -17,6 +17,7 @@ from transformers import (
     RobertaTokenizer,
 )
 
+from probelight.evaluation.predictions import ask
 from probelight.io.errors import RecordError
 from probelight.models.masked import MaskedLM, MaskedScorer
 from probelight.models.scorer import Question, Scorer, log_probabilities
@@ -29,8 +30,7 @@ from probelight.models.vocabulary import (
     word_rows,
 )
 from probelight.probes.record import Record
-from probelight.protocols.engine.predictions import ask
-from probelight.protocols.jobs.job import TrainerSettings
+from probelight.runs.settings import TrainerSettings
 from tests.fixtures.checkout import SMALL_DIR
 
 QUIET = TrainerSettings(accelerator="cpu", progress_bar=False)

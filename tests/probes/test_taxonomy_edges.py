@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from probelight.build.sources.wordnet import DEFAULT_DIR, hypernym_edges, open_wordnet
+from probelight.builders.sources.wordnet import DEFAULT_DIR, hypernym_edges, open_wordnet
 from probelight.probes.record import Record
 from probelight.probes.taxonomy_edges import item_distances
 

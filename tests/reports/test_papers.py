@@ -9,9 +9,9 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from probelight import cli
 from probelight.io.files import DataFile
 from probelight.probes.catalog import load_probe_config
-from probelight.protocols import cli
 from probelight.reports.papers import PEOPLE, listed_table, paper_list, paper_tables, summary
 from probelight.reports.published import published, published_scores
 from probelight.reports.table import Table

@@ -3,7 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from probelight.build.sources.gcide import Sense
+from probelight.builders.sources.gcide import Sense
 from tools.documents import (
     gcide_documents,
     read_remarks,

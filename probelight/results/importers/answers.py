@@ -228,3 +228,6 @@ def imported(
         )
     file = DataFile(str(path), sha256, len(answers))
     return Imported((file,), tuple(answers), path.name.partition(".")[0], notices=notices)
+
+
+IMPORTED = "imported"  # how choices got their scores, and the kind of the model

@@ -16,7 +16,7 @@ from probelight.lightning_modules.baselines.partial_input import (
 )
 from probelight.models.checkpoint_files import PretrainedError
 from probelight.probes.record import Record
-from probelight.protocols.engine.models import saved_module
+from probelight.training.modules import saved_module
 from tests.lightning_modules.baselines.words import WORDS, scores
 
 ANIMALS = WORDS[:10]

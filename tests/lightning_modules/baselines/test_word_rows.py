@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from probelight.encoding.word_vectors import WordVectors
-from probelight.lightning_modules.baselines.token_vectors import SeededRows, VectorRows, WordRows
 from probelight.models.networks import model_fingerprint
+from probelight.models.token_vectors import SeededRows, VectorRows, WordRows
 
 TEXT = "cat 1 2\ndog 3 4\n"
 

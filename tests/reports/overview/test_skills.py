@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from probelight.protocols import cli
+from probelight import cli
 from probelight.reports.figure import STYLE
 from probelight.reports.overview.glance import models_of
 from probelight.reports.overview.skills import Skill, verdicts

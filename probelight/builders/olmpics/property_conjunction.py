@@ -1,0 +1,338 @@
+"""Property conjunction from ConceptNet: which concept has both properties (Talmor 2020, 4.4)?"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections import Counter, defaultdict, deque
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import combinations
+from pathlib import Path
+from typing import Annotated, NamedTuple
+
+from probelight.builders.builder import Builder, Draft, Probe, Source, finish
+from probelight.builders.hygiene import Finding
+from probelight.builders.olmpics.frame import OlmpicsSettings, dealt, in_order, taken
+from probelight.builders.sources.conceptnet import DEFAULT_PATH, Edge, read_conceptnet
+from probelight.io.ranges import NumItems, Within
+from probelight.probes.record import Record
+
+# Each is behind "What is", and behind "but is not".
+PHRASES = {
+    "AtLocation": "usually located at {}",
+    "CapableOf": "able to {}",
+    "Causes": "known to cause {}",
+    "CreatedBy": "usually created by {}",
+    "Desires": "known to want {}",
+    "HasA": "known to have {}",
+    "HasProperty": "usually {}",
+    "IsA": "a kind of {}",
+    "LocatedNear": "usually located near {}",
+    "MadeOf": "usually made of {}",
+    "PartOf": "part of {}",
+    "ReceivesAction": "often {}",
+    "RelatedTo": "related to {}",
+    "SymbolOf": "a symbol of {}",
+    "UsedFor": "usually used for {}",
+}
+_SAME = {"Synonym", "FormOf", "SimilarTo", "DerivedFrom"}  # what says that two are nearly one
+_NARROW = 100  # of a kind at most: what one bus has, others have; what one animal has, few others
+_TEXT = re.compile(r"[a-z][a-z' -]*[a-z]")
+_JOINED = re.compile(r"\b(and|or|but|not)\b")
+_SMALL = {"a", "an", "the", "of", "in", "on", "at", "to", "for", "with", "by", "from"}
+
+
+class Property(NamedTuple):
+    """What may be said of a concept, a key of `PHRASES` and its object: (UsedFor, writing)."""
+
+    relation: str
+    text: str
+
+    def __str__(self) -> str:
+        return PHRASES[self.relation].format(self.text)
+
+
+class Properties:
+    """What ConceptNet says, by concept."""
+
+    def __init__(self) -> None:
+        # Properties with enough weight that can be asked for, and their concepts.
+        self.of: dict[str, dict[Property, None]] = defaultdict(dict)
+        self.holders: dict[Property, list[str]] = defaultdict(list)
+        self.degree = Counter[str]()  # statements that name a concept: how well it is known
+        # All that any statement links a concept to, either way, whatever relation and weight.
+        self.linked: dict[str, set[str]] = defaultdict(set)
+        self.kinds: dict[str, set[str]] = defaultdict(set)
+        self.size = Counter[str]()  # how many are of a kind
+        self.same: dict[str, set[str]] = defaultdict(set)  # synonyms and other forms
+        self._kinds_with: dict[Property, set[str]] = {}
+
+    def may_have(self, concept: str, asked: Property) -> bool:
+        """Return whether anything hints that a concept has a property; no distractor may.
+
+        ConceptNet does not say what is false. A hint is a statement of any relation and weight that
+        links the concept, a synonym, or what it is a kind of (up to two steps) with the property's
+        text or a synonym of that; a word that both share; or another of the same narrow kind that
+        has the property, as a bus is made of metal if a car is. (Related concepts say nothing of a
+        kind.)
+        """
+        meant = {asked.text, *self.same.get(asked.text, ())}
+        near = {concept, *self.same.get(concept, ())}
+        for _ in range(2):
+            near |= {kind for name in near for kind in self.kinds.get(name, ())}
+        if asked not in self._kinds_with:
+            holders = [] if asked.relation == "RelatedTo" else self.holders.get(asked, [])
+            kinds = {kind for holder in holders for kind in self.kinds.get(holder, ())}
+            self._kinds_with[asked] = {kind for kind in kinds if self.size[kind] <= _NARROW}
+        return (
+            bool(near & meant)
+            or any(not meant.isdisjoint(self.linked.get(name, ())) for name in near)
+            or share_a_word(concept, asked.text)
+            or not self._kinds_with[asked].isdisjoint(self.kinds.get(concept, ()))
+        )
+
+    def are_kin(self, first: str, second: str) -> bool:
+        """Return whether two concepts are nearly the same, or one is a kind of the other."""
+        kin = self.same.get(first, set()) | self.kinds.get(first, set())
+        return second in kin or first in self.kinds.get(second, ()) or share_a_word(first, second)
+
+
+@lru_cache(maxsize=1)
+def read_properties(path: Path, min_weight: float) -> Properties:
+    """Read what ConceptNet says in English; see `gathered` and `read_conceptnet` (errors)."""
+    return gathered(read_conceptnet(path, [*PHRASES, *sorted(_SAME)]), min_weight)
+
+
+def gathered(edges: Iterable[Edge], min_weight: float) -> Properties:
+    """Gather statements by concept; properties to ask for have at least `min_weight`."""
+    found = Properties()
+    for relation, start, end, weight in edges:
+        found.degree[start] += 1
+        found.degree[end] += 1
+        found.linked[start].add(end)
+        found.linked[end].add(start)
+        if relation in _SAME:
+            found.same[start].add(end)
+            found.same[end].add(start)
+            continue
+        if relation == "IsA":
+            found.size[end] += end not in found.kinds[start]
+            found.kinds[start].add(end)
+        held = Property(relation, end)
+        # Everybody can read the texts, and neither is in the other.
+        is_askable = (
+            all(_TEXT.fullmatch(text) and not _JOINED.search(text) for text in (start, end))
+            and len(start.split()) <= 3
+            and len(end.split()) <= 4
+            and not share_a_word(start, end)
+        )
+        if weight >= min_weight and is_askable and held not in found.of[start]:
+            found.of[start][held] = None
+            found.holders[held].append(start)
+    return found
+
+
+def share_a_word(first: str, second: str) -> bool:
+    """Return whether two texts share a word, up to a plural s; small words do not count."""
+    stems, others = (
+        {word.removesuffix("s") for word in re.findall(r"\w+", text) if word not in _SMALL}
+        for text in (first, second)
+    )
+    return not stems.isdisjoint(others)
+
+
+NAME = "property_conjunction"
+_PAIRS = 40  # of a concept's properties that are tried
+_VAGUE = {"RelatedTo", "IsA"}  # most of what ConceptNet says, and least of what a question needs
+_TRIED = 100  # of the concepts that have a property
+_ALIKE = 2  # properties that a wrong answer shares with the right one at most, with the asked one
+_MOST = 4  # times that a concept may be a wrong answer more often than twice for each time right
+
+
+@dataclass(frozen=True)
+class ConjunctionSettings(OlmpicsSettings):
+    """Settings of property_conjunction.
+
+    Args:
+        source: The assertions of ConceptNet 5.7: the released csv.gz, or the unpacked file.
+        num_train: Number of train items.
+        num_dev: Number of dev items.
+        num_test: Number of test items, which the paper does not have; 0 for none.
+        questions: Largest number of questions per concept.
+        min_weight: Least weight of a property: 1 is one contributor; 2 is two, or WordNet. A wrong
+            answer must not have the property with any weight.
+        min_statements: Number of statements that must name a concept, so that it is well known.
+    """
+
+    source: str = str(DEFAULT_PATH)
+    questions: NumItems = 3
+    min_weight: Annotated[float, Within(0, 100)] = 2.0
+    min_statements: NumItems = 10
+
+
+def build_conjunction(settings: ConjunctionSettings) -> Probe:
+    """Build the probe: which concept has both properties?"""
+    known = read_properties(Path(settings.source), settings.min_weight)
+    rng = random.Random(f"{NAME}:{settings.seed}")
+    concepts = sorted(
+        concept
+        for concept, held in known.of.items()
+        if len(held) > 1 and known.degree[concept] >= settings.min_statements
+    )
+    sizes = settings.train | settings.evaluation
+    asked = set[frozenset[Property]]()
+    drafts = dict[str, list[Draft]]()
+    for split, pool in dealt(concepts, sizes, rng).items():
+        conjunctions = Conjunctions(known, pool, settings.questions, rng, asked)
+        advice = "lower --min_weight or --min_statements, or raise --questions"
+        drafts[split] = taken(conjunctions.drafts(), sizes[split], f"{NAME}: {split}", advice)
+    return finish(NAME, in_order(drafts), rng)
+
+
+@dataclass
+class Conjunctions:
+    """The items of one split, whose answers, right and wrong, are all from its own concepts.
+
+    `asked` holds the pairs of properties that were asked for, in other splits too.
+    """
+
+    known: Properties
+    concepts: Sequence[str]
+    questions: int
+    rng: random.Random
+    asked: set[frozenset[Property]]
+    _surplus: Counter[str] = field(default_factory=Counter)  # times wrong over those to be expected
+
+    def __post_init__(self) -> None:
+        self._of_split = set(self.concepts)
+
+    def drafts(self) -> Iterator[Draft]:
+        """Yield items, concept by concept, the most telling pairs of properties first.
+
+        The order is random, but wrong answers are asked about next, if possible: were they never
+        right, a model could tell by the choices alone.
+        """
+        order = self.rng.sample(self.concepts, len(self.concepts))
+        num_right = Counter[str]()
+        for num_vague in range(len(_VAGUE) + 1):
+            rest, seen = deque(order), set[str]()
+            while rest:
+                if (concept := rest.popleft()) in seen:
+                    continue
+                seen.add(concept)
+                pairs = [
+                    pair
+                    for pair in combinations(self.known.of[concept], 2)
+                    if sum(held.relation in _VAGUE for held in pair) == num_vague
+                    and (num_vague < 2 or len({held.relation for held in pair}) == 2)
+                ]
+                for pair in self.rng.sample(pairs, min(_PAIRS, len(pairs))):
+                    if num_right[concept] == self.questions:
+                        break
+                    if draft := self._draft(concept, *self.rng.sample(pair, 2)):
+                        num_right[concept] += 1
+                        self._surplus[concept] -= len(draft.distractors)
+                        self._surplus.update(draft.distractors)
+                        rest.extendleft(draft.distractors)
+                        yield draft
+
+    def _draft(self, concept: str, first: Property, second: Property) -> Draft | None:
+        key = frozenset((first, second))
+        if key in self.asked or self.known.are_kin(first.text, second.text):
+            return None
+        only_first = self._holder(first, second, [concept])
+        only_second = self._holder(second, first, [concept, only_first or ""])
+        if only_first is None or only_second is None:
+            return None
+        self.asked.add(key)
+        meta = {
+            "cluster": concept,
+            "template": f"{first.relation}+{second.relation}",
+            "first_distractor": only_first,
+            "properties": [list(first), list(second)],
+        }
+        stem = f"What is {first} and is {second}?"
+        return Draft(stem, concept, (only_first, only_second), concept, meta)
+
+    def _holder(self, has: Property, lacks: Property, chosen: Sequence[str]) -> str | None:
+        """Choose a concept with one property and not the other, right more often than wrong.
+
+        It is not among the chosen answers nor kin to one, nor so like the first, the gold, as to be
+        right.
+        """
+        known, gold = self.known, chosen[0]
+        pool = [c for c in known.holders[has] if c in self._of_split and self._surplus[c] < _MOST]
+        order = self.rng.sample(pool, len(pool))
+        order.sort(key=self._surplus.__getitem__)
+        for name in order[:_TRIED]:
+            if (
+                len(known.of[name].keys() & known.of[gold].keys()) <= _ALIKE
+                and not any(name == other or known.are_kin(name, other) for other in chosen)
+                and not known.may_have(name, lacks)
+            ):
+                return name
+        return None
+
+
+def check_properties(settings: ConjunctionSettings, records: Sequence[Record]) -> list[Finding]:
+    """Find right answers that ConceptNet does not confirm, and wrong ones that it hints at."""
+    known = read_properties(Path(settings.source), settings.min_weight)
+    findings = []
+    for record in records:
+        first, second = (Property(*held) for held in record.meta["properties"])
+        if not {first, second} <= known.of[record.gold].keys():
+            text = f"{record.gold!r} does not have both properties"
+            findings.append(Finding("a right answer is wrong (ConceptNet)", record.where, text))
+        for name in record.wrong:
+            is_first = name == record.meta["first_distractor"]
+            has, lacks = (first, second) if is_first else (second, first)
+            if has not in known.of[name] or known.may_have(name, lacks):
+                check = "a wrong answer is right (ConceptNet)"
+                findings.append(Finding(check, record.where, repr(name)))
+    return findings
+
+
+_ABOUT = """\
+Built as Talmor et al. (2020, section 4.4) describe, in their wording: the right answer has both
+properties, one wrong answer has only the first, and the other only the second. Properties come from
+15 relations with enough weight. RelatedTo and IsA, the most common, are used only after the others,
+and neither twice in one question. ConceptNet does not state what a concept lacks. Therefore no
+statement of any weight may suggest that a wrong answer has the other property, whether it is about
+the concept, its synonyms, what it is a kind of, or other concepts of a narrow kind. A wrong answer
+shares at most two properties with the right one. The choices of a split are concepts of no other
+split. Each is right a few times at most, and wrong answers are right in other questions if
+possible. No pair of properties is asked for twice. `first_distractor` in the notes is the right
+answer of the variant `--variant but_not`."""
+
+PROPERTY_CONJUNCTION = Builder(
+    NAME,
+    "Which concept has both properties?",
+    ConjunctionSettings,
+    build_conjunction,
+    sources={
+        "source": Source(
+            "ConceptNet",
+            "5.7",
+            "CC BY-SA 4.0 (https://conceptnet.io; what is built from it is too)",
+        )
+    },
+    check=check_properties,
+    about=_ABOUT,
+    config={
+        "licence": "CC BY-SA 4.0",
+        "setup": "mc_qa",
+        "num_choices": 3,
+        "chance": 0.3333,
+        "group_by": "cluster",
+        "arguments": {"conjunction": r"What is (.+?) and is (.+?)\?"},
+        "key_words": ["and"],
+        "variants": {
+            "but_not": {
+                "arguments": {"conjunction": r"What is (.+?) but is not (.+?)\?"},
+                "key_words": ["but", "not"],
+            }
+        },
+    },
+)

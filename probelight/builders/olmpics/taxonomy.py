@@ -1,0 +1,373 @@
+"""Taxonomy conjunction at any size (Talmor et al. 2020, section 4.4).
+
+"A ferry and a floatplane are both a type of [MASK].": the gold answer is the nearest hypernym that
+two concepts share; each distractor is a hypernym of one of them only.
+"""
+
+from __future__ import annotations
+
+import itertools
+import random
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from probelight.builders.builder import Builder, Draft, Probe, finish, split_groups
+from probelight.builders.hygiene import Finding
+from probelight.builders.olmpics.frame import (
+    OlmpicsSettings,
+    article,
+    frequent_words,
+    in_order,
+    masked,
+    read_vocabulary,
+)
+from probelight.builders.sources.wordnet import (
+    DEFAULT_DIR,
+    ancestors,
+    descendants,
+    hypernym_edges,
+    is_fit,
+    is_of_unsaid_kind,
+    mostly_noun,
+    open_wordnet,
+    words_of,
+)
+from probelight.builders.wordnet_probes.builders import WORDNET
+from probelight.io.errors import UsageError
+from probelight.io.ranges import NumItems
+from probelight.probes.record import MASK, Record
+from probelight.probes.words import stem_of
+
+# Food and animals are for evaluation, as in the paper: no hypernym of train is asked for again.
+EVALUATION_ROOTS = ("animal.n.01", "food.n.01", "food.n.02")
+# "A seam and a gridiron are both a type of instrumentation" is not said.
+_NO_KINDS = frozenset("instrumentation portion piece constituent paraphernalia status".split())
+_ALL_HOPS = 99
+_NEAR_HOPS = 5
+_SPARE = 1.5  # items dealt to a split for each one kept, see `_even_lengths`
+_AFTER_NOUN = frozenset(
+    ". , ; : ) ( of in with for that is was on to and or from at by who which used having made "
+    "as has can into when".split()
+)
+# Words without a plural that its text uses with "a" now and then.
+_MASS = frozenset(
+    "milk rice flour butter bread meat beef pork sugar salt oil wheat honey cream dough toast "
+    "cotton wool silk furniture equipment machinery clothing footwear".split()
+)
+_CONJUNCTION = re.compile(r"An? (.+?) and an? (.+?) are both a type of \[MASK\]")
+_TRIES = 40  # pairs looked at for each pair kept
+# Things that one can see and count: "a humiliation and a twentieth" is no question to ask.
+_FIELDS = frozenset({"noun.animal", "noun.artifact", "noun.food", "noun.person", "noun.plant"})
+# True of nearly everything, or no words one would use in "a type of".
+_NOT_NAMES = frozenset(
+    "entity thing object whole unit matter cause being body group part set event act action "
+    "activity state attribute relation property feature measure substance material process "
+    "content instrumentality way kind type quantity amount young male female solid adult "
+    "creation stuff nutriment nutrition relative unfortunate good bad native point location place "
+    "starches placental diapsid".split()
+)
+
+
+@dataclass(frozen=True)
+class Concept:
+    """A noun in its first sense."""
+
+    word: str
+    synset: Any
+    hops: Mapping[str, int]  # name of each hypernym, direct or derived, to its distance
+    near: tuple[tuple[str, str], ...]  # nameable hypernyms nearby, as (synset name, word)
+    kinds: frozenset[str]  # names of all that any sense of the noun is a kind of
+    claims: frozenset[str]  # every word for one of `kinds`
+
+
+@dataclass(frozen=True)
+class TaxonomySettings(OlmpicsSettings):
+    """Settings of taxonomy_conjunction.
+
+    Args:
+        num_train: Number of train items.
+        num_dev: Number of dev items; the released file has 599.
+        num_test: Number of test items; 0 for none, as in the paper.
+        wordnet_dir: Folder of a WordNet 3.0 database.
+        num_words: Concepts and answers are among this number of most frequent words.
+        vocabulary: File or folder of a model in whose vocabulary the answers must be; "" for none.
+        evaluation_roots: Synsets whose trees are used for dev and test; train gets the others.
+        per_gold: Largest number of train items per gold hypernym.
+        evaluation_per_gold: Largest number of dev and test items per gold hypernym.
+    """
+
+    num_dev: NumItems = 599
+    wordnet_dir: str = str(DEFAULT_DIR)
+    num_words: NumItems = 60_000
+    vocabulary: str = ""
+    evaluation_roots: tuple[str, ...] = EVALUATION_ROOTS
+    per_gold: NumItems = 90
+    evaluation_per_gold: NumItems = 60
+
+
+def build_taxonomy(settings: TaxonomySettings) -> Probe:
+    """Build the probe: which hypernym do two concepts share? No two splits share a gold."""
+    words = frequent_words(settings.num_words)
+    pieces = read_vocabulary(Path(settings.vocabulary)) if settings.vocabulary else words
+    wordnet = open_wordnet(settings.wordnet_dir)
+    below_roots = _trees(wordnet, settings.evaluation_roots)
+    rng = random.Random(f"taxonomy_conjunction:{settings.seed}")
+    concepts = list(read_concepts(wordnet, words, pieces - _NO_KINDS))
+    roots = set(settings.evaluation_roots)
+    # A word of which any sense is food or an animal is left out of train altogether.
+    rest = [c for c in concepts if not roots & c.kinds]
+    evaluation = [c for c in concepts if roots & {*c.hops, c.synset.name()}]
+    of_train = _drafts(rest, settings.per_gold, rng)
+    of_evaluation = _drafts(evaluation, settings.evaluation_per_gold, rng)
+    of_train = [d for d in of_train if d.meta["cluster"] not in below_roots]
+    of_evaluation = [d for d in of_evaluation if d.meta["cluster"] in below_roots]
+    try:
+        splits = _deal(of_train, settings.train, settings.evaluation_per_gold, rng)
+        splits |= _deal(of_evaluation, settings.evaluation, settings.evaluation_per_gold, rng)
+    except ValueError as error:
+        more = "give smaller sizes (--num_train, --num_dev, --num_test), or larger --per_gold"
+        raise UsageError(f"{error}; {more} and --evaluation_per_gold") from error
+    return in_order(finish("taxonomy_conjunction", splits, rng))
+
+
+def _trees(wordnet: Any, roots: Sequence[str]) -> set[str]:
+    """Return the names of synsets and of all below them; UsageError if there is no such synset."""
+    from nltk.corpus.reader.wordnet import WordNetError  # not above: nltk is for builders only
+
+    names = set[str]()
+    for root in roots:
+        try:
+            synset = wordnet.synset(root)
+        except (WordNetError, ValueError) as error:
+            raise UsageError(
+                f"--evaluation_roots {root}: not a synset of WordNet; give one such as animal.n.01"
+            ) from error
+        names |= {synset.name(), *(below.name() for _, below in descendants(synset, _ALL_HOPS))}
+    return names
+
+
+def _deal(
+    drafts: Sequence[Draft], sizes: Mapping[str, int], per_gold: int, rng: random.Random
+) -> dict[str, list[Draft]]:
+    """Deal items to splits that share no gold nor pair of wrong answers; ValueError if too few."""
+    # Where items are few, less is spared: the last gold of a split may not be used up.
+    left = len({d.stem for d in drafts}) - per_gold * (len(sizes) - 1)
+    spare = max(1, min(_SPARE, left / max(sum(sizes.values()), 1)))
+    dealt = split_groups(drafts, {name: int(spare * n) for name, n in sizes.items()}, rng)
+    splits: dict[str, list[Draft]] = {}
+    taken: set[frozenset[str]] = set()  # wrong answers that are together in an earlier split
+    for name, size in sizes.items():
+        items = [d for d in dealt[name] if frozenset(d.distractors) not in taken]
+        taken |= {frozenset(d.distractors) for d in items}
+        splits[name] = _even_lengths(items, size, rng)
+    return splits
+
+
+def _even_lengths(drafts: Sequence[Draft], size: int, rng: random.Random) -> list[Draft]:
+    """Pick items so that the longest word is right as often as by chance, if possible."""
+    order = rng.sample(drafts, len(drafts))
+    longest = [d for d in order if len(d.gold) > max(map(len, d.distractors))]
+    others = [d for d in order if len(d.gold) <= max(map(len, d.distractors))]
+    count = max(min(size // 3, len(longest)), size - len(others))
+    return longest[:count] + others[: size - count]
+
+
+def read_concepts(
+    wordnet: Any, vocabulary: Collection[str], answers: Collection[str]
+) -> Iterator[Concept]:
+    """Yield well-known nouns in alphabetic order, each in its first sense.
+
+    Known are words of the vocabulary and those that WordNet's own corpus has in that sense;
+    `answers` are the words for hypernyms.
+    """
+    words = {
+        lemma.name()
+        for synset in wordnet.all_synsets("n")
+        if synset.lexname() in _FIELDS and is_fit(synset.definition())
+        for lemma in synset.lemmas()
+        if len(lemma.name()) > 2 and lemma.name().isalpha() and lemma.name().islower()
+        if lemma.name() in vocabulary or lemma.count() > 0
+    }
+    countable = countable_words(wordnet, words)
+    for word in sorted(countable):
+        senses = wordnet.synsets(word, "n")
+        if word not in senses[0].lemma_names() or senses[0].lexname() not in _FIELDS:
+            continue  # an inflected form of a commoner noun, or another sense comes first
+        if word in _MASS or not is_fit(senses[0].definition()) or not mostly_noun(wordnet, word):
+            continue
+        above = list(ancestors(senses[0], _ALL_HOPS))
+        if is_of_unsaid_kind(senses[0]):
+            continue  # a calf, which WordNet does not call a vertebrate
+        kinds = [
+            synset
+            for sense in senses
+            for synset in [sense, *(s for _, s in ancestors(sense, _ALL_HOPS))]
+        ]
+        claims = frozenset(name.lower() for synset in kinds for name in words_of(synset))
+        near = [
+            (synset.name(), name)
+            for hops, synset in above
+            if hops <= _NEAR_HOPS and (name := _nameable(synset, wordnet, answers))
+        ]
+        hops_of = {synset.name(): hops for hops, synset in above}
+        names = frozenset(synset.name() for synset in kinds)
+        yield Concept(word, senses[0], hops_of, tuple(near), names, claims)
+
+
+def countable_words(wordnet: Any, words: Collection[str]) -> set[str]:
+    """Return the words that WordNet's own text uses in the plural or after "a" or "an"."""
+    plurals: dict[str, set[str]] = {}
+    for word in words:
+        plurals.setdefault(_plural(word), set()).add(word)  # axes: of an ax, of an axe
+    singular, plural = set[str](), set[str]()
+    for synset in wordnet.all_synsets():
+        for text in (synset.definition(), *synset.examples()):
+            tokens = re.findall(r"[a-z]+|[^a-z\s]", text.lower())
+            plural.update(*(plurals[token] for token in tokens if token in plurals))
+            for before, word, after in zip(tokens, tokens[1:], [*tokens[2:], "."], strict=False):
+                if before in {"a", "an"} and word in words and after in _AFTER_NOUN:
+                    singular.add(word)
+    return {word for word in singular | plural if word not in plurals}
+
+
+def _plural(word: str) -> str:
+    if word.endswith("y") and word[-2:-1] not in "aeiou":
+        return f"{word[:-1]}ies"
+    return f"{word}es" if word.endswith(("s", "x", "z", "ch", "sh")) else f"{word}s"
+
+
+def _nameable(synset: Any, wordnet: Any, answers: Collection[str]) -> str | None:
+    """Return an answer that means this synset in its first or second sense."""
+    for name in synset.lemma_names():
+        if name in answers and name.isalpha() and name.islower() and name not in _NOT_NAMES:
+            if name.endswith("s") and wordnet.synsets(name[:-1], "n"):
+                continue  # "a type of starches"
+            if mostly_noun(wordnet, name) and synset in wordnet.synsets(name, "n")[:2]:
+                return str(name)
+    return None
+
+
+def _drafts(concepts: Sequence[Concept], per_gold: int, rng: random.Random) -> list[Draft]:
+    """Make items of pairs of concepts, at most `per_gold` for each hypernym that they share."""
+    below: dict[tuple[str, str], list[Concept]] = {}
+    for concept in concepts:
+        for hypernym in concept.near:
+            below.setdefault(hypernym, []).append(concept)
+    drafts = list[Draft]()
+    for (gold, word), members in below.items():
+        every = list(itertools.permutations(members, 2))
+        pairs = rng.sample(every, min(len(every), _TRIES * per_gold))
+        found = (_draft(a, b, gold, word, rng) for a, b in pairs)
+        drafts += itertools.islice((draft for draft in found if draft is not None), per_gold)
+    return drafts
+
+
+def _draft(a: Concept, b: Concept, gold: str, word: str, rng: random.Random) -> Draft | None:
+    shared = a.hops.keys() & b.hops.keys()
+    nearest = min(a.hops[name] + b.hops[name] for name in shared)
+    if a.hops[gold] + b.hops[gold] > nearest or a.synset == b.synset:
+        return None
+    if a.synset.name() in b.hops or b.synset.name() in a.hops:
+        return None
+    # The hypernyms of one concept that no sense of the other has.
+    of_a, of_b = (
+        [
+            other_word
+            for name, other_word in one.near
+            if name not in other.hops
+            and other_word not in other.claims
+            and other_word not in (word, one.word)
+        ]
+        for one, other in ((a, b), (b, a))
+    )
+    if of_a and of_b:
+        distractors = rng.choice(of_a), rng.choice(of_b)
+    elif len(either := list(dict.fromkeys(of_a or of_b))) > 1:
+        first, second = rng.sample(either, 2)
+        distractors = first, second
+    else:
+        return None
+    for one, other in itertools.product((a.word, b.word), (word, *distractors)):
+        # Spelling would tell the answer: "motorboat", "boat"; "house", "housing".
+        if one in other or other in one or stem_of(one) == stem_of(other):
+            return None
+    subject = f"{article(a.word).capitalize()} {a.word} and {article(b.word)} {b.word}"
+    meta = {
+        "cluster": gold,
+        "arguments": [a.word, b.word],
+        "hops": a.hops[gold] + b.hops[gold],
+        "source": "wordnet",
+    }
+    return Draft(f"{subject} are both a type of {MASK}.", word, distractors, word, meta)
+
+
+def conjunctions(records: Sequence[Record]) -> list[tuple[Record, tuple[str, str]]]:
+    """Return the items that ask what two concepts both are, with these concepts."""
+    found = ((record, _CONJUNCTION.match(record.stem)) for record in records)
+    return [(record, (match[1], match[2])) for record, match in found if match]
+
+
+def check_conjunctions(records: Sequence[Record], wordnet: Any) -> list[Finding]:
+    """Find answers that WordNet contradicts by any sense of the concepts' words, or cannot judge.
+
+    The gold must be above both concepts, a wrong answer above one at most. Where WordNet does not
+    say of which kind an animal is ("calf"), another kind among the wrong answers may be right.
+    """
+    findings = []
+    for record, concepts in conjunctions(records):
+        above = [hypernym_edges(wordnet, word) or {} for word in concepts]
+        shared = above[0].keys() & above[1].keys()
+        if record.gold.strip().lower() not in shared:
+            findings.append(Finding("the right answer is wrong", record.where, record.stem))
+        findings += [
+            Finding("a wrong answer is right", record.where, f"{word}: {record.stem}")
+            for word in record.wrong
+            if word.strip().lower() in shared
+        ]
+        asked = set(map(stem_of, concepts))
+        findings += [
+            Finding("asked word in an answer", record.where, f"{text}: {record.stem}")
+            for text in record.choices
+            if stem_of(text) in asked
+        ]
+        for word in concepts:
+            senses = wordnet.synsets(word.replace(" ", "_"), "n")
+            edges = {text: hypernym_edges(wordnet, text) or {} for text in record.wrong}
+            animals = [text for text, above_it in edges.items() if "animal" in above_it]
+            if animals and senses and is_of_unsaid_kind(senses[0]):
+                text = f"{word} may be of kind {animals[0]!r}: {record.stem}"
+                findings.append(Finding("animal of unknown kind", record.where, text))
+    return findings
+
+
+_ABOUT = """\
+Built as Talmor et al. (2020, section 4.4) describe, from WordNet alone. Concepts are countable
+nouns in their first sense that are among the frequent words of wordfreq 3 (instead of Google Books)
+or occur in that sense in WordNet's own corpus. Answers are single frequent words. The right answer
+is the nearest shared hypernym; wrong answers are hypernyms of one concept and, in no sense, of the
+other. Animals are left out if WordNet does not say whether they are vertebrates: the young, males
+and females, and pets. Food and animals are in dev and test, other trees in train. No two splits
+share a right answer. The longest of three answers is right as often as by chance, if the items
+allow it."""
+
+TAXONOMY_CONJUNCTION = Builder(
+    "taxonomy_conjunction",
+    "Which hypernym do two concepts share?",
+    TaxonomySettings,
+    build_taxonomy,
+    sources={"wordnet_dir": WORDNET},
+    check=lambda settings, records: check_conjunctions(records, open_wordnet(settings.wordnet_dir)),
+    about=_ABOUT,
+    config={
+        **masked(
+            3,
+            group_by="cluster",
+            arguments=r"An? (\w+) and an? (\w+) are both a type of \[MASK\]\.",
+            key_words=["and", "both"],
+        ),
+        "licence": WORDNET.licence,
+    },
+)

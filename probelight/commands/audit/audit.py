@@ -1,0 +1,316 @@
+"""`train.py probes audit`: can a probe be answered without its question?
+
+One job counts what gives the answers away: simple rules, words, whole answers. The others train a
+baseline that sees a part of each item, one per seed, or apply one that needs no training. All are
+measured on items that were not trained on.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, replace
+from typing import Any
+
+from probelight.builders import giveaways
+from probelight.builders.hygiene import asked_stems
+from probelight.commands.audit import items
+from probelight.commands.command import Command, command
+from probelight.evaluation.predictions import predict
+from probelight.evaluation.scorers import check_scorer, model_row, scorer_for, source_of
+from probelight.io.errors import UsageError, nearest
+from probelight.io.ranges import Mirror, Names, PathText, settings_from
+from probelight.models.chosen_models import MODEL_CONFIGS, chosen_models
+from probelight.models.settings import DEFAULT_MODEL, ModelSettings, model_type_of
+from probelight.probes.catalog import probe_names
+from probelight.probes.controls import CHOICE_ONLY, STANDARD
+from probelight.probes.record import chance_of, groups_of
+from probelight.results import measured
+from probelight.results.predictions import ItemLine, write_predictions
+from probelight.results.record import RunRecord, check_data, checksums, data_files
+from probelight.results.row import Row, Subset
+from probelight.results.run_folder import RunFolder
+from probelight.runs.context import RunContext
+from probelight.runs.job import Job
+from probelight.runs.run import run_command
+from probelight.runs.settings import (
+    DEFAULT_ENGINE,
+    DEFAULT_TRAINER,
+    EngineSettings,
+    TrainerSettings,
+)
+from probelight.training.modules import check_module
+
+PROTOCOL = "audit"
+LABEL = "the answers alone"
+MOST = 10  # words, and answers, that are shown of either end
+ALL = "all"  # the split of what is counted on the items of all splits
+PARTS: Mapping[str, giveaways.Parts] = {"word": giveaways.words_of, "answer": giveaways.whole}
+DEFAULT_BASELINES = ("choice_only", "vec_similarity")
+
+
+@command(
+    Command(
+        example="train.py probes audit hypernymy_small --output_dir runs/audit",
+        shown="probes output_dir baselines vectors training.seeds mirror trainer.threads "
+        "engine.kind",
+        positional=True,
+    )
+)
+def audit(
+    probes: str,
+    output_dir: PathText | None = None,
+    baselines: Names = DEFAULT_BASELINES,
+    vectors: str | None = None,
+    training: items.AuditSettings = items.DEFAULT_AUDIT,
+    mirror: Mirror | None = None,
+    trainer: TrainerSettings = DEFAULT_TRAINER,
+    engine: EngineSettings = DEFAULT_ENGINE,
+) -> None:
+    """Checks whether a probe can be answered without its question.
+
+    Trains baselines that see only a part of each item, and counts what gives the answers away.
+    Rerun the same command to resume.
+
+    Args:
+        probes: Probes, separated by commas: names, folders that `probes build` wrote, configs or
+            files of items.
+        output_dir: Folder of the results.
+        baselines: Baselines, separated by commas: names in configs/model/ or paths of such files. A
+            transformer is trained on the choices alone.
+        vectors: Word vectors of the baselines, a file in GloVe's text format. By default each uses
+            its own.
+        training: How the baselines are trained.
+        mirror: Folder or address with copies of the released files.
+        trainer: Device and batch settings.
+        engine: Where the runs are computed: in this process, or on Ray.
+
+    Raises:
+        UsageError: If you give no output folder, if two probes have the same name, or if a model
+            in `baselines` cannot answer questions.
+    """
+    if output_dir is None:
+        raise UsageError("give --output_dir FOLDER for the results")
+    if not baselines:
+        raise UsageError(f"give --baselines, such as {','.join(DEFAULT_BASELINES)}")
+    known = sorted(path.stem for path in MODEL_CONFIGS.glob("*.yaml"))
+    for name in baselines:
+        if name not in known and not name.endswith((".yaml", ".yml")):
+            near = nearest(name, known)
+            raise UsageError(
+                f"--baselines: there is no model {name!r}{near}; choose from {', '.join(known)}, "
+                "or give the path of a .yaml file"
+            )
+    models = chosen_models(baselines, DEFAULT_MODEL, random_weights=False)
+    if vectors is not None:
+        models = [replace(m, vectors=vectors) if model_type_of(m).title else m for m in models]
+    given = [name for name in map(str.strip, probes.split(",")) if name]
+    configs = {name: items.config_of(name) for name in given}
+    if not configs:
+        raise UsageError("give a probe or a file of items; `train.py probes list` shows the probes")
+    names = [configs[name].name for name in given]
+    if repeated := {name for name in names if names.count(name) > 1}:
+        raise UsageError(
+            f"two probes are called {min(repeated)!r}, so tables could not distinguish them; give "
+            "each only once, or audit them one by one"
+        )
+    sets = [items.load_audit(config, training, mirror) for config in configs.values()]
+    user_configs = {
+        config.name: config for name, config in configs.items() if name not in probe_names()
+    }
+    context = RunContext(trainer, mirror=mirror, own=user_configs, engine=engine)
+    for model in models:
+        if is_trained(model) or model_type_of(model).scorer is None:
+            check_module(model, "mc_qa")
+        else:
+            check_scorer(model, "mc_qa", [])
+    jobs = [job for data in sets for job in audit_jobs(data, models, training, trainer)]
+    config = {
+        "command": "probes audit",
+        "probes": [
+            {"name": data.config.name, "sha256": checksums(*data.parts.values())} for data in sets
+        ],
+        "baselines": [model.config() for model in models],
+        "settings": asdict(training),
+        **trainer.precisions(),
+    }
+    files = [part for data in sets for part in data.parts.values()]
+    run_command(output_dir, config, jobs, context, files=files, table=PROTOCOL)
+
+
+def audit_jobs(
+    data: items.AuditData,
+    models: Sequence[ModelSettings],
+    settings: items.AuditSettings,
+    trainer: TrainerSettings,
+) -> list[Job]:
+    """Return the jobs of a probe, those that take seconds first."""
+    name = data.config.name
+    common: dict[str, Any] = {
+        "protocol": PROTOCOL,
+        "probe": name,
+        "data": checksums(*data.parts.values()),
+        "settings": asdict(replace(settings, seeds=[0])),  # a run has one seed, or none
+    }
+    counted = {**common, "frequency": giveaways.frequency_source(), "stems": giveaways.STEMMER}
+    jobs = [Job(f"audit-{name}-giveaways", counted, count_giveaways, title=f"{name}, {LABEL}")]
+    for model in sorted(models, key=is_trained):
+        trained = is_trained(model)
+        for seed in settings.seeds if trained else [None]:
+            reads_items = trained and model_type_of(model).has_checkpoint
+            config = {
+                **common,
+                "model": model.config(),
+                "seed": seed,
+                "control": CHOICE_ONLY if reads_items else STANDARD,
+                **trainer.precisions(),
+            }
+            title = f"{name}, {model.label}{'' if seed is None else f', seed {seed}'}"
+            jobs.append(Job(f"audit-{name}-{model.label}", config, ask_baseline, title=title))
+    return jobs
+
+
+def is_trained(model: ModelSettings) -> bool:
+    """Return whether a baseline is trained on the probe; others answer as they are."""
+    return "mc_qa" in model_type_of(model).trained
+
+
+def ask_baseline(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> RunRecord:
+    """Make the run of one baseline on one probe, with one seed."""
+    # Only now: they import torch and Lightning.
+    from probelight.models.scorer import Scorer, TrainedScorer
+    from probelight.training.direct import Direct, fit_directly
+
+    model = ModelSettings(**config["model"])
+    settings = settings_from(items.AuditSettings, config["settings"])
+    data = items.read_audit(context, config["probe"], settings)
+    check_data(config["data"], data.parts.values())
+    notices = list(data.notices)
+    control = config["control"]
+    posed = data if control == STANDARD else items.with_control(control, data)
+    row = replace(model_row(model), protocol=PROTOCOL, probe=data.config.name, control=control)
+    seed: int | None = config["seed"]
+    if is_trained(model):
+        assert seed is not None
+        how = settings.transformer if model_type_of(model).has_checkpoint else settings.fit
+        direct = Direct(model, how, seed, None, f"{data.config.name}, {model.label}")
+        trained = fit_directly(run, direct, posed.train, posed.held_out, context)
+        notices += trained.notices
+        scorer: Scorer = TrainedScorer(trained.module)
+        row = replace(
+            row,
+            role="baseline",
+            num_train=len(data.train),
+            epoch=trained.epoch,
+            learning_rate=how.learning_rate,
+        )
+    else:
+        scorer = scorer_for(model, "mc_qa", trainer=context.trainer)
+    found = predict(scorer, posed.measured, context.trainer)
+    # The groups of items depend on their stems, whatever was seen of them.
+    scored = [
+        replace(predicted, records=data.measured[split]) for split, predicted in found.items()
+    ]
+    row = replace(row, mode=scorer.mode, seed=seed)
+    notices += [notice for predicted in scored for notice in predicted.notices]
+    notices += measured.score_notices(*scored)
+    rows: list[Row] = []
+    lines: list[ItemLine] = []
+    for predicted in scored:
+        groups = groups_of(predicted.records, data.config.group_by)
+        untouched = measured.untouched_of(data.untouched(predicted.records))
+        of_split = replace(row, split=predicted.name)
+        rows.append(measured.accuracy_row(predicted, groups, of_split))
+        rows.append(measured.tied_row(predicted, of_split))
+        rows += measured.chance_rows(predicted, replace(of_split, num_items=len(predicted.records)))
+        of_part = replace(of_split, metric="accuracy")
+        rows += measured.subset_rows(predicted, groups, untouched, of_part)
+        lines += predicted.lines(groups)
+    write_predictions(run, lines)
+    if seed is None:
+        run.write_metrics(rows)  # a training has left its own
+    record = RunRecord(
+        protocol=PROTOCOL,
+        model=model.label,
+        probe=data.config.name,
+        rows=tuple(rows),
+        counts={
+            "train": len(data.train),
+            "held out": len(data.held_out),
+            **{predicted.name: len(predicted.records) for predicted in scored},
+        },
+        notices=tuple(dict.fromkeys(notices)),
+        seeds=() if seed is None else (seed,),
+        data=data_files(data.parts.values()),
+        source=source_of(model),
+        dtype=scorer.dtype,
+        num_rescored=sum(predicted.num_rescored for predicted in scored),
+        model_sha256=scorer.fingerprint(),
+    )
+    shutil.rmtree(run.checkpoint_dir, ignore_errors=True)  # the model is of no more use
+    return record
+
+
+def count_giveaways(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> RunRecord:
+    """Make the run that counts what gives a probe away."""
+    settings = settings_from(items.AuditSettings, config["settings"])
+    data = items.read_audit(context, config["probe"], settings)
+    check_data(config["data"], data.parts.values())
+    probe = data.config.name
+    base = Row(protocol=PROTOCOL, model=LABEL, probe=probe, control=STANDARD, role="baseline")
+    rows = list(rule_rows(data, config["frequency"], base))
+    for kind in PARTS:
+        rows += part_rows(data, kind, replace(base, split=ALL))
+    run.write_metrics(rows)
+    return RunRecord(
+        protocol=PROTOCOL,
+        model=LABEL,
+        probe=probe,
+        rows=tuple(rows),
+        counts={split: len(part.records) for split, part in data.parts.items()},
+        notices=data.notices,
+        data=data_files(data.parts.values()),
+        facts={"word frequencies": config["frequency"], "stems": config["stems"]},
+    )
+
+
+def rule_rows(data: items.AuditData, frequency: str, row: Row) -> Iterator[Row]:
+    """Yield the accuracy of each rule that any reader could go by, on each measured split.
+
+    Rules of the asked word are left out where the notes of no item name one.
+    """
+    train = (*data.train, *data.held_out)
+    common = giveaways.word_frequency(frequency, train)
+    learned = giveaways.associations(train)
+    rules = giveaways.surface_rules(common, learned, data.config.num_choices)
+    for split, records in data.measured.items():
+        names_asked = any(map(asked_stems, records))
+        groups = groups_of(records, data.config.group_by)
+        of_split = replace(row, split=split, num_items=len(records))
+        yield replace(of_split, metric="chance", value=chance_of(records))
+        for name, rule in rules.items():
+            if name in giveaways.ASKED and not names_asked:
+                continue
+            scored = measured.Predictions(split, records, [rule(record) for record in records])
+            yield measured.accuracy_row(scored, groups, replace(of_split, scoring=name))
+
+
+def part_rows(data: items.AuditData, kind: str, row: Row) -> Iterator[Row]:
+    """Yield how often the gold has a word or answer that other choices lack, chance, and PMI."""
+    parts = PARTS[kind]
+    records = [record for split in data.parts.values() for record in split.records]
+    found = giveaways.associations(records, parts)
+    shown = {giveaway.part: giveaway for giveaway in giveaways.most_telling(found.values(), MOST)}
+    groups = groups_of(records, data.config.group_by)
+    places: dict[str, list[tuple[float, str]]] = {part: [] for part in shown}
+    for record, group in zip(records, groups, strict=True):
+        for part, (right, _) in giveaways.told_by(record, parts).items():
+            if part in places:
+                places[part].append((float(right), group))
+    for part, giveaway in shown.items():
+        subset = Subset.of("answer_part", f"{kind}={part}", of=kind, part=part)
+        of_part = replace(row, subset=subset, num_items=giveaway.num_items)
+        scores, members = zip(*places[part], strict=True)
+        yield measured.grouped_row(scores, members, replace(of_part, metric="right_share"))
+        yield replace(of_part, metric="chance", value=giveaway.expected / giveaway.num_items)
+        yield replace(of_part, metric="pmi", value=giveaway.pmi)

@@ -1,0 +1,307 @@
+"""`train.py compare`: systems in folders of results, on the items that they share.
+
+The answers of runs are read (`compare.systems`), systems that answered the same items are found
+(`compare.blocks`) and compared, and each block of them becomes a run of the command's folder.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os.path
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import combinations
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from probelight.commands.command import Command, command
+from probelight.io.errors import UsageError, nearest
+from probelight.io.escaping import visible
+from probelight.io.files import distinct_ends
+from probelight.io.ranges import Names
+from probelight.metrics.comparisons import Compared, compare_runs
+from probelight.metrics.intervals import Interval, num_groups, runs_interval
+from probelight.metrics.scoring_rules import DEBIASED, RULES
+from probelight.results.blocks import ALONE, Block, blocks_of, named
+from probelight.results.details import ComparisonDetails
+from probelight.results.importers.answers import IMPORTED
+from probelight.results.load import UnreadableResultError, load_results
+from probelight.results.record import RunRecord
+from probelight.results.row import Row, Subset
+from probelight.results.run_folder import CommandFolder
+from probelight.results.systems import OWN, RunScores, System, scores_of, systems_of
+
+PROTOCOL = "compare"
+
+
+@command(
+    Command(
+        example="train.py compare runs/bert runs/roberta --output_dir runs/compared",
+        shown="folders output_dir probes scoring mix_rules",
+        positional=True,
+    )
+)
+def compare(
+    folders: list[Path],
+    output_dir: Path | None = None,
+    probes: Names = (),
+    scoring: Names = (),
+    mix_rules: bool = False,
+) -> Path:
+    """Compares models or settings item by item: is the difference real?
+
+    A system is a model in one setting, with all its seeds. Every pair of systems gets its
+    difference in accuracy, tests adjusted for all comparisons, and the smallest difference that
+    would have been detected.
+
+    Args:
+        folders: Output folders of two or more commands, or of one that ran several models or
+            settings. Up to eight systems that answered the same items in the same setting (number
+            of examples, dose) are compared in pairs. With several folders, systems must come from
+            at least two of them.
+        output_dir: Folder of the comparison and its page.
+        probes: Probes, or original tasks, to compare on; by default all that the results share.
+        scoring: Scoring rules of zero-shot runs to compare by, separated by commas (see `zero-shot
+            --scoring`); by default "own", the model's own score.
+        mix_rules: Compare answers by different rules, or to items asked in different ways (in a
+            chat, after examples), with each other. By default each is compared separately.
+
+    Returns:
+        The path of the HTML page.
+
+    Raises:
+        FileNotFoundError: If a folder has no result that can be read.
+        UsageError: If systems answered different items of the same set, or share no set.
+    """
+    from probelight.reports.build import build_report
+    from probelight.reports.formats import page_line, print_tables
+
+    if output_dir is None:
+        raise UsageError("give --output_dir FOLDER for the comparison")
+    rules = _chosen_rules(scoring)
+    answers, left_out, damaged = _read_answers(folders, rules, mix_rules)
+    known = [run.key.probe for run in answers]
+    for name in probes:
+        if name not in known:
+            there = ", ".join(sorted(set(known))) or "nothing"
+            raise UsageError(
+                f"--probes {name}: these results have no answers to it{nearest(name, known)}; they "
+                f"have answers to {there}"
+            )
+    chosen = [run for run in answers if not probes or run.key.probe in probes]
+    systems, about_systems = systems_of(chosen)
+    blocks, about_blocks = blocks_of(systems, across_folders=len(folders) > 1)
+    if not blocks:
+        reasons = [*damaged, *about_systems, *about_blocks]
+        raise UsageError(_why_nothing(answers, reasons, rules))
+    measured = [measure(*pair) for pair in zip(blocks, named(blocks), strict=True)]
+    by_answers: dict[object, Measured] = {}
+    for found in measured:  # a model's own score may be one of the rules
+        paths = tuple((run.folder, run.path) for run in found.block.runs)
+        same = (*found.block.key[1:], paths, *sorted(found.checksums().values()))
+        if (first := by_answers.setdefault(same, found)) is not found:
+            what = f"the same answers as {first.block.title}, so they are compared once"
+            about_blocks.append(f"{found.block.title}: {what}")
+    measured = [*by_answers.values()]
+    compared = [[found.block.title, found.checksums()] for found in measured]
+    folder = CommandFolder(output_dir, {"command": PROTOCOL, "compared": compared})
+    notices = (*left_out, *about_systems, *about_blocks)
+    p_values = adjusted(measured)
+    num_pairs = sum(map(len, p_values))
+    for found, adjusted_p in zip(measured, p_values, strict=True):
+        write_run(folder, found, adjusted_p, num_pairs, notices if found is measured[0] else ())
+    folder.write_results()
+    print_tables(folder.path, PROTOCOL)
+    page = build_report(folder.path)
+    print(page_line(page))
+    return page
+
+
+def _chosen_rules(scoring: Sequence[str]) -> Sequence[str]:
+    known = (OWN, *RULES, DEBIASED)
+    for rule in scoring:
+        if rule not in known:
+            near = nearest(rule.lower(), known)
+            raise UsageError(
+                f"--scoring: there is no rule {rule!r}{near}; choose from {', '.join(known)}"
+            )
+    return scoring or (OWN,)
+
+
+def _read_answers(
+    folders: Sequence[Path], rules: Sequence[str], mixed: bool
+) -> tuple[list[RunScores], list[str], list[str]]:
+    """Return the answers in all folders, notices of results left out, and of damaged ones alone."""
+    places = [os.path.realpath(folder) for folder in folders]
+    if twice := [str(f) for n, f in enumerate(folders) if places[n] in places[:n]]:
+        raise UsageError(f"{twice[0]} is given twice: every difference would be 0")
+    names = distinct_ends(places)
+    answers: list[RunScores] = []
+    left_out: list[str] = []
+    damaged: list[str] = []
+    for folder, place in zip(folders, places, strict=True):
+        results, name = load_results(folder), visible(names[place])
+        try:
+            answers += scores_of(results, name, rules, mixed=mixed)
+        except UnreadableResultError as error:  # it names the run's file alone
+            raise UnreadableResultError(f"{folder}: {error}") from error
+        left_out += [f"{name}: {notice}" for notice in results.left_out]
+        damaged += [f"{name}: {notice}" for notice in results.damaged]
+    return answers, left_out, damaged
+
+
+def _why_nothing(answers: Sequence[RunScores], reasons: Sequence[str], rules: Sequence[str]) -> str:
+    """Return why nothing is compared: what each folder holds, or what was too many."""
+    if not answers and tuple(rules) != (OWN,):
+        return f"no run in these folders was scored by {' or '.join(rules)}"
+    if not answers:
+        return (
+            "there are no answers to compare: no folder has a zero-shot run, a curve, an "
+            "inoculation or an original task with its predictions.jsonl"
+        )
+    by_folder: dict[str, set[str]] = {}
+    for run in answers:
+        name = f"{run.key.probe} ({run.key.split}, {run.key.answered})"
+        by_folder.setdefault(run.folder, set()).add(name)
+    lines = ["no two systems answered the same set (in different folders, if you give several):"]
+    lines += [reason for reason in reasons if not reason.startswith(ALONE)]
+    lines += [f"{folder}: {', '.join(sorted(names))}" for folder, names in by_folder.items()]
+    if len({run.key.answered for run in answers if run.key.answered.startswith("zero shot")}) > 1:
+        lines.append(
+            "rules and ways of asking are compared separately; --mix_rules compares them with each "
+            "other"
+        )
+    if any(run.setting.get("scored by", "").startswith(IMPORTED) for run in answers):
+        lines.append(
+            "each imported file is a set of its own; if several have the same items, import them "
+            "together as FILE=MODEL FILE=MODEL with --data.name NAME, or with --probe"
+        )
+    return "\n  ".join(lines)
+
+
+class Measured(NamedTuple):
+    """A block with what was measured of it, all by the names of its systems."""
+
+    block: Block
+    names: Mapping[str, System]
+    accuracies: Mapping[str, Interval]
+    differences: Mapping[tuple[str, str], Compared]
+
+    def checksums(self) -> dict[str, str]:
+        """Return the checksum of each system's answers."""
+        items = self.block.items
+        groups = None if self.block.groups is None else self.block.groups.tolist()
+        found = {}
+        for name, system in self.names.items():
+            runs = sorted((seed, scores.tolist()) for seed, scores in system.scores(items).items())
+            text = json.dumps([items, groups, runs])
+            found[name] = hashlib.sha256(text.encode()).hexdigest()
+        return found
+
+
+def measure(block: Block, names: Mapping[str, System]) -> Measured:
+    """Compare the systems of a block, each with each."""
+    groups = block.groups
+    scores = {name: system.scores(block.items) for name, system in names.items()}
+    differences = {}
+    for pair in combinations(names, 2):
+        first, second = (scores[name] for name in pair)
+        same = same_samples(*(names[name] for name in pair))
+        differences[pair] = compare_runs(first, second, groups, same_samples=same)
+    accuracies = {name: runs_interval(runs, groups) for name, runs in scores.items()}
+    return Measured(block, names, accuracies, differences)
+
+
+def same_samples(first: System, second: System) -> bool:
+    """Return whether runs of one seed were trained on the same sample in both systems."""
+    samples = {run.sample for run in (*first.runs, *second.runs)}
+    return len(samples) == 1 and None not in samples
+
+
+def adjusted(measured: Sequence[Measured]) -> list[list[float]]:
+    """Return, by block, all p-values adjusted together (Benjamini & Hochberg 1995)."""
+    from scipy.stats import false_discovery_control  # half a second, which --help can do without
+
+    p_values = [
+        difference.p_value for found in measured for difference in found.differences.values()
+    ]
+    values = iter(false_discovery_control(p_values).tolist())
+    return [[next(values) for _ in found.differences] for found in measured]
+
+
+def write_run(
+    folder: CommandFolder,
+    measured: Measured,
+    adjusted_p: Sequence[float],
+    num_pairs: int,
+    notices: Sequence[str],
+) -> None:
+    """Write the run of a block, if it is not there yet; `notices` are about all blocks."""
+    block = measured.block
+    config = {
+        "protocol": PROTOCOL,
+        "asked": list(block.key),
+        "setting": block.setting,
+        "systems": measured.checksums(),
+        "adjusted": adjusted_p,
+    }
+    words = [PROTOCOL, block.key.probe, block.key.answered, block.setting]
+    run = folder.run("-".join("-".join(words).replace(",", "").split()).strip("-"), config)
+    if run.result() is not None:
+        return
+    rows = tuple(rows_of(measured, adjusted_p))
+    run.write_metrics(rows)
+    details = ComparisonDetails(
+        answered=block.key.answered,
+        setting=block.setting,
+        num_runs={name: len(system.runs) for name, system in measured.names.items()},
+        num_pairs=num_pairs,
+    )
+    run.finish(
+        RunRecord(
+            protocol=PROTOCOL,
+            probe=block.key.probe,
+            rows=rows,
+            counts={"items": len(block.items)},
+            notices=(*notices, *block.notices),
+            details=(details,),
+        )
+    )
+
+
+def rows_of(measured: Measured, adjusted_p: Sequence[float]) -> Iterator[Row]:
+    """Yield the rows of a block: accuracies of its systems, and their differences with p-values."""
+    key, groups, items = measured.block.key, measured.block.groups, len(measured.block.items)
+    base = Row(
+        protocol=PROTOCOL,
+        probe=key.probe,
+        split=key.split,
+        num_items=items,
+        num_groups=items if groups is None else num_groups(groups),
+    )
+
+    def with_interval(row: Row, interval: Interval) -> Row:
+        value, low, high = map(float, np.asarray(interval))
+        return replace(row, value=value, ci_low=low, ci_high=high)
+
+    for name, interval in measured.accuracies.items():
+        system = Subset.of("model", name, label=name)
+        yield with_interval(replace(base, subset=system, metric="accuracy"), interval)
+    pairs = zip(measured.differences.items(), adjusted_p, strict=True)
+    for ((first, second), found), p_value in pairs:
+        versus = Subset.of("versus", f"{first} − {second}", first=first, second=second)
+        row = replace(base, subset=versus)
+        yield with_interval(replace(row, metric="difference"), found.interval)
+        values = {
+            "mcnemar_p": found.mcnemar_p,
+            "p_value": found.p_value,
+            "adjusted_p_value": p_value,
+            "smallest_difference": found.smallest,
+        }
+        for metric, value in values.items():
+            if math.isfinite(value):
+                yield replace(row, metric=metric, value=value)

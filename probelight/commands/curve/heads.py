@@ -1,0 +1,393 @@
+"""MC-MLM points of a curve: a frozen encoder, each distinct text encoded once, heads stacked.
+
+N = 0 of a model whose heads begin with the rows of single words is what its scorer answers: such a
+head knows nothing of how likely the model finds a text with a candidate in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import torch
+
+from probelight.commands.curve.curve import Curve
+from probelight.commands.curve.data import CurveData
+from probelight.commands.curve.rows import (
+    Measurement,
+    by_seed,
+    early_stopping,
+    next_size,
+    portions,
+    write_point,
+)
+from probelight.commands.curve.settings import PROTOCOL, CurveSettings
+from probelight.encoding.encoded_set import EncodedSet, token_budget_batches
+from probelight.evaluation.predictions import predict
+from probelight.evaluation.scorers import kept_model, loaded_scorer, scorer_for
+from probelight.io.errors import RecordError, UsageError
+from probelight.io.ranges import HeadMode
+from probelight.lightning_modules.base import ChoiceModule
+from probelight.lightning_modules.heads.feature_head import FrozenFeatures
+from probelight.lightning_modules.heads.head_training import (
+    HeadPlan,
+    PlateauPlan,
+    sample_of,
+    sample_orders,
+    train_stack,
+)
+from probelight.lightning_modules.heads.stacked_heads import CachedItems, HeadRows, StackedHeads
+from probelight.models.answering import answer_planned, batch_loader, float32_products, on_cpu
+from probelight.models.networks import model_fingerprint
+from probelight.models.precision import dtype_name
+from probelight.models.registry import AUTO, MODEL_TYPES, TRANSFORMER
+from probelight.models.scorer import Scorer
+from probelight.models.settings import ModelSettings, model_type_of
+from probelight.probes.record import Record, Setup
+from probelight.results.details import CurveDetails
+from probelight.results.measured import Predictions
+from probelight.results.record import RunRecord
+from probelight.results.run_folder import RunFolder
+from probelight.runs.context import RunContext, kept
+from probelight.runs.settings import DEFAULT_TRAINER, TrainerSettings
+from probelight.training.modules import module_for
+
+Frozen = ChoiceModule | FrozenFeatures
+Place = tuple[str, str]  # control and part
+PARTS = ("train", "held_out", "evaluation")
+
+
+def score_untrained(run: RunFolder, curve: Curve) -> RunRecord:
+    """Score the measured rows under every control by a model, or by each draw of its weights."""
+    settings, drawn, data = curve.settings, curve.model.random_weights, curve.rows
+    rows = {control: data.under(control)[1] for control in settings.controls}
+    measured: list[Measurement] = []
+    notices: dict[str, None] = {}
+    fingerprints: dict[int, str] = {}
+    for seed in settings.seeds if drawn else settings.seeds[:1]:
+        scorer, drawn_seed = frozen_scorer(curve, seed, curve.data.setup), seed if drawn else None
+        names = {control: f"{control}-seed{drawn_seed or 0}" for control in rows}
+        sets = {names[control]: records for control, records in rows.items()}
+        found = predict(scorer, sets, curve.context.trainer)
+        measured += [
+            Measurement(control, drawn_seed, 0, found[name]) for control, name in names.items()
+        ]
+        notices |= dict.fromkeys(n for predictions in found.values() for n in predictions.notices)
+        fingerprints[seed] = scorer.fingerprint()
+    record = RunRecord(
+        protocol=PROTOCOL,
+        notices=tuple(notices),
+        dtype=scorer.dtype,
+        num_rescored=sum(one.predictions.num_rescored for one in measured),
+        model_sha256=next(iter(fingerprints.values())),
+        details=(CurveDetails(sha256_by_seed=by_seed(fingerprints)),),
+    )
+    measured.sort(key=lambda one: settings.controls.index(one.control))
+    return write_point(
+        run, data, curve.model, measured, record, mode=scorer.mode, size=0, with_levels=True
+    )
+
+
+def train_heads(run: RunFolder, curve: Curve, mode: HeadMode, size: int) -> RunRecord:
+    """Train all seeds and controls of a (mode, N) together and measure them; N = 0 trains none."""
+    trainer = curve.context.trainer
+    with float32_products(device_of(trainer), trainer.precision, trainer.matmul_precision):
+        probe = encode_curve(curve.context, curve)
+        measured = probe.point(mode, size)
+    rate = stopping = None
+    if size and model_type_of(curve.model).is_pretrained:
+        rate = curve.settings.head_fit(mode).learning_rate
+    elif size:
+        rate = curve.fit.learning_rate
+        stopping = early_stopping(curve.rows, curve.fit, [one.epoch for one in measured])
+    record = RunRecord(
+        protocol=PROTOCOL,
+        notices=tuple(probe.notices),
+        dtype=probe.dtype,
+        model_sha256=next(iter(probe.fingerprints.values())),
+        details=(
+            CurveDetails(early_stopping=stopping, sha256_by_seed=by_seed(probe.fingerprints)),
+        ),
+    )
+    return write_point(
+        run,
+        curve.rows,
+        curve.model,
+        measured,
+        record,
+        mode=mode,
+        size=size,
+        learning_rate=rate,
+        with_levels=size == 0,
+    )
+
+
+@kept(most=1)
+def encode_curve(context: RunContext, curve: Curve) -> CurveProbe:
+    """Encode all texts of a curve, whose points are all trained on the same features."""
+    model, settings = curve.model, curve.settings
+    device = device_of(context.trainer)
+    words = candidate_words(curve.rows, settings) if model_type_of(model).heads else None
+
+    def draw(seed: int) -> Frozen:
+        if words is not None:
+            scorer = frozen_scorer(replace(curve, model=replace(model, scoring=AUTO)), seed)
+            scorer.network.to(device)
+            return FrozenFeatures(scorer, words)
+        if seed == settings.seeds[0]:
+            return first_module(context, model, seed).to(device)
+        return module_for(model, "mc_mlm", mode="mlp", seed=seed).to(device)
+
+    redraw = draw if model.random_weights else None
+    module = draw(settings.seeds[0])
+    checksum = kept_model(context, model, settings.seeds[0]).fingerprint
+    return CurveProbe(module, curve.rows, settings, context.trainer, model.kind, redraw, checksum)
+
+
+def frozen_scorer(curve: Curve, seed: int, setup: Setup = "mc_mlm") -> Scorer:
+    """Return a curve's scorer, with the random weights, if any, of the seed."""
+    # That of the first seed is kept: the model's next probe is read with it too.
+    if seed == curve.settings.seeds[0]:
+        return loaded_scorer(curve.context, curve.model, setup, seed)
+    return scorer_for(curve.model, setup, seed, trainer=curve.context.trainer)
+
+
+@kept(most=1)
+def first_module(context: RunContext, model: ModelSettings, seed: int) -> ChoiceModule:
+    """Return the module of the first seed, which reads the model's next probe too."""
+    return module_for(model, "mc_mlm", mode="mlp", seed=seed)
+
+
+def device_of(trainer: TrainerSettings) -> torch.device:
+    """Return the device of a frozen encoder and its heads: one GPU if there is one, or the CPU.
+
+    Raises:
+        UsageError: If this machine does not have what was asked for.
+    """
+    if trainer.accelerator in {"auto", "gpu", "cuda"} and torch.cuda.is_available():
+        return torch.device("cuda")
+    with_mps = {"gpu", "mps"} if torch.backends.mps.is_available() else set()
+    if trainer.accelerator not in {"auto", "cpu", *with_mps}:  # MPS lacks what heads need
+        raise UsageError(
+            f"--trainer.accelerator {trainer.accelerator} is not available on this machine; heads "
+            "are trained on a CUDA GPU or on the cpu"
+        )
+    return torch.device("cpu")
+
+
+@dataclass(frozen=True)
+class Draw:
+    """One draw of a model's weights: the heads that its runs begin with, and the encoded items."""
+
+    head: HeadRows  # with a row for each of the words in `sets`
+    fresh: Mapping[int, HeadRows]  # by seed, for mode `mlp`, where seeds begin differently
+    sets: Mapping[Place, CachedItems]
+    fingerprint: str  # checksum of the weights below the heads
+
+    @classmethod
+    def of(
+        cls,
+        module: Any,
+        items: Mapping[Place, CachedItems],
+        seeds: Sequence[int],
+        checksum: Callable[[Any], str],
+    ) -> Draw:
+        """Return a draw with the rows of the items' candidates alone, known by their places."""
+        words = torch.unique(torch.cat([part.candidates.flatten() for part in items.values()]))
+        fresh = seeds if hasattr(module, "fresh_head") else ()
+        return cls(
+            head=HeadRows.of(module.head, words),
+            fresh={seed: HeadRows.of(module.fresh_head(seed), words) for seed in fresh},
+            sets={
+                place: replace(part, candidates=torch.searchsorted(words, part.candidates))
+                for place, part in items.items()
+            },
+            fingerprint=(
+                module.fingerprint()
+                if isinstance(module, FrozenFeatures)
+                else checksum(getattr(module, "model", module))
+            ),
+        )
+
+
+class CurveProbe:
+    """One probe's texts under every control, each encoded once, and the points trained on them.
+
+    Args:
+        module: A `MaskedChoice`, or a baseline or `FrozenFeatures`, whose `fresh_head` gives each
+            seed a head of mode `mlp`; nothing below the head is trained.
+        data: The probe's rows.
+        settings: The curve.
+        trainer: Precision and batch settings of the encoding; heads have single precision.
+        kind: The model's type, which says how its head is trained.
+        redraw: Makes the same architecture with the random weights of a seed; `module` is that of
+            the first seed. None where all seeds read what `module` does.
+        checksum: Of the weights below the heads.
+
+    Attributes:
+        notices: Notices of the encoding (cuts, unknown words).
+        dtype: Precision of the weights below the heads.
+        shared: Whether all seeds read the same features.
+        one_start: Whether all seeds begin with the same weights; then N = 0 is one measurement.
+        fingerprints: Checksums of the weights below the heads by seed; by 0 where seeds share them.
+    """
+
+    def __init__(
+        self,
+        module: Frozen,
+        data: CurveData,
+        settings: CurveSettings,
+        trainer: TrainerSettings,
+        kind: str = TRANSFORMER,
+        redraw: Callable[[int], Frozen] | None = None,
+        checksum: Callable[[Any], str] = model_fingerprint,
+    ) -> None:
+        self.settings = settings
+        self.dtype = dtype_name(module)
+        self.sizes = data.sizes or tuple(settings.sizes)
+        self.kind = kind
+        self.records = _records(data, settings)
+        # Tokens are the same for all draws of the weights.
+        posed = {place: pose(module, rows) for place, rows in self.records.items()}
+        self.notices = list(dict.fromkeys(n for part in posed.values() for n in part.notices))
+        self.shared = redraw is None
+        self.one_start = self.shared and not hasattr(module, "fresh_head")
+        self.draws: dict[int, Draw] = {}
+        for seed in settings.seeds if redraw else [0]:
+            reader = redraw(seed) if redraw and seed != settings.seeds[0] else module
+            reader.eval()
+            items = {
+                place: run_through(reader, tokens, self.records[place], trainer)
+                for place, tokens in posed.items()
+            }
+            own_seeds = settings.seeds if self.shared else [seed]
+            self.draws[seed] = Draw.of(reader, items, own_seeds, checksum)
+        self.fingerprints = {seed: draw.fingerprint for seed, draw in self.draws.items()}
+
+    def point(self, mode: HeadMode, size: int) -> list[Measurement]:
+        """Train every control and seed at one N together and measure them; N = 0 trains none."""
+        settings = self.settings
+        seeds = settings.seeds if size or not self.one_start else [0]
+        cells = [(control, seed) for control in settings.controls for seed in seeds]
+        draws = [self.draws[0 if self.shared else seed] for _, seed in cells]
+        starts = [
+            draw.fresh.get(seed, draw.head) if mode == "mlp" else draw.head
+            for draw, (_, seed) in zip(draws, cells, strict=True)
+        ]
+        train, held_out, evaluation = (
+            [draw.sets[control, part] for draw, (control, _) in zip(draws, cells, strict=True)]
+            for part in PARTS
+        )
+        heads = StackedHeads(starts, torch.arange(len(starts[0].weight)), len(cells), mode)
+        epochs = [0] * len(cells)
+        if size:
+            plan = self._plan(mode)
+            orders = np.stack(
+                [sample_orders(len(train[0]), size, plan.epochs, seed) for _, seed in cells]
+            )
+            epochs = train_stack(heads, train, orders, plan, held_out)
+        measured = []
+        end = next_size(self.sizes, size) if size else 0
+        samples = [sample_of(len(train[0]), end, seed) for _, seed in cells]
+        added = [
+            items.at(torch.from_numpy(sample[size:]))
+            for items, sample in zip(train, samples, strict=True)
+        ]
+        tables, sent = heads.scores(evaluation), heads.scores(added)
+        for place, (control, seed) in enumerate(cells):
+            records = self.records[control, "evaluation"]
+            scores = scores_of(tables[place], records)
+            predictions = Predictions(f"{control}-seed{seed}", records, scores)
+            sample = [self.records[control, "train"][item] for item in samples[place]]
+            code = portions(self.sizes, size, sample, scores_of(sent[place], sample[size:]))
+            own_seed = seed if size or not self.one_start else None
+            measured.append(Measurement(control, own_seed, epochs[place], predictions, code=code))
+        return measured
+
+    def _plan(self, mode: HeadMode) -> HeadPlan:
+        """Return how heads are trained: by epochs, or a baseline's until it stops."""
+        if MODEL_TYPES[self.kind].is_pretrained:
+            head = self.settings.head_fit(mode)
+            return HeadPlan(mode, head.learning_rate, head.epochs, head.batch_size)
+        fit = self.settings.fit_of(self.kind)
+        return PlateauPlan(
+            mode,
+            fit.learning_rate,
+            fit.epochs,
+            fit.batch_size,
+            fit.weight_decay,
+            fit.max_grad_norm,
+            fit.patience,
+        )
+
+
+def scores_of(table: torch.Tensor, records: Sequence[Record]) -> list[list[float]]:
+    """Return the scores (N, K) of records without those of choices that do not exist."""
+    return [row[: len(record.choices)].tolist() for row, record in zip(table, records, strict=True)]
+
+
+def candidate_words(data: CurveData, settings: CurveSettings) -> list[str]:
+    """Return all candidates of a probe's rows under every control, each once."""
+    rows = [record for part in _records(data, settings).values() for record in part]
+    return sorted({choice.strip() for record in rows for choice in record.choices})
+
+
+def _records(data: CurveData, settings: CurveSettings) -> dict[Place, list[Record]]:
+    """Return the records of every part under every control."""
+    found: dict[Place, list[Record]] = {}
+    for control in settings.controls:
+        train, evaluation = data.under(control)
+        held_out = data.controlled(control, data.held_out, data.train_config)
+        for part, records in zip(PARTS, (train, held_out, evaluation), strict=True):
+            found[control, part] = records
+    return found
+
+
+def encode(module: Frozen, records: Sequence[Record], max_tokens: int) -> CachedItems:
+    """Return H, candidates and labels of records, each distinct text through the encoder once."""
+    settings = replace(DEFAULT_TRAINER, max_eval_tokens=max_tokens)
+    return run_through(module, pose(module, records), records, settings)
+
+
+def pose(module: Frozen, records: Sequence[Record]) -> EncodedSet:
+    """Return the tokens of records, all of which must be posed: controls compare the same rows."""
+    encoded = module.encoder().encode(records)
+    refuse_unposed(records, encoded.kept)
+    return encoded
+
+
+def refuse_unposed(records: Sequence[Record], kept: Sequence[int]) -> None:
+    """Raise RecordError unless `kept`, the indices of rows that a model can be posed, are all."""
+    if missing := sorted(set(range(len(records))) - set(kept)):
+        raise RecordError(
+            f"{len(missing)} of {len(records)} items do not fit this model, such as "
+            f"{records[missing[0]].where}; a curve compares the same rows under all controls: "
+            "--model.multi_token skip leaves such rows out for all models, and counts them"
+        )
+
+
+def run_through(
+    module: Frozen, encoded: EncodedSet, records: Sequence[Record], trainer: TrainerSettings
+) -> CachedItems:
+    """Return posed records with their features, each distinct text through the encoder once."""
+    if not records:
+        nothing = torch.empty(0, dtype=torch.long)
+        return CachedItems(torch.empty(0, 0), nothing[:, None], nothing[:, None].bool(), nothing)
+    first: dict[str, int] = {}
+    for index, record in enumerate(records):
+        first.setdefault(record.stem, index)
+    distinct = sorted(first.values(), key=lambda index: int(encoded.lengths[index]))
+    place = {index: row for row, index in enumerate(distinct)}
+    batches = token_budget_batches(encoded.lengths, trainer.max_eval_tokens, distinct)
+    loader = batch_loader(encoded, batches, trainer.num_workers, module.device)
+    read: Any = module.features
+    features: list[torch.Tensor] = []
+    for number, batch in enumerate(loader):
+        parts = answer_planned(read, loader, number, batch, module.device, trainer.precision)
+        features += [h.to(torch.promote_types(h.dtype, torch.float32)) for _, h in parts]
+    rows = torch.tensor([place[first[record.stem]] for record in records])
+    whole = encoded.collate(range(len(records)))
+    h = torch.cat(on_cpu(features))[rows]
+    return CachedItems(h, whole["candidate_ids"], whole["choice_mask"], whole["labels"])

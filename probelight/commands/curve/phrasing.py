@@ -1,0 +1,113 @@
+"""Which phrasing of a probe is kept: the best by mean zero-shot accuracy over the models.
+
+Talmor 2020, section 3.1. It is chosen on train rows, so that the rows measured had no say, and all
+phrasings are reported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from statistics import fmean
+from typing import Any
+
+from probelight.commands.curve.settings import PROTOCOL
+from probelight.evaluation.predictions import predict
+from probelight.evaluation.scorers import loaded_scorer, model_row, source_of
+from probelight.io.errors import UsageError
+from probelight.models.settings import ModelSettings
+from probelight.probes.controls import STANDARD
+from probelight.probes.record import groups_of
+from probelight.probes.source import ProbeData, load_probe
+from probelight.results.measured import accuracy_row, score_notices, tied_row
+from probelight.results.predictions import write_predictions
+from probelight.results.record import RunRecord, check_data, checksums, data_files
+from probelight.results.run_folder import CommandFolder, RunFolder
+from probelight.runs.context import RunContext, kept
+from probelight.runs.job import Job
+from probelight.runs.run import run_jobs
+
+
+def best_phrasing(
+    folder: CommandFolder,
+    names: Sequence[str],
+    models: Sequence[ModelSettings],
+    split: str,
+    context: RunContext,
+) -> str:
+    """Return the phrasing with the best mean accuracy on train rows; the first one on a tie.
+
+    Random weights and baselines know no phrasing and have no say.
+    """
+    judges = [m for m in models if model_row(m).role == "model"]
+    for name in names:
+        probe = load_phrasing(context, name, split).config
+        if probe.setup != "mc_mlm":
+            raise UsageError(f"--phrasings: {probe.name} is not an mc_mlm probe")
+    if not judges:
+        raise UsageError("--phrasings: none of the models is a pre-trained language model")
+    jobs = []
+    for model in judges:
+        for name in names:
+            data = load_phrasing(context, name, split)
+            config = {
+                "protocol": PROTOCOL,
+                "phrasing": name,
+                "probe": data.config.name,
+                "model": model.config(),
+                "split": split,
+                "data": checksums(data),
+                **context.trainer.precisions(),
+            }
+            jobs.append(Job(f"phrasing-{data.config.name}-{model.label}", config, score_phrasing))
+    run_jobs(jobs, folder, context)
+    scores: dict[str, list[float]] = {name: [] for name in names}
+    for job in jobs:
+        record = folder.result(job.key)
+        assert record is not None
+        scores[job.config["phrasing"]].append(record.rows[0].value)
+    best = max(names, key=lambda name: fmean(scores[name]))
+    for name in names:
+        kept = " (kept)" if name == best else ""
+        print(f"{name}: {fmean(scores[name]):.1%} zero-shot on {split} rows{kept}")
+    return best
+
+
+@kept(most=None)
+def load_phrasing(context: RunContext, name: str, split: str) -> ProbeData:
+    """Return the rows of a phrasing."""
+    return load_probe(name, split, mirror=context.mirror)
+
+
+def score_phrasing(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> RunRecord:
+    """Score one phrasing by one model, zero-shot."""
+    model, split = ModelSettings(**config["model"]), config["split"]
+    data = load_phrasing(context, config["phrasing"], split)
+    check_data(config["data"], [data])
+    probe = data.config.name
+    scorer = loaded_scorer(context, model, "mc_mlm")
+    predictions = predict(scorer, {probe: data.records}, context.trainer)[probe]
+    groups = groups_of(predictions.records, data.config.group_by)
+    row = replace(
+        model_row(model),
+        protocol=PROTOCOL,
+        probe=probe,
+        control=STANDARD,
+        mode=scorer.mode,
+        num_train=0,
+        split=split,
+    )
+    write_predictions(run, predictions.lines(groups))
+    return RunRecord(
+        protocol=PROTOCOL,
+        model=model.label,
+        probe=probe,
+        rows=(accuracy_row(predictions, groups, row), tied_row(predictions, row)),
+        counts={"train": len(data.records), "scored": len(predictions.records)},
+        notices=(*data.notices, *predictions.notices, *score_notices(predictions)),
+        data=data_files([data]),
+        source=source_of(model),
+        dtype=scorer.dtype,
+        num_rescored=predictions.num_rescored,
+        model_sha256=scorer.fingerprint(),
+    )

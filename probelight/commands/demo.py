@@ -1,0 +1,126 @@
+"""`train.py demo`: what the bundled model knew, learned and forgot."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Annotated
+
+from probelight.commands.command import Command, command
+from probelight.commands.curve.command import trace_curves
+from probelight.commands.curve.settings import CurveSettings, ProbeOptions
+from probelight.commands.inoculation.command import inoculation_jobs
+from probelight.commands.inoculation.settings import (
+    Extra,
+    InoculatedProbe,
+    OriginalTask,
+    Setting,
+    Subject,
+)
+from probelight.commands.zero_shot import check_models, zero_shot_jobs
+from probelight.evaluation.scorers import refuse_untrained
+from probelight.evaluation.sets import load_sets, own_configs
+from probelight.io.ranges import Distinct, LearningRate, NumEpochs, NumItems, PathText, Seed
+from probelight.models.chosen_models import with_model_type
+from probelight.models.settings import ModelSettings
+from probelight.probes.controls import CHOICE_ONLY
+from probelight.probes.user_files import DEFAULT_FILE
+from probelight.results.run_folder import CommandFolder
+from probelight.runs.context import RunContext
+from probelight.runs.run import run_jobs, unfinished
+from probelight.runs.settings import DEFAULT_TRAINER, TrainerSettings
+from probelight.training.settings import Fit
+
+
+@dataclass(frozen=True, kw_only=True)
+class DemoSettings(Fit):
+    """What the demo runs; configs/experiment/demo.yaml has all values, `Fit` those of inoculation.
+
+    Args:
+        probes: Fill-the-mask probes, scored on their test splits before any training.
+        curve_probes: Probes with a learning curve.
+        curve: Sizes, seeds and controls of the learning curves.
+        original: The original task.
+        probe: The probe that the inoculation fine-tunes on.
+        dose: Number of probe examples in an inoculation.
+        extras: Replay: how many original-task examples to mix in, per probe example.
+        seeds: Seeds of the inoculations; each extra is run with each seed.
+        model: The model probed.
+    """
+
+    probes: Annotated[list[str], Distinct()]
+    curve_probes: Annotated[list[str], Distinct()]
+    original: OriginalTask
+    probe: InoculatedProbe
+    curve: CurveSettings = field(default_factory=CurveSettings)
+    dose: NumItems = 200
+    extras: Annotated[list[Extra], Distinct()] = field(default_factory=lambda: ["none", "x1"])
+    seeds: Annotated[list[Seed], Distinct()] = field(default_factory=lambda: [1, 2, 3])
+    learning_rate: LearningRate = 1e-4
+    epochs: NumEpochs = 2
+    model: ModelSettings = field(default_factory=ModelSettings)
+
+
+@command(
+    Command(
+        example="train.py demo --output_dir runs/demo",
+        shown="output_dir plan.probes plan.curve_probes plan.dose plan.extras plan.seeds "
+        "plan.epochs plan.model.name_or_path trainer.accelerator trainer.threads",
+        config="configs/experiment/demo.yaml",
+    )
+)
+def demo(
+    plan: DemoSettings,
+    output_dir: PathText = "runs/demo",
+    trainer: TrainerSettings = DEFAULT_TRAINER,
+) -> Path:
+    """Runs zero-shot probes, learning curves and inoculations with controls; makes the report.
+
+    Args:
+        plan: What to run.
+        output_dir: Folder of the results; rerun the same command to resume.
+        trainer: Device and batch settings.
+
+    Returns:
+        The page.
+
+    Raises:
+        UsageError: If the model is a baseline, which has no zero-shot score.
+    """
+    start = time.perf_counter()
+    model = with_model_type(plan.model)
+    refuse_untrained([model], "the zero-shot part of demo")
+    config = {"command": "demo", **asdict(replace(plan, model=model))}
+    folder = CommandFolder(Path(output_dir), config)
+    sets = load_sets(plan.probes, DEFAULT_FILE, "test", mirror=None)
+    from rich.console import Console
+
+    from probelight.reports.build import build_report
+    from probelight.reports.formats import page_line
+    from probelight.reports.overview.story import print_story
+
+    context = RunContext(replace(trainer, progress_bar=False), quiet=True)
+    names = ("learning_rate", "epochs", "batch_size", "tuning")
+    how = {name: getattr(plan, name) for name in names}
+    settings = [
+        Setting(plan.dose, extra, seed, **how) for extra in plan.extras for seed in plan.seeds
+    ]
+    subject = Subject(model, plan.original, plan.probe)
+    # Without a control of the dose its verdict would be "cannot tell".
+    control = replace(subject, probe=replace(plan.probe, control=CHOICE_ONLY))
+    controls = [setting for setting in settings if setting.extra == plan.extras[0]]
+    console = Console(stderr=True, force_terminal=None if trainer.progress_bar else False)
+    with console.status("1 of 4: accuracy before any training") as stage:
+        jobs = zero_shot_jobs(sets, [model], context.trainer)
+        check_models(unfinished(jobs, folder), sets)
+        run_jobs(jobs, folder, replace(context, own=own_configs(sets)))
+        stage.update("2 of 4: learning curves, with and without language")
+        trace_curves(folder, plan.curve_probes, [model], plan.curve, ProbeOptions(), context)
+        stage.update("3 of 4: fine-tuning on a probe, with and without replay")
+        run_jobs(inoculation_jobs(subject, settings, context), folder, context)
+        run_jobs(inoculation_jobs(control, controls, context), folder, context)
+        stage.update("4 of 4: the report")
+        page = build_report(folder.path)
+    print_story(folder.path, page_line(page), f"in {time.perf_counter() - start:.0f} seconds")
+    return page

@@ -1,0 +1,340 @@
+"""`train.py diagnose`: the psycholinguistic diagnostics of what models predict.
+
+There is a job for each model and set: a model of ours predicts (`measure_model`), outputs that
+another program recorded are read (`measure_recorded`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from probelight.commands.command import Command, command
+from probelight.commands.diagnose import measures
+from probelight.commands.diagnose.word_predictions import (
+    file_name,
+    predict_words,
+    write_recorded_files,
+)
+from probelight.evaluation.scorers import (
+    check_scorer,
+    loaded_scorer,
+    model_row,
+    refuse_untrained,
+    source_of,
+)
+from probelight.io.errors import UsageError, nearest
+from probelight.io.ranges import Mirror, Names, NumShuffles, PathText
+from probelight.models.chosen_models import chosen_models
+from probelight.models.settings import DEFAULT_MODEL, ModelSettings
+from probelight.probes.diagnostics.sets import SETS, DiagnosticSet, load_set, perturbations_of
+from probelight.results.load import load_results
+from probelight.results.model_outputs import ModelOutputs, Recorded, find_recorded, read_recorded
+from probelight.results.predictions import PREDICTIONS, ContextLine, write_predictions
+from probelight.results.record import (
+    FromFiles,
+    RunRecord,
+    changed_since,
+    check_data,
+    checksums,
+    data_files,
+)
+from probelight.results.row import Row
+from probelight.results.run_folder import RunFolder
+from probelight.runs.context import RunContext, kept
+from probelight.runs.job import Job
+from probelight.runs.run import run_command
+from probelight.runs.settings import (
+    DEFAULT_ENGINE,
+    DEFAULT_TRAINER,
+    EngineSettings,
+    TrainerSettings,
+)
+
+PROTOCOL = "diagnose"
+RECORDED = "recorded"  # in `RunContext.paths`: the folder of the outputs
+SHUFFLES = "shuffles"  # in the config of a job
+
+
+@command(
+    Command(
+        example="train.py diagnose --models bookshelf-lm --output_dir runs/diagnose",
+        shown="output_dir models model.name_or_path random_weights sets recorded mirror "
+        "shuffles write_recorded trainer.accelerator trainer.precision engine.kind",
+    )
+)
+def diagnose(
+    output_dir: PathText,
+    models: Names = (),
+    model: ModelSettings = DEFAULT_MODEL,
+    random_weights: bool = False,
+    sets: Names = (),
+    recorded: PathText | None = None,
+    mirror: Mirror | None = None,
+    shuffles: NumShuffles = 100,
+    write_recorded: PathText | None = None,
+    trainer: TrainerSettings = DEFAULT_TRAINER,
+    engine: EngineSettings = DEFAULT_ENGINE,
+) -> list[Row]:
+    """Measures word prediction and sensitivity on psycholinguistic diagnostics (Ettinger 2020).
+
+    The sets are CPRAG-102, ROLE-88, NEG-136, ROLE-1500 and NEG-1500-SIMP. Rerun the same command to
+    resume; finished sets are not measured again.
+
+    Args:
+        output_dir: Folder of the results.
+        models: Models, separated by commas: names in configs/model/, paths of such files, folders
+            or Hub names.
+        model: Settings of a single model, instead of `models`. With `recorded` you need neither.
+        random_weights: Also run every model with random weights (the architecture control).
+        sets: Sets, separated by commas: cprag, role, neg_simp, neg_nat, role_1500,
+            neg_1500_simp_temp and neg_1500_simp_gen; by default all.
+        recorded: Folder with outputs of any number of models that another program recorded: files
+            modelpreds-SET-MODEL and modeltgtprobs-SET-MODEL (SET is cprag, role, negsimp or
+            negnat), or SET/MODEL.txt (SET is ROLE-1500, NEG-1500-SIMP-TEMP or NEG-1500-SIMP-GEN).
+        mirror: Folder or address with copies of the released files.
+        shuffles: Number of random word orders for the first sentences of CPRAG-102, which give a
+            mean accuracy and its standard deviation; 0 leaves these perturbations out.
+        write_recorded: Folder in which to write the models' outputs too, in the formats that
+            `recorded` reads, so that programs of the sets' authors can score them.
+        trainer: Device and batch settings.
+        engine: Where the runs are computed: in this process, or on Ray.
+
+    Returns:
+        The rows of results.csv.
+
+    Raises:
+        UsageError: If there is no such set, a model is a baseline, there are no recorded outputs,
+            or one of their files is missing.
+        RecordError: If a file is malformed.
+    """
+    names = list(sets or SETS)
+    if wrong := [name for name in names if name not in SETS]:
+        near = nearest(wrong[0].lower(), list(SETS))
+        raise UsageError(
+            f"--sets {wrong[0]}: there is no such set{near}; choose from {', '.join(SETS)}"
+        )
+    chosen: list[ModelSettings] = []
+    if models or model != DEFAULT_MODEL or random_weights or recorded is None:
+        chosen = chosen_models(models, model, random_weights)
+        refuse_untrained(chosen, "diagnose")
+    if write_recorded is not None:
+        _check_written(write_recorded, recorded, [settings.label for settings in chosen])
+    found = [] if recorded is None else _recorded_outputs(recorded, names)
+    if not chosen:
+        names = list(dict.fromkeys(name for name, _ in found))
+    loaded = {name: load_set(name, mirror) for name in names}
+    for name, outputs in found:  # all of them, before the first is measured
+        read_recorded(outputs, prompt_pairs(loaded[name]))
+    for settings in chosen:
+        check_scorer(settings, "mc_mlm", [])
+    jobs = [recorded_job(loaded[name], outputs) for name, outputs in found]
+    jobs += [
+        model_job(data, model, trainer, shuffles) for model in chosen for data in loaded.values()
+    ]
+    config = {"command": PROTOCOL, "runs": [dict(job.config) for job in jobs]}
+    files: list[FromFiles] = [*loaded.values(), *(outputs for _, outputs in found)]
+    paths = {} if recorded is None else {RECORDED: recorded}
+    context = RunContext(trainer, mirror=mirror, paths=paths, engine=engine)
+    rows = run_command(output_dir, config, jobs, context, files=files, table=PROTOCOL)
+    if write_recorded is not None:
+        results = load_results(Path(output_dir))
+        runs = {run.key: run for run in results.runs}
+        for job in jobs[len(found) :]:
+            lines = results.read(runs[job.key], PREDICTIONS) or []
+            label = ModelSettings(**job.config["model"]).label
+            write_recorded_files(Path(write_recorded), SETS[job.config["probe"]], label, lines)
+        print(f"recorded outputs: {write_recorded}")
+    return rows
+
+
+def _recorded_outputs(recorded: str, names: list[str]) -> list[tuple[str, Recorded]]:
+    """Return the recorded outputs on some sets, each with the set's name."""
+    sets = {source.recorded_as: name for name, source in SETS.items()}
+    files = find_recorded(Path(recorded), list(sets))
+    every = [(sets[outputs.recorded_as], outputs) for outputs in files]
+    found = [(name, outputs) for name, outputs in every if name in names]
+    if not found:
+        there = ", ".join(dict(every))
+        raise UsageError(
+            f"{recorded}: it has outputs for {there}, but for none of --sets {','.join(names)}"
+        )
+    return found
+
+
+def _check_written(folder: str, recorded: PathText | None, labels: list[str]) -> None:
+    """Refuse outputs of several models that would have one name when they are read again."""
+    if not labels:
+        raise UsageError("--write_recorded writes outputs of models; give --models or --model")
+    if recorded is not None and Path(folder).resolve() == Path(recorded).resolve():
+        raise UsageError(
+            f"--write_recorded {folder} is the folder that --recorded reads; give another one"
+        )
+    names = [file_name(label) for label in labels]
+    if repeated := {name for name in names if names.count(name) > 1}:
+        raise UsageError(
+            f"--write_recorded: two models would be called {min(repeated)!r}; give them different "
+            "names (`name:` in a model's config)"
+        )
+
+
+def model_job(
+    data: DiagnosticSet, model: ModelSettings, trainer: TrainerSettings, shuffles: int
+) -> Job:
+    """Return the job of a model on a set; `shuffles` is the number of random word orders."""
+    name, label = data.source.name, model.label
+    config = {
+        "protocol": PROTOCOL,
+        "model": model.config(),
+        "probe": name,
+        "data": checksums(data),
+        **trainer.precisions(),
+        SHUFFLES: shuffles if any(way.is_drawn for way in perturbations_of(data)) else 0,
+    }
+    return Job(f"diagnose-{name}-{label}", config, measure_model, title=f"{name}, {label}")
+
+
+def measure_model(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> RunRecord:
+    """Make the run of a model of ours, if the set is still the one that was planned."""
+    data, model = _read_set(context, config["probe"]), ModelSettings(**config["model"])
+    check_data(config["data"], [data])
+    shuffles = config[SHUFFLES]
+    scorer = loaded_scorer(context, model, "mc_mlm")
+    perturbed = measures.perturbed_sets(data, shuffles)
+    words = predict_words(scorer, words_of(data, perturbed), context.trainer)
+    outputs = words.outputs(data.prompts)
+    row = replace(model_row(model), protocol=PROTOCOL, probe=data.source.name)
+    record = _measured(run, data, outputs, row)
+    rows, lines = list(record.rows), list[dict[str, Any]]()
+    for perturbation in perturbed:
+        rows += measures.perturbed_rows(perturbation, words, outputs, row)
+        lines += measures.perturbed_lines(perturbation, data, words)
+    if perturbed:
+        run.write_lines("perturbations.jsonl", lines)
+    name = f"{model.label} on {data.source.title}"
+    return replace(
+        record,
+        rows=tuple(rows),
+        seeds=tuple(range(shuffles)),
+        notices=(*record.notices, *(f"{name}: {notice}" for notice in words.notices)),
+        data=data_files([data]),
+        dtype=scorer.dtype,
+        model_sha256=scorer.fingerprint(),
+        source=source_of(model),
+    )
+
+
+def words_of(
+    data: DiagnosticSet, perturbed: Sequence[measures.PerturbedSet] = ()
+) -> dict[str, list[str]]:
+    """Return for each context, also perturbed, the targets and the words that count as right."""
+    words: dict[str, list[str]] = {}
+    for prompt in data.prompts:
+        words.setdefault(prompt.context, []).append(prompt.target)
+    for item in measures.comparisons_of(data).completions:
+        words[data.prompts[item.prompt].context] += item.expected
+    for other in perturbed:
+        for draw in other.contexts:
+            for context, completion in zip(draw, other.completions, strict=True):
+                words.setdefault(context, []).extend(completion.expected)
+    return words
+
+
+def recorded_job(data: DiagnosticSet, outputs: Recorded) -> Job:
+    """Return the job that measures a model's recorded outputs on a set."""
+    name, label = data.source.name, outputs.model
+    config = {
+        "protocol": PROTOCOL,
+        "probe": name,
+        "model": label,
+        "data": checksums(data),
+        "recorded": checksums(outputs),
+    }
+    return Job(f"diagnose-{name}-{label}", config, measure_recorded, title=f"{name}, {label}")
+
+
+def measure_recorded(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> RunRecord:
+    """Make the run of recorded outputs, if no file has changed since the plan."""
+    data, model = _read_set(context, config["probe"]), config["model"]
+    check_data(config["data"], [data])
+    folder = context.paths[RECORDED]
+    every = find_recorded(Path(folder), [source.recorded_as for source in SETS.values()])
+    here = [outputs for outputs in every if outputs.recorded_as == data.source.recorded_as]
+    recorded = next((outputs for outputs in here if outputs.model == model), None)
+    if recorded is None:
+        raise changed_since([folder])
+    if checksums(recorded) != config["recorded"]:
+        raise changed_since(file.path for file in recorded.files)
+    outputs = read_recorded(recorded, prompt_pairs(data))
+    row = Row(protocol=PROTOCOL, model=model, probe=data.source.name, role="model", kind=RECORDED)
+    return replace(_measured(run, data, outputs, row), data=data_files([data, recorded]))
+
+
+@kept(most=None)
+def _read_set(context: RunContext, name: str) -> DiagnosticSet:
+    return load_set(name, context.mirror)
+
+
+def prompt_pairs(data: DiagnosticSet) -> list[tuple[str, str]]:
+    """Return context and target of each prompt."""
+    return [(prompt.context, prompt.target) for prompt in data.prompts]
+
+
+def _measured(run: RunFolder, data: DiagnosticSet, outputs: ModelOutputs, row: Row) -> RunRecord:
+    """Return the record of a model's outputs, and write the run's files."""
+    compared = measures.comparisons_of(data)
+    rows = measures.diagnostic_rows(compared, outputs, row)
+    write_predictions(run, context_lines(data, compared, outputs))
+    run.write_metrics(rows)
+    notices = []
+    name = f"{row.model} on {data.source.title}"
+    known = measures.known_completions(compared.completions, outputs)
+    if lost := len(compared.completions) - len(known):
+        notices.append(
+            f"{name}: {lost} of {len(compared.completions)} contexts left out of the accuracies, "
+            "because none of their expected words is one entry of the vocabulary"
+        )
+    if outputs.probabilities:
+        contrasts = measures.known_contrasts(compared, outputs.probabilities)
+        if lost := len(compared.contrasts) - len(contrasts):
+            notices.append(
+                f"{name}: {lost} of {len(compared.contrasts)} comparisons left out of the "
+                "sensitivities, because a word has no probability"
+            )
+    if outputs.split:
+        notices.append(
+            f"{name}: {len(outputs.split)} words are not one entry of the vocabulary: "
+            f"{', '.join(sorted(outputs.split)[:5])}{', ...' if len(outputs.split) > 5 else ''}"
+        )
+    return RunRecord(
+        protocol=PROTOCOL,
+        model=row.model,
+        probe=row.probe,
+        rows=tuple(rows),
+        counts={"items": len(data.items), "prompts": len(data.prompts)},
+        notices=(*data.notices, *notices),
+    )
+
+
+def context_lines(
+    data: DiagnosticSet, comparisons: measures.Comparisons, outputs: ModelOutputs
+) -> list[ContextLine]:
+    """Return the lines of predictions.jsonl; `split` has its words that are several tokens."""
+    expected = {item.prompt: item.expected for item in comparisons.completions}
+    probabilities = outputs.probabilities or (None,) * len(data.prompts)
+    lines = []
+    for place, prompt in enumerate(data.prompts):
+        right = expected.get(place, ())
+        words = dict.fromkeys([prompt.target, *right])
+        line = ContextLine(
+            context=prompt.context,
+            target=prompt.target,
+            expected=right,
+            predictions=outputs.predictions[place],
+            probability=probabilities[place],
+            split=tuple(word for word in words if word in outputs.split),
+        )
+        lines.append(line)
+    return lines

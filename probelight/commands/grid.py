@@ -1,0 +1,277 @@
+"""`train.py grid`: zero-shot predictions over all pairs of values (Talmor 2020, figures 2A and 3).
+
+Table 4 of the paper is of the same grids. A job fills one grid with one model; grid.json of its run
+has the predictions for all pairs, for the figures.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from math import fsum, tanh
+from typing import Annotated, Any, Literal, get_args
+
+from probelight.builders import prediction_grids
+from probelight.builders.prediction_grids import AGES, BIRTH_YEARS, OBJECTS, SIZES, PredictionGrid
+from probelight.commands.command import Command, command
+from probelight.evaluation.predictions import predict
+from probelight.evaluation.scorers import loaded_scorer, model_row, refuse_untrained, source_of
+from probelight.io.errors import UsageError
+from probelight.io.files import DataFile
+from probelight.io.ranges import Distinct, Names, PathText, Settings, Within
+from probelight.metrics.choices import best_of_each, item_score
+from probelight.models.chosen_models import chosen_models
+from probelight.models.settings import DEFAULT_MODEL, ModelSettings
+from probelight.probes.record import chance_of, groups_of
+from probelight.results.load import GRID_FILE
+from probelight.results.measured import (
+    Predictions,
+    accuracy_row,
+    grouped_row,
+    proportion_row,
+    score_notices,
+    tied_row,
+)
+from probelight.results.predictions import write_predictions
+from probelight.results.record import RunRecord, changed_since
+from probelight.results.row import Row, Subset
+from probelight.results.run_folder import RunFolder
+from probelight.runs.context import RunContext
+from probelight.runs.job import Job
+from probelight.runs.run import run_command
+from probelight.runs.settings import (
+    DEFAULT_ENGINE,
+    DEFAULT_TRAINER,
+    EngineSettings,
+    TrainerSettings,
+)
+
+PROTOCOL = "grid"
+Panel = Literal["A", "B", "C", "D", "sizes"]
+Age = Annotated[int, Within(0, 1_000)]
+Year = Annotated[int, Within(0, 9_999)]
+
+
+@dataclass(frozen=True)
+class GridSettings(Settings):
+    """Which grids to fill, over which values.
+
+    Args:
+        panels: "A" ages in the age sentence, "B" birth years in the birth-year sentence, "C" birth
+            years in the age sentence, "D" ages in the birth-year sentence, "sizes" objects.
+        first_age: Smallest age. According to the paper, models compare ages from 15 to 105 and
+            fail outside.
+        last_age: Largest age.
+        first_year: Earliest birth year.
+        last_year: Latest birth year.
+        step: Step between neighbouring ages or years; 1 takes every one.
+        wordings: Wordings of the age sentence: "paper", "released", or both.
+    """
+
+    panels: Annotated[list[Panel], Distinct()] = field(
+        default_factory=lambda: list(get_args(Panel))
+    )
+    first_age: Age = AGES[0]
+    last_age: Age = AGES[-1]
+    first_year: Year = BIRTH_YEARS[0]
+    last_year: Year = BIRTH_YEARS[-1]
+    step: Annotated[int, Within(1, 1_000)] = 1
+    wordings: Annotated[list[prediction_grids.Wording], Distinct()] = field(
+        default_factory=lambda: ["paper"]
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        ages, years = (self.first_age, self.last_age), (self.first_year, self.last_year)
+        for name, (first, last) in {"age": ages, "year": years}.items():
+            if last < first + self.step:
+                raise UsageError(
+                    f"--grid.first_{name} {first} and --grid.last_{name} {last} with a step of "
+                    f"{self.step} give one value or none; at least two are needed"
+                )
+
+    def grids(self) -> list[PredictionGrid]:
+        """Return the wanted grids, wording by wording."""
+        ages = range(self.first_age, self.last_age + 1, self.step)
+        years = range(self.first_year, self.last_year + 1, self.step)
+        found: list[PredictionGrid] = []
+        for wording in self.wordings:
+            found += prediction_grids.age_grids(ages, years, wording)
+            found.append(prediction_grids.grid_of(SIZES, OBJECTS, wording))
+        return [grid for grid in found if grid.name in self.panels]
+
+
+DEFAULT_GRID = GridSettings()
+
+
+@command(
+    Command(
+        example="train.py grid --grid.panels A,B --grid.step 10 --output_dir runs/grid",
+        shown="output_dir models model.name_or_path random_weights grid.panels grid.wordings "
+        "grid.first_age grid.last_age grid.step trainer.accelerator trainer.precision",
+    )
+)
+def prediction_grid(
+    output_dir: PathText,
+    models: Names = (),
+    model: ModelSettings = DEFAULT_MODEL,
+    random_weights: bool = False,
+    grid: GridSettings = DEFAULT_GRID,
+    trainer: TrainerSettings = DEFAULT_TRAINER,
+    engine: EngineSettings = DEFAULT_ENGINE,
+) -> None:
+    """Predicts zero-shot over all pairs of ages, birth years and object sizes.
+
+    Rerun the same command to resume; finished grids are not filled again.
+
+    Args:
+        output_dir: Folder of the results.
+        models: Models, separated by commas: names in configs/model/, paths of such files, folders
+            or Hub names.
+        model: Settings of a single model, instead of `models`.
+        random_weights: Also run every model with random weights (the architecture control).
+        grid: Which grids to fill, over which values.
+        trainer: Device and batch settings.
+        engine: Where the runs are computed: in this process, or on Ray.
+
+    Raises:
+        UsageError: If a model is a baseline, which would have to be trained first.
+    """
+    chosen = chosen_models(models, model, random_weights)
+    refuse_untrained(chosen, "grid")
+    config = {
+        "command": "grid",
+        "models": [settings.config() for settings in chosen],
+        "grid": asdict(grid),
+        **trainer.precisions(),
+    }
+    jobs = [
+        grid_job(settings, questions, trainer) for settings in chosen for questions in grid.grids()
+    ]
+    run_command(output_dir, config, jobs, RunContext(trainer, engine=engine), table=PROTOCOL)
+
+
+def grid_job(model: ModelSettings, grid: PredictionGrid, trainer: TrainerSettings) -> Job:
+    """Return the job that fills a grid with a model's predictions."""
+    config = {
+        "protocol": PROTOCOL,
+        "model": model.config(),
+        "grid": grid.name,
+        "wording": grid.wording,
+        "values": list(grid.values),
+        "stems": stems_sha256(grid),
+        **trainer.precisions(),
+    }
+    name = f"grid-{grid.name}-{grid.wording}-{model.label}"
+    title = f"grid {grid.name} ({grid.wording} wording), {model.label}"
+    return Job(name, config, fill_grid, title=title)
+
+
+def stems_sha256(grid: PredictionGrid) -> str:
+    """Return the checksum of a grid's sentences."""
+    text = "\n".join(record.stem for record in grid.records)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def fill_grid(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> RunRecord:
+    """Make the run of one model and grid, if its sentences are still those that were planned."""
+    model = ModelSettings(**config["model"])
+    grid = prediction_grids.grid_of(config["grid"], config["values"], config["wording"])
+    sentences = DataFile(
+        path=f"grid {grid.name} ({grid.wording} wording)",
+        sha256=stems_sha256(grid),
+        num_items=len(grid.records),
+    )
+    if sentences.sha256 != config["stems"]:
+        raise changed_since([sentences.path])
+    scorer = loaded_scorer(context, model, "mc_mlm")
+    name = f"grid {grid.name}"
+    predictions = predict(scorer, {name: grid.records}, context.trainer)[name]
+    rows = grid_rows(predictions, grid, replace(model_row(model), mode=scorer.mode))
+    write_predictions(run, predictions.lines())
+    run.write(GRID_FILE, grid_matrix(predictions, grid))
+    run.write_metrics(rows)
+    return RunRecord(
+        protocol=PROTOCOL,
+        model=model.label,
+        probe=grid.probe,
+        rows=tuple(rows),
+        counts={"items": len(grid.records), "scored": len(predictions.records)},
+        notices=(*predictions.notices, *score_notices(predictions)),
+        data=(sentences,),
+        source=source_of(model),
+        dtype=scorer.dtype,
+        num_rescored=predictions.num_rescored,
+        model_sha256=scorer.fingerprint(),
+    )
+
+
+def grid_rows(predictions: Predictions, grid: PredictionGrid, row: Row) -> list[Row]:
+    """Return accuracy, chance, the share of each answer, and `order_accuracy`.
+
+    This is the share of unordered pairs for which the first candidate is more probable where it is
+    right than where it is wrong: a model that always prefers one word, at 50% accuracy, may still
+    be right about all orders. Equal probabilities count 1/2.
+    """
+    row = replace(
+        row,
+        protocol=PROTOCOL,
+        probe=grid.probe,
+        control="standard",
+        num_train=0,
+        subset=Subset.of("wording", f"wording={grid.wording}", name=grid.wording),
+        perturbation=grid.name,
+    )
+    records = predictions.records
+    pairs = groups_of(records, "arguments")
+    chance = replace(row, metric="chance", value=chance_of(records), num_items=len(records))
+    rows = [accuracy_row(predictions, pairs, row), tied_row(predictions, row), chance]
+    for choice, name in enumerate(grid.candidates):
+        share = [item_score(best, choice) for best in predictions.best]
+        rows.append(grouped_row(share, pairs, replace(row, metric=f"share_{name}")))
+    by_pair: dict[frozenset[Any], dict[int, float]] = {}
+    for record, margin in zip(records, _margins(predictions), strict=True):
+        by_pair.setdefault(frozenset(record.meta["arguments"]), {})[record.answer] = margin
+    orders = best_of_each([[both[0], both[1]] for both in by_pair.values()])
+    right = fsum(item_score(best, 0) for best in orders)
+    return [*rows, proportion_row(right, len(orders), replace(row, metric="order_accuracy"))]
+
+
+def _margins(predictions: Predictions) -> list[float]:
+    """Return for each item the first candidate's score less the second's; 0 where they tie."""
+    pairs = zip(predictions.scores, predictions.best, strict=True)
+    # -inf less -inf would be no number.
+    return [0.0 if len(best) > 1 else scores[0] - scores[1] for scores, best in pairs]
+
+
+def grid_matrix(predictions: Predictions, grid: PredictionGrid) -> dict[str, Any]:
+    """Return the content of grid.json: the axes and, row by row, the prediction for each pair.
+
+    `probability` is p(first candidate) of the softmax over the two candidates, `prediction` and
+    `answer` are indices of `candidates`; all are null on the diagonal and where an item was
+    skipped. The prediction alone is null on a tie; a probability of NaN scores is null too.
+    """
+    place = {value: number for number, value in enumerate(grid.values)}
+    size = len(grid.values)
+    cells: dict[str, list[list[Any]]] = {
+        name: [[None] * size for _ in range(size)]
+        for name in ("probability", "prediction", "answer")
+    }
+    margins = _margins(predictions)
+    for record, margin, best in zip(predictions.records, margins, predictions.best, strict=True):
+        row, column = (place[value] for value in record.meta["arguments"])
+        if best:  # the softmax over two scores, safe for any size of them
+            cells["probability"][row][column] = round((1 + tanh(margin / 2)) / 2, 6)
+        cells["prediction"][row][column] = best[0] if len(best) == 1 else None
+        cells["answer"][row][column] = record.answer
+    return {
+        "name": grid.name,
+        "probe": grid.probe,
+        "title": grid.title,
+        "wording": grid.wording,
+        "axes": list(grid.axes),
+        "candidates": list(grid.candidates),
+        "values": list(grid.values),
+        **cells,
+    }

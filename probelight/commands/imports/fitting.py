@@ -1,0 +1,288 @@
+"""Fits the answers of another program's file to items: those of a probe, or those of the file.
+
+Nothing is guessed: an answer that fits no item, or several, is refused with its file and line.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Literal
+
+from probelight.evaluation.letters import LetterAnswers
+from probelight.io.errors import RecordError, nearest
+from probelight.metrics.scoring_rules import divided
+from probelight.probes.prompts import by_choice
+from probelight.probes.record import MASK, Record, Setup, validate, with_mask
+from probelight.probes.source import ProbeData, config_of
+from probelight.results.importers.answers import Answer, Imported, at, plain
+
+KeptScores = Literal["as_given", "logarithm", "per_character"]
+SHOWN = 3  # items that a message names
+
+
+def fitted(found: Imported, data: ProbeData) -> tuple[list[list[float]], str]:
+    """Return the scores of a probe's items, in the order of their choices; as `aligned`."""
+    answers, by = aligned(found, data)
+    return [list(answer.scores) for answer in answers], by
+
+
+def aligned(found: Imported, data: ProbeData) -> tuple[list[Answer], str]:
+    """Return the answer to each item of a probe, and what the answers were fitted by.
+
+    The scores of an answer are in the order of the item's choices. Answers are fitted by their ids
+    if the probe has one of them (`ID@LINE` where ids repeat), else by question and candidates,
+    white space aside; those that name no candidates, by their order.
+
+    Raises:
+        RecordError: If an answer fits no item or several, has other candidates or another gold,
+            an item is answered twice or not at all; the message names file and line.
+    """
+    records, name = data.records, data.config.name
+    if not all(answer.choices for answer in found.answers):
+        if len(found.answers) != len(records):
+            raise RecordError(
+                f"{found.files[0].path}: {len(found.answers)} rows, but {name} has {len(records)} "
+                "items; give one row per item, in the same order"
+            )
+        for answer, record in zip(found.answers, records, strict=True):
+            if len(answer.scores) != len(record.choices):
+                raise RecordError(
+                    f"{answer.where}: {len(answer.scores)} scores, but the item {record.name} has "
+                    f"{len(record.choices)} choices"
+                )
+            if answer.gold not in (None, record.answer):
+                raise _other_gold(answer, record, answer.gold, record.answer)
+        return [*found.answers], "order"
+    ids = {of for record in records for of in (record.id, record.name)}
+    by_id = any(answer.id in ids for answer in found.answers)
+    called: dict[str, list[Record]] = defaultdict(list)
+    for record in records:
+        question = _question(record.stem, record.choices)
+        for key in {record.id, record.name} if by_id else {question}:
+            called[key].append(record)
+    fits: dict[str, Answer] = {}
+    for answer in found.answers:
+        keys = [_question(text, answer.choices) for text in answer.texts]
+        fitting = {
+            record.name: record
+            for key in ([answer.id] if by_id else keys)
+            for record in called.get(key, [])
+        }
+        if len(fitting) > 1:
+            raise RecordError(
+                f"{answer.where}: it matches {len(fitting)} items of {name}, "
+                f"{_names([*fitting])}; give it the id of one of them, as ID@LINE"
+            )
+        if not fitting:
+            raise _fits_nothing(answer, data, by_id)
+        [record] = fitting.values()
+        if record.name in fits:
+            raise RecordError(
+                f"{answer.where}: the item {record.name} of {name} is already answered at "
+                f"{fits[record.name].where}"
+            )
+        fits[record.name] = replace(answer, scores=tuple(_in_its_order(answer, record)))
+    if missing := [record.name for record in records if record.name not in fits]:
+        raise RecordError(
+            f"{found.files[0].path}: {len(missing)} of {len(records)} items of {name} are not "
+            f"answered: {_names(missing)}"
+        )
+    return [fits[record.name] for record in records], "ids" if by_id else "texts"
+
+
+def _question(text: str, choices: Iterable[str]) -> str:
+    """Return a key that is equal for two ways to write one question."""
+    return "\n".join([with_mask(plain(text)), *sorted(map(plain, choices))])
+
+
+def _fits_nothing(answer: Answer, data: ProbeData, by_id: bool) -> RecordError:
+    """Return the error of an answer that fits no item, with the nearest one."""
+    name = data.config.name
+    if by_id or not answer.texts:
+        near = nearest(answer.id, [record.id for record in data.records])
+        return RecordError(f"{answer.where}: {name} has no item with the id {answer.id!r}{near}")
+    texts = {with_mask(plain(text)) for text in answer.texts if text}
+    for record in data.records:
+        if record.stem and with_mask(plain(record.stem)) in texts:
+            return _other_candidates(answer, record)
+    example = data.records[0]
+    return RecordError(
+        f"{answer.where}: it matches no item of {name}, neither by its id {answer.id!r} nor by its "
+        f"question {_short(answer.texts[0])}; an example of an item is {example.id!r}, "
+        f"{_short(example.stem or example.gold)}"
+    )
+
+
+def _in_its_order(answer: Answer, record: Record) -> list[float]:
+    """Return the scores in the order of an item's choices; these and the gold must be the same."""
+    choices = [*map(plain, answer.choices)]
+    if sorted(choices) != sorted(map(plain, record.choices)):
+        raise _other_candidates(answer, record)
+    if answer.gold is not None and choices[answer.gold] != plain(record.gold):
+        raise _other_gold(answer, record, answer.choices[answer.gold], record.gold)
+    left, scores = list(zip(choices, answer.scores, strict=True)), []
+    for choice in map(plain, record.choices):  # one of two alike has the first score
+        place = next(i for i, (text, _) in enumerate(left) if text == choice)
+        scores.append(left.pop(place)[1])
+    return scores
+
+
+def _other_candidates(answer: Answer, record: Record) -> RecordError:
+    """Return the error of an answer with other candidates than its item."""
+    ours, its = ({*map(plain, choices)} for choices in (record.choices, answer.choices))
+    differ = [
+        f"{what} {', '.join(map(_short, sorted(texts)[:SHOWN]))}"
+        for texts, what in ((its - ours, "the item does not have"), (ours - its, "missing are"))
+        if texts
+    ]
+    return RecordError(
+        f"{answer.where}: the candidates are not those of the item {record.name}: "
+        f"{', and '.join(differ) or 'one occurs a different number of times'}"
+    )
+
+
+def _other_gold(answer: Answer, record: Record, its: object, ours: object) -> RecordError:
+    """Return the error of an answer with another gold than its item."""
+    return RecordError(
+        f"{answer.where}: the right choice is {str(its)!r}, but for the item {record.name} it is "
+        f"{ours!r}"
+    )
+
+
+def _names(names: Sequence[str]) -> str:
+    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+    return ", ".join(names[:SHOWN]) + more
+
+
+def _short(text: str) -> str:
+    return repr(text if len(text) <= 60 else f"{text[:60]}...")
+
+
+def refuse_other_questions(files: Sequence[Imported]) -> None:
+    """Refuse files that have another question than the first one under an id of it."""
+    first_of = {answer.id: answer for answer in files[0].answers if answer.id and answer.texts}
+    for answer in (answer for found in files[1:] for answer in found.answers):
+        first = first_of.get(answer.id)
+        texts = [
+            with_mask(plain(known.texts[0])) for known in (first, answer) if known and known.texts
+        ]
+        if first and len(set(texts)) == 2:
+            raise RecordError(
+                f"{answer.where}: the item {answer.id!r} asks {_short(answer.texts[0])}, but "
+                f"{_short(first.texts[0])} at {first.where}; --data.name is for files that answer "
+                "the same items"
+            )
+
+
+def items_of_file(found: Imported) -> ProbeData:
+    """Return the items of a file as a probe, with the setup that they show."""
+    questions = [answer.texts[0] for answer in found.answers if answer.texts]
+    setup: Setup = "mc_qa"
+    if not any(question.strip() for question in questions):
+        setup = "minimal_pair"  # whole sentences
+    elif all(with_mask(text).count(MASK) == 1 for text in questions):
+        setup = "mc_mlm"
+    records: list[Record] = []
+    where: dict[str, str] = {}
+    for number, answer in enumerate(found.answers, start=1):
+        lacking = [] if answer.texts else ["question"]
+        lacking += [] if answer.choices else ["candidates"]
+        if answer.gold is None or lacking:
+            lacking += ["gold"] * (answer.gold is None)
+            raise RecordError(
+                f"{answer.where}: the file does not have the item's {' and '.join(lacking)}; give "
+                "the probe as --probe NAME, or a file of its items as --data.path with --data.setup"
+                + (" (or a second file with the right answers, as --gold)" * (lacking == ["gold"]))
+            )
+        record = Record(
+            id=answer.id or f"item-{number}",
+            stem=with_mask(answer.texts[0]) if setup == "mc_mlm" else answer.texts[0],
+            choices=answer.choices,
+            answer=answer.gold,
+            meta={"paradigm": answer.paradigm} if answer.paradigm else {},
+            position=number,
+        )
+        with at(answer.where):
+            validate(record, setup)
+        if (other := where.setdefault(record.id, answer.where)) != answer.where:
+            raise RecordError(
+                f"{answer.where}: the id {record.id!r} is already at {other}; give one row per item"
+            )
+        records.append(record)
+    config = config_of(found.name, setup, records, ())
+    blanks = sum(r.stem != a.texts[0] for r, a in zip(records, found.answers, strict=True))
+    notices = (f"the blank in {blanks} items was replaced by {MASK}",) if blanks else ()
+    return ProbeData(config, tuple(records), found.files, notices)
+
+
+def with_kept_scores(answers: Sequence[Answer], what: KeptScores) -> tuple[Answer, ...]:
+    """Return the answers with what is kept of their scores.
+
+    That is the logarithm of a probability, the score per character of its choice (as `acc_norm` of
+    lm-evaluation-harness), or the score as it is.
+    """
+    if what == "as_given":
+        return tuple(answers)
+    found = []
+    for answer in answers:
+        with at(answer.where):
+            if what == "logarithm":
+                scores = _logarithms(answer.scores)
+                labelled = (
+                    replace(each, scores=tuple(_logarithms(each.scores)))
+                    for each in answer.labelled
+                )
+                answer = replace(answer, labelled=tuple(labelled))
+            elif answer.labelled:
+                raise RecordError("--scores per_character: these are scores of labels, not choices")
+            else:
+                sizes = [len(choice.strip()) for choice in answer.choices]
+                if 0 in (sizes or [0]):
+                    raise RecordError(
+                        "--scores per_character: the texts of the choices are not known"
+                    )
+                scores = divided(answer.scores, sizes)
+        found.append(replace(answer, scores=tuple(scores)))
+    return tuple(found)
+
+
+def _logarithms(scores: Sequence[float]) -> list[float]:
+    if wrong := [score for score in scores if not 0 <= score <= 1]:
+        raise RecordError(f"--scores logarithm: {wrong[0]:g} is not a probability between 0 and 1")
+    return [math.log(score) if score else -math.inf for score in scores]
+
+
+def letters_of(answers: Sequence[Answer], data: ProbeData) -> LetterAnswers:
+    """Return the scores of labels by item and order, as `ask_letters` does.
+
+    The order of the item's choices comes first, or the first one of the file in its place. The
+    notices say where orders are missing.
+    """
+    labels: list[list[Sequence[float]]] = []
+    choices, gold_labels, lacking, uneven = [], [], 0, 0
+    most = Counter[int]()  # orders of an item, by its number of choices
+    for answer, record in zip(answers, data.records, strict=True):
+        places = [*map(plain, record.choices)]
+        orders = [tuple(places.index(plain(text)) for text in of.order) for of in answer.labelled]
+        rows = list(zip(orders, (of.scores for of in answer.labelled), strict=True))
+        rows.sort(key=lambda row: row[0] != tuple(range(len(places))))
+        labels.append([scores for _, scores in rows])
+        gold_labels.append([order.index(record.answer) for order, _ in rows])
+        choices.append([by_choice(scores, order) for order, scores in rows])
+        lacking += rows[0][0] != tuple(range(len(places)))
+        most[len(places)] = max(most[len(places)], len(orders))
+        times = Counter(pair for order in orders for pair in enumerate(order))  # label and choice
+        is_even = len(times) == len(places) ** 2 and len({*times.values()}) == 1
+        uneven += len(orders) > 1 and not is_even
+    fewer = sum(len(item) < most[len(item[0])] for item in labels)
+    counted = {
+        "items were not asked in the order of their file": lacking,
+        "items were asked in fewer orders than others": fewer,
+        "items: not every choice had every label equally often, so `letter_debiased` keeps some of "
+        "the bias towards labels": uneven,
+    }
+    notices = tuple(f"{number} {what}" for what, number in counted.items() if number)
+    return LetterAnswers(data.config.name, data.records, labels, choices, gold_labels, notices)

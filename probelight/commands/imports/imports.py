@@ -1,0 +1,356 @@
+"""`train.py import`: other programs' measurements as runs of ours.
+
+A file's answers are fitted to items (`imports.fitting`); its run has the rows of a zero-shot run.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from probelight.commands.command import Command, command
+from probelight.commands.imports import fitting
+from probelight.commands.imports.information import PROTOCOL as INFORMATION
+from probelight.commands.imports.information import import_information
+from probelight.evaluation.letters import LetterAnswers
+from probelight.evaluation.measures import PROTOCOL, Panel, pair_notices, pair_rows, zero_shot_rows
+from probelight.evaluation.sets import LoadedSet, load_sets
+from probelight.io.errors import UsageError, nearest
+from probelight.io.escaping import visible
+from probelight.io.ranges import Mirror, Texts
+from probelight.metrics.scoring_rules import LETTER
+from probelight.probes.record import groups_of
+from probelight.probes.user_files import DEFAULT_FILE, FileSettings
+from probelight.results.importers import hf_trainer, letters, lm_eval, minicons, plain
+from probelight.results.importers.answers import IMPORTED, Gold, Imported, with_gold
+from probelight.results.measured import (
+    Predictions,
+    classes_are_positions,
+    near_tie_notices,
+    score_notices,
+)
+from probelight.results.predictions import write_predictions
+from probelight.results.record import FromFiles, ModelSource, RunRecord, checksums, data_files
+from probelight.results.row import Row
+from probelight.results.run_folder import CommandFolder, RunFolder
+
+FORMATS: Mapping[str, Callable[[Path], Imported]] = {  # what reads a file of each
+    "lm_eval": lm_eval.read,
+    "minicons": minicons.read,
+    "hf_trainer": hf_trainer.read,
+    "plain": plain.read,
+    "letters": letters.read,
+}
+BY_CHANCE = 1e-3  # how likely an order must be by chance not to tell of ranks
+PVI = "pvi"  # the format of `imports.information`
+
+
+@command(
+    Command(
+        example="train.py import lm_eval out/gpt2/samples_age_small_2026*.jsonl --probe age_small "
+        "--output_dir runs/imported",
+        shown="format files output_dir probe model gold candidates scores mirror data.path "
+        "data.setup data.name",
+        positional=True,
+    )
+)
+def import_results(
+    format: str,
+    files: list[Path],
+    output_dir: str = "",
+    probe: str = "",
+    model: Texts = (),
+    gold: Path | None = None,
+    candidates: Texts = (),
+    scores: fitting.KeptScores = "as_given",
+    mirror: Mirror | None = None,
+    data: FileSettings = DEFAULT_FILE,
+) -> list[Row]:
+    """Imports what another program measured, for intervals, tables and a page.
+
+    Rerun the same command to resume.
+
+    Args:
+        format: lm_eval (--log_samples of lm-evaluation-harness), minicons (a table), hf_trainer
+            (NumPy files of Trainer.predict), plain (JSON lines or a table), letters (JSON lines
+            with scores of labels, in one or several orders of the choices), or pvi
+            (log-probabilities of the right label with and without the input, for V-information).
+        files: Files in that format, one run each. FILE=MODEL names the model that answered.
+        output_dir: Folder of the results.
+        probe: Probe whose items were answered, as `name` or `name:split`. By default the items come
+            from the files.
+        model: Names of the models in tables, separated by commas: one per file, or one for all.
+            Needed if a file does not name its model.
+        gold: JSON lines or a table with `id` or `text`, and `gold`, the text of the right choice.
+        candidates: Columns of a `plain` table that have the scores of candidates, separated by
+            commas, where it has a row for each item.
+        scores: "as_given" uses the scores as they are, higher is better; "logarithm" takes the
+            logarithm of probabilities; "per_character" divides each score by the number of
+            characters of its choice (acc_norm of lm_eval).
+        mirror: Folder or address with copies of the released files.
+        data: Your own file instead of `probe`. `data.name` alone turns files that answer the same
+            items as the first one into a single probe, which `compare` needs.
+
+    Returns:
+        The rows of results.csv.
+
+    Raises:
+        UsageError: If there is no such format, a file's name does not fit the format, or you do not
+            name the model or the output folder.
+        RecordError: If a file is malformed, or its answers do not fit the items one to one.
+    """
+    from probelight.reports.formats import print_tables
+
+    known = [*FORMATS, PVI]
+    if format not in known:
+        near = nearest(format.lower().replace("-", "_"), known)
+        raise UsageError(f"there is no format {format!r}{near}; choose from {', '.join(known)}")
+    if not output_dir:
+        raise UsageError("give --output_dir FOLDER for the results")
+    if format == PVI:
+        if probe or gold or scores != "as_given" or data.path:
+            raise UsageError(
+                "pvi files have their own items; leave out --probe, --gold, --scores, --data"
+            )
+        named = _files_with_models(files, model)
+        rows = import_information(named, Path(output_dir), data.name or "")
+        print_tables(Path(output_dir), INFORMATION)
+        return rows
+    chosen = _chosen_set(probe, data, mirror)
+    golden = None if gold is None else plain.read_gold(gold)
+    read = FORMATS[format]
+    if format == "plain":
+        choices = {c for record in (chosen.data.records if chosen else ()) for c in record.choices}
+        read = partial(plain.read, candidates=candidates, choices=choices)
+    elif candidates:
+        raise UsageError("--candidates names columns of plain tables; leave it out")
+    found = _read_files(read, _files_with_models(files, model), golden)
+    sets = [chosen] * len(found) if chosen else _sets_of_files(found, data.name)
+    imports = [
+        import_of(format, one, items, golden, scores, given=chosen is not None)
+        for one, items in zip(found, sets, strict=True)
+    ]
+    [((name, of), number)] = Counter((one.model, one.items.name) for one in imports).most_common(1)
+    if number > 1:
+        raise UsageError(
+            f"{number} files have results of {name} on {of}, so tables could not distinguish "
+            "them; give each file its own name: FILE=MODEL, or --model a,b"
+        )
+    # Where choices are in the order of one model's scores, positions are ranks for all models.
+    ranked = {one.items.name for one in imports if one.ranked}
+    imports = [one._replace(ranked=one.items.name in ranked) for one in imports]
+    config = {"command": "import", "runs": [dict(one.config) for one in imports]}
+    used = [file for one in imports for file in one.files]
+    folder = CommandFolder(Path(output_dir), config, used)
+    for one in imports:
+        run = folder.run(f"import-{one.items.name}-{one.model}", one.config)
+        if run.result() is None:
+            run.finish(make_run(run, one))
+        else:
+            print(f"{one.items.name}, {one.model}: complete")
+    folder.write_results()
+    print_tables(folder.path, "zero_shot")
+    return folder.rows()
+
+
+def _chosen_set(probe: str, data: FileSettings, mirror: str | None) -> LoadedSet | None:
+    if not probe and not data.path:
+        if data.setup or data.choices or data.gold:
+            raise UsageError("--data.setup, .choices and .gold need a file; give it as --data.path")
+        return None
+    if probe and data.name:
+        raise UsageError("--data.name is for items that are not a probe; give it or --probe")
+    if probe and data.path:
+        raise UsageError("give --probe or --data.path, not both")
+    if "," in probe:
+        raise UsageError("--probe: give one probe per command, each with its own --output_dir")
+    [chosen] = load_sets([probe] if probe else [], data, None, mirror)
+    return chosen
+
+
+def _files_with_models(files: Sequence[Path], models: Sequence[str]) -> list[tuple[Path, str]]:
+    """Return each file with its model by --model or FILE=MODEL; "" for none."""
+    if len(models) not in (0, 1, len(files)):
+        raise UsageError(f"--model: {len(models)} names, but {len(files)} files; give one per file")
+    found = []
+    for number, given in enumerate(files):
+        name = models[number % len(models)] if models else ""
+        path, equals, model = str(given).rpartition("=")
+        if not equals or given.exists():
+            found.append((given, name))
+            continue
+        if not path or not model.strip():
+            raise UsageError(f"{given}: there is no such file; FILE=MODEL needs both parts")
+        if name:
+            raise UsageError("--model and FILE=MODEL both name the model; give only one of them")
+        found.append((Path(path), model.strip()))
+    return found
+
+
+def _read_files(
+    read: Callable[[Path], Imported], files: Sequence[tuple[Path, str]], gold: Gold | None
+) -> list[Imported]:
+    """Return each file with the name of its model, which may be given, and the right choices."""
+    found = []
+    for path, given in files:
+        one = read(path)
+        if not (given or one.model):
+            raise UsageError(
+                f"{path}: the file does not name its model; give --model NAME, or the file as "
+                f"{path}=NAME"
+            )
+        answers = with_gold(one.answers, gold) if gold else one.answers
+        found.append(replace(one, model=visible(given or one.model), answers=answers))
+    return found
+
+
+def _sets_of_files(found: Sequence[Imported], name: str | None) -> list[LoadedSet]:
+    """Return the items of each file; with a name, all answer those of the first one."""
+    files = [replace(one, name=visible(name or one.name)) for one in found]
+    if not name:
+        return [LoadedSet(one.name, "", fitting.items_of_file(one)) for one in files]
+    first = LoadedSet(files[0].name, "", fitting.items_of_file(files[0]))
+    fitting.refuse_other_questions(found)
+    return [first] * len(found)
+
+
+class Import(NamedTuple):
+    """A run to make."""
+
+    model: str  # what tables call the model
+    config: Mapping[str, Any]
+    items: LoadedSet
+    predictions: Predictions  # the scores of its items, in their order
+    files: tuple[FromFiles, ...]  # those that the numbers come from
+    notices: tuple[str, ...]  # where the numbers come from, and about the files
+    ranked: bool  # whether each item's choices are in the order of these scores
+    letters: LetterAnswers | None = None  # where the scores are of labels
+
+
+def import_of(
+    form: str,
+    found: Imported,
+    items: LoadedSet,
+    gold: Gold | None,
+    scores: fitting.KeptScores,
+    *,
+    given: bool,
+) -> Import:
+    """Return the run that a file makes; everything is checked before the first one is made.
+
+    `given` says whether the set is a probe, and not the items of a file of scores.
+    """
+    # The harness has the choices in the order of its documents.
+    scores_of_file, _ = fitting.fitted(found, items.data)
+    ranked = form != "letters" and _are_ranked(scores_of_file, free=not given and form != "lm_eval")
+    kept = replace(found, answers=fitting.with_kept_scores(found.answers, scores))
+    answers, fitted_by = fitting.aligned(kept, items.data)
+    records, by_letter = items.data.records, None
+    predictions = Predictions(items.name, records, [answer.scores for answer in answers])
+    if form == "letters":
+        by_letter = fitting.letters_of(answers, items.data)
+        predictions = by_letter.over_orders
+    config = {
+        "protocol": PROTOCOL,
+        "model": found.model,
+        "probe": items.name,
+        "split": items.split,
+        "data": checksums(items.data),
+        IMPORTED: {"format": form, "sha256": found.files[0].sha256},
+        "gold": gold.files[0].sha256 if gold else None,
+        "scores": scores,
+    }
+    is_probe = items.data.files != found.files
+    origin = (
+        f"{found.model} on {items.name}: imported from {Path(found.files[0].path).name} ({form}), "
+        f"measured by another program; {len(records)} item{'s' * (len(records) > 1)} "
+        + (f"matched by their {fitted_by}" if is_probe else "as the file has them")
+        + ("" if scores == "as_given" else f", scores: {scores.replace('_', ' ')}")
+    )
+    return Import(
+        model=found.model,
+        config=config,
+        items=items,
+        predictions=predictions,
+        files=(items.data, found, *([gold] if gold else [])),
+        notices=(
+            origin,
+            *(by_letter.notices if by_letter else ()),
+            *items.data.notices,
+            *found.notices,
+        ),
+        ranked=ranked,
+        letters=by_letter,
+    )
+
+
+def _are_ranked(scores: Sequence[Sequence[float]], *, free: bool) -> bool:
+    """Return whether each item's choices are in the order of their scores, and hardly by chance.
+
+    In an order that the file was not `free` to choose a model may always answer the first choice,
+    so that only the order of the others tells of ranks.
+    """
+    falls = all(list(row) == sorted(row, reverse=True) for row in scores)
+    rises = all(list(row) == sorted(row) for row in scores)
+    # Of n different scores, n! orders are as likely; of more than ten, ten are enough to tell.
+    orders = (math.factorial(min(10, len(set(row)) - (not free))) for row in scores)
+    return (falls or rises) and math.prod(1 / number for number in orders) < BY_CHANCE
+
+
+def make_run(run: RunFolder, imported: Import) -> RunRecord:
+    """Return the record of a run, with the rows of a zero-shot run, and write its files."""
+    predictions, data, config = imported.predictions, imported.items.data, imported.config
+    mode, asked = IMPORTED, ""
+    if config["scores"] != "as_given":
+        mode += f"_{config['scores']}"
+    if imported.letters:  # never compared with words
+        asked = f", by {LETTER}" + ", mean over orders" * imported.letters.has_orders
+    row = Row(
+        protocol=PROTOCOL,
+        model=imported.model,
+        probe=data.config.name,
+        control="standard",
+        mode=mode + asked,
+        num_train=0,
+        split=imported.items.split,
+        role="model",
+        kind=IMPORTED,
+    )
+    notices = [*score_notices(predictions), *near_tie_notices(predictions)]
+    notices += pair_notices(predictions.records)
+    labels = imported.letters.gold_labels if imported.letters else ()
+    if data.config.setup == "minimal_pair":
+        rows = pair_rows(predictions, data, row, labels)
+    else:
+        rows = zero_shot_rows(predictions, data, row, ranked=imported.ranked, gold_labels=labels)
+        if imported.ranked and classes_are_positions(data.config, predictions.records):
+            notices.append(
+                f"the choices of each item of {imported.items.name} are in the order of a model's "
+                "scores: positions are ranks, so there is no macro accuracy or share by position"
+            )
+    groups = groups_of(predictions.records, data.config.group_by)
+    panel = Panel(predictions, {})
+    if imported.letters:
+        rules = imported.letters.by_rule
+        panel = Panel(predictions, rules, modes=dict.fromkeys(rules, mode))
+        rows += imported.letters.rows(groups, replace(row, mode=mode)) + panel.rows(groups, row)
+    run.write_metrics(rows)
+    write_predictions(run, panel.lines(groups))
+    num_items = len(predictions.records)
+    return RunRecord(
+        protocol=PROTOCOL,
+        model=imported.model,
+        probe=imported.items.name,
+        rows=tuple(rows),
+        counts={"items": num_items, "scored": num_items},
+        notices=(*imported.notices, *notices),
+        data=data_files(imported.files),
+        source=ModelSource(loaded_from=f"{config[IMPORTED]['format']} import"),
+        facts={IMPORTED: config[IMPORTED]},
+        versions={},
+    )

@@ -1,0 +1,479 @@
+"""Which items inoculation trains on, selects with and reports on (Richardson & Sabharwal 2020).
+
+The model is selected on splits of the train files, whole groups at a time and disjoint from every
+dose, and reported on items that nothing was chosen with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
+from itertools import product
+from typing import NamedTuple
+
+from probelight.commands.inoculation.settings import (
+    MAX_EXTRA,
+    Extra,
+    FirstStage,
+    InoculatedProbe,
+    OriginalTask,
+    Setting,
+    Subject,
+)
+from probelight.io.errors import ProbelightError, UsageError
+from probelight.probes.catalog import ProbeConfig
+from probelight.probes.controls import STANDARD, control_named, phrased, phrasings_named
+from probelight.probes.record import Record, group_of
+from probelight.probes.source import ProbeData, load_entry, load_probe
+from probelight.probes.splits import SplitError, grouped_split, nested_sample, share_of
+from probelight.probes.user_files import refuse_same_items
+from probelight.results.hits import OTHER
+from probelight.runs.context import RunContext, kept
+
+_FEW_SELECTED = 0.2  # the share kept for selection of fewer items than the default asks for
+
+
+@dataclass(frozen=True)
+class Splits:
+    """Disjoint sets of one task, and the files they are from."""
+
+    train: tuple[Record, ...]  # to train on, or the pool of doses
+    selection: tuple[Record, ...]  # to choose checkpoints with
+    report: tuple[Record, ...]
+    reserved: tuple[Record, ...]  # to balance doses with
+    train_files: tuple[ProbeData, ...]  # of all but `report`, and of it if there are no others
+    report_files: tuple[ProbeData, ...] = ()
+    num_left_out: int = 0  # items of the report split that `report_items` left out
+    notices: tuple[str, ...] = ()  # about parts that are not as a user may expect
+
+    @property
+    def files(self) -> tuple[ProbeData, ...]:
+        """All files of the task."""
+        return self.train_files + self.report_files
+
+    @cached_property
+    def choice_counts(self) -> set[int]:
+        """The numbers of choices that the questions have."""
+        sets = (self.train, self.selection, self.report, self.reserved)
+        return {len(record.choices) for records in sets for record in records}
+
+    def not_in_train(self, records: Sequence[Record]) -> list[bool]:
+        """Return which records have no relative in the train files: released splits leak.
+
+        A relative is an item of the record's group in the file of its own set, or one with its
+        stem in the file of another.
+        """
+        groups: set[str] = set()
+        stems: dict[str, set[str]] = {}
+        for data in self.train_files:
+            name, group_by = data.config.name, data.config.group_by
+            groups |= {f"{name}: {group_of(record, group_by)}" for record in data.records}
+            found = {group_of(record, "stem") for record in data.records}
+            stems[name] = stems.get(name, set()) | found
+        clean = []
+        for record, group in zip(records, self.groups(records), strict=True):
+            name, stem = str(record.meta["source_set"]), group_of(record, "stem")
+            others = (known for other, known in stems.items() if other != name)
+            clean.append(group not in groups and not any(stem in known for known in others))
+        return clean
+
+    def groups(self, records: Sequence[Record]) -> list[str]:
+        """Return the group of each record within its set: items of one are not independent."""
+        group_by = {data.config.name: data.config.group_by for data in self.files}
+        names = [str(record.meta["source_set"]) for record in records]
+        return [
+            f"{name}: {group_of(record, group_by[name])}"
+            for name, record in zip(names, records, strict=True)
+        ]
+
+
+class ScoredSet(NamedTuple):
+    """A set that is scored: the selection or the report items of one of the two tasks."""
+
+    split: str  # SELECTION or REPORT
+    task: str  # PROBE, ORIGINAL, or OTHER and the name of another set
+
+    @property
+    def text(self) -> str:
+        """Its name in predictions.jsonl and in the scores before."""
+        return f"{self.split}_{self.task}"
+
+
+SELECTION, REPORT = "selection", "report"
+PROBE, ORIGINAL = "probe", "original"
+PHRASED = "phrased_"  # and the name of a phrasing: the probe's report items in other words
+BEFORE_ALONE = "before"  # the split of what is scored before the dose alone
+SELECTED_PROBE, SELECTED_ORIGINAL = ScoredSet(SELECTION, PROBE), ScoredSet(SELECTION, ORIGINAL)
+REPORTED_PROBE, REPORTED_ORIGINAL = ScoredSet(REPORT, PROBE), ScoredSet(REPORT, ORIGINAL)
+
+
+@dataclass(frozen=True)
+class Parts:
+    """The items of both tasks of an inoculation, and how a model is given them."""
+
+    probe: Splits
+    original: Splits
+    others: Mapping[str, Splits] = field(default_factory=dict)  # other sets to report, by name
+    phrasings: tuple[str, ...] = ()  # in which the probe's report items are asked before
+    control: str = STANDARD  # of the probe's items
+    num_choices: int | None = None  # that the run is to pad its questions to
+
+    @property
+    def files(self) -> tuple[ProbeData, ...]:
+        """All files."""
+        others = (file for splits in self.others.values() for file in splits.files)
+        return (*self.probe.files, *self.original.files, *others)
+
+    @property
+    def other_notices(self) -> tuple[str, ...]:
+        """Notices of the other sets."""
+        return tuple(notice for splits in self.others.values() for notice in splits.notices)
+
+    @property
+    def sets(self) -> dict[ScoredSet, Sequence[Record]]:
+        """All items that are scored before inoculation: first those to select with."""
+        return {
+            SELECTED_PROBE: self.probe.selection,
+            SELECTED_ORIGINAL: self.original.selection,
+            REPORTED_PROBE: self.probe.report,
+            REPORTED_ORIGINAL: self.original.report,
+            **{ScoredSet(REPORT, OTHER + name): s.report for name, s in self.others.items()},
+            **{self.phrased_set(name): self.probe.report for name in self.phrasings},
+        }
+
+    def phrased_set(self, name: str) -> ScoredSet:
+        """Return the set of the probe's report items in a phrasing."""
+        return ScoredSet(BEFORE_ALONE, PHRASED + name)
+
+    def of(self, task: str) -> Splits:
+        """Return the items of one of the two tasks, or of another set."""
+        if task.startswith(OTHER):
+            return self.others[task.removeprefix(OTHER)]
+        return self.original if task == ORIGINAL else self.probe
+
+    def control_of(self, task: str) -> str:
+        """Return the control that a task's items are under; empty for none."""
+        return self.control if task == PROBE and self.control != STANDARD else ""
+
+    def posed(self, task: str, records: Sequence[Record]) -> Sequence[Record]:
+        """Return items as the model is given them: those of the probe under its control."""
+        config = self.probe.files[0].config
+        if task.startswith(PHRASED):
+            return [phrased(record, config, task.removeprefix(PHRASED)) for record in records]
+        if not self.control_of(task):
+            return records
+        change = control_named(self.control).change
+        return [change(record, config, {}) for record in records]
+
+
+def parts_of(context: RunContext, subject: Subject) -> Parts:
+    """Return the items of a probe and of an original task."""
+    probe = InoculatedProbe(**asdict(subject.probe))  # also where files may stand for it
+    tasks = probe_splits(context, probe), original_splits(context, subject.original)
+    taken = tasks[0].files[0].config.name, subject.original.name
+    return Parts(
+        *tasks,
+        _with_overlaps(other_sets(context, tuple(probe.others), taken), tasks),
+        fitting_phrasings(context, probe),
+        probe.control,
+        subject.original.num_choices,
+    )
+
+
+class _Division:
+    """A set's items, of which parts are cut off one after the other, each a share of all."""
+
+    def __init__(self, data: ProbeData, place: str) -> None:
+        self.data, self.place = data, place
+        self.rest = list(data.records)
+        self.notices: list[str] = []
+        self._left = 1.0
+
+    def cut(self, name: str, share: float, seed: int) -> list[Record]:
+        """Cut off the next part, whole groups; UsageError if there are too few groups."""
+        config, option = self.data.config, f"{self.place}.{name}_share"
+        try:
+            kept, self.rest, notice = share_of(self.rest, config.group_by, share / self._left, seed)
+        except SplitError as error:
+            raise UsageError(
+                f"{option} {share:g}: none of the {len(self.data.records)} items of {config.name} "
+                f"can be set aside for this part ({error}); give a file with more items or groups"
+                f"{_INSTEAD.get(option, '')}"
+            ) from error
+        if notice:
+            self.notices.append(f"{config.name}: {option} {share:g}: {notice}")
+        self._left -= share
+        return kept
+
+
+# What makes a part needless.
+_INSTEAD = {
+    "original.report_share": ", or original.report_sets",
+    "original.reserved_share": ", or original.reserved_share 0, which goes without add-some",
+    "probe.report_share": ", or report on another split (probe.report_split)",
+}
+
+
+def _load(context: RunContext, probe: str | ProbeConfig, split: str, option: str = "") -> ProbeData:
+    """Load a split of a set, with the set's name in each record's `source_set`."""
+    data = load_probe(probe, split, mirror=context.mirror, option=option)
+    name = data.config.name
+    records = (replace(record, meta={**record.meta, "source_set": name}) for record in data.records)
+    return replace(data, records=tuple(records))
+
+
+@kept(most=1)
+def original_splits(context: RunContext, task: OriginalTask) -> Splits:
+    """Return train, selection, reserved and report items of the original task."""
+    option = "one of them as original.train_split"
+    divided = [
+        _Division(_load(context, name, task.train_split, option), "original") for name in task.sets
+    ]
+    reserved_files = [_load(context, name, task.train_split) for name in task.reserved_sets]
+    option = "one of them as original.report_split, or no original.report_sets"
+    report_files = [_load(context, name, task.report_split, option) for name in task.report_sets]
+    for parts, measured in product(divided, report_files):
+        instead = "leave out original.report_sets, which holds out a share of the train items"
+        refuse_same_items(parts.data, measured, instead)
+    train, selection = [], []
+    report = [record for data in report_files for record in data.records]
+    reserved = [record for data in reserved_files for record in data.records]
+    for parts in divided:
+        if not task.report_sets:
+            report += parts.cut("report", task.report_share, task.seed)
+        selection += parts.cut("selection", task.selection_share, task.seed + 1)
+        if not task.reserved_sets and task.reserved_share:
+            reserved += parts.cut("reserved", task.reserved_share, task.seed + 2)
+        train += parts.rest
+    notices = [notice for parts in divided for notice in parts.notices]
+    if task.checkpoint is not None and not task.report_sets:
+        notices.append(
+            f"original task: its report items are from the {task.train_split} split, on which "
+            f"{task.checkpoint} may have been trained, so its cost may be wrong; give "
+            "--original.report_sets, unless `train.py original` trained it with the same settings"
+        )
+    if task.report_items is not None:
+        report = nested_sample(report, task.seed)[: task.report_items]
+    return Splits(
+        tuple(nested_sample(train, task.seed)[: task.train_items]),
+        tuple(nested_sample(selection, task.seed)[: task.selection_items]),
+        tuple(report),
+        tuple(reserved),
+        (*(parts.data for parts in divided), *reserved_files),
+        tuple(report_files),
+        notices=tuple(notices),
+    )
+
+
+def first_stage_splits(context: RunContext, stage: FirstStage, seed: int) -> Splits:
+    """Return train and selection items of what is trained before the original task."""
+    divided = [
+        _Division(_load(context, name, stage.train_split), "original.first") for name in stage.sets
+    ]
+    selection = [
+        r for parts in divided for r in parts.cut("selection", stage.selection_share, seed)
+    ]
+    train = [record for parts in divided for record in parts.rest]
+    return Splits(
+        tuple(nested_sample(train, seed)[: stage.train_items]),
+        tuple(nested_sample(selection, seed)),
+        (),
+        (),
+        tuple(parts.data for parts in divided),
+        notices=tuple(notice for parts in divided for notice in parts.notices),
+    )
+
+
+@kept(most=1)
+def probe_splits(context: RunContext, probe: InoculatedProbe) -> Splits:
+    """Return the pool of doses, selection and report items of the probe."""
+    source = context.probe(probe.name)
+    train = _load(context, source, probe.train_split, "one of them as probe.train_split")
+    report_files, parts = [], _Division(train, "probe")
+    if probe.report_split is None:
+        reported = parts.cut("report", probe.report_share, probe.split_seed + 1)
+    else:
+        option = (
+            "one of them as probe.report_split, or null, which holds out a share of the train split"
+        )
+        report_files = [_load(context, source, probe.report_split, option)]
+        instead = "hold out a share of the train items (--probe.report_split null)"
+        refuse_same_items(train, report_files[0], instead)
+        reported = list(report_files[0].records)
+    num_reported = len(reported)
+    if probe.report_items is not None:
+        reported = nested_sample(reported, 0)[: probe.report_items]
+    selection, pool = reported, parts.rest
+    if probe.selection != "paper":
+        selection, pool = _selected(probe, train, parts)
+    return Splits(
+        tuple(pool),
+        tuple(selection),
+        tuple(reported),
+        (),
+        (train,),
+        tuple(report_files),
+        num_left_out=num_reported - len(reported),
+        notices=tuple(parts.notices),
+    )
+
+
+@kept(most=1)
+def fitting_phrasings(context: RunContext, probe: InoculatedProbe) -> tuple[str, ...]:
+    """Return the wanted phrasings, all of which fit every report item of the probe."""
+    if not probe.phrasings:
+        return ()
+    if probe.control != STANDARD:
+        raise UsageError(
+            f"probe.phrasings: under the control {probe.control} items have no question to "
+            "rephrase; leave out one of the two"
+        )
+    splits = probe_splits(context, probe)
+    config = splits.files[0].config
+    names = phrasings_named(config, probe.phrasings, "probe.phrasings")
+    for record, name in product(splits.report, names):
+        phrased(record, config, name)  # refused before anything is trained
+    return tuple(names)
+
+
+@kept(most=1)
+def other_sets(
+    context: RunContext, entries: tuple[str, ...], taken: tuple[str, ...]
+) -> dict[str, Splits]:
+    """Return the items of other sets, all of which are reported, by their names.
+
+    A set whose name is `taken`, or there already, is called `name:split`.
+    """
+    found: dict[str, Splits] = {}
+    for entry in entries:
+        try:
+            data, split = load_entry(entry, mirror=context.mirror)
+        except (ProbelightError, OSError) as error:
+            raise UsageError(f"probe.others {entry}: {error}") from None
+        name = set_name = data.config.name
+        if name in found or name in taken:
+            name = f"{name}:{split}"
+        if data.config.setup == "minimal_pair" or name in found or name in taken:
+            reason = "has sentences, not questions" if name not in found else "is given twice"
+            raise UsageError(f"probe.others {entry}: {name} {reason}; leave it out")
+        records = (replace(r, meta={**r.meta, "source_set": set_name}) for r in data.records)
+        data = replace(data, records=tuple(records))
+        found[name] = Splits((), (), data.records, (), (), (data,), notices=data.notices)
+    return found
+
+
+def _with_overlaps(others: Mapping[str, Splits], tasks: Sequence[Splits]) -> dict[str, Splits]:
+    """Add a notice to sets that share questions with what is trained on, or selected with."""
+    if not others:
+        return {}
+    known = {
+        (record.stem, record.choices)
+        for task in tasks
+        for record in (*task.train, *task.reserved, *task.selection)
+    }
+    found = {}
+    for name, splits in others.items():
+        num_known = sum((record.stem, record.choices) in known for record in splits.report)
+        notice = (
+            f"probe.others: {num_known} of the {len(splits.report)} items of {name} are also in "
+            "the sets from which items to train on or select with are drawn"
+        )
+        notices = (*splits.notices, *([notice] if num_known else ()))
+        found[name] = replace(splits, notices=notices)
+    return found
+
+
+def measured_sets(
+    parts: Parts, original_name: str, num_seeds: int
+) -> list[tuple[str, list[str], int]]:
+    """Return name, groups of the items and seeds of what is selected and reported on."""
+    name = parts.probe.files[0].config.name
+    sets = [(name, parts.probe), (original_name, parts.original), *parts.others.items()]
+    return [
+        (f"{name} {split}", splits.groups(items), num_seeds)
+        for name, splits in sets
+        for split, items in ((SELECTION, splits.selection), (REPORT, splits.report))
+        if items
+    ]
+
+
+def _selected(
+    probe: InoculatedProbe, train: ProbeData, parts: _Division
+) -> tuple[list[Record], list[Record]]:
+    """Return the items kept for selection, a fifth of few by default, and the pool of doses."""
+    pool, wanted, group_by = parts.rest, probe.selection_items, train.config.group_by
+    name, seed = train.config.name, probe.split_seed
+    try:
+        return grouped_split(pool, group_by, num_items=wanted, seed=seed)
+    except SplitError as error:
+        if error.nearest is None:
+            raise UsageError(
+                f"probe.selection_items {wanted}: no items of {name} can be kept for selection "
+                f"({error}); give a file with more items or groups, or probe.selection paper, "
+                "which selects on the reported items"
+            ) from error
+        kept, rest, _ = share_of(pool, group_by, _FEW_SELECTED, seed)
+        if wanted != InoculatedProbe.selection_items:
+            raise UsageError(
+                f"probe.selection_items {wanted}: {name} has only {len(pool)} items for selection "
+                f"and doses together, and both need some; give a number such as {len(kept)}"
+            ) from error
+    parts.notices.append(
+        f"{name}: {len(kept)} of its {len(pool)} items are kept for selection, because there are "
+        f"too few for the default (probe.selection_items {wanted})"
+    )
+    return kept, rest
+
+
+def padded_num_choices(num_choices: int | None, *tasks: Splits) -> int | None:
+    """Return the number of choices that a run pads its questions to; None where it pads none."""
+    counts = set().union(*(splits.choice_counts for splits in tasks))
+    return None if counts == {num_choices} else num_choices
+
+
+def training_items(parts: Parts, setting: Setting) -> list[Record]:
+    """Return the dose, the first items of the seeded order, and the reserved items that balance it.
+
+    Every smaller dose is a part of it. UsageError if there are too few items.
+    """
+    dose, extra = setting.dose, setting.extra
+    pool, reserved = parts.probe.train, parts.original.reserved
+    if dose > len(pool):
+        raise UsageError(
+            f"--dose {dose}: only {len(pool)} probe examples are left for doses after "
+            f"{len(parts.probe.selection)} were kept for selection; give a dose of at most "
+            f"{len(pool)}, or a smaller probe.selection_items"
+        )
+    wanted = num_balancing(dose, extra)
+    if wanted > (most := len(reserved)):
+        most_dosed = most if extra == "x1" else most // 2
+        works = f"a dose of at most {most_dosed}, " if most_dosed else ""
+        raise UsageError(
+            f"extra {extra} with dose {dose} needs {wanted} reserved original-task examples, but "
+            f"there are {most}; give extra none, {works}or a larger original.reserved_share"
+        )
+    dosed = nested_sample(list(pool), setting.seed)[:dose]
+    return dosed + nested_sample(list(reserved), setting.seed)[:wanted]
+
+
+def replayed_items(parts: Parts, setting: Setting) -> list[Record]:
+    """Return the reserved items that a setting replays from: those that balance no dose.
+
+    UsageError if there are none.
+    """
+    if not setting.keeping.replayed_share:
+        return []
+    reserved = nested_sample(list(parts.original.reserved), setting.seed)
+    found = reserved[num_balancing(setting.dose, setting.extra) :]
+    if not found:
+        raise UsageError(
+            f"keeping {setting.keeping.method} needs reserved original-task examples, but none "
+            "are left; give a larger original.reserved_share, or extra none"
+        )
+    return found
+
+
+def num_balancing(dose: int, extra: Extra) -> int:
+    """Return how many original-task items balance a dose."""
+    return {"none": 0, "x1": dose, "x2": min(2 * dose, MAX_EXTRA)}[extra]

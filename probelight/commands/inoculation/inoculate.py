@@ -1,0 +1,541 @@
+"""One run of an inoculation: score the model before it, train it on a dose, score it again.
+
+`train.py inoculate` does all of it in one run (`inoculate`). In a sweep the scores before
+(`score_before`), the training of each setting (`try_setting`), and the report of the best setting
+(`report_best`) are runs of their own.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from probelight.callbacks.aggregate_checkpoint import (
+    AggregateCheckpoint,
+    Scores,
+    best_of,
+    candidate_of,
+)
+from probelight.callbacks.item_history import ItemHistory
+from probelight.callbacks.run_metrics import InoculationCost, LearningCurve
+from probelight.commands.inoculation.data import (
+    PROBE,
+    REPORT,
+    REPORTED_ORIGINAL,
+    REPORTED_PROBE,
+    SELECTION,
+    Parts,
+    ScoredSet,
+    Splits,
+    padded_num_choices,
+    parts_of,
+    replayed_items,
+    training_items,
+)
+from probelight.commands.inoculation.dynamics import (
+    dynamics_lines,
+    dynamics_rows,
+    is_dynamics,
+    watched_items,
+)
+from probelight.commands.inoculation.original_task import completed, finished_run
+from probelight.commands.inoculation.rows import (
+    Scored,
+    cost_interpretable,
+    known_before,
+    report_rows,
+    reported_hits,
+    selection_rows,
+    setup_of,
+)
+from probelight.commands.inoculation.settings import (
+    BEFORE,
+    CELL,
+    INOCULATION,
+    InoculatedProbe,
+    OriginalTask,
+    Setting,
+    Subject,
+)
+from probelight.evaluation.predictions import predict
+from probelight.evaluation.scorers import model_row
+from probelight.io.ranges import settings_from
+from probelight.lightning_modules.base import ChoiceModule
+from probelight.lightning_modules.inoculation import Inoculation
+from probelight.lightning_modules.keeping import L2SP, Distillation, Penalty
+from probelight.metrics.aggregate import best_checkpoint
+from probelight.models.checkpoint_files import model_folder
+from probelight.models.networks import model_fingerprint
+from probelight.models.scorer import TrainedScorer
+from probelight.models.settings import ModelSettings
+from probelight.probes.controls import STANDARD
+from probelight.probes.record import Record
+from probelight.results.details import InoculationDetails
+from probelight.results.measured import (
+    Predictions,
+    chance_rows,
+    grouped_row,
+    score_notices,
+    tied_row,
+)
+from probelight.results.predictions import (
+    DOSE,
+    PREDICTIONS,
+    ItemLine,
+    read_item_file,
+    write_predictions,
+)
+from probelight.results.record import (
+    RunRecord,
+    changed_since,
+    check_artifact,
+    check_data,
+    data_files,
+)
+from probelight.results.row import Row
+from probelight.results.run_folder import RunFolder
+from probelight.runs.context import RunContext, kept
+from probelight.runs.memory import MemoryNeed
+from probelight.training.fit import FitPlan, fit_choices, planned_memory
+from probelight.training.modules import continuation_options, module_for, saved_module
+
+BEFORE_FILE = "before.json"
+PROBE_TEXT = REPORTED_PROBE.text
+HITS = "hits.json"
+Sets = Mapping[ScoredSet, Sequence[Record]]
+PENALTIES: dict[str, type[Penalty]] = {"l2_sp": L2SP, "distillation": Distillation}
+
+
+class InoculationRun:
+    """One run of an inoculation, by its config; UsageError if the data has changed meanwhile."""
+
+    def __init__(self, run: RunFolder, config: Mapping[str, Any], context: RunContext) -> None:
+        self.run, self.config, self.context = run, config, context
+        self.subject = Subject(
+            settings_from(ModelSettings, config["model"]),
+            settings_from(OriginalTask, config["original"]),
+            settings_from(InoculatedProbe, config["probe"]),
+        )
+        self.parts = parts_of(context, self.subject)
+        check_data(config["data"], self.parts.files)
+        self.probe_name = self.parts.probe.files[0].config.name
+
+    def inoculate(self) -> RunRecord:
+        """Score, train with the one setting there is, and report."""
+        original_dir, setting = self.original_dir(), Setting(**self.config["setting"])
+        before = self.before(original_dir)
+        history, dynamics, notices = self.train(original_dir, setting, before)
+        keep_scores(self.run, before)  # somebody may have removed them in the meantime
+        details = self.details(before)
+        record = self.report(setting, self.run.best_dir, history, dynamics, before, details)
+        return replace(record, notices=(*notices, *record.notices))
+
+    def score_before(self) -> RunRecord:
+        """Score the original-task model on all items, once for all settings of a sweep."""
+        original_dir = self.original_dir()
+        # What a killed start kept has no notices: scored anew, the record is the same to the byte.
+        (self.run.path / BEFORE_FILE).unlink(missing_ok=True)
+        scored = self.before(original_dir)
+        write_predictions(self.run, self.prediction_lines(scored))
+        model, control = self.subject.model, self.subject.probe.control
+        row = replace(model_row(model), protocol=BEFORE, probe=self.probe_name, dose=0, epoch=0)
+        if control != STANDARD:
+            row = replace(row, control=control)
+        rows: list[Row] = []
+        for (split, task), predictions in scored.items():
+            groups = self.parts.of(task).groups(predictions.records)
+            named = replace(row, split=split, metric=f"{task}_accuracy")
+            rows.append(grouped_row(predictions.item_scores, groups, named))
+            rows.append(tied_row(predictions, named, f"{task}_tied_share"))
+            if split == REPORT:
+                rows += chance_rows(predictions, replace(row, split=REPORT), f"_{task}")
+        record = RunRecord(
+            protocol=BEFORE,
+            rows=tuple(rows),
+            notices=(*_encoding_notices(scored), *score_notices(*scored.values())),
+            num_rescored=sum(predictions.num_rescored for predictions in scored.values()),
+            details=(self.details(scored),),
+        )
+        return self.completed(record, self.fingerprint(original_dir))
+
+    def try_setting(self) -> RunRecord:
+        """Train with one setting of several, scored on the selection items alone."""
+        before = kept_scores(finished_run(self.run, self.config["before_run"]), self.parts.sets)
+        setting = Setting(**self.config["setting"])
+        history, dynamics, notices = self.train(self.original_dir(), setting, before)
+        write_predictions(self.run, dynamics)
+        details = replace(
+            self.details(before), setting=self.config["setting"], history=tuple(history)
+        )
+        row = self.row(CELL, setting)
+        record = RunRecord(
+            protocol=CELL,
+            rows=(*selection_rows(row, before, history), *dynamics_rows(row, dynamics)),
+            notices=tuple(notices),
+            details=(details,),
+        )
+        return self.completed(record, self.fingerprint(self.run.best_dir))
+
+    def report_best(self) -> RunRecord:
+        """Report M*_k: the best of all settings and epochs goes to the report items."""
+        candidates: dict[str, InoculationDetails] = {}
+        for key in self.config["candidates"]:
+            candidate = finished_run(self.run, key)
+            record = candidate.result()
+            details = record and record.detail(InoculationDetails)
+            if not details:
+                raise ValueError(f"{candidate.result_path}: not the result of an inoculation")
+            candidates[key] = details
+        best = best_candidate(candidates)
+        before = kept_scores(finished_run(self.run, self.config["before_run"]), self.parts.sets)
+        details = replace(self.details(before), chosen=best, candidates=tuple(sorted(candidates)))
+        chosen = finished_run(self.run, best)
+        check_artifact(chosen.path, PREDICTIONS)
+        dynamics = [*filter(is_dynamics, read_item_file(chosen.path / PREDICTIONS))]
+        return self.report(
+            Setting(**candidates[best].setting),
+            chosen.best_dir,
+            [dict(scores) for scores in candidates[best].history],
+            dynamics,
+            before,
+            details,
+        )
+
+    def original_dir(self) -> Path:
+        """Return the folder of the original task's model; a given one must be unchanged."""
+        given = self.subject.original.checkpoint
+        if given is None:
+            return finished_run(self.run, self.config["model_run"][0]).best_dir
+        planned, found = self.config["checkpoint"], self.subject.original.checkpoint_sums() or {}
+        if found != planned:
+            names = sorted({*planned, *found})
+            changed = [name for name in names if planned.get(name) != found.get(name)]
+            raise changed_since([str(model_folder(given) / name) for name in changed])
+        return Path(given)
+
+    def before(self, original_dir: Path) -> Scored:
+        """Score all items before inoculation, once: a resumed run reads what is kept."""
+        if self.run.read(BEFORE_FILE) is not None:
+            return kept_scores(self.run, self.parts.sets)
+        scored = scores_before(self.context, self.subject, original_dir)
+        keep_scores(self.run, scored)
+        # Not read again: of a DDP run's processes one writes, and the others may be faster.
+        return scored
+
+    def train(
+        self, original_dir: Path, setting: Setting, before: Scored
+    ) -> tuple[list[Scores], list[ItemLine], list[str]]:
+        """Inoculate with a dose and keep the best epoch.
+
+        Returns all epochs' scores, the lines of the items that they were scored on, and notices.
+        """
+        parts = self.parts
+        task = load_module(parts, original_dir, self.subject.model, setting)
+        module = inoculation(task, setting)
+        items, watched = fitted_sets(parts, setting)
+        dose = training_items(parts, setting)[: len(watched[DOSE])]
+        start = {
+            f"val/{task}_accuracy": before[ScoredSet(SELECTION, task)].accuracy
+            for task in watched
+            if task != DOSE
+        }
+        keep, items_by_epoch = AggregateCheckpoint(self.run.best_dir), ItemHistory()
+        cost = InoculationCost(start, cost_interpretable(parts.original, before[REPORTED_ORIGINAL]))
+        plan = FitPlan(
+            setting,
+            seed=setting.seed,
+            callbacks=[
+                cost,
+                LearningCurve(setting.batch_size, setting.num_examples(len(items))),
+                items_by_epoch,
+                keep,
+            ],
+            description=(
+                f"inoculation with {setting.dose} examples of {self.probe_name} "
+                f"(add-some {setting.extra}), {setting.epochs} epochs"
+            ),
+            summary=lambda: cost.summary(keep.best),
+            replay=replayed_items(parts, setting),
+            replay_share=setting.keeping.replayed_share,
+        )
+        problems, encoded = fit_choices(module, items, watched, self.run, plan, self.context)
+        assert keep.best is not None
+        epochs, chosen = items_by_epoch.epochs, int(keep.best["epoch"])
+        lines = dynamics_lines(parts, dose, before, epochs, chosen)
+        notices = [*problems, *(f"training items: {notice}" for notice in encoded)]
+        return keep.history, lines, notices
+
+    def report(
+        self,
+        setting: Setting,
+        checkpoint: Path,
+        history: Sequence[Scores],
+        dynamics: Sequence[ItemLine],
+        before: Scored,
+        details: InoculationDetails,
+    ) -> RunRecord:
+        """Score an inoculated model on the report items and return the record of the run.
+
+        `history` has the selection scores of each epoch, `dynamics` the items that they are of;
+        `details`, which are completed, say what the model in `checkpoint` was chosen from.
+        """
+        reported = {one: items for one, items in self.parts.sets.items() if one.split == REPORT}
+        before_reported = {one: before[one] for one in reported}
+        scorer = TrainedScorer(load_module(self.parts, checkpoint, self.subject.model))
+        fingerprint = scorer.fingerprint()
+        after = score(self.context, self.parts, scorer, reported)
+        lines = self.prediction_lines(before_reported, "_before")
+        started = [line.correct for line in lines]
+        known = iter(known_before(self.parts, before))
+        lines += [
+            replace(line, before=score, known=next(known, "") if line.set == PROBE_TEXT else "")
+            for line, score in zip(self.prediction_lines(after), started, strict=True)
+        ]
+        write_predictions(self.run, [*lines, *dynamics])
+        row = self.row(INOCULATION, setting)
+        rows = [*selection_rows(row, before, history), *dynamics_rows(row, dynamics)]
+        rows += report_rows(row, self.parts, before, after, history)
+        chosen = best_of(history)
+        examples = setting.num_examples(len(training_items(self.parts, setting)))
+        rows += [
+            replace(row, split=REPORT, epoch=int(chosen["epoch"]), metric=name, value=value)
+            for name, value in (
+                ("num_updates", chosen["step"]),
+                ("num_examples", chosen["epoch"] * examples),
+            )
+        ]
+        self.run.write_lines(HITS, [reported_hits(self.parts, before, after)])
+        old, new = before[REPORTED_ORIGINAL], after[REPORTED_ORIGINAL]
+        details = replace(
+            details,
+            cost_interpretable=cost_interpretable(self.parts.original, old),
+            forgotten=tuple(
+                {"id": item.id, "position": item.position}
+                for item, was, now in zip(
+                    old.records, old.item_scores, new.item_scores, strict=True
+                )
+                if was > now
+            ),
+        )
+        record = RunRecord(
+            protocol=INOCULATION,
+            rows=tuple(rows),
+            notices=(
+                *_cluster_notices(self.parts.probe),
+                *_encoding_notices(after),  # before inoculation the items were encoded alike
+                *(f"before inoculation: {n}" for n in score_notices(*before_reported.values())),
+                *score_notices(*after.values()),
+            ),
+            seeds=(setting.seed, self.subject.original.seed),
+            num_rescored=sum(p.num_rescored for p in (*before_reported.values(), *after.values())),
+            hits_file=HITS,
+            details=(details,),
+        )
+        record = self.completed(record, fingerprint)
+        return replace(record, counts={**record.counts, "dose": setting.dose})
+
+    def prediction_lines(self, scored: Scored, ending: str = "") -> list[ItemLine]:
+        """Return lines of predictions.jsonl, with the items as the model was given them."""
+        lines = []
+        for one, predictions in scored.items():
+            groups = self.parts.of(one.task).groups(predictions.records)
+            control = self.parts.control_of(one.task)
+            records = self.parts.posed(one.task, predictions.records)
+            lines += [
+                replace(line, set=f"{one.text}{ending}", control=control)
+                for line in replace(predictions, records=records).lines(groups)
+            ]
+        return lines
+
+    def row(self, protocol: str, setting: Setting) -> Row:
+        """Return the columns that all rows of a setting share."""
+        keeping, strength = setting.way
+        return replace(
+            model_row(self.subject.model),
+            protocol=protocol,
+            probe=self.probe_name,
+            control=self.subject.probe.control,
+            mode="full",
+            num_train=setting.dose,
+            dose=setting.dose,
+            extra=setting.extra,
+            keeping=keeping,
+            strength=strength,
+            learning_rate=setting.learning_rate,
+            seed=setting.seed,
+        )
+
+    def details(self, before: Scored) -> InoculationDetails:
+        """Return the details that every run of an inoculation records."""
+        probe = self.subject.probe
+        return InoculationDetails(
+            original_task=self.subject.original.name,
+            selection=probe.selection,
+            report_split=probe.report_split,
+            report_items=probe.report_items if self.parts.probe.num_left_out else None,
+            setup=setup_of(before),
+        )
+
+    def fingerprint(self, folder: Path) -> str:
+        """Return the sha256 of the weights of the model in a folder."""
+        return model_fingerprint(load_module(self.parts, folder, self.subject.model))
+
+    def completed(self, record: RunRecord, fingerprint: str) -> RunRecord:
+        """Return the record with the counts, files and notices of both tasks."""
+        original = self.parts.original
+        record = completed(
+            record, fingerprint, self.subject.model, self.subject.original, self.parts.probe
+        )
+        return replace(
+            record,
+            probe=self.probe_name,
+            notices=(*record.notices, *original.notices, *self.parts.other_notices),
+            data=data_files(self.parts.files),
+            counts={
+                **record.counts,
+                "original_selection": len(original.selection),
+                "original_report": len(original.report),
+            },
+        )
+
+
+def fitted_sets(parts: Parts, setting: Setting) -> tuple[list[Record], dict[str, Sequence[Record]]]:
+    """Return the items that a setting trains on, and the sets looked at after each epoch."""
+    items = training_items(parts, setting)
+    looked_at = {task: s for (split, task), s in parts.sets.items() if split == SELECTION}
+    num_watched = watched_items(len(items), sum(map(len, looked_at.values())))
+    items[: setting.dose] = posed = parts.posed(PROBE, items[: setting.dose])
+    watched: dict[str, Sequence[Record]] = {DOSE: posed[:num_watched]}
+    for task, records in looked_at.items():
+        watched[task] = parts.posed(task, records)
+    return items, watched
+
+
+def inoculation(task: ChoiceModule, setting: Setting) -> Inoculation:
+    """Return the objective that a setting trains an original-task model with."""
+    keeping, penalty = setting.keeping, None
+    if keeping.method in PENALTIES:
+        assert keeping.strength is not None
+        penalty = PENALTIES[keeping.method](keeping.strength)
+    return Inoculation(task, setting.learning_rate, penalty)
+
+
+def memory_of(subject: Subject, setting: Setting, context: RunContext) -> MemoryNeed:
+    """Return what training with a setting will take of memory."""
+    parts, given = parts_of(context, subject), subject.original.checkpoint
+
+    def make() -> ChoiceModule:
+        if given is not None:
+            task = load_module(parts, Path(given), subject.model, setting)
+            return inoculation(task, setting)
+        module = module_for(subject.model, "mc_qa", tuning=setting.tuning)
+        module.num_choices = padded_num_choices(parts.num_choices, parts.probe, parts.original)
+        return inoculation(module, setting)
+
+    replayed, share = replayed_items(parts, setting), setting.keeping.replayed_share
+    plan = FitPlan(setting, setting.seed, replay=replayed, replay_share=share)
+    return planned_memory(make, *fitted_sets(parts, setting), plan, context.trainer)
+
+
+@kept(most=1)
+def scores_before(context: RunContext, subject: Subject, original_dir: Path) -> Scored:
+    """Score all items by the original-task model, once for all doses of a command."""
+    parts = parts_of(context, subject)
+    module = load_module(parts, original_dir, subject.model)
+    return score(context, parts, TrainedScorer(module), parts.sets)
+
+
+def score(
+    context: RunContext, parts: Parts, scorer: TrainedScorer, sets: Sets
+) -> dict[ScoredSet, Predictions]:
+    """Score sets by a model; the predictions hold the items before any control."""
+    given = {one.text: parts.posed(one.task, records) for one, records in sets.items()}
+    scored = predict(scorer, given, context.trainer)
+    if parts.control == STANDARD:
+        return {one: replace(scored[one.text], records=items) for one, items in sets.items()}
+    # Groups and relatives go by the question, whatever the model saw of it.
+    return {one: replace(scored[one.text], records=records) for one, records in sets.items()}
+
+
+def load_module(
+    parts: Parts, folder: Path, model: ModelSettings, setting: Setting | None = None
+) -> ChoiceModule:
+    """Return the model in a folder, which pads its questions as the run's config says.
+
+    With a `setting` it is to be trained by that.
+    """
+    options = continuation_options(model)
+    if setting is not None:
+        options |= {"tuning": setting.tuning, "seed": setting.seed}
+    module = saved_module(folder, dtype=model.dtype, **options)
+    # The run's number holds, as a model that transformers saved has none.
+    module.num_choices = padded_num_choices(parts.num_choices, parts.probe, parts.original)
+    return module
+
+
+def _encoding_notices(scored: Scored) -> list[str]:
+    """Return the notices of the encoding of each set."""
+    return [
+        f"{one.text}: {notice}"
+        for one, predictions in scored.items()
+        for notice in predictions.notices
+    ]
+
+
+def _cluster_notices(probe: Splits) -> list[str]:
+    """Return why there is no strict cluster accuracy, if `report_items` is why."""
+    num_items, num_cut = len(probe.report), probe.num_left_out
+    if not num_cut or not all("cluster" in record.meta for record in probe.report):
+        return []
+    return [
+        f"probe.report_items: only {num_items} of {num_items + num_cut} report items are scored, "
+        "and not all questions about a concept, so there is no strict cluster accuracy; remove the "
+        "limit to get it"
+    ]
+
+
+def best_candidate(found: Mapping[str, InoculationDetails]) -> str:
+    """Return the key of the run with the best epoch of all."""
+    tried = [
+        (key, candidate_of(dict(scores), details.setting["learning_rate"]))
+        for key, details in sorted(found.items())
+        for scores in details.history
+    ]
+    return best_checkpoint(tried, lambda one: one[1])[0]
+
+
+def keep_scores(run: RunFolder, scored: Scored) -> None:
+    """Write the scores before inoculation into a run, unless they are there."""
+    if (run.path / BEFORE_FILE).exists():
+        return
+    # Where JSON has no such number, what `float` reads it from.
+    values = {
+        one.text: [
+            [score if math.isfinite(score) else str(score) for score in scores]
+            for scores in predictions.scores
+        ]
+        for one, predictions in scored.items()
+    }
+    run.write(BEFORE_FILE, values)
+
+
+def kept_scores(run: RunFolder, sets: Sets) -> dict[ScoredSet, Predictions]:
+    """Return the scores that `keep_scores` wrote for these sets; damaged ones are refused."""
+    path = run.path / BEFORE_FILE
+    check_artifact(run.path, BEFORE_FILE)
+    scores = run.read(BEFORE_FILE)
+    if scores is None:
+        raise FileNotFoundError(f"{path} is missing: rerun the cell")
+    sizes = {one.text: len(records) for one, records in sets.items()}
+    if not isinstance(scores, dict) or {n: len(s) for n, s in scores.items()} != sizes:
+        raise ValueError(
+            f"{path}: these are not the scores of this run's items; remove {run.path} to start the "
+            "run again"
+        )
+    return {
+        one: Predictions(one.text, records, [list(map(float, row)) for row in scores[one.text]])
+        for one, records in sets.items()
+    }

@@ -1,0 +1,207 @@
+"""How an original-task model is trained, which every inoculation of it shares."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from probelight.callbacks.aggregate_checkpoint import ORIGINAL, AggregateCheckpoint
+from probelight.callbacks.run_metrics import LearningCurve
+from probelight.commands.inoculation.data import (
+    Splits,
+    first_stage_splits,
+    original_splits,
+    padded_num_choices,
+)
+from probelight.commands.inoculation.settings import FIRST, FirstStage, OriginalTask
+from probelight.evaluation.predictions import predict
+from probelight.evaluation.scorers import model_row, source_of
+from probelight.io.ranges import settings_from
+from probelight.lightning_modules.base import ChoiceModule
+from probelight.models.checkpoint_files import model_folder, trained_dtype
+from probelight.models.networks import model_fingerprint
+from probelight.models.scorer import TrainedScorer
+from probelight.models.settings import ModelSettings
+from probelight.results.details import OriginalParts
+from probelight.results.measured import (
+    Predictions,
+    accuracy_row,
+    chance_rows,
+    score_notices,
+    subset_rows,
+    tied_row,
+    untouched_of,
+)
+from probelight.results.predictions import write_predictions
+from probelight.results.record import ModelSource, RunRecord, check_data, data_files
+from probelight.results.row import Row
+from probelight.results.run_folder import RunFolder
+from probelight.runs.context import RunContext
+from probelight.runs.memory import MemoryNeed
+from probelight.training.fit import FitPlan, fit_choices, planned_memory
+from probelight.training.modules import module_for, saved_module
+
+
+def run_original(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> RunRecord:
+    """Train an original task, or what comes before it, and keep its best epoch."""
+    task: OriginalTask | FirstStage
+    if config["protocol"] == FIRST:
+        task = FirstStage(**config["first"])
+        seed, num_choices = config["seed"], config["num_choices"]
+        splits = first_stage_splits(context, task, seed)
+    else:
+        task = settings_from(OriginalTask, config["original"])
+        seed, num_choices = task.seed, task.num_choices
+        splits = original_splits(context, task)
+    check_data(config["data"], splits.files)
+    model = settings_from(ModelSettings, config["model"])
+    how: dict[str, Any] = {"learning_rate": task.learning_rate, "tuning": task.tuning, "seed": seed}
+    if first := config.get("model_run"):
+        module = saved_module(finished_run(run, first[0]).best_dir, dtype=model.dtype, **how)
+    else:
+        module = module_for(model, "mc_qa", **how)
+    module.num_choices = padded_num_choices(num_choices, splits)
+
+    keep = AggregateCheckpoint(run.best_dir, monitor=ORIGINAL)
+    plan = FitPlan(
+        task,
+        seed=seed,
+        callbacks=[keep, LearningCurve(task.batch_size, len(splits.train))],
+        description=f"{task.name}: {len(splits.train)} questions, {task.epochs} epochs",
+    )
+    watched = {"original": splits.selection}
+    problems, encoded = fit_choices(module, splits.train, watched, run, plan, context)
+    notices = [*problems, *(f"training items: {notice}" for notice in encoded)]
+    row = replace(
+        model_row(model),
+        protocol=config["protocol"],
+        probe=task.name,
+        mode="full",
+        num_train=len(splits.train),
+        learning_rate=task.learning_rate,
+        seed=seed,
+    )
+    selected = replace(row, metric="accuracy", split="selection", num_items=len(splits.selection))
+    rows = [
+        replace(selected, epoch=int(scores["epoch"]), value=scores[ORIGINAL])
+        for scores in keep.history
+    ]
+    scorer = TrainedScorer(saved_module(run.best_dir, dtype=model.dtype))
+    fingerprint = scorer.fingerprint()
+    num_rescored = 0
+    if splits.report:  # nobody reports a first stage
+        assert keep.best is not None
+        row = replace(row, split="report", num_items=len(splits.report))
+        measured, report = _measured(run, scorer, splits, row, int(keep.best["epoch"]), context)
+        rows += measured
+        notices += [*report.notices, *score_notices(report)]
+        num_rescored = report.num_rescored
+    record = RunRecord(
+        protocol=config["protocol"],
+        probe=task.name,
+        rows=tuple(rows),
+        notices=tuple(notices),
+        seeds=(seed,),
+        num_rescored=num_rescored,
+    )
+    return completed(record, fingerprint, model, task, splits)
+
+
+def memory_of(
+    model: ModelSettings,
+    task: OriginalTask | FirstStage,
+    splits: Splits,
+    num_choices: int | None,
+    seed: int,
+    context: RunContext,
+) -> MemoryNeed:
+    """Return what training an original task, or what comes before it, will take of memory."""
+
+    def make() -> ChoiceModule:
+        module = module_for(model, "mc_qa", seed=seed, tuning=task.tuning)
+        module.num_choices = padded_num_choices(num_choices, splits)
+        return module
+
+    watched = {"original": splits.selection}
+    return planned_memory(make, splits.train, watched, FitPlan(task, seed), context.trainer)
+
+
+def _measured(
+    run: RunFolder, scorer: TrainedScorer, splits: Splits, row: Row, epoch: int, context: RunContext
+) -> tuple[list[Row], Predictions]:
+    """Score the report items by the model that a run kept, and return rows and predictions."""
+    report = predict(scorer, {"original": splits.report}, context.trainer)["original"]
+    groups = splits.groups(report.records)
+    write_predictions(run, report.lines(groups))
+    clean = untouched_of(splits.not_in_train(report.records))
+    chosen = replace(row, epoch=epoch)
+    rows = [
+        accuracy_row(report, groups, chosen),
+        *subset_rows(report, groups, clean, replace(chosen, metric="accuracy")),
+        tied_row(report, chosen),
+        *chance_rows(report, row),
+    ]
+    return rows, report
+
+
+def completed(
+    record: RunRecord,
+    fingerprint: str,
+    model: ModelSettings,
+    task: OriginalTask | FirstStage,
+    splits: Splits,
+) -> RunRecord:
+    """Return the record with the counts, files, weights and source that every trained run has.
+
+    `fingerprint` is that of the model kept.
+    """
+    source, parts = original_source(model, task)
+    of_files = (notice for data in splits.files for notice in data.notices)
+    return replace(
+        record.with_details(parts),
+        model=model.label,
+        counts={
+            "train": len(splits.train),
+            "selection": len(splits.selection),
+            "reserved": len(splits.reserved),
+            "report": len(splits.report),
+        },
+        notices=(*record.notices, *splits.notices, *of_files),
+        data=data_files(splits.files),
+        source=source,
+        dtype=trained_dtype(model.dtype),
+        model_sha256=fingerprint,
+    )
+
+
+def finished_run(run: RunFolder, key: str) -> RunFolder:
+    """Return the folder of another run of the command; FileNotFoundError if it is not finished."""
+    path = run.path.parent / key
+    if not (path / "result.json").exists():
+        raise FileNotFoundError(f"{run.key} needs {path / 'result.json'}, which is missing")
+    return RunFolder.at(path)
+
+
+def original_source(
+    model: ModelSettings, task: OriginalTask | FirstStage
+) -> tuple[ModelSource, OriginalParts | None]:
+    """Return where an original-task model comes from, and the parts of its task.
+
+    A given checkpoint's are those recorded by the run that trained it, `RUN/checkpoints/best`, if
+    the folder still holds that run's weights; of any other folder nothing is known.
+    """
+    source, checkpoint = source_of(model), getattr(task, "checkpoint", None)
+    if checkpoint is None:
+        return source, OriginalParts(sets=tuple(task.sets), train_items=task.train_items)
+    unknown = replace(source, hub_id=None, revision=None), None
+    try:
+        recorded = RunRecord.read(model_folder(checkpoint).resolve().parent.parent / "result.json")
+    except (OSError, ValueError):
+        return unknown
+    fingerprint = model_fingerprint(saved_module(checkpoint, dtype=model.dtype))
+    if recorded.protocol != "original" or fingerprint != recorded.model_sha256:
+        return unknown
+    known = recorded.source
+    source = replace(source, hub_id=known.hub_id, revision=known.revision)
+    return source, recorded.detail(OriginalParts)

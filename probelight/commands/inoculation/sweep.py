@@ -1,0 +1,477 @@
+"""`train.py sweep plan`, `run` and `status`: one config, one folder, any number of GPUs.
+
+A grid of inoculations becomes jobs, which are called the cells of the sweep. An original task (and
+what is trained before it) is one cell that all others share; `before` scores it once per probe;
+each setting is a cell that trains and scores the selection items after every epoch; for every dose
+and seed one last cell takes M*_k, the best of all settings and epochs, to the report items, which
+nothing else reads (Richardson & Sabharwal 2020, section 4.1).
+"""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field, replace
+from itertools import product
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from rich.console import Console
+
+from probelight.commands.command import Command, command
+from probelight.commands.inoculation.command import SubjectJobs
+from probelight.commands.inoculation.data import Parts, measured_sets, num_balancing, parts_of
+from probelight.commands.inoculation.settings import (
+    BEFORE,
+    CELL,
+    INOCULATION,
+    KEEPING_NOTHING,
+    Extra,
+    InoculatedProbe,
+    Keeping,
+    OriginalTask,
+    Setting,
+    Strength,
+    Subject,
+)
+from probelight.io import ranges
+from probelight.io.errors import UsageError
+from probelight.io.package import program
+from probelight.io.wandb import DEFAULT_WANDB, WandbSettings
+from probelight.models.checkpoint_files import PretrainedError
+from probelight.models.chosen_models import with_model_type
+from probelight.models.registry import AUTO
+from probelight.models.settings import ModelSettings
+from probelight.models.tuning import FULL_TUNING, LORA, Tuning
+from probelight.results.run_folder import CommandFolder, planned_cells
+from probelight.runs.context import RunContext
+from probelight.runs.estimates import detectable_table, plan_lines
+from probelight.runs.fencing import without_driver
+from probelight.runs.job import Job
+from probelight.runs.on_ray.cluster import Resources
+from probelight.runs.plan import Plan, is_finished, plan_jobs, wandb_group
+from probelight.runs.settings import (
+    DEFAULT_SWEEP_ENGINE,
+    DEFAULT_TRAINER,
+    RaySettings,
+    TrainerSettings,
+    expected_device,
+)
+from probelight.runs.status import counted, show_status
+from probelight.training.modules import check_tuning, question_model
+
+DEFAULT_DOSES = [100, 250, 500, 1000, 2000, 3000]
+DEFAULT_EXTRAS: list[Extra] = ["none", "x1", "x2"]
+
+
+@dataclass(frozen=True)
+class KeepingGrid(ranges.Settings):
+    """A method against forgetting; each of its settings is reported.
+
+    Args:
+        method: "none", a method of `Keeping`, or "lora".
+        strengths: Strengths of the method, or ranks of lora. By default only its default strength.
+        learning_rates: Peak rates instead of the row's. A lower rate also reduces forgetting.
+    """
+
+    method: Literal["none", "replay", "l2_sp", "distillation", "lora"] = "none"
+    strengths: Annotated[list[Strength], ranges.Distinct()] = field(default_factory=list)
+    learning_rates: Annotated[list[ranges.LearningRate], ranges.Distinct()] = field(
+        default_factory=list
+    )
+
+    def ways(self) -> list[tuple[Keeping, Tuning]]:
+        """Return what each strength makes of a setting; UsageError for one that there is not."""
+        if self.method == "lora":
+            if odd := [strength for strength in self.strengths if strength != int(strength)]:
+                raise UsageError(f"strengths of lora are ranks: give whole numbers, not {odd[0]:g}")
+            ranks = [int(strength) for strength in self.strengths] or [Tuning.rank]
+            return [(KEEPING_NOTHING, Tuning(LORA, rank=rank)) for rank in ranks]
+        strengths: list[float | None] = [*self.strengths] or [None]
+        return [(Keeping(self.method, strength), FULL_TUNING) for strength in strengths]
+
+
+@dataclass(frozen=True)
+class SweepRow(ranges.Settings):
+    """One probe on one model and original task, with its grid of settings.
+
+    Args:
+        model: A name under `models`.
+        original: A name under `originals`.
+        probe: The probe and its splits.
+        doses: k, numbers of probe examples. Of the default doses, those with enough examples.
+        learning_rates: Peak rates; with `search: tpe`, the lowest and the highest.
+        extras: Add-some: none, x1 or x2. By default (null) those for which the dose has enough
+            reserved items, or only none with methods against forgetting. Each extra that you give
+            is tried with each method.
+        keeping: Methods against forgetting to compare at equal gain on the probe; each of their
+            settings is reported at its best epoch. By default the sweep trains without any, and
+            reports M*_k alone.
+        seeds: Seeds of dose, order and dropout; M*_k is chosen for each seed.
+        epochs: Number of epochs. The model after each one is a candidate for M*_k.
+        batch_size: Questions per optimiser step.
+        tuning: Which weights to train.
+    """
+
+    model: str
+    original: str
+    probe: InoculatedProbe
+    doses: Annotated[list[ranges.NumItems], ranges.Distinct(1)] = field(
+        default_factory=DEFAULT_DOSES.copy
+    )
+    learning_rates: Annotated[list[ranges.LearningRate], ranges.Distinct(1)] = field(
+        default_factory=lambda: [1e-5, 2e-5, 5e-5]
+    )
+    extras: Annotated[list[Extra], ranges.Distinct(1)] | None = None
+    keeping: Annotated[list[KeepingGrid], ranges.Distinct()] = field(default_factory=list)
+    seeds: Annotated[list[ranges.Seed], ranges.Distinct(1)] = field(default_factory=lambda: [0])
+    epochs: ranges.NumEpochs = 3
+    batch_size: ranges.BatchSize = 16
+    tuning: Tuning = FULL_TUNING
+
+
+@dataclass(frozen=True)
+class SweepGrid(ranges.Settings):
+    """Everything that a sweep runs.
+
+    Args:
+        models: Pre-trained models, by name.
+        originals: Original tasks, by name.
+        rows: Which model and original task to inoculate with which probe.
+        search: "grid" runs every setting; "tpe" draws `num_trials` of them for each dose and seed.
+        num_trials: Number of settings that "tpe" draws.
+        trials_at_once: How many settings to draw together, given the results of all earlier ones.
+            With more, more cells can run at the same time; with fewer, each draw knows more
+            results.
+    """
+
+    models: dict[str, ModelSettings]
+    originals: dict[str, OriginalTask]
+    rows: Annotated[list[SweepRow], ranges.Distinct(1)]
+    search: Literal["grid", "tpe"] = "grid"
+    num_trials: Annotated[int, ranges.Within(1, 10_000)] = 12
+    trials_at_once: Annotated[int, ranges.Within(1, 10_000)] = 4
+
+
+@command(
+    Command(
+        example="train.py sweep plan --config configs/sweep/released.yaml --output_dir runs/sweep",
+        shown="output_dir grid.models grid.originals grid.rows grid.search grid.num_trials "
+        "engine.cpus_per_cell engine.gpus_per_cell engine.memory_per_cell engine.max_retries "
+        "mirror trainer.accelerator trainer.threads wandb.project",
+    )
+)
+def plan(
+    output_dir: ranges.PathText,
+    grid: SweepGrid,
+    engine: RaySettings = DEFAULT_SWEEP_ENGINE,
+    mirror: ranges.Mirror | None = None,
+    trainer: TrainerSettings = DEFAULT_TRAINER,
+    wandb: WandbSettings = DEFAULT_WANDB,
+    force: bool = False,
+) -> None:
+    """Plans the cells of a sweep, and prints what they cost and which differences they can show.
+
+    Args:
+        output_dir: Folder of the sweep, which all nodes must see.
+        grid: Models, original tasks and probes, and the settings to try.
+        engine: Resources of a cell, and how often a failed one is tried again.
+        mirror: Folder or address with copies of the released files.
+        trainer: Device and batch settings of the cells.
+        wandb: Logging to Weights & Biases, in addition to the local files.
+        force: Let cells train even if the estimate says that they do not fit into memory.
+    """
+    folder, context = Path(output_dir), RunContext(trainer, wandb, mirror, force=force)
+    device = expected_device(trainer.accelerator)
+    resources = Resources.of(engine, trainer, has_gpus=device == "gpu")
+    jobs = sweep_jobs(grid, context)
+    CommandFolder(folder, {"command": "sweep"})
+    with without_driver(folder, engine.take_over):
+        planned = plan_jobs(folder, jobs)
+        gone = (planned_cells(folder) or frozenset()) - {job.key for job in planned}
+        Plan(context, engine, planned).keep(folder)
+    lines = plan_lines(jobs, folder, device, resources.num_sharing)
+    for line in [*lines, f"resources: a cell takes {resources}"]:
+        print(line)
+    if gone:
+        cells = counted(len(gone), "cell")
+        print(f"no longer in the plan: {cells}; their runs stay in the folder, but do not count")
+    item_sets = []  # what rows are selected and reported on
+    for row in grid.rows:
+        subject = Subject(grid.models[row.model], grid.originals[row.original], row.probe)
+        item_sets += measured_sets(parts_of(context, subject), row.original, len(row.seeds))
+    Console().print(detectable_table(item_sets))
+    if trainer.threads is None:
+        print("trainer.threads is not set: results may differ in the last bits between machines")
+    is_left = not all(is_finished(folder / "runs", job.key) for job in planned)
+    print(f"next: {_next(folder, is_left)}")
+
+
+def sweep_jobs(grid: SweepGrid, context: RunContext) -> list[Job]:
+    """Return the jobs of a sweep, each once, with those that others need before them."""
+    jobs: dict[str, Job] = {}
+    models = dict(grid.models)
+    for name, model in models.items():
+        if model.kind == AUTO:
+            with _placed(f"models.{name}"):
+                models[name] = with_model_type(model)
+    grid = replace(grid, models=models)
+    for number, row in enumerate(grid.rows, start=1):
+        for job in _row_jobs(grid, row, f"rows: number {number}", context):
+            jobs.setdefault(job.key, job)
+    return list(jobs.values())
+
+
+def _row_jobs(grid: SweepGrid, row: SweepRow, place: str, context: RunContext) -> Iterator[Job]:
+    """Yield the jobs of a row; `place` is its name in messages."""
+    model = _named(grid.models, row.model, f"{place}: model")
+    task = _named(grid.originals, row.original, f"{place}: original")
+    with _placed(f"{place}: models.{row.model}"):
+        model = question_model(model, task.checkpoint)
+        if row.keeping and row.tuning != FULL_TUNING:
+            raise UsageError("tuning and keeping: give lora as one of the methods in keeping")
+        ways = [way for entry in row.keeping for way in entry.ways()]
+        check_tuning(model, "mc_qa", row.tuning, *(tuning for _, tuning in ways))
+    with _placed(place):
+        jobs = SubjectJobs(Subject(model, task, row.probe), context)
+    yield from jobs.originals
+    name = f"{jobs.probe_name}-{row.original}-{row.model}{jobs.ending}"
+    before = jobs.job(f"before-{name}", {"protocol": BEFORE})
+    yield before
+    for notice in (*jobs.parts.probe.notices, *jobs.parts.original.notices):
+        context.say(f"{place}: {notice}")
+    for dose, extras in _fitting_extras(row, jobs.parts, place, context).items():
+        for seed in row.seeds:
+            fitting = replace(row, extras=extras)
+            with _placed(place):
+                choices = (
+                    [("", _setting_jobs(grid, fitting, dose, seed, jobs, before, name))]
+                    if not row.keeping
+                    else _keeping_jobs(grid, fitting, dose, seed, jobs, before, name)
+                )
+            # Of each, M* is chosen: with methods against forgetting among the epochs alone.
+            for ending, cells in choices:
+                yield from cells
+                config = {
+                    "protocol": INOCULATION,
+                    "before_run": before.key,
+                    "candidates": [job.key for job in cells],
+                    "dose": dose,
+                    "seed": seed,
+                }
+                yield jobs.job(f"chosen-{name}-k{dose}{ending}-s{seed}", config, cells)
+
+
+@contextmanager
+def _placed(place: str) -> Iterator[None]:
+    """Begin the message of a refusal in the block with its place in the grid."""
+    try:
+        yield
+    except (UsageError, PretrainedError) as error:
+        raise type(error)(f"{place}: {error}") from error
+
+
+def _named(known: Mapping[str, Any], name: str, place: str) -> Any:
+    """Return what a row names; UsageError for an unknown name."""
+    if name not in known:
+        raise UsageError(f"{place} is {name!r}; choose from {', '.join(sorted(known))}")
+    return known[name]
+
+
+def _fitting_extras(
+    row: SweepRow, parts: Parts, place: str, context: RunContext
+) -> dict[int, list[Extra]]:
+    """Return the extras of each dose; of the defaults those that there are enough items for."""
+    most, reserved = len(parts.probe.train), len(parts.original.reserved)
+    doses = row.doses
+    if doses == DEFAULT_DOSES and max(doses) > most:
+        doses = [dose for dose in doses if dose <= most] or [most]
+        context.say(f"{place}: doses {doses}, because {most} probe examples are left for doses")
+    found = {}
+    default: list[Extra] = ["none"] if row.keeping else DEFAULT_EXTRAS
+    for dose in doses:
+        if row.extras is not None:
+            found[dose] = row.extras
+            continue
+        found[dose] = [extra for extra in default if num_balancing(dose, extra) <= reserved]
+        if left_out := ", ".join(extra for extra in default if extra not in found[dose]):
+            context.say(
+                f"{place}: dose {dose} without extra {left_out}, because only {reserved} "
+                "original-task examples are reserved"
+            )
+    return found
+
+
+def _keeping_jobs(
+    grid: SweepGrid, row: SweepRow, dose: int, seed: int, jobs: SubjectJobs, before: Job, name: str
+) -> list[tuple[str, list[Job]]]:
+    """Return the jobs of each method against forgetting at each rate, after names for them."""
+    if grid.search != "grid":
+        raise UsageError(
+            f"keeping compares every setting, but search {grid.search} draws only some; give "
+            "search grid"
+        )
+    found = {}
+    for entry in row.keeping:
+        rates = entry.learning_rates or row.learning_rates
+        for way, rate, extra in product(entry.ways(), rates, row.extras or ()):
+            one = replace(row, learning_rates=[rate], extras=[extra])
+            [cell] = _setting_jobs(grid, one, dose, seed, jobs, before, name, way)
+            ending = Setting(**cell.config["setting"]).ending
+            added = "" if extra == "none" else f"-{extra}"
+            found[cell.key] = (f"{ending}-lr{rate:g}{added}", [cell])
+    return [*found.values()]
+
+
+def _setting_jobs(
+    grid: SweepGrid,
+    row: SweepRow,
+    dose: int,
+    seed: int,
+    jobs: SubjectJobs,
+    before: Job,
+    name: str,
+    way: tuple[Keeping, Tuning] | None = None,
+) -> list[Job]:
+    """Return the jobs of a dose and seed: one per setting of the grid, or one per trial of tpe."""
+    keeping, tuning = way or (KEEPING_NOTHING, row.tuning)
+    extras = row.extras or []
+
+    def setting(extra: Extra, rate: float) -> Setting:
+        return Setting(
+            dose,
+            extra,
+            seed,
+            learning_rate=rate,
+            epochs=row.epochs,
+            batch_size=row.batch_size,
+            tuning=tuning,
+            keeping=keeping,
+        )
+
+    shared = {"protocol": CELL, "before_run": before.key}
+    name = f"inoculate-{name}-k{dose}"
+    rates = row.learning_rates
+    steps = {extra: jobs.num_steps(setting(extra, rates[0])) for extra in extras}
+    if grid.search == "grid":
+        return [
+            jobs.job(
+                f"{name}-lr{rate:g}-{extra}{setting(extra, rate).ending}-s{seed}",
+                {**shared, "setting": asdict(setting(extra, rate))},
+                [before],
+                steps[extra],
+            )
+            for extra in extras
+            for rate in rates
+        ]
+    search = {
+        "learning_rate": {"low": min(rates), "high": max(rates), "log": True},
+        "extra": {"choices": extras},
+    }
+    default = asdict(setting(extras[0], rates[0]))
+    fixed = {key: value for key, value in default.items() if key not in search}
+    trials: list[Job] = []
+    for trial in range(grid.num_trials):
+        # What a trial is drawn in view of is a part of what it is.
+        drawn = {"setting": fixed, "search": search, "trial": trial}
+        drawn["trials_at_once"] = grid.trials_at_once
+        earlier = trials[: trial - trial % grid.trials_at_once]
+        trials.append(
+            jobs.job(
+                f"{name}-trial{trial}-s{seed}",
+                {**shared, **drawn},
+                [before],
+                max(steps.values()),
+                earlier,
+            )
+        )
+    return trials
+
+
+@command(
+    Command(
+        example="train.py sweep run --output_dir runs/sweep",
+        shown="output_dir engine.address engine.cpus_per_cell engine.gpus_per_cell "
+        "engine.max_retries engine.stop_seconds engine.take_over mirror trainer.accelerator "
+        "trainer.devices wandb.project",
+    )
+)
+def run(
+    output_dir: ranges.PathText,
+    engine: RaySettings = DEFAULT_SWEEP_ENGINE,
+    mirror: ranges.Mirror | None = None,
+    trainer: TrainerSettings = DEFAULT_TRAINER,
+    wandb: WandbSettings = DEFAULT_WANDB,
+    force: bool = False,
+) -> None:
+    """Runs on Ray every planned cell that has no result yet, and waits until all have ended.
+
+    It uses the settings of the plan, except those that you set here to other than their default.
+    The exit code is 0 if all cells are finished, 1 if some have failed for good, and 130 or 143
+    after Ctrl-C or SIGTERM, once the cells have saved their state. Rerun the same command to
+    resume.
+
+    Args:
+        output_dir: Folder of the sweep.
+        engine: Where cells run, what each takes, and how often a failed one is tried again.
+        mirror: Folder or address with copies of the released files.
+        trainer: Device and batch settings of the cells.
+        wandb: Logging to Weights & Biases. By default the sweep is the group.
+        force: Let cells train even if the estimate says that they do not fit into memory.
+    """
+    # Only now: it needs Ray, which is not installed with all else.
+    from probelight.runs.on_ray.drive import run_plan
+
+    folder = Path(output_dir)
+    planned = Plan.read(folder).under(RunContext(trainer, wandb, mirror, force=force), engine)
+    wandb = planned.context.wandb
+    wandb = replace(wandb, group=wandb_group(folder, wandb))
+    planned = replace(planned, context=replace(planned.context, wandb=wandb))
+    code = run_plan(CommandFolder(folder, {"command": "sweep"}), planned)
+    print(f"results{' so far' if code else ''}: {folder / 'results.csv'}")
+    if code == 0:
+        print(f"next: {_next(folder, is_left=False)}")
+    elif code == 1:
+        print(f"tracebacks: {folder}/runs/<cell>/error.txt")
+        print(f"to retry the failed cells: {_next(folder, is_left=True)}")
+    if code:
+        sys.exit(code)
+
+
+def _next(folder: Path, is_left: bool) -> str:
+    """Return the command to give next."""
+    command = "sweep run --output_dir" if is_left else "report"
+    return f"{program()} {command} {shlex.quote(str(folder))}"
+
+
+@command(
+    Command(
+        example="train.py sweep status --output_dir runs/sweep --watch true",
+        shown="output_dir watch",
+    )
+)
+def status(output_dir: ranges.PathText, watch: bool = False) -> None:
+    """Shows what is done, running (where, how far), waiting and failed, and the time left.
+
+    It only reads the folder, so it works on any machine that can see it.
+
+    Args:
+        output_dir: Folder of the sweep.
+        watch: Keep refreshing until the sweep has ended.
+    """
+    folder = Path(output_dir)
+    show_status(folder, Plan.read(folder).jobs, watch)
+
+
+@command(Command(positional=True))
+def cell(run_dir: ranges.PathText) -> None:
+    """Runs one planned cell in this process; `sweep run` starts it.
+
+    Args:
+        run_dir: Folder of the cell's run.
+    """
+    from probelight.runs.attempt import run_attempt
+
+    run_attempt(run_dir)

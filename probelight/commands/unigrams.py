@@ -1,0 +1,194 @@
+"""`train.py unigrams`: does the model that read more of a probe's words do better?
+
+Per probe, the difference of two models' accuracies against that of the mean log probability of the
+probe's content words in their corpora; over probes, the correlation (Talmor 2020, section 5).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Literal
+
+from probelight.commands.command import Command, command
+from probelight.io.errors import UsageError
+from probelight.io.files import DataFile, sha256_of
+from probelight.io.ranges import Mirror, PathText
+from probelight.probes.catalog import load_probe_config
+from probelight.probes.source import ProbeData, load_probe
+from probelight.probes.words import CorpusFit, corpus_fit, read_unigrams, words_of_records
+from probelight.results.details import UnigramDetails
+from probelight.results.load import Results, load_results
+from probelight.results.record import RunRecord, changed_since, check_data, data_files
+from probelight.results.row import Row, Subset
+from probelight.results.run_folder import RunFolder
+from probelight.runs.context import RunContext, kept
+from probelight.runs.job import Job
+from probelight.runs.run import run_command
+
+PROTOCOL = "unigrams"
+COUNTS = ("counts_a", "counts_b")  # in `RunContext.paths`
+MODES = ("mlp", "full")  # a curve of either counts: MC-MLM has the first, MC-QA the second
+STANDARD = ("", "standard")
+Measure = Literal["zero_shot", "max"]
+Accuracies = dict[str, dict[str, float]]  # probe, then model
+
+
+@command(
+    Command(
+        example="train.py unigrams --results runs/curve --model_a roberta-large --counts_a "
+        "books.txt.gz --model_b bert-large-uncased --counts_b wiki.txt.gz --output_dir runs/words",
+        shown="output_dir results model_a counts_a model_b counts_b measure mirror",
+    )
+)
+def unigrams(
+    output_dir: PathText,
+    results: PathText,
+    counts_a: PathText,
+    counts_b: PathText,
+    model_a: str,
+    model_b: str,
+    measure: Measure = "max",
+    mirror: Mirror | None = None,
+) -> None:
+    """Tests whether the model whose corpus has more of a probe's words does better on the probe.
+
+    It correlates, over probes, the difference in accuracy of two models with the difference in mean
+    log probability of the probe's content words in their corpora. Content words are the words of
+    stems and choices except function words (probes/content_words.py). A word's probability is
+    (count + 1) / (tokens + types + 1) of the corpus.
+
+    Args:
+        output_dir: Folder of the results.
+        results: Folder of finished curve or zero-shot runs of both models.
+        counts_a: Word counts of the first model's corpus: one word and its count per line; .gz too.
+        counts_b: Word counts of the second model's corpus.
+        model_a: Name of the first model in tables.
+        model_b: Name of the second model in tables.
+        measure: Accuracy to compare: "max", the best point of the learning curve, or "zero_shot",
+            before training.
+        mirror: Folder or address with copies of the released files.
+
+    Raises:
+        UsageError: If both models answered fewer than two probes in common.
+    """
+    models = (model_a, model_b)
+    context = RunContext(mirror=mirror, paths={"counts_a": counts_a, "counts_b": counts_b})
+    found = accuracies(load_results(Path(results)), measure)
+    shared = {probe: of for probe, of in found.items() if of.keys() >= set(models)}
+    if len(shared) < 2:
+        known = sorted({model for of in found.values() for model in of})
+        other = "zero_shot" if measure == "max" else "max"
+        raise UsageError(
+            f"--results {results}: fewer than two probes have results of both "
+            f"{' and '.join(models)}; with --measure {measure} (you can also try {other}) there "
+            f"are results of {', '.join(known) or 'no model'}"
+        )
+    config = {
+        "command": PROTOCOL,
+        "models": list(models),
+        "counts": [sha256_of(context.paths[name]) for name in COUNTS],
+        "measure": measure,
+        "accuracies": {probe: [of[model] for model in models] for probe, of in shared.items()},
+        "data": [f.sha256 for probe in sorted(shared) for f in _items(context, probe).files],
+    }
+    title = f"{PROTOCOL}, {' against '.join(models)}"
+    job = Job("-".join([PROTOCOL, *models]), config, compare_words, title=title)
+    run_command(output_dir, config, [job], context, table=PROTOCOL)
+
+
+def accuracies(results: Results, measure: Measure) -> Accuracies:
+    """Return the accuracy of each model on each probe.
+
+    "max" is the best point with N > 0 of the curve averaged over seeds.
+    """
+    import pandas as pd
+
+    measured = [
+        (row.probe, row.model, row.num_train or 0, row.value)
+        for row in results.rows
+        if row.metric == "accuracy" and not (row.subset or row.perturbation)
+        if row.protocol in ("zero_shot", "curve") and row.control in STANDARD
+        if (not row.num_train) == (measure == "zero_shot")
+        if (row.mode in MODES if row.num_train else not row.scoring)
+    ]
+    rows = pd.DataFrame(measured, columns=["probe", "model", "size", "value"])
+    points = rows.groupby(["probe", "model", "size"])["value"].mean()
+    best = points.groupby(["probe", "model"]).max()
+    return {
+        probe: of_probe.droplevel("probe").to_dict() for probe, of_probe in best.groupby("probe")
+    }
+
+
+def compare_words(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> RunRecord:
+    """Make the run of two models: their differences and the correlation over probes."""
+    model_a, model_b = config["models"]
+    paths = [context.paths[name] for name in COUNTS]
+    counts = [DataFile(path=Path(path).name, sha256=sha256_of(path)) for path in paths]
+    if [file.sha256 for file in counts] != config["counts"]:
+        raise changed_since(paths)
+    found = {probe: {model_a: a, model_b: b} for probe, (a, b) in config["accuracies"].items()}
+    data = {probe: _items(context, probe) for probe in sorted(found)}
+    check_data(config["data"], data.values())
+    words = {probe: words_of_records(part.records) for probe, part in data.items()}
+    wanted = {word for of_probe in words.values() for word in of_probe}
+    first, second = (read_unigrams(path, wanted) for path in paths)
+    fits = {
+        p: (corpus_fit(of_probe, first), corpus_fit(of_probe, second))
+        for p, of_probe in words.items()
+    }
+    notices = []
+    for place, file in enumerate(counts):
+        unseen = sum(pair[place].num_unseen for pair in fits.values())
+        total = sum(pair[place].num_words for pair in fits.values())
+        notices.append(f"{file.path}: {unseen:,} of {total:,} content words are missing")
+    return RunRecord(
+        protocol=PROTOCOL,
+        model=f"{model_a} against {model_b}",
+        rows=tuple(unigram_rows(found, fits, (model_a, model_b))),
+        counts={"probes": len(found)},
+        notices=tuple(notices),
+        data=(*data_files(data.values()), *counts),
+        details=(UnigramDetails(models=(model_a, model_b), measure=config["measure"]),),
+    )
+
+
+@kept(most=None)
+def _items(context: RunContext, probe: str) -> ProbeData:
+    split = "dev" if "dev" in load_probe_config(probe).splits else "test"
+    return load_probe(probe, split, mirror=context.mirror)
+
+
+def unigram_rows(
+    found: Accuracies,
+    fits: Mapping[str, tuple[CorpusFit, CorpusFit]],
+    models: tuple[str, str],
+) -> list[Row]:
+    """Return per probe both differences (first model minus second), and their correlation."""
+    # Only now: it imports scipy.stats, which takes half a second.
+    from probelight.metrics.correlation import spearman
+
+    row = Row(protocol=PROTOCOL, model=" against ".join(models))
+    rows: list[Row] = []
+    accuracy: list[float] = []
+    probability: list[float] = []
+    for probe, pair in fits.items():
+        accuracy.append(found[probe][models[0]] - found[probe][models[1]])
+        probability.append(pair[0].mean_log_probability - pair[1].mean_log_probability)
+        of_probe = replace(row, probe=probe)
+        for model, fit in zip(models, pair, strict=True):
+            of_model = replace(of_probe, subset=Subset.of("model", model, label=model))
+            common = replace(of_model, metric="mean_log_probability", num_items=fit.num_words)
+            rows.append(replace(common, value=fit.mean_log_probability))
+            rows.append(replace(of_model, metric="accuracy", value=found[probe][model]))
+        rows.append(replace(of_probe, metric="accuracy_difference", value=accuracy[-1]))
+        rows.append(replace(of_probe, metric="log_probability_difference", value=probability[-1]))
+    whole = spearman(accuracy, probability)
+    row = replace(row, num_items=whole.num_pairs)
+    if not math.isnan(whole.rho):
+        interval = replace(row, ci_low=whole.low, ci_high=whole.high)
+        rows.append(replace(interval, metric="spearman", value=whole.rho))
+    rows.append(replace(row, metric="spearman_p", value=whole.p_value))
+    return rows

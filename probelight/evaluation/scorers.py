@@ -1,0 +1,152 @@
+"""What answers without being trained here, loaded from the settings of a model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from probelight.encoding.vector_source import vectors_label
+from probelight.io.errors import RecordError, UsageError
+from probelight.models.checkpoint_files import model_folder, scoring_of
+from probelight.models.registry import AUTO, module_of
+from probelight.models.settings import ModelSettings, as_loaded, model_type_of
+from probelight.probes.record import Record, Setup
+from probelight.results.record import ModelSource
+from probelight.results.row import Role, Row
+from probelight.runs.context import RunContext, kept
+from probelight.runs.settings import DEFAULT_TRAINER, TrainerSettings
+from probelight.training.modules import check_unchanged
+
+if TYPE_CHECKING:
+    from probelight.models.kept_model import KeptModel
+    from probelight.models.scorer import Reader, Scorer
+
+
+def refuse_untrained(models: Iterable[ModelSettings], command: str) -> None:
+    """Raise UsageError for a baseline that begins with random weights where nothing is trained."""
+    for model in models:
+        model_type = model_type_of(model)
+        if model_type.is_pretrained:
+            continue
+        setup = "" if "mc_mlm" in model_type.trained else " --setup mc_qa"
+        raise UsageError(
+            f"{model.label} (model.kind {model.kind}) knows nothing before training, and {command} "
+            "does not train; train and measure it with `train.py curve --models "
+            f"{model.kind}{setup} --probes ...`"
+        )
+
+
+def scorer_for(
+    model: ModelSettings,
+    setup: Setup,
+    seed: int = 0,
+    known: KeptModel | None = None,
+    trainer: TrainerSettings = DEFAULT_TRAINER,
+) -> Scorer:
+    """Return the scorer of a model that answers probes of a setup without being trained here.
+
+    Weights are those in `known`, or are read in the precision for the device of `trainer`.
+    """
+    refuse_untrained([model], "zero-shot scoring")
+    check_unchanged(model.checkpoint, model.revision)
+    shared: dict[str, Any] = {}
+    if model_type_of(model).has_checkpoint:
+        shared["read"] = known.read if known else reader_for(model, trainer)
+    model = as_loaded(model)
+    scorer: Scorer
+    own_scores = ("sum", "mean_token")  # that scorers of continuations have themselves
+    scoring = scoring_of(model.checkpoint, model.scoring, setup)
+    if model_type_of(model).heads and scoring not in own_scores:
+        from probelight.models.continuation_choice import trained_scorer
+
+        scorer = trained_scorer(model, setup, seed, **shared)
+    else:
+        scorer = module_of(model_type_of(model)).load(model, setup, seed, **shared)
+    scorer.kept = known
+    return scorer
+
+
+def reader_for(model: ModelSettings, trainer: TrainerSettings) -> Reader:
+    """Return what loads a model that is scored, for the device that it is scored on."""
+    from probelight.evaluation.devices import is_on_gpu, single_device
+    from probelight.models.loading import load_pretrained
+    from probelight.models.precision import FLOAT32
+
+    if model.device_map is not None and single_device(trainer) is None:
+        raise UsageError(
+            f"model.device_map {model.device_map} spreads a model over the devices of a single "
+            "process; leave out --trainer.devices and --trainer.strategy"
+        )
+    dtype = FLOAT32 if model.dtype == AUTO and not is_on_gpu(trainer) else model.dtype
+    device, places = single_device(trainer), model.device_map
+    return partial(load_pretrained, dtype=dtype, device=device, device_map=places, is_scored=True)
+
+
+@kept(most=1)
+def kept_model(context: RunContext, model: ModelSettings, seed: int) -> KeptModel:
+    """Return what the jobs of a model share that come one after the other."""
+    from probelight.models.kept_model import KeptModel
+
+    return KeptModel(reader_for(model, context.trainer))
+
+
+@kept(most=1)
+def loaded_scorer(context: RunContext, model: ModelSettings, setup: Setup, seed: int = 0) -> Scorer:
+    """Return a model's scorer, loaded once for jobs that come one after the other.
+
+    Models that are one but for their adapters are read once too.
+    """
+    below = replace(model, adapter=None, name=None)
+    return scorer_for(model, setup, seed, kept_model(context, below, seed))
+
+
+def check_scorer(
+    model: ModelSettings,
+    setup: Setup,
+    sets: Iterable[Sequence[Record]],
+    refuse: Callable[[Sequence[Record], Sequence[int]], None] | None = None,
+) -> None:
+    """Refuse a model that cannot answer some records, before hours are spent on others.
+
+    Only its tokenizer and config are read, in a fraction of a second. `refuse` is called with the
+    records of each set and the indices of those that can be posed.
+    """
+    refuse_untrained([model], "zero-shot scoring")
+    posable = module_of(model_type_of(model)).check(as_loaded(model), setup)
+    for records in sets:
+        try:
+            kept = posable(records)
+            if refuse is not None:
+                refuse(records, kept)
+        except RecordError as error:
+            raise RecordError(f"{model.label}: {error}") from None
+
+
+def source_of(model: ModelSettings) -> ModelSource:
+    """Return where a model comes from, for its result.json."""
+    name, model_type = model.name_or_path, model_type_of(model)
+    has_vectors = model_type.is_baseline
+    at = f"@{model.revision}" if model.revision else ""
+    is_local = model_folder(name).exists()
+    on_hub = model_type.has_checkpoint and not (model.random_weights or is_local or model.adapter)
+    with_adapter = f"+{model.adapter}" if model.adapter else ""
+    return ModelSource(
+        loaded_from=model.vectors if has_vectors else f"{name}{at}{with_adapter}",
+        hub_id=name if on_hub else None,
+        revision=model.revision,
+        vectors=vectors_label(model.vectors) if has_vectors else "",
+        control_of=replace(model, random_weights=False).label if model.random_weights else "",
+    )
+
+
+def model_row(model: ModelSettings) -> Row:
+    """Return the columns of results.csv that say which model was measured.
+
+    With random weights it is a control.
+    """
+    role: Role = "control" if model.random_weights else "model"
+    if model_type_of(model).is_baseline:
+        role = "baseline"
+    return Row(model=model.label, role=role, kind=model.kind)

@@ -1,0 +1,141 @@
+"""Run a command's jobs: its folder, the runs that are missing, results.csv, the printed table.
+
+A protocol expands its settings to jobs and makes the run of one job; all the rest is here.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from probelight.io.from_python import FROM_PYTHON
+from probelight.io.process import is_first_process
+from probelight.results.record import FromFiles
+from probelight.results.row import Row
+from probelight.results.run_folder import CommandFolder, RunFolder
+from probelight.runs.context import RunContext
+from probelight.runs.execution import make_run, record_pending
+from probelight.runs.fencing import DRIVER, refuse_driven
+from probelight.runs.job import Job
+
+
+def run_command(
+    output_dir: str | Path,
+    config: Mapping[str, Any],
+    jobs: Sequence[Job],
+    context: RunContext,
+    *,
+    files: Iterable[FromFiles] = (),
+    table: str,
+    check: Callable[[Sequence[Job]], None] | None = None,
+) -> list[Row]:
+    """Make the runs that a command's folder lacks, print their table, and return all rows.
+
+    Args:
+        output_dir: Folder of the command; given again, it goes on where it stopped.
+        config: The command's resolved config; a folder made with another one is refused.
+        jobs: All jobs of the command.
+        context: What every job runs under.
+        files: Files that the command reads; a folder made from other data is refused by name.
+        table: Name of the report's section whose tables are printed.
+        check: Called with the missing jobs before the first one starts, to refuse early what would
+            otherwise fail after hours.
+
+    Raises:
+        UsageError: If the folder was made with another config, or a run on Ray is at work in it.
+        SystemExit: If the jobs ran on Ray and were stopped, or some failed.
+    """
+    folder = CommandFolder(Path(output_dir), config, files)
+    missing = unfinished(jobs, folder)
+    keys = {job.key for job in missing}
+    for job in jobs:
+        if job.key not in keys:
+            context.say(f"{job.title or job.key}: complete")
+    if check is not None:
+        check(missing)
+    run_jobs(jobs, folder, context)
+    if is_first_process():
+        # Only now: it imports pandas and matplotlib.
+        from probelight.reports.formats import print_tables
+
+        print_tables(folder.path, table)
+    return folder.rows()
+
+
+def print_plan(jobs: Sequence[Job], output_dir: Path, accelerator: str) -> None:
+    """Print what a command would run, and the time, memory and disk that it would take."""
+    from probelight.runs.estimates import plan_lines
+    from probelight.runs.settings import expected_device
+
+    for line in plan_lines(jobs, output_dir, expected_device(accelerator), noun="run"):
+        print(line)
+
+
+def unfinished(jobs: Iterable[Job], folder: CommandFolder) -> list[Job]:
+    """Return the jobs that have no result yet."""
+    return [job for job in jobs if folder.result(job.key) is None]
+
+
+def run_jobs(jobs: Sequence[Job], folder: CommandFolder, context: RunContext) -> list[RunFolder]:
+    """Make the runs that are not finished, write results.csv, and return the runs made now.
+
+    Interrupted runs go on where they stopped. A job that fails ends the command; on Ray the others
+    go on, each end is printed, and the command ends with SystemExit.
+    """
+    missing = unfinished(jobs, folder)
+    if context.engine.kind == "ray" and missing:
+        # Only now: it needs Ray, which is not installed with all else.
+        from probelight.runs.on_ray.drive import run_plan
+        from probelight.runs.plan import Plan, plan_jobs
+
+        if code := run_plan(folder, Plan(context, context.engine, plan_jobs(folder.path, jobs))):
+            sys.exit(code)
+        return [folder.run(job.name, job.config) for job in missing]
+    # Not above: --help of all commands is quick.
+    from rich.progress import track
+    from tqdm.auto import tqdm
+
+    if (folder.path / DRIVER).exists():  # it has been driven by Ray
+        refuse_driven(folder.path)
+    quiet = replace(context, trainer=replace(context.trainer, progress_bar=False))
+    record_pending(folder.runs_dir, context.wandb)
+    made: list[RunFolder] = []
+    ordered = in_order(jobs)
+    runs = {job.key: folder.run(job.name, job.config) for job in ordered}
+    # On a terminal's error stream, or in a notebook.
+    total = tqdm(total=len(missing), unit="run", leave=False, disable=not FROM_PYTHON.get())
+    for bar, neighbours in groupby(ordered, key=lambda job: job.bar):
+        missing = unfinished(neighbours, folder)
+        shown = context.trainer.progress_bar and bool(bar)
+        for job in track(missing, description=bar, transient=True, disable=not shown):
+            make_run(job.runner, runs[job.key], job.config, quiet if bar else context)
+            made.append(runs[job.key])
+            total.update()
+            if not bar:
+                folder.write_results()
+        if bar and missing:
+            folder.write_results()
+    total.close()
+    if not made:
+        folder.write_results()  # a command that was stopped before it wrote them
+    return made
+
+
+def in_order(jobs: Iterable[Job]) -> list[Job]:
+    """Return each job once, after those that it waits for, otherwise in the given order."""
+    by_key = {job.key: job for job in jobs}
+    found: dict[str, Job] = {}
+
+    def add(job: Job) -> None:
+        for key in (*job.needs, *job.follows):
+            if key in by_key and key not in found:
+                add(by_key[key])
+        found.setdefault(job.key, job)
+
+    for job in by_key.values():
+        add(job)
+    return list(found.values())

@@ -1,0 +1,137 @@
+from __future__ import annotations
+
+import gzip
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from probelight import cli
+from probelight.builders.hygiene import check_records, check_splits
+from probelight.builders.olmpics.property_conjunction import (
+    PROPERTY_CONJUNCTION,
+    ConjunctionSettings,
+    Property,
+    build_conjunction,
+    check_properties,
+    gathered,
+    share_a_word,
+)
+from probelight.builders.sources.conceptnet import Edge
+from probelight.io.files import sha256_of
+from probelight.probes.controls import vary
+from probelight.probes.source import load_probe
+
+PLACES, USES = ("desk", "garden", "kitchen", "sea"), ("writing", "eating", "reading", "fishing")
+SIZES = {"num_train": 8, "num_dev": 4, "num_test": 0, "min_statements": 1}
+
+
+def edges() -> list[Edge]:
+    """Of every place and use three things that have both: thing 0..47, named by letters."""
+    found = []
+    for number in range(48):
+        name = f"thing{chr(97 + number // 10)}{chr(97 + number % 10)}"
+        found.append(Edge("AtLocation", name, PLACES[number % 4], 2.0))
+        found.append(Edge("UsedFor", name, USES[number // 4 % 4], 3.0))
+    return found
+
+
+def line(edge: Edge) -> str:
+    start, end = (f"/c/en/{text.replace(' ', '_')}" for text in (edge.start, edge.end))
+    return f'/a/[...]\t/r/{edge.relation}\t{start}\t{end}\t{{"weight": {edge.weight}}}\n'
+
+
+def written(folder: Path, statements: Sequence[Edge]) -> str:
+    path = folder / "assertions.csv.gz"
+    path.write_bytes(gzip.compress("".join(map(line, statements)).encode()))
+    return str(path)
+
+
+def test_a_hint_that_a_concept_has_a_property() -> None:
+    known = gathered(
+        [
+            Edge("UsedFor", "pen", "writing", 2.0),
+            Edge("Synonym", "biro", "pen", 0.5),
+            Edge("IsA", "quill", "old pen", 1.0),
+            Edge("IsA", "old pen", "pen", 1.0),
+            Edge("Synonym", "writing", "penmanship", 1.0),
+            Edge("RelatedTo", "writing", "author", 0.1),
+            Edge("AtLocation", "pen", "pen case", 4.0),
+            Edge("AtLocation", "spoon", "hand", 1.5),
+            Edge("IsA", "pen", "tool", 0.5),
+            Edge("IsA", "brush", "tool", 0.5),
+        ],
+        min_weight=2.0,
+    )
+    writing = Property("UsedFor", "writing")
+    assert dict(known.holders) == {writing: ["pen"]}  # a pen case has the pen in its name
+    having = ["pen", "biro", "quill", "author", "penmanship", "writing desk", "brush"]
+    assert [name for name in [*having, "spoon", "hand"] if known.may_have(name, writing)] == having
+    assert known.are_kin("biro", "pen")
+    assert known.are_kin("pen", "old pen")
+    assert not known.are_kin("spoon", "pen")
+    assert known.degree["pen"] == 5
+    assert share_a_word("a pair of pens", "the pen")
+    assert not share_a_word("part of", "bit of")
+    assert str(writing) == "usually used for writing"
+
+
+def test_what_one_of_a_wide_kind_has_says_nothing_of_the_others() -> None:
+    pen = [Edge("UsedFor", "pen", "writing", 2.0), Edge("IsA", "pen", "tool", 1.0)]
+    pen.append(Edge("RelatedTo", "pen", "ink", 2.0))
+    writing = Property("UsedFor", "writing")
+    for number, has in ((99, True), (100, False)):
+        tools = [Edge("IsA", f"tool {n}", "tool", 1.0) for n in range(number)]
+        known = gathered([*pen, *tools, *tools], 2.0)
+        assert known.may_have("tool 0", writing) is has
+        assert not known.may_have("tool 0", Property("RelatedTo", "ink"))
+
+
+def test_each_wrong_answer_has_one_property(tmp_path: Path) -> None:
+    settings = ConjunctionSettings(source=written(tmp_path, edges()), **SIZES)
+    probe = build_conjunction(settings)
+    has = {(edge.start, edge.relation, edge.end) for edge in edges()}
+    assert {split: len(records) for split, records in probe.items()} == {"train": 8, "dev": 4}
+    for record in [*probe["train"], *probe["dev"]]:
+        place = next(one for one in PLACES if f"usually located at {one}" in record.stem)
+        use = next(one for one in USES if f"usually used for {one}" in record.stem)
+        properties = ("AtLocation", place), ("UsedFor", use)
+        told = [tuple((name, *one) in has for one in properties) for name in record.choices]
+        assert told[record.answer] == (True, True)
+        assert sorted(told) == [(False, True), (True, False), (True, True)]
+        place_is_first = record.stem.startswith("What is usually located at")
+        first = record.choices.index(record.meta["first_distractor"])
+        assert told[first] == (place_is_first, not place_is_first)
+    concepts = [{name for r in records for name in r.choices} for records in probe.values()]
+    assert concepts[0].isdisjoint(concepts[1])
+    assert not check_splits(probe)
+    assert not check_records(probe["train"])
+    assert check_properties(settings, probe["train"]) == []
+    record = probe["train"][0]
+    swapped = replace(record, answer=record.choices.index(record.wrong[0]))
+    found = [one.check for one in check_properties(settings, [swapped])]
+    assert found[0] == "a right answer is wrong (ConceptNet)"
+    assert "a wrong answer is right (ConceptNet)" in found[1:]
+
+
+def test_a_weak_statement_is_no_property_but_forbids_a_wrong_answer(tmp_path: Path) -> None:
+    rest = [Edge("RelatedTo", f"thing{a}{b}", "sea", 0.1) for a in "abcde" for b in "abcdefghij"]
+    source = written(tmp_path, [*edges(), *rest])
+    probe = build_conjunction(ConjunctionSettings(source=source, **SIZES | {"num_dev": 2}))
+    stems = [record.stem for records in probe.values() for record in records]
+    assert not any("located at sea" in stem for stem in stems)  # nothing surely lacks it
+
+
+def test_the_command_builds_the_same_bytes_and_the_variant(tmp_path: Path) -> None:
+    line = ["probes", "build", PROPERTY_CONJUNCTION.name]
+    line += [f"--{name}={value}" for name, value in SIZES.items()]
+    line += [f"--source={written(tmp_path, edges())}", "--seed=3"]
+    for folder in ("a", "b"):
+        assert cli.main([*line, f"--output_dir={tmp_path / folder}"]) == 0
+    files = [path.relative_to(tmp_path / "a") for path in (tmp_path / "a").rglob("*.*")]
+    assert len(files) == 4
+    for name in files:
+        assert sha256_of(tmp_path / "a" / name) == sha256_of(tmp_path / "b" / name)
+    data = load_probe(str(tmp_path / "a/property_conjunction/property_conjunction.yaml"), "dev")
+    for record, varied in zip(data.records, vary(data, "but_not").records, strict=True):
+        assert varied.stem == record.stem.replace(" and is ", " but is not ")
+        assert varied.gold == record.meta["first_distractor"]

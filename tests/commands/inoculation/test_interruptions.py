@@ -1,0 +1,210 @@
+"""An inoculation that is killed, stopped, damaged or divided ends with the same bytes."""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from probelight.commands.inoculation.inoculate import InoculationRun
+from tests.commands.inoculation.conftest import assert_same, run
+from tests.fixtures.checkout import ROOT
+from tests.fixtures.faults import TRAINING_STEP, run_with_fault
+from tests.fixtures.rows import read_results
+from tests.fixtures.small_disk import small_disk
+
+BALLAST = "ballast"
+
+
+def run_killed(
+    config: dict[str, Any],
+    output_dir: Path,
+    tmp_path: Path,
+    kill_at: int,
+    signal: str,
+    method: str = "training_step",
+) -> subprocess.CompletedProcess[str]:
+    """A run that meets a fault at its `kill_at`-th step: a signal, "exception" or "full disk"."""
+    path = tmp_path / "config.yaml"
+    path.write_text(yaml.safe_dump(config))
+    arguments = ["inoculate", "--config", str(path), "--output_dir", str(output_dir)]
+    faults = {
+        "exception": "raise RuntimeError('the machine coughed')",
+        "full disk": f"small_disk.fill(Path({str(output_dir / BALLAST)!r}))",
+    }
+    fault = faults.get(signal, f"os.kill(os.getpid(), signal.{signal})")
+    return run_with_fault(arguments, kill_at, fault, TRAINING_STEP.replace("training_step", method))
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[Path]:
+    with small_disk(tmp_path / "disk", "48m") as folder:
+        yield folder
+
+
+@pytest.mark.slow
+def test_twenty_faults_of_six_kinds_change_nothing(
+    inoculation_config: dict[str, Any], tmp_path: Path, disk: Path
+) -> None:
+    config = {**inoculation_config, "epochs": 8}
+    config["original"] = {**inoculation_config["original"], "epochs": 4}  # 12 + 24 steps in all
+    assert run(config, tmp_path / "undisturbed", tmp_path) == 0
+    disturbed = disk / "disturbed"
+    rng = random.Random(0)
+    exits = {"SIGKILL": -9, "SIGTERM": 143, "exception": 1, "full disk": 1}
+    met: list[str] = []
+    while not list(disturbed.glob("runs/inoculate-*/result.json")):
+        kind = rng.choice([*exits, "truncated", "garbage"])
+        state = newest_state_of(disturbed)
+        if kind == "truncated" and state is not None:
+            state.write_bytes(state.read_bytes()[: rng.randrange(1, state.stat().st_size)])
+        elif kind == "garbage" and state is not None:
+            state.write_bytes(rng.randbytes(2000))
+        signal = kind if kind in exits else "SIGKILL"
+        # The second or third step of each start: one at least is new, and kept.
+        done = run_killed(config, disturbed, tmp_path, rng.choice([2, 2, 3]), signal)
+        if done.returncode == 0:
+            break
+        assert done.returncode == exits[signal], done.stderr
+        if kind not in exits and state is not None:
+            assert "not a readable training state" in done.stderr
+        if kind == "full disk":
+            assert "No space left on device" in done.stderr
+            (disturbed / BALLAST).unlink()
+        met.append(kind)
+        assert len(met) < 80, "no progress"
+    assert len(met) >= 20
+    assert set(met) == {*exits, "truncated", "garbage"}
+    assert_same(disturbed, tmp_path / "undisturbed")
+
+
+def newest_state_of(folder: Path) -> Path | None:
+    """The state that the next start goes on from, if there is one."""
+    states = folder.glob("runs/*/checkpoints/last.ckpt")
+    return next((s for s in states if not (s.parents[1] / "result.json").exists()), None)
+
+
+def test_sigterm_saves_the_state_and_exits_with_143(
+    finished: Path, inoculation_config: dict[str, Any], tmp_path: Path
+) -> None:
+    trainer = {**inoculation_config["trainer"], "checkpoint_every": 99}
+    config, out = {**inoculation_config, "trainer": trainer}, tmp_path / "stopped"
+    stopped = run_killed(config, out, tmp_path, 2, "SIGTERM")
+    assert stopped.returncode == 143, stopped.stderr
+    assert list(out.glob("runs/original-*/checkpoints/last.ckpt"))
+    assert run(config, out, tmp_path) == 0
+    assert_same(out, finished)
+
+
+@pytest.mark.slow
+def test_sigterm_in_each_validation_changes_nothing(
+    inoculation_config: dict[str, Any], tmp_path: Path
+) -> None:
+    # With a budget of one token each item is a batch: 16 in a validation of the original task,
+    # 60 in one of the inoculation: 24 of the dose, 20 and 16 to select with.
+    trainer = {**inoculation_config["trainer"], "max_eval_tokens": 1}
+    config = {**inoculation_config, "trainer": trainer}
+    whole, stopped = tmp_path / "whole", tmp_path / "stopped"
+    assert run(config, whole, tmp_path) == 0
+    # Each start repeats the validation that the one before it died in, and dies in the next.
+    for kill_at in (3, 16 + 3, 16 + 3, 60 + 3, 60 + 3):
+        done = run_killed(config, stopped, tmp_path, kill_at, "SIGTERM", "validation_step")
+        assert done.returncode == 143, done.stderr
+    assert run(config, stopped, tmp_path) == 0
+    assert_same(stopped, whole)
+
+
+def test_scores_before_that_were_removed_while_the_run_trained_are_there_at_its_end(
+    inoculation_config: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    original, removed = InoculationRun.train, []
+
+    def train_and_remove(self: InoculationRun, *arguments: Any) -> Any:
+        removed.append((self.run.path / "before.json").read_bytes())
+        (self.run.path / "before.json").unlink()
+        return original(self, *arguments)
+
+    monkeypatch.setattr(InoculationRun, "train", train_and_remove)
+    assert run(inoculation_config, tmp_path / "out", tmp_path) == 0
+    [path] = tmp_path.glob("out/runs/*/before.json")
+    assert [path.read_bytes()] == removed
+
+
+@pytest.mark.slow
+def test_kills_where_items_are_kept_change_nothing(
+    inoculation_config: dict[str, Any], second_worded: Path, tmp_path: Path
+) -> None:
+    probe = {"name": str(second_worded), "phrasings": ["all"]}
+    config = {**inoculation_config, "probe": {**inoculation_config["probe"], **probe}}
+    path, whole, killed = tmp_path / "config.yaml", tmp_path / "whole", tmp_path / "killed"
+    assert run(config, whole, tmp_path) == 0
+    arguments = ["inoculate", f"--config={path}", f"--output_dir={killed}"]
+    for where, call in (
+        ("probelight.results.run_folder.RunFolder.write", 1),
+        ("probelight.commands.inoculation.inoculate.keep_scores", 1),  # scored, not yet kept
+        ("probelight.callbacks.item_history.ItemHistory.on_validation_epoch_end", 2),
+        ("probelight.commands.inoculation.inoculate.dynamics_lines", 1),  # trained
+        ("probelight.commands.inoculation.inoculate.write_predictions", 1),
+        ("probelight.results.run_folder.RunFolder.write_lines", 1),  # hits.json
+    ):
+        assert run_with_fault(arguments, call, method=where).returncode == -9, where
+    assert run(config, killed, tmp_path) == 0
+    assert_same(killed, whole)
+    [before] = whole.glob("runs/inoculate-*/before.json")
+    again = killed / before.relative_to(whole)
+    assert again.read_bytes() == before.read_bytes()
+    assert (again.parent / "hits.json").read_bytes() == (before.parent / "hits.json").read_bytes()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("way", ["replay", "l2_sp", "distillation"])
+def test_kills_of_a_run_that_keeps_what_was_known_change_nothing(
+    way: str, inoculation_config: dict[str, Any], tmp_path: Path
+) -> None:
+    config = {**inoculation_config, "keeping": way}
+    whole, killed = tmp_path / "whole", tmp_path / "killed"
+    assert run(config, whole, tmp_path) == 0
+    for step in (12, 2):  # 8 of them train the original task
+        done = run_killed(config, killed, tmp_path, step, "SIGKILL")
+        assert done.returncode == -9, done.stderr
+    assert run(config, killed, tmp_path) == 0
+    assert_same(killed, whole)
+    [trained] = whole.glob("runs/inoculate-*")
+    assert f"-none-{way}" in trained.name
+
+
+@pytest.mark.slow
+def test_two_processes_inoculate_like_one(
+    inoculation_config: dict[str, Any], tiny_model: Path, second_worded: Path, tmp_path: Path
+) -> None:
+    model = tmp_path / "tiny"
+    shutil.copytree(tiny_model, model)
+    # Each process drops other units, so equality is asked of a model without dropout.
+    config = json.loads((model / "config.json").read_text())
+    config |= {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
+    (model / "config.json").write_text(json.dumps(config))
+    rows = []
+    for devices in (1, 2):
+        trainer = {**inoculation_config["trainer"], "devices": devices, "strategy": "ddp"}
+        settings = {"model": {"name_or_path": str(model), "max_length": 32}, "trainer": trainer}
+        path, folder = tmp_path / f"{devices}.yaml", tmp_path / f"out{devices}"
+        probe = {"name": str(second_worded), "phrasings": ["all"]}
+        settings["probe"] = {**inoculation_config["probe"], **probe}
+        path.write_text(yaml.safe_dump({**inoculation_config, **settings}))
+        # DDP starts the second process with the first one's command, so it must be a script.
+        command = [sys.executable, str(ROOT / "train.py"), "inoculate", f"--config={path}"]
+        done = subprocess.run([*command, f"--output_dir={folder}"], capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        rows.append(read_results(folder / "results.csv"))
+    assert len(rows[0]) == len(rows[1]) > 20
+    for one, two in zip(*rows, strict=True):
+        assert (one["metric"], one["epoch"]) == (two["metric"], two["epoch"])
+        assert float(one["value"]) == pytest.approx(float(two["value"]), abs=1e-6)

@@ -1,0 +1,50 @@
+"""The commands under `--engine.kind ray`: the results of the same command without it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from probelight import cli
+from probelight.runs.plan import PlannedJob, State, statuses
+
+pytestmark = pytest.mark.slow
+
+FIXED = ["--trainer.accelerator=cpu", "--trainer.threads=1"]
+RAY = ["--engine.kind=ray", "--engine.cpus_per_cell=1"]
+
+
+def twice(command: Sequence[str], tmp_path: Path) -> tuple[Path, Path]:
+    """The command here and on Ray, each in a folder of its own."""
+    here, ray = tmp_path / "here", tmp_path / "ray"
+    assert cli.main([*command, *FIXED, f"--output_dir={here}"]) == 0
+    assert cli.main([*command, *FIXED, *RAY, f"--output_dir={ray}"]) == 0
+    return here, ray
+
+
+def assert_same(here: Path, ray: Path) -> None:
+    assert (ray / "results.csv").read_text() == (here / "results.csv").read_text()
+    cells = [PlannedJob(path.name, "") for path in (ray / "runs").iterdir()]
+    found = statuses(ray, cells)
+    assert {one.state for one in found} == {State.DONE}
+    assert all(one.attempt is not None and one.attempt.number == 1 for one in found)
+    assert not list(here.glob("runs/*/attempt.json"))  # nothing of Ray where none was asked for
+
+
+def test_probes_are_scored_as_in_one_process(tmp_path: Path) -> None:
+    command = ["zero-shot", "--probes=age_small,antonym_small"]
+    assert_same(*twice(command, tmp_path))
+
+
+def test_an_original_task_and_its_inoculation_are_two_cells(
+    tmp_path: Path, inoculation_config: dict[str, Any]
+) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_text(yaml.safe_dump(inoculation_config))
+    here, ray = twice(["inoculate", f"--config={path}"], tmp_path)
+    assert_same(here, ray)
+    assert len(list(ray.glob("runs/*"))) == 2

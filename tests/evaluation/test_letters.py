@@ -1,0 +1,302 @@
+"""Items asked for letters: against a plain loop over transformers, for each type of model."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from transformers import (
+    AutoModelForCausalLM,
+    AutoModelForMaskedLM,
+    AutoTokenizer,
+    GPT2Config,
+    GPT2LMHeadModel,
+)
+
+import probelight
+from probelight import cli
+from probelight.evaluation.letters import ask_letters
+from probelight.evaluation.scorers import scorer_for
+from probelight.metrics.scoring_rules import LETTER
+from probelight.models.settings import ModelSettings
+from probelight.probes.catalog import DOMAIN_STEMS
+from probelight.probes.prompts import Prompts, Templates
+from probelight.probes.record import Record
+from probelight.probes.source import load_probe
+from probelight.results.load import load_results
+from probelight.results.measured import Predictions
+from probelight.results.row import Row
+from probelight.runs.settings import TrainerSettings
+from tests.fixtures.chats import chat_tokenizer
+from tests.fixtures.checkout import ROOT
+from tests.fixtures.rows import read_results
+
+TRAINER = TrainerSettings(accelerator="cpu", progress_bar=False)
+PROMPTS = Prompts(Templates.read(ROOT / "configs" / "prompt" / "default.yaml"), "mc_qa")
+QUESTIONS = [
+    Record("1", "which animal is larger ?", ("a cat", "a dog", "the antelope"), 2),
+    Record("2", "is snow warm ?", ("never", "really"), 0),
+]
+ORDERS = ([(0, 1, 2), (1, 2, 0), (2, 0, 1)], [(0, 1), (1, 0)])
+
+
+def prompts(record: Record, orders: list[tuple[int, ...]]) -> list[str]:
+    """The prompts as they are to be, without the code under test."""
+    found = []
+    for order in orders:
+        lines = [f"{'ABC'[i]}. {record.choices[place]}" for i, place in enumerate(order)]
+        found.append("\n".join([f"Question: {record.stem}", *lines, "Answer:"]))
+    return found
+
+
+def asked(model: ModelSettings) -> Any:
+    scorer = scorer_for(model, "mc_mlm")
+    own = Predictions("mine", QUESTIONS, [[0.0] * len(r.choices) for r in QUESTIONS])
+    return ask_letters(scorer, own, "cyclic", PROMPTS, TRAINER)
+
+
+def test_a_masked_model_is_asked_at_a_mask() -> None:
+    folder = ROOT / "assets" / "dictionary-lm"
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    model = AutoModelForMaskedLM.from_pretrained(folder, dtype=torch.float32).eval()
+    found = asked(ModelSettings("dictionary-lm"))
+    for item, record in enumerate(QUESTIONS):
+        for order, text in enumerate(prompts(record, ORDERS[item])):
+            ids = tokenizer(f"{text} [MASK]", return_tensors="pt")["input_ids"]
+            with torch.no_grad():
+                logs = model(ids).logits[0].log_softmax(-1)
+            place = (ids[0] == tokenizer.mask_token_id).nonzero().item()
+            labels = tokenizer.convert_tokens_to_ids([*"abc"[: len(record.choices)]])
+            expected = [float(logs[place, label]) for label in labels]
+            assert found.labels[item][order] == pytest.approx(expected, abs=1e-4)
+
+
+@pytest.mark.parametrize("family", ["gpt2", "llama"])
+def test_a_causal_model_is_asked_behind_the_cue(
+    family: str, causal_folder: Callable[[str], Path]
+) -> None:
+    folder = str(causal_folder(family))
+    tokenizer: Any = AutoTokenizer.from_pretrained(folder)
+    model: Any = AutoModelForCausalLM.from_pretrained(folder).eval()
+    found = asked(ModelSettings(folder, kind="causal", max_length=2000))
+    most = model.config.max_position_embeddings
+    for item, record in enumerate(QUESTIONS):
+        for order, text in enumerate(prompts(record, ORDERS[item])):
+            expected = []
+            for label in "ABC"[: len(record.choices)]:
+                given = tokenizer(text)["input_ids"]
+                whole = tokenizer(f"{text} {label}")["input_ids"]
+                rest = whole[len(given) :]
+                assert whole[: len(given)] == given
+                special = whole[:1] if whole[0] == tokenizer.bos_token_id else []
+                kept = [*special, *whole[len(special) :][-(most - len(special)) :]]
+                with torch.no_grad():
+                    logs = model(torch.tensor([kept])).logits[0].log_softmax(-1)
+                first = len(kept) - len(rest)
+                expected.append(sum(float(logs[first + i - 1, one]) for i, one in enumerate(rest)))
+            assert found.labels[item][order] == pytest.approx(expected, abs=1e-3)
+
+
+def test_choices_have_the_scores_of_their_labels_and_rows_are_of_them() -> None:
+    found = asked(ModelSettings("dictionary-lm"))
+    one, other = found.labels[1]
+    assert found.choices[1] == [[one[0], one[1]], [other[1], other[0]]]
+    assert found.by_rule[LETTER].scores[1] == [one[0], one[1]]
+    rows = {(r.metric, r.subset.text if r.subset else ""): r.value for r in found.rows("ab", Row())}
+    right = [
+        [max(s) == s[r.answer] for s in c] for c, r in zip(found.choices, QUESTIONS, strict=True)
+    ]
+    assert rows["mean_order_accuracy", ""] == pytest.approx(
+        (sum(right[0]) / 3 + sum(right[1]) / 2) / 2
+    )
+    assert rows["all_orders_accuracy", ""] == (all(right[0]) + all(right[1])) / 2
+    shares = [value for (metric, _), value in rows.items() if metric == "label_share"]
+    assert sum(shares) == pytest.approx(1)
+
+
+def test_the_command_lists_letters_next_to_words(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    line = ["zero-shot", "--probes", "taxonomy_small:dev", "--models", "dictionary-lm"]
+    line += ["--output_dir", str(tmp_path / "out"), "--scoring", "sum,letter"]
+    assert cli.main([*line, "--letters.orders", "cyclic"]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "Asked for a letter: does the order of the choices matter?" in shown
+    rows = read_results(tmp_path / "out" / "results.csv")
+    by_rule = {row["scoring"]: row for row in rows if row["metric"] == "accuracy"}
+    assert {"", "sum", "letter", "letter_debiased"} <= {*by_rule}
+    items = probelight.load(tmp_path / "out").items
+    right = [
+        answers["letter"].best == (answer,)
+        for answers, answer in zip(items["by_rule"], items["answer"], strict=True)
+    ]
+    assert float(by_rule["letter"]["value"]) == pytest.approx(sum(right) / len(right))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            ["--scoring", "sum", "--letters.orders", "all"],
+            "is only for the rule letter; add --scoring",
+        ),
+        (["--scoring", "letters"], "did you mean 'letter'"),
+        (["--scoring", "letter", "--prompt.file", "no.yaml"], "no.yaml"),
+        (["--prompt.system", "Be brief."], "--prompt.system and .begin are only for a chat; add"),
+        (
+            ["--scoring", "letter", "--prompt.begin", "So"],
+            "--prompt.system and .begin are only for a",
+        ),
+        (
+            ["--scoring", "letter", "--prompt.seed", "1"],
+            "--prompt.seed is only for examples before",
+        ),
+        (
+            ["--prompt.file", "configs/prompt/harness.yaml"],
+            "would change nothing: it has texts for letters (add --scoring letter), chats",
+        ),
+        (["--chat", "always"], "dictionary-lm is of kind transformer; only causal models can chat"),
+        (["--shots", "2", "--ranks"], "--ranks needs sentences as they are; leave out --shots"),
+        (["--shots", "30"], "tokens, more than the 256 that are read; give --model.max_length"),
+        (["--shots", "30", "--scoring", "letter"], "tokens, more than the 256 that are read; give"),
+    ],
+)
+def test_mistakes_are_named(
+    options: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    line = ["zero-shot", "--probes", "taxonomy_small:dev", "--models", "dictionary-lm"]
+    assert cli.main([*line, "--output_dir", str(tmp_path / "out"), *options]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_examples_are_before_the_sentence_that_is_scored(tmp_path: Path) -> None:
+    line = ["zero-shot", "--probes", "taxonomy_small:dev", "--models", "dictionary-lm"]
+    line += ["--output_dir", str(tmp_path / "out"), "--shots", "2", "--scoring", "pmi,letter"]
+    assert cli.main(line) == 0
+    found = load_probe("taxonomy_small", "dev")
+    train = load_probe("taxonomy_small", "train").records
+    prompts = Prompts(PROMPTS.templates, "mc_mlm", found.config.group_by, train, 2)
+    folder = ROOT / "assets" / "dictionary-lm"
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    model = AutoModelForMaskedLM.from_pretrained(folder, dtype=torch.float32).eval()
+
+    def by_hand(stem: str, words: Sequence[str]) -> list[float]:
+        ids = tokenizer(stem, return_tensors="pt")["input_ids"]
+        with torch.no_grad():
+            logs = model(ids).logits[0].log_softmax(-1)
+        place = (ids[0] == tokenizer.mask_token_id).nonzero().item()
+        return [float(logs[place, tokenizer.convert_tokens_to_ids(word)]) for word in words]
+
+    items = probelight.load(tmp_path / "out").items
+    own = found.records[0]
+    before = [e.stem.replace("[MASK]", e.gold) for e in prompts.shots(own)]
+    text = "\n\n".join(before)
+    expected = by_hand(f"{text}\n\n{own.stem}", own.choices)
+    assert items["question"][0] == own.stem
+    above = [score - items["scores"][0][0] for score in items["scores"][0]]  # of logits
+    assert above == pytest.approx([log - expected[0] for log in expected], abs=1e-4)
+    free = by_hand(f"{text}\n\n{found.config.domain_stem or DOMAIN_STEMS['mc_mlm']}", own.choices)
+    pmi = [one - other for one, other in zip(expected, free, strict=True)]
+    assert items["by_rule"][0]["pmi"].scores == pytest.approx(pmi, abs=1e-4)
+    asked = prompts.letters(own, tuple(range(len(own.choices))))
+    letters = by_hand(asked.stem, [label.lower() for label in asked.choices])
+    assert items["by_rule"][0]["letter"].scores == pytest.approx(letters, abs=1e-4)
+    rows = read_results(tmp_path / "out" / "results.csv")
+    assert {row["mode"] for row in rows} == {"zero_shot, 2 shots"}
+
+
+def test_a_chat_is_taken_where_there_is_one(tmp_path: Path) -> None:
+    tokenizer = chat_tokenizer("bytes, BOS of both")
+    torch.manual_seed(0)
+    sizes = {"n_embd": 16, "n_layer": 1, "n_head": 2, "n_positions": 256}
+    model = GPT2LMHeadModel(GPT2Config(vocab_size=len(tokenizer), **sizes))
+    model.save_pretrained(tmp_path / "lm")
+    tokenizer.save_pretrained(tmp_path / "lm")
+    options: dict[str, Any] = {"scoring": ["letter", "sum"], "chat": "auto"}
+    models = [str(tmp_path / "lm"), "dictionary-lm"]
+    items = [{"question": q.stem, "choices": [*q.choices], "gold": q.answer} for q in QUESTIONS]
+    found = probelight.zero_shot(models, [items], output_dir=tmp_path / "out", **options)
+    rows = read_results(tmp_path / "out" / "results.csv")
+    modes = {row["model"]: row["mode"] for row in rows if row["metric"] == "accuracy"}
+    assert modes == {"lm": "causal_likelihood, chat", "dictionary-lm": "pseudo_log_likelihood"}
+    of_lm = found.items[found.items["model"] == "lm"]
+    for number, record in enumerate(QUESTIONS):
+        [text] = prompts(record, ORDERS[number][:1])
+        expected = []
+        for label in "ABC"[: len(record.choices)]:
+            user = {"role": "user", "content": text}
+            asked = tokenizer.apply_chat_template(
+                [user], add_generation_prompt=True, return_dict=False
+            )
+            whole = tokenizer.apply_chat_template(
+                [user, {"role": "assistant", "content": label}],
+                continue_final_message=True,
+                return_dict=False,
+            )
+            with torch.no_grad():
+                logs = model.eval()(torch.tensor([whole])).logits[0].log_softmax(-1)
+            expected.append(
+                sum(float(logs[place - 1, whole[place]]) for place in range(len(asked), len(whole)))
+            )
+        by_rule = of_lm["by_rule"].iloc[number]
+        assert by_rule["letter"].scores == pytest.approx(expected, abs=1e-4)
+
+
+def test_ways_of_asking_are_told_apart_by_their_mode(tmp_path: Path) -> None:
+    """Rules of minimal pairs too: `compare` keeps modes apart."""
+    train = [f"The cat number {n} sleeps ." for n in range(4)]
+    lines = [
+        json.dumps({"sentence_good": text, "sentence_bad": text.replace("sleeps", "sleep")})
+        for text in train
+    ]
+    (tmp_path / "train.jsonl").write_text("\n".join(lines[1:]) + "\n")
+    (tmp_path / "dev.jsonl").write_text(lines[0] + "\n")
+    (tmp_path / "pairs.yaml").write_text(
+        "setup: minimal_pair\nnum_choices: 2\nchance: 0.5\nbase_url: .\n"
+        "files:\n  train: {path: train.jsonl}\n  dev: {path: dev.jsonl}\n"
+    )
+    text = (ROOT / "configs" / "prompt" / "default.yaml").read_text()
+    (tmp_path / "own.yaml").write_text(text.replace("is acceptable?", "is good?"))
+    found = {}
+    for name, options in {
+        "usual": ["--letters.orders", "cyclic"],
+        "own": ["--prompt.file", str(tmp_path / "own.yaml"), "--shots", "1"],
+    }.items():
+        line = ["zero-shot", "--probes", str(tmp_path / "pairs.yaml"), "--models", "dictionary-lm"]
+        out = tmp_path / name
+        assert cli.main([*line, "--scoring", "letter", "--output_dir", str(out), *options]) == 0
+        rows = read_results(out / "results.csv")
+        found[name] = {(r["scoring"], r["metric"]): r["mode"] for r in rows}
+    usual, own = found["usual"], found["own"]
+    words = "pseudo_log_likelihood"
+    assert usual["", "accuracy"] == own["", "accuracy"] == usual["letter", "accuracy"] == words
+    assert usual["letter_debiased", "accuracy"] == f"{words}, cyclic orders"
+    mode = own["letter", "accuracy"]
+    assert re.fullmatch(rf"{words}, 1 shot, prompt [0-9a-f]{{6}}", mode)
+    assert own["letter", "label_bias"] == own["letter", "flipped_share"] == mode
+
+
+def test_a_model_without_a_chat_is_said_to_be_asked_without(tmp_path: Path) -> None:
+    line = ["zero-shot", "--probes", "taxonomy_small:dev", "--models", "dictionary-lm"]
+    assert cli.main([*line, "--chat", "auto", "--output_dir", str(tmp_path / "out")]) == 0
+    [run] = load_results(tmp_path / "out").runs
+    assert "dictionary-lm has no chat template, so it was asked without a chat" in run.notices
+
+
+def test_a_changed_chat_template_is_another_run(tmp_path: Path) -> None:
+    tokenizer = chat_tokenizer("bytes, BOS of both")
+    sizes = {"n_embd": 16, "n_layer": 1, "n_head": 2, "n_positions": 256}
+    GPT2LMHeadModel(GPT2Config(vocab_size=len(tokenizer), **sizes)).save_pretrained(tmp_path / "lm")
+    numbers = []
+    for template in (tokenizer.chat_template, "{{ bos_token }}" + tokenizer.chat_template):
+        tokenizer.chat_template = template
+        tokenizer.save_pretrained(tmp_path / "lm")
+        line = ["zero-shot", "--models", str(tmp_path / "lm"), "--probes", "taxonomy_small:dev"]
+        assert cli.main([*line, "--chat", "always", "--output_dir", str(tmp_path / "out")]) == 0
+        numbers.append(len(load_results(tmp_path / "out").runs))
+    assert numbers == [1, 2]

@@ -1,0 +1,300 @@
+"""Models by name, and what `--model.kind auto` takes a checkpoint for."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import transformers
+
+from probelight import cli
+from probelight.commands.inoculation.settings import InoculatedProbe, OriginalTask
+from probelight.commands.inoculation.sweep import SweepGrid, SweepRow, sweep_jobs
+from probelight.io.errors import UsageError
+from probelight.models.checkpoint_files import PretrainedError
+from probelight.models.chosen_models import (
+    chosen_models,
+    found_model_type,
+    model_of,
+    with_model_type,
+)
+from probelight.models.loading import read_config
+from probelight.models.registry import AUTO, MODEL_TYPES, TRANSFORMER
+from probelight.models.settings import ModelSettings
+from probelight.runs.context import RunContext
+from tests.fixtures.hub_cache import HubCache
+from tests.fixtures.tiny import Refused
+
+BERT = {"model_type": "bert", "architectures": ["BertForMaskedLM"]}
+
+
+def folder(path: Path) -> Path:
+    path.mkdir(parents=True)
+    (path / "config.json").write_text(json.dumps(BERT))
+    return path
+
+
+def test_names_configs_and_folders_stand_for_models(
+    tmp_path: Path, hub_cache: HubCache, capsys: pytest.CaptureFixture[str]
+) -> None:
+    hub_cache("other/one", {"main": BERT})
+    path = tmp_path / "mine.yaml"
+    path.write_text("model: {name_or_path: some/model, head: pooler, max_length: 64}\n")
+    names = ["dictionary-lm", "bert-base-uncased", str(path), "other/one"]
+    expected = [ModelSettings(name) for name in names]
+    expected[2] = ModelSettings("some/model", head="pooler", max_length=64)
+    assert chosen_models(names, ModelSettings(), False) == expected
+    line = "other/one: masked language model (architectures BertForMaskedLM)\n"
+    assert capsys.readouterr().out == line  # of what a config says, nothing is found out
+    assert chosen_models((), ModelSettings("one"), False) == [ModelSettings("one")]
+
+
+def test_what_else_is_said_of_the_model_holds_for_all_that_are_named() -> None:
+    shared = ModelSettings(multi_token="skip", max_length=64, vectors="v.txt")
+    bundled, esim = chosen_models(["dictionary-lm", "esim"], shared, False)
+    assert (bundled.multi_token, bundled.max_length, bundled.vectors) == ("skip", 64, "embedded")
+    assert (esim.kind, esim.max_length, esim.vectors) == ("esim", 64, "v.txt")
+
+
+def test_what_cannot_be_compared_is_refused(tmp_path: Path) -> None:
+    for field, value in (("name_or_path", "x"), ("random_weights", True), ("kind", "causal")):
+        with pytest.raises(UsageError, match=rf"either --models a,b or --model\.{field}, not both"):
+            chosen_models(["dictionary-lm"], ModelSettings(**{field: value}), False)
+    with pytest.raises(UsageError, match="two models are called 'dictionary-lm'"):
+        chosen_models(["dictionary-lm", "dictionary-lm"], ModelSettings(), False)
+    with pytest.raises(UsageError, match=r"none\.yaml: there is no such file"):
+        model_of(str(tmp_path / "none.yaml"))
+    path = tmp_path / "wrong.yaml"
+    path.write_text("model: {name: some/model}\n")
+    with pytest.raises(
+        UsageError, match=r"wrong.yaml: `model` model.name some.model is only the name in tables"
+    ):
+        model_of(str(path))
+
+
+def test_folders_of_one_name_are_told_apart_by_path_and_baselines_have_no_random_weights(
+    tmp_path: Path,
+) -> None:
+    one, other = folder(tmp_path / "a" / "best"), folder(tmp_path / "b" / "best")
+    models = chosen_models([str(one), str(other), "dictionary-lm", "esim"], ModelSettings(), True)
+    names = ["a/best", "b/best", "dictionary-lm"]
+    controls = [f"{name} (random weights)" for name in names]
+    assert [m.label for m in models] == [*names, "ESIM (word_vectors)", *controls]
+    assert models[2].name is None
+
+
+def test_revisions_of_a_model_are_models_with_names_of_their_own(
+    tmp_path: Path, hub_cache: HubCache
+) -> None:
+    revisions = {"step1000": BERT, "main": BERT, "refs/pr/1": BERT}
+    hub_cache("org/name", revisions)
+    hub_cache("copy/name", revisions)
+    names = "org/name@step1000,org/name,org/name@main,org/name@refs/pr/1"
+    models = chosen_models(names.split(","), ModelSettings(), True)[:4]
+    assert [m.label for m in models] == ["name@step1000", "name", "name@main", "name@refs/pr/1"]
+    assert [m.revision for m in models] == ["step1000", None, "main", "refs/pr/1"]
+    assert {m.name_or_path for m in models} == {"org/name"}
+
+    models = chosen_models(["org/name@step1000", "copy/name@step1000"], ModelSettings(), True)
+    assert models[0].label == "org/name@step1000"
+    assert models[3].label == "copy/name@step1000 (random weights)"
+
+    preset = model_of("bert-base-uncased@abc")  # of a config as of a bare name
+    assert (preset.name_or_path, preset.revision) == ("bert-base-uncased", "abc")
+
+    there = folder(tmp_path / "runs@home" / "model@2")
+    assert [m.label for m in chosen_models([str(there)], ModelSettings(), False)] == ["model@2"]
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("org/name@step2000", "configuration of 'org/name@step2000' .a name on the Hub"),
+        ("org/name@", "org/name@: give NAME@REVISION"),
+        ("@step1", "@step1: give NAME@REVISION"),
+        ("dictionary-lm@step1", "dictionary-lm is not on the Hub, so it has no revisions"),
+        ("esim@step1", "esim is not on the Hub, so it has no revisions"),
+        ("tests@nowhere/model", "tests is not on the Hub.*a folder with @ in its name, it does"),
+        ("a@b.yaml", "a@b.yaml: there is no such file"),
+    ],
+)
+def test_a_revision_that_is_not_there_is_named(name: str, said: str, hub_cache: HubCache) -> None:
+    hub_cache("org/name", {"step1000": BERT})
+    with pytest.raises((UsageError, PretrainedError), match=said):
+        chosen_models([name], ModelSettings(), False)
+
+
+def test_a_revision_of_what_is_not_on_the_hub_is_refused(tmp_path: Path) -> None:
+    there = folder(tmp_path / "model")
+    for options in ({}, {"name_or_path": str(there)}, {"kind": "esim"}, {"kind": "auto"}):
+        with pytest.raises(UsageError, match=r"model\.revision abc: .* not on the Hub.*leave it"):
+            chosen_models((), ModelSettings(revision="abc", **options), False)
+    with pytest.raises(PretrainedError, match="it is not on the Hub, so it has no revision 'abc'"):
+        read_config(str(there), "abc")  # whoever loads it, `fit` too
+
+
+MASKED, ENCODER = "masked language model", "encoder"
+CAUSAL, SEQ2SEQ = "causal language model", "encoder-decoder language model"
+
+
+def written(folder: Path, family: str, architecture: str = "", **options: Any) -> str:
+    """A folder with the config.json that transformers writes of a family."""
+    config = getattr(transformers, f"{family}Config")(**options)
+    config.architectures = [architecture] if architecture else None
+    config.save_pretrained(folder)
+    return str(folder)
+
+
+@pytest.mark.parametrize(
+    ("family", "architecture", "options", "kind", "called"),
+    [
+        ("Bert", "BertForMaskedLM", {}, TRANSFORMER, MASKED),
+        ("Bert", "BertForPreTraining", {}, TRANSFORMER, MASKED),
+        ("Bert", "BertModel", {}, TRANSFORMER, ENCODER),
+        ("Bert", "BertForMultipleChoice", {}, TRANSFORMER, ENCODER),
+        ("Bert", "BertForSequenceClassification", {}, TRANSFORMER, ENCODER),
+        ("Roberta", "", {}, TRANSFORMER, ENCODER),
+        ("XLM", "XLMWithLMHeadModel", {}, TRANSFORMER, MASKED),
+        ("GPT2", "GPT2LMHeadModel", {}, "causal", CAUSAL),
+        ("GPT2", "GPT2Model", {}, "causal", CAUSAL),
+        ("Llama", "", {}, "causal", CAUSAL),
+        ("Bert", "BertLMHeadModel", {"is_decoder": True}, "causal", CAUSAL),
+        ("T5", "T5ForConditionalGeneration", {}, "seq2seq", SEQ2SEQ),
+        ("Bart", "BartModel", {}, "seq2seq", SEQ2SEQ),
+    ],
+)
+def test_the_kind_is_that_of_the_config(
+    family: str, architecture: str, options: Any, kind: str, called: str, tmp_path: Path
+) -> None:
+    folder = written(tmp_path / "gpt2", family, architecture, **options)  # its name says nothing
+    by = f"architectures {architecture}" if architecture else f"model_type {family.lower()}"
+    assert found_model_type(folder) == (kind, f"{folder}: {called} ({by})")
+
+
+@pytest.mark.parametrize(
+    ("family", "architecture", "options", "said"),
+    [
+        ("Bert", "BertLMHeadModel", {}, "both to be a causal model.*give --model.kind transf"),
+        ("XLM", "XLMWithLMHeadModel", {"causal": True}, "both to be a causal model"),
+        ("XLNet", "XLNetLMHeadModel", {}, "both to be a causal model"),
+        ("Bert", "BertForMaskedLM", {"is_decoder": True}, "fills masks, but.*give --model.kind ca"),
+        ("GPT2", "GPT2ForSequenceClassification", {}, "trained for a task other.*--model.kind ca"),
+        ("T5", "T5ForQuestionAnswering", {}, "trained for a task other.*--model.kind seq2seq"),
+        ("Marian", "MarianMTModel", {}, "marian .* not a kind of language model"),
+        (
+            "T5",
+            "T5EncoderModel",
+            {"is_encoder_decoder": False},
+            "an encoder alone predicts no words",
+        ),
+        ("ViT", "ViTForImageClassification", {}, "vit .architectures ViT.* not a kind of language"),
+        ("Whisper", "WhisperForConditionalGeneration", {}, "whisper .* not a kind of language"),
+    ],
+)
+def test_what_is_no_language_model_or_may_be_two_is_refused_by_name(
+    family: str, architecture: str, options: Any, said: str, tmp_path: Path
+) -> None:
+    with pytest.raises(UsageError, match=said):
+        found_model_type(written(tmp_path, family, architecture, **options))
+
+
+def test_names_on_the_hub_are_told_by_their_config(hub_cache: HubCache) -> None:
+    hub_cache("org/name", {"step1": {"model_type": "bert", "architectures": ["BertModel"]}})
+    line = "org/name@step1: encoder (architectures BertModel)"
+    assert found_model_type("org/name", "step1") == (TRANSFORMER, line)
+    with pytest.raises(PretrainedError, match=r"'org/name@step2' \(a name on the Hub\)"):
+        found_model_type("org/name", "step2")
+
+
+def test_what_was_saved_here(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = with_model_type(ModelSettings(kind=AUTO))
+    assert found == ModelSettings()
+    assert capsys.readouterr().out.startswith("bookshelf-lm: masked language model")
+    baseline = {"format": 1, "kind": "esim"}
+    (tmp_path / "word_module.json").write_text(json.dumps(baseline))
+    with pytest.raises(UsageError, match=r"trained baseline .kind esim.*--models esim"):
+        found_model_type(str(tmp_path))
+
+
+def test_auto_and_the_kind_by_name_are_one_run(tmp_path: Path) -> None:
+    folder = written(tmp_path, "Bert", "BertForMaskedLM")
+    auto = with_model_type(ModelSettings(folder, kind=AUTO))
+    assert auto.config() == ModelSettings(folder, kind=TRANSFORMER).config()
+    assert AUTO not in MODEL_TYPES
+    with pytest.raises(AssertionError):
+        ModelSettings(folder, kind=AUTO).config()
+
+
+def test_the_usual_kind_is_found_without_importing_anything_heavy(tmp_path: Path) -> None:
+    folder = written(tmp_path, "Bert", "BertForMaskedLM")
+    code = f"""
+import sys, probelight.training.modules
+from probelight.models.chosen_models import found_model_type
+found_model_type({folder!r})
+sys.exit(bool({{"torch", "transformers", "pytorch_lightning"}} & sys.modules.keys()))
+"""
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+
+
+def test_models_of_a_sweep_are_found_out_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = written(tmp_path, "GPT2", "GPT2LMHeadModel")
+    task = OriginalTask("a", ["definitions_small"])
+    probe = InoculatedProbe("hypernymy_small")
+    rows = [SweepRow("one", "a", probe, seeds=[seed]) for seed in (0, 1)]
+    grid = SweepGrid({"one": ModelSettings(folder, kind=AUTO)}, {"a": task}, rows)
+    with pytest.raises(PretrainedError, match=r"rows: number 1: models\.one: .* has no tokenizer"):
+        sweep_jobs(grid, RunContext())
+    assert capsys.readouterr().out.count("causal language model") == 1
+
+
+@pytest.mark.parametrize(
+    ("family", "architecture", "given", "said"),
+    [
+        (
+            "GPT2",
+            "GPT2LMHeadModel",
+            TRANSFORMER,
+            "a causal language .*give model.kind causal$",
+        ),
+        ("T5", "", "causal", "an encoder-decoder language model.*give model.kind seq2seq$"),
+        ("Bert", "BertForMaskedLM", "seq2seq", "a masked language .*give model.kind transformer"),
+        ("ViT", "", TRANSFORMER, "not a kind of language model that Probelight can load"),
+    ],
+)
+def test_a_folder_of_another_kind_than_the_given_one_is_refused_by_its_config(
+    family: str, architecture: str, given: str, said: str, tmp_path: Path
+) -> None:
+    folder = written(tmp_path / "model", family, architecture)  # there are no weights to read
+    with pytest.raises(PretrainedError, match=rf"{folder}: \w+ \(\w+\) is {said}"):
+        with_model_type(ModelSettings(folder, kind=given))
+
+
+TASK = "--original.name=a --original.sets=definitions_small"
+COMMANDS = [
+    "zero-shot --probes=age_small",
+    "curve --probes=age_small",
+    f"original {TASK}",
+    f"inoculate {TASK} --probe.name=hypernymy_small",
+    "grid",
+    "diagnose",
+]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_no_command_begins_with_a_model_of_another_type(
+    command: str, refused: Refused, tmp_path: Path
+) -> None:
+    model = f"--model.name_or_path={written(tmp_path / 'model', 'GPT2', 'GPT2LMHeadModel')}"
+    out = f"--output_dir={tmp_path / 'out'}"
+    line = refused([*command.split(), model, out], cli.FAILURE)
+    assert "(model.kind transformer); give model.kind causal" in line
+    if "original" in command:
+        line = refused([*command.split(), model, out, "--model.kind=auto"], cli.FAILURE)
+        assert "has no tokenizer" in line  # that it is causal is no reason
+    assert not (tmp_path / "out").exists()
