@@ -18,8 +18,7 @@ from pytorch_lightning.strategies import FSDPStrategy
 
 from probelight.callbacks.last_state import read_state
 from probelight.io.atomic import whole_folder
-from probelight.metrics.aggregate import Checkpoint as Candidate
-from probelight.metrics.aggregate import best_checkpoint
+from probelight.metrics.aggregate import EpochAccuracies, best_checkpoint
 
 PROBE = "val/probe_accuracy"
 ORIGINAL = "val/original_accuracy"
@@ -29,14 +28,14 @@ CHOSEN_NAME = "chosen.json"
 Scores = dict[str, float]
 
 
-def candidate_of(scores: Scores, learning_rate: float = 0.0) -> Candidate:
+def accuracies_of(scores: Scores, learning_rate: float = 0.0) -> EpochAccuracies:
     """Return a validation as a candidate for M*_k; all of one run have the same learning rate."""
-    return Candidate(scores[PROBE], scores[ORIGINAL], learning_rate, scores["epoch"])
+    return EpochAccuracies(scores[PROBE], scores[ORIGINAL], learning_rate, scores["epoch"])
 
 
 def best_of(history: Sequence[Scores]) -> Scores:
     """Return the validation with the best average; its model is kept and reported."""
-    return best_checkpoint(history, candidate_of)
+    return best_checkpoint(history, accuracies_of)
 
 
 class AggregateCheckpoint(Checkpoint):
@@ -52,9 +51,9 @@ class AggregateCheckpoint(Checkpoint):
     """
 
     def __init__(self, folder: Path, monitor: str = AGGREGATE) -> None:
-        known = (AGGREGATE, ORIGINAL, HELD_OUT)
-        if monitor not in known:
-            raise ValueError(f"monitor={monitor!r}: choose one of {', '.join(known)}")
+        monitors = (AGGREGATE, ORIGINAL, HELD_OUT)
+        if monitor not in monitors:
+            raise ValueError(f"monitor={monitor!r}: choose one of {', '.join(monitors)}")
         self.folder = folder
         self.monitor = monitor
         self.history: list[Scores] = []
@@ -74,17 +73,17 @@ class AggregateCheckpoint(Checkpoint):
         best = self._best_of(history)
         if best is None:
             return None
-        meant = f"the model of epoch {best['epoch']}, the best one"
+        best_model = f"the model of epoch {best['epoch']}, the best one"
         try:
-            chosen = json.loads((self.folder / CHOSEN_NAME).read_text(encoding="utf-8"))
-            whole = _sizes(self.folder) == chosen["files"]
-            epoch, step = chosen["epoch"], chosen["step"]
+            saved = json.loads((self.folder / CHOSEN_NAME).read_text(encoding="utf-8"))
+            is_complete = _sizes(self.folder) == saved["files"]
+            epoch, step = saved["epoch"], saved["step"]
         except (OSError, ValueError, KeyError, TypeError) as error:
-            return f"{self.folder}: {meant}, cannot be read ({type(error).__name__}: {error})"
-        if not whole:
-            return f"{self.folder}: {meant}, is damaged: files are missing or have other sizes"
+            return f"{self.folder}: {best_model}, cannot be read ({type(error).__name__}: {error})"
+        if not is_complete:
+            return f"{self.folder}: {best_model}, is damaged: files are missing or have other sizes"
         if step != best["step"] and step <= history[-1]["step"]:
-            return f"{self.folder}: it has the model of epoch {epoch} instead of {meant}"
+            return f"{self.folder}: it has the model of epoch {epoch} instead of {best_model}"
         return None
 
     def _best_of(self, history: Sequence[Scores]) -> Scores | None:
@@ -97,11 +96,11 @@ class AggregateCheckpoint(Checkpoint):
     def on_validation_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         if trainer.sanity_checking or trainer.state.fn != "fit":
             return
-        known = trainer.callback_metrics
+        metrics = trainer.callback_metrics
         scores = {
-            name: float(known[name])
+            name: float(metrics[name])
             for name in (PROBE, ORIGINAL, AGGREGATE, HELD_OUT)
-            if name in known
+            if name in metrics
         }
         if self.monitor not in scores:
             raise RuntimeError(f"{self.monitor} was not logged: is its evaluation set missing?")

@@ -44,10 +44,10 @@ class ItemHistory(pl.Callback):
     def on_validation_epoch_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         names: list[str] = pl_module.evaluation_names  # type: ignore[assignment]
         # A process whose share of a set is empty takes part in gathering it too.
-        found = [gather_scores(self._answers[place].by_item()) for place in range(len(names))]
+        set_scores = [gather_scores(self._answers[index].by_item()) for index in range(len(names))]
         if not trainer.sanity_checking:
             # A run that resumes repeats the validation after its state.
-            self.epochs[trainer.current_epoch + 1] = dict(zip(names, found, strict=True))
+            self.epochs[trainer.current_epoch + 1] = dict(zip(names, set_scores, strict=True))
 
     def state_dict(self) -> dict[str, Any]:
         return {"epochs": self.epochs}

@@ -93,10 +93,12 @@ def read_state(
         raise UnreadableCheckpointError(
             f"{path}: not a readable training state ({cause})"
         ) from error
-    parts: dict[str, Any] = {"hyper_parameters": {}, **state} if isinstance(state, dict) else {}
-    if not all(isinstance(parts.get(part), dict) for part in ("state_dict", "hyper_parameters")):
+    sections: dict[str, Any] = {"hyper_parameters": {}, **state} if isinstance(state, dict) else {}
+    if not all(
+        isinstance(sections.get(section), dict) for section in ("state_dict", "hyper_parameters")
+    ):
         raise UnreadableCheckpointError(f"{path}: not a training state of Lightning")
-    return parts
+    return sections
 
 
 def newest_state(path: Path) -> tuple[Path | None, tuple[str, ...]]:
@@ -365,9 +367,9 @@ def largest_of_all(trainer: pl.Trainer, numbers: Sequence[int]) -> list[int]:
     if trainer.world_size == 1:
         return list(numbers)
     # Not the strategy's `reduce`, which puts a barrier before each.
-    found = torch.tensor(numbers, dtype=torch.long, device=trainer.strategy.root_device)
-    torch.distributed.all_reduce(found, op=torch.distributed.ReduceOp.MAX)
-    return [int(number) for number in found.tolist()]
+    maxima = torch.tensor(numbers, dtype=torch.long, device=trainer.strategy.root_device)
+    torch.distributed.all_reduce(maxima, op=torch.distributed.ReduceOp.MAX)
+    return [int(number) for number in maxima.tolist()]
 
 
 _STOPS = (SystemExit, KeyboardInterrupt)
@@ -393,8 +395,8 @@ def recount_batches(trainer: pl.Trainer, accumulated: int) -> None:
     """Convert the batch counts of a state with `accumulated` batches per step to this run's."""
     progress = trainer.fit_loop.epoch_loop.batch_progress
     steps = -(-progress.current.ready // accumulated)
-    now = min(steps * trainer.accumulate_grad_batches, int(trainer.num_training_batches))
-    more = now - progress.current.ready
+    num_batches = min(steps * trainer.accumulate_grad_batches, int(trainer.num_training_batches))
+    more = num_batches - progress.current.ready
     for counts in (progress.current, progress.total):
         for name in ("ready", "started", "processed", "completed"):
             setattr(counts, name, getattr(counts, name) + more)

@@ -40,11 +40,11 @@ class PredictionWriter(Callback):
 
     def on_predict_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         sets: Mapping[str, Sequence[Record]] = trainer.datamodule.evaluation  # type: ignore[attr-defined]
-        gathered = [gather_scores(self._scores.get(place, {})) for place in range(len(sets))]
+        gathered = [gather_scores(self._scores.get(index, {})) for index in range(len(sets))]
         if trainer.is_global_zero:
             lines = []
             for (name, records), scores in zip(sets.items(), gathered, strict=True):
-                kept = sorted(scores)
-                items = [records[i] for i in kept]
-                lines += prediction_lines(name, items, [scores[i] for i in kept])
+                indices = sorted(scores)
+                items = [records[i] for i in indices]
+                lines += prediction_lines(name, items, [scores[i] for i in indices])
             write_predictions(self.path, lines)

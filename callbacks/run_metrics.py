@@ -112,7 +112,7 @@ class StepMetrics(pl.Callback):
         rates = [float(group["lr"]) for group in optimizer.param_groups]
         values = {name: rates[0]}
         if len(set(rates)) > 1:
-            values = {f"{name}/pg{place}": rate for place, rate in enumerate(rates, 1)}
+            values = {f"{name}/pg{group}": rate for group, rate in enumerate(rates, 1)}
         for logger in trainer.loggers:
             logger.log_metrics(values, trainer.global_step)
 
@@ -195,6 +195,6 @@ class InoculationCost(pl.Callback):
             return
         if not self.interpretable:
             return
-        now = float(trainer.callback_metrics[ORIGINAL])
+        accuracy = float(trainer.callback_metrics[ORIGINAL])
         for logger in trainer.loggers:
-            logger.log_metrics({COST: self.before[ORIGINAL] - now}, trainer.global_step - 1)
+            logger.log_metrics({COST: self.before[ORIGINAL] - accuracy}, trainer.global_step - 1)

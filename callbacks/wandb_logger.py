@@ -40,17 +40,17 @@ STEP = "trainer/global_step"
 
 
 def follow(
-    run: RunFolder, wandb: WandbSettings, before: Sequence[Logged] | None = None
+    run: RunFolder, wandb: WandbSettings, earlier_metrics: Sequence[Logged] | None = None
 ) -> WandbGuard:
     """Return the W&B logger of a run, instead of any earlier one.
 
-    The run in W&B ends as the run itself does: finished, failed or interrupted. `before` is what
-    earlier starts logged; by default it is read from `metrics.csv`.
+    The run in W&B ends as the run itself does: finished, failed or interrupted. By default
+    `earlier_metrics`, what earlier starts logged, are read from `metrics.csv`.
     """
-    if before is None:
+    if earlier_metrics is None:
         path = run.path / METRICS_FILE
-        before = read_metrics(path) if path.exists() else ()
-    logger = WandbGuard(wandb, run.key, run.config, run.path, before)
+        earlier_metrics = read_metrics(path) if path.exists() else ()
+    logger = WandbGuard(wandb, run.key, run.config, run.path, earlier_metrics)
 
     def end(how: RunRecord | BaseException) -> None:
         if isinstance(how, RunRecord):
@@ -88,9 +88,9 @@ class WandbGuard(Logger):
     whole run, its folder has `wandb/pending.json` with the summary so far; together with
     `metrics.csv` and `result.json` the run can be logged again.
 
-    The id is fixed, so a resumed run continues the same W&B run. `before`, what earlier starts
-    logged, is logged again if W&B does not have it: offline, where a run cannot be resumed, and
-    online if no earlier start reached W&B. `client` and `courier` are parameters for tests.
+    The id is fixed, so a resumed run continues the same W&B run. `earlier_metrics`, what earlier
+    starts logged, are logged again if W&B does not have them: offline, where a run cannot be
+    resumed, and online if no earlier start reached W&B. `client` and `courier` are for tests.
     """
 
     def __init__(
@@ -99,7 +99,7 @@ class WandbGuard(Logger):
         run_id: str,
         config: Mapping[str, Any],
         save_dir: Path,
-        before: Sequence[Logged] = (),
+        earlier_metrics: Sequence[Logged] = (),
         client: Callable[[], Any] | None = None,
         courier: Courier | None = None,
     ) -> None:
@@ -108,7 +108,7 @@ class WandbGuard(Logger):
         self._settings = settings
         self._config = dict(config)
         self._dir = save_dir
-        self._before = tuple(before)
+        self._earlier_metrics = tuple(earlier_metrics)
         self._client = client or wandb_client
         self._courier = courier or process_courier()
         self._run: Any = None
@@ -215,7 +215,9 @@ class WandbGuard(Logger):
         self._run.define_metric(f"{CURVE}/num_examples")
         self._run.define_metric(f"{CURVE}/*", step_metric=f"{CURVE}/num_examples")
         is_there = self._is_online and self._run.resumed
-        for (step, epoch), rows in groupby(() if is_there else self._before, lambda row: row[:2]):
+        for (step, epoch), rows in groupby(
+            () if is_there else self._earlier_metrics, lambda row: row[:2]
+        ):
             counted = {"epoch": int(epoch) + 1} if epoch else {}
             self._log({name: value for *_, name, value in rows} | counted, step)
 

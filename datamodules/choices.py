@@ -185,7 +185,7 @@ class ChoiceDataModule(ResumableData):
             for encoded in self.evaluation_sets.values()
         ]
         *_, train = largest(self.train_set, planned)
-        return train, max(measured, key=lambda found: found[:2])[2] if measured else None
+        return train, max(measured, key=lambda candidate: candidate[:2])[2] if measured else None
 
     def _sampler(self, encoded: EncodedSet) -> EpochBatchSampler:
         assert self.train is not None

@@ -102,14 +102,16 @@ class EpochBatchSampler(Sampler[list[int]]):
         self, order: NDArray[np.int64], replay: Replay, rng: np.random.Generator
     ) -> NDArray[np.int64]:
         """Return the items of an epoch step by step, each with what is replayed in it."""
-        num_steps, own = replay.steps(self.num_items), replay.step_size - replay.per_step
+        num_steps, num_fresh = replay.steps(self.num_items), replay.step_size - replay.per_step
         rounds = -(-num_steps * replay.per_step // replay.num_items)
         drawn = np.concatenate([rng.permutation(replay.num_items) for _ in range(rounds)])
         replayed = self.num_items + drawn[: num_steps * replay.per_step]
         steps = zip(
-            np.split(order, range(own, len(order), own)), np.split(replayed, num_steps), strict=True
+            np.split(order, range(num_fresh, len(order), num_fresh)),
+            np.split(replayed, num_steps),
+            strict=True,
         )
-        return np.concatenate([part for step in steps for part in step])
+        return np.concatenate([items for step in steps for items in step])
 
     def __iter__(self) -> Iterator[list[int]]:
         return iter(self.batches())
@@ -141,11 +143,11 @@ class WorkerLoader(DataLoader[Any]):
         """
         if not (self.num_workers and _TELLS_SENDERS):
             return super().__iter__()
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+        blocked_signals = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
         try:
             return super().__iter__()
         finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+            signal.pthread_sigmask(signal.SIG_SETMASK, blocked_signals)
 
 
 def _outlive_sigterm(worker: int) -> None:

@@ -24,7 +24,7 @@ from probelight.io.files import distinct_ends, read_table
 from probelight.io.numbers import number_of, whole_number_of
 from probelight.io.ranges import Names, NumChoices
 from probelight.metrics.comparisons import Runs
-from probelight.metrics.forgetting import of_counts
+from probelight.metrics.forgetting import scores_from_counts
 from probelight.metrics.intervals import group_indices, num_groups, runs_interval
 from probelight.results.blocks import Block, check_items, named
 from probelight.results.details import ForgettingDetails
@@ -131,7 +131,7 @@ def _pairs_of(
         counts = [int(number) for number in first.split(",")]
         if not sum(counts):
             raise UsageError(f"{first}: no items")
-        was, now = of_counts(*counts)
+        was, now = scores_from_counts(*counts)
         yield Pair("items", "", "", "counted", was, now, [num_choices] * sum(counts))
         return
     if not others:

@@ -29,11 +29,11 @@ def weighted_scores(logits: Tensor, labels: Tensor, weights: Tensor, choice_mask
     best = best_choices(logits, choice_mask)
     right = best.gather(1, labels[:, None])[:, 0]
     num_best = best.sum(dim=1)
-    # More than MOST_TIED go to the last place with the weight that makes their score 1 / n.
-    place = num_best.clamp(min=1, max=MOST_TIED)
+    # More than MOST_TIED go to the last element with the weight that makes their score 1 / n.
+    capped_num_best = num_best.clamp(min=1, max=MOST_TIED)
     shares = torch.where(num_best > MOST_TIED, weights * MOST_TIED / num_best, weights)
     scores = torch.zeros(MOST_TIED, dtype=weights.dtype, device=weights.device)
-    return scores.index_add_(0, place - 1, shares * right)
+    return scores.index_add_(0, capped_num_best - 1, shares * right)
 
 
 def score_sum(scores: Tensor) -> Tensor:

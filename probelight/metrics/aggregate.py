@@ -38,7 +38,7 @@ def chance_corrected(score: float, chance: float) -> float:
     return (score - chance) / (1 - chance)
 
 
-class Checkpoint(NamedTuple):
+class EpochAccuracies(NamedTuple):
     """A candidate for M*_k: the accuracies of one setting after one epoch.
 
     All candidates start from the same model, so a higher accuracy on the original task means a
@@ -57,28 +57,28 @@ class Checkpoint(NamedTuple):
     epoch: float
 
 
-def best_checkpoint(items: Iterable[Item], checkpoint: Callable[[Item], Checkpoint]) -> Item:
+def best_checkpoint(items: Iterable[Item], candidate_of: Callable[[Item], EpochAccuracies]) -> Item:
     """Return M*_k, the candidate with the best aggregate over settings and epochs.
 
     Ties go to the lower cost, then the smaller learning rate, the earlier epoch and the first item.
 
     Args:
         items: The candidates, in any form.
-        checkpoint: Returns the accuracies, learning rate and epoch of a candidate.
+        candidate_of: Returns the accuracies, learning rate and epoch of a candidate.
 
     Raises:
         ValueError: If there are no candidates, or a score is not a number.
     """
     ranked = []
     for item in items:
-        found = checkpoint(item)
-        if found.epoch <= 0:
+        candidate = candidate_of(item)
+        if candidate.epoch <= 0:
             continue
-        if not (math.isfinite(found.probe) and math.isfinite(found.original)):
-            raise ValueError(f"a checkpoint has a score that is not a number: {found}")
-        score = round(aggregate(found.probe, found.original), _DIGITS)
-        cheaper = round(found.original, _DIGITS)
-        ranked.append(((-score, -cheaper, found.learning_rate, found.epoch), item))
+        if not (math.isfinite(candidate.probe) and math.isfinite(candidate.original)):
+            raise ValueError(f"a checkpoint has a score that is not a number: {candidate}")
+        score = round(aggregate(candidate.probe, candidate.original), _DIGITS)
+        cheaper = round(candidate.original, _DIGITS)
+        ranked.append(((-score, -cheaper, candidate.learning_rate, candidate.epoch), item))
     if not ranked:
         raise ValueError("there are no checkpoints to choose from")
     return min(ranked, key=lambda pair: pair[0])[1]
@@ -105,7 +105,7 @@ def pareto_front(points: Sequence[tuple[float, float]]) -> list[int]:
     front = []
     best = -math.inf  # second score of all points with a higher first one
     for first in sorted({first for first, _ in rounded}, reverse=True):
-        highest = max(second for other, second in rounded if other == first)
+        highest = max(second for score, second in rounded if score == first)
         if highest > best:
             front += [i for i, point in enumerate(rounded) if point == (first, highest)][::-1]
             best = highest

@@ -71,9 +71,11 @@ class Calibration:
         for shares, correct, _ in items:
             by_confidence.setdefault(max(shares), []).append(correct)
         surest = sorted((max(shares) for shares, _, _ in items), reverse=True)
-        means = {confidence: fmean(found) for confidence, found in by_confidence.items()}
+        means = {
+            confidence: fmean(correctness) for confidence, correctness in by_confidence.items()
+        }
         brier = fmean(
-            math.fsum((share - (place == answer)) ** 2 for place, share in enumerate(shares))
+            math.fsum((share - (choice == answer)) ** 2 for choice, share in enumerate(shares))
             for shares, _, answer in items
         )
         even = fmean(1 - 1 / len(shares) for shares, _, _ in items)
@@ -87,15 +89,15 @@ class Calibration:
         The first bins may have one item more. There are fewer bins if there are fewer items.
         """
         size, more = divmod(len(self.confidence), NUM_BINS)
-        found, first = [], 0
-        for place in range(NUM_BINS):
-            last = first + size + (place < more)
+        bins, first = [], 0
+        for number in range(NUM_BINS):
+            last = first + size + (number < more)
             if last > first:
-                part = slice(first, last)
-                mean, accuracy = fmean(self.confidence[part]), fmean(self.correct[part])
-                found.append(Bin(mean, accuracy, last - first))
+                members = slice(first, last)
+                mean, accuracy = fmean(self.confidence[members]), fmean(self.correct[members])
+                bins.append(Bin(mean, accuracy, last - first))
             first = last
-        return found
+        return bins
 
     @property
     def ece(self) -> float:

@@ -47,13 +47,13 @@ def best_of_each(scores: Sequence[Sequence[float]]) -> list[tuple[int, ...]]:
     Args:
         scores: (N, K) scores of the choices that each item has; items may differ in K.
     """
-    found: list[tuple[int, ...]] = []
+    best_by_item: list[tuple[int, ...]] = []
     for row in scores:
         highest = max(row, default=0.0)
         has_nan = any(score != score for score in row)
-        best = (place for place, score in enumerate(row) if score == highest)
-        found.append(() if has_nan else tuple(best))
-    return found
+        best = (index for index, score in enumerate(row) if score == highest)
+        best_by_item.append(() if has_nan else tuple(best))
+    return best_by_item
 
 
 def is_near_tie(scores: Sequence[float]) -> bool:

@@ -43,7 +43,7 @@ def strict_if_independent(scores: Sequence[float], clusters: Sequence[Hashable])
 def _by_cluster(scores: Sequence[float], clusters: Sequence[Hashable]) -> list[list[float]]:
     if len(scores) != len(clusters) or not len(scores):
         raise ValueError(f"{len(scores)} items and {len(clusters)} clusters; give one per item")
-    found: dict[Hashable, list[float]] = {}
+    scores_by_cluster: dict[Hashable, list[float]] = {}
     for score, cluster in zip(scores, clusters, strict=True):
-        found.setdefault(cluster, []).append(float(score))
-    return list(found.values())
+        scores_by_cluster.setdefault(cluster, []).append(float(score))
+    return list(scores_by_cluster.values())

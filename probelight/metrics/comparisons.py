@@ -66,7 +66,7 @@ class PairedDifference:
 
 
 def paired_difference(
-    before: ArrayLike, after: ArrayLike, groups: Groups | None = None
+    scores_before: ArrayLike, scores_after: ArrayLike, groups: Groups | None = None
 ) -> PairedDifference:
     """Compare two models, or one model before and after training, on the same items.
 
@@ -75,24 +75,24 @@ def paired_difference(
     `probelight.metrics.intervals`.
 
     Args:
-        before: (N,) score of each item before: 1 right, 0 wrong, a part of 1 for a tie.
-        after: (N,) score of each item after.
+        scores_before: (N,) score of each item before: 1 right, 0 wrong, a part of 1 for a tie.
+        scores_after: (N,) score of each item after.
         groups: (N,) the group of each item.
 
     Raises:
         ValueError: If before and after have different lengths, or there are no items.
     """
-    was, now = np.asarray(before, dtype=np.float64), np.asarray(after, dtype=np.float64)
-    if was.shape != now.shape or was.size == 0:
+    old, new = (np.asarray(scores, dtype=np.float64) for scores in (scores_before, scores_after))
+    if old.shape != new.shape or old.size == 0:
         raise ValueError(
-            f"before and after must have the same items, not {was.size} and {now.size}"
+            f"before and after must have the same items, not {old.size} and {new.size}"
         )
-    change = now - was
-    alone = groups is None or num_groups(groups) == len(groups) == len(was)
-    if alone:
+    change = new - old
+    is_ungrouped = groups is None or num_groups(groups) == len(groups) == len(old)
+    if is_ungrouped:
         totals: Floats = change
-        interval = _newcombe(now, was)
-        p_value = level_at_zero(lambda level: _newcombe(now, was, level))
+        interval = _newcombe(new, old)
+        p_value = level_at_zero(lambda level: _newcombe(new, old, level))
     else:
         assert groups is not None
         terms = [Term(1.0, {0: change})]
@@ -126,37 +126,37 @@ def sign_flip_test(totals: Sequence[float] | Floats) -> float:
     changed = changed[changed > 1e-9]
     if not len(changed) or observed < 1e-9:
         return 1.0
-    parts = _whole(changed)
-    if parts is None or len(parts) * int(parts.sum()) > _EXACT:
+    summands = _integer_multiples(changed)
+    if summands is None or len(summands) * int(summands.sum()) > _EXACT:
         rng = np.random.default_rng(0)
         rows, reached = max(1, _BLOCK // len(changed)), 0
         for start in range(0, _DRAWS, rows):
             signs = rng.integers(2, size=(min(rows, _DRAWS - start), len(changed))) * 2.0 - 1.0
             reached += int((np.abs(signs @ changed) >= observed - 1e-9).sum())
         return (reached + 1) / (_DRAWS + 1)
-    reach = int(parts.sum())
+    reach = int(summands.sum())
     # Of how many sign patterns, as a share, do the positive parts sum to 0, 1, ... reach?
     share = np.zeros(reach + 1)
     share[0], top = 1.0, 0
-    for part in np.sort(parts):
-        below = share[: top + 1] / 2
-        share[: top + 1] = below
-        share[part : top + 1 + part] += below
-        top += int(part)
+    for summand in np.sort(summands):
+        halved = share[: top + 1] / 2
+        share[: top + 1] = halved
+        share[summand : top + 1 + summand] += halved
+        top += int(summand)
     sums = np.abs(2 * np.arange(reach + 1) - reach)
     seen = round(observed * reach / float(changed.sum()))
     return min(1.0, float(share[sums >= seen].sum()))
 
 
-def _whole(changed: Floats) -> NDArray[np.int64] | None:
+def _integer_multiples(changed: Floats) -> NDArray[np.int64] | None:
     """Return the parts in whole units; None where no unit fits all."""
-    near = [Fraction(float(part)).limit_denominator(_PARTS) for part in set(changed.tolist())]
+    near = [Fraction(float(change)).limit_denominator(_PARTS) for change in set(changed.tolist())]
     unit = math.lcm(*(fraction.denominator for fraction in near))
-    parts = np.rint(changed * unit)
-    if unit > _PARTS or np.abs(parts - changed * unit).max() > 1e-6:
+    multiples = np.rint(changed * unit)
+    if unit > _PARTS or np.abs(multiples - changed * unit).max() > 1e-6:
         return None
-    whole = parts.astype(np.int64)
-    return whole // int(np.gcd.reduce(whole))
+    integers = multiples.astype(np.int64)
+    return integers // int(np.gcd.reduce(integers))
 
 
 def _newcombe(first: Floats, second: Floats, level: float = LEVEL) -> Interval:
@@ -218,22 +218,26 @@ def compare_runs(
         same_samples: Whether two runs with the same seed were trained on the same sample, so that
             they are a pair.
     """
-    other = second if same_samples else {~seed: item_scores for seed, item_scores in second.items()}
+    second_runs = (
+        second if same_samples else {~seed: item_scores for seed, item_scores in second.items()}
+    )
     mean, other_mean = (np.mean(list(runs.values()), axis=0) for runs in (first, second))
-    one_each = paired_difference(other_mean, mean, groups=groups)
-    interval = Interval(one_each.difference, one_each.low, one_each.high)
-    interval_p = one_each.p_value
-    terms = [Term(1.0, first), Term(-1.0, other)]
-    p_value = one_each.mcnemar_p
+    between_means = paired_difference(other_mean, mean, groups=groups)
+    interval = Interval(between_means.difference, between_means.low, between_means.high)
+    interval_p = between_means.p_value
+    terms = [Term(1.0, first), Term(-1.0, second_runs)]
+    p_value = between_means.mcnemar_p
     if max(len(first), len(second)) > 1:
         interval = sum_interval(terms, groups, DIFFERENCES)
         interval_p = sum_p_value(terms, groups)
         p_value = max(p_value, interval_p)
-    smallest = _smallest_found(first, other, terms, groups)
-    return Compared(interval, interval_p, one_each.mcnemar_p, p_value, smallest)
+    smallest = _smallest_detectable(first, second_runs, terms, groups)
+    return Compared(interval, interval_p, between_means.mcnemar_p, p_value, smallest)
 
 
-def _smallest_found(first: Runs, second: Runs, terms: list[Term], groups: Groups | None) -> float:
+def _smallest_detectable(
+    first: Runs, second: Runs, terms: list[Term], groups: Groups | None
+) -> float:
     """Return the difference that McNemar's test finds with probability 80% (`power.paired`).
 
     With discordant share d and difference g the change of an item has the variance d - g^2, so half
@@ -286,4 +290,4 @@ def compact_letters(number: int, apart: Iterable[tuple[int, int]]) -> list[str]:
     # After "z" comes "a1".
     names = (f"{letter}{turn or ''}" for turn in count() for letter in ascii_lowercase)
     named = list(zip(names, sorted(sets, key=sorted), strict=False))
-    return ["".join(name for name, members in named if place in members) for place in range(number)]
+    return ["".join(name for name, members in named if model in members) for model in range(number)]

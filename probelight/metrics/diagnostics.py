@@ -36,7 +36,7 @@ def prefers(good: float, bad: Collection[float], margin: float = 0.0) -> bool:
         bad: Probabilities of the bad completions.
         margin: Difference that must be exceeded.
     """
-    return all(good - other > margin for other in bad)
+    return all(good - probability > margin for probability in bad)
 
 
 def says(predictions: Sequence[str], word: str) -> bool:

@@ -105,14 +105,14 @@ class Changes:
 
 
 def changes(
-    before: Runs, after: Runs, num_choices: Sequence[int], groups: Groups | None = None
+    runs_before: Runs, runs_after: Runs, num_choices: Sequence[int], groups: Groups | None = None
 ) -> Changes:
     """Return what was lost and gained between two measurements, over all seeds.
 
     Args:
-        before: By seed, (N,) the score of each item before. A single run is compared with all runs
-            after; if there are several, each is compared with the run after of the same seed.
-        after: By seed, (N,) the score of each item after.
+        runs_before: By seed, (N,) the score of each item before. A single run is compared with all
+            runs after; if there are several, each is compared with the run after of the same seed.
+        runs_after: By seed, (N,) the score of each item after.
         num_choices: (N,) number of real choices of each item, at least 2.
         groups: (N,) the group of each item.
 
@@ -120,11 +120,14 @@ def changes(
         ValueError: If the items or seeds differ before and after, or an item has fewer than two
             choices.
     """
-    if len(before) > 1 and before.keys() != after.keys():
-        raise ValueError(f"seeds {sorted(before)} before, but {sorted(after)} after")
-    first = next(iter(before.values()))
-    pairs = {seed: (before[seed] if len(before) > 1 else first, now) for seed, now in after.items()}
-    values = {seed: item_changes(was, now, num_choices) for seed, (was, now) in pairs.items()}
+    if len(runs_before) > 1 and runs_before.keys() != runs_after.keys():
+        raise ValueError(f"seeds {sorted(runs_before)} before, but {sorted(runs_after)} after")
+    first = next(iter(runs_before.values()))
+    pairs = {
+        seed: (runs_before[seed] if len(runs_before) > 1 else first, new)
+        for seed, new in runs_after.items()
+    }
+    values = {seed: item_changes(old, new, num_choices) for seed, (old, new) in pairs.items()}
 
     def interval(name: str, bounds: tuple[float, float]) -> Interval:
         runs = {seed: of_seed[name] for seed, of_seed in values.items()}
@@ -132,18 +135,18 @@ def changes(
             return accuracy_interval(next(iter(runs.values())), groups)
         return sum_interval([Term(1.0, runs)], groups, bounds)
 
-    means = {name: float(np.mean([of[name] for of in values.values()])) for name in MEANS}
+    means = {name: float(np.mean([of_seed[name] for of_seed in values.values()])) for name in MEANS}
     adjusted = {seed: of_seed["adjusted_forgetting"] for seed, of_seed in values.items()}
-    was, now = (np.mean([pair[place] for pair in pairs.values()], axis=0) for place in (0, 1))
-    paired = paired_difference(was, now, groups)
+    old, new = (np.mean(runs, axis=0) for runs in zip(*pairs.values(), strict=True))
+    paired = paired_difference(old, new, groups)
     net_loss, p_value = Interval(means["net_loss"], -paired.high, -paired.low), paired.p_value
     if len(pairs) > 1:
         net_loss = interval("net_loss", DIFFERENCES)
         losses = {seed: of_seed["net_loss"] for seed, of_seed in values.items()}
         p_value = sum_p_value([Term(1.0, losses)], groups)
     return Changes(
-        lost=fmean(float(of["forgetting"].sum()) for of in values.values()),
-        gained=fmean(float(of["transfer"].sum()) for of in values.values()),
+        lost=fmean(float(of_seed["forgetting"].sum()) for of_seed in values.values()),
+        gained=fmean(float(of_seed["transfer"].sum()) for of_seed in values.values()),
         forgetting=interval("forgetting", SHARES),
         transfer=interval("transfer", SHARES),
         guessing=means["forgetting"] - means["adjusted_forgetting"],
@@ -154,7 +157,7 @@ def changes(
         above_chance=interval("above_chance", DIFFERENCES),
         p_value=p_value,
         mcnemar_p=paired.mcnemar_p,
-        smallest=_smallest_found(adjusted, means["forgetting"] > 0, groups, float(was.mean())),
+        smallest=_smallest_detectable(adjusted, means["forgetting"] > 0, groups, float(old.mean())),
         num_items=len(first),
         num_groups=len(first) if groups is None else num_groups(groups),
     )
@@ -172,40 +175,40 @@ MEANS = (
 
 
 def item_changes(
-    before: ArrayLike, after: ArrayLike, num_choices: Sequence[int]
+    scores_before: ArrayLike, scores_after: ArrayLike, num_choices: Sequence[int]
 ) -> dict[str, Floats]:
     """Return (N,) values for each name in `MEANS`; their mean is the number of that name.
 
     Args:
-        before: (N,) score of each item before.
-        after: (N,) score of each item after.
+        scores_before: (N,) score of each item before.
+        scores_after: (N,) score of each item after.
         num_choices: (N,) number of real choices of each item, at least 2.
 
     Raises:
         ValueError: If the lengths differ, there are no items, or an item has fewer than two
             choices.
     """
-    was, now = np.asarray(before, dtype=np.float64), np.asarray(after, dtype=np.float64)
+    old, new = (np.asarray(scores, dtype=np.float64) for scores in (scores_before, scores_after))
     choices = np.asarray(num_choices)
-    if not was.shape == now.shape == choices.shape or was.size == 0:
-        raise ValueError(f"not the same items: {was.size}, {now.size} and {choices.size}")
+    if not old.shape == new.shape == choices.shape or old.size == 0:
+        raise ValueError(f"not the same items: {old.size}, {new.size} and {choices.size}")
     if (choices < 2).any():
         raise ValueError("an item has fewer than two choices, so it cannot be guessed")
-    guessing, most = np.empty_like(was), np.empty_like(was)
+    guessing, most = np.empty_like(old), np.empty_like(old)
     for number in np.unique(choices):
-        at = choices == number
-        wrong_before, wrong_after = 1 - was[at], 1 - now[at]
+        has_number = choices == number
+        wrong_before, wrong_after = 1 - old[has_number], 1 - new[has_number]
         means = wrong_before.mean(), wrong_after.mean()
         influence = wrong_before * means[1] + wrong_after * means[0] - means[0] * means[1]
-        guessing[at] = influence / (number - 1)
-        most[at] = (wrong_before if means[0] < means[1] else wrong_after) / number
-    lost, gained = was * (1 - now), (1 - was) * now
+        guessing[has_number] = influence / (number - 1)
+        most[has_number] = (wrong_before if means[0] < means[1] else wrong_after) / number
+    lost, gained = old * (1 - new), (1 - old) * new
     adjusted = (lost - guessing, gained - guessing, lost - most)
-    values = (lost, gained, *adjusted, was - now, was - 1 / choices)
+    values = (lost, gained, *adjusted, old - new, old - 1 / choices)
     return dict(zip(MEANS, values, strict=True))
 
 
-def of_counts(
+def scores_from_counts(
     both: int, lost: int, gained: int, neither: int
 ) -> tuple[Mapping[int, Floats], Mapping[int, Floats]]:
     """Return the scores before and after, by seed, of items for which only counts are known.
@@ -216,12 +219,12 @@ def of_counts(
         gained: Number of items that are right only after.
         neither: Number of items that are never right.
     """
-    was = np.repeat([1.0, 1.0, 0.0, 0.0], [both, lost, gained, neither])
-    now = np.repeat([1.0, 0.0, 1.0, 0.0], [both, lost, gained, neither])
-    return {0: was}, {0: now}
+    old = np.repeat([1.0, 1.0, 0.0, 0.0], [both, lost, gained, neither])
+    new = np.repeat([1.0, 0.0, 1.0, 0.0], [both, lost, gained, neither])
+    return {0: old}, {0: new}
 
 
-def _smallest_found(adjusted: Runs, lost: bool, groups: Groups | None, right: float) -> float:
+def _smallest_detectable(adjusted: Runs, lost: bool, groups: Groups | None, right: float) -> float:
     """Return the share that, if lost in truth, has an interval above 0 with probability 80%.
 
     It is infinite if it is more than all that was right before.
@@ -241,7 +244,7 @@ def _smallest_found(adjusted: Runs, lost: bool, groups: Groups | None, right: fl
     if lost and variance > 1e-12 and half > 1e-9:
         number = variance * (Z / half) ** 2
     c = (Z + FOUND) ** 2
-    rest = c * (variance / number + ADDED / (num_items * effective))
+    variance_term = c * (variance / number + ADDED / (num_items * effective))
     share = c / number
-    found = (share + math.sqrt(share**2 + 4 * (1 + share) * rest)) / (2 * (1 + share))
-    return found if found < right else math.inf
+    smallest = (share + math.sqrt(share**2 + 4 * (1 + share) * variance_term)) / (2 * (1 + share))
+    return smallest if smallest < right else math.inf

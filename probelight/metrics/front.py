@@ -27,17 +27,17 @@ from probelight.metrics.intervals import (
 Runs = Mapping[int, Floats]  # by seed, (N,) a number of each item
 
 
-class Point(NamedTuple):
+class TradeOff(NamedTuple):
     """A setting of a method; gain and costs are means over items and seeds.
 
     Attributes:
-        place: Coordinates of the setting; a higher coordinate holds the model back less.
+        coordinates: Coordinates of the setting; a higher coordinate holds the model back less.
         gain: Gain on the new task.
         cost: Cost on the old task.
         selected_cost: Cost on the items that are used to choose settings.
     """
 
-    place: tuple[float, ...]
+    coordinates: tuple[float, ...]
     gain: float
     cost: float
     selected_cost: float
@@ -66,7 +66,7 @@ class Cut(NamedTuple):
         return [self.second] if self.first is None else [self.first, self.second]
 
 
-def edges(places: Sequence[tuple[float, ...]]) -> list[tuple[int | None, int]]:
+def edges(points: Sequence[tuple[float, ...]]) -> list[tuple[int | None, int]]:
     """Return which points are neighbours, as pairs of indices; None is the model before training.
 
     Neighbours differ in one coordinate, and no point is between them. The neighbours of the model
@@ -74,21 +74,21 @@ def edges(places: Sequence[tuple[float, ...]]) -> list[tuple[int | None, int]]:
     only point.
 
     Args:
-        places: Coordinates of each point.
+        points: Coordinates of each point.
     """
-    found: dict[tuple[int | None, int], None] = {}
-    for axis in range(len(places[0])):
+    neighbours: dict[tuple[int | None, int], None] = {}
+    for axis in range(len(points[0])):
         lines: dict[tuple[float, ...], list[int]] = {}
-        for index in sorted(range(len(places)), key=lambda index: places[index][axis]):
-            place = places[index]
-            lines.setdefault((*place[:axis], *place[axis + 1 :]), []).append(index)
-        if len({place[axis] for place in places}) > 1 or len(places) == 1:
-            for first, *others in lines.values():
-                found |= dict.fromkeys([(None, first), *pairwise([first, *others])])
-    return [*found]
+        for index in sorted(range(len(points)), key=lambda index: points[index][axis]):
+            point = points[index]
+            lines.setdefault((*point[:axis], *point[axis + 1 :]), []).append(index)
+        if len({point[axis] for point in points}) > 1 or len(points) == 1:
+            for line in lines.values():
+                neighbours |= dict.fromkeys([(None, line[0]), *pairwise(line)])
+    return [*neighbours]
 
 
-def cut_at(points: Sequence[Point], gain: float) -> Cut:
+def cut_at(points: Sequence[TradeOff], gain: float) -> Cut:
     """Return where a method's curve has a certain gain.
 
     If there are several such places, it is the one with the least cost on the items that are used
@@ -104,14 +104,14 @@ def cut_at(points: Sequence[Point], gain: float) -> Cut:
     Raises:
         ValueError: If the curve does not have this gain.
     """
-    before = Point((), 0.0, 0.0, 0.0)
-    found = [
+    untrained = TradeOff((), 0.0, 0.0, 0.0)
+    cuts = [
         (round(point.selected_cost, 9), Cut(None, index, 1.0, point.cost / gain, point.cost))
         for index, point in enumerate(points)
         if math.isclose(point.gain, gain, rel_tol=0, abs_tol=1e-12)
     ]
-    for first, second in edges([point.place for point in points]):
-        a, b = before if first is None else points[first], points[second]
+    for first, second in edges([point.coordinates for point in points]):
+        a, b = untrained if first is None else points[first], points[second]
         if a.gain != b.gain and min(a.gain, b.gain) <= gain <= max(a.gain, b.gain):
             weight = (gain - a.gain) / (b.gain - a.gain)
             slope = (b.cost - a.cost) / (b.gain - a.gain)
@@ -119,10 +119,10 @@ def cut_at(points: Sequence[Point], gain: float) -> Cut:
                 (1 - weight) * start + weight * end
                 for start, end in ((a.selected_cost, b.selected_cost), (a.cost, b.cost))
             )
-            found.append((round(selected, 9), Cut(first, second, weight, slope, cost)))
-    if not found:
+            cuts.append((round(selected, 9), Cut(first, second, weight, slope, cost)))
+    if not cuts:
         raise ValueError(f"a gain of {gain} is not between any two neighbours")
-    return min(found, key=lambda pair: pair[0])[1]
+    return min(cuts, key=lambda pair: pair[0])[1]
 
 
 def influences(cut: Cut, lost: Sequence[Runs], gained: Sequence[Runs]) -> tuple[Runs, Runs]:
@@ -139,19 +139,19 @@ def influences(cut: Cut, lost: Sequence[Runs], gained: Sequence[Runs]) -> tuple[
     weights = (1 - cut.weight, cut.weight)[-len(lost) :]
 
     def mixed(ends: Sequence[Runs], times: float) -> Runs:
-        found = {
+        totals = {
             seed: np.sum([times * w * end[seed] for w, end in zip(weights, ends, strict=True)], 0)
             for seed in ends[-1]
         }
-        mean = float(np.mean(list(found.values())))
-        return {seed: values - mean for seed, values in found.items()}
+        mean = float(np.mean(list(totals.values())))
+        return {seed: values - mean for seed, values in totals.items()}
 
     return mixed(lost, 1.0), mixed(gained, -cut.slope)
 
 
-def bounds_of(
+def cost_bounds(
     value: float,
-    parts: Sequence[tuple[float, tuple[Runs, Runs]]],
+    weighted_influences: Sequence[tuple[float, tuple[Runs, Runs]]],
     groups: Sequence[Groups],
 ) -> tuple[float, float]:
     """Return the 95% interval of a cost at a fixed gain, or of the difference of two such costs.
@@ -160,18 +160,18 @@ def bounds_of(
 
     Args:
         value: The estimate.
-        parts: A weight for each cost (1 and -1 for a difference), and its `influences`.
+        weighted_influences: Weight (1 and -1 for a difference) and `influences` of each cost.
         groups: (N,) the group of each item of the old task, and (M,) of the new task.
     """
     if min(map(num_groups, groups)) < 2:
         return -1.0, 1.0  # nothing is known of how groups of one task differ
-    number = sum(map(len, groups))
+    num_items = sum(map(len, groups))
     # One list of items, whose mean is the sum of the means over the items of either task. Numbers
     # of each are about their mean, which is made up for where groups are few.
-    effective = [num_effective(of_task) for of_task in groups]
+    effective = [num_effective(task_groups) for task_groups in groups]
     scales = [
-        number / len(of_task) * math.sqrt(kish / (kish - 1))
-        for of_task, kish in zip(groups, effective, strict=True)
+        num_items / len(task_groups) * math.sqrt(kish / (kish - 1))
+        for task_groups, kish in zip(groups, effective, strict=True)
     ]
     terms = [
         Term(
@@ -181,8 +181,8 @@ def bounds_of(
                 for seed in lost
             },
         )
-        for weight, (lost, gained) in parts
+        for weight, (lost, gained) in weighted_influences
     ]
-    every = [(task, group) for task, of_task in enumerate(groups) for group in of_task]
-    _, low, high = sum_interval(terms, every, DIFFERENCES)
+    all_groups = [(task, group) for task, task_groups in enumerate(groups) for group in task_groups]
+    _, low, high = sum_interval(terms, all_groups, DIFFERENCES)
     return value + low, value + high

@@ -77,8 +77,8 @@ class _Grouping:
 
     def __init__(self, groups: Groups | None, num_items: int) -> None:
         if num_items == 0 or (groups is not None and len(groups) != num_items):
-            given = 0 if groups is None else len(groups)
-            raise ValueError(f"{num_items} items and {given} groups; give one group per item")
+            num_labels = 0 if groups is None else len(groups)
+            raise ValueError(f"{num_items} items and {num_labels} groups; give one group per item")
         self.member = np.arange(num_items) if groups is None else group_indices(groups)
         self.sizes = np.bincount(self.member).astype(np.float64)
         self.effective = num_items**2 / float((self.sizes**2).sum())
@@ -174,7 +174,7 @@ def wilson(successes: float, n: float, level: float = LEVEL) -> tuple[float, flo
     return _score(successes / n if n else 0.5, n, z)
 
 
-def items_behind(value: float, low: float) -> float:
+def num_equivalent_items(value: float, low: float) -> float:
     """Return the number of independent items whose Wilson interval has this lower end.
 
     Args:

@@ -36,12 +36,12 @@ def knowledge_class(scores: Sequence[Sequence[float]], answer: int) -> str:
         scores: (P, K) scores of the choices in each of P phrasings.
         answer: Index of the right choice.
     """
-    best = best_of_each(scores)
-    right = [of_one == (answer,) for of_one in best]
+    best_by_phrasing = best_of_each(scores)
+    right = [best == (answer,) for best in best_by_phrasing]
     if any(right):
         return HIGHLY if all(right) else MAYBE
-    for row, of_one in zip(scores, best, strict=True):
-        if not of_one or not math.isfinite(max(row)):
+    for row, best in zip(scores, best_by_phrasing, strict=True):
+        if not best or not math.isfinite(max(row)):
             continue
         if log_normalised(row)[answer] > -math.log(len(row)) + 1e-9:
             return WEAKLY
@@ -58,8 +58,8 @@ def guessed_shares(scores: Sequence[Sequence[float]]) -> dict[str, float]:
         scores: (P, K) scores of the choices in each of P phrasings.
     """
     num_choices = len(scores[0])
-    found = [knowledge_class(scores, place) for place in range(num_choices)]
-    return {name: found.count(name) / num_choices for name in CLASSES}
+    classes = [knowledge_class(scores, answer) for answer in range(num_choices)]
+    return {name: classes.count(name) / num_choices for name in CLASSES}
 
 
 def consistency(scores: Sequence[Sequence[float]]) -> float:
@@ -70,6 +70,6 @@ def consistency(scores: Sequence[Sequence[float]]) -> float:
     Args:
         scores: (P, K) scores of the choices in each of P phrasings, at least two.
     """
-    best = [set(of_one) for of_one in best_of_each(scores)]
-    pairs = combinations(best, 2)
+    best_by_phrasing = [set(best) for best in best_of_each(scores)]
+    pairs = combinations(best_by_phrasing, 2)
     return fmean(len(a & b) / (len(a) * len(b)) if a and b else 0.0 for a, b in pairs)

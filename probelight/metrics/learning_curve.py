@@ -20,8 +20,8 @@ def weights_over(sizes: Iterable[int]) -> dict[int, float]:
     Args:
         sizes: Values of N; those that have no weight are left out.
     """
-    there = set(sizes)
-    present = {size: weight for size, weight in WEIGHTS.items() if size in there}
+    known_sizes = set(sizes)
+    present = {size: weight for size, weight in WEIGHTS.items() if size in known_sizes}
     total = sum(present.values())
     return {size: weight / total for size, weight in present.items()}
 
@@ -42,9 +42,9 @@ def weighted_sum(points: Mapping[int, float]) -> float:
     """
     weights = weights_over(points)
     if not weights:
-        known = ", ".join(map(str, WEIGHTS))
+        weighted_sizes = ", ".join(map(str, WEIGHTS))
         raise ValueError(
-            f"no point of {sorted(points)} has a weight; the ones with weights are {known}"
+            f"no point of {sorted(points)} has a weight; the ones with weights are {weighted_sizes}"
         )
     return sum(weight * points[size] for size, weight in weights.items())
 

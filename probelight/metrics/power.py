@@ -29,10 +29,10 @@ def two_proportions(num_items: float) -> float:
     """
 
     def needed(difference: float) -> float:
-        other = _SHARE + difference
-        mean = (_SHARE + other) / 2
+        higher = _SHARE + difference
+        mean = (_SHARE + higher) / 2
         spread = _LEVEL * math.sqrt(2 * mean * (1 - mean))
-        spread += FOUND * math.sqrt(_SHARE * (1 - _SHARE) + other * (1 - other))
+        spread += FOUND * math.sqrt(_SHARE * (1 - _SHARE) + higher * (1 - higher))
         return (spread / difference) ** 2
 
     return _smallest(needed, num_items, 1 - _SHARE)

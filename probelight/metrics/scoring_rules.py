@@ -62,24 +62,24 @@ def calibrated(sums: Sequence[float], content_free: Sequence[Sequence[float]]) -
     """
     stems = [log_normalised(stem) for stem in content_free]
     means = [_log_sum(choice) - math.log(len(stems)) for choice in zip(*stems, strict=True)]
-    given = log_normalised(sums)
-    quotients = [log - mean for log, mean in zip(given, means, strict=True)]
+    log_probabilities = log_normalised(sums)
+    quotients = [log - mean for log, mean in zip(log_probabilities, means, strict=True)]
     return [math.exp(log) for log in log_normalised(quotients)]
 
 
-def same_order(sizes: Sequence[Sequence[int]], others: Sequence[Sequence[int]]) -> bool:
+def same_order(sizes: Sequence[Sequence[int]], other_sizes: Sequence[Sequence[int]]) -> bool:
     """Return whether dividing by one or the other sizes must order the choices of items alike.
 
     This is so if they are in proportion within each item, for example if every choice is one token.
 
     Args:
         sizes: For each item, (K,) sizes of its choices; all 1 for the rule `sum`.
-        others: For each item, (K,) the other sizes of its choices.
+        other_sizes: For each item, (K,) the other sizes of its choices.
     """
     return all(
-        own * other[0] == one[0] * another
-        for one, other in zip(sizes, others, strict=True)
-        for own, another in zip(one, other, strict=True)
+        size * other_row[0] == row[0] * other_size
+        for row, other_row in zip(sizes, other_sizes, strict=True)
+        for size, other_size in zip(row, other_row, strict=True)
     )
 
 

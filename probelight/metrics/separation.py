@@ -42,8 +42,8 @@ def separation(
 
 
 def _log_odds(scores: Floats, choice: int) -> Floats:
-    rest: Floats = np.logaddexp.reduce(np.delete(scores, choice, axis=1), axis=1)
-    log_odds: Floats = scores[:, choice] - rest
+    log_sum_of_others: Floats = np.logaddexp.reduce(np.delete(scores, choice, axis=1), axis=1)
+    log_odds: Floats = scores[:, choice] - log_sum_of_others
     return log_odds
 
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from probelight.io.atomic import write_text_once
 from probelight.io.errors import UsageError
-from probelight.metrics.aggregate import Checkpoint, best_checkpoint
+from probelight.metrics.aggregate import EpochAccuracies, best_checkpoint
 from probelight.results.record import RESULT, RunRecord
 from probelight.results.run_folder import RunFolder, config_hash
 from probelight.runs.job import DRAWN_NAME
@@ -122,7 +122,7 @@ def objectives_of(result_path: Path) -> tuple[float, float]:
             epochs.setdefault(row.epoch, {})[row.metric] = row.value
     try:
         checkpoints = [
-            Checkpoint(values["probe_accuracy"], values["original_accuracy"], 0.0, epoch)
+            EpochAccuracies(values["probe_accuracy"], values["original_accuracy"], 0.0, epoch)
             for epoch, values in epochs.items()
         ]
         best = best_checkpoint(checkpoints, lambda checkpoint: checkpoint)

@@ -163,7 +163,7 @@ def test_what_cannot_be_online_is_written_to_disk_whole(tmp_path: Path) -> None:
                 raise ConnectionError("invalid API key")
             return Run(offline)
 
-    logger = guard(tmp_path, client := Refused(), before=[(0, "0", "loss", 1.0)])
+    logger = guard(tmp_path, client := Refused(), earlier_metrics=[(0, "0", "loss", 1.0)])
     logger.log_metrics({"loss": 0.5, "epoch": 0}, 1)
     with pytest.warns(
         RuntimeWarning, match="invalid API key.*send it later with `wandb sync`"
@@ -261,7 +261,7 @@ def test_an_interrupted_run_will_go_on_and_a_failed_one_begins_if_it_has_not(
 
 @pytest.mark.parametrize("resumed", [True, False])
 def test_online_only_what_is_not_there_is_logged_again(tmp_path: Path, resumed: bool) -> None:
-    logger = guard(tmp_path, Client(resumed=resumed), before=[(0, "0", "loss", 1.0)])
+    logger = guard(tmp_path, Client(resumed=resumed), earlier_metrics=[(0, "0", "loss", 1.0)])
     logger.log_metrics({"loss": 0.5, "epoch": 0}, 1)
     logger.close()
     found = [(row["loss"], row["epoch"], row["trainer/global_step"]) for row in logger._run.logged]

@@ -9,7 +9,7 @@ from itertools import permutations
 import pytest
 
 from probelight.metrics.aggregate import (
-    Checkpoint,
+    EpochAccuracies,
     aggregate,
     best_checkpoint,
     chance_corrected,
@@ -17,7 +17,7 @@ from probelight.metrics.aggregate import (
 )
 
 
-def best(*candidates: Checkpoint) -> Checkpoint:
+def best(*candidates: EpochAccuracies) -> EpochAccuracies:
     return best_checkpoint(candidates, lambda one: one)
 
 
@@ -32,9 +32,9 @@ def test_the_mean_and_the_correction_for_chance() -> None:
 
 
 def test_the_best_mean_wins_and_ties_go_to_cost_then_rate_then_epoch_then_place() -> None:
-    worse = Checkpoint(0.9, 0.4, 1e-6, 1)
-    dear, fast = Checkpoint(0.9, 0.5, 1e-5, 1), Checkpoint(0.8, 0.6, 5e-5, 1)
-    late, winner = Checkpoint(0.8, 0.6, 1e-5, 3), Checkpoint(0.8, 0.6, 1e-5, 2)
+    worse = EpochAccuracies(0.9, 0.4, 1e-6, 1)
+    dear, fast = EpochAccuracies(0.9, 0.5, 1e-5, 1), EpochAccuracies(0.8, 0.6, 5e-5, 1)
+    late, winner = EpochAccuracies(0.8, 0.6, 1e-5, 3), EpochAccuracies(0.8, 0.6, 1e-5, 2)
     for tried in permutations([worse, dear, fast, late, winner]):
         assert best(*tried) is winner
     items = ["b", "a"]
@@ -42,7 +42,7 @@ def test_the_best_mean_wins_and_ties_go_to_cost_then_rate_then_epoch_then_place(
 
 
 def test_the_model_before_inoculation_is_no_candidate() -> None:
-    before, after = Checkpoint(0.9, 0.9, 1e-5, 0), Checkpoint(0.1, 0.1, 1e-5, 1)
+    before, after = EpochAccuracies(0.9, 0.9, 1e-5, 0), EpochAccuracies(0.1, 0.1, 1e-5, 1)
     assert best(before, after) is after
     for tried in ([before], []):
         with pytest.raises(ValueError, match="no checkpoints"):
@@ -51,14 +51,14 @@ def test_the_model_before_inoculation_is_no_candidate() -> None:
 
 def test_rounding_does_not_break_a_tie() -> None:
     # 0.1 + 0.2 > 0.3 in floating point.
-    costly, cheap = Checkpoint(0.2, 0.1, 1e-5, 1), Checkpoint(0.0, 0.3, 1e-5, 1)
+    costly, cheap = EpochAccuracies(0.2, 0.1, 1e-5, 1), EpochAccuracies(0.0, 0.3, 1e-5, 1)
     assert aggregate(0.2, 0.1) != aggregate(0.0, 0.3)
     assert best(costly, cheap) is cheap
 
 
 def test_refuses_nan() -> None:
     with pytest.raises(ValueError, match="not a number"):
-        best(Checkpoint(0.9, math.nan, 1e-5, 1))
+        best(EpochAccuracies(0.9, math.nan, 1e-5, 1))
     with pytest.raises(ValueError, match="not a number"):
         pareto_front([(0.5, math.nan)])
 

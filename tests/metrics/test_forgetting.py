@@ -11,7 +11,7 @@ import pytest
 from scipy.optimize import brentq
 from scipy.stats import norm
 
-from probelight.metrics.forgetting import changes, item_changes, of_counts
+from probelight.metrics.forgetting import changes, item_changes, scores_from_counts
 from probelight.metrics.intervals import Floats
 
 DRAWN = 600  # standard error of a coverage of 0.95: 0.009
@@ -23,7 +23,7 @@ def single_seed(values: list[float]) -> dict[int, Floats]:
 
 def test_numbers_of_a_table_of_counts() -> None:
     # 40 right both times, 10 lost, 6 gained, 44 wrong both times, of 5 choices.
-    correct_before, correct_after = of_counts(40, 10, 6, 44)
+    correct_before, correct_after = scores_from_counts(40, 10, 6, 44)
     change = changes(correct_before, correct_after, [5] * 100)
     assert (change.lost, change.gained) == pytest.approx((10, 6))
     assert change.forgetting.value == pytest.approx(0.10)
@@ -81,14 +81,14 @@ def newcombe_low(both: int, lost: int, gained: int, neither: int, z: float) -> f
 def test_p_of_items_without_groups_is_the_level_of_newcombes_interval(
     counts: tuple[int, int, int, int],
 ) -> None:
-    change = changes(*of_counts(*counts), [5] * sum(counts))
+    change = changes(*scores_from_counts(*counts), [5] * sum(counts))
     assert change.net_loss.low == pytest.approx(newcombe_low(*counts, norm.ppf(0.975)))
     z = brentq(lambda z: newcombe_low(*counts, z), 0.1, 6)
     assert change.p_value == pytest.approx(2 * norm.sf(z), rel=1e-6)
 
 
 def test_five_lost_and_none_gained_are_a_loss_whose_p_says_so_too() -> None:
-    change = changes(*of_counts(63, 5, 0, 32), [5] * 100)
+    change = changes(*scores_from_counts(63, 5, 0, 32), [5] * 100)
     assert change.mcnemar_p == pytest.approx(2 / 2**5)  # which the verdict does not go by
     assert change.net_loss.low > 0
     assert change.p_value < 0.05

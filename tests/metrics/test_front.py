@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 import pytest
 
-from probelight.metrics.front import Cut, Point, bounds_of, cut_at, edges, influences
+from probelight.metrics.front import Cut, TradeOff, cost_bounds, cut_at, edges, influences
 from probelight.metrics.intervals import Floats
 
 
@@ -26,7 +26,7 @@ def test_a_place_that_was_not_tried_parts_nobody() -> None:
 
 
 def test_the_cost_is_interpolated_between_neighbours() -> None:
-    points = [Point((1.0,), 0.1, 0.02, 0.0), Point((2.0,), 0.3, 0.1, 0.0)]
+    points = [TradeOff((1.0,), 0.1, 0.02, 0.0), TradeOff((2.0,), 0.3, 0.1, 0.0)]
     # A quarter of the way from 10 to 30 points of gain, and so from 2 to 10 points of cost.
     assert cut_at(points, 0.15) == pytest.approx(Cut(0, 1, 0.25, 0.4, 0.04))
     # Half of the way from the model before.
@@ -34,7 +34,7 @@ def test_the_cost_is_interpolated_between_neighbours() -> None:
     assert first is None
     assert numbers == pytest.approx([0, 0.5, 0.2, 0.01])
     # The second point itself; a third of about its gain would make the curve there upright.
-    points.append(Point((3.0,), 0.3001, 0.2, 0.0))
+    points.append(TradeOff((3.0,), 0.3001, 0.2, 0.0))
     first, *numbers = cut_at(points, 0.3)
     assert first is None
     assert numbers == pytest.approx([1, 1.0, 0.1 / 0.3, 0.1])
@@ -46,7 +46,7 @@ def test_the_cost_is_interpolated_between_neighbours() -> None:
 def test_selection_items_say_which_neighbours(selected: tuple[float, float], second: int) -> None:
     """Of two strengths at two rates; the reported costs would have the first, always."""
     costs = (0.0, 0.5)
-    points = [Point((0.0 + i, 0.0 + i), 0.2, costs[i], selected[i]) for i in range(2)]
+    points = [TradeOff((0.0 + i, 0.0 + i), 0.2, costs[i], selected[i]) for i in range(2)]
     found = cut_at(points, 0.1)
     assert (found.first, found.second, found.cost) == (None, second, costs[second] / 2)
 
@@ -72,7 +72,7 @@ def test_influences_by_hand() -> None:
 
 def test_one_group_of_a_task_tells_nothing() -> None:
     nothing = {1: np.zeros(4)}
-    found = bounds_of(0.1, [(1.0, (nothing, nothing))], ([0, 1, 2, 3], [0, 0, 0, 0]))
+    found = cost_bounds(0.1, [(1.0, (nothing, nothing))], ([0, 1, 2, 3], [0, 0, 0, 0]))
     assert found == (-1.0, 1.0)
 
 
@@ -137,7 +137,7 @@ def test_interval_is_as_wide_as_a_bootstrap_over_groups_and_seeds() -> None:
         (values[1], [(1.0, parts[1])], kept.std()),
         (values[1] - values[0], [(1.0, parts[1]), (-1.0, parts[0])], (kept - none).std()),
     ):
-        low, high = bounds_of(value, weighted, GROUPS)
+        low, high = cost_bounds(value, weighted, GROUPS)
         assert (low + high) / 2 == pytest.approx(value, abs=1e-9)
         # 2.045 is Student's quantile of 30 seeds, and 1.97 that of the groups.
         assert (high - low) / 2 == pytest.approx(2.01 * spread, rel=0.12)

@@ -16,8 +16,8 @@ from typing import Any
 from probelight.callbacks.aggregate_checkpoint import (
     AggregateCheckpoint,
     Scores,
+    accuracies_of,
     best_of,
-    candidate_of,
 )
 from probelight.callbacks.item_history import ItemHistory
 from probelight.callbacks.run_metrics import InoculationCost, LearningCurve
@@ -500,7 +500,7 @@ def _cluster_notices(probe: Splits) -> list[str]:
 def best_candidate(found: Mapping[str, InoculationDetails]) -> str:
     """Return the key of the run with the best epoch of all."""
     tried = [
-        (key, candidate_of(dict(scores), details.setting["learning_rate"]))
+        (key, accuracies_of(dict(scores), details.setting["learning_rate"]))
         for key, details in sorted(found.items())
         for scores in details.history
     ]

@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import cycle, groupby, product
 from typing import TYPE_CHECKING
 
-from probelight.metrics.front import Point
+from probelight.metrics.front import TradeOff
 from probelight.reports import figure as figures
 from probelight.reports.charts import MOST_MODELS, Panel, Trace, in_panels, line_figure
 from probelight.reports.figure import INK, LINES, MUTED, PAPER, Figure, Line, model_looks
@@ -228,11 +228,11 @@ def keeping_figure(results: Results) -> Figure | None:
     )
 
 
-def _draw(axis: Axes, found: Sequence[tuple[Setting, Point]], look: Line) -> None:
+def _draw(axis: Axes, found: Sequence[tuple[Setting, TradeOff]], look: Line) -> None:
     """Draw the lines of a method, its marks and their whiskers."""
     varies = len({setting.strength for setting, _ in found}) > 1
-    by_rate: dict[float, list[tuple[Setting, Point]]] = {}
-    for setting, point in sorted(found, key=lambda pair: pair[1].place):
+    by_rate: dict[float, list[tuple[Setting, TradeOff]]] = {}
+    for setting, point in sorted(found, key=lambda pair: pair[1].coordinates):
         by_rate.setdefault(setting.rate or 0 if varies else 0, []).append((setting, point))
     for rank, (_, of_rate) in enumerate(sorted(by_rate.items())):
         xs, ys = ([0.0, *(100 * getattr(p, what) for _, p in of_rate)] for what in ("gain", "cost"))

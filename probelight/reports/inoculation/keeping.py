@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from probelight.metrics.front import Cut, Point, Runs, bounds_of, cut_at, influences
+from probelight.metrics.front import Cut, Runs, TradeOff, cost_bounds, cut_at, influences
 from probelight.reports import numbers
 from probelight.reports import table as tables
 from probelight.reports.inoculation.runs import (
@@ -73,14 +73,14 @@ class Setting:
         return "" if self.strength is None else STRENGTHS.get(method, "rank")
 
     @cached_property
-    def point(self) -> Point | None:
+    def point(self) -> TradeOff | None:
         """Its place among the settings, and its means; None if it is not compared."""
         if not (self.has_seeds and self.gain and self.cost):
             return None
         strength = self.strength or 0.0
-        place = (strength if self.strength_name == "rank" else -strength, self.rate or 0.0)
+        coordinates = (strength if self.strength_name == "rank" else -strength, self.rate or 0.0)
         lost = self.selected(ORIGINAL, before=True) - self.selected(ORIGINAL)
-        return Point(place, self.gain.value, self.cost.value, inf if isnan(lost) else lost)
+        return TradeOff(coordinates, self.gain.value, self.cost.value, inf if isnan(lost) else lost)
 
     def selected(self, metric: str, *, before: bool = False) -> float:
         """Return a score on the selection items at the chosen epochs; nan if one is unknown."""
@@ -109,7 +109,7 @@ class Comparison:
     settings: Mapping[str, Sequence[Setting]]
 
     @cached_property
-    def methods(self) -> dict[str, list[tuple[Setting, Point]]]:
+    def methods(self) -> dict[str, list[tuple[Setting, TradeOff]]]:
         """The methods with their settings that are compared."""
         found = {n: [(s, s.point) for s in every if s.point] for n, every in self.settings.items()}
         return {name: every for name, every in found.items() if every}
@@ -165,7 +165,7 @@ class Comparison:
         for one, weight in weights.items():
             lost, gained = ([end.items(m) for end in self.ends(one)] for m in (COST, GAIN))
             parts.append((weight, influences(self.cuts[one], lost, gained)))
-        return Estimate(value, *bounds_of(value, parts, groups))
+        return Estimate(value, *cost_bounds(value, parts, groups))
 
 
 def _groups(settings: Sequence[Setting], task: str) -> tuple[int, ...] | None:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from probelight.metrics.aggregate import Checkpoint, best_checkpoint
+from probelight.metrics.aggregate import EpochAccuracies, best_checkpoint
 from probelight.metrics.clusters import strict_scores
 from probelight.metrics.comparisons import paired_difference
 from probelight.metrics.intervals import DIFFERENCES, SHARES, Floats, Term, sum_interval
@@ -113,12 +113,12 @@ class Inoculation:
         return None if self.epoch is None else self.trajectory.get(metric, {}).get(self.epoch)
 
     @property
-    def checkpoint(self) -> Checkpoint | None:
+    def checkpoint(self) -> EpochAccuracies | None:
         """The chosen checkpoint as a candidate of M*_k; None without selection scores."""
         probe, original = map(self.selected_on, ("probe_accuracy", "original_accuracy"))
         if self.epoch is None or probe is None or original is None:
             return None
-        return Checkpoint(probe, original, self.learning_rate or 0.0, self.epoch)
+        return EpochAccuracies(probe, original, self.learning_rate or 0.0, self.epoch)
 
 
 def inoculations(results: Results) -> list[Inoculation]:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from probelight.metrics.intervals import items_behind
+from probelight.metrics.intervals import num_equivalent_items
 from probelight.metrics.power import above_level
 from probelight.reports.numbers import Estimate, between, percent, verdict_of
 
@@ -225,7 +225,7 @@ def _detectable(score: Score, level: float | None, name: str) -> str:
     """Return how high an accuracy must be to be usually found above a level, by as many items."""
     if not level or score.ci_low is None or not 0 < score.ci_low < score.value:
         return ""
-    least = above_level(items_behind(score.value, score.ci_low), level)
+    least = above_level(num_equivalent_items(score.value, score.ci_low), level)
     if least > 1:
         return f" This set would usually not show even 100% as above {name}."
     accuracy = f"an accuracy of {percent(least)}% or more"
