@@ -116,7 +116,7 @@ def of_model(
     data = choice_data(records, watched, plan, settings)
     data.encode(module.encoder())
     need = memory_need(module, data, 1, settings, Processes("cpu"))
-    print(f"{name}: {need.shown()}")
+    print(f"{name}: {need.describe()}")
     run = RunFolder(folder / "runs", "memory", {})
     weights, predicted = weight_bytes(module), need.total
     is_recorded = chosen.by == "pytorch"

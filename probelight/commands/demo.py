@@ -114,7 +114,7 @@ def demo(
     with console.status("1 of 4: accuracy before any training") as stage:
         jobs = zero_shot_jobs(sets, [model], context.trainer)
         check_models(unfinished(jobs, folder), sets)
-        run_jobs(jobs, folder, replace(context, own=own_configs(sets)))
+        run_jobs(jobs, folder, replace(context, user_probes=own_configs(sets)))
         stage.update("2 of 4: learning curves, with and without language")
         trace_curves(folder, plan.curve_probes, [model], plan.curve, ProbeOptions(), context)
         stage.update("3 of 4: fine-tuning on a probe, with and without replay")

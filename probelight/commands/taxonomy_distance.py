@@ -30,7 +30,7 @@ from probelight.results.predictions import PREDICTIONS, ItemLine, read_item_file
 from probelight.results.record import RunRecord, changed_since, check_artifact, data_files
 from probelight.results.row import Row, Subset
 from probelight.results.run_folder import RunFolder
-from probelight.runs.context import RunContext, kept
+from probelight.runs.context import RunContext, cached
 from probelight.runs.job import Job
 from probelight.runs.run import run_command
 
@@ -87,7 +87,7 @@ def taxonomy_runs(context: RunContext, key: str = "*") -> Iterator[tuple[Path, R
             yield path.parent, record
 
 
-@kept(most=None)
+@cached(most=None)
 def taxonomy_items(context: RunContext, probe: str, split: str) -> ProbeData | None:
     """Return a probe's items about a hypernym of two concepts; None if there are none."""
     try:
@@ -111,7 +111,7 @@ def entities_of(data: ProbeData, record: Record) -> tuple[str, str]:
     return tuple(words)  # type: ignore[return-value]  # two, where it counts
 
 
-@kept()
+@cached()
 def wordnet_of(context: RunContext) -> tuple[str, Edges]:
     """Return the checksum of WordNet's nouns, and the words above each word with their edges."""
     folder = context.paths[WORDNET]

@@ -24,7 +24,7 @@ from probelight.results.load import Results, load_results
 from probelight.results.record import RunRecord, changed_since, check_data, data_files
 from probelight.results.row import Row, Subset
 from probelight.results.run_folder import RunFolder
-from probelight.runs.context import RunContext, kept
+from probelight.runs.context import RunContext, cached
 from probelight.runs.job import Job
 from probelight.runs.run import run_command
 
@@ -155,7 +155,7 @@ def compare_words(run: RunFolder, config: Mapping[str, Any], context: RunContext
     )
 
 
-@kept(most=None)
+@cached(most=None)
 def _items(context: RunContext, probe: str) -> ProbeData:
     split = "dev" if "dev" in load_probe_config(probe).splits else "test"
     return load_probe(probe, split, mirror=context.mirror)

@@ -203,7 +203,7 @@ def zero_shot(
         output_dir,
         config,
         zero_shot_jobs(sets, chosen, trainer, ranks, rules, asked, examples, worded),
-        RunContext(trainer, mirror=mirror, own=own_configs(sets), engine=engine),
+        RunContext(trainer, mirror=mirror, user_probes=own_configs(sets), engine=engine),
         files=[*(loaded.data for loaded in sets), *examples.values()],
         table=PROTOCOL,
         check=partial(check_models, sets=sets),

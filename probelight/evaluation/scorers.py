@@ -15,7 +15,7 @@ from probelight.models.settings import ModelSettings, as_loaded, model_type_of
 from probelight.probes.record import Record, Setup
 from probelight.results.record import ModelSource
 from probelight.results.row import Role, Row
-from probelight.runs.context import RunContext, kept
+from probelight.runs.context import RunContext, cached
 from probelight.runs.settings import DEFAULT_TRAINER, TrainerSettings
 from probelight.training.modules import check_unchanged
 
@@ -84,7 +84,7 @@ def reader_for(model: ModelSettings, trainer: TrainerSettings) -> Reader:
     return partial(load_pretrained, dtype=dtype, device=device, device_map=places, is_scored=True)
 
 
-@kept(most=1)
+@cached(most=1)
 def kept_model(context: RunContext, model: ModelSettings, seed: int) -> KeptModel:
     """Return what the jobs of a model share that come one after the other."""
     from probelight.models.kept_model import KeptModel
@@ -92,7 +92,7 @@ def kept_model(context: RunContext, model: ModelSettings, seed: int) -> KeptMode
     return KeptModel(reader_for(model, context.trainer))
 
 
-@kept(most=1)
+@cached(most=1)
 def loaded_scorer(context: RunContext, model: ModelSettings, setup: Setup, seed: int = 0) -> Scorer:
     """Return a model's scorer, loaded once for jobs that come one after the other.
 

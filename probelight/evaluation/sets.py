@@ -20,7 +20,7 @@ from probelight.probes.source import (
     load_probe,
 )
 from probelight.probes.user_files import FileSettings, several_choices
-from probelight.runs.context import RunContext, kept
+from probelight.runs.context import RunContext, cached
 
 
 class LoadedSet(NamedTuple):
@@ -76,11 +76,11 @@ def load_sets(
 
 
 def own_configs(sets: Iterable[LoadedSet]) -> dict[str, ProbeConfig]:
-    """Return the user's probe configs by name, for `RunContext.own`."""
+    """Return the user's probe configs by name, for `RunContext.user_probes`."""
     return {loaded.name: loaded.data.config for loaded in sets if loaded.is_own}
 
 
-@kept(most=None)
+@cached(most=None)
 def read_set(context: RunContext, name: str, split: str) -> ProbeData:
     """Return a set by the names in a run's config, read once for all models."""
     return load_probe(context.probe(name), split or FILE_SPLIT, mirror=context.mirror, pairs=True)

@@ -103,7 +103,7 @@ class UserFiles:
 
     @property
     def configs(self) -> dict[str, ProbeConfig]:
-        """That config by its name, for `RunContext.own`; empty where there are no files."""
+        """That config by its name, for `RunContext.user_probes`; empty where there are no files."""
         return {part.config.name: part.config for part in self.parts.values()}
 
     @property

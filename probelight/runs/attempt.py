@@ -137,12 +137,12 @@ def _exit_code(folder: Path, request: AttemptRequest, number: int) -> int:
 def attempt_environment(node: Mapping[str, str], request: AttemptRequest) -> dict[str, str]:
     """Return the node's environment, overridden by the driver's variables."""
     both = {**node, **request.environment}
-    kept = {name: value for name, value in both.items() if not name.startswith(_NOT_PASSED_ON)}
+    variables = {k: v for k, v in both.items() if not k.startswith(_NOT_PASSED_ON)}
     threads = str(request.threads)
     if root := checkout():  # it need not be installed
-        paths = [str(root), *filter(None, [kept.get("PYTHONPATH")])]
-        kept["PYTHONPATH"] = os.pathsep.join(paths)
-    return {**kept, "OMP_NUM_THREADS": threads, "MKL_NUM_THREADS": threads}
+        paths = [str(root), *filter(None, [variables.get("PYTHONPATH")])]
+        variables["PYTHONPATH"] = os.pathsep.join(paths)
+    return {**variables, "OMP_NUM_THREADS": threads, "MKL_NUM_THREADS": threads}
 
 
 def _end_of(folder: Path, code: int) -> tuple[str, str]:

@@ -29,29 +29,29 @@ class RunContext:
         trainer: How Lightning runs.
         wandb: Where the runs appear in Weights & Biases.
         mirror: Folder or address that replaces the addresses of the released files.
-        own: Configs of the user's probes that have no file, by name.
+        user_probes: Configs of the user's probes that have no file, by name.
         paths: Paths of the user's other files, by the names that jobs use.
         force: Whether to train what does not fit into the memory, by what is known before.
         engine: Where the jobs run; not passed on to other processes.
         quiet: Whether `say` prints nothing; not passed on either.
-        kept: Values that loaders keep for later jobs in the same process (`kept`).
+        values_by_loader: Values that loaders keep for later jobs in the same process (`cached`).
     """
 
     trainer: TrainerSettings = DEFAULT_TRAINER
     wandb: WandbSettings = DEFAULT_WANDB
     mirror: str | None = None
-    own: Mapping[str, ProbeConfig] = field(default_factory=dict)
+    user_probes: Mapping[str, ProbeConfig] = field(default_factory=dict)
     paths: Mapping[str, str] = field(default_factory=dict)
     force: bool = False
     engine: EngineSettings = DEFAULT_ENGINE
     quiet: bool = False
-    kept: dict[Callable[..., Any], list[tuple[Any, Any]]] = field(
+    values_by_loader: dict[Callable[..., Any], list[tuple[Any, Any]]] = field(
         default_factory=dict, compare=False, repr=False
     )
 
     def probe(self, name: str) -> str | ProbeConfig:
         """Return what a probe is loaded by: the user's config, or its name in the catalog."""
-        return self.own.get(name, name)
+        return self.user_probes.get(name, name)
 
     def say(self, line: str) -> None:
         """Print a line for the user, unless the command is quiet."""
@@ -64,29 +64,29 @@ class RunContext:
             "trainer": asdict(self.trainer),
             "wandb": asdict(self.wandb),
             "mirror": self.mirror,
-            "own": {name: config.to_json() for name, config in self.own.items()},
+            "own": {name: config.to_json() for name, config in self.user_probes.items()},
             "paths": dict(self.paths),
             "force": self.force,
         }
 
     @staticmethod
-    def from_json(found: Mapping[str, Any]) -> RunContext:
+    def from_json(content: Mapping[str, Any]) -> RunContext:
         """Return the context that `to_json` was called on; KeyError or TypeError if damaged."""
-        wandb = {**found["wandb"], "tags": tuple(found["wandb"]["tags"])}
+        wandb = {**content["wandb"], "tags": tuple(content["wandb"]["tags"])}
         return RunContext(
-            TrainerSettings(**found["trainer"]),
+            TrainerSettings(**content["trainer"]),
             WandbSettings(**wandb),
-            found["mirror"],
-            {name: ProbeConfig.from_json(config) for name, config in found["own"].items()},
-            found["paths"],
-            found["force"],
+            content["mirror"],
+            {name: ProbeConfig.from_json(config) for name, config in content["own"].items()},
+            content["paths"],
+            content["force"],
         )
 
 
 DEFAULT_CONTEXT = RunContext()
 
 
-def kept(
+def cached(
     most: int | None = 1,
 ) -> Callable[[Callable[Concatenate[RunContext, P], T]], Callable[Concatenate[RunContext, P], T]]:
     """Keep the last `most` values of a loader (None: all) for later jobs of the same process.
@@ -101,16 +101,17 @@ def kept(
     ) -> Callable[Concatenate[RunContext, P], T]:
         @wraps(load)
         def loaded(context: RunContext, /, *args: P.args, **kwargs: P.kwargs) -> T:
-            values, key = context.kept.setdefault(load, []), (context.mirror, args, kwargs)
-            for known, value in values:
-                if known == key:
-                    found: T = value
-                    return found
+            values = context.values_by_loader.setdefault(load, [])
+            key = context.mirror, args, kwargs
+            for known_key, value in values:
+                if known_key == key:
+                    cached_value: T = value
+                    return cached_value
             if most is not None and len(values) >= most:
                 del values[0]
-            made = load(context, *args, **kwargs)
-            values.append((key, made))
-            return made
+            new_value = load(context, *args, **kwargs)
+            values.append((key, new_value))
+            return new_value
 
         return loaded
 

@@ -45,22 +45,22 @@ def plan_lines(
     """
     progress = Progress(statuses(output_dir, map(PlannedJob.of, jobs)))
     done = {status.job.key for status in progress.done}
-    left = [job for job in jobs if job.key not in done]
+    to_run = [job for job in jobs if job.key not in done]
     types = Counter(job.key.split("-")[0] for job in jobs)
     failed = f", {len(progress.failed)} of them failed before" if progress.failed else ""
     lines = [
         f"{counted(len(jobs), noun)}: "
         + ", ".join(f"{number} {name}" for name, number in types.items()),
-        f"{len(done)} done, {len(left)} to be run{failed}",
+        f"{len(done)} done, {len(to_run)} to be run{failed}",
     ]
-    if not left:
+    if not to_run:
         return lines
-    reading = [job for job in left if job.num_steps or job.num_texts]
+    reading = [job for job in to_run if job.num_steps or job.num_texts]
     sizes_are_known = all(job.weights_bytes for job in reading)
     unknown = f"unknown until a {noun} is finished, because a model is not downloaded yet"
 
-    num_sharing = min(num_sharing, len(left))
-    seconds = progress.seconds_of([job.num_steps for job in left])
+    num_sharing = min(num_sharing, len(to_run))
+    seconds = progress.seconds_of([job.num_steps for job in to_run])
     seconds = None if seconds is None else seconds / num_sharing  # they shared it too
     finished = counted(len(done), f"finished {noun}")
     source = f"based on {finished}"
@@ -71,16 +71,16 @@ def plan_lines(
         )
         flop = sum(
             (job.num_steps * step + job.num_texts * text) * job.weights_bytes / BYTES_PER_WEIGHT
-            for job in left
+            for job in to_run
         )
         seconds = flop / FLOP_PER_SECOND[device]
         rules = []
-        if any(job.num_steps for job in left):
+        if any(job.num_steps for job in to_run):
             rules.append(
                 f"{FLOP_PER_WEIGHT_AND_TOKEN} operations per weight and token, "
                 f"{TOKENS_PER_STEP:,} tokens per step"
             )
-        if any(job.num_texts for job in left):
+        if any(job.num_texts for job in to_run):
             rules.append(
                 f"{FLOP_PER_WEIGHT_AND_TOKEN_READ} operations per weight and token read, "
                 f"{TOKENS_PER_TEXT} tokens per text, heads not counted"
@@ -99,35 +99,35 @@ def plan_lines(
         # Jobs of one kind take alike: of each kind that with the most steps, of the largest model.
         largest = {
             job.name.split("-")[0]: job.memory
-            for job in sorted(left, key=lambda job: (job.weights_bytes, job.num_steps))
+            for job in sorted(to_run, key=lambda job: (job.weights_bytes, job.num_steps))
             if job.memory is not None
         }
-        trains = any(job.num_steps for job in left)
+        trains = any(job.num_steps for job in to_run)
         copies = max(
             job.weights_bytes + COPIES_IN_MEMORY * _trained(job) * bool(job.num_steps)
-            for job in left
+            for job in to_run
         )
         held = "weights, gradients and AdamW's moments" if trains else "weights"
         memory = f"{_size(copies)} per {noun} for {held}; plus activations"
         if largest:
             need = max((measure() for measure in largest.values()), key=lambda need: need.total)
-            copies, memory = need.total, need.shown(f" per {noun}")
+            copies, memory = need.total, need.describe(f" per {noun}")
         if num_sharing > 1:
             memory += f"; {num_sharing} {noun}s on one GPU take {_size(num_sharing * copies)}"
 
     trained = [output_dir / "runs" / s.job.key for s in progress.done if s.job.num_steps]
-    found = [sum(p.stat().st_size for p in run.rglob("*") if p.is_file()) for run in trained]
-    training = [job.weights_bytes + 2 * _trained(job) for job in left if job.num_steps]
-    sizes = [_trained(job) for job in left if job.num_steps and job.keeps_model]
-    if found or sizes_are_known:
+    folder_sizes = [sum(p.stat().st_size for p in run.rglob("*") if p.is_file()) for run in trained]
+    training = [job.weights_bytes + 2 * _trained(job) for job in to_run if job.num_steps]
+    sizes = [_trained(job) for job in to_run if job.num_steps and job.keeps_model]
+    if folder_sizes or sizes_are_known:
         total, source = float(sum(sizes)), f"the best model of each {noun} that trains"
-        if found:
-            total = len(sizes) * fmean(found)
-            source = f"based on {counted(len(found), f'finished {noun}')}"
+        if folder_sizes:
+            total = len(sizes) * fmean(folder_sizes)
+            source = f"based on {counted(len(folder_sizes), f'finished {noun}')}"
         states = _size(STATES * max(training, default=0))
         disk = f"{_size(total)} ({source}), and " if sizes else ""
         disk += f"{states} per {noun} while it trains"
-    num_steps, num_texts = (sum(getattr(j, n) for j in left) for n in ("num_steps", "num_texts"))
+    num_steps, num_texts = (sum(getattr(j, n) for j in to_run) for n in ("num_steps", "num_texts"))
     work = [counted(num_steps, "step")] if num_steps else []
     if num_texts:
         work.append(f"{counted(num_texts, 'text')} read by frozen models")
@@ -154,10 +154,10 @@ def detectable_table(rows: Iterable[tuple[str, Sequence[Hashable], int]]) -> Tab
     """
     title = "smallest loss or gain in accuracy that can be detected, in percentage points"
     table = Table(title=title, title_justify="left", caption_justify="left", box=SIMPLE_HEAD)
-    wanted = [f"n for\n{100 * loss:.0f} pts" for loss in WANTED]
+    loss_heads = [f"n for\n{100 * loss:.0f} pts" for loss in WANTED]
     table.pad_edge = False  # 80 columns are few
     table.add_column("set", overflow="fold")
-    for head in ("n", "effective\nn", "same\nitems", "other\nitems", "of\nmeans", *wanted):
+    for head in ("n", "effective\nn", "same\nitems", "other\nitems", "of\nmeans", *loss_heads):
         table.add_column(head, justify="right", no_wrap=True)
     for name, num_items, effective, num_seeds in dict.fromkeys(
         (name, len(groups), num_effective(groups), seeds) for name, groups, seeds in rows

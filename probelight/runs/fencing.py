@@ -52,8 +52,8 @@ def last_driver(folder: Path) -> Driver | None:
     """Return the newest driver of a folder; None if there was none, UsageError if damaged."""
     path = folder / DRIVER
     try:
-        found = read_json(path)
-        return Driver(**{**found, "process": Process(**found["process"])})
+        content = read_json(path)
+        return Driver(**{**content, "process": Process(**content["process"])})
     except FileNotFoundError:
         return None
     except (KeyError, TypeError, ValueError) as error:
@@ -85,18 +85,18 @@ def without_driver(folder: Path, take_over: bool) -> Iterator[Driver | None]:
             raise UsageError(_busy(folder, last_driver(folder))) from None
         except OSError:
             pass  # no locks on this file system: driver.json alone has to tell
-        before = last_driver(folder)
-        if before is not None and not before.is_gone and not take_over:
+        last = last_driver(folder)
+        if last is not None and not last.is_gone and not take_over:
             how = "take over the folder with --engine.take_over true"
-            raise UsageError(_busy(folder, before, how))
-        yield before
+            raise UsageError(_busy(folder, last, how))
+        yield last
 
 
 @contextmanager
 def drive_alone(folder: Path, take_over: bool) -> Iterator[int]:
     """Make this process the driver of a folder for the block; yield its number."""
-    with without_driver(folder, take_over) as before:
-        number = 1 if before is None else before.number + 1
+    with without_driver(folder, take_over) as last:
+        number = 1 if last is None else last.number + 1
         driver, path = Driver(number, this_process(), time.time()), folder / DRIVER
         write_text_atomic(path, json.dumps(asdict(driver)) + "\n")
         try:
@@ -112,8 +112,8 @@ def refuse_driven(folder: Path) -> None:
     """Raise UsageError if another process may still be running the folder's jobs on Ray."""
     driver = last_driver(folder)
     if driver is not None and not driver.is_gone:
-        here = driver.process.host == host_id()
-        raise UsageError(_busy(folder, driver, "" if here else f"remove {folder / DRIVER}"))
+        is_local = driver.process.host == host_id()
+        raise UsageError(_busy(folder, driver, "" if is_local else f"remove {folder / DRIVER}"))
 
 
 def _busy(folder: Path, driver: Driver | None, if_lost: str = "") -> str:
@@ -157,8 +157,8 @@ def begin_attempt(folder: Path, driver: int, node: str = "") -> Attempt:
     with (folder / ".attempt.lock").open("a", encoding="utf-8") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         check_driver(folder.parent.parent, driver)
-        before = newest_attempt(folder)
-        number = 1 if before is None else before.number + 1
+        newest = newest_attempt(folder)
+        number = 1 if newest is None else newest.number + 1
         attempt = Attempt(number, driver, this_process(), time.time(), node=node)
         check_folder(folder)
         write_text_atomic(folder / ATTEMPT, json.dumps(asdict(attempt)) + "\n")
@@ -178,8 +178,8 @@ def newest_attempt(folder: Path) -> Attempt | None:
     """Return the newest attempt at a job; None if there was none, ValueError if damaged."""
     path = folder / ATTEMPT
     try:
-        found = read_json(path)
-        return Attempt(**{**found, "owner": Process(**found["owner"])})
+        content = read_json(path)
+        return Attempt(**{**content, "owner": Process(**content["owner"])})
     except FileNotFoundError:
         return None
     except (KeyError, TypeError) as error:
@@ -244,16 +244,16 @@ class FencedRunFolder(RunFolder):
         if name != RESULT:
             super().write(name, value)
             return
-        part = part_of(self.result_path)
-        write_text_atomic(part, json_text(value, indent=1) + "\n")
+        draft = part_of(self.result_path)
+        write_text_atomic(draft, json_text(value, indent=1) + "\n")
         try:
             check_attempt(self.path, self.number)
             # Unlike a rename, a link never replaces what another process left.
-            self.result_path.hardlink_to(part)
+            self.result_path.hardlink_to(draft)
         except FileExistsError:
             raise AttemptLostError(f"{self.result_path}: another attempt finished it") from None
         finally:
-            part.unlink()
+            draft.unlink()
 
 
 @contextmanager

@@ -46,17 +46,17 @@ class MemoryNeed:
         """All that is known to be taken."""
         return self.fixed + (self.activations or 0) + self.unreturned
 
-    def shown(self, per: str = "") -> str:
+    def describe(self, per: str = "") -> str:
         """Say it in a line; `per` is what takes it, such as " per cell"."""
-        parts = f"weights {self.weights / GB:.1f}, gradients {self.gradients / GB:.1f}, "
-        parts += f"AdamW {self.moments / GB:.1f}"
+        weights_text = f"weights {self.weights / GB:.1f}, gradients {self.gradients / GB:.1f}, "
+        weights_text += f"AdamW {self.moments / GB:.1f}"
         if self.activations is None:
             why = f" ({self.problem})" if self.problem else ""
-            return f"{self.total / GB:.1f} GB{per}: {parts}; plus activations{why}"
+            return f"{self.total / GB:.1f} GB{per}: {weights_text}; plus activations{why}"
         activations = f"activations {self.activations / GB:.1f} for {self.batch}"
         if self.unreturned >= GB / 20:
             activations += f", freed but not given back {self.unreturned / GB:.1f}"
-        return f"about {self.total / GB:.1f} GB{per}: {parts}, {activations}"
+        return f"about {self.total / GB:.1f} GB{per}: {weights_text}, {activations}"
 
 
 def machine_memory(root: Path = Path("/")) -> int:
@@ -65,7 +65,7 @@ def machine_memory(root: Path = Path("/")) -> int:
     Schedulers and containers give a control group less than the machine has. `root` is where the
     files of the system are.
     """
-    found = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
+    limits = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
     with suppress(OSError):  # not of Linux
         for line in (root / "proc/self/cgroup").read_text().splitlines():
             _, controllers, path = line.split(":", 2)
@@ -79,5 +79,5 @@ def machine_memory(root: Path = Path("/")) -> int:
             inner = Path(path.lstrip("/"))
             for group in (inner, *inner.parents):
                 with suppress(OSError, ValueError):  # no such file, or "max"
-                    found.append(int((base / group / name).read_text()))
-    return min(found)
+                    limits.append(int((base / group / name).read_text()))
+    return min(limits)

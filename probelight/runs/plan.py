@@ -63,10 +63,10 @@ class Plan:
 
     def keep(self, folder: Path) -> None:
         """Write the plan into the folder of the sweep, under the id that the folder has."""
-        before = Plan.read(folder) if (folder / PLANNED).exists() else None
+        earlier = Plan.read(folder) if (folder / PLANNED).exists() else None
         engine = replace(self.engine, take_over=False)  # of one run, never of a plan
         content = {
-            "id": before.id if before else self.id,
+            "id": earlier.id if earlier else self.id,
             "engine": asdict(engine),
             **self.context.to_json(),
             "cells": [asdict(job) for job in self.jobs],
@@ -79,15 +79,15 @@ class Plan:
         check_format(folder)
         path = folder / PLANNED
         try:
-            found = read_json(path)
+            content = read_json(path)
             jobs = [
                 PlannedJob(
                     **{**job, "needs": tuple(job["needs"]), "follows": tuple(job["follows"])}
                 )
-                for job in found["cells"]
+                for job in content["cells"]
             ]
-            engine = RaySettings(**found["engine"])
-            return Plan(RunContext.from_json(found), engine, tuple(jobs), found["id"])
+            engine = RaySettings(**content["engine"])
+            return Plan(RunContext.from_json(content), engine, tuple(jobs), content["id"])
         except FileNotFoundError:
             raise UsageError(
                 f"{folder} has no plan; make one with `train.py sweep plan --config ... "
@@ -222,17 +222,17 @@ def blocked(
 
     These have failed for good, are `missing` (neither planned nor finished), or are blocked too.
     """
-    found: dict[str, tuple[str, ...]] = {}
-    jobs, before = list(waiting), -1
-    while len(found) > before:  # what waits for a blocked job is blocked too
-        before = len(found)
-        for job in [job for job in jobs if job.key not in found]:
+    awaited_by_key: dict[str, tuple[str, ...]] = {}
+    jobs, num_blocked = list(waiting), -1
+    while len(awaited_by_key) > num_blocked:  # what waits for a blocked job is blocked too
+        num_blocked = len(awaited_by_key)
+        for job in [job for job in jobs if job.key not in awaited_by_key]:
             awaited = [key for key in job.needs if key in failed]
             both = (*job.needs, *job.follows)
-            awaited += [key for key in both if key in found or key in missing]
+            awaited += [key for key in both if key in awaited_by_key or key in missing]
             if awaited:
-                found[job.key] = tuple(awaited)
-    return found
+                awaited_by_key[job.key] = tuple(awaited)
+    return awaited_by_key
 
 
 class Schedule:
@@ -262,9 +262,9 @@ class Schedule:
                 self.failed[key] = Failure(1, 1, f"{error}; {advice}")
                 self.failed[key].keep(path.parent)
         awaited = {key for job in self.jobs.values() for key in (*job.needs, *job.follows)}
-        others = awaited - self.jobs.keys()
-        self._finished_earlier = {key for key in others if is_finished(runs_dir, key)}
-        self._missing = others - self._finished_earlier
+        unplanned = awaited - self.jobs.keys()
+        self._finished_earlier = {key for key in unplanned if is_finished(runs_dir, key)}
+        self._missing = unplanned - self._finished_earlier
 
     def ready(self) -> list[PlannedJob]:
         """Return the jobs that may start now, in the order of the plan."""

@@ -103,39 +103,39 @@ def run_jobs(jobs: Sequence[Job], folder: CommandFolder, context: RunContext) ->
         refuse_driven(folder.path)
     quiet = replace(context, trainer=replace(context.trainer, progress_bar=False))
     record_pending(folder.runs_dir, context.wandb)
-    made: list[RunFolder] = []
+    new_runs: list[RunFolder] = []
     ordered = in_order(jobs)
     runs = {job.key: folder.run(job.name, job.config) for job in ordered}
     # On a terminal's error stream, or in a notebook.
     total = tqdm(total=len(missing), unit="run", leave=False, disable=not FROM_PYTHON.get())
     for bar, neighbours in groupby(ordered, key=lambda job: job.bar):
         missing = unfinished(neighbours, folder)
-        shown = context.trainer.progress_bar and bool(bar)
-        for job in track(missing, description=bar, transient=True, disable=not shown):
+        has_bar = context.trainer.progress_bar and bool(bar)
+        for job in track(missing, description=bar, transient=True, disable=not has_bar):
             make_run(job.runner, runs[job.key], job.config, quiet if bar else context)
-            made.append(runs[job.key])
+            new_runs.append(runs[job.key])
             total.update()
             if not bar:
                 folder.write_results()
         if bar and missing:
             folder.write_results()
     total.close()
-    if not made:
+    if not new_runs:
         folder.write_results()  # a command that was stopped before it wrote them
-    return made
+    return new_runs
 
 
 def in_order(jobs: Iterable[Job]) -> list[Job]:
     """Return each job once, after those that it waits for, otherwise in the given order."""
     by_key = {job.key: job for job in jobs}
-    found: dict[str, Job] = {}
+    ordered: dict[str, Job] = {}
 
     def add(job: Job) -> None:
         for key in (*job.needs, *job.follows):
-            if key in by_key and key not in found:
+            if key in by_key and key not in ordered:
                 add(by_key[key])
-        found.setdefault(job.key, job)
+        ordered.setdefault(job.key, job)
 
     for job in by_key.values():
         add(job)
-    return list(found.values())
+    return list(ordered.values())

@@ -34,7 +34,7 @@ class FinishedTrial(NamedTuple):
 
     setting: Mapping[str, Any]
     objectives: Sequence[float]  # higher is better
-    place: str = "a trial"  # in messages
+    source: str = "a trial"  # in messages
 
 
 def draw(job_key: str, config: Mapping[str, Any], folder: Path, earlier: Sequence[Path]) -> None:
@@ -55,13 +55,13 @@ def draw(job_key: str, config: Mapping[str, Any], folder: Path, earlier: Sequenc
     runs.sort(key=lambda run: int(run.config["trial"]))
     finished = []
     for run in runs:
-        setting, place = run.read(DRAWN_NAME), run.path / DRAWN_NAME
+        setting, drawn_path = run.read(DRAWN_NAME), run.path / DRAWN_NAME
         if not isinstance(setting, dict):
             raise ValueError(
-                f"{place}: this finished trial has no setting; remove {run.path} to start the "
+                f"{drawn_path}: this finished trial has no setting; remove {run.path} to start the "
                 "trial again"
             )
-        finished.append(FinishedTrial(setting, objectives_of(run.result_path), str(place)))
+        finished.append(FinishedTrial(setting, objectives_of(run.result_path), str(drawn_path)))
     number = config["trial"] % config["trials_at_once"]
     # The batch's own: were it a plain number, all searches would begin with the same few settings.
     seed = int(config_hash({**config, "trial": config["trial"] - number})[:8], 16)
@@ -102,14 +102,14 @@ def sample(
         seed=seed, n_startup_trials=NUM_RANDOM, constant_liar=True, multivariate=False
     )
     study = optuna.create_study(directions=["maximize", "maximize"], sampler=sampler)
-    for setting, objectives, place in finished:
+    for setting, objectives, source in finished:
         params = dict(setting)
         try:
             trial = optuna.trial.create_trial(
                 params=params, distributions=distributions, values=list(objectives)
             )
         except ValueError as error:
-            raise ValueError(f"{place}: {params} is outside the search space: {error}") from error
+            raise ValueError(f"{source}: {params} is outside the search space: {error}") from error
         study.add_trial(trial)
     return [dict(study.ask(distributions).params) for _ in range(number)]
 

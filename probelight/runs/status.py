@@ -38,12 +38,12 @@ def duration(seconds: float) -> str:
     """Return seconds as text: 12 s, 3 min 20 s, 2 h 5 min, 3 d 4 h."""
     if seconds < MINUTE:
         return f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s"
-    whole = round(seconds)
-    if whole < HOUR:
-        return f"{whole // MINUTE} min {whole % MINUTE} s"
-    if whole < DAY:
-        return f"{whole // HOUR} h {whole % HOUR // MINUTE} min"
-    return f"{whole // DAY} d {whole % DAY // HOUR} h"
+    total = round(seconds)
+    if total < HOUR:
+        return f"{total // MINUTE} min {total % MINUTE} s"
+    if total < DAY:
+        return f"{total // HOUR} h {total % HOUR // MINUTE} min"
+    return f"{total // DAY} d {total % DAY // HOUR} h"
 
 
 def counted(number: int, noun: str) -> str:
@@ -87,12 +87,12 @@ class Progress:
         A job with steps takes the mean seconds per step of the finished ones; a job without steps
         the mean seconds of those without.
         """
-        known = [(s.job.num_steps, s.seconds) for s in self.done if s.seconds is not None]
-        if not known:
+        timed = [(s.job.num_steps, s.seconds) for s in self.done if s.seconds is not None]
+        if not timed:
             return None
-        stepped = [(n, seconds) for n, seconds in known if n]
-        plain = [seconds for n, seconds in known if not n]
-        typical = fmean(plain or [seconds for _, seconds in known])
+        stepped = [(n, seconds) for n, seconds in timed if n]
+        plain = [seconds for n, seconds in timed if not n]
+        typical = fmean(plain or [seconds for _, seconds in timed])
         rate = None
         if stepped:
             rate = sum(seconds for _, seconds in stepped) / sum(n for n, _ in stepped)
@@ -118,11 +118,11 @@ class RunView:
         self._left_at = time.monotonic()
 
     @contextmanager
-    def shown(self, schedule: Schedule) -> Iterator[None]:
+    def following(self, schedule: Schedule) -> Iterator[None]:
         """Show the progress of a schedule's jobs until the block ends."""
-        found = statuses(schedule.runs_dir.parent, schedule.jobs.values())
+        job_statuses = statuses(schedule.runs_dir.parent, schedule.jobs.values())
         self._runs_dir = schedule.runs_dir
-        self._statuses: dict[str, JobStatus] = {status.job.key: status for status in found}
+        self._statuses: dict[str, JobStatus] = {status.job.key: status for status in job_statuses}
         num_done, num_jobs = len(schedule.done), len(schedule.jobs)
         self.say(f"{num_done} of {num_jobs} cells are finished")
         with self._bar:
@@ -135,20 +135,20 @@ class RunView:
 
     def tick(self) -> None:
         """Count down the time left."""
-        left = None if self._left is None else self._left - (time.monotonic() - self._left_at)
-        text = "" if left is None else f"about {duration(max(0.0, left))} left"
+        seconds = None if self._left is None else self._left - (time.monotonic() - self._left_at)
+        text = "" if seconds is None else f"about {duration(max(0.0, seconds))} left"
         self._bar.update(self._task, description=text)
 
     def finished(self, key: str) -> None:
         """Report that a job has its result, and what is left."""
-        found = status_of(self._runs_dir, self._statuses[key].job, driver=None)
-        status = replace(found, state=State.DONE, failure=None)
+        current = status_of(self._runs_dir, self._statuses[key].job, driver=None)
+        status = replace(current, state=State.DONE, failure=None)
         progress = self._note(status)
         took = "" if status.seconds is None else f" in {duration(status.seconds)}"
         failed = f", {len(progress.failed)} failed" if progress.failed else ""
-        left = f", about {duration(self._left)} left" if self._left else ""
+        time_left = f", about {duration(self._left)} left" if self._left else ""
         done = f"{len(progress.done)} of {len(progress.statuses)} done"
-        self.say(f"{key}: finished{took}. {done}{failed}{left}")
+        self.say(f"{key}: finished{took}. {done}{failed}{time_left}")
         self._bar.advance(self._task)
 
     def failed(self, key: str, failure: Failure) -> None:
@@ -211,18 +211,18 @@ def status_view(output_dir: Path, progress: Progress) -> Group:
         "failed for good": failed[:_MOST_FAILED],
     }
     lines = _numbers_line(progress), _driver_line(output_dir, progress)
-    parts: list[Text | Table] = [Text(line) for line in lines]
+    sections: list[Text | Table] = [Text(line) for line in lines]
     for title, rows in tables.items():
         if rows:
             columns = [Column(name, overflow="fold") for name in rows[0]]
             table = Table(*columns, title=title, title_justify="left", title_style="bold")
             for row in rows:
                 table.add_row(*map(Text, row.values()))
-            parts.append(table)
+            sections.append(table)
     if failed:
         more = f"and {len(failed) - _MOST_FAILED} more; " if failed[_MOST_FAILED:] else ""
-        parts.append(Text(f"{more}tracebacks: {output_dir}/runs/<cell>/error.txt", style="dim"))
-    return Group(*parts)
+        sections.append(Text(f"{more}tracebacks: {output_dir}/runs/<cell>/error.txt", style="dim"))
+    return Group(*sections)
 
 
 def _numbers_line(progress: Progress) -> str:
@@ -233,8 +233,8 @@ def _numbers_line(progress: Progress) -> str:
     )
     if progress.blocked:
         numbers += f", {len(progress.blocked)} not started because they need a failed one"
-    if left := progress.seconds_left():
-        numbers += f"; about {duration(left)} left"
+    if seconds := progress.seconds_left():
+        numbers += f"; about {duration(seconds)} left"
     return numbers
 
 

@@ -309,7 +309,7 @@ class MemoryCheck(Callback):
             return
         need = memory_need(pl_module, data, self.epochs, settings, processes)
         per = "" if trainer.world_size == 1 else f" in each of {trainer.world_size} processes"
-        self.context.say(f"memory: {need.shown(per)}")
+        self.context.say(f"memory: {need.describe(per)}")
         if sharing * need.total > there:
             less = (
                 [] if settings.gradient_checkpointing else ["--trainer.gradient_checkpointing true"]

@@ -215,7 +215,7 @@ def test_what_the_catalogue_lacks_is_told_to_the_process_that_reads_it(
         command.load_sets((), FileSettings(str(path), "mc_mlm"), None, None),
         command.load_sets(named, DEFAULT_FILE, None, mirror),
     ):
-        planned = RunContext(mirror=mirror, own=command.own_configs(sets))
+        planned = RunContext(mirror=mirror, user_probes=command.own_configs(sets))
         context = RunContext.from_json(json.loads(json.dumps(planned.to_json())))
         for one in sets:
             read = command.read_set(context, one.name, one.split)

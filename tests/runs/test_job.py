@@ -21,7 +21,7 @@ from probelight.probes.catalog import ProbeConfig, load_probe_config
 from probelight.results.record import RunRecord
 from probelight.results.row import Row
 from probelight.results.run_folder import METRICS_FILE, RunFolder, run_key, write_metrics
-from probelight.runs.context import RunContext, kept
+from probelight.runs.context import RunContext, cached
 from probelight.runs.execution import make_run, record_pending
 from probelight.runs.fencing import AttemptLostError
 from probelight.runs.job import Job
@@ -187,19 +187,19 @@ def test_another_process_is_told_all_of_it() -> None:
 
 def test_a_probe_of_ones_own_is_found_by_its_name() -> None:
     config = load_probe_config("age_small")
-    own = RunContext(own={"whales": config})
+    own = RunContext(user_probes={"whales": config})
     assert (own.probe("whales"), own.probe("age_small")) == (config, "age_small")
 
 
 def test_a_loader_keeps_as_many_values_as_it_says_for_a_command() -> None:
     made: list[int] = []
 
-    @kept(most=1)
+    @cached(most=1)
     def load(context: RunContext, number: int) -> str:
         made.append(number)
         return f"{number} of {context.mirror}"
 
-    @kept(most=None)
+    @cached(most=None)
     def load_all(context: RunContext, *, number: int) -> int:
         made.append(-number)
         return number

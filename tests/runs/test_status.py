@@ -221,7 +221,7 @@ def test_each_end_of_a_cell_is_a_line_with_what_is_left(tmp_path: Path) -> None:
     run.finish(0, 20)
     schedule = run.schedule(max_retries=1)
     first, second, bad, last = run.keys[0], run.keys[1], run.keys[3], run.keys[4]
-    with run.view.shown(schedule):
+    with run.view.following(schedule):
         run.view.at_once = 2
         run.view.finished(run.finish(1, 40))
         for times in (1, 2):
@@ -247,7 +247,7 @@ def test_a_bar_is_shown_on_a_terminal_unless_it_is_not_wanted(
     tmp_path: Path, terminal: bool, bar: bool
 ) -> None:
     run = Run(tmp_path, terminal, bar)
-    with run.view.shown(run.schedule()):
+    with run.view.following(run.schedule()):
         run.view.tick()
         run.view.finished(run.finish(0, 20))
         run.view.tick()

@@ -187,7 +187,7 @@ class Choosy(TwoLayers):
 def test_a_network_that_looks_at_numbers_is_trained_without_an_estimate() -> None:
     need = memory_need(Choosy(), OneBatch(), 1, TRAINER, ONE)
     assert need.activations is None
-    assert need.shown().startswith(
+    assert need.describe().startswith(
         "0.0 GB: weights 0.0, gradients 0.0, AdamW 0.0; plus activations "
     )
 
@@ -206,7 +206,7 @@ def test_a_compiled_module_is_simulated_as_it_is_written(tiny_model: Path) -> No
 
 def test_the_line() -> None:
     need = MemoryNeed(10**9, 10**9, 2 * 10**9, 123_000_000, "batches of 16 items")
-    assert need.shown(" per cell") == (
+    assert need.describe(" per cell") == (
         "about 4.1 GB per cell: weights 1.0, gradients 1.0, AdamW 2.0, activations 0.1 for batches "
         "of 16 items"
     )

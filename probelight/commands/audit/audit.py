@@ -118,7 +118,7 @@ def audit(
     user_configs = {
         config.name: config for name, config in configs.items() if name not in probe_names()
     }
-    context = RunContext(trainer, mirror=mirror, own=user_configs, engine=engine)
+    context = RunContext(trainer, mirror=mirror, user_probes=user_configs, engine=engine)
     for model in models:
         if is_trained(model) or model_type_of(model).scorer is None:
             check_module(model, "mc_qa")

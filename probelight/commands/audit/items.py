@@ -21,7 +21,7 @@ from probelight.probes.record import MASK, Record, Setup, group_of
 from probelight.probes.source import FORMS, ProbeData, load_files, load_probe
 from probelight.probes.splits import SplitError, share_of
 from probelight.probes.user_files import refuse_same_items, split_files
-from probelight.runs.context import RunContext, kept
+from probelight.runs.context import RunContext
 from probelight.training.settings import ESIM_FIT, FitSettings
 
 ORDER = ("train", "dev", "test")
@@ -150,7 +150,7 @@ def load_audit(probe: str | ProbeConfig, settings: AuditSettings, mirror: str | 
     return AuditData(config, parts, tuple(train), tuple(held_out), measured, tuple(notices))
 
 
-@kept()
+@cached()
 def read_audit(context: RunContext, name: str, settings: AuditSettings) -> AuditData:
     """Return a probe by the name in a run's config, read once by a process."""
     return load_audit(context.probe(name), settings, context.mirror)

@@ -25,7 +25,7 @@ from probelight.probes.controls import (
 )
 from probelight.probes.record import Record, Setup, group_of
 from probelight.probes.source import ProbeData, load_file, load_probe
-from probelight.runs.context import RunContext, kept
+from probelight.runs.context import RunContext, cached
 from probelight.training.modules import refuse_placed, trained_for
 from probelight.training.settings import FitSettings
 
@@ -123,7 +123,7 @@ def traced_modes(model: ModelSettings, setup: Setup, settings: CurveSettings) ->
     return [mode for mode in settings.modes if mode in heads]
 
 
-@kept(most=None)
+@cached(most=None)
 def shared_rows(
     context: RunContext,
     probe: str,
@@ -152,7 +152,7 @@ def shared_rows(
     return replace(data, notices=(*data.notices, notice))
 
 
-@kept(most=1)
+@cached(most=1)
 def first_stage_facts(context: RunContext, name: str) -> ProbeData:
     """Load the questions of a first stage: a file, or a probe's split as `name:split`."""
     if Path(name).is_file() and Path(name).suffix not in {".yaml", ".yml"}:

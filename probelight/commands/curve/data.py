@@ -17,7 +17,7 @@ from probelight.probes.record import Record, Setup, group_of, groups_of
 from probelight.probes.source import ProbeData, load_probe
 from probelight.probes.splits import SplitError, share_of
 from probelight.probes.user_files import refuse_same_items
-from probelight.runs.context import RunContext, kept
+from probelight.runs.context import RunContext, cached
 from probelight.training.settings import FitSettings
 
 
@@ -84,7 +84,7 @@ class CurveData:
         return [chosen.change(record, config, words) for record in records]
 
 
-@kept(most=None)
+@cached(most=None)
 def load_curve_data(
     context: RunContext, probe: str, settings: CurveSettings, options: ProbeOptions
 ) -> CurveData:

@@ -50,7 +50,7 @@ from probelight.results.details import CurveDetails
 from probelight.results.measured import Predictions
 from probelight.results.record import RunRecord
 from probelight.results.run_folder import RunFolder
-from probelight.runs.context import RunContext, kept
+from probelight.runs.context import RunContext, cached
 from probelight.runs.settings import DEFAULT_TRAINER, TrainerSettings
 from probelight.training.modules import module_for
 
@@ -124,7 +124,7 @@ def train_heads(run: RunFolder, curve: Curve, mode: HeadMode, size: int) -> RunR
     )
 
 
-@kept(most=1)
+@cached(most=1)
 def encode_curve(context: RunContext, curve: Curve) -> CurveProbe:
     """Encode all texts of a curve, whose points are all trained on the same features."""
     model, settings = curve.model, curve.settings
@@ -154,7 +154,7 @@ def frozen_scorer(curve: Curve, seed: int, setup: Setup = "mc_mlm") -> Scorer:
     return scorer_for(curve.model, setup, seed, trainer=curve.context.trainer)
 
 
-@kept(most=1)
+@cached(most=1)
 def first_module(context: RunContext, model: ModelSettings, seed: int) -> ChoiceModule:
     """Return the module of the first seed, which reads the model's next probe too."""
     return module_for(model, "mc_mlm", mode="mlp", seed=seed)

@@ -23,7 +23,7 @@ from probelight.results.measured import accuracy_row, score_notices, tied_row
 from probelight.results.predictions import write_predictions
 from probelight.results.record import RunRecord, check_data, checksums, data_files
 from probelight.results.run_folder import CommandFolder, RunFolder
-from probelight.runs.context import RunContext, kept
+from probelight.runs.context import RunContext, cached
 from probelight.runs.job import Job
 from probelight.runs.run import run_jobs
 
@@ -73,7 +73,7 @@ def best_phrasing(
     return best
 
 
-@kept(most=None)
+@cached(most=None)
 def load_phrasing(context: RunContext, name: str, split: str) -> ProbeData:
     """Return the rows of a phrasing."""
     return load_probe(name, split, mirror=context.mirror)

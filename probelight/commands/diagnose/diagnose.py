@@ -43,7 +43,7 @@ from probelight.results.record import (
 )
 from probelight.results.row import Row
 from probelight.results.run_folder import RunFolder
-from probelight.runs.context import RunContext, kept
+from probelight.runs.context import RunContext, cached
 from probelight.runs.job import Job
 from probelight.runs.run import run_command
 from probelight.runs.settings import (
@@ -272,7 +272,7 @@ def measure_recorded(run: RunFolder, config: Mapping[str, Any], context: RunCont
     return replace(_measured(run, data, outputs, row), data=data_files([data, recorded]))
 
 
-@kept(most=None)
+@cached(most=None)
 def _read_set(context: RunContext, name: str) -> DiagnosticSet:
     return load_set(name, context.mirror)
 

@@ -29,7 +29,7 @@ from probelight.probes.source import ProbeData, load_entry, load_probe
 from probelight.probes.splits import SplitError, grouped_split, nested_sample, share_of
 from probelight.probes.user_files import refuse_same_items
 from probelight.results.hits import OTHER
-from probelight.runs.context import RunContext, kept
+from probelight.runs.context import RunContext, cached
 
 _FEW_SELECTED = 0.2  # the share kept for selection of fewer items than the default asks for
 
@@ -223,7 +223,7 @@ def _load(context: RunContext, probe: str | ProbeConfig, split: str, option: str
     return replace(data, records=tuple(records))
 
 
-@kept(most=1)
+@cached(most=1)
 def original_splits(context: RunContext, task: OriginalTask) -> Splits:
     """Return train, selection, reserved and report items of the original task."""
     option = "one of them as original.train_split"
@@ -285,7 +285,7 @@ def first_stage_splits(context: RunContext, stage: FirstStage, seed: int) -> Spl
     )
 
 
-@kept(most=1)
+@cached(most=1)
 def probe_splits(context: RunContext, probe: InoculatedProbe) -> Splits:
     """Return the pool of doses, selection and report items of the probe."""
     source = context.probe(probe.name)
@@ -319,7 +319,7 @@ def probe_splits(context: RunContext, probe: InoculatedProbe) -> Splits:
     )
 
 
-@kept(most=1)
+@cached(most=1)
 def fitting_phrasings(context: RunContext, probe: InoculatedProbe) -> tuple[str, ...]:
     """Return the wanted phrasings, all of which fit every report item of the probe."""
     if not probe.phrasings:
@@ -337,7 +337,7 @@ def fitting_phrasings(context: RunContext, probe: InoculatedProbe) -> tuple[str,
     return tuple(names)
 
 
-@kept(most=1)
+@cached(most=1)
 def other_sets(
     context: RunContext, entries: tuple[str, ...], taken: tuple[str, ...]
 ) -> dict[str, Splits]:

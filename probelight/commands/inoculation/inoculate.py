@@ -97,7 +97,7 @@ from probelight.results.record import (
 )
 from probelight.results.row import Row
 from probelight.results.run_folder import RunFolder
-from probelight.runs.context import RunContext, kept
+from probelight.runs.context import RunContext, cached
 from probelight.runs.memory import MemoryNeed
 from probelight.training.fit import FitPlan, fit_choices, planned_memory
 from probelight.training.modules import continuation_options, module_for, saved_module
@@ -440,7 +440,7 @@ def memory_of(subject: Subject, setting: Setting, context: RunContext) -> Memory
     return planned_memory(make, *fitted_sets(parts, setting), plan, context.trainer)
 
 
-@kept(most=1)
+@cached(most=1)
 def scores_before(context: RunContext, subject: Subject, original_dir: Path) -> Scored:
     """Score all items by the original-task model, once for all doses of a command."""
     parts = parts_of(context, subject)

@@ -77,7 +77,7 @@ class Cluster:
         self._doors: list[tuple[str, int]] = []
         self._unread = b""
         self._lost = ""
-        self._num_put = 0
+        self._num_submitted = 0
 
     def open(self, is_stopped: Callable[[], bool] = lambda: False) -> None:
         """Start the local Ray, or connect to the running one; stop half way once `is_stopped`.
@@ -151,11 +151,12 @@ class Cluster:
         """Return the nodes that Ray considers dead; a local Ray has one node, and ends with it."""
         return {*self._ask_or("lost_nodes", otherwise=())}
 
-    def put(self, request: AttemptRequest, resources: Resources) -> Ref:
+    def submit(self, request: AttemptRequest, resources: Resources) -> Ref:
         """Submit a job to run where there is room; Ray retries it on lost workers and nodes."""
-        self._num_put += 1
-        self._ask_or("put", self._num_put, json.dumps(asdict(request)), resources.options())
-        return self._num_put
+        self._num_submitted += 1
+        request_text = json.dumps(asdict(request))
+        self._ask_or("submit", self._num_submitted, request_text, resources.options())
+        return self._num_submitted
 
     def ended(self, refs: Sequence[Ref], seconds: float) -> list[Ref]:
         """Wait until one of the jobs has ended, or for so many seconds; return those that have."""
@@ -235,15 +236,15 @@ class Cluster:
 
     def _keep_log(self, directory: Path) -> None:
         logs = [path for name in _RAYS_LOGS for path in directory.glob(f"session_2*/logs/{name}")]
-        parts = [f"{time.strftime('%Y-%m-%d %H:%M:%S')} Ray was lost: {self._lost}\n"]
+        sections = [f"{time.strftime('%Y-%m-%d %H:%M:%S')} Ray was lost: {self._lost}\n"]
         with suppress(OSError):  # a full disk; the reason was said
             if self.log.exists():
-                parts.insert(0, self.log.read_text(encoding="utf-8", errors="replace"))
+                sections.insert(0, self.log.read_text(encoding="utf-8", errors="replace"))
             for path in [directory / "process.log", *sorted(logs)]:
                 lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
                 if lines:
-                    parts.append("\n".join([f"--- {path.name}", *lines[-_LOG_LINES:], ""]))
-            write_text_atomic(self.log, "".join(parts))
+                    sections.append("\n".join([f"--- {path.name}", *lines[-_LOG_LINES:], ""]))
+            write_text_atomic(self.log, "".join(sections))
 
 
 def _ended_child(pid: int) -> str:
@@ -251,8 +252,8 @@ def _ended_child(pid: int) -> str:
     with suppress(OSError):  # not Linux, or gone just now
         for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
             text = Path(f"/proc/{child}/stat").read_text(errors="replace")
-            name, _, rest = text.partition("(")[2].rpartition(")")
-            if rest.split()[0] == "Z" and name in ("gcs_server", "raylet"):
+            name, _, fields = text.partition("(")[2].rpartition(")")
+            if fields.split()[0] == "Z" and name in ("gcs_server", "raylet"):
                 return name
     return ""
 
@@ -296,8 +297,8 @@ class Resources:
         if cpus is None:
             cpus = float((trainer.threads or 1) * devices)
         if gpus is None:
-            wanted = trainer.accelerator not in ("cpu", "auto")
-            gpus = float(devices if wanted or (has_gpus and trainer.accelerator == "auto") else 0)
+            on_gpu = trainer.accelerator not in ("cpu", "auto")
+            gpus = float(devices if on_gpu or (has_gpus and trainer.accelerator == "auto") else 0)
         if 0 < gpus < devices:
             raise UsageError(
                 f"engine.gpus_per_cell {gpus:g} is less than trainer.devices {devices}; give "
@@ -321,29 +322,31 @@ class Resources:
 
         UsageError if no node has enough: Ray would wait for ever.
         """
-        wanted = {"CPU": self.cpus, "GPU": self.gpus, "memory": float(self.memory or 0)}
-        wanted = {name: much for name, much in wanted.items() if much}
+        needs = {"CPU": self.cpus, "GPU": self.gpus, "memory": float(self.memory or 0)}
+        needs = {name: much for name, much in needs.items() if much}
 
-        def fitting(name: str, there: float) -> int:
+        def num_fitting(name: str, amount: float) -> int:
             if name == "GPU" and self.gpus < 1:  # no job gets the rests of two
-                return int(there) * self.num_sharing
-            return int(there / wanted[name])
+                return int(amount) * self.num_sharing
+            return int(amount / needs[name])
 
-        fit = sum(min(fitting(name, node.get(name, 0)) for name in wanted) for node in nodes)
+        fit = sum(min(num_fitting(name, node.get(name, 0)) for name in needs) for node in nodes)
         if fit:
             return fit
         for name, option in _OPTIONS.items():
             most = max((node.get(name, 0.0) for node in nodes), default=0.0)
-            if most < wanted.get(name, 0.0):
+            if most < needs.get(name, 0.0):
                 raise UsageError(
-                    f"a cell needs {_amount(name, wanted[name])}, but no Ray node has more than "
+                    f"a cell needs {_amount(name, needs[name])}, but no Ray node has more than "
                     f"{_amount(name, most)}; set --engine.{option}"
                 )
         raise UsageError(f"no single Ray node has everything that a cell needs: {self}")
 
     def __str__(self) -> str:
-        parts = [_amount("CPU", self.cpus), _amount("GPU", self.gpus)]
-        return ", ".join(parts + ([] if self.memory is None else [_amount("memory", self.memory)]))
+        amounts = [_amount("CPU", self.cpus), _amount("GPU", self.gpus)]
+        if self.memory is not None:
+            amounts.append(_amount("memory", self.memory))
+        return ", ".join(amounts)
 
 
 _OPTIONS = {"CPU": "cpus_per_cell", "GPU": "gpus_per_cell", "memory": "memory_per_cell"}

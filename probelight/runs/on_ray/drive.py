@@ -64,13 +64,13 @@ def drive(folder: Path, plan: Plan, view: RunView) -> int:
     folder = folder.resolve()  # the same on every node
     with fencing.drive_alone(folder, plan.engine.take_over) as number:
         schedule = Schedule(folder / "runs", plan.jobs, plan.engine.max_retries)
-        with view.shown(schedule):
+        with view.following(schedule):
             for key, failure in schedule.failed.items():
                 view.failed(key, failure)
             if not schedule.is_over:
                 cluster = Cluster(plan.engine.address, folder / _LOG, view.say)
                 try:
-                    code = _Driver(folder, number, plan, schedule, cluster, view).run()
+                    code = _SweepLoop(folder, number, plan, schedule, cluster, view).run()
                 finally:
                     cluster.close()
                 if code:
@@ -84,7 +84,7 @@ def drive(folder: Path, plan: Plan, view: RunView) -> int:
 
 
 @dataclass
-class _Driver:
+class _SweepLoop:
     """The state of `drive`; `run` is its loop."""
 
     folder: Path
@@ -108,7 +108,7 @@ class _Driver:
         with self._signals_noted():
             self._open()
             while not self.schedule.is_over and not self._stop_code:
-                self._put_ready()
+                self._submit_ready()
                 self._take_ended()
                 with suppress(OSError):  # a shared file system that is away for a moment
                     fencing.check_driver(self.folder, self.number)
@@ -129,14 +129,14 @@ class _Driver:
             code = TERMINATED if number == signal.SIGTERM else INTERRUPTED
             self._stop_code = self._stop_code or code
 
-        before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+        handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
         try:
-            for number, handler in before.items():
+            for number, handler in handlers.items():
                 if number == signal.SIGTERM or handler is not signal.SIG_IGN:  # in the background
                     signal.signal(number, note)
             yield
         finally:
-            for number, handler in before.items():
+            for number, handler in handlers.items():
                 signal.signal(number, handler)
 
     def _open(self) -> None:
@@ -192,17 +192,17 @@ class _Driver:
                     raise
                 time.sleep(_LOOK_SECONDS)
 
-    def _put_ready(self) -> None:
-        now = time.monotonic()
+    def _submit_ready(self) -> None:
+        clock = time.monotonic()
         for job in self.schedule.ready():
-            if self._pauses.get(job.key, 0.0) > now or self._stop_code:
+            if self._pauses.get(job.key, 0.0) > clock or self._stop_code:
                 continue
             try:
                 request = self._request(job)
             except Exception:  # a damaged file, a space that nothing can be drawn from
                 self.view.failed(job.key, self.schedule.fail(job.key, traceback.format_exc()))
                 continue
-            self._refs[self.cluster.put(request, self._resources)] = job.key
+            self._refs[self.cluster.submit(request, self._resources)] = job.key
             self.schedule.started.add(job.key)
 
     def _request(self, job: PlannedJob) -> AttemptRequest:
@@ -256,7 +256,7 @@ class _Driver:
         It goes by the connection, which a node that is frozen or cut off keeps for minutes.
         """
         self._next_look = time.monotonic() + _NODES_SECONDS
-        lost, before, self._stranded = self.cluster.lost_nodes(), self._stranded, set()
+        lost, stranded_earlier, self._stranded = self.cluster.lost_nodes(), self._stranded, set()
         for ref, key in list(self._refs.items()) if lost else ():
             try:
                 attempt = fencing.newest_attempt(self.schedule.runs_dir / key)
@@ -266,7 +266,7 @@ class _Driver:
                 continue
             if attempt.node not in lost or attempt.number <= self._left_behind.get(key, 0):
                 continue
-            if ref not in before:
+            if ref not in stranded_earlier:
                 self._stranded.add(ref)
                 continue
             self._left_behind[key] = attempt.number

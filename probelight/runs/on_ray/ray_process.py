@@ -61,7 +61,7 @@ class RaySession:
         does at the address.
         """
         quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
-        self._local, given = address is None, address
+        self._local, given_address = address is None, address
         doors = []
         if address is None:
             self._ray.init(
@@ -83,7 +83,7 @@ class RaySession:
                 self._ray.init(address=address, **quiet)
             except (ConnectionError, RuntimeError, ValueError) as error:
                 raise UsageError(
-                    f"--engine.address {given}: no Ray answers there "
+                    f"--engine.address {given_address}: no Ray answers there "
                     f"({_first_line(error).split('. ')[0].rstrip('.')}); "
                     "start one, or leave out the address to use a local Ray"
                 ) from error
@@ -105,8 +105,8 @@ class RaySession:
         for node in self._ray.nodes():
             if not node["Alive"]:
                 continue
-            place = NodeAffinitySchedulingStrategy(node_id=node["NodeID"], soft=False)
-            task = look.options(num_cpus=0, scheduling_strategy=place)
+            affinity = NodeAffinitySchedulingStrategy(node_id=node["NodeID"], soft=False)
+            task = look.options(num_cpus=0, scheduling_strategy=affinity)
             if error := self._ray.get(task.remote(str(ROOT), folder, driver)):
                 raise UsageError(f"node {node['NodeManagerHostname']}: {error}")
 
@@ -116,7 +116,7 @@ class RaySession:
             return []
         return [node["NodeID"] for node in self._ray.nodes() if not node["Alive"]]
 
-    def put(self, number: int, request: str, options: Mapping[str, Any]) -> None:
+    def submit(self, number: int, request: str, options: Mapping[str, Any]) -> None:
         """Submit a job to run where there is room; it is retried without limit on a lost worker."""
         task = self._ray.remote(_function_that_watches()).options(max_retries=-1, **options)
         self._refs[number] = task.remote(str(ROOT), request)
@@ -124,8 +124,8 @@ class RaySession:
     def ended(self, numbers: Sequence[int], seconds: float) -> list[int]:
         """Wait until one of the jobs has ended, or for so many seconds; return those that have."""
         number_of = {self._refs[number]: number for number in numbers}
-        found, _ = self._ray.wait(list(number_of), num_returns=1, timeout=seconds)
-        return [number_of[ref] for ref in found]
+        ended_refs, _ = self._ray.wait(list(number_of), num_returns=1, timeout=seconds)
+        return [number_of[ref] for ref in ended_refs]
 
     def end_of(self, number: int) -> tuple[str, str]:
         """Return how a job ended, and the error. Ray's own errors are no failure of the job."""
@@ -191,23 +191,23 @@ def end_session(leader: int) -> None:
     Ray's workers and agents are children of its raylet. They outlive a killed raylet for up to a
     minute, and nothing but the session tells whose they are.
     """
-    found = True
-    while found:  # until nobody is left who could start another one
-        found = False
+    has_killed = True
+    while has_killed:  # until nobody is left who could start another one
+        has_killed = False
         for path in Path("/proc").glob("[0-9]*/stat"):
             with suppress(OSError):
                 state, *fields = path.read_text(errors="replace").rsplit(")", 1)[1].split()
                 pid = int(path.parent.name)
                 if int(fields[_SESSION - 1]) == leader != pid and state not in "ZX":
                     os.kill(pid, signal.SIGKILL)
-                    found = True
+                    has_killed = True
 
 
 def check_door(address: str) -> None:
     """Raise ConnectionError unless a server of gRPC is at host:port; Ray itself takes a minute."""
     host, _, port = address.rpartition(":")
     has_tls = os.environ.get("RAY_USE_TLS", "").lower() in ("1", "true")
-    found: queue.SimpleQueue[str] = queue.SimpleQueue()
+    problems: queue.SimpleQueue[str] = queue.SimpleQueue()
 
     def look() -> None:
         try:
@@ -215,15 +215,15 @@ def check_door(address: str) -> None:
             with socket.create_connection(door, timeout=_SECONDS_TO_CONNECT) as connection:
                 connection.sendall(_GREETING)
                 is_grpc = has_tls or connection.recv(9)[3:4] == _SETTINGS
-            found.put("" if is_grpc else "another program answers")
+            problems.put("" if is_grpc else "another program answers")
         except socket.gaierror:
-            found.put(f"the host {host} is unknown")
+            problems.put(f"the host {host} is unknown")
         except (OSError, ValueError) as error:
-            found.put(getattr(error, "strerror", None) or str(error))
+            problems.put(getattr(error, "strerror", None) or str(error))
 
     threading.Thread(target=look, daemon=True).start()  # names are looked up without a limit
     try:
-        problem = found.get(timeout=_SECONDS_TO_LOOK)
+        problem = problems.get(timeout=_SECONDS_TO_LOOK)
     except queue.Empty:
         problem = f"no answer in {_SECONDS_TO_LOOK:g} s"
     if problem:

@@ -62,7 +62,7 @@ class FakeCluster:
     def lost_nodes(self) -> set[str]:
         return self.lost
 
-    def put(self, request: AttemptRequest, resources: Resources) -> int:
+    def submit(self, request: AttemptRequest, resources: Resources) -> int:
         self.requests.append(request)
         self._waiting.add(len(self.requests) - 1)
         return len(self.requests) - 1

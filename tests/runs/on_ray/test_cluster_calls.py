@@ -198,7 +198,7 @@ def test_a_job_is_retried_without_limit_and_ray_errors_are_not_failures(ray: Mag
     ]
     ray.get.side_effect = [answer for answer, _ in ends]
     for number, (_, end) in enumerate(ends):
-        session.put(number, "{}", Resources(0.5, 1).options())
+        session.submit(number, "{}", Resources(0.5, 1).options())
         ray.task.options.assert_called_with(max_retries=-1, num_cpus=0.5, num_gpus=1)
         assert session.ended([number], 0.0) == [number]
         assert session.end_of(number) == end
@@ -315,7 +315,7 @@ def test_a_ray_that_is_lost_while_cells_run_raises_nothing(process: Any, tmp_pat
     cluster = process("request(); answer(value=doors); request(); os.abort()")
     cluster.open()
     request = AttemptRequest("folder", 1, "m:f", {}, 1, "d")
-    one, two = (cluster.put(request, Resources(1)) for _ in range(2))
+    one, two = (cluster.submit(request, Resources(1)) for _ in range(2))
     assert one != two
     assert cluster.ended([one, two], 1.0) == []
     assert cluster.end_of(one)[0] == End.INTERRUPTED
