@@ -21,7 +21,7 @@ from probelight.probes.record import MASK, Record, Setup, group_of
 from probelight.probes.source import FORMS, ProbeData, load_files, load_probe
 from probelight.probes.splits import SplitError, share_of
 from probelight.probes.user_files import refuse_same_items, split_files
-from probelight.runs.context import RunContext
+from probelight.runs.context import RunContext, cached
 from probelight.training.settings import ESIM_FIT, FitSettings
 
 ORDER = ("train", "dev", "test")
