@@ -110,14 +110,15 @@ class ChoiceModule(pl.LightningModule, ABC):
         # numbers of them, and DDP averages gradients over processes: with each process's own mean
         # an item of a shorter share would count for more. Dividing the local sum by the global
         # weight and multiplying by the number of processes makes that average the global mean.
-        parts = self.trainer.accumulate_grad_batches
-        if parts == 1:
+        num_batches = self.trainer.accumulate_grad_batches
+        if num_batches == 1:
             return loss_sum / global_weight * self.trainer.world_size
         # Lightning divides by the number of accumulated batches, which may be of unequal sizes,
         # and fewer at the end of an epoch: what counts is the mean over the items of the step.
         data: Any = self.trainer.datamodule  # type: ignore[attr-defined]
         step_items = data.step_items(batch_idx) if hasattr(data, "step_items") else None
-        return loss_sum / (step_items or global_weight * parts) * parts * self.trainer.world_size
+        num_items = step_items or global_weight * num_batches
+        return loss_sum / num_items * num_batches * self.trainer.world_size
 
     def training_loss(self, batch: Batch, logits: Tensor) -> tuple[Tensor, Tensor]:
         """Return the weighted sum of the items' losses, and the batch's part of the scores."""
@@ -182,7 +183,7 @@ class ChoiceModule(pl.LightningModule, ABC):
         return not scaled and all(p.device.type in _FUSED_DEVICES for p in self.parameters())
 
 
-def part_of(state_dict: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
+def prefixed_weights(state_dict: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
     """Return the weights of a submodule under its own names."""
     named = ((name, value) for name, value in state_dict.items() if name.startswith(prefix))
     return {name.removeprefix(prefix): value for name, value in named}
@@ -226,9 +227,9 @@ def adamw_groups(module: nn.Module, weight_decay: float) -> list[dict[str, Any]]
     """Return the trainable parameters in two groups: biases and norms have no weight decay."""
     norms = {
         id(parameter)
-        for part in module.modules()
-        if "norm" in type(part).__name__.lower()
-        for parameter in part.parameters(recurse=False)
+        for layer in module.modules()
+        if "norm" in type(layer).__name__.lower()
+        for parameter in layer.parameters(recurse=False)
     }
     decayed: list[nn.Parameter] = []
     plain: list[nn.Parameter] = []

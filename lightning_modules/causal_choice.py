@@ -16,7 +16,7 @@ from torch import Tensor
 from probelight.encoding.encoded_set import ChoiceEncoder
 from probelight.io import ranges
 from probelight.io.atomic import whole_folder
-from probelight.lightning_modules.base import ChoiceModule, part_of
+from probelight.lightning_modules.base import ChoiceModule, prefixed_weights
 from probelight.models.adapters import save_weights, train_adapter
 from probelight.models.checkpoint_files import quiet_transformers
 from probelight.models.continuation_choice import ContinuationChoice
@@ -119,8 +119,8 @@ class CausalChoice(ChoiceModule):
         After a sharded fit, pass the module's weights as `state_dict`, since its parameters are
         only a shard.
         """
-        whole = self.state_dict() if state_dict is None else state_dict
-        model, head = (part_of(whole, name) for name in ("model.", "head."))
+        weights = self.state_dict() if state_dict is None else state_dict
+        model, head = (prefixed_weights(weights, name) for name in ("model.", "head."))
         with quiet_transformers(), whole_folder(Path(folder)) as fresh:
             save_weights(self.model, fresh, model)
             self.tokenizer.save_pretrained(fresh)

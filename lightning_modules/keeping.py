@@ -85,12 +85,12 @@ class L2SP(Penalty):
     @torch.no_grad()
     def add_gradients(self) -> Tensor | None:
         pairs = zip(self._weights, self._started, strict=True)
-        found = [  # others are not moved
+        moves = [  # others are not moved
             (weight.grad, weight - start) for weight, start in pairs if weight.grad is not None
         ]
-        if not found:
+        if not moves:
             return None
-        gradients, moved = zip(*found, strict=True)
+        gradients, moved = zip(*moves, strict=True)
         torch._foreach_add_(gradients, moved, alpha=self.strength)
         distances = torch.stack(torch._foreach_norm(moved, dtype=torch.float32))
         return self.strength / 2 * distances.square().sum()
@@ -104,13 +104,13 @@ class Distillation(Penalty):
     """
 
     def start(self, task: ChoiceModule) -> None:
-        self._before = copy.deepcopy(task).requires_grad_(False).eval()
+        self._teacher = copy.deepcopy(task).requires_grad_(False).eval()
 
     def move(self, device: torch.device) -> None:
-        self._before.to(device)
+        self._teacher.to(device)
 
     def held(self) -> Iterator[Tensor]:
-        yield from self._before.parameters()
+        yield from self._teacher.parameters()
 
     def losses(self, batch: Batch, logits: Tensor, losses: Tensor) -> Tensor:
         if REPLAYED not in batch:
@@ -119,12 +119,12 @@ class Distillation(Penalty):
                 "ChoiceDataModule as `replay`"
             )
         with torch.no_grad():
-            before = self._before(batch).float()
+            teacher_logits = self._teacher(batch).float()
         # Choices that an item lacks: -inf minus -inf would be no number.
         absent = ~batch["choice_mask"]
-        now, then = (
-            F.log_softmax(found.masked_fill(absent, torch.finfo(found.dtype).min), dim=-1)
-            for found in (logits, before)
+        student, teacher = (
+            F.log_softmax(scores.masked_fill(absent, torch.finfo(scores.dtype).min), dim=-1)
+            for scores in (logits, teacher_logits)
         )
-        divergence = F.kl_div(now, then, reduction="none", log_target=True).sum(dim=-1)
+        divergence = F.kl_div(student, teacher, reduction="none", log_target=True).sum(dim=-1)
         return torch.where(batch[REPLAYED], self.strength * divergence, losses)

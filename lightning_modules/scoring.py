@@ -34,6 +34,8 @@ class ScorerModule(pl.LightningModule):
     def predict_step(self, batch: Batch, batch_idx: int, dataloader_idx: int = 0) -> dict[str, Any]:
         """Keep the scores of a batch; return nothing, as Lightning would copy it to the CPU."""
         loader = self.trainer.predict_dataloaders[dataloader_idx]  # type: ignore[index]
-        parts = answer_planned(self.question.answer, loader, batch_idx, batch, self.device)
-        self.answers[dataloader_idx].add(parts)
+        answered_batches = answer_planned(
+            self.question.answer, loader, batch_idx, batch, self.device
+        )
+        self.answers[dataloader_idx].add(answered_batches)
         return {}

@@ -16,7 +16,7 @@ from probelight.encoding.encoded_set import ChoiceEncoder
 from probelight.io import ranges
 from probelight.io.atomic import whole_folder
 from probelight.io.package import BUNDLED_MODEL
-from probelight.lightning_modules.base import ChoiceModule, part_of
+from probelight.lightning_modules.base import ChoiceModule, prefixed_weights
 from probelight.models.adapters import save_weights, train_adapter
 from probelight.models.checkpoint_files import PretrainedError, quiet_transformers
 from probelight.models.loading import trained_reader
@@ -117,8 +117,8 @@ class SentenceChoice(ChoiceModule):
         After a sharded fit, pass the module's weights as `state_dict`, since its parameters are
         only a shard.
         """
-        whole = self.state_dict() if state_dict is None else state_dict
-        encoder, head = (part_of(whole, name) for name in ("transformer.", "head."))
+        weights = self.state_dict() if state_dict is None else state_dict
+        encoder, head = (prefixed_weights(weights, name) for name in ("transformer.", "head."))
         with quiet_transformers(), whole_folder(Path(folder)) as fresh:
             save_weights(self.transformer, fresh, encoder)
             self.tokenizer.save_pretrained(fresh)

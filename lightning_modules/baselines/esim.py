@@ -144,7 +144,7 @@ class BiLSTM(nn.Module):
         width = mask.shape[1]
         lengths = mask.sum(dim=1).clamp(min=1)
         order = lengths.argsort(stable=True)
-        parts = []
+        group_states = []
         for rows in order.tensor_split(min(_NUM_GROUPS, len(order))):
             longest = int(lengths[rows[-1]])
             group, last = tokens[rows, :longest], lengths[rows][:, None] - 1
@@ -154,8 +154,8 @@ class BiLSTM(nn.Module):
             onward, _ = self.onward(group)
             backward, _ = self.backwards(group[row, turned])
             states = torch.cat([onward, backward[row, turned]], dim=-1)
-            parts.append(F.pad(states, (0, 0, 0, width - longest)))
-        return torch.cat(parts)[order.argsort()] * mask[:, :, None]
+            group_states.append(F.pad(states, (0, 0, 0, width - longest)))
+        return torch.cat(group_states)[order.argsort()] * mask[:, :, None]
 
 
 class SequenceDropout(nn.Dropout):
@@ -189,8 +189,8 @@ def soft_alignment(
 def largest(tokens: Tensor, mask: Tensor) -> Tensor:
     """Return the element-wise maximum (P, D) over the real tokens of (P, L, D); 0 without any."""
     real = mask[:, :, None]
-    found = tokens.masked_fill(~real, torch.finfo(tokens.dtype).min).amax(dim=1)
-    return found.masked_fill(~real.any(dim=1), 0.0)
+    maxima = tokens.masked_fill(~real, torch.finfo(tokens.dtype).min).amax(dim=1)
+    return maxima.masked_fill(~real.any(dim=1), 0.0)
 
 
 def pool(tokens: Tensor, mask: Tensor) -> Tensor:

@@ -106,13 +106,13 @@ class MLMBaseline(WordModule):
             raise ValueError(
                 f"mode={mode!r}: choose one of {', '.join(_MODES)}; the vectors are never trained"
             )
-        found = word_vectors(vectors, dimension, vectors_sha256)
-        super().__init__(found, learning_rate, weight_decay, max_grad_norm, monitor)
+        vector_table = word_vectors(vectors, dimension, vectors_sha256)
+        super().__init__(vector_table, learning_rate, weight_decay, max_grad_norm, monitor)
         self.save_hyperparameters()
         self.mode = mode
         self.num_tokens = num_tokens
-        self.words = WordRows(VectorRows(found), trainable=False)
-        self.head = WordHead(num_tokens * found.dimension, seed)
+        self.words = WordRows(VectorRows(vector_table), trainable=False)
+        self.head = WordHead(num_tokens * vector_table.dimension, seed)
         if mode == "zero_shot":
             self.head.requires_grad_(False)
         if mode == "linear":

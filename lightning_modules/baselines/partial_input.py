@@ -114,9 +114,9 @@ class ChoiceOnly(PartialInput):
     num_read = 1
 
     def logits(self, batch: Batch) -> Tensor:
-        of_answers = self.weigh(self.represent(batch["answer_ids"]))[:, 0]  # (A,)
-        found: Tensor = of_answers[batch["pair_answer"]][batch["pair_index"]]
-        return found
+        answer_logits = self.weigh(self.represent(batch["answer_ids"]))[:, 0]  # (A,)
+        pair_logits: Tensor = answer_logits[batch["pair_answer"]][batch["pair_index"]]
+        return pair_logits
 
 
 class ChoiceToChoice(PartialInput):

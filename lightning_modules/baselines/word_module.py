@@ -75,7 +75,7 @@ class WordModule(ChoiceModule):
         Loading the folder needs no file of vectors. After a sharded fit, pass the module's weights
         as `state_dict`, since its parameters are only a shard.
         """
-        whole = self.state_dict() if state_dict is None else state_dict
+        all_weights = self.state_dict() if state_dict is None else state_dict
         settings = {
             "format": WORD_FORMAT,
             "kind": self.kind,
@@ -85,7 +85,7 @@ class WordModule(ChoiceModule):
             **{name: self.hparams[name] for name in self.saved},
         }
         with whole_folder(Path(folder)) as fresh:
-            weights = {name: value.contiguous() for name, value in whole.items()}
+            weights = {name: value.contiguous() for name, value in all_weights.items()}
             save_file(weights, fresh / WORD_WEIGHTS, metadata={"format": "pt"})
             text = json.dumps(settings, indent=2) + "\n"
             (fresh / WORD_SETTINGS).write_text(text, encoding="utf-8")
@@ -100,8 +100,8 @@ class WordModule(ChoiceModule):
             PretrainedError: If the folder is not such a folder, or is damaged.
         """
         settings = word_settings(folder)
-        if (found := settings.pop("kind", None)) != cls.kind:
-            raise PretrainedError(f"{folder} has a saved {found}, not {cls.kind}")
+        if (saved_kind := settings.pop("kind", None)) != cls.kind:
+            raise PretrainedError(f"{folder} has a saved {saved_kind}, not {cls.kind}")
         path = model_folder(folder) / WORD_WEIGHTS
         with one_error(folder, "weights"):
             weights = load_file(path)
@@ -156,8 +156,8 @@ class PairModule(WordModule):
             PretrainedError: As there, or if it was saved with another number of choices.
         """
         saved = word_settings(folder).get("num_choices")
-        given = agree("num_choices", overrides.get("num_choices"), saved, str(folder))
-        return super().from_folder(folder, **{**overrides, "num_choices": given})
+        num_choices = agree("num_choices", overrides.get("num_choices"), saved, str(folder))
+        return super().from_folder(folder, **{**overrides, "num_choices": num_choices})
 
 
 def fresh_linear(input_size: int, output_size: int, bias: bool = True) -> nn.Linear:

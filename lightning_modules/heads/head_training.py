@@ -156,24 +156,24 @@ class Sample:
         keys = [(id(items), copy) for items, copy in zip(train, copies, strict=True)]
         distinct = dict(zip(keys, train, strict=True))
         self.index = torch.empty_like(order)
-        parts: list[CachedItems] = []
+        pool: list[CachedItems] = []
         begin = 0
         for key, items in distinct.items():
-            runs_of_key = torch.tensor([run for run, own in enumerate(keys) if own == key])
+            runs_of_key = torch.tensor([run for run, run_key in enumerate(keys) if run_key == key])
             used, places = torch.unique(order[runs_of_key], return_inverse=True)
             self.index[runs_of_key] = places + begin
-            part = items.at(used)
+            used_items = items.at(used)
             if heads.mode == "linear":
                 with torch.no_grad():
-                    z = heads.transformed(part.features, heads.parameters, key[1])
-                part = replace(part, features=z)
-            parts.append(part)
+                    z = heads.transformed(used_items.features, heads.parameters, key[1])
+                used_items = replace(used_items, features=z)
+            pool.append(used_items)
             begin += len(used)
         self.index = self.index.to(heads.device)
         features, rows, exists, labels = (
             torch.cat(columns).to(heads.device)
             for columns in zip(
-                *((p.features, heads.rows_of(p), p.choice_mask, p.labels) for p in parts),
+                *((p.features, heads.rows_of(p), p.choice_mask, p.labels) for p in pool),
                 strict=True,
             )
         )
@@ -211,9 +211,9 @@ class TrainingRuns:
             name: value[runs].requires_grad_(plan.mode == "mlp")
             for name, value in heads.parameters.items()
         }
-        own = torch.arange(runs.start, runs.stop, device=heads.device)[:, None]
-        self.weight = heads.weight[own, sample.words]  # (R, W, E)
-        self.bias = None if heads.bias is None else heads.bias[own, sample.words]
+        run_indices = torch.arange(runs.start, runs.stop, device=heads.device)[:, None]
+        self.weight = heads.weight[run_indices, sample.words]  # (R, W, E)
+        self.bias = None if heads.bias is None else heads.bias[run_indices, sample.words]
         self.optimizer = self._optimizer()
 
     def _optimizer(self) -> torch.optim.Optimizer:
@@ -237,26 +237,26 @@ class TrainingRuns:
         plan, num_items = self.plan, self.sample.index.shape[2]
         starts = range(0, num_items, plan.batch_size)
         factor = slanted_triangular(plan.epochs * len(starts))
-        kept = 1.0  # of a weight that has no gradient
+        decay = 1.0  # of a weight that has no gradient
         for epoch in range(plan.epochs):
             for step, start in enumerate(starts, start=epoch * len(starts)):
                 rate = plan.learning_rate * factor(step)
                 for group in self.optimizer.param_groups:
                     group["lr"] = rate
-                kept *= 1.0 - rate * plan.weight_decay
+                decay *= 1.0 - rate * plan.weight_decay
                 self._backward(epoch, slice(start, start + plan.batch_size))
                 self.optimizer.step()
-        self._write_back(kept)
+        self._write_back(decay)
         return [plan.epochs] * len(self.sample.index)
 
-    def _backward(self, epoch: int, part: slice) -> None:
+    def _backward(self, epoch: int, batch: slice) -> None:
         """Set the gradients of one step: a mean within each run, independent of the other runs."""
         sample = self.sample
-        index = sample.index[:, epoch, part]  # (R, B)
+        index = sample.index[:, epoch, batch]  # (R, B)
         h = F.embedding(index, sample.features)
         z = self.heads.transform(self.parameters, h) if self.plan.mode == "mlp" else h
         with torch.no_grad():
-            slope = self._slope(z, epoch, part)  # (R, B, W)
+            slope = self._slope(z, epoch, batch)  # (R, B, W)
             self.weight.grad = torch.bmm(slope.transpose(1, 2), z)
             if self.bias is not None:
                 self.bias.grad = slope.sum(dim=1)
@@ -266,31 +266,31 @@ class TrainingRuns:
             if z.requires_grad:  # a head may have no hidden layer
                 torch.autograd.backward(z, torch.bmm(slope, self.weight))
 
-    def _slope(self, z: Tensor, epoch: int, part: slice) -> Tensor:
+    def _slope(self, z: Tensor, epoch: int, batch: slice) -> Tensor:
         """Return the gradient by the logits of all words (R, B, W): softmax - gold."""
         sample = self.sample
-        rows, gold = sample.rows[:, epoch, part], sample.gold[:, epoch, part]
+        rows, gold = sample.rows[:, epoch, batch], sample.gold[:, epoch, batch]
         logits = torch.bmm(z, self.weight.transpose(1, 2))
         if self.bias is not None:
             logits += self.bias[:, None]
         chosen = logits.gather(2, rows)  # (R, B, K)
         if sample.mask is not None:
-            chosen += sample.mask[:, epoch, part]
+            chosen += sample.mask[:, epoch, batch]
         slope = chosen.softmax(dim=2)
         slope.scatter_add_(2, gold, slope.new_full((), -1.0).expand(gold.shape))
         slope /= rows.shape[1]
         return logits.zero_().scatter_add_(2, rows, slope)
 
     @torch.no_grad()
-    def _write_back(self, kept: float) -> None:
+    def _write_back(self, decay: float) -> None:
         """Write to the stack; words outside a run's sample had no gradient and only decayed."""
-        self.heads.weight[self.runs] *= kept
+        self.heads.weight[self.runs] *= decay
         runs = range(self.runs.start, self.runs.stop)
-        for place, (run, count) in enumerate(zip(runs, self.sample.num_words, strict=True)):
-            words = self.sample.words[place, :count]
-            self.heads.weight[run, words] = self.weight[place, :count]
+        for index, (run, count) in enumerate(zip(runs, self.sample.num_words, strict=True)):
+            words = self.sample.words[index, :count]
+            self.heads.weight[run, words] = self.weight[index, :count]
             if self.heads.bias is not None and self.bias is not None:
-                self.heads.bias[run, words] = self.bias[place, :count]
+                self.heads.bias[run, words] = self.bias[index, :count]
 
 
 class RunProgress:
@@ -334,7 +334,7 @@ class PlateauRuns(TrainingRuns):
         super().__init__(heads, runs, sample, plan)
         self.held_out = held_out
         self.progress = [RunProgress(plan) for _ in sample.index]
-        self._before = [torch.empty_like(value) for value in self._trained()]
+        self._step_start = [torch.empty_like(value) for value in self._trained()]
         self._best = [value.detach().clone() for value in self._trained()]
 
     def _trained(self) -> list[Tensor]:
@@ -372,14 +372,14 @@ class PlateauRuns(TrainingRuns):
     @torch.no_grad()
     def _step(self) -> None:
         scales = [run.scale for run in self.progress]
-        whole = all(scale == 1.0 for scale in scales)
-        if not whole:
-            self._copy(self._before, self._trained())
+        is_full_step = all(scale == 1.0 for scale in scales)
+        if not is_full_step:
+            self._copy(self._step_start, self._trained())
         self.optimizer.step()
-        if not whole:
-            for now, before in zip(self._trained(), self._before, strict=True):
-                share = now.new_tensor(scales).reshape(-1, *[1] * (now.dim() - 1))
-                torch.lerp(before, now, share, out=now)
+        if not is_full_step:
+            for parameter, start in zip(self._trained(), self._step_start, strict=True):
+                share = parameter.new_tensor(scales).reshape(-1, *[1] * (parameter.dim() - 1))
+                torch.lerp(start, parameter, share, out=parameter)
 
     @torch.no_grad()
     def _clip(self) -> None:
@@ -387,8 +387,8 @@ class PlateauRuns(TrainingRuns):
         if self.plan.max_grad_norm is None:
             return
         gradients = [value.grad for value in self._trained() if value.grad is not None]
-        parts = [torch.linalg.vector_norm(gradient.flatten(1), dim=1) for gradient in gradients]
-        norms = torch.linalg.vector_norm(torch.stack(parts), dim=0)  # (R,)
+        gradient_norms = [torch.linalg.vector_norm(g.flatten(1), dim=1) for g in gradients]
+        norms = torch.linalg.vector_norm(torch.stack(gradient_norms), dim=0)  # (R,)
         shares = (self.plan.max_grad_norm / (norms + 1e-6)).clamp(max=1.0)
         if bool((shares < 1.0).any()):
             for gradient in gradients:
@@ -398,19 +398,19 @@ class PlateauRuns(TrainingRuns):
     def _judge(self, epoch: int) -> None:
         """Measure the runs that have not ended, and keep those that are better than before."""
         self._write_back(1.0)
-        for place, (run, items) in enumerate(zip(self.progress, self.held_out, strict=True)):
+        for index, (run, items) in enumerate(zip(self.progress, self.held_out, strict=True)):
             if not run.scale:
                 continue
-            place_in_stack = self.runs.start + place
-            copy = self.heads.copies[place_in_stack]
+            stack_index = self.runs.start + index
+            copy = self.heads.copies[stack_index]
             z = self.heads.transformed(items.features, self.heads.parameters, copy)
-            scores = self.heads.decoded(place_in_stack, items, z)
+            scores = self.heads.decoded(stack_index, items, z)
             labels, mask = items.labels.to(scores.device), items.choice_mask.to(scores.device)
             ones = torch.ones_like(labels, dtype=scores.dtype)
             correct = score_sum(weighted_scores(scores, labels, ones, mask))
             if run.judge(epoch, float(correct / len(labels))):
-                for best, now in zip(self._best, self._trained(), strict=True):
-                    best[place] = now[place]
+                for best, current in zip(self._best, self._trained(), strict=True):
+                    best[index] = current[index]
 
     @torch.no_grad()
     def _copy(self, to: Sequence[Tensor], values: Sequence[Tensor]) -> None:

@@ -96,7 +96,7 @@ class StackedHeads:
     ) -> None:
         head_of_run = list(heads) if isinstance(heads, Sequence) else [heads] * num_runs
         distinct = list({id(head): head for head in head_of_run}.values())
-        places = [next(i for i, d in enumerate(distinct) if d is head) for head in head_of_run]
+        indices = [next(i for i, d in enumerate(distinct) if d is head) for head in head_of_run]
         self.device = distinct[0].weight.device
         self.vocabulary = vocabulary.to(self.device)
         self.mode = mode
@@ -105,18 +105,18 @@ class StackedHeads:
         self.transform = transforms[0]
         # The place in `parameters` of each run's transform. In mode linear no run changes its
         # transform: one copy serves all that begin with it.
-        self.copies = list(range(num_runs)) if mode == "mlp" else places
-        sources = places if mode == "mlp" else range(len(distinct))
+        self.copies = list(range(num_runs)) if mode == "mlp" else indices
+        sources = indices if mode == "mlp" else range(len(distinct))
         self.parameters = {
-            name: torch.stack([transforms[place].initial[name] for place in sources])
+            name: torch.stack([transforms[index].initial[name] for index in sources])
             for name in self.transform.initial
         }
         rows = torch.stack([head.weight.detach()[self.vocabulary] for head in distinct])
-        self.weight = rows[places]  # (R, U, E)
+        self.weight = rows[indices]  # (R, U, E)
         self.bias = None  # (R, U)
         if distinct[0].bias is not None:
             biases = [head.bias.detach() for head in distinct if head.bias is not None]
-            self.bias = torch.stack([bias[self.vocabulary] for bias in biases])[places]
+            self.bias = torch.stack([bias[self.vocabulary] for bias in biases])[indices]
 
     @torch.no_grad()
     def scores(self, evaluation: Sequence[CachedItems]) -> Tensor:
@@ -171,8 +171,8 @@ class StackedTransform:
         self.plain: set[str] = set()  # names of those without weight decay: biases, and of norms
         self._steps: list[_Step] = []
         for step in steps:
-            for part in _unfolded(step):
-                self._add(part)
+            for layer in _unfolded(step):
+                self._add(layer)
 
     def __call__(self, parameters: Parameters, h: Tensor) -> Tensor:
         """Return z (R, B, E) of h (R, B, H) and parameters (R, ...)."""
@@ -180,23 +180,23 @@ class StackedTransform:
             h = step(parameters, h)
         return h
 
-    def _add(self, part: Callable[[Tensor], Tensor]) -> None:
-        if not isinstance(part, nn.Module) or not any(True for _ in part.parameters()):
-            self._steps.append(lambda _, h: part(h))
+    def _add(self, layer: Callable[[Tensor], Tensor]) -> None:
+        if not isinstance(layer, nn.Module) or not any(True for _ in layer.parameters()):
+            self._steps.append(lambda _, h: layer(h))
             return
         prefix = f"{len(self._steps)}."
-        is_linear = type(part) is nn.Linear
-        for name, parameter in part.named_parameters():
+        is_linear = type(layer) is nn.Linear
+        for name, parameter in layer.named_parameters():
             value = parameter.detach()
             # As (H, E), so that the gradient comes out of its product in the weight's own layout.
             self.initial[prefix + name] = value.t() if is_linear and value.dim() == 2 else value
-            owner = part.get_submodule(name.rpartition(".")[0])
+            owner = layer.get_submodule(name.rpartition(".")[0])
             if name.endswith("bias") or "norm" in type(owner).__name__.lower():
                 self.plain.add(prefix + name)
-        self._steps.append(_stacked(prefix, part))
+        self._steps.append(_stacked(prefix, layer))
 
 
-def _stacked(prefix: str, part: nn.Module) -> _Step:
+def _stacked(prefix: str, layer: nn.Module) -> _Step:
     """Return a module as a function of the parameters (R, ...) of all runs and h (R, B, H)."""
 
     def linear(parameters: Parameters, h: Tensor) -> Tensor:
@@ -205,21 +205,22 @@ def _stacked(prefix: str, part: nn.Module) -> _Step:
 
     def norm(parameters: Parameters, h: Tensor) -> Tensor:
         weight, bias = parameters[prefix + "weight"], parameters.get(prefix + "bias")
-        normed = F.layer_norm(h, h.shape[-1:], eps=part.eps)  # type: ignore[arg-type]
+        normed = F.layer_norm(h, h.shape[-1:], eps=layer.eps)  # type: ignore[arg-type]
         if bias is None:
             return normed * weight[:, None]
         return torch.addcmul(bias[:, None], normed, weight[:, None])
 
     def mapped(parameters: Parameters, h: Tensor) -> Tensor:
-        named = {name: parameters[prefix + name] for name, _ in part.named_parameters()}
-        result: Tensor = torch.vmap(lambda values, x: functional_call(part, values, (x,)))(named, h)
-        return result
+        named = {name: parameters[prefix + name] for name, _ in layer.named_parameters()}
+        run = torch.vmap(lambda values, x: functional_call(layer, values, (x,)))
+        output: Tensor = run(named, h)
+        return output
 
-    if type(part) is nn.Linear:
+    if type(layer) is nn.Linear:
         return linear
-    if type(part) is nn.LayerNorm and len(part.normalized_shape) == 1:
+    if type(layer) is nn.LayerNorm and len(layer.normalized_shape) == 1:
         return norm
-    part = copy.deepcopy(part)
+    layer = copy.deepcopy(layer)
     return mapped
 
 
@@ -233,16 +234,16 @@ def _unfolded(step: Callable[[Tensor], Tensor]) -> list[Callable[[Tensor], Tenso
     children = list(step.children())
     dense = [child for child in children if type(child) is nn.Linear]
     norms = [child for child in children if type(child) is nn.LayerNorm]
-    others: list[Any] = [child for child in children if child not in dense + norms]
-    if len(dense) != 1 or any(True for other in others for _ in other.parameters()):
+    activations: list[Any] = [child for child in children if child not in dense + norms]
+    if len(dense) != 1 or any(True for activation in activations for _ in activation.parameters()):
         return [step]
-    chain = [*dense, *others, *norms]
+    chain = [*dense, *activations, *norms]
     weight = dense[0].weight
     generator = torch.Generator().manual_seed(0)
     probe = torch.randn(8, weight.shape[1], generator=generator).to(weight)
     with torch.no_grad():
-        expected = found = probe
-        for part in chain:
-            found = part(found)
+        expected = output = probe
+        for layer in chain:
+            output = layer(output)
         expected = step(probe)
-    return chain if torch.allclose(found, expected, rtol=1e-5, atol=1e-6) else [step]
+    return chain if torch.allclose(output, expected, rtol=1e-5, atol=1e-6) else [step]

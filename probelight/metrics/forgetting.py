@@ -51,7 +51,7 @@ from probelight.metrics.intervals import (
     sum_interval,
     sum_p_value,
 )
-from probelight.metrics.power import FOUND
+from probelight.metrics.power import POWER_Z
 
 
 @dataclass(frozen=True)
@@ -243,7 +243,7 @@ def _smallest_detectable(adjusted: Runs, lost: bool, groups: Groups | None, righ
     variance = float(np.mean([value.var() for value in values]))
     if lost and variance > 1e-12 and half > 1e-9:
         number = variance * (Z / half) ** 2
-    c = (Z + FOUND) ** 2
+    c = (Z + POWER_Z) ** 2
     variance_term = c * (variance / number + ADDED / (num_items * effective))
     share = c / number
     smallest = (share + math.sqrt(share**2 + 4 * (1 + share) * variance_term)) / (2 * (1 + share))

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from functools import partial
 from statistics import NormalDist
 
-_LEVEL, FOUND = NormalDist().inv_cdf(1 - 0.05 / 2), NormalDist().inv_cdf(0.8)
+_LEVEL_Z, POWER_Z = NormalDist().inv_cdf(1 - 0.05 / 2), NormalDist().inv_cdf(0.8)
 _SHARE = 0.5  # the lower accuracy of two models
 _STEPS = 60  # halvings: the answer is exact to the last digits of a float
 
@@ -31,8 +31,8 @@ def two_proportions(num_items: float) -> float:
     def needed(difference: float) -> float:
         higher = _SHARE + difference
         mean = (_SHARE + higher) / 2
-        spread = _LEVEL * math.sqrt(2 * mean * (1 - mean))
-        spread += FOUND * math.sqrt(_SHARE * (1 - _SHARE) + higher * (1 - higher))
+        spread = _LEVEL_Z * math.sqrt(2 * mean * (1 - mean))
+        spread += POWER_Z * math.sqrt(_SHARE * (1 - _SHARE) + higher * (1 - higher))
         return (spread / difference) ** 2
 
     return _smallest(needed, num_items, 1 - _SHARE)
@@ -67,7 +67,7 @@ def paired_items(difference: float, discordant: float = 0.3) -> float:
     if not 0 < discordant < 1:
         raise ValueError(f"discordant={discordant} must be between 0 and 1")
     changed = max(discordant, difference)
-    spread = _LEVEL * math.sqrt(changed) + FOUND * math.sqrt(changed - difference**2)
+    spread = _LEVEL_Z * math.sqrt(changed) + POWER_Z * math.sqrt(changed - difference**2)
     return (spread / difference) ** 2
 
 
@@ -83,8 +83,8 @@ def above_level(num_items: float, level: float) -> float:
 
     def needed(difference: float) -> float:
         accuracy = level + difference
-        spread = _LEVEL * math.sqrt(level * (1 - level))
-        return ((spread + FOUND * math.sqrt(accuracy * (1 - accuracy))) / difference) ** 2
+        spread = _LEVEL_Z * math.sqrt(level * (1 - level))
+        return ((spread + POWER_Z * math.sqrt(accuracy * (1 - accuracy))) / difference) ** 2
 
     return level + _smallest(needed, num_items, 1 - level)
 

@@ -133,11 +133,11 @@ def fit(
     for problem in problems:
         warnings.warn(problem, RuntimeWarning, stacklevel=2)
     metrics = resumed_metrics(run.path, state_path)
-    shown = follow(run, wandb, metrics.rows) if wandb.project else None
+    wandb_logger = follow(run, wandb, metrics.rows) if wandb.project else None
     trainer = make_trainer(
         settings,
         max_epochs=plan.how.epochs,
-        logger=[metrics, shown] if shown else [metrics],
+        logger=[metrics, wandb_logger] if wandb_logger else [metrics],
         plugins=[last_state.AtomicCheckpointIO()],
         callbacks=[
             *plan.callbacks,
@@ -176,15 +176,15 @@ def fit(
         if isinstance(callback, AggregateCheckpoint) and (lost := callback.problem()):
             forget_states(run)
             raise RuntimeError(f"{lost}; rerun the same command, which trains again from the start")
-    if shown is not None:
-        shown.summarise({**last_state.scores_of(trainer), **plan.summary()})
+    if wandb_logger is not None:
+        wandb_logger.summarise({**last_state.scores_of(trainer), **plan.summary()})
     return problems
 
 
 def smaller_batches(batch_size: int, settings: TrainerSettings, processes: int) -> str:
     """Say what to do where the batches of a training do not fit into the device's memory."""
-    parts = settings.accumulate
-    more = [k for k in range(parts + 1, batch_size + 1) if batch_size % (k * processes) == 0]
+    accumulate = settings.accumulate
+    more = [k for k in range(accumulate + 1, batch_size + 1) if batch_size % (k * processes) == 0]
     advice = (
         f"--trainer.accumulate {more[0]} trains in batches of {batch_size // more[0]} with the "
         "same optimiser steps"
@@ -192,7 +192,7 @@ def smaller_batches(batch_size: int, settings: TrainerSettings, processes: int) 
         else "smaller batches are not possible; use --trainer.precision bf16-mixed, a lower "
         "--model.max_length, or several GPUs with --config configs/trainer/fsdp.yaml"
     )
-    size = f"{batch_size // parts} (batch_size {batch_size})"
+    size = f"{batch_size // accumulate} (batch_size {batch_size})"
     return f"training in batches of {size} needs more memory than the device has; {advice}"
 
 
@@ -254,7 +254,7 @@ def forget_states(run: RunFolder) -> None:
 
 def compile_transformers(module: pl.LightningModule) -> None:
     """Compile the transformers inside a module; names and values of its weights stay."""
-    for part in module.modules():
-        if isinstance(part, PreTrainedModel):
+    for submodule in module.modules():
+        if isinstance(submodule, PreTrainedModel):
             # Batches differ in length: without dynamic shapes each would be compiled anew.
-            part.compile(dynamic=True)
+            submodule.compile(dynamic=True)

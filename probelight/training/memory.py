@@ -171,16 +171,16 @@ class _Simulation:
         return live.peak
 
     def _run(self, run: Callable[[], T]) -> T:
-        modes = {part: part.training for part in self.module.modules()}
-        compiled = any(getattr(part, "_compiled_call_impl", None) for part in modes)
+        modes = {submodule: submodule.training for submodule in self.module.modules()}
+        compiled = any(getattr(submodule, "_compiled_call_impl", None) for submodule in modes)
         eager = torch.compiler.set_stance("force_eager") if compiled else nullcontext()
         try:
             with eager, _as_on_gpu() if self.on_gpu else nullcontext():
-                found: T = functional_call(self.module, self.state, (run,))
-            return found
+                output: T = functional_call(self.module, self.state, (run,))
+            return output
         finally:
-            for part, mode in modes.items():
-                part.training = mode
+            for submodule, mode in modes.items():
+                submodule.training = mode
 
     def _loss(self, batch: Batch, training: bool = True) -> Tensor:
         # A GPU takes pairs of unlike length together, but for large models.
@@ -213,11 +213,11 @@ class _Running(nn.Module):
 class LiveBytes(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Counts the bytes of tensors that are made inside and are still alive, views not twice."""
 
-    def __init__(self, known: Any = ()) -> None:
+    def __init__(self, ignored_tensors: Any = ()) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self.now = self.peak = self.small = self.peak_small = 0
         self._storages: dict[int, int] = {}
-        for tensor in known:
+        for tensor in ignored_tensors:
             self.ignore(tensor)
 
     def ignore(self, tensor: Tensor) -> None:
@@ -227,8 +227,8 @@ class LiveBytes(TorchDispatchMode):  # type: ignore[no-untyped-call]
     def __torch_dispatch__(
         self, func: Any, types: Any, args: Any = (), kwargs: Mapping[str, Any] | None = None
     ) -> Any:
-        found = func(*args, **(kwargs or {}))
-        for tensor in tree_leaves(found):
+        output = func(*args, **(kwargs or {}))
+        for tensor in tree_leaves(output):
             if isinstance(tensor, Tensor):
                 storage = tensor.untyped_storage()
                 if (key := storage._cdata) not in self._storages:
@@ -237,7 +237,7 @@ class LiveBytes(TorchDispatchMode):  # type: ignore[no-untyped-call]
                     weakref.finalize(storage, self._freed, key)
         self.peak = max(self.peak, self.now)
         self.peak_small = max(self.peak_small, self.small)
-        return found
+        return output
 
     def _freed(self, key: int) -> None:
         self._count(self._storages.pop(key), -1)
@@ -260,9 +260,9 @@ def _as_on_gpu() -> Iterator[None]:
     def attend_anew(*args: Any, **kwargs: Any) -> Tensor:
         return attend(*args, **{**kwargs, "dropout_p": 0.0})
 
-    def norm_in_single_precision(given: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-        whole = given.float() if torch.is_autocast_enabled("cpu") else given
-        return norm(whole, *args, **kwargs)
+    def norm_in_single_precision(inputs: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        single = inputs.float() if torch.is_autocast_enabled("cpu") else inputs
+        return norm(single, *args, **kwargs)
 
     with (
         patch.object(F, "scaled_dot_product_attention", attend_anew),
@@ -293,16 +293,16 @@ class MemoryCheck(Callback):
         processes = Processes(
             device.type, trainer.world_size, isinstance(trainer.strategy, FSDPStrategy)
         )
-        there, where = device_memory(device)
+        capacity, device_name = device_memory(device)
         sharing = trainer.num_devices if device.type != "cuda" else 1
         need = memory_need(pl_module, None, self.epochs, settings, processes)
-        if sharing * need.fixed > there and not self.context.force:
+        if sharing * need.fixed > capacity and not self.context.force:
             raise UsageError(
                 f"training needs {sharing * need.fixed / GB:.1f} GB for weights, gradients and "
-                f"AdamW's moments alone, but {where} has only {there / GB:.1f} GB; --config "
-                "configs/trainer/fsdp.yaml divides this among GPUs, and --model.dtype bfloat16 "
-                "halves it, but then small learning rates train almost nothing (activations come "
-                "on top; --trainer.gradient_checkpointing true and a higher --trainer.accumulate "
+                f"AdamW's moments alone, but {device_name} has only {capacity / GB:.1f} GB; "
+                "--config configs/trainer/fsdp.yaml divides this among GPUs, and --model.dtype "
+                "bfloat16 halves it, but then small learning rates train almost nothing "
+                "(activations come on top; --trainer.gradient_checkpointing true and a higher --trainer.accumulate "
                 "reduce them); --force true trains anyway"
             )
         if not trainer.is_global_zero:
@@ -310,14 +310,14 @@ class MemoryCheck(Callback):
         need = memory_need(pl_module, data, self.epochs, settings, processes)
         per = "" if trainer.world_size == 1 else f" in each of {trainer.world_size} processes"
         self.context.say(f"memory: {need.describe(per)}")
-        if sharing * need.total > there:
+        if sharing * need.total > capacity:
             less = (
                 [] if settings.gradient_checkpointing else ["--trainer.gradient_checkpointing true"]
             )
             less.append(f"a higher --trainer.accumulate (now {settings.accumulate})")
             warnings.warn(
-                f"training will probably need more memory than {where} has "
-                f"({there / GB:.1f} GB); {' or '.join(less)} reduces it",
+                f"training will probably need more memory than {device_name} has "
+                f"({capacity / GB:.1f} GB); {' or '.join(less)} reduces it",
                 RuntimeWarning,
                 stacklevel=2,
             )
@@ -326,8 +326,8 @@ class MemoryCheck(Callback):
 def device_memory(device: torch.device) -> tuple[int, str]:
     """Return the bytes of memory that a device has, and what to call it."""
     if device.type == "cuda":
-        found = torch.cuda.get_device_properties(device)
-        return found.total_memory, found.name
+        properties = torch.cuda.get_device_properties(device)
+        return properties.total_memory, properties.name
     return machine_memory(), "this machine"
 
 
@@ -335,7 +335,7 @@ def outermost_transformers(module: nn.Module) -> list[PreTrainedModel]:
     """Return the models of transformers inside a module, without those that are a part of one."""
     if isinstance(module, PreTrainedModel):
         return [module]
-    return [found for part in module.children() for found in outermost_transformers(part)]
+    return [model for child in module.children() for model in outermost_transformers(child)]
 
 
 def checkpoint_gradients(module: nn.Module) -> None:
@@ -347,9 +347,9 @@ def checkpoint_gradients(module: nn.Module) -> None:
         UsageError: If nothing is trained in it that can do so.
     """
     trained = [
-        found
-        for found in outermost_transformers(module)
-        if any(weight.requires_grad for weight in found.parameters())
+        model
+        for model in outermost_transformers(module)
+        if any(weight.requires_grad for weight in model.parameters())
     ]
     able = [model for model in trained if model.supports_gradient_checkpointing]
     if not able:
@@ -361,11 +361,11 @@ def checkpoint_gradients(module: nn.Module) -> None:
     for model in able:
         # Its older name, which transformers 5 had alone at first.
         names = ("activation_checkpointing_enable", "gradient_checkpointing_enable")
-        enable = next(found for n in names if (found := getattr(model, n, None)) is not None)
+        enable = next(method for n in names if (method := getattr(model, n, None)) is not None)
         enable({"use_reentrant": False})
-        for part in model.modules():
-            if isinstance(part, PreTrainedModel) and _takes_cache(part):
-                part.register_forward_pre_hook(_without_cache, with_kwargs=True)
+        for submodule in model.modules():
+            if isinstance(submodule, PreTrainedModel) and _takes_cache(submodule):
+                submodule.register_forward_pre_hook(_without_cache, with_kwargs=True)
 
 
 def _takes_cache(model: PreTrainedModel) -> bool:

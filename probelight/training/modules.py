@@ -42,22 +42,22 @@ _READS: dict[Setup, str] = {
 }
 
 
-def trained_for(model: ModelSettings, setup: Setup, what: str = "") -> Trained:
+def trained_for(model: ModelSettings, setup: Setup, reason: str = "") -> Trained:
     """Return how a model's type is trained for a setup, or refuse it and name a type that can be.
 
-    `what` says in the message why the setup is asked for.
+    `reason` says in the message why the setup is asked for.
     """
     model_type = model_type_of(model)
     refuse_placed(model)
     if setup in model_type.trained:
         trained_dtype(model.dtype)
         return model_type.trained[setup]
-    reads = " and ".join(_READS[known] for known in model_type.trained) or "cannot be trained"
-    others = [name for name, other in MODEL_TYPES.items() if setup in other.trained]
+    reads = " and ".join(_READS[name] for name in model_type.trained) or "cannot be trained"
+    kinds = [name for name, candidate in MODEL_TYPES.items() if setup in candidate.trained]
     # A baseline for a baseline, if there is one.
-    others.sort(key=lambda name: MODEL_TYPES[name].is_baseline != model_type.is_baseline)
+    kind = min(kinds, key=lambda name: MODEL_TYPES[name].is_baseline != model_type.is_baseline)
     raise UsageError(
-        f"model.kind {model.kind} {reads}, but {what or _ITEMS[setup]}; give model.kind {others[0]}"
+        f"model.kind {model.kind} {reads}, but {reason or _ITEMS[setup]}; give model.kind {kind}"
     )
 
 

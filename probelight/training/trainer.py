@@ -56,8 +56,8 @@ def make_trainer(settings: TrainerSettings, **options: Any) -> pl.Trainer:
     # A ModuleNotFoundError is about the library of a TPU.
     except (MisconfigurationException, ValueError, ModuleNotFoundError) as error:
         names = ("accelerator", "devices", "strategy", "precision")
-        given = " ".join(f"--trainer.{name} {getattr(settings, name)}" for name in names)
-        raise UsageError(f"{given}: {' '.join(str(error).split())}") from error
+        given_options = " ".join(f"--trainer.{name} {getattr(settings, name)}" for name in names)
+        raise UsageError(f"{given_options}: {' '.join(str(error).split())}") from error
 
 
 def quiet_lightning() -> None:
