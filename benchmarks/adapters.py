@@ -47,11 +47,11 @@ def main() -> None:
 
 def measure(arguments: argparse.Namespace) -> dict[str, float]:
     """Return seconds of one command and of one each, and their ratio, medians over rounds."""
-    found: dict[str, list[float]] = {"one command": [], "one command each": []}
+    seconds_by_command: dict[str, list[float]] = {"one command": [], "one command each": []}
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         models = [
-            f"{arguments.model}+{written(arguments.model, folder / f'a{seed}', seed)}"
+            f"{arguments.model}+{write_adapter(arguments.model, folder / f'a{seed}', seed)}"
             for seed in range(arguments.adapters)
         ]
         for turn in range(arguments.rounds):
@@ -59,19 +59,19 @@ def measure(arguments: argparse.Namespace) -> dict[str, float]:
             together = scored(folder / f"all-{turn}", models, arguments)
             middle = time.perf_counter()
             alone: dict[Any, Any] = {}
-            for place, model in enumerate(models):
-                alone |= scored(folder / f"{place}-{turn}", [model], arguments)
+            for index, model in enumerate(models):
+                alone |= scored(folder / f"{index}-{turn}", [model], arguments)
             end = time.perf_counter()
             if together != alone or len({record[0] for record in alone.values()}) != len(models):
                 raise AssertionError("the records of the one command are not those of each")
-            found["one command"].append(middle - start)
-            found["one command each"].append(end - middle)
-    medians = {f"{name}, s": statistics.median(times) for name, times in found.items()}
-    one, each = medians.values()
-    return {**medians, "times as long": each / one}
+            seconds_by_command["one command"].append(middle - start)
+            seconds_by_command["one command each"].append(end - middle)
+    medians = {f"{name}, s": statistics.median(times) for name, times in seconds_by_command.items()}
+    single, each = medians.values()
+    return {**medians, "times as long": each / single}
 
 
-def written(model: str, folder: Path, seed: int) -> Path:
+def write_adapter(model: str, folder: Path, seed: int) -> Path:
     """Write an adapter with random weights as a user of plain peft does; return its folder."""
     torch.manual_seed(seed)
     base: Any = AutoModelForMaskedLM.from_pretrained(model_folder(model))
@@ -97,13 +97,13 @@ def scored(
     ]
     environment = {**os.environ, "OMP_NUM_THREADS": threads, "HF_HUB_OFFLINE": "1"}
     subprocess.run(command, cwd=ROOT, check=True, capture_output=True, env=environment)
-    found = {}
+    records_by_key = {}
     for path in folder.glob("runs/*/result.json"):
         record = json.loads(path.read_text())
         answers = (path.parent / "predictions.jsonl").read_bytes()
         key = record["model"], record["probe"]
-        found[key] = record["model_sha256"], record["rows"], answers
-    return found
+        records_by_key[key] = record["model_sha256"], record["rows"], answers
+    return records_by_key
 
 
 if __name__ == "__main__":

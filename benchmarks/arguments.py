@@ -28,6 +28,6 @@ class Arguments(argparse.ArgumentParser):
 
     def chosen(self) -> argparse.Namespace:
         """Parse the command line, and give torch its threads."""
-        given = self.parse_args()
-        torch.set_num_threads(given.threads)
-        return given
+        arguments = self.parse_args()
+        torch.set_num_threads(arguments.threads)
+        return arguments

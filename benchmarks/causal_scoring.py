@@ -83,26 +83,26 @@ def agreement(ours: Sums, theirs: Sums) -> float:
         RuntimeError: If one is above 1e-5.
     """
     largest = 0.0
-    for place, (a, b) in enumerate(zip(ours, theirs, strict=True)):
-        for one, other in zip(a, b, strict=True):
-            largest = max(largest, abs(one - other) / max(1.0, abs(other)))
+    for index, (a, b) in enumerate(zip(ours, theirs, strict=True)):
+        for our_log, their_log in zip(a, b, strict=True):
+            largest = max(largest, abs(our_log - their_log) / max(1.0, abs(their_log)))
         if largest > 1e-5:
-            raise RuntimeError(f"item {place}: log-likelihoods {a} and {b}")
+            raise RuntimeError(f"item {index}: log-likelihoods {a} and {b}")
     return largest
 
 
 @torch.no_grad()
 def ours(scorer: CausalScorer, records: Sequence[Record], max_tokens: int) -> Sums:
     """Return log-likelihoods by batches as `zero-shot` makes them."""
-    asked = scorer.log_likelihoods()
-    encoded = asked.encoder.encode(records)
-    found: Sums = [[] for _ in records]
+    question = scorer.log_likelihoods()
+    encoded = question.encoder.encode(records)
+    sums: Sums = [[] for _ in records]
     batches = evaluation_batches(encoded.lengths, max_tokens, num_sequences=encoded.num_sequences)
     for batch in batches:
         inputs = {k: v.to(scorer.model.device) for k, v in encoded.collate(batch).items()}
-        for place, row in zip(batch, asked.answer(inputs).tolist(), strict=True):
-            found[place] = row[: len(records[place].choices)]
-    return found
+        for index, row in zip(batch, question.answer(inputs).tolist(), strict=True):
+            sums[index] = row[: len(records[index].choices)]
+    return sums
 
 
 @dataclass(frozen=True)
@@ -119,20 +119,20 @@ class Request:
 def requests(scorer: CausalScorer, records: Sequence[Record], size: int) -> Sums:
     """Return log-likelihoods by requests, the longest first, with all logits of a padded batch."""
     model: Any = scorer.model
-    asked = sorted(_requests(scorer, records), key=lambda r: (-len(r.ids), r.ids))
-    found: Sums = [[0.0] * len(record.choices) for record in records]
-    for start in range(0, len(asked), size):
-        part = asked[start : start + size]
-        rows = [torch.tensor(request.ids[:-1]) for request in part]
+    ordered = sorted(_requests(scorer, records), key=lambda r: (-len(r.ids), r.ids))
+    sums: Sums = [[0.0] * len(record.choices) for record in records]
+    for start in range(0, len(ordered), size):
+        batch = ordered[start : start + size]
+        rows = [torch.tensor(request.ids[:-1]) for request in batch]
         inputs = pad_sequence(rows, batch_first=True).to(model.device)
         scores = model(inputs).logits.log_softmax(dim=-1)  # (B, L, V); what is padded is not read
-        for request, row in zip(part, scores, strict=True):
+        for request, row in zip(batch, scores, strict=True):
             end = len(request.ids) - 1
-            own = row[end - request.num_scored : end]
-            gold = torch.tensor(request.ids[-request.num_scored :], device=own.device)
-            _ = bool((own.argmax(dim=-1) == gold).all())
-            found[request.item][request.choice] = float(own.gather(1, gold[:, None]).sum())
-    return found
+            scored_logs = row[end - request.num_scored : end]
+            gold = torch.tensor(request.ids[-request.num_scored :], device=scored_logs.device)
+            _ = bool((scored_logs.argmax(dim=-1) == gold).all())
+            sums[request.item][request.choice] = float(scored_logs.gather(1, gold[:, None]).sum())
+    return sums
 
 
 def most_saved(scorer: CausalScorer, records: Sequence[Record]) -> float:
@@ -141,16 +141,16 @@ def most_saved(scorer: CausalScorer, records: Sequence[Record]) -> float:
     Each token that is read costs the layers (attention itself left out), each that is scored the
     logits over the whole vocabulary; one request per choice takes both for every token.
     """
-    asked = _requests(scorer, records)
-    read = {tuple(one.ids[:n]) for one in asked for n in range(1, len(one.ids))}
+    all_requests = _requests(scorer, records)
+    read = {tuple(request.ids[:n]) for request in all_requests for n in range(1, len(request.ids))}
     scored = {
-        tuple(one.ids[:n])
-        for one in asked
-        for n in range(len(one.ids) - one.num_scored, len(one.ids))
+        tuple(request.ids[:n])
+        for request in all_requests
+        for n in range(len(request.ids) - request.num_scored, len(request.ids))
     }
     sizes: Any = scorer.model.config
     layers, logits = 12 * sizes.n_layer * sizes.n_embd**2, sizes.n_embd * sizes.vocab_size
-    all_read = sum(len(one.ids) - 1 for one in asked)
+    all_read = sum(len(request.ids) - 1 for request in all_requests)
     return all_read * (layers + logits) / (len(read) * layers + len(scored) * logits)
 
 
@@ -158,9 +158,9 @@ def _requests(scorer: CausalScorer, records: Sequence[Record]) -> list[Request]:
     tokenizer = scorer.tokenizer
     places = [(i, k) for i, record in enumerate(records) for k in range(len(record.choices))]
     stems = [records[i].stem.rstrip() for i, _ in places]
-    whole = [f"{s} {records[i].choices[k]}" for s, (i, k) in zip(stems, places, strict=True)]
-    given = tokenizer(stems)["input_ids"]
-    rows = zip(places, given, tokenizer(whole)["input_ids"], strict=True)
+    texts = [f"{s} {records[i].choices[k]}" for s, (i, k) in zip(stems, places, strict=True)]
+    stem_ids = tokenizer(stems)["input_ids"]
+    rows = zip(places, stem_ids, tokenizer(texts)["input_ids"], strict=True)
     return [Request(i, k, ids, len(ids) - len(stem)) for (i, k), stem, ids in rows]
 
 
@@ -183,8 +183,8 @@ def _minicons(
             scores += peer.conditional_score(
                 list(stems), list(choices), reduction=lambda x: x.sum().item()
             )
-        found = iter(scores)
-        return [[next(found) for _ in record.choices] for record in records]
+        remaining = iter(scores)
+        return [[next(remaining) for _ in record.choices] for record in records]
 
     return call
 

@@ -73,8 +73,8 @@ def measure(chosen: argparse.Namespace) -> dict[str, float]:
         _difference(scores[OURS], scores[name], module, raw, records) for name in (APART, PADDED)
     )
     steps = {
-        name: _step(own, module.model if name == OURS else raw, _batches(records))
-        for name, own in scores.items()
+        name: _step(score, module.model if name == OURS else raw, _batches(records))
+        for name, score in scores.items()
     }
     seconds, _ = interleave(steps, 1 if chosen.quick else chosen.rounds)
     figures = {f"seconds a step, {n}": median(times) for n, times in seconds.items()}
@@ -110,8 +110,8 @@ def _step(scores: Scores, model: Any, batches: Iterator[Sequence[Record]]) -> Ca
 
 def _ours(module: CausalChoice, records: Sequence[Record]) -> Tensor:
     batch = module.encoder().encode(records).collate(range(len(records)))
-    found: Tensor = module({name: value.to(module.device) for name, value in batch.items()})
-    return found
+    choice_scores: Tensor = module({name: value.to(module.device) for name, value in batch.items()})
+    return choice_scores
 
 
 def _rows(tokenizer: Any, record: Record) -> Iterator[tuple[Tensor, int]]:
@@ -129,8 +129,8 @@ def _apart(model: Any, tokenizer: Any, records: Sequence[Record]) -> Tensor:
             labels = ids.clone()
             labels[:first] = -100
             # The library's loss is the mean over the labels.
-            made = model(ids[None].to(model.device), labels=labels[None].to(model.device))
-            scores.append(-made.loss)
+            output = model(ids[None].to(model.device), labels=labels[None].to(model.device))
+            scores.append(-output.loss)
         rows.append(torch.stack(scores))
     return pad_sequence(rows, batch_first=True, padding_value=-torch.inf)
 
@@ -140,15 +140,15 @@ def _padded(model: Any, tokenizer: Any, records: Sequence[Record]) -> Tensor:
     ids = pad_sequence([row for row, _ in texts], batch_first=True)
     mask = torch.zeros_like(ids)
     scored = torch.zeros_like(ids, dtype=torch.bool)
-    for place, (row, first) in enumerate(texts):
-        mask[place, : len(row)] = 1
-        scored[place, first : len(row)] = True
-    ids, mask, scored = (part.to(model.device) for part in (ids, mask, scored))
+    for index, (row, first) in enumerate(texts):
+        mask[index, : len(row)] = 1
+        scored[index, first : len(row)] = True
+    ids, mask, scored = (tensor.to(model.device) for tensor in (ids, mask, scored))
     logs = model(ids, attention_mask=mask).logits[:, :-1].log_softmax(dim=-1)
-    own = logs.gather(2, ids[:, 1:, None])[:, :, 0] * scored[:, 1:]
-    means = own.sum(dim=1) / scored.sum(dim=1)
-    parts = torch.split(means, [len(record.choices) for record in records])
-    return pad_sequence(list(parts), batch_first=True, padding_value=-torch.inf)
+    log_likelihoods = logs.gather(2, ids[:, 1:, None])[:, :, 0] * scored[:, 1:]
+    means = log_likelihoods.sum(dim=1) / scored.sum(dim=1)
+    question_means = torch.split(means, [len(record.choices) for record in records])
+    return pad_sequence(list(question_means), batch_first=True, padding_value=-torch.inf)
 
 
 def _difference(
@@ -161,13 +161,13 @@ def _difference(
     """
     batch = records[:BATCH_SIZE]
     _loss(ours(batch), batch).backward()
-    found = {name: p.grad.clone() for name, p in module.model.named_parameters()}
+    our_gradients = {name: p.grad.clone() for name, p in module.model.named_parameters()}
     module.zero_grad()
     _loss(theirs(batch), batch).backward()
     expected = {name: p.grad.clone() for name, p in raw.named_parameters()}
     raw.zero_grad()
     largest = max(float(grad.abs().max()) for grad in expected.values())
-    gaps = (float((found[name] - grad).abs().max()) for name, grad in expected.items())
+    gaps = (float((our_gradients[name] - grad).abs().max()) for name, grad in expected.items())
     if (difference := max(gaps) / largest) > 1e-4:
         raise RuntimeError(f"the gradients of a peer differ by {difference:.1e} of the largest")
     return difference

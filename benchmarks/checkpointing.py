@@ -77,15 +77,15 @@ def measure(chosen: argparse.Namespace) -> dict[str, float]:
         )
         start = clock()
         trainer.fit(module, datamodule=data)
-        whole = clock() - start
+        fit_seconds = clock() - start
         size = sum(path.stat().st_size for path in Path(folder).glob("*.ckpt"))
     figures = {
         "steps between two states (0: by the clock)": float(chosen.every or 0),
         "states written": float(len(saves.seconds)),
         "MB of a state": size / 1e6,
         "seconds of a state (median)": median(saves.seconds),
-        "seconds of the fit": whole,
-        "states' share of the fit, %": 100 * sum(saves.seconds) / whole,
+        "seconds of the fit": fit_seconds,
+        "states' share of the fit, %": 100 * sum(saves.seconds) / fit_seconds,
     }
     report(f"States to resume from, {chosen.probe}, {chosen.steps} steps", figures, chosen)
     return figures

@@ -117,14 +117,16 @@ def _speed(
     once = f"{dtype}, each item once"
     peers: dict[str, Callable[[], Any]] = {name: scored(s) for name, s in scorers.items()}
     peers[once] = lambda: answer(scorers[dtype], {kind: records})
-    seconds, found = interleave(peers, rounds)
-    num_items = len(found[dtype].records)
+    seconds, predictions = interleave(peers, rounds)
+    num_items = len(predictions[dtype].records)
     figures = {f"{kind}, items a second, {n}": num_items / median(t) for n, t in seconds.items()}
     for name in (dtype, once):
         ratio = ratios({FLOAT32: seconds[FLOAT32], name: seconds[name]}, name)[FLOAT32]
         figures[f"{kind}, {FLOAT32} / {name}"] = ratio
-    figures[f"{kind}, share scored again"] = found[dtype].num_rescored / num_items
-    figures[f"{kind}, answers that differ"] = _num_different(found[dtype], found[FLOAT32])
+    figures[f"{kind}, share scored again"] = predictions[dtype].num_rescored / num_items
+    figures[f"{kind}, answers that differ"] = _num_different(
+        predictions[dtype], predictions[FLOAT32]
+    )
     return figures
 
 

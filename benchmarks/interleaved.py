@@ -40,7 +40,7 @@ def interleave(
 def ratios(seconds: Mapping[str, list[float]], ours: str) -> dict[str, float]:
     """Return how many times longer than ours each peer takes: the median of the rounds' ratios."""
     return {
-        name: median(theirs / own for theirs, own in zip(times, seconds[ours], strict=True))
+        name: median(peer / base for peer, base in zip(times, seconds[ours], strict=True))
         for name, times in seconds.items()
         if name != ours
     }

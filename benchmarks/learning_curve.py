@@ -99,7 +99,7 @@ class Probe:
             for train, evaluation in self.records
         ]
         clock.encoding = now() - start
-        words = [part.candidates for pair in self.cached for part in pair]
+        words = [encoded.candidates for pair in self.cached for encoded in pair]
         self.vocabulary = torch.unique(torch.cat(words))
 
     def order(self, size: int, seed: int) -> np.ndarray:
@@ -256,16 +256,16 @@ def _scheduler(
 
 
 def _batches(order: np.ndarray, plan: HeadPlan) -> list[Tensor]:
-    return [part for epoch in torch.from_numpy(order) for part in epoch.split(plan.batch_size)]
+    return [batch for epoch in torch.from_numpy(order) for batch in epoch.split(plan.batch_size)]
 
 
 def _compare(ours: Tensor, theirs: Tensor, clock: Clock) -> None:
     """Note the largest difference; only beyond rounding does a prediction count as another one."""
     difference = float((ours - theirs).abs().max())
     clock.differences.append(difference)
-    other = ours.argmax(dim=1) != theirs.argmax(dim=1)
+    differs = ours.argmax(dim=1) != theirs.argmax(dim=1)
     top = theirs.topk(2, dim=1).values
-    clock.agreeing.append(not bool((other & (top[:, 0] - top[:, 1] > 1e-3)).any()))
+    clock.agreeing.append(not bool((differs & (top[:, 0] - top[:, 1] > 1e-3)).any()))
 
 
 def _records(grid: Grid) -> list[tuple[list[Record], list[Record]]]:
@@ -281,7 +281,7 @@ def _records(grid: Grid) -> list[tuple[list[Record], list[Record]]]:
         lambda record: no_language(record, config, config.nonsense),
         lambda record: perturbed_language(record, config, substitutes),
     ]
-    return [tuple([change(r) for r in part] for part in standard) for change in changes]  # type: ignore[misc]
+    return [tuple([change(r) for r in split] for split in standard) for change in changes]  # type: ignore[misc]
 
 
 def _warm_up(module: MaskedChoice) -> None:

@@ -54,23 +54,28 @@ def measure(chosen: argparse.Namespace) -> dict[str, float]:
     prompts = Prompts(Templates.read(shipped_path(PromptSettings().file)), "mc_qa")
     scorer = _scorer(records, chosen)
     trainer = TrainerSettings(accelerator=chosen.device, progress_bar=False)
-    own = Predictions("letters", records, [[0.0] * len(record.choices) for record in records])
-    asked = [prompts.letters(r, order) for r in records for order in orders_of(r, "cyclic")]
+    unscored = Predictions("letters", records, [[0.0] * len(record.choices) for record in records])
+    prompted_records = [
+        prompts.letters(r, order) for r in records for order in orders_of(r, "cyclic")
+    ]
 
     def letters() -> list[list[float]]:
-        found = ask_letters(scorer, own, "cyclic", prompts, trainer)
-        return [[*order] for item in found.labels for order in item]
+        answered = ask_letters(scorer, unscored, "cyclic", prompts, trainer)
+        return [[*order] for item in answered.labels for order in item]
 
     def by_sum() -> list[list[float]]:
-        found = ask(scorer, scorer.log_likelihoods(), {"prompts": asked}, trainer)["prompts"]
-        return [[*scores] for scores in found.scores]
+        sets = {"prompts": prompted_records}
+        predictions = ask(scorer, scorer.log_likelihoods(), sets, trainer)["prompts"]
+        return [[*scores] for scores in predictions.scores]
 
     peers = {LETTER: letters, SUM: by_sum}
     seconds, answers = interleave(peers, 1 if chosen.quick else chosen.rounds)
-    figures = {f"prompts a second, {n}": len(asked) / median(t) for n, t in seconds.items()}
+    figures = {
+        f"prompts a second, {n}": len(prompted_records) / median(t) for n, t in seconds.items()
+    }
     figures |= {f"{name} / {LETTER}": ratio for name, ratio in ratios(seconds, LETTER).items()}
     figures["largest difference"] = agreement(answers[LETTER], answers[SUM])
-    report(f"letters, {len(asked)} prompts, {chosen.kind}", figures, chosen)
+    report(f"letters, {len(prompted_records)} prompts, {chosen.kind}", figures, chosen)
     return figures
 
 

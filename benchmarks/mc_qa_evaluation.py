@@ -73,10 +73,10 @@ def measure(chosen: argparse.Namespace) -> dict[str, float]:
 def agreement(ours: Sequence[Sequence[float]], peer: Sequence[Sequence[float]]) -> float:
     """Return the largest difference of a score; refuse predictions that differ."""
     largest = 0.0
-    for place, (a, b) in enumerate(zip(ours, peer, strict=True)):
+    for index, (a, b) in enumerate(zip(ours, peer, strict=True)):
         largest = max(largest, *(abs(x - y) for x, y in zip(a, b, strict=True)))
         if max(range(len(a)), key=a.__getitem__) != max(range(len(b)), key=b.__getitem__):
-            raise RuntimeError(f"item {place}: predictions differ, scores {a} and {b}")
+            raise RuntimeError(f"item {index}: predictions differ, scores {a} and {b}")
     return largest
 
 
@@ -87,7 +87,7 @@ def _probelight(module: SentenceChoice, records: list[Record], device: str) -> C
         trainer = make_trainer(settings, logger=False, enable_checkpointing=False)
         output: Any = trainer.predict(module, datamodule=data)
         scores = {i: row for batch in output for i, row in scores_by_item(batch).items()}
-        return [scores[place] for place in range(len(records))]
+        return [scores[index] for index in range(len(records))]
 
     return call
 

@@ -152,10 +152,10 @@ def peer_of(ours: SentenceChoice, name: str) -> Any:
     """Return `AutoModelForMultipleChoice` with the weights of our module."""
     peer = AutoModelForMultipleChoice.from_pretrained(resolve(name), dtype=torch.float32)
     with torch.no_grad():
-        for own, other in zip(
+        for our_weight, peer_weight in zip(
             ours.head.score.parameters(), peer.classifier.parameters(), strict=True
         ):
-            other.copy_(own)
+            peer_weight.copy_(our_weight)
     return peer
 
 
@@ -283,7 +283,7 @@ def accelerator_of(device: str) -> str:
 
 def features_of(ours: SentenceChoice, records: Sequence[Record]) -> list[dict[str, Any]]:
     """Return items for the library's collator: tokens made beforehand, padded in the batch."""
-    made = []
+    features = []
     for record in records:
         pairs = ours.tokenizer(
             [record.stem] * len(record.choices),
@@ -291,8 +291,8 @@ def features_of(ours: SentenceChoice, records: Sequence[Record]) -> list[dict[st
             truncation=True,
             max_length=ours.max_length,
         )
-        made.append({**pairs, "label": record.answer})
-    return made
+        features.append({**pairs, "label": record.answer})
+    return features
 
 
 def _step(times: Sequence[float]) -> float:

@@ -87,7 +87,7 @@ def of_model(
     name: str, records: Sequence[Record], folder: Path, chosen: argparse.Namespace
 ) -> tuple[int, int, int]:
     """Return the bytes of a model's training, predicted and measured, and those of its weights."""
-    before = resident_bytes("VmRSS")
+    start_bytes = resident_bytes("VmRSS")
     module: ChoiceModule
     num_layers, hidden_size = MODELS.get(name, (0, 0))
     if name not in MODELS:
@@ -99,8 +99,8 @@ def of_model(
         config.save_pretrained(folder / "model")
         module = CausalChoice(str(folder / "model"), random_weights=True)
     else:
-        written = write_random_model(folder / "model", num_layers, hidden_size)
-        module = SentenceChoice(written, random_weights=True)
+        model_dir = write_random_model(folder / "model", num_layers, hidden_size)
+        module = SentenceChoice(model_dir, random_weights=True)
     settings = TrainerSettings(
         accelerator="cpu",
         progress_bar=False,
@@ -123,7 +123,7 @@ def of_model(
     activities = [ProfilerActivity.CPU]
     with profile(activities=activities, profile_memory=True) if is_recorded else nullcontext() as p:
         fit_choices(module, records, watched, run, plan, RunContext(settings))
-    measured = resident_bytes("VmHWM") - before
+    measured = resident_bytes("VmHWM") - start_bytes
     if is_recorded:
         measured, predicted = peak_bytes(p) + weights, predicted - need.unreturned
     print(f"{name}: {measured / 1e9:.2f} GB measured, {predicted / 1e9:.2f} predicted", flush=True)
@@ -138,10 +138,10 @@ def peak_bytes(profiled: profile) -> int:
         for event in results.kineto_results.events()
         if event.name() == "[memory]"
     ]
-    now = peak = 0
-    for _, change in sorted(changes, key=lambda found: found[0]):
-        now += change
-        peak = max(peak, now)
+    num_bytes = peak = 0
+    for _, change in sorted(changes, key=lambda change: change[0]):
+        num_bytes += change
+        peak = max(peak, num_bytes)
     return peak
 
 

@@ -58,9 +58,9 @@ def main(num_cells: int = 100) -> None:
         start = time.perf_counter()
         plan = plan_jobs(folder, jobs)
         planning = time.perf_counter() - start
-        before = seconds(import_some)
+        bare_seconds = seconds(import_some)
         working = seconds(lambda: run(folder, plan))
-        bare = (before + seconds(import_some)) / 2 / NUM_BARE
+        bare = (bare_seconds + seconds(import_some)) / 2 / NUM_BARE
         ended = sorted(path.stat().st_mtime for path in folder.glob("runs/*/result.json"))
     assert len(ended) == num_cells
     each = (ended[-1] - ended[NUM_FIRST - 1]) / (num_cells - NUM_FIRST)

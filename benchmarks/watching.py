@@ -3,9 +3,9 @@
     python -m benchmarks.watching [--threads 2] [--every 100] [--items 300]
 
 transformers' Trainer takes some steps of 16 x 128 tokens with a model of 6 layers, masked words as
-labels; `ProbeCallback` scores MC-MLM items before, in the middle and at the end. A look's share is
-its seconds over those of `--every` steps and itself, so few steps will do. Questions of five
-choices are scored by a multiple-choice head of the same size, each choice a text of its own.
+labels; `ProbeTrainerCallback` scores MC-MLM items before, in the middle and at the end. A look's
+share is its seconds over those of `--every` steps and itself, so few steps will do. Questions of
+five choices are scored by a multiple-choice head of the same size, each choice a text of its own.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from benchmarks.arguments import Arguments
 from benchmarks.interleaved import clock
 from benchmarks.random_model import write_random_model
 from benchmarks.results import report
-from probelight.integrations.transformers import ProbeCallback
+from probelight.integrations.transformers import ProbeTrainerCallback
 from probelight.integrations.watch import Watch
 
 BATCH_SIZE, LENGTH = 16, 128
@@ -74,7 +74,7 @@ def measure(chosen: argparse.Namespace) -> dict[str, float]:
         torch.manual_seed(0)
         ids = torch.randint(5, len(tokenizer), (BATCH_SIZE, LENGTH))
         options: dict[str, Any] = {"max_items": chosen.items}
-        watch = ProbeCallback(
+        watch = ProbeTrainerCallback(
             [SENTENCES], every=max(1, num_steps // 2), output_dir=f"{folder}/sentences", **options
         )
         looks = timed(watch.watch)
@@ -96,22 +96,22 @@ def measure(chosen: argparse.Namespace) -> dict[str, float]:
             callbacks=[steps, watch],
         ).train()
         head = AutoModelForMultipleChoice.from_config(config).to(chosen.device)
-        asked = Watch([QUESTIONS], output_dir=Path(folder) / "questions", **options)
-        of_questions = timed(asked)
-        asked.begin(head, tokenizer)
+        question_watch = Watch([QUESTIONS], output_dir=Path(folder) / "questions", **options)
+        question_looks = timed(question_watch)
+        question_watch.begin(head, tokenizer)
         for step in range(3):
-            asked.look(head, step)
+            question_watch.look(head, step)
     # The first step and the first look warm up what the others find.
     step, look = median(steps.seconds[1:]), median(looks[1:])
     between = chosen.every * step
     figures = {
         "sentences scored": float(len(watch.watch.sets[0].data.records)),
-        "questions of five choices scored": float(len(asked.sets[0].data.records)),
+        "questions of five choices scored": float(len(question_watch.sets[0].data.records)),
         f"seconds of a step of {BATCH_SIZE} x {LENGTH} tokens": step,
         "seconds of a look at the sentences": look,
-        "seconds of a look at the questions": median(of_questions[1:]),
+        "seconds of a look at the questions": median(question_looks[1:]),
         f"sentences' share of the time, a look every {chosen.every} steps, %": share(look, between),
-        "questions' share of the time, %": share(median(of_questions[1:]), between),
+        "questions' share of the time, %": share(median(question_looks[1:]), between),
     }
     report("Probes in a training loop", figures, chosen)
     print(*watch.watch.sets[0].data.notices, sep="\n")

@@ -99,12 +99,12 @@ def measure(chosen: argparse.Namespace) -> dict[str, float]:
 def agreement(ours: Scores, theirs: Scores) -> float:
     """Return the largest difference of a log-probability; refuse 1e-5, or another prediction."""
     largest = 0.0
-    for place, (a, b) in enumerate(zip(ours, theirs, strict=True)):
+    for index, (a, b) in enumerate(zip(ours, theirs, strict=True)):
         a, b = a.double().log_softmax(0), b.double().log_softmax(0)
         largest = max(largest, float((a - b).abs().max()))
         tied = float((b.max() - b[a.argmax()]).abs()) < 1e-6
         if largest > 1e-5 or not (a.argmax() == b.argmax() or tied):
-            raise RuntimeError(f"item {place}: scores {a.tolist()} and {b.tolist()}")
+            raise RuntimeError(f"item {index}: scores {a.tolist()} and {b.tolist()}")
     return largest
 
 
@@ -124,7 +124,7 @@ def _records(module: MaskedChoice, chosen: argparse.Namespace) -> list[Record]:
     records: list[Record] = []
     for name in RELEASED_PROBES if chosen.mirror else EMBEDDED_PROBES:
         records += load_probe(name, "dev", mirror=chosen.mirror).records[:limit]
-    return [records[place] for place in module.encoder().encode(records).kept]
+    return [records[index] for index in module.encoder().encode(records).kept]
 
 
 def _ours(
@@ -140,8 +140,8 @@ def _ours(
             start = clock()
             rows = module(inputs).cpu()
             forward += clock() - start
-            for place, row in zip(batch, rows, strict=True):
-                scores[place] = row[: len(records[place].choices)]
+            for index, row in zip(batch, rows, strict=True):
+                scores[index] = row[: len(records[index].choices)]
         forwards.append(forward)
         return scores
 
@@ -157,8 +157,8 @@ def _pipeline(module: MaskedChoice, records: Sequence[Record]) -> Callable[[], S
     def call() -> Scores:
         scores: Scores = []
         for text, targets, ids in zip(texts, pieces, candidates, strict=True):
-            found = fill(text, targets=targets, top_k=len(targets))
-            by_id = {entry["token"]: entry["score"] for entry in found}
+            entries = fill(text, targets=targets, top_k=len(targets))
+            by_id = {entry["token"]: entry["score"] for entry in entries}
             scores.append(torch.tensor([by_id[i] for i in ids.tolist()]).double().log())
         return scores
 
@@ -172,13 +172,13 @@ def _plain(module: MaskedChoice, records: Sequence[Record]) -> Callable[[], Scor
     def call() -> Scores:
         scores: Scores = []
         for start in range(0, len(texts), PEER_BATCH):
-            part = slice(start, start + PEER_BATCH)
-            batch = module.tokenizer(texts[part], return_tensors="pt", padding=True)
+            span = slice(start, start + PEER_BATCH)
+            batch = module.tokenizer(texts[span], return_tensors="pt", padding=True)
             batch = batch.to(module.device)
             logits = module.model(**batch).logits  # (B, L, V)
-            place = (batch["input_ids"] == module.tokenizer.mask_token_id).long().argmax(dim=1)
-            rows = logits[torch.arange(len(place)), place].cpu()
-            scores += [row[ids] for row, ids in zip(rows, candidates[part], strict=True)]
+            mask_index = (batch["input_ids"] == module.tokenizer.mask_token_id).long().argmax(dim=1)
+            rows = logits[torch.arange(len(mask_index)), mask_index].cpu()
+            scores += [row[ids] for row, ids in zip(rows, candidates[span], strict=True)]
         return scores
 
     return call
@@ -196,9 +196,9 @@ def _minicons(module: MaskedChoice, records: Sequence[Record]) -> Callable[[], S
     def call() -> Scores:
         scores: Scores = []
         for start in range(0, len(texts), PEER_BATCH):
-            part = slice(start, start + PEER_BATCH)
-            rows = scorer.cloze_distribution([(text, BLANK) for text in texts[part]])
-            scores += [row[ids] for row, ids in zip(rows, candidates[part], strict=True)]
+            span = slice(start, start + PEER_BATCH)
+            rows = scorer.cloze_distribution([(text, BLANK) for text in texts[span]])
+            scores += [row[ids] for row, ids in zip(rows, candidates[span], strict=True)]
         return scores
 
     return call
@@ -209,8 +209,8 @@ def _texts(module: MaskedChoice, records: Sequence[Record]) -> list[str]:
 
 
 def _ids(module: MaskedChoice, records: Sequence[Record]) -> Scores:
-    whole = module.encoder().encode(records).collate(range(len(records)))
-    pairs = zip(whole["candidate_ids"], whole["choice_mask"], strict=True)
+    batch = module.encoder().encode(records).collate(range(len(records)))
+    pairs = zip(batch["candidate_ids"], batch["choice_mask"], strict=True)
     return [ids[exists] for ids, exists in pairs]
 
 
@@ -278,12 +278,12 @@ class _Watch(TorchDispatchMode):
         self.vocab_size = vocab_size
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        result = func(*args, **(kwargs or {}))
+        output = func(*args, **(kwargs or {}))
         # The decoder's weight, seen the other way round, is no new tensor and not contiguous.
-        made = isinstance(result, Tensor) and result.dim() and result.is_contiguous()
-        if made and result.shape[-1] == self.vocab_size:
-            raise RuntimeError(f"{func} made a tensor {tuple(result.shape)}")
-        return result
+        is_new_tensor = isinstance(output, Tensor) and output.dim() and output.is_contiguous()
+        if is_new_tensor and output.shape[-1] == self.vocab_size:
+            raise RuntimeError(f"{func} made a tensor {tuple(output.shape)}")
+        return output
 
 
 if __name__ == "__main__":

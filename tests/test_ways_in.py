@@ -88,8 +88,8 @@ def test_a_project_with_its_own_metrics_and_callbacks_uses_probelight(tmp_path: 
     (tmp_path / "train.py").write_text(
         f"import {', '.join(names)}\n"
         "import probelight\n"
-        "from probelight.integrations.transformers import ProbeCallback\n"
-        "watch = ProbeCallback(['age_small'])\n"
+        "from probelight.integrations.transformers import ProbeTrainerCallback\n"
+        "watch = ProbeTrainerCallback(['age_small'])\n"
         "print(probelight.score('dictionary-lm', 'age_small'))\n"
         f"assert all(part.OWN for part in ({', '.join(names)}))\n"
     )

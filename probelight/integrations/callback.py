@@ -9,7 +9,7 @@ from typing import Any, Literal
 import pandas as pd
 import torch
 
-from probelight.integrations.watch import State, Watch
+from probelight.integrations.watch import Watch, WatchState
 from probelight.io.errors import UsageError
 from probelight.io.from_python import quietly
 from probelight.reports.notebook import Results
@@ -49,11 +49,11 @@ class WatchedTraining:
         """Take the model to watch; `sharded` names what splits its weights over processes."""
         if sharded:
             raise UsageError(
-                f"the weights are sharded ({sharded}), but ProbeCallback needs all of them in one "
-                "process"
+                f"the weights are sharded ({sharded}), but {type(self).__name__} needs all of them "
+                "in one process"
             )
 
-        def begun() -> State:
+        def begun() -> WatchState:
             self.watch.begin(network, tokenizer, step)
             return self.watch.state
 
@@ -66,9 +66,9 @@ class WatchedTraining:
             return {}
         self._tried = step
 
-        def new_scores() -> tuple[dict[str, float], State]:
-            known = any(look.step == step for look in self.watch.looks)
-            scores = {} if known else self.watch.look(network, step)
+        def new_scores() -> tuple[dict[str, float], WatchState]:
+            is_scored = any(look.step == step for look in self.watch.looks)
+            scores = {} if is_scored else self.watch.look(network, step)
             return scores, self.watch.state
 
         scores, self.watch.state = by_first_process(new_scores)

@@ -1,8 +1,8 @@
 """Probes in the training loop of transformers' Trainer, and of TRL's trainers.
 
-from probelight.integrations.transformers import ProbeCallback
+from probelight.integrations.transformers import ProbeTrainerCallback
 
-watch = ProbeCallback(["hypernymy_small", "held_out.jsonl"], every=200, keep="best_average")
+watch = ProbeTrainerCallback(["hypernymy_small", "held_out.jsonl"], every=200, keep="best_average")
 Trainer(..., callbacks=[watch]).train()
 watch.results, watch.changes, watch.best_checkpoint
 """
@@ -22,7 +22,7 @@ from probelight.integrations.watch import Keep, Watch
 from probelight.integrations.watched_sets import Entry
 
 
-class ProbeCallback(WatchedTraining, TrainerCallback):
+class ProbeTrainerCallback(WatchedTraining, TrainerCallback):
     """Scores probes before, during and after a training.
 
     It does not change the training: the weights are bit for bit the same as without it. Scores are

@@ -107,8 +107,8 @@ def read_table(path: Path) -> tuple[list[str], list[list[float | str | None]]]:
     with path.open(encoding="utf-8", newline="") as file:
         header, *rows = csv.reader(file)
     columns: list[list[float | str | None]] = []
-    for place in range(len(header)):
-        texts = [from_cell(row[place]) for row in rows]
+    for index in range(len(header)):
+        texts = [from_cell(row[index]) for row in rows]
         try:
             columns.append([float(text) if text else None for text in texts])
         except ValueError:
@@ -122,13 +122,13 @@ def inoculation_costs(tables_dir: Path) -> dict[str, float]:
     for name, chosen_only in (("inoculation_seeds.csv", False), ("inoculation.csv", True)):
         if not rows and (path := tables_dir / name).exists():
             with path.open(encoding="utf-8", newline="") as file:
-                found = [{k: from_cell(v) for k, v in row.items()} for row in csv.DictReader(file)]
-            rows = [row for row in found if not chosen_only or row["chosen"] == "True"]
-    parts = ("probe", "report_split", "selection", "original_task", "setup", "model")
+                table = [{k: from_cell(v) for k, v in row.items()} for row in csv.DictReader(file)]
+            rows = [row for row in table if not chosen_only or row["chosen"] == "True"]
+    line_columns = ("probe", "report_split", "selection", "original_task", "setup", "model")
     costs = {}
     for row in rows:
         if row["inoculation_cost"] and row["cost_interpretable"] == "True":
-            line = "/".join(row[part] for part in parts if row.get(part))
+            line = "/".join(row[column] for column in line_columns if row.get(column))
             costs[f"inoculation_cost/{line}/k={row['dose']}"] = float(row["inoculation_cost"])
     return costs
 
@@ -140,9 +140,9 @@ def make_workspace(
     if offline or not settings.project:
         print(f"workspace {template.name}: not made, because W&B is offline")
         return
-    made = template.built(settings.entity or wandb.Api().default_entity, settings.project)
-    made.save()
-    print(f"workspace {template.name}: {made.url}")
+    workspace = template.built(settings.entity or wandb.Api().default_entity, settings.project)
+    workspace.save()
+    print(f"workspace {template.name}: {workspace.url}")
 
 
 @dataclass(frozen=True, kw_only=True)

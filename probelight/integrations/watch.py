@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import pandas as pd
 
-from probelight.integrations.watched_sets import Entry, Watched, part_of, watched_set
+from probelight.integrations.watched_sets import Entry, Watched, drawn_set, watched_set
 from probelight.io.atomic import whole_folder, write_text_atomic
 from probelight.io.documents import as_settings
 from probelight.io.errors import UsageError
@@ -58,7 +58,7 @@ class Look(NamedTuple):
     scores: Mapping[str, float]  # accuracy by the name of the probe
 
 
-class State(NamedTuple):
+class WatchState(NamedTuple):
     """The state of a watch, the same in all processes of a training."""
 
     name: str  # of the model
@@ -115,7 +115,7 @@ class Watch:
         names = [*probes, *([original] if original else [])]
         if not names:
             raise UsageError("give a probe to watch, such as probes=['age_small']")
-        self.sets = [part_of(watched_set(entry), max_items, seed) for entry in names]
+        self.sets = [drawn_set(watched_set(entry), max_items, seed) for entry in names]
         called = [watched.name for watched in self.sets]
         if repeated := {name for name in called if called.count(name) > 1}:
             raise UsageError(
@@ -142,12 +142,12 @@ class Watch:
         self._name = ""
 
     @property
-    def state(self) -> State:
+    def state(self) -> WatchState:
         """The state of the watch; it is set in the other processes of a training."""
-        return State(self._name, self.looks, self.best_checkpoint)
+        return WatchState(self._name, self.looks, self.best_checkpoint)
 
     @state.setter
-    def state(self, state: State) -> None:
+    def state(self, state: WatchState) -> None:
         self._name, self.looks, self.best_checkpoint = state
 
     def begin(self, network: Any, tokenizer: Any, step: int = 0) -> None:
@@ -170,15 +170,15 @@ class Watch:
         with as_it_was(network):
             for watched in self.sets:
                 self._encodable(self._scorer(network, watched), watched)
-        given = [{"name": s.name, "split": s.split, "sha256": checksums(s.data)} for s in self.sets]
-        config: dict[str, Any] = {"command": "watch", "model": self._name, "probes": given}
+        sets = [{"name": s.name, "split": s.split, "sha256": checksums(s.data)} for s in self.sets]
+        config: dict[str, Any] = {"command": "watch", "model": self._name, "probes": sets}
         config |= {"text": asdict(self.text), **self.drawn}
         self._command = CommandFolder(self.folder, config, [s.data for s in self.sets])
         self._discard(step)
         self.looks = self._known_looks()
         if self.keep is not None and self.looks and self.looks[-1].step == step:
             self._keep(network)  # a kill may have come between the scores and the checkpoint
-        self.best_checkpoint = self._best_kept()
+        self.best_checkpoint = self._best_dir()
 
     def _discard(self, step: int) -> None:
         """Remove what comes after the step at which a training resumes, because it is repeated.
@@ -206,13 +206,13 @@ class Watch:
     def _known_looks(self) -> list[Look]:
         """Return the looks in the folder at which every probe was scored."""
         assert self._command is not None
-        found: dict[int, dict[str, float]] = {}
+        scores_by_step: dict[int, dict[str, float]] = {}
         for record in self._command.finished():
-            found.setdefault(_step_of(record), {})[record.probe] = _accuracy(record)
+            scores_by_step.setdefault(_step_of(record), {})[record.probe] = _accuracy(record)
         names = [watched.name for watched in self.sets]
         return [
             Look(step, {name: scores[name] for name in names})
-            for step, scores in sorted(found.items())
+            for step, scores in sorted(scores_by_step.items())
             if scores.keys() == {*names}
         ]
 
@@ -234,9 +234,9 @@ class Watch:
         Returns:
             The accuracy of each probe by name; nothing if the look failed.
         """
-        for known in self.looks:
-            if known.step == step:
-                return dict(known.scores)
+        for look in self.looks:
+            if look.step == step:
+                return dict(look.scores)
         try:
             scores = {}
             for watched in self.sets:
@@ -271,8 +271,8 @@ class Watch:
     def _score(self, network: Any, watched: Watched, step: int) -> float:
         assert self._command is not None
         run = self._command.run(*self._run(watched, step))
-        if (known := self._command.result(run.key)) is not None:
-            return _accuracy(known)
+        if (finished := self._command.result(run.key)) is not None:
+            return _accuracy(finished)
         start = time.perf_counter()
         with as_it_was(network):
             scorer = self._scorer(network, watched)
@@ -293,8 +293,8 @@ class Watch:
                 return answer(scorer, sets, question, cache_dir=cache_folder(), **options)
 
         scored = with_pieces(scorer, scorer.choice_scores(), sets, answers)[config.name]
-        found = Predictions.of(config.name, watched.data.records, scored.scores, scored.notices)
-        groups = groups_of(found.records, config.group_by)
+        predictions = Predictions.of(config.name, sets[config.name], scored.scores, scored.notices)
+        groups = groups_of(predictions.records, config.group_by)
         row = Row(
             protocol=WATCH,
             model=name,
@@ -303,22 +303,22 @@ class Watch:
             mode=scorer.mode,
             split=watched.split,
             role="model",
-            num_items=len(found.records),
+            num_items=len(predictions.records),
         )
         rows = (
-            accuracy_row(found, groups, row),
-            tied_row(found, row),
-            *chance_rows(found, row),
+            accuracy_row(predictions, groups, row),
+            tied_row(predictions, row),
+            *chance_rows(predictions, row),
         )
         run.write_metrics(rows)
-        write_predictions(run, found.lines(groups))
+        write_predictions(run, predictions.lines(groups))
         return RunRecord(
             protocol=WATCH,
             model=name,
             probe=config.name,
             rows=rows,
-            counts={"items": len(watched.data.records), "scored": len(found.records)},
-            notices=(*watched.data.notices, *found.notices, *score_notices(found)),
+            counts={"items": len(watched.data.records), "scored": len(predictions.records)},
+            notices=(*watched.data.notices, *predictions.notices, *score_notices(predictions)),
             data=data_files([watched.data]),
             source=ModelSource(loaded_from=name, revision=revision),
             details=(WatchDetails(step=step, task=task),),
@@ -331,32 +331,33 @@ class Watch:
         """
         if self.keep is None:
             return []
-        there = [look for look in self.looks if self._kept(look).is_dir() or look is self.looks[-1]]
-        return sorted(there, key=lambda look: (-self._value(look.scores), look.step))[
+        newest = self.looks[-1:]
+        looks = [look for look in self.looks if look in newest or self._step_dir(look).is_dir()]
+        return sorted(looks, key=lambda look: (-self._value(look.scores), look.step))[
             : self.keep_most
         ]
 
-    def _kept(self, look: Look) -> Path:
+    def _step_dir(self, look: Look) -> Path:
         return self.folder / KEPT / f"step{look.step}"
 
-    def _best_kept(self) -> Path | None:
-        return next((path for path in map(self._kept, self._best()) if path.is_dir()), None)
+    def _best_dir(self) -> Path | None:
+        return next((path for path in map(self._step_dir, self._best()) if path.is_dir()), None)
 
     def _keep(self, network: Any) -> None:
         """Write the checkpoint if its value is one of the best, and remove those that are worse."""
         best = self._best()
         newest = self.looks[-1]
-        wanted = {look.step: self._kept(look) for look in best}
-        if newest.step in wanted and not wanted[newest.step].exists():
-            with whole_folder(wanted[newest.step]) as fresh, as_it_was(network):
+        checkpoint_dirs = {look.step: self._step_dir(look) for look in best}
+        if newest.step in checkpoint_dirs and not checkpoint_dirs[newest.step].exists():
+            with whole_folder(checkpoint_dirs[newest.step]) as fresh, as_it_was(network):
                 network.save_pretrained(fresh)
                 self._tokenizer.save_pretrained(fresh)
                 text = json.dumps({"step": newest.step, **newest.scores}, indent=1)
                 (fresh / "scores.json").write_text(text + "\n", encoding="utf-8")
         for path in (self.folder / KEPT).glob("step*"):
-            if path not in wanted.values() and not path.name.endswith((".tmp", ".old")):
+            if path not in checkpoint_dirs.values() and not path.name.endswith((".tmp", ".old")):
                 shutil.rmtree(path, ignore_errors=True)
-        self.best_checkpoint = self._best_kept()
+        self.best_checkpoint = self._best_dir()
 
     def _value(self, scores: Mapping[str, float]) -> float:
         if callable(self.keep):

@@ -46,32 +46,32 @@ def watched_set(entry: Entry) -> Watched:
     )
 
 
-def part_of(watched: Watched, max_items: int | None, seed: int) -> Watched:
+def drawn_set(watched: Watched, max_items: int | None, seed: int) -> Watched:
     """Return a set with at most `max_items` items, whole groups in a random order."""
     records = watched.data.records
     if max_items is None or len(records) <= max_items:
         return watched
     by_group: dict[str, list[int]] = {}
-    for place, group in enumerate(watched.groups):
-        by_group.setdefault(group, []).append(place)
+    for index, group in enumerate(watched.groups):
+        by_group.setdefault(group, []).append(index)
     groups = [*by_group.values()]
-    kept: list[list[int]] = []
+    drawn_groups: list[list[int]] = []
     for number in np.random.default_rng(seed).permutation(len(groups)):
-        if sum(map(len, kept)) + len(groups[number]) > max_items:
+        if sum(map(len, drawn_groups)) + len(groups[number]) > max_items:
             break  # to look for a smaller one would draw small groups more often
-        kept.append(groups[number])
-    if not kept:
+        drawn_groups.append(groups[number])
+    if not drawn_groups:
         raise UsageError(
             f"max_items={max_items} is smaller than a group of {watched.name}, and groups are not "
             f"divided; give {len(groups[number])} or more"
         )
-    part = tuple(records[place] for place in sorted(chain.from_iterable(kept)))
-    wider = math.sqrt(_spread(kept) / _spread(groups))
+    drawn = tuple(records[index] for index in sorted(chain.from_iterable(drawn_groups)))
+    wider = math.sqrt(_spread(drawn_groups) / _spread(groups))
     notice = (
-        f"{len(part)} of {len(records)} items, whole groups drawn with seed {seed}; expect "
+        f"{len(drawn)} of {len(records)} items, whole groups drawn with seed {seed}; expect "
         f"intervals {wider:.1f} times as wide"
     )
-    data = replace(watched.data, records=part, notices=(*watched.data.notices, notice))
+    data = replace(watched.data, records=drawn, notices=(*watched.data.notices, notice))
     return Watched(data, watched.split)
 
 

@@ -302,8 +302,8 @@ class MemoryCheck(Callback):
                 f"AdamW's moments alone, but {device_name} has only {capacity / GB:.1f} GB; "
                 "--config configs/trainer/fsdp.yaml divides this among GPUs, and --model.dtype "
                 "bfloat16 halves it, but then small learning rates train almost nothing "
-                "(activations come on top; --trainer.gradient_checkpointing true and a higher --trainer.accumulate "
-                "reduce them); --force true trains anyway"
+                "(activations come on top; --trainer.gradient_checkpointing true and a higher "
+                "--trainer.accumulate reduce them); --force true trains anyway"
             )
         if not trainer.is_global_zero:
             return

@@ -14,7 +14,7 @@ import torch
 from transformers import AutoTokenizer, BertConfig, BertForMaskedLM, BertForMultipleChoice
 
 import probelight
-from probelight.integrations.transformers import ProbeCallback
+from probelight.integrations.transformers import ProbeTrainerCallback
 from probelight.integrations.watch import Watch
 from probelight.io.errors import ConfigError, ProbelightError, UsageError
 from probelight.models.adapters import attach_fresh
@@ -341,7 +341,7 @@ def test_an_empty_path_is_not_the_current_folder(
         lambda: probelight.forgetting(results, path),
         lambda: probelight.forgetting("40,10,6,44", num_choices=2, output_dir=path),
         lambda: Watch(["age_small"], output_dir=path),
-        lambda: ProbeCallback(["age_small"], output_dir=path),
+        lambda: ProbeTrainerCallback(["age_small"], output_dir=path),
     ]
     for call in calls:
         with pytest.raises(UsageError, match=r"give a path \(\. is the current folder\)"):

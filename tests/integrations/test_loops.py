@@ -133,7 +133,7 @@ def test_a_trainer_learns_the_same_weights_and_its_scores_are_those_of_zero_shot
         seen.append(scores)
         return float(len(seen))  # the last one asked for is the best
 
-    watch = transformers.ProbeCallback(PROBES, every=2, keep=newest)
+    watch = transformers.ProbeTrainerCallback(PROBES, every=2, keep=newest)
     trainer, weights = trained(watch)
     assert_equal(weights, without)
     steps = [look.step for look in watch.watch.looks]
@@ -167,7 +167,7 @@ def test_a_trainer_learns_the_same_weights_and_its_scores_are_those_of_zero_shot
 def test_the_best_average_is_kept_whole_and_changes_are_counted(
     trained: Callable[..., Any], tmp_path: Path
 ) -> None:
-    watch = transformers.ProbeCallback(
+    watch = transformers.ProbeTrainerCallback(
         PROBES[:1],
         original="age_small:dev",
         every=1,
@@ -208,7 +208,7 @@ def test_the_best_average_is_kept_whole_and_changes_are_counted(
 
 
 def test_a_resumed_training_ends_the_same(trained: Callable[..., Any], tmp_path: Path) -> None:
-    whole = transformers.ProbeCallback(
+    whole = transformers.ProbeTrainerCallback(
         PROBES, every=2, output_dir=tmp_path / "whole", keep="best_average"
     )
     _, weights = trained(whole, output_dir=str(tmp_path / "one"))
@@ -225,13 +225,13 @@ def test_a_resumed_training_ends_the_same(trained: Callable[..., Any], tmp_path:
     folder = tmp_path / "parts"
     options: dict[str, Any] = {"every": 2, "output_dir": folder, "keep": "best_average"}
     with pytest.raises(Killed):
-        trained(transformers.ProbeCallback(PROBES, **options), Kill(), **parts)
-    watch = transformers.ProbeCallback(PROBES, **options)
+        trained(transformers.ProbeTrainerCallback(PROBES, **options), Kill(), **parts)
+    watch = transformers.ProbeTrainerCallback(PROBES, **options)
     _, resumed = trained(watch, resume=True, **parts)
     assert_equal(resumed, weights)
     assert watch.watch.looks == whole.watch.looks
     # A training that is resumed at its end makes no look, and knows the best checkpoint.
-    again = transformers.ProbeCallback(PROBES, **options)
+    again = transformers.ProbeTrainerCallback(PROBES, **options)
     trained(again, resume=True, **parts)
     assert again.best_checkpoint == watch.best_checkpoint
     assert watch.best_checkpoint is not None
@@ -246,14 +246,14 @@ def test_a_resumed_training_makes_later_looks_anew_and_a_missing_checkpoint(
 ) -> None:
     parts = {"save_strategy": "steps", "save_steps": 2}
     options: dict[str, Any] = {"every": 2, "output_dir": tmp_path / "looks", "keep": step_of}
-    watch = transformers.ProbeCallback(PROBES, **options)
+    watch = transformers.ProbeTrainerCallback(PROBES, **options)
     _, weights = trained(watch, **parts)
     assert watch.best_checkpoint == tmp_path / "looks" / "kept" / "step6"
     before = watch.results.frame
     # As after a kill between the scores at step 4 and their checkpoint, in a training that goes on
     # from there: what came later is gone, and the checkpoint is that of the weights at step 4.
     shutil.rmtree(tmp_path / "out" / "checkpoint-6")
-    again = transformers.ProbeCallback(PROBES, **options)
+    again = transformers.ProbeTrainerCallback(PROBES, **options)
     seen = list[tuple[list[int], list[str]]]()
 
     class Look(transformers.TrainerCallback):
@@ -278,7 +278,7 @@ def test_a_checkpoint_that_cannot_be_written_leaves_the_others(
     trained: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     values = {0: 0.1, 2: 0.5, 4: 0.6, 6: 0.55}
-    watch = transformers.ProbeCallback(
+    watch = transformers.ProbeTrainerCallback(
         PROBES, every=2, output_dir=tmp_path / "looks", keep="best_average"
     )
 
@@ -302,16 +302,16 @@ def test_a_checkpoint_that_cannot_be_written_leaves_the_others(
 def test_looks_of_other_items_are_not_mixed(trained: Callable[..., Any], tmp_path: Path) -> None:
     options: dict[str, Any] = {"every": 3, "output_dir": tmp_path / "looks"}
     parts = {"save_strategy": "steps", "save_steps": 3}
-    trained(transformers.ProbeCallback(PROBES[1:], max_items=40, **options), **parts)
+    trained(transformers.ProbeTrainerCallback(PROBES[1:], max_items=40, **options), **parts)
     with pytest.raises(ProbelightError, match="max_items"):
-        trained(transformers.ProbeCallback(PROBES[1:], **options), resume=True, **parts)
+        trained(transformers.ProbeTrainerCallback(PROBES[1:], **options), resume=True, **parts)
 
 
 def test_the_last_look_is_at_the_last_weights_not_at_the_best(
     trained: Callable[..., Any], tmp_path: Path
 ) -> None:
     best = {"load_best_model_at_end": True, "save_strategy": "steps", "eval_strategy": "steps"}
-    watch = transformers.ProbeCallback(PROBES[1:], every=4, output_dir=tmp_path / "looks")
+    watch = transformers.ProbeTrainerCallback(PROBES[1:], every=4, output_dir=tmp_path / "looks")
     given = {**best, "save_steps": 2, "eval_steps": 2, "metric_for_best_model": "eval_first"}
     trainer, _ = trained(watch, evaluate=True, **given)
     assert trainer.state.best_model_checkpoint.endswith("checkpoint-2")
@@ -349,7 +349,7 @@ def test_decoders_and_encoder_decoders_are_scored_as_zero_shot_scores_them(
     path = tmp_path / "animals.jsonl"
     path.write_text(items_text(items), encoding="utf-8")
     _, without = trained(model=other_model(kind, tmp_path))
-    watch = transformers.ProbeCallback([str(path)], every=3, output_dir=tmp_path / "looks")
+    watch = transformers.ProbeTrainerCallback([str(path)], every=3, output_dir=tmp_path / "looks")
     trainer, weights = trained(watch, model=other_model(kind, tmp_path))
     assert_equal(weights, without)
     trainer.model.save_pretrained(tmp_path / "last")
@@ -375,7 +375,7 @@ def test_training_in_bfloat16_is_scored_by_its_weights(
     stems = [f"the {one} is [MASK] than a {other} ." for one in ANIMALS for other in ANIMALS]
     items = [{"sentence": s, "choices": ["smaller", "larger"], "answer": 0} for s in stems]
     _, without = trained(model=model(), bf16=True)
-    watch = transformers.ProbeCallback(
+    watch = transformers.ProbeTrainerCallback(
         probelight.load_probe(items), every=3, output_dir=tmp_path / "looks"
     )
     trainer, weights = trained(watch, model=model(), bf16=True)
@@ -403,7 +403,7 @@ def test_scores_go_to_the_run_of_weights_and_biases_that_is_open(
 
     monkeypatch.setenv("WANDB_MODE", "offline")
     run = wandb.init(project="own", dir=tmp_path)
-    watch = transformers.ProbeCallback(PROBES, every=3, output_dir=tmp_path / "looks")
+    watch = transformers.ProbeTrainerCallback(PROBES, every=3, output_dir=tmp_path / "looks")
     trained(watch)
     run.finish()
     until = time.monotonic() + 60
@@ -419,9 +419,9 @@ def test_scores_go_to_the_run_of_weights_and_biases_that_is_open(
 def test_a_training_that_begins_anew_does_not_go_on_in_the_folder_of_another(
     trained: Callable[..., Any], tmp_path: Path
 ) -> None:
-    trained(transformers.ProbeCallback(PROBES, every=3, output_dir=tmp_path / "looks"))
+    trained(transformers.ProbeTrainerCallback(PROBES, every=3, output_dir=tmp_path / "looks"))
     with pytest.raises(UsageError, match="has the results of an earlier training"):
-        trained(transformers.ProbeCallback(PROBES, every=3, output_dir=tmp_path / "looks"))
+        trained(transformers.ProbeTrainerCallback(PROBES, every=3, output_dir=tmp_path / "looks"))
 
 
 def test_what_does_not_fit_is_refused_before_the_first_step(
@@ -445,7 +445,7 @@ def test_what_does_not_fit_is_refused_before_the_first_step(
             steps.append(state.global_step)
 
     with pytest.raises(RecordError, match="qqqqzzzz"):
-        trained(transformers.ProbeCallback([str(path)]), Count())
+        trained(transformers.ProbeTrainerCallback([str(path)]), Count())
     assert steps == []
 
 
@@ -470,14 +470,14 @@ def test_what_does_not_fit_is_refused_before_the_first_step(
 )
 def test_mistakes_are_named(probes: list[str], options: dict[str, Any], message: str) -> None:
     with pytest.raises(ProbelightError, match=message):
-        transformers.ProbeCallback(probes, **options)
+        transformers.ProbeTrainerCallback(probes, **options)
 
 
 def test_a_look_that_fails_is_a_warning(
     trained: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _, without = trained()
-    watch = transformers.ProbeCallback(PROBES, every=2, output_dir=tmp_path / "looks")
+    watch = transformers.ProbeTrainerCallback(PROBES, every=2, output_dir=tmp_path / "looks")
 
     def fail(network: Any, watched: Any, step: int, score: Any = watch.watch._score) -> float:
         if step == 2:
@@ -500,7 +500,7 @@ def test_candidates_of_several_pieces_are_scored_as_zero_shot_scores_them(
     path = tmp_path / "animals.jsonl"
     path.write_text(items_text(items), encoding="utf-8")
     text = {"multi_token": "pseudo_log_likelihood"}
-    watch = transformers.ProbeCallback(
+    watch = transformers.ProbeTrainerCallback(
         [str(path)], every=6, output_dir=tmp_path / "looks", text=text
     )
     trainer, _ = trained(watch)
@@ -522,14 +522,14 @@ def test_a_model_that_says_nan_is_wrong_and_that_is_said(
                 with torch.no_grad():
                     kwargs["model"].bert.embeddings.word_embeddings.weight.fill_(math.nan)
 
-    watch = transformers.ProbeCallback(PROBES[1:], every=6, output_dir=tmp_path / "looks")
+    watch = transformers.ProbeTrainerCallback(PROBES[1:], every=6, output_dir=tmp_path / "looks")
     trained(Spoil(), watch)
     assert watch.watch.looks[-1].scores == {"age_small": 0.0}
     assert any("not a number (NaN) and count as wrong" in line for line in watch.results.notices)
 
 
 def test_a_part_of_the_items_has_whole_groups(trained: Callable[..., Any], tmp_path: Path) -> None:
-    watch = transformers.ProbeCallback(
+    watch = transformers.ProbeTrainerCallback(
         PROBES[1:], every=6, max_items=40, output_dir=tmp_path / "looks"
     )
     trained(watch)

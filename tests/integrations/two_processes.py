@@ -63,7 +63,7 @@ def main(trainer: str, folder: Path, is_watched: bool) -> None:
 
         if is_watched:
             options = {**OPTIONS, "output_dir": folder / "looks"}
-            callbacks.append(transformers.ProbeCallback(PROBES, **options))
+            callbacks.append(transformers.ProbeTrainerCallback(PROBES, **options))
         arguments = TrainingArguments(
             str(folder / "out"),
             per_device_train_batch_size=4,
