@@ -97,14 +97,14 @@ class ESIM(PairModule):
         self.eval()
 
     def forward(self, batch: Batch) -> Tensor:
-        question, question_mask = self._read(batch["question_ids"])
-        answer, answer_mask = self._read(batch["answer_ids"])
+        question, question_mask = self._word_states(batch["question_ids"])
+        answer, answer_mask = self._word_states(batch["answer_ids"])
         q, a = batch["pair_question"], batch["pair_answer"]
         pairs = (question[q], answer[a], question_mask[q], answer_mask[a])
         pair_logits = self.head(self._compare(*pairs))[:, 0]  # (P,)
         return mask_choices(pair_logits[batch["pair_index"]], batch["choice_mask"])
 
-    def _read(self, ids: Tensor) -> tuple[Tensor, Tensor]:
+    def _word_states(self, ids: Tensor) -> tuple[Tensor, Tensor]:
         """Return states (N, L, 2 x hidden) of words (N, L), and which of them are real."""
         vectors, mask = self.words.read(ids)
         return self.read(self.drop(vectors), mask), mask
@@ -186,7 +186,7 @@ def soft_alignment(
     return torch.bmm(to_second, second), torch.bmm(to_first, first)
 
 
-def largest(tokens: Tensor, mask: Tensor) -> Tensor:
+def max_over_tokens(tokens: Tensor, mask: Tensor) -> Tensor:
     """Return the element-wise maximum (P, D) over the real tokens of (P, L, D); 0 without any."""
     real = mask[:, :, None]
     maxima = tokens.masked_fill(~real, torch.finfo(tokens.dtype).min).amax(dim=1)
@@ -197,4 +197,4 @@ def pool(tokens: Tensor, mask: Tensor) -> Tensor:
     """Return mean and maximum (P, 2D) over the real tokens of (P, L, D); 0 without any."""
     count = mask.sum(dim=1, keepdim=True).clamp(min=1)
     mean = (tokens * mask[:, :, None]).sum(dim=1) / count
-    return torch.cat([mean, largest(tokens, mask)], dim=-1)
+    return torch.cat([mean, max_over_tokens(tokens, mask)], dim=-1)

@@ -28,7 +28,7 @@ from torch import Tensor, nn
 
 from probelight.encoding.vector_source import EMBEDDED
 from probelight.io import ranges
-from probelight.lightning_modules.baselines.esim import BiLSTM, largest
+from probelight.lightning_modules.baselines.esim import BiLSTM, max_over_tokens
 from probelight.lightning_modules.baselines.word_module import PairModule, fresh_linear
 from probelight.models.networks import Batch, mask_choices, own_random_state
 from probelight.models.vector_sources import token_vectors
@@ -98,7 +98,7 @@ class PartialInput(PairModule):
     def represent(self, ids: Tensor) -> Tensor:
         """Return r_s (N, H) of texts (N, L); 0 for a text without tokens."""
         vectors, mask = self.words.read(ids)
-        return largest(self.read(self.drop(vectors), mask), mask)
+        return max_over_tokens(self.read(self.drop(vectors), mask), mask)
 
     def attend(self, first: Tensor, second: Tensor) -> Tensor:
         """Return Att(u, v), (...), of vectors (..., H) that broadcast to each other."""

@@ -169,7 +169,9 @@ class Watch:
         self._name = name_of(network)
         with as_it_was(network):
             for watched in self.sets:
-                self._encodable(self._scorer(network, watched), watched)
+                encoder = self._scorer(network, watched).choice_scores().encoder
+                encoder.cache_dir = cache_folder()
+                encoder.encode(watched.data.records)
         sets = [{"name": s.name, "split": s.split, "sha256": checksums(s.data)} for s in self.sets]
         config: dict[str, Any] = {"command": "watch", "model": self._name, "probes": sets}
         config |= {"text": asdict(self.text), **self.drawn}
@@ -218,12 +220,6 @@ class Watch:
 
     def _scorer(self, network: Any, watched: Watched) -> Scorer:
         return scorer_of(network, self._tokenizer, watched.data.config.setup, self.text)
-
-    @staticmethod
-    def _encodable(scorer: Scorer, watched: Watched) -> None:
-        question = scorer.choice_scores()
-        question.encoder.cache_dir = cache_folder()
-        question.encoder.encode(watched.data.records)
 
     def look(self, network: Any, step: int) -> dict[str, float]:
         """Score every probe, write the runs, and keep the checkpoint if it is one of the best.

@@ -88,10 +88,10 @@ class Calibration:
 
         The first bins may have one item more. There are fewer bins if there are fewer items.
         """
-        size, more = divmod(len(self.confidence), NUM_BINS)
+        size, num_larger = divmod(len(self.confidence), NUM_BINS)
         bins, first = [], 0
         for number in range(NUM_BINS):
-            last = first + size + (number < more)
+            last = first + size + (number < num_larger)
             if last > first:
                 members = slice(first, last)
                 mean, accuracy = fmean(self.confidence[members]), fmean(self.correct[members])
@@ -105,7 +105,7 @@ class Calibration:
 
         Bins are weighted by their number of items.
         """
-        gaps = (abs(each.accuracy - each.confidence) * each.num_items for each in self.bins)
+        gaps = (abs(b.accuracy - b.confidence) * b.num_items for b in self.bins)
         return math.fsum(gaps) / len(self.confidence)
 
     def selective_accuracy(self, coverage: float) -> float:

@@ -144,8 +144,8 @@ def sign_flip_test(totals: Sequence[float] | Floats) -> float:
         share[summand : top + 1 + summand] += halved
         top += int(summand)
     sums = np.abs(2 * np.arange(reach + 1) - reach)
-    seen = round(observed * reach / float(changed.sum()))
-    return min(1.0, float(share[sums >= seen].sum()))
+    observed_sum = round(observed * reach / float(changed.sum()))
+    return min(1.0, float(share[sums >= observed_sum].sum()))
 
 
 def _integer_multiples(changed: Floats) -> NDArray[np.int64] | None:

@@ -130,23 +130,23 @@ def changes(
     values = {seed: item_changes(old, new, num_choices) for seed, (old, new) in pairs.items()}
 
     def interval(name: str, bounds: tuple[float, float]) -> Interval:
-        runs = {seed: of_seed[name] for seed, of_seed in values.items()}
+        runs = {seed: by_name[name] for seed, by_name in values.items()}
         if len(runs) == 1 and bounds == SHARES:
             return accuracy_interval(next(iter(runs.values())), groups)
         return sum_interval([Term(1.0, runs)], groups, bounds)
 
-    means = {name: float(np.mean([of_seed[name] for of_seed in values.values()])) for name in MEANS}
-    adjusted = {seed: of_seed["adjusted_forgetting"] for seed, of_seed in values.items()}
+    means = {name: float(np.mean([by_name[name] for by_name in values.values()])) for name in MEANS}
+    adjusted = {seed: by_name["adjusted_forgetting"] for seed, by_name in values.items()}
     old, new = (np.mean(runs, axis=0) for runs in zip(*pairs.values(), strict=True))
     paired = paired_difference(old, new, groups)
     net_loss, p_value = Interval(means["net_loss"], -paired.high, -paired.low), paired.p_value
     if len(pairs) > 1:
         net_loss = interval("net_loss", DIFFERENCES)
-        losses = {seed: of_seed["net_loss"] for seed, of_seed in values.items()}
+        losses = {seed: by_name["net_loss"] for seed, by_name in values.items()}
         p_value = sum_p_value([Term(1.0, losses)], groups)
     return Changes(
-        lost=fmean(float(of_seed["forgetting"].sum()) for of_seed in values.values()),
-        gained=fmean(float(of_seed["transfer"].sum()) for of_seed in values.values()),
+        lost=fmean(float(by_name["forgetting"].sum()) for by_name in values.values()),
+        gained=fmean(float(by_name["transfer"].sum()) for by_name in values.values()),
         forgetting=interval("forgetting", SHARES),
         transfer=interval("transfer", SHARES),
         guessing=means["forgetting"] - means["adjusted_forgetting"],

@@ -134,9 +134,9 @@ class _Sum:
         half = squared * self._over_groups
         if self._num_seeds == 1:
             return half
-        both = squared * max(self._over_groups - self._interaction, 0.0)
-        both += _t_quantile(self._num_seeds - 1, upper) ** 2 * self._over_seeds
-        return max(half, both)  # never narrower than for these very seeds
+        combined = squared * max(self._over_groups - self._interaction, 0.0)
+        combined += _t_quantile(self._num_seeds - 1, upper) ** 2 * self._over_seeds
+        return max(half, combined)  # never narrower than for these very seeds
 
     def interval(self, bounds: tuple[float, float], level: float) -> Interval:
         """The interval within the bounds."""
@@ -152,8 +152,8 @@ class _Sum:
         width = high - low
         share = min(1.0, max(0.0, (self.value - low) / width))
         spread = share * (1 - share) + ADDED / self.num_items
-        as_sure_as = spread * (z * width) ** 2 / (self.squared_half(upper) + squared * added)
-        ends = _score(share, as_sure_as, z)
+        num_equivalent = spread * (z * width) ** 2 / (self.squared_half(upper) + squared * added)
+        ends = _score(share, num_equivalent, z)
         return Interval(self.value, low + width * ends[0], low + width * ends[1])
 
 

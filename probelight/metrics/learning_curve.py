@@ -77,5 +77,5 @@ def lang_sense(standard: Mapping[int, float], control: Mapping[int, float]) -> f
     Raises:
         ValueError: If no point that both curves have has a weight.
     """
-    both = [size for size in standard if size in control]
-    return weighted_sum({size: max(standard[size] - control[size], 0.0) for size in both})
+    common_sizes = [size for size in standard if size in control]
+    return weighted_sum({size: max(standard[size] - control[size], 0.0) for size in common_sizes})

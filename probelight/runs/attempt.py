@@ -90,7 +90,7 @@ def watch_attempt(request_json: str, node: str = "") -> tuple[str, str]:
     begun = time.monotonic()
     try:
         (folder / ERROR_NAME).unlink(missing_ok=True)
-        return _end_of(folder, _exit_code(folder, request, attempt.number))
+        return _end_and_text(folder, _exit_code(folder, request, attempt.number))
     except KeyboardInterrupt:
         return End.INTERRUPTED, ""
     except Exception:  # a damaged file, a folder that is gone, a full disk: the job's trouble
@@ -136,8 +136,8 @@ def _exit_code(folder: Path, request: AttemptRequest, number: int) -> int:
 
 def attempt_environment(node: Mapping[str, str], request: AttemptRequest) -> dict[str, str]:
     """Return the node's environment, overridden by the driver's variables."""
-    both = {**node, **request.environment}
-    variables = {k: v for k, v in both.items() if not k.startswith(_NOT_PASSED_ON)}
+    merged = {**node, **request.environment}
+    variables = {k: v for k, v in merged.items() if not k.startswith(_NOT_PASSED_ON)}
     threads = str(request.threads)
     if root := checkout():  # it need not be installed
         paths = [str(root), *filter(None, [variables.get("PYTHONPATH")])]
@@ -145,7 +145,8 @@ def attempt_environment(node: Mapping[str, str], request: AttemptRequest) -> dic
     return {**variables, "OMP_NUM_THREADS": threads, "MKL_NUM_THREADS": threads}
 
 
-def _end_of(folder: Path, code: int) -> tuple[str, str]:
+def _end_and_text(folder: Path, code: int) -> tuple[str, str]:
+    """Return how an attempt ended, and the traceback or last output if it failed."""
     if is_finished(folder.parent, folder.name):
         return End.FINISHED, ""
     if code == LOST:

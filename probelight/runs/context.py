@@ -97,11 +97,11 @@ def cached(
     """
 
     def decorate(
-        load: Callable[Concatenate[RunContext, P], T],
+        loader: Callable[Concatenate[RunContext, P], T],
     ) -> Callable[Concatenate[RunContext, P], T]:
-        @wraps(load)
+        @wraps(loader)
         def loaded(context: RunContext, /, *args: P.args, **kwargs: P.kwargs) -> T:
-            values = context.values_by_loader.setdefault(load, [])
+            values = context.values_by_loader.setdefault(loader, [])
             key = context.mirror, args, kwargs
             for known_key, value in values:
                 if known_key == key:
@@ -109,7 +109,7 @@ def cached(
                     return cached_value
             if most is not None and len(values) >= most:
                 del values[0]
-            new_value = load(context, *args, **kwargs)
+            new_value = loader(context, *args, **kwargs)
             values.append((key, new_value))
             return new_value
 

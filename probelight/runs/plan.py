@@ -228,8 +228,8 @@ def blocked(
         num_blocked = len(awaited_by_key)
         for job in [job for job in jobs if job.key not in awaited_by_key]:
             awaited = [key for key in job.needs if key in failed]
-            both = (*job.needs, *job.follows)
-            awaited += [key for key in both if key in awaited_by_key or key in missing]
+            earlier_keys = (*job.needs, *job.follows)
+            awaited += [key for key in earlier_keys if key in awaited_by_key or key in missing]
             if awaited:
                 awaited_by_key[job.key] = tuple(awaited)
     return awaited_by_key

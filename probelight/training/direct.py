@@ -33,7 +33,7 @@ class Direct:
     """A training on a probe's items: the model, and how."""
 
     model: ModelSettings  # of a type that is trained for the setup
-    how: FitSettings  # with patience the best epoch on the held-out rows is taken, else the last
+    fit: FitSettings  # with patience the best epoch on the held-out rows is taken, else the last
     seed: int  # of order, dropout and fresh weights
     start: Path | None = None  # folder of a model that was trained before; None: `model`
     description: str = ""  # shown before the progress bar
@@ -51,14 +51,14 @@ class DirectlyTrained:
 
 def fresh_module(direct: Direct) -> ChoiceModule:
     """Return the module that the training begins with."""
-    how = direct.how
+    fit_settings = direct.fit
     options: dict[str, Any] = {
-        "learning_rate": how.learning_rate,
-        "weight_decay": how.weight_decay,
-        "max_grad_norm": how.max_grad_norm,
+        "learning_rate": fit_settings.learning_rate,
+        "weight_decay": fit_settings.weight_decay,
+        "max_grad_norm": fit_settings.max_grad_norm,
         # Baselines halve their rate when the held-out accuracy stops rising.
-        "monitor": HELD_OUT if how.patience is not None else None,
-        "tuning": how.tuning,
+        "monitor": HELD_OUT if fit_settings.patience is not None else None,
+        "tuning": fit_settings.tuning,
     }
     if direct.start is not None:
         return saved_module(direct.start, dtype=direct.model.dtype, seed=direct.seed, **options)
@@ -76,20 +76,20 @@ def fit_directly(
 
     `held_out` are rows that patience watches; without patience they are not needed.
     """
-    how, module = direct.how, fresh_module(direct)
+    fit_settings, module = direct.fit, fresh_module(direct)
     keep = AggregateCheckpoint(run.best_dir, monitor=HELD_OUT)
     final = FinalCheckpoint(run.best_dir)
     watchers: list[Callback] = [final]
-    if how.patience is not None:
-        curve = LearningCurve(how.batch_size, len(sample))
-        watchers = [keep, Patience(keep, how.patience), curve]
-    plan = FitPlan(how, direct.seed, watchers, direct.description)
+    if fit_settings.patience is not None:
+        curve = LearningCurve(fit_settings.batch_size, len(sample))
+        watchers = [keep, Patience(keep, fit_settings.patience), curve]
+    plan = FitPlan(fit_settings, direct.seed, watchers, direct.description)
     watched = {HELD_OUT_SET: held_out} if held_out else {}
     problems, encoded = fit_choices(module, sample, watched, run, plan, context)
     notices = (*problems, *encoded)
     if keep.best is None:
         if final.saved:
             module = saved_module(run.best_dir, dtype=direct.model.dtype)
-        return DirectlyTrained(module, how.epochs, notices)
+        return DirectlyTrained(module, fit_settings.epochs, notices)
     module = saved_module(run.best_dir, dtype=direct.model.dtype)
     return DirectlyTrained(module, int(keep.best["epoch"]), notices)

@@ -43,7 +43,7 @@ from probelight.training.trainer import make_trainer, quiet_lightning
 class FitPlan:
     """How one fit is run: all that it needs but the module and its data."""
 
-    how: Fit  # epochs, and items in an optimiser step over all processes
+    fit: Fit  # epochs, and items in an optimiser step over all processes
     seed: int  # of the order of the items and the dropout of each step
     callbacks: Sequence[Callback] = ()  # added to those that every fit has
     description: str = ""  # shown before the progress bar
@@ -65,7 +65,7 @@ def fit_choices(
     Returns what `fit` returns, and the notices of encoding the training items (cuts, skips).
     """
     data = choice_data(train, evaluation, plan, context.trainer)
-    plan = replace(plan, callbacks=[*plan.callbacks, MemoryCheck(plan.how.epochs, context)])
+    plan = replace(plan, callbacks=[*plan.callbacks, MemoryCheck(plan.fit.epochs, context)])
     return fit(module, data, run, plan, context), data.notices("train")
 
 
@@ -79,7 +79,7 @@ def choice_data(
     return ChoiceDataModule(
         train=train,
         evaluation=evaluation,
-        batch_size=settings.micro_batch(plan.how.batch_size),
+        batch_size=settings.micro_batch(plan.fit.batch_size),
         max_eval_tokens=settings.max_eval_tokens,
         seed=plan.seed,
         num_workers=settings.num_workers,
@@ -108,7 +108,7 @@ def planned_memory(
     data = choice_data(train, evaluation, plan, settings)
     data.encode(module.encoder(), Share(0, number))
     processes = Processes(device_type, number, is_sharded=settings.strategy.startswith("fsdp"))
-    return memory_need(module, data, plan.how.epochs, settings, processes)
+    return memory_need(module, data, plan.fit.epochs, settings, processes)
 
 
 def fit(
@@ -136,7 +136,7 @@ def fit(
     wandb_logger = follow(run, wandb, metrics.rows) if wandb.project else None
     trainer = make_trainer(
         settings,
-        max_epochs=plan.how.epochs,
+        max_epochs=plan.fit.epochs,
         logger=[metrics, wandb_logger] if wandb_logger else [metrics],
         plugins=[last_state.AtomicCheckpointIO()],
         callbacks=[
@@ -167,7 +167,7 @@ def fit(
         with last_state.stoppable(), products:
             trainer.fit(module, datamodule=data, ckpt_path=str(state_path) if state_path else None)
     except torch.OutOfMemoryError as error:
-        message = smaller_batches(plan.how.batch_size, settings, trainer.world_size)
+        message = smaller_batches(plan.fit.batch_size, settings, trainer.world_size)
         if any(f.name == "validation_step" for f in traceback.extract_tb(error.__traceback__)):
             message = "measuring needs more memory than the device has; lower "
             message += f"--trainer.max_eval_tokens ({settings.max_eval_tokens})"

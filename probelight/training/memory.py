@@ -364,12 +364,10 @@ def checkpoint_gradients(module: nn.Module) -> None:
         enable = next(method for n in names if (method := getattr(model, n, None)) is not None)
         enable({"use_reentrant": False})
         for submodule in model.modules():
-            if isinstance(submodule, PreTrainedModel) and _takes_cache(submodule):
+            if not isinstance(submodule, PreTrainedModel):
+                continue
+            if "use_cache" in inspect.signature(submodule.forward).parameters:
                 submodule.register_forward_pre_hook(_without_cache, with_kwargs=True)
-
-
-def _takes_cache(model: PreTrainedModel) -> bool:
-    return "use_cache" in inspect.signature(model.forward).parameters
 
 
 def _without_cache(model: nn.Module, args: Any, kwargs: dict[str, Any]) -> Any:

@@ -109,7 +109,7 @@ class _SweepLoop:
             self._open()
             while not self.schedule.is_over and not self._stop_code:
                 self._submit_ready()
-                self._take_ended()
+                self._note_ended()
                 with suppress(OSError):  # a shared file system that is away for a moment
                     fencing.check_driver(self.folder, self.number)
                 if not self._stop_code and not self.cluster.is_alive():
@@ -224,16 +224,16 @@ class _SweepLoop:
             stop_seconds=self.plan.engine.stop_seconds,
         )
 
-    def _take_ended(self) -> None:
+    def _note_ended(self) -> None:
         """Wait a moment, and note what has ended."""
         if not self._refs:  # all that may start was lost a moment ago
             time.sleep(_LOOK_SECONDS)
             return
         for ref in self.cluster.ended(list(self._refs), _LOOK_SECONDS):
-            self._take(self._refs.pop(ref), *self.cluster.end_of(ref))
+            self._note_end(self._refs.pop(ref), *self.cluster.end_of(ref))
         self.view.tick()
 
-    def _take(self, key: str, end: str, text: str) -> None:
+    def _note_end(self, key: str, end: str, text: str) -> None:
         failed = end in (End.FAILED, End.REFUSED)
         if end == End.FINISHED or failed:
             self._failed_starts = 0
@@ -271,7 +271,7 @@ class _SweepLoop:
                 continue
             self._left_behind[key] = attempt.number
             self.cluster.cancel(ref)  # or Ray would try it again some day
-            self._take(self._refs.pop(ref), End.LOST, "Ray cannot reach its node")
+            self._note_end(self._refs.pop(ref), End.LOST, "Ray cannot reach its node")
 
     def _stop_jobs(self) -> None:
         """Let the jobs that run save their state. A second signal ends them at once."""
@@ -284,6 +284,6 @@ class _SweepLoop:
                 num_cancelled += 1
                 for ref in self._refs:
                     self.cluster.cancel(ref)
-            self._take_ended()
+            self._note_ended()
         if any(self.folder.glob("runs/*/checkpoints/last.ckpt*")):
             STOP.begins_with = FROM_STATE

@@ -91,7 +91,7 @@ def test_a_transformer_is_given_the_choices_alone(
     def untrained(
         run: RunFolder, direct: Direct, sample: Sequence[Record], held: Sequence[Record], _: object
     ) -> DirectlyTrained:
-        assert direct.how == TRANSFORMER_FIT
+        assert direct.fit == TRANSFORMER_FIT
         given.extend([*sample, *held])
         return DirectlyTrained(fresh_module(direct), 3, ())
 
