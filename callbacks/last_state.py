@@ -94,9 +94,7 @@ def read_state(
             f"{path}: not a readable training state ({cause})"
         ) from error
     sections: dict[str, Any] = {"hyper_parameters": {}, **state} if isinstance(state, dict) else {}
-    if not all(
-        isinstance(sections.get(section), dict) for section in ("state_dict", "hyper_parameters")
-    ):
+    if not all(isinstance(sections.get(key), dict) for key in ("state_dict", "hyper_parameters")):
         raise UnreadableCheckpointError(f"{path}: not a training state of Lightning")
     return sections
 

@@ -108,7 +108,7 @@ class WandbGuard(Logger):
         self._settings = settings
         self._config = dict(config)
         self._dir = save_dir
-        self._earlier_metrics = tuple(earlier_metrics)
+        self._logged = tuple(earlier_metrics)
         self._client = client or wandb_client
         self._courier = courier or process_courier()
         self._run: Any = None
@@ -215,9 +215,7 @@ class WandbGuard(Logger):
         self._run.define_metric(f"{CURVE}/num_examples")
         self._run.define_metric(f"{CURVE}/*", step_metric=f"{CURVE}/num_examples")
         is_there = self._is_online and self._run.resumed
-        for (step, epoch), rows in groupby(
-            () if is_there else self._earlier_metrics, lambda row: row[:2]
-        ):
+        for (step, epoch), rows in groupby(() if is_there else self._logged, lambda row: row[:2]):
             counted = {"epoch": int(epoch) + 1} if epoch else {}
             self._log({name: value for *_, name, value in rows} | counted, step)
 

@@ -106,11 +106,8 @@ class EpochBatchSampler(Sampler[list[int]]):
         rounds = -(-num_steps * replay.per_step // replay.num_items)
         drawn = np.concatenate([rng.permutation(replay.num_items) for _ in range(rounds)])
         replayed = self.num_items + drawn[: num_steps * replay.per_step]
-        steps = zip(
-            np.split(order, range(num_fresh, len(order), num_fresh)),
-            np.split(replayed, num_steps),
-            strict=True,
-        )
+        fresh = np.split(order, range(num_fresh, len(order), num_fresh))
+        steps = zip(fresh, np.split(replayed, num_steps), strict=True)
         return np.concatenate([items for step in steps for items in step])
 
     def __iter__(self) -> Iterator[list[int]]:

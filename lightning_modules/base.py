@@ -183,10 +183,9 @@ class ChoiceModule(pl.LightningModule, ABC):
         return not scaled and all(p.device.type in _FUSED_DEVICES for p in self.parameters())
 
 
-def prefixed_weights(state_dict: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
+def weights_under(state_dict: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
     """Return the weights of a submodule under its own names."""
-    named = ((name, value) for name, value in state_dict.items() if name.startswith(prefix))
-    return {name.removeprefix(prefix): value for name, value in named}
+    return {k.removeprefix(prefix): w for k, w in state_dict.items() if k.startswith(prefix)}
 
 
 def choice_loss(

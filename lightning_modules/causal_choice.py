@@ -16,7 +16,7 @@ from torch import Tensor
 from probelight.encoding.encoded_set import ChoiceEncoder
 from probelight.io import ranges
 from probelight.io.atomic import whole_folder
-from probelight.lightning_modules.base import ChoiceModule, prefixed_weights
+from probelight.lightning_modules.base import ChoiceModule, weights_under
 from probelight.models.adapters import save_weights, train_adapter
 from probelight.models.checkpoint_files import quiet_transformers
 from probelight.models.continuation_choice import ContinuationChoice
@@ -120,7 +120,7 @@ class CausalChoice(ChoiceModule):
         only a shard.
         """
         weights = self.state_dict() if state_dict is None else state_dict
-        model, head = (prefixed_weights(weights, name) for name in ("model.", "head."))
+        model, head = (weights_under(weights, name) for name in ("model.", "head."))
         with quiet_transformers(), whole_folder(Path(folder)) as fresh:
             save_weights(self.model, fresh, model)
             self.tokenizer.save_pretrained(fresh)

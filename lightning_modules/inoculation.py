@@ -12,7 +12,7 @@ from torch.optim import Optimizer
 
 from probelight.encoding.encoded_set import ChoiceEncoder
 from probelight.io.ranges import LearningRate
-from probelight.lightning_modules.base import ChoiceModule, choice_loss, prefixed_weights
+from probelight.lightning_modules.base import ChoiceModule, choice_loss, weights_under
 from probelight.lightning_modules.keeping import Penalty
 from probelight.models.networks import Batch
 
@@ -63,9 +63,7 @@ class Inoculation(ChoiceModule):
         After a sharded fit, pass the module's weights as `state_dict`, since its parameters are
         only a shard.
         """
-        options = (
-            {} if state_dict is None else {"state_dict": prefixed_weights(state_dict, "task.")}
-        )
+        options = {} if state_dict is None else {"state_dict": weights_under(state_dict, "task.")}
         self.task.save_pretrained(folder, **options)  # type: ignore[operator]
 
     def held(self) -> Iterator[Tensor]:

@@ -70,13 +70,12 @@ class L2SP(Penalty):
         self._started = [weight.detach().clone() for weight in self._weights]
 
     def move(self, device: torch.device) -> None:
-        pairs = zip(self._started, self._weights, strict=True)
+        pairs = list(zip(self._started, self._weights, strict=True))
         if any(start.shape != weight.shape for start, weight in pairs):
             raise RuntimeError(
                 "l2_sp needs whole weights, but a sharded strategy (fsdp) gives each process only "
                 "a part of each: train with ddp or on one device"
             )
-        pairs = zip(self._started, self._weights, strict=True)
         self._started = [start.to(weight) for start, weight in pairs]  # its precision too
 
     def held(self) -> Iterator[Tensor]:

@@ -34,8 +34,6 @@ class ScorerModule(pl.LightningModule):
     def predict_step(self, batch: Batch, batch_idx: int, dataloader_idx: int = 0) -> dict[str, Any]:
         """Keep the scores of a batch; return nothing, as Lightning would copy it to the CPU."""
         loader = self.trainer.predict_dataloaders[dataloader_idx]  # type: ignore[index]
-        answered_batches = answer_planned(
-            self.question.answer, loader, batch_idx, batch, self.device
-        )
-        self.answers[dataloader_idx].add(answered_batches)
+        outputs = answer_planned(self.question.answer, loader, batch_idx, batch, self.device)
+        self.answers[dataloader_idx].add(outputs)
         return {}

@@ -16,7 +16,7 @@ from probelight.encoding.encoded_set import ChoiceEncoder
 from probelight.io import ranges
 from probelight.io.atomic import whole_folder
 from probelight.io.package import BUNDLED_MODEL
-from probelight.lightning_modules.base import ChoiceModule, prefixed_weights
+from probelight.lightning_modules.base import ChoiceModule, weights_under
 from probelight.models.adapters import save_weights, train_adapter
 from probelight.models.checkpoint_files import PretrainedError, quiet_transformers
 from probelight.models.loading import trained_reader
@@ -118,7 +118,7 @@ class SentenceChoice(ChoiceModule):
         only a shard.
         """
         weights = self.state_dict() if state_dict is None else state_dict
-        encoder, head = (prefixed_weights(weights, name) for name in ("transformer.", "head."))
+        encoder, head = (weights_under(weights, name) for name in ("transformer.", "head."))
         with quiet_transformers(), whole_folder(Path(folder)) as fresh:
             save_weights(self.transformer, fresh, encoder)
             self.tokenizer.save_pretrained(fresh)

@@ -71,9 +71,7 @@ class Calibration:
         for shares, correct, _ in items:
             by_confidence.setdefault(max(shares), []).append(correct)
         surest = sorted((max(shares) for shares, _, _ in items), reverse=True)
-        means = {
-            confidence: fmean(correctness) for confidence, correctness in by_confidence.items()
-        }
+        means = {c: fmean(correctness) for c, correctness in by_confidence.items()}
         brier = fmean(
             math.fsum((share - (choice == answer)) ** 2 for choice, share in enumerate(shares))
             for shares, _, answer in items

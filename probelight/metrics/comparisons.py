@@ -218,9 +218,7 @@ def compare_runs(
         same_samples: Whether two runs with the same seed were trained on the same sample, so that
             they are a pair.
     """
-    second_runs = (
-        second if same_samples else {~seed: item_scores for seed, item_scores in second.items()}
-    )
+    second_runs = second if same_samples else {~seed: scores for seed, scores in second.items()}
     mean, other_mean = (np.mean(list(runs.values()), axis=0) for runs in (first, second))
     between_means = paired_difference(other_mean, mean, groups=groups)
     interval = Interval(between_means.difference, between_means.low, between_means.high)
@@ -231,13 +229,11 @@ def compare_runs(
         interval = sum_interval(terms, groups, DIFFERENCES)
         interval_p = sum_p_value(terms, groups)
         p_value = max(p_value, interval_p)
-    smallest = _smallest_detectable(first, second_runs, terms, groups)
+    smallest = _smallest_effect(first, second_runs, terms, groups)
     return Compared(interval, interval_p, between_means.mcnemar_p, p_value, smallest)
 
 
-def _smallest_detectable(
-    first: Runs, second: Runs, terms: list[Term], groups: Groups | None
-) -> float:
+def _smallest_effect(first: Runs, second: Runs, terms: list[Term], groups: Groups | None) -> float:
     """Return the difference that McNemar's test finds with probability 80% (`power.paired`).
 
     With discordant share d and difference g the change of an item has the variance d - g^2, so half

@@ -123,10 +123,7 @@ def changes(
     if len(runs_before) > 1 and runs_before.keys() != runs_after.keys():
         raise ValueError(f"seeds {sorted(runs_before)} before, but {sorted(runs_after)} after")
     first = next(iter(runs_before.values()))
-    pairs = {
-        seed: (runs_before[seed] if len(runs_before) > 1 else first, new)
-        for seed, new in runs_after.items()
-    }
+    pairs = {seed: (runs_before.get(seed, first), new) for seed, new in runs_after.items()}
     values = {seed: item_changes(old, new, num_choices) for seed, (old, new) in pairs.items()}
 
     def interval(name: str, bounds: tuple[float, float]) -> Interval:
@@ -157,7 +154,7 @@ def changes(
         above_chance=interval("above_chance", DIFFERENCES),
         p_value=p_value,
         mcnemar_p=paired.mcnemar_p,
-        smallest=_smallest_detectable(adjusted, means["forgetting"] > 0, groups, float(old.mean())),
+        smallest=_smallest_effect(adjusted, means["forgetting"] > 0, groups, float(old.mean())),
         num_items=len(first),
         num_groups=len(first) if groups is None else num_groups(groups),
     )
@@ -224,7 +221,7 @@ def scores_from_counts(
     return {0: old}, {0: new}
 
 
-def _smallest_detectable(adjusted: Runs, lost: bool, groups: Groups | None, right: float) -> float:
+def _smallest_effect(adjusted: Runs, lost: bool, groups: Groups | None, right: float) -> float:
     """Return the share that, if lost in truth, has an interval above 0 with probability 80%.
 
     It is infinite if it is more than all that was right before.

@@ -101,12 +101,11 @@ def cached(
     ) -> Callable[Concatenate[RunContext, P], T]:
         @wraps(loader)
         def loaded(context: RunContext, /, *args: P.args, **kwargs: P.kwargs) -> T:
-            values = context.values_by_loader.setdefault(loader, [])
+            values: list[tuple[Any, T]] = context.values_by_loader.setdefault(loader, [])
             key = context.mirror, args, kwargs
             for known_key, value in values:
                 if known_key == key:
-                    cached_value: T = value
-                    return cached_value
+                    return value
             if most is not None and len(values) >= most:
                 del values[0]
             new_value = loader(context, *args, **kwargs)

@@ -153,10 +153,9 @@ class Cluster:
 
     def submit(self, request: AttemptRequest, resources: Resources) -> Ref:
         """Submit a job to run where there is room; Ray retries it on lost workers and nodes."""
-        self._num_submitted += 1
-        request_text = json.dumps(asdict(request))
-        self._ask_or("submit", self._num_submitted, request_text, resources.options())
-        return self._num_submitted
+        number = self._num_submitted = self._num_submitted + 1
+        self._ask_or("submit", number, json.dumps(asdict(request)), resources.options())
+        return number
 
     def ended(self, refs: Sequence[Ref], seconds: float) -> list[Ref]:
         """Wait until one of the jobs has ended, or for so many seconds; return those that have."""
@@ -343,10 +342,8 @@ class Resources:
         raise UsageError(f"no single Ray node has everything that a cell needs: {self}")
 
     def __str__(self) -> str:
-        amounts = [_amount("CPU", self.cpus), _amount("GPU", self.gpus)]
-        if self.memory is not None:
-            amounts.append(_amount("memory", self.memory))
-        return ", ".join(amounts)
+        memory = [] if self.memory is None else [_amount("memory", self.memory)]
+        return ", ".join([_amount("CPU", self.cpus), _amount("GPU", self.gpus), *memory])
 
 
 _OPTIONS = {"CPU": "cpus_per_cell", "GPU": "gpus_per_cell", "memory": "memory_per_cell"}
