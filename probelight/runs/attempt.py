@@ -146,7 +146,6 @@ def attempt_environment(node: Mapping[str, str], request: AttemptRequest) -> dic
 
 
 def _end_and_text(folder: Path, code: int) -> tuple[str, str]:
-    """Return how an attempt ended, and the traceback or last output if it failed."""
     if is_finished(folder.parent, folder.name):
         return End.FINISHED, ""
     if code == LOST:
