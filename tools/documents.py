@@ -105,8 +105,8 @@ def wordnet_documents(
 
 def gcide_documents(senses: Iterator[Sense]) -> Iterator[Document]:
     """Yield a document per headword: every sense with its usages."""
-    for word, of_word in groupby(senses, attrgetter("word")):
-        texts = ((f"{word} : {sense.definition}", *sense.examples) for sense in of_word)
+    for word, word_senses in groupby(senses, attrgetter("word")):
+        texts = ((f"{word} : {sense.definition}", *sense.examples) for sense in word_senses)
         yield Document(word.lower(), "gcide", tuple(chain.from_iterable(texts)), (word,))
 
 
@@ -127,8 +127,8 @@ def read_remarks(
 
 def remark_documents(remarks: Iterator[tuple[str, str]]) -> Iterator[Document]:
     """Yield a document per headword: its collocations, quotations and notes."""
-    for word, of_word in groupby(remarks, itemgetter(0)):
-        texts = (f"{word} : {text}" for _, text in of_word)
+    for word, word_remarks in groupby(remarks, itemgetter(0)):
+        texts = (f"{word} : {text}" for _, text in word_remarks)
         yield Document(word.lower(), "gcide", tuple(texts), (word,))
 
 
@@ -168,13 +168,15 @@ def _sibling_sentences(synset: Any, rng: random.Random) -> list[str]:
 
 def _lexical_sentences(synset: Any, rng: random.Random) -> list[str]:
     words = words_of(synset)
-    sentences = [f"{words[0]} , also called {other}" for other in words[1:4]]
+    sentences = [f"{words[0]} , also called {synonym}" for synonym in words[1:4]]
     for lemma in synset.lemmas():
         for opposite in lemma.antonyms():
-            other = opposite.name().replace("_", " ")
-            sentences.append(f"{words[0]} is not {other} ; {other} is the opposite of {words[0]}")
-    for part in synset.part_meronyms()[:3]:
-        fields = {"a": with_article(words[0]), "b": with_article(words_of(part)[0])}
+            antonym = opposite.name().replace("_", " ")
+            sentences.append(
+                f"{words[0]} is not {antonym} ; {antonym} is the opposite of {words[0]}"
+            )
+    for meronym in synset.part_meronyms()[:3]:
+        fields = {"a": with_article(words[0]), "b": with_article(words_of(meronym)[0])}
         sentences.append(rng.choice(_PART).format(**fields))
     return sentences
 
@@ -182,16 +184,16 @@ def _lexical_sentences(synset: Any, rng: random.Random) -> list[str]:
 def _further_sentences(synset: Any, rng: random.Random) -> list[str]:
     """Return sentences on relations that the others leave out, and on derived words."""
     sentences = []
-    for relation, parts, phrasings in _RELATIONS:
-        related = getattr(synset, relation)() if synset.pos() in parts else []
-        for other in rng.sample(related, min(_MAX_RELATED, len(related))):
-            c, d = rng.choice(words_of(synset)), words_of(other)[0]
+    for relation, pos_letters, phrasings in _RELATIONS:
+        related = getattr(synset, relation)() if synset.pos() in pos_letters else []
+        for relative in rng.sample(related, min(_MAX_RELATED, len(related))):
+            c, d = rng.choice(words_of(synset)), words_of(relative)[0]
             fields = {"a": with_article(c), "b": with_article(d), "c": c, "d": d}
             sentences.append(rng.choice(phrasings).format(**fields))
             if relation == "hyponyms":
-                sentences.append(f"{d} , a type of {c} : {other.definition()}")
+                sentences.append(f"{d} , a type of {c} : {relative.definition()}")
     for lemma in synset.lemmas():
-        for other in (*lemma.derivationally_related_forms()[:2], *lemma.pertainyms()[:1]):
-            word, derived = (one.name().replace("_", " ") for one in (lemma, other))
-            sentences.append(f"{word} comes with {derived} : {other.synset().definition()}")
+        for relative in (*lemma.derivationally_related_forms()[:2], *lemma.pertainyms()[:1]):
+            word, derived = (form.name().replace("_", " ") for form in (lemma, relative))
+            sentences.append(f"{word} comes with {derived} : {relative.synset().definition()}")
     return sentences

@@ -43,13 +43,13 @@ _PAIRS = (
 _OPPOSITES = {a: b for pair in _PAIRS for a, b in (pair.split("/"), pair.split("/")[::-1])}
 
 
-def nearest(word: object, known: Sequence[str]) -> str:
+def nearest(word: object, candidates: Sequence[str]) -> str:
     """Return a suggestion for a mistyped word, or nothing."""
-    near = close_matches(str(word), known)
-    return f" (did you mean {near[0]!r}?)" if near else ""
+    matches = close_matches(str(word), candidates)
+    return f" (did you mean {matches[0]!r}?)" if matches else ""
 
 
-def close_matches(word: str, known: Sequence[str], cutoff: float = 0.6) -> list[str]:
+def close_matches(word: str, candidates: Sequence[str], cutoff: float = 0.6) -> list[str]:
     """Return the known words that are spelled most like one, without any that says the opposite."""
 
     def meanings(text: str) -> set[str]:  # of mistyped words too
@@ -61,7 +61,7 @@ def close_matches(word: str, known: Sequence[str], cutoff: float = 0.6) -> list[
         means = meanings(text)
         return any(_OPPOSITES[m] in means and m not in means for m in meanings(word))
 
-    near = difflib.get_close_matches(word, known, 3, cutoff)
+    near = difflib.get_close_matches(word, candidates, 3, cutoff)
     return [text for text in near if not is_opposite(text)]
 
 

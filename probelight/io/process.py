@@ -72,14 +72,14 @@ class StopSignals:
         if self._in_command or threading.current_thread() is not threading.main_thread():
             yield
             return
-        before = {n: signal.getsignal(n) for n in (signal.SIGTERM, signal.SIGINT)}
+        handlers = {n: signal.getsignal(n) for n in (signal.SIGTERM, signal.SIGINT)}
         self.code, self.begins_with, self._in_command = None, "", True
         self.listen()
         try:
             yield
         finally:
             self._in_command = self._held = False
-            for number, handler in before.items():
+            for number, handler in handlers.items():
                 signal.signal(number, handler)
 
     def hold(self) -> None:
@@ -256,9 +256,9 @@ class Process:
         """Return whether it certainly ended; nothing is known of another host's."""
         if self.host != host_id():
             return False
-        found = _stat(self.pid)
-        if found is not None:
-            state, started = found
+        stat = _stat(self.pid)
+        if stat is not None:
+            state, started = stat
             return state in "ZX" or (self.started != 0 and started != self.started)
         try:
             os.kill(self.pid, 0)
@@ -286,18 +286,18 @@ def this_process() -> Process:
 
 def process(pid: int) -> Process:
     """Return a process of this host."""
-    found = _stat(pid)
-    return Process(host_id(), pid, found[1] if found else 0)
+    stat = _stat(pid)
+    return Process(host_id(), pid, stat[1] if stat else 0)
 
 
 @cache
 def host_id() -> str:
     """Return host name, boot and process namespace: equal where process numbers are comparable."""
-    parts = [socket.gethostname()]
+    names = [socket.gethostname()]
     with suppress(OSError):
-        parts.append(Path("/proc/sys/kernel/random/boot_id").read_text().strip()[:8])
-        parts.append(Path("/proc/self/ns/pid").readlink().name)  # containers share a boot
-    return "/".join(parts)
+        names.append(Path("/proc/sys/kernel/random/boot_id").read_text().strip()[:8])
+        names.append(Path("/proc/self/ns/pid").readlink().name)  # containers share a boot
+    return "/".join(names)
 
 
 def _stat(pid: int) -> tuple[str, int] | None:

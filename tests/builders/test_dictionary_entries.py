@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from probelight.builders.dictionary_entries import (
-    Distinct,
+    DistinctSenses,
     Entry,
     check_senses,
     clean_definition,
@@ -83,7 +83,7 @@ def test_entries_have_a_usage_that_shows_the_word_and_not_its_meaning() -> None:
         sense("Gift", "A prefix of no part of speech", "a gift horse", part="pron"),
         sense("Gift-wrap", "To wrap what is presented", "to gift-wrap a book", part="v"),
     ]
-    found = [(e.name, e.shown, e.usage, e.definition) for e in read_entries(senses)]
+    found = [(e.name, e.surface_form, e.usage, e.definition) for e in read_entries(senses)]
     assert found == [
         ("gift.n.2", "gift", "a gift for speaking", "Some striking talent or power"),
         ("gift.n.4", "gift", "The gift of a living", "A right over a benefice"),
@@ -107,7 +107,9 @@ def entry(word: str, definition: str) -> Entry:
 
 
 def test_senses_that_the_dictionary_does_not_distinguish() -> None:
-    distinct = Distinct([sense("Sorrow", "Grief; sadness"), sense("Bank", "A mound; a ridge")])
+    distinct = DistinctSenses(
+        [sense("Sorrow", "Grief; sadness"), sense("Bank", "A mound; a ridge")]
+    )
     assert not distinct(entry("woe", "Sorrow; misery"), entry("moan", "A wail; grief"))
     assert distinct(entry("woe", "Sorrow; misery"), entry("moan", "A wail; a howl"))
     # Another word's definition that gives this word, or a synonym of it.

@@ -12,7 +12,7 @@ from probelight.builders.giveaways import (
     commonness,
     most_telling,
     surface_rules,
-    whole,
+    whole_answer,
     word_frequency,
     words_of,
 )
@@ -54,10 +54,10 @@ def test_it_is_the_pmi_of_choices_where_each_item_has_the_word_once() -> None:
 
 def test_whole_answers() -> None:
     items = [item(0, "Yes.", "no"), item(0, "yes", "NO"), item(1, "yes", "no")]
-    found = associations(items, whole)
+    found = associations(items, whole_answer)
     assert (found["yes"].num_items, found["yes"].num_right, found["yes"].expected) == (3, 2, 1.5)
     assert set(found) == {"yes", "no"}
-    assert set(associations([item(0, "+", "-")], whole)) == {"+", "-"}
+    assert set(associations([item(0, "+", "-")], whole_answer)) == {"+", "-"}
 
 
 def test_the_most_telling_of_both_ends() -> None:

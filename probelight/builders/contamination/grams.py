@@ -53,25 +53,25 @@ class ItemText:
 
 def item_text(record: Record, choice: str) -> ItemText:
     """Return the text of an item with one of its choices."""
-    before, _, after = record.stem.partition(MASK)
-    stem, answer = words_of(before), words_of(choice)
-    return ItemText((*stem, *answer, *words_of(after)), len(stem), len(stem) + len(answer))
+    prefix, _, suffix = record.stem.partition(MASK)
+    stem, answer = words_of(prefix), words_of(choice)
+    return ItemText((*stem, *answer, *words_of(suffix)), len(stem), len(stem) + len(answer))
 
 
-class Wanted(NamedTuple):
+class GramIndex(NamedTuple):
     """The n-grams of one length to look for."""
 
     hashes: Hashes  # (W,) sorted, an n-gram as often as the probe has it
-    places: Ints  # (W,) where in `ProbeGrams.words` each begins
+    starts: Ints  # (W,) where in `ProbeGrams.words` each begins
     bits: NDArray[np.bool_]  # the leading bits of the hashes, by which most others are passed over
 
-    def found_in(self, hashes: Hashes) -> tuple[Ints, Ints]:
+    def matches(self, hashes: Hashes) -> tuple[Ints, Ints]:
         """Return (M,) places in `hashes` and (M,) places of the probe with equal hashes."""
         near = np.flatnonzero(self.bits[leading(hashes, self.bits)])
         first = np.searchsorted(self.hashes, hashes[near], "left")
         times = np.searchsorted(self.hashes, hashes[near], "right") - first
         nth = np.arange(times.sum()) - np.repeat(np.cumsum(times) - times, times)
-        return np.repeat(near, times), self.places[np.repeat(first, times) + nth]
+        return np.repeat(near, times), self.starts[np.repeat(first, times) + nth]
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,8 +84,8 @@ class ProbeGrams:
     ids: Mapping[str, int]  # of words, from 1
     words: Ints  # (L,) the ids of all texts, with `_END` behind each
     starts: Sequence[int]  # where in `words` each text begins
-    own: Sequence[Ints]  # places in `words` of the n-grams of each text that are no template
-    wanted: Mapping[int, Wanted]  # by length: of `size` those in `own`, of others whole texts
+    specific_starts: Sequence[Ints]  # in `words`, the n-grams of each text that are no template
+    indexes: Mapping[int, GramIndex]  # by length: of `size` the specific, of others whole texts
 
     def whole_stem(self, text: int) -> int:
         """Return the length of a text's stem if it is looked for whole; else 0."""
@@ -93,7 +93,7 @@ class ProbeGrams:
         if end < 1 or self.texts[text].end < len(self.texts[text].words):
             return 0
         last = self.starts[text] + end - self.size
-        return 0 if (self.own[text] <= last).any() else end
+        return 0 if (self.specific_starts[text] <= last).any() else end
 
 
 def probe_grams(
@@ -106,9 +106,9 @@ def probe_grams(
 
     An n-gram that more than `most_groups` of the `groups` (N,) have belongs to a template.
     """
-    known: dict[ItemText, int] = {}
-    text_of = [known.setdefault(item_text(r, r.gold), len(known)) for r in records]
-    texts = list(known)
+    text_numbers: dict[ItemText, int] = {}
+    text_of = [text_numbers.setdefault(item_text(r, r.gold), len(text_numbers)) for r in records]
+    texts = list(text_numbers)
     ids: dict[str, int] = {}
     flat, starts = list[int](), list[int]()
     for text in texts:
@@ -117,27 +117,28 @@ def probe_grams(
     words = np.array(flat, dtype=np.int64)
     spans = [(start, start + len(text.words)) for start, text in zip(starts, texts, strict=True)]
     grouped = [(*spans[text], group) for text, group in set(zip(text_of, groups, strict=True))]
-    kept = _mostly_own(words, grouped, size, most_groups)
-    of_texts = [
-        start + np.flatnonzero(kept[start : max(start, end - size + 1)]) for start, end in spans
+    is_specific = _mostly_specific(words, grouped, size, most_groups)
+    specific_starts = [
+        start + np.flatnonzero(is_specific[start : max(start, end - size + 1)])
+        for start, end in spans
     ]
-    wanted: dict[int, Wanted] = {}
-    grams = ProbeGrams(size, texts, text_of, ids, words, starts, of_texts, wanted)
-    places = {size: [int(place) for of_text in of_texts for place in of_text]}
+    indexes: dict[int, GramIndex] = {}
+    grams = ProbeGrams(size, texts, text_of, ids, words, starts, specific_starts, indexes)
+    starts_by_length = {size: [int(n) for numbers in specific_starts for n in numbers]}
     for number, text in enumerate(texts):
-        if not len(of_texts[number]) and text.words:
-            places.setdefault(len(text.words), []).append(starts[number])
+        if not len(specific_starts[number]) and text.words:
+            starts_by_length.setdefault(len(text.words), []).append(starts[number])
         if stem := grams.whole_stem(number):
-            places.setdefault(stem, []).append(starts[number])
-    for length, at in places.items():
-        if at:
-            begins = np.unique(np.array(at, dtype=np.int64))
+            starts_by_length.setdefault(stem, []).append(starts[number])
+    for length, length_starts in starts_by_length.items():
+        if length_starts:
+            begins = np.unique(np.array(length_starts, dtype=np.int64))
             hashes = window_hashes(words, length)[begins]
             order = np.argsort(hashes, kind="stable")
             num_bits = min(_MOST_BITS, max(10, 6 + len(begins).bit_length()))
             bits = np.zeros(1 << num_bits, dtype=np.bool_)
             bits[leading(hashes, bits)] = True
-            wanted[length] = Wanted(hashes[order], begins[order], bits)
+            indexes[length] = GramIndex(hashes[order], begins[order], bits)
     return grams
 
 
@@ -160,7 +161,7 @@ def window_hashes(words: Ints, size: int) -> Hashes:
     return hashes
 
 
-def _mostly_own(
+def _mostly_specific(
     words: Ints, grouped: Sequence[tuple[int, int, Hashable]], size: int, most_groups: int
 ) -> NDArray[np.bool_]:
     """Return (L,) whether at least half of the n-gram that begins there is in no template.
@@ -175,8 +176,8 @@ def _mostly_own(
         pieces.append(hashes[start : max(start, end - half + 1)])
         owners.append(np.full(len(pieces[-1]), numbers.setdefault(group, len(numbers))))
     different, piece = np.unique(np.concatenate(pieces), return_inverse=True)
-    of_groups = np.unique(np.stack([piece, np.concatenate(owners)]), axis=1)[0]
-    templates = different[np.bincount(of_groups, minlength=len(different)) > most_groups]
+    group_pieces = np.unique(np.stack([piece, np.concatenate(owners)]), axis=1)[0]
+    templates = different[np.bincount(group_pieces, minlength=len(different)) > most_groups]
     begins = np.zeros(len(words))
     begins[: len(hashes)] = np.isin(hashes, templates)
     in_template = np.convolve(begins, np.ones(half))[: len(words)] > 0

@@ -19,9 +19,9 @@ from probelight.builders.hygiene import Finding, plain_words, stands_in
 from probelight.builders.olmpics.frame import (
     NumItemsOrNone,
     OlmpicsSettings,
-    dealt,
+    deal_names,
+    first_drafts,
     in_order,
-    taken,
 )
 from probelight.builders.sources.wikidata import Facts, read_wikidata
 from probelight.io.ranges import NumItems
@@ -122,10 +122,10 @@ class World:
 
     def right(self, template: str, bridge: str) -> set[str]:
         """Return the right answers about a bridge: ids, or years."""
-        asked = _ASKED[template]
-        if asked == BEGAN:
-            return self.facts.years(bridge, asked)
-        return set(self.facts.of(bridge, asked))
+        property = _ASKED[template]
+        if property == BEGAN:
+            return self.facts.years(bridge, property)
+        return set(self.facts.of(bridge, property))
 
     def all_right(self, template: str, entity: str) -> set[str]:
         """Return the right answers about an entity, over all its bridges of any class."""
@@ -140,7 +140,7 @@ class World:
         its answer, nor the one about the entity the bridge.
         """
         entities, classes = self.facts.objects.get(_LINK[template], {}), _KINDS.get(template)
-        found = list[Chain]()
+        candidates = list[Chain]()
         for entity in entities:
             bridges = [
                 bridge
@@ -153,10 +153,10 @@ class World:
                 ids = (entity, bridges[0], right.pop())
                 names = (self.name(ids[0]), self.name(ids[1]), self.name(ids[2]))
                 if all(map(plain_words, names)):
-                    found.append(Chain(template, names, ids))
+                    candidates.append(Chain(template, names, ids))
         num_entities = Counter(plain_words(self.name(id)) for id in entities)
-        num_bridges = Counter(plain_words(self.name(id)) for id in {c.ids[1] for c in found})
-        for chain in found:
+        num_bridges = Counter(plain_words(self.name(id)) for id in {c.ids[1] for c in candidates})
+        for chain in candidates:
             (first, bridge), (second, answer) = chain.hops
             is_told = stands_in(bridge, first) or stands_in(answer, f"{chain.question} {second}")
             is_alone = num_entities[plain_words(chain.names[0])] == 1
@@ -171,13 +171,13 @@ class World:
         """Return whether two entities have a value of a property in common."""
         return not set(self.facts.of(first, property)).isdisjoint(self.facts.of(second, property))
 
-    def around(self, place: str) -> set[str]:
+    def around(self, area: str) -> set[str]:
         """Return what a place is a part of, directly or not."""
-        seen, rest = set[str](), [place]
-        while rest:
-            above = [id for id in self.facts.of(rest.pop(), WITHIN) if id not in seen]
-            seen.update(above)
-            rest += above
+        seen, queue = set[str](), [area]
+        while queue:
+            enclosing = [id for id in self.facts.of(queue.pop(), WITHIN) if id not in seen]
+            seen.update(enclosing)
+            queue += enclosing
         return seen
 
 
@@ -200,9 +200,9 @@ class NearAnswers:
         """Draw the wrong answers of an item; None where there are too few."""
         if chain.template == "band":
             right, num_before = int(chain.ids[2]), self.rng.randint(0, NUM_WRONG)
-            before = self.rng.sample(_YEARS, num_before)
-            behind = self.rng.sample(_YEARS, NUM_WRONG - num_before)
-            return tuple(str(right + n) for n in [*(-n for n in before), *behind])
+            earlier_offsets = self.rng.sample(_YEARS, num_before)
+            later_offsets = self.rng.sample(_YEARS, NUM_WRONG - num_before)
+            return tuple(str(right + n) for n in [*(-n for n in earlier_offsets), *later_offsets])
         near = self._near(chain)
         self.rng.shuffle(near)
         near.sort(key=self.surplus.__getitem__)
@@ -219,18 +219,18 @@ class NearAnswers:
         world, gold = self.world, chain.ids[2]
         ids = {gold, *world.all_right(chain.template, chain.ids[0])}
         right = {plain_words(world.name(id)) for id in ids}
-        others = [id for id, name in self.golds.items() if plain_words(name) not in right]
+        candidates = [id for id, name in self.golds.items() if plain_words(name) not in right]
         if chain.template == "headquarters":
             return [
                 id
-                for id in others
+                for id in candidates
                 if world.share(id, gold, COUNTRY)
                 and gold not in world.around(id)
                 and id not in world.around(gold)
             ]
-        like = [id for id in others if world.share(id, gold, GENDER)]
-        citizens = [id for id in like if world.share(id, gold, CITIZEN)]
-        return citizens if len(citizens) >= NUM_WRONG else like
+        same_gender = [id for id in candidates if world.share(id, gold, GENDER)]
+        citizens = [id for id in same_gender if world.share(id, gold, CITIZEN)]
+        return citizens if len(citizens) >= NUM_WRONG else same_gender
 
 
 @dataclass(frozen=True)
@@ -264,24 +264,26 @@ def build_composition(settings: CompositionSettings) -> Probe:
     rng = random.Random(f"{NAME}:{settings.seed}")
     sizes = settings.train | settings.evaluation
     drafts: dict[str, list[Draft]] = {split: [] for split in sizes}
-    for place, template in enumerate(QUESTIONS):
-        wanted = {split: (size + place) // len(QUESTIONS) for split, size in sizes.items()}
+    for turn, template in enumerate(QUESTIONS):
+        template_sizes = {split: (size + turn) // len(QUESTIONS) for split, size in sizes.items()}
         chains: dict[str, list[Chain]] = {}
         for chain in world.chains(template):
             # In one split lies all about an answer, or about a band, as years come again.
             key = chain.names[1] if template == "band" else chain.names[2]
             chains.setdefault(key, []).append(chain)
         used = {draft.gold for split in drafts.values() for draft in split}
-        for split, keys in dealt(sorted(chains.keys() - used), wanted, rng).items():
+        for split, keys in deal_names(sorted(chains.keys() - used), template_sizes, rng).items():
             pool = [chain for key in keys for chain in chains[key]]
-            counts, few = Counter[str](), []  # at most `questions` of each bridge
+            counts, bridge_chains = Counter[str](), []  # at most `questions` of each bridge
             for chain in rng.sample(pool, len(pool)):
                 counts[chain.ids[1]] += 1
                 if counts[chain.ids[1]] <= settings.questions:
-                    few.append(chain)
-            found = _drafts(world, few[: _SPARE * wanted[split]], rng)
+                    bridge_chains.append(chain)
+            template_drafts = _drafts(world, bridge_chains[: _SPARE * template_sizes[split]], rng)
             advice = "lower --min_sitelinks, or raise --questions"
-            drafts[split] += taken(found, wanted[split], f"{NAME}: {split}, {template}", advice)
+            drafts[split] += first_drafts(
+                template_drafts, template_sizes[split], f"{NAME}: {split}, {template}", advice
+            )
     return finish(NAME, in_order(drafts), rng)
 
 
@@ -318,11 +320,11 @@ def single_hop_facts(settings: CompositionSettings, probe: Probe) -> Mapping[str
     drafts = dict[str, Draft]()
     for record, chain in items:
         right = {world.name(id) for id in world.linked(chain.template, chain.ids[0])}
-        others = [name for name in bridges[chain.template].values() if name not in right]
+        other_bridges = [name for name in bridges[chain.template].values() if name not in right]
         (first, bridge), (second, answer) = chain.hops
         meta = {"cluster": record.meta["cluster"], "template": chain.template}
-        if len(others) >= NUM_WRONG:
-            wrong = tuple(rng.sample(others, NUM_WRONG))
+        if len(other_bridges) >= NUM_WRONG:
+            wrong = tuple(rng.sample(other_bridges, NUM_WRONG))
             drafts.setdefault(first, Draft(first, bridge, wrong, first, meta))
         drafts.setdefault(second, Draft(second, answer, record.wrong, second, meta))
     return finish(NAME, {"facts": list(drafts.values())}, rng)
@@ -376,8 +378,8 @@ ENCYCLOPEDIC_COMPOSITION = Builder(
         "chance": 0.3333,
         "group_by": "cluster",
         "arguments": {
-            name: re.escape(asked).replace(re.escape("{}"), "(.+)").replace(r"\ ", " ")
-            for name, (asked, *_) in QUESTIONS.items()
+            name: re.escape(question).replace(re.escape("{}"), "(.+)").replace(r"\ ", " ")
+            for name, (question, *_) in QUESTIONS.items()
         },
         "key_words": [
             *("band", "played", "first", "form", "spouse", "actor", "headquarters"),

@@ -113,20 +113,20 @@ def _strip_head(paragraph: list[str]) -> tuple[list[str], str]:
     """Drop the lines of pronunciation and etymology; return the rest and the part of speech."""
     first = None
     for index in range(1, len(paragraph)):
-        before = " ".join(paragraph[:index])  # where all brackets of the etymology are closed
-        closed = before.count("[") <= before.count("]")
-        if closed and before.rstrip().endswith((".", "]", ")")):
+        opening = " ".join(paragraph[:index])  # where all brackets of the etymology are closed
+        closed = opening.count("[") <= opening.count("]")
+        if closed and opening.rstrip().endswith((".", "]", ")")):
             first = index
             break
     head = " ".join(paragraph[: first or 1])
-    part = part_of_speech_in(head.split("\\")[-1])
-    return (paragraph[first:] if first is not None else []) or [""], part
+    pos = part_of_speech_in(head.split("\\")[-1])
+    return (paragraph[first:] if first is not None else []) or [""], pos
 
 
 def part_of_speech_in(text: str) -> str:
     """Return the first abbreviated part of speech, without its full stop; "" if none."""
-    part = _PART_OF_SPEECH.search(text + ".")
-    return part.group(1) if part else ""
+    match = _PART_OF_SPEECH.search(text + ".")
+    return match.group(1) if match else ""
 
 
 def _clean(lines: list[str]) -> tuple[str, tuple[str, ...]]:
@@ -209,11 +209,11 @@ def read_gnu_gcide(path: Path | str, source: str | None = PUBLIC_DOMAIN_SOURCE) 
         )
     numbers = dict[str, int]()
     for file in files:
-        data = gzip.decompress(file.read_bytes()) if file.suffix == ".gz" else file.read_bytes()
+        content = gzip.decompress(file.read_bytes()) if file.suffix == ".gz" else file.read_bytes()
         try:
-            text = data.decode()
+            text = content.decode()
         except UnicodeDecodeError:
-            text = data.decode("latin-1")  # before version 0.51
+            text = content.decode("latin-1")  # before version 0.51
         word = part_of_speech = ""
         for paragraph in _PARAGRAPH.findall(_COMMENT.sub("", text)):
             if entry := _ENTRY.search(paragraph):

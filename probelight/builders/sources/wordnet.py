@@ -52,9 +52,9 @@ def open_wordnet(wordnet_dir: Path | str = DEFAULT_DIR) -> Any:
         def open(self, file: str) -> Any:
             if file != "lexnames" or (folder / file).is_file():
                 return super().open(file)
-            parts = (_PART_OF_SPEECH_NUMBER[name.split(".")[0]] for name in _LEXNAMES)
-            rows = enumerate(zip(_LEXNAMES, parts, strict=True))
-            return io.StringIO("".join(f"{n:02d}\t{name}\t{part}\n" for n, (name, part) in rows))
+            pos_numbers = (_PART_OF_SPEECH_NUMBER[name.split(".")[0]] for name in _LEXNAMES)
+            rows = enumerate(zip(_LEXNAMES, pos_numbers, strict=True))
+            return io.StringIO("".join(f"{n:02d}\t{name}\t{pos}\n" for n, (name, pos) in rows))
 
         def _synset_from_pos_and_line(self, pos: str, data_file_line: str) -> Any:
             """Sort relatives, which NLTK holds in sets, whose order differs between runs."""
@@ -78,11 +78,11 @@ def words_of(synset: Any) -> list[str]:
     return [name.replace("_", " ") for name in synset.lemma_names()]
 
 
-def uses(wordnet: Any, word: str, parts: str) -> tuple[int, int]:
+def uses(wordnet: Any, word: str, pos_letters: str) -> tuple[int, int]:
     """Count how often WordNet's corpus has a word as some parts of speech, and as others."""
     counts = Counter[bool]()
     for lemma in wordnet.lemmas(word):
-        counts[lemma.synset().pos() in parts] += lemma.count()
+        counts[lemma.synset().pos() in pos_letters] += lemma.count()
     return counts[True], counts[False]
 
 
@@ -162,7 +162,7 @@ _UNFIT = re.compile(
 def contexts_of(concept: Any, wordnet: Any) -> Iterator[tuple[str, str]]:
     """Yield (word, example) of each fit example of a synset that has one of its words."""
     lemmas = {name.lower() for name in concept.lemma_names()}
-    part = concept.pos()
+    pos = concept.pos()
     for example in concept.examples():
         sentence = plain(example).strip(" \"';")
         if "'" in sentence.replace("'s", "").replace("n't", "") or len(sentence.split()) < 3:
@@ -170,7 +170,7 @@ def contexts_of(concept: Any, wordnet: Any) -> Iterator[tuple[str, str]]:
         if _UNFIT.search(sentence):
             continue
         for word in re.findall(r"[A-Za-z][A-Za-z-]*", sentence):
-            base = wordnet.morphy(word.lower(), part)
+            base = wordnet.morphy(word.lower(), pos)
             if word.lower() in lemmas or (base is not None and base in lemmas):
                 yield word, sentence
                 break

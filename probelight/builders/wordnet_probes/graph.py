@@ -104,15 +104,15 @@ def levels(
     With `Graph.up` it is HOPS(c, up) of the paper, with `Graph.down` HOPS(c, down).
     """
     seen = {*without, *start}
-    found: list[list[int]] = []
+    reached_levels: list[list[int]] = []
     level: Sequence[int] = start
-    while level and len(found) < most:
+    while level and len(reached_levels) < most:
         reached = dict.fromkeys(to for number in level for to in steps[number])
         level = [number for number in reached if number not in seen]
         seen.update(level)
         if level:
-            found.append(level)
-    return found
+            reached_levels.append(level)
+    return reached_levels
 
 
 @cache
@@ -120,13 +120,14 @@ def read_graph(wordnet_dir: Path) -> Graph:
     """Read a WordNet database, once per process; errors are those of `open_wordnet`."""
     wordnet = open_wordnet(wordnet_dir)
     # Parts of speech apart: the reader's own order over all of them hangs on a set.
-    synsets = [synset for part in "nvar" for synset in wordnet.all_synsets(part)]
+    synsets = [synset for pos in "nvar" for synset in wordnet.all_synsets(pos)]
     numbers = {synset.name(): number for number, synset in enumerate(synsets)}
 
     @cache
     def stems(word: str) -> frozenset[str]:
         """Return what a word shares with words made from it: stems, and how it begins."""
-        bases = {word, *(wordnet.morphy(word, part) or word for part in "nvar")}  # "broke": "break"
+        # "broke": "break"
+        bases = {word, *(wordnet.morphy(word, pos) or word for pos in "nvar")}
         beginning = {word[:_NUM_LETTERS]} if len(word) > _NUM_LETTERS - 2 else set[str]()
         return frozenset({*map(stem_of, bases), *beginning})
 

@@ -15,7 +15,7 @@ from probelight.io.atomic import write_bytes_atomic
 from probelight.io.documents import json_object
 from probelight.io.files import DataFile, content_sha256, delimiter_of, read_lines, text_path
 from probelight.probes.importers.rows import ItemFile, Options, RowReader, lines_of
-from probelight.probes.importers.tables import Table
+from probelight.probes.importers.tables import ItemTable
 from probelight.probes.record import Record, Setup, validate
 
 ONE_LINE = "each item is one JSON object on one line"
@@ -40,7 +40,7 @@ def read_file(path: str | Path, setup: Setup | None = None, **options: Unpack[Op
     options.setdefault("name", path.name.partition(".")[0])
     reader = RowReader(str(path), setup, **options)
     delimiter = delimiter_of(path)
-    table = Table(delimiter, setup == "minimal_pair") if delimiter else None
+    table = ItemTable(delimiter, setup == "minimal_pair") if delimiter else None
     blank: list[int] = []
     for line, text in read_lines(path):
         if not text.strip():

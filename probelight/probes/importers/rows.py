@@ -139,12 +139,12 @@ class RowReader:
         self, row: Mapping[str, Any], stem: str, layout: Layout, position: int
     ) -> tuple[tuple[str, ...], int]:
         """Return the choices of a question and the gold's index, 0 if it is read when all are."""
-        gold, what = row["gold"], layout.name("gold")
+        gold, gold_name = row["gold"], layout.name("gold")
         if gold is None or gold == "":
-            raise RecordError(f"no gold: {what} is missing or null")
+            raise RecordError(f"no gold: {gold_name} is missing or null")
         if isinstance(gold, list):
-            raise RecordError(f"{len(gold)} golds: {what} is a list; one is needed")
-        gold = label_of(gold, what)
+            raise RecordError(f"{len(gold)} golds: {gold_name} is a list; one is needed")
+        gold = label_of(gold, gold_name)
         if "distractor1" in row:  # the order is drawn by content
             texts = [text_of(text, "a choice") for text in (gold, *row["distractor1"])]
             drawn = [hashlib.sha256(f"{stem}\0{text}".encode()).hexdigest() for text in texts]
@@ -166,7 +166,7 @@ class RowReader:
             self._to_read[len(self._records)] = gold
             return choices, 0
         if gold not in labels:
-            raise RecordError(f"no gold: {what} {gold!r} is not one of {listed(labels)}")
+            raise RecordError(f"no gold: {gold_name} {gold!r} is not one of {listed(labels)}")
         return choices, labels.index(gold)
 
     def read(self) -> ItemFile:
@@ -179,10 +179,10 @@ class RowReader:
         records, form = self._records, self._golds.form()
         same: list[int] = []
         by_id: dict[str, Record] = {}
-        for place, record in enumerate(records):
-            if place in self._to_read:
-                answer = answers_by_form(self._to_read[place], record.choices)[form]
-                records[place] = record = replace(record, answer=answer)
+        for index, record in enumerate(records):
+            if index in self._to_read:
+                answer = answers_by_form(self._to_read[index], record.choices)[form]
+                records[index] = record = replace(record, answer=answer)
             with self.at(record.position):
                 try:
                     validate(record, self._setup or setup_of(record))
