@@ -45,7 +45,7 @@ def overlap(first: str, second: str) -> float:
     return len(ours & theirs) / min(len(ours), len(theirs)) if ours and theirs else 1.0
 
 
-def spells(word: str, definition: str) -> bool:
+def contains_form(word: str, definition: str) -> bool:
     """Return whether a definition has the word or a form of it, so that spelling gives it away.
 
     Forms share a stem ("hitter", "hits"), or one contains the other ("unhappy", "happy").
@@ -149,11 +149,11 @@ def read_entries(senses: Iterable[Sense]) -> Iterator[Entry]:
         if pos is None or not word.isalpha() or len(word) < 2:
             continue
         definition = clean_definition(sense.definition)
-        if definition is None or definition in seen or spells(word, definition):
+        if definition is None or definition in seen or contains_form(word, definition):
             continue
         for surface_form, usage in _usages(sense, word, pos):
             key = f"{word}: {usage.lower()}"
-            if spells(surface_form, definition):
+            if contains_form(surface_form, definition):
                 continue
             if key not in seen and overlap(usage, definition) == 0:
                 seen |= {key, definition}
@@ -174,7 +174,7 @@ def clean_definition(text: str) -> str | None:
 
 def _usages(sense: Sense, word: str, pos: str) -> Iterator[tuple[str, str]]:
     """Yield each fit usage with the word as it appears there: (shown word, usage)."""
-    inflections = forms(word, pos)
+    inflections = inflections_of(word, pos)
     quoted = _QUOTED.findall(" ".join([sense.definition, *sense.examples]))
     for example in (*sense.examples, *quoted):
         if _SUBSENSE.search(example):
@@ -197,7 +197,7 @@ def _first_sentence(text: str) -> str:
     return text
 
 
-def forms(word: str, pos: str) -> set[str]:
+def inflections_of(word: str, pos: str) -> set[str]:
     """Return a word and its regular inflections."""
     endings = {"n": ("s", "es"), "v": ("s", "es", "ed", "ing", "d")}.get(pos, ())
     inflections = {word, *(word + end for end in endings)}

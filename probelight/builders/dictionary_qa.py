@@ -20,8 +20,8 @@ from probelight.builders.dictionary_entries import (
     DistinctSenses,
     Entry,
     check_senses,
+    contains_form,
     read_entries,
-    spells,
 )
 from probelight.builders.progress import tracked
 from probelight.builders.sources import gcide
@@ -156,7 +156,7 @@ def _drafts(
     ]:
         if len(chosen) > _NUM_DISTRACTORS:
             break
-        if any(spells(word, candidate.definition) for word in asked_forms):
+        if any(contains_form(word, candidate.definition) for word in asked_forms):
             continue
         if all(distinct(candidate, answer) for answer in chosen):
             chosen.append(candidate)

@@ -56,7 +56,7 @@ class Association:
         return math.log2((self.num_right + added) / (self.expected + added))
 
 
-def words_of(answer: str) -> Set[str]:
+def word_set(answer: str) -> Set[str]:
     """Return the words of an answer, in lower case, each once."""
     return set(plain_words(answer).split())
 
@@ -67,11 +67,11 @@ def whole_answer(answer: str) -> Set[str]:
 
 
 def associations(
-    records: Sequence[Record], features_of: FeaturesOf = words_of
+    records: Sequence[Record], features_of: FeaturesOf = word_set
 ) -> dict[str, Association]:
     """Count how each feature of the answers goes with being right, in alphabetical order.
 
-    `features_of` an answer is `words_of` or `whole_answer`.
+    `features_of` an answer is `word_set` or `whole_answer`.
     """
     counts_by_feature: dict[str, list[tuple[bool, float]]] = {}
     for record in records:
@@ -86,7 +86,7 @@ def associations(
 
 
 def telling_features(
-    record: Record, features_of: FeaturesOf = words_of
+    record: Record, features_of: FeaturesOf = word_set
 ) -> dict[str, tuple[bool, float]]:
     """Return the features that only some choices have: whether the gold does, and their share."""
     choice_features = [features_of(choice) for choice in record.choices]
@@ -138,7 +138,7 @@ def surface_rules(
         return lambda record: [float(n == position) for n in range(len(record.choices))]
 
     def learned_pmi(answer: str) -> float:
-        return sum(learned[w].pmi for w in sorted(words_of(answer)) if w in learned)
+        return sum(learned[w].pmi for w in sorted(word_set(answer)) if w in learned)
 
     common = partial(commonness, frequency=frequency)
 
@@ -184,6 +184,6 @@ def word_frequency(source: str, train: Sequence[Record]) -> Frequency:
 
         return lambda word: float(zipf_frequency(word, "en"))
     counts = Counter(
-        word for record in train for word in words_of(" ".join((record.stem, *record.choices)))
+        word for record in train for word in word_set(" ".join((record.stem, *record.choices)))
     )
     return lambda word: math.log10(1 + counts[word])

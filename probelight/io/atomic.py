@@ -215,7 +215,7 @@ def disk_error(error: BaseException) -> OSError | None:
     return OSError(number, os.strerror(number)) if number in ADVICE else None
 
 
-def line_of(error: OSError) -> str:
+def error_line(error: OSError) -> str:
     """Return one line about a disk error: the path, what is wrong with it and what to do."""
     where = f"{error.filename}: " if error.filename is not None else ""
     return f"{where}{error.strerror}; {ADVICE[error.errno or 0]}"

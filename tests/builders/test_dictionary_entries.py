@@ -7,11 +7,11 @@ from probelight.builders.dictionary_entries import (
     Entry,
     check_senses,
     clean_definition,
-    forms,
+    contains_form,
+    inflections_of,
     overlap,
     read_entries,
     say_the_same,
-    spells,
 )
 from probelight.builders.sources.gcide import Sense
 from probelight.probes.record import Record
@@ -31,7 +31,7 @@ from probelight.probes.record import Record
     ],
 )
 def test_words_told_by_spelling(word: str, definition: str, told: bool) -> None:
-    assert spells(word, definition) is told
+    assert contains_form(word, definition) is told
 
 
 def test_what_definitions_share() -> None:
@@ -67,9 +67,9 @@ def test_definitions_are_cut_to_what_the_word_means(text: str, expected: str | N
 
 def test_words_are_found_in_their_forms() -> None:
     for shown, word in {"carried": "carry", "stopped": "stop", "baking": "bake"}.items():
-        assert shown in forms(word, "v")
-    assert "cities" in forms("city", "n")
-    assert forms("long", "a") == {"long"}
+        assert shown in inflections_of(word, "v")
+    assert "cities" in inflections_of("city", "n")
+    assert inflections_of("long", "a") == {"long"}
 
 
 def test_entries_have_a_usage_that_shows_the_word_and_not_its_meaning() -> None:

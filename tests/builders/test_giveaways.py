@@ -14,7 +14,7 @@ from probelight.builders.giveaways import (
     surface_rules,
     whole_answer,
     word_frequency,
-    words_of,
+    word_set,
 )
 from probelight.probes.record import Record
 
@@ -63,14 +63,14 @@ def test_whole_answers() -> None:
 def test_the_most_telling_of_both_ends() -> None:
     found = list(associations(ITEMS).values())
     # (1 + 2.5) / (0.25 + 2.5) of "sun" is more than (3 + 4.375) / (1.75 + 4.375) of "a".
-    assert [one.part for one in most_telling(found, 1, least_items=1)] == ["sun", "the"]
-    assert [one.part for one in most_telling(found, 1, least_items=2)] == ["a", "the"]
+    assert [one.feature for one in most_telling(found, 1, least_items=1)] == ["sun", "the"]
+    assert [one.feature for one in most_telling(found, 1, least_items=2)] == ["a", "the"]
     assert most_telling([], 3) == []
 
 
 def test_words_are_those_of_any_script_without_marks() -> None:
-    assert words_of("Zürich's naïve  «Ärger», 東京") == {"zürich", "s", "naïve", "ärger", "東京"}
-    assert words_of("--") == set()
+    assert word_set("Zürich's naïve  «Ärger», 東京") == {"zürich", "s", "naïve", "ärger", "東京"}
+    assert word_set("--") == set()
 
 
 ITEM = Record("1", "what?", ("a long answer", "short one", "x"), 0)

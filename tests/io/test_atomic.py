@@ -94,8 +94,8 @@ def test_a_refusal_of_the_disk_is_one_line_with_advice(number: int, advice: str)
     hidden.__context__ = OSError(number, os.strerror(number))
     with pytest.raises(OSError, match="ckpt") as raised, atomic.written_to("runs/x/last.ckpt"):
         raise hidden
-    assert atomic.line_of(raised.value) == f"runs/x/last.ckpt: {os.strerror(number)}; {advice}"
-    assert atomic.line_of(OSError(number, "Full")) == f"Full; {advice}"
+    assert atomic.error_line(raised.value) == f"runs/x/last.ckpt: {os.strerror(number)}; {advice}"
+    assert atomic.error_line(OSError(number, "Full")) == f"Full; {advice}"
 
 
 def test_a_report_into_a_full_disk_says_one_line(

@@ -34,7 +34,7 @@ _JOINERS = re.compile("[\u00ad\u200b-\u200d\u2060\ufeff]")
 _ASCII = {code: chr(code).lower() if chr(code).isalnum() else " " for code in range(128)}
 
 
-def words_of(text: str) -> list[str]:
+def split_words(text: str) -> list[str]:
     """Return the words of a text in their order."""
     if text.isascii():
         return text.translate(_ASCII).split()
@@ -54,8 +54,8 @@ class ItemText:
 def item_text(record: Record, choice: str) -> ItemText:
     """Return the text of an item with one of its choices."""
     prefix, _, suffix = record.stem.partition(MASK)
-    stem, answer = words_of(prefix), words_of(choice)
-    return ItemText((*stem, *answer, *words_of(suffix)), len(stem), len(stem) + len(answer))
+    stem, answer = split_words(prefix), split_words(choice)
+    return ItemText((*stem, *answer, *split_words(suffix)), len(stem), len(stem) + len(answer))
 
 
 class GramIndex(NamedTuple):
@@ -67,11 +67,11 @@ class GramIndex(NamedTuple):
 
     def matches(self, hashes: Hashes) -> tuple[Ints, Ints]:
         """Return (M,) places in `hashes` and (M,) places of the probe with equal hashes."""
-        near = np.flatnonzero(self.bits[leading(hashes, self.bits)])
-        first = np.searchsorted(self.hashes, hashes[near], "left")
-        times = np.searchsorted(self.hashes, hashes[near], "right") - first
+        likely = np.flatnonzero(self.bits[leading(hashes, self.bits)])
+        first = np.searchsorted(self.hashes, hashes[likely], "left")
+        times = np.searchsorted(self.hashes, hashes[likely], "right") - first
         nth = np.arange(times.sum()) - np.repeat(np.cumsum(times) - times, times)
-        return np.repeat(near, times), self.starts[np.repeat(first, times) + nth]
+        return np.repeat(likely, times), self.starts[np.repeat(first, times) + nth]
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,11 +110,11 @@ def probe_grams(
     text_of = [text_numbers.setdefault(item_text(r, r.gold), len(text_numbers)) for r in records]
     texts = list(text_numbers)
     ids: dict[str, int] = {}
-    flat, starts = list[int](), list[int]()
+    flat_ids, starts = list[int](), list[int]()
     for text in texts:
-        starts.append(len(flat))
-        flat += [*(ids.setdefault(word, len(ids) + 1) for word in text.words), _END]
-    words = np.array(flat, dtype=np.int64)
+        starts.append(len(flat_ids))
+        flat_ids += [*(ids.setdefault(word, len(ids) + 1) for word in text.words), _END]
+    words = np.array(flat_ids, dtype=np.int64)
     spans = [(start, start + len(text.words)) for start, text in zip(starts, texts, strict=True)]
     grouped = [(*spans[text], group) for text, group in set(zip(text_of, groups, strict=True))]
     is_specific = _mostly_specific(words, grouped, size, most_groups)
@@ -125,11 +125,11 @@ def probe_grams(
     indexes: dict[int, GramIndex] = {}
     grams = ProbeGrams(size, texts, text_of, ids, words, starts, specific_starts, indexes)
     starts_by_length = {size: [int(n) for numbers in specific_starts for n in numbers]}
-    for number, text in enumerate(texts):
-        if not len(specific_starts[number]) and text.words:
-            starts_by_length.setdefault(len(text.words), []).append(starts[number])
-        if stem := grams.whole_stem(number):
-            starts_by_length.setdefault(stem, []).append(starts[number])
+    for text_number, text in enumerate(texts):
+        if not len(specific_starts[text_number]) and text.words:
+            starts_by_length.setdefault(len(text.words), []).append(starts[text_number])
+        if stem := grams.whole_stem(text_number):
+            starts_by_length.setdefault(stem, []).append(starts[text_number])
     for length, length_starts in starts_by_length.items():
         if length_starts:
             begins = np.unique(np.array(length_starts, dtype=np.int64))
@@ -170,14 +170,16 @@ def _mostly_specific(
     """
     half = (size + 1) // 2
     hashes = window_hashes(words, half)
-    numbers: dict[Hashable, int] = {}
-    pieces, owners = [np.empty(0, np.uint64)], [np.empty(0, np.int64)]
+    group_numbers: dict[Hashable, int] = {}
+    hash_spans, group_spans = [np.empty(0, np.uint64)], [np.empty(0, np.int64)]
     for start, end, group in grouped:
-        pieces.append(hashes[start : max(start, end - half + 1)])
-        owners.append(np.full(len(pieces[-1]), numbers.setdefault(group, len(numbers))))
-    different, piece = np.unique(np.concatenate(pieces), return_inverse=True)
-    group_pieces = np.unique(np.stack([piece, np.concatenate(owners)]), axis=1)[0]
-    templates = different[np.bincount(group_pieces, minlength=len(different)) > most_groups]
+        hash_spans.append(hashes[start : max(start, end - half + 1)])
+        group_number = group_numbers.setdefault(group, len(group_numbers))
+        group_spans.append(np.full(len(hash_spans[-1]), group_number))
+    distinct_hashes, hash_numbers = np.unique(np.concatenate(hash_spans), return_inverse=True)
+    group_hashes = np.unique(np.stack([hash_numbers, np.concatenate(group_spans)]), axis=1)[0]
+    num_groups = np.bincount(group_hashes, minlength=len(distinct_hashes))
+    templates = distinct_hashes[num_groups > most_groups]
     begins = np.zeros(len(words))
     begins[: len(hashes)] = np.isin(hashes, templates)
     in_template = np.convolve(begins, np.ones(half))[: len(words)] > 0

@@ -22,8 +22,8 @@ from probelight.builders.contamination.grams import (
     Ints,
     ProbeGrams,
     item_text,
+    split_words,
     window_hashes,
-    words_of,
 )
 from probelight.builders.hygiene import cluster_of
 from probelight.io.errors import RecordError
@@ -185,7 +185,7 @@ def scan_text(scan: Scan, path: str | Path, watched: Watched | None = None) -> l
     line = 1
     num_words = num_lost = 0
     for text in _text_blocks(path, watched):
-        lines = [words_of(line_text) for line_text in text.split("\n")]
+        lines = [split_words(line_text) for line_text in text.split("\n")]
         ends = list(accumulate(map(len, lines)))
 
         def where(word_index: int, ends: list[int] = ends, line: int = line) -> str:

@@ -116,21 +116,21 @@ class World:
             for founder in founders:
                 self.facts.add(founder, _FOUNDED, company)
 
-    def linked(self, template: str, entity: str) -> list[str]:
+    def bridges(self, template: str, entity: str) -> list[str]:
         """Return all bridges of an entity, of whatever class."""
-        return self.facts.of(entity, _LINK[template])
+        return self.facts.values_of(entity, _LINK[template])
 
-    def right(self, template: str, bridge: str) -> set[str]:
+    def right_answers(self, template: str, bridge: str) -> set[str]:
         """Return the right answers about a bridge: ids, or years."""
         property = _ASKED[template]
         if property == BEGAN:
             return self.facts.years(bridge, property)
-        return set(self.facts.of(bridge, property))
+        return set(self.facts.values_of(bridge, property))
 
-    def all_right(self, template: str, entity: str) -> set[str]:
+    def all_right_answers(self, template: str, entity: str) -> set[str]:
         """Return the right answers about an entity, over all its bridges of any class."""
-        bridges = self.linked(template, entity)
-        return set().union(*(self.right(template, bridge) for bridge in bridges))
+        bridges = self.bridges(template, entity)
+        return set().union(*(self.right_answers(template, bridge) for bridge in bridges))
 
     def chains(self, template: str) -> Iterator[Chain]:
         """Yield the chains that can be asked, in the order of the source.
@@ -144,13 +144,13 @@ class World:
         for entity in entities:
             bridges = [
                 bridge
-                for bridge in self.linked(template, entity)
-                if classes is None or not classes.isdisjoint(self.facts.of(bridge, KIND))
+                for bridge in self.bridges(template, entity)
+                if classes is None or not classes.isdisjoint(self.facts.values_of(bridge, KIND))
             ]
             if template == "spouse":  # a film has many actors, of whom one is known to be married
-                bridges = [bridge for bridge in bridges if self.right(template, bridge)]
-            if len(bridges) == 1 and len(right := self.right(template, bridges[0])) == 1:
-                ids = (entity, bridges[0], right.pop())
+                bridges = [bridge for bridge in bridges if self.right_answers(template, bridge)]
+            if len(bridges) == 1 and len(answers := self.right_answers(template, bridges[0])) == 1:
+                ids = (entity, bridges[0], answers.pop())
                 names = (self.name(ids[0]), self.name(ids[1]), self.name(ids[2]))
                 if all(map(plain_words, names)):
                     candidates.append(Chain(template, names, ids))
@@ -167,15 +167,16 @@ class World:
         """Return the name of an entity, "" if unknown; a year names itself."""
         return id if id.isdigit() else self.facts.labels.get(id, "")
 
-    def share(self, first: str, second: str, property: str) -> bool:
+    def share_object(self, first: str, second: str, property: str) -> bool:
         """Return whether two entities have a value of a property in common."""
-        return not set(self.facts.of(first, property)).isdisjoint(self.facts.of(second, property))
+        first_values = set(self.facts.values_of(first, property))
+        return not first_values.isdisjoint(self.facts.values_of(second, property))
 
-    def around(self, area: str) -> set[str]:
+    def enclosing_areas(self, area: str) -> set[str]:
         """Return what a place is a part of, directly or not."""
         seen, queue = set[str](), [area]
         while queue:
-            enclosing = [id for id in self.facts.of(queue.pop(), WITHIN) if id not in seen]
+            enclosing = [id for id in self.facts.values_of(queue.pop(), WITHIN) if id not in seen]
             seen.update(enclosing)
             queue += enclosing
         return seen
@@ -196,7 +197,7 @@ class NearAnswers:
         for chain in chains:
             self.surplus[chain.ids[2]] -= NUM_WRONG
 
-    def of(self, chain: Chain) -> tuple[str, ...] | None:
+    def draw(self, chain: Chain) -> tuple[str, ...] | None:
         """Draw the wrong answers of an item; None where there are too few."""
         if chain.template == "band":
             right, num_before = int(chain.ids[2]), self.rng.randint(0, NUM_WRONG)
@@ -217,19 +218,19 @@ class NearAnswers:
     def _near(self, chain: Chain) -> list[str]:
         """Return answers of other items that resemble the right one and are certainly wrong."""
         world, gold = self.world, chain.ids[2]
-        ids = {gold, *world.all_right(chain.template, chain.ids[0])}
+        ids = {gold, *world.all_right_answers(chain.template, chain.ids[0])}
         right = {plain_words(world.name(id)) for id in ids}
         candidates = [id for id, name in self.golds.items() if plain_words(name) not in right]
         if chain.template == "headquarters":
             return [
                 id
                 for id in candidates
-                if world.share(id, gold, COUNTRY)
-                and gold not in world.around(id)
-                and id not in world.around(gold)
+                if world.share_object(id, gold, COUNTRY)
+                and gold not in world.enclosing_areas(id)
+                and id not in world.enclosing_areas(gold)
             ]
-        same_gender = [id for id in candidates if world.share(id, gold, GENDER)]
-        citizens = [id for id in same_gender if world.share(id, gold, CITIZEN)]
+        same_gender = [id for id in candidates if world.share_object(id, gold, GENDER)]
+        citizens = [id for id in same_gender if world.share_object(id, gold, CITIZEN)]
         return citizens if len(citizens) >= NUM_WRONG else same_gender
 
 
@@ -288,9 +289,9 @@ def build_composition(settings: CompositionSettings) -> Probe:
 
 
 def _drafts(world: World, chains: Sequence[Chain], rng: random.Random) -> Iterator[Draft]:
-    near = NearAnswers(world, chains, rng)
+    wrong_answers = NearAnswers(world, chains, rng)
     for chain in chains:
-        if wrong := near.of(chain):
+        if wrong := wrong_answers.draw(chain):
             cluster = f"{chain.names[1]} ({chain.ids[1]})"
             meta = {
                 "cluster": cluster,
@@ -319,7 +320,7 @@ def single_hop_facts(settings: CompositionSettings, probe: Probe) -> Mapping[str
         bridges[chain.template][chain.ids[1]] = chain.names[1]
     drafts = dict[str, Draft]()
     for record, chain in items:
-        right = {world.name(id) for id in world.linked(chain.template, chain.ids[0])}
+        right = {world.name(id) for id in world.bridges(chain.template, chain.ids[0])}
         other_bridges = [name for name in bridges[chain.template].values() if name not in right]
         (first, bridge), (second, answer) = chain.hops
         meta = {"cluster": record.meta["cluster"], "template": chain.template}
@@ -336,7 +337,7 @@ def check_facts(settings: CompositionSettings, records: Sequence[Record]) -> lis
     findings = []
     for record in records:
         chain = _chain(record)
-        right = {world.name(id) for id in world.all_right(chain.template, chain.ids[0])}
+        right = {world.name(id) for id in world.all_right_answers(chain.template, chain.ids[0])}
         if record.gold not in right:
             text = f"{record.gold!r} is not among {sorted(right)}"
             findings.append(Finding("a right answer is wrong (Wikidata)", record.where, text))

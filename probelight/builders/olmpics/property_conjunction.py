@@ -120,7 +120,7 @@ def gather_properties(edges: Iterable[Edge], min_weight: float) -> Properties:
         if relation == "IsA":
             properties.size[end] += end not in properties.kinds[start]
             properties.kinds[start].add(end)
-        held = Property(relation, end)
+        prop = Property(relation, end)
         # Everybody can read the texts, and neither is in the other.
         is_askable = (
             all(_TEXT.fullmatch(text) and not _JOINED.search(text) for text in (start, end))
@@ -128,9 +128,9 @@ def gather_properties(edges: Iterable[Edge], min_weight: float) -> Properties:
             and len(end.split()) <= 4
             and not share_a_word(start, end)
         )
-        if weight >= min_weight and is_askable and held not in properties.of[start]:
-            properties.of[start][held] = None
-            properties.holders[held].append(start)
+        if weight >= min_weight and is_askable and prop not in properties.of[start]:
+            properties.of[start][prop] = None
+            properties.holders[prop].append(start)
     return properties
 
 
@@ -226,8 +226,8 @@ class Conjunctions:
                 pairs = [
                     pair
                     for pair in combinations(self.properties.of[concept], 2)
-                    if sum(held.relation in _VAGUE for held in pair) == num_vague
-                    and (num_vague < 2 or len({held.relation for held in pair}) == 2)
+                    if sum(prop.relation in _VAGUE for prop in pair) == num_vague
+                    and (num_vague < 2 or len({prop.relation for prop in pair}) == 2)
                 ]
                 for pair in self.rng.sample(pairs, min(_PAIRS, len(pairs))):
                     if num_right[concept] == self.questions:
@@ -257,7 +257,7 @@ class Conjunctions:
         stem = f"What is {first} and is {second}?"
         return Draft(stem, concept, (only_first, only_second), concept, meta)
 
-    def _holder(self, has: Property, lacks: Property, chosen: Sequence[str]) -> str | None:
+    def _holder(self, present: Property, absent: Property, chosen: Sequence[str]) -> str | None:
         """Choose a concept with one property and not the other, right more often than wrong.
 
         It is not among the chosen answers nor kin to one, nor so like the first, the gold, as to be
@@ -265,7 +265,9 @@ class Conjunctions:
         """
         properties, gold = self.properties, chosen[0]
         pool = [
-            c for c in properties.holders[has] if c in self._of_split and self._surplus[c] < _MOST
+            name
+            for name in properties.holders[present]
+            if name in self._of_split and self._surplus[name] < _MOST
         ]
         order = self.rng.sample(pool, len(pool))
         order.sort(key=self._surplus.__getitem__)
@@ -273,7 +275,7 @@ class Conjunctions:
             if (
                 len(properties.of[name].keys() & properties.of[gold].keys()) <= _ALIKE
                 and not any(name == answer or properties.are_kin(name, answer) for answer in chosen)
-                and not properties.may_have(name, lacks)
+                and not properties.may_have(name, absent)
             ):
                 return name
         return None
@@ -284,14 +286,14 @@ def check_properties(settings: ConjunctionSettings, records: Sequence[Record]) -
     properties = read_properties(Path(settings.source), settings.min_weight)
     findings = []
     for record in records:
-        first, second = (Property(*held) for held in record.meta["properties"])
+        first, second = (Property(*prop) for prop in record.meta["properties"])
         if not {first, second} <= properties.of[record.gold].keys():
             text = f"{record.gold!r} does not have both properties"
             findings.append(Finding("a right answer is wrong (ConceptNet)", record.where, text))
         for name in record.wrong:
             is_first = name == record.meta["first_distractor"]
-            has, lacks = (first, second) if is_first else (second, first)
-            if has not in properties.of[name] or properties.may_have(name, lacks):
+            present, absent = (first, second) if is_first else (second, first)
+            if present not in properties.of[name] or properties.may_have(name, absent):
                 check = "a wrong answer is right (ConceptNet)"
                 findings.append(Finding(check, record.where, repr(name)))
     return findings

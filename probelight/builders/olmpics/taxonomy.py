@@ -33,7 +33,7 @@ from probelight.builders.sources.wordnet import (
     is_of_unsaid_kind,
     mostly_noun,
     open_wordnet,
-    words_of,
+    synset_words,
 )
 from probelight.builders.wordnet_probes.builders import WORDNET
 from probelight.io.errors import UsageError
@@ -78,9 +78,9 @@ class Noun:
     word: str
     synset: Any
     hops: Mapping[str, int]  # name of each hypernym, direct or derived, to its distance
-    near: tuple[tuple[str, str], ...]  # nameable hypernyms nearby, as (synset name, word)
-    kinds: frozenset[str]  # names of all that any sense of the noun is a kind of
-    claims: frozenset[str]  # every word for one of `kinds`
+    near_hypernyms: tuple[tuple[str, str], ...]  # nameable hypernyms nearby, as (synset name, word)
+    hypernym_names: frozenset[str]  # names of all that any sense of the noun is a kind of
+    hypernym_words: frozenset[str]  # every word for one of these
 
 
 @dataclass(frozen=True)
@@ -115,10 +115,10 @@ def build_taxonomy(settings: TaxonomySettings) -> Probe:
     wordnet = open_wordnet(settings.wordnet_dir)
     below_roots = _trees(wordnet, settings.evaluation_roots)
     rng = random.Random(f"taxonomy_conjunction:{settings.seed}")
-    concepts = list(read_concepts(wordnet, words, pieces - _NO_KINDS))
+    concepts = list(read_nouns(wordnet, words, pieces - _NO_KINDS))
     roots = set(settings.evaluation_roots)
     # A word of which any sense is food or an animal is left out of train altogether.
-    train_nouns = [c for c in concepts if not roots & c.kinds]
+    train_nouns = [c for c in concepts if not roots & c.hypernym_names]
     evaluation_nouns = [c for c in concepts if roots & {*c.hops, c.synset.name()}]
     train_drafts = _drafts(train_nouns, settings.per_gold, rng)
     evaluation_drafts = _drafts(evaluation_nouns, settings.evaluation_per_gold, rng)
@@ -175,7 +175,7 @@ def _even_lengths(drafts: Sequence[Draft], size: int, rng: random.Random) -> lis
     return longest[:count] + shorter[: size - count]
 
 
-def read_concepts(
+def read_nouns(
     wordnet: Any, vocabulary: Collection[str], answers: Collection[str]
 ) -> Iterator[Noun]:
     """Yield well-known nouns in alphabetic order, each in its first sense.
@@ -201,20 +201,26 @@ def read_concepts(
         above = list(ancestors(senses[0], _ALL_HOPS))
         if is_of_unsaid_kind(senses[0]):
             continue  # a calf, which WordNet does not call a vertebrate
-        kinds = [
+        hypernyms = [
             synset
             for sense in senses
             for synset in [sense, *(s for _, s in ancestors(sense, _ALL_HOPS))]
         ]
-        claims = frozenset(name.lower() for synset in kinds for name in words_of(synset))
-        near = [
+        words_above = {name.lower() for synset in hypernyms for name in synset_words(synset)}
+        near_hypernyms = [
             (synset.name(), name)
             for hops, synset in above
             if hops <= _NEAR_HOPS and (name := _nameable(synset, wordnet, answers))
         ]
-        hops_of = {synset.name(): hops for hops, synset in above}
-        names = frozenset(synset.name() for synset in kinds)
-        yield Noun(word, senses[0], hops_of, tuple(near), names, claims)
+        hops_by_name = {synset.name(): hops for hops, synset in above}
+        yield Noun(
+            word,
+            senses[0],
+            hops_by_name,
+            tuple(near_hypernyms),
+            frozenset(synset.name() for synset in hypernyms),
+            frozenset(words_above),
+        )
 
 
 def countable_words(wordnet: Any, words: Collection[str]) -> set[str]:
@@ -256,7 +262,7 @@ def _drafts(concepts: Sequence[Noun], per_gold: int, rng: random.Random) -> list
     """Make items of pairs of concepts, at most `per_gold` for each hypernym that they share."""
     below: dict[tuple[str, str], list[Noun]] = {}
     for concept in concepts:
-        for hypernym in concept.near:
+        for hypernym in concept.near_hypernyms:
             below.setdefault(hypernym, []).append(concept)
     drafts = list[Draft]()
     for (gold, word), members in below.items():
@@ -278,9 +284,9 @@ def _draft(a: Noun, b: Noun, gold: str, word: str, rng: random.Random) -> Draft 
     only_a, only_b = (
         [
             other_word
-            for name, other_word in noun.near
+            for name, other_word in noun.near_hypernyms
             if name not in counterpart.hops
-            and other_word not in counterpart.claims
+            and other_word not in counterpart.hypernym_words
             and other_word not in (word, noun.word)
         ]
         for noun, counterpart in ((a, b), (b, a))

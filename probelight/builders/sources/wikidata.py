@@ -33,13 +33,14 @@ class Facts:
     objects: dict[str, dict[str, list[str]]] = field(default_factory=dict)
     labels: dict[str, str] = field(default_factory=dict)
 
-    def of(self, subject: str, property: str) -> list[str]:
+    def values_of(self, subject: str, property: str) -> list[str]:
         """Return the values of a subject's property, each once."""
         return self.objects.get(property, {}).get(subject, [])
 
     def years(self, subject: str, property: str) -> set[str]:
         """Return the years of a subject's dates, without those BC."""
-        matches = (re.match(r"\+?0*(\d{1,4})(?:-|$)", date) for date in self.of(subject, property))
+        dates = self.values_of(subject, property)
+        matches = (re.match(r"\+?0*(\d{1,4})(?:-|$)", date) for date in dates)
         return {match[1] for match in matches if match}
 
     def add(self, subject: str, property: str, value: str) -> None:

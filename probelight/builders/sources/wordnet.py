@@ -73,7 +73,7 @@ def open_wordnet(wordnet_dir: Path | str = DEFAULT_DIR) -> Any:
         return Reader(str(folder), None)
 
 
-def words_of(synset: Any) -> list[str]:
+def synset_words(synset: Any) -> list[str]:
     """Return the synset's lemmas as words, with spaces for underscores."""
     return [name.replace("_", " ") for name in synset.lemma_names()]
 
@@ -139,7 +139,7 @@ def hypernym_edges(wordnet: Any, word: str) -> dict[str, int] | None:
     edges: dict[str, int] = {}
     for sense in senses:
         for hops, synset in [(0, sense), *ancestors(sense, max_hops=99)]:
-            for name in words_of(synset):
+            for name in synset_words(synset):
                 edges[name.lower()] = min(hops, edges.get(name.lower(), hops))
     return edges
 

@@ -11,7 +11,13 @@ from typing import Any
 
 from probelight.builders.hygiene import Finding
 from probelight.builders.progress import tracked
-from probelight.builders.sources.wordnet import contexts_of, is_fit, open_wordnet, plain, words_of
+from probelight.builders.sources.wordnet import (
+    contexts_of,
+    is_fit,
+    open_wordnet,
+    plain,
+    synset_words,
+)
 from probelight.probes.record import Record
 from probelight.probes.words import stem_of, telling_words, words_in
 
@@ -133,7 +139,7 @@ def read_graph(wordnet_dir: Path) -> Graph:
 
     graph = Graph([], [], [], {}, stems)
     for number, synset in enumerate(tracked(synsets, "reading WordNet")):
-        gloss, words = synset.definition(), tuple(words_of(synset))
+        gloss, words = synset.definition(), tuple(synset_words(synset))
         pos = "a" if synset.pos() == "s" else str(synset.pos())
         contexts = tuple(contexts_of(synset, wordnet))
         fit = is_fit(gloss) and not _BROKEN.search(gloss)

@@ -46,7 +46,7 @@ LABEL = "the answers alone"
 MOST = 10  # words, and answers, that are shown of either end
 ALL = "all"  # the split of what is counted on the items of all splits
 PARTS: Mapping[str, giveaways.FeaturesOf] = {
-    "word": giveaways.words_of,
+    "word": giveaways.word_set,
     "answer": giveaways.whole_answer,
 }
 DEFAULT_BASELINES = ("choice_only", "vec_similarity")

@@ -125,12 +125,12 @@ def field_of(column: str) -> str:
     name = re.sub(r"[\s-]+", "_", column.lower())
     if re.fullmatch(r"distractor_?\d+", name):
         return "distractor1"
-    words = words_of(name) - {"sentence", "sentences"}
+    words = letter_words(name) - {"sentence", "sentences"}
     judged = JUDGEMENTS.get(words.pop(), "") if len(words) == 1 else ""
     # Wrong sentences may be numbered: bad_1, bad_2.
     return _FIELDS.get(name) or (judged if judged == BAD or not name[-1:].isdecimal() else "")
 
 
-def words_of(text: str) -> set[str]:
+def letter_words(text: str) -> set[str]:
     """Return the words of a text in lower case, without numbers and marks."""
     return {*re.findall(r"[^\W\d_]+", text.lower())}

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from probelight.io.errors import RecordError
 from probelight.io.escaping import listed
 from probelight.io.files import cells_of
-from probelight.probes.importers.columns import BAD, GOOD, JUDGEMENTS, field_of, words_of
+from probelight.probes.importers.columns import BAD, GOOD, JUDGEMENTS, field_of, letter_words
 from probelight.probes.importers.rows import ItemFile, RowReader
 
 _NAMED = {"\t": "tabs", ",": "commas", ";": "semicolons"}
@@ -80,7 +80,7 @@ def _may_be_names(first: Sequence[str], later: Sequence[Sequence[str]]) -> bool:
     endings = {bool(re.search(r"\W$", text)) for texts in later for text in texts} or {True}
     ends = [bool(re.search(r"\W$", text)) for text in first]
     longest = max(len(text.split()) for text in first)
-    words = {word for text in first for word in words_of(text)}
+    words = {word for text in first for word in letter_words(text)}
     return (
         (endings == {True} and not all(ends))
         or longest < min(lengths, default=0)

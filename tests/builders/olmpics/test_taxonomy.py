@@ -17,7 +17,7 @@ from probelight.builders.olmpics.taxonomy import (
     build_taxonomy,
     check_conjunctions,
     countable_words,
-    read_concepts,
+    read_nouns,
 )
 from probelight.builders.sources.wordnet import open_wordnet
 from probelight.io.errors import UsageError
@@ -48,7 +48,7 @@ def test_countable_words_stand_after_an_article_or_in_the_plural(tiny_wordnet: A
 def test_candidates_are_true_of_what_they_should_be(
     settings: TaxonomySettings, tiny_wordnet: Any
 ) -> None:
-    known = {concept.word: concept for concept in read_concepts(tiny_wordnet, WORDS, WORDS)}
+    known = {concept.word: concept for concept in read_nouns(tiny_wordnet, WORDS, WORDS)}
     near = {f"{word}.n.01": word for word in ("dog", "mammal", "animal")}
     assert dict(known["poodle"].near) == near
     probe = build_taxonomy(settings)
@@ -93,7 +93,7 @@ def test_no_animal_of_unsaid_kind_is_asked_about(
     monkeypatch.setattr(taxonomy, "countable_words", lambda _, words: words)
     vocabulary = {"animal", "vertebrate", "invertebrate", "bird", "swan", "owl", "clam", "calf"}
     wordnet = open_wordnet(write_wordnet(tmp_path, ANIMALS))
-    known = {concept.word for concept in read_concepts(wordnet, vocabulary, vocabulary)}
+    known = {concept.word for concept in read_nouns(wordnet, vocabulary, vocabulary)}
     assert {"swan", "owl", "clam"} < known
     assert "calf" not in known
 
