@@ -32,7 +32,7 @@ from probelight.probes.words import content_words, stem_of, stems_in
 
 SMOOTHING = 10.0  # items at chance that are added to those of each word
 LEAST_ITEMS = 10  # fewer tell of the word what they tell of themselves
-FeaturesOf = Callable[[str], Set[str]]
+Features = Callable[[str], Set[str]]
 Rule = Callable[[Record], list[float]]
 Frequency = Callable[[str], float]
 WORDFREQ, TRAIN = "wordfreq", "train"  # where the frequency of a word is from
@@ -67,7 +67,7 @@ def whole_answer(answer: str) -> Set[str]:
 
 
 def associations(
-    records: Sequence[Record], features_of: FeaturesOf = word_set
+    records: Sequence[Record], features_of: Features = word_set
 ) -> dict[str, Association]:
     """Count how each feature of the answers goes with being right, in alphabetical order.
 
@@ -85,9 +85,7 @@ def associations(
     }
 
 
-def telling_features(
-    record: Record, features_of: FeaturesOf = word_set
-) -> dict[str, tuple[bool, float]]:
+def telling_features(record: Record, features_of: Features) -> dict[str, tuple[bool, float]]:
     """Return the features that only some choices have: whether the gold does, and their share."""
     choice_features = [features_of(choice) for choice in record.choices]
     counts = Counter(feature for features in choice_features for feature in features)

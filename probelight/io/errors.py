@@ -54,15 +54,15 @@ def close_matches(word: str, candidates: Sequence[str], cutoff: float = 0.6) -> 
 
     def meanings(text: str) -> set[str]:  # of mistyped words too
         words = re.findall(r"[^\W\d_]+", text.lower())
-        near = [(each, difflib.get_close_matches(each, _OPPOSITES, 1)) for each in words]
-        return {match[0] for each, match in near if match and match[0][0] == each[0]}
+        word_matches = [(each, difflib.get_close_matches(each, _OPPOSITES, 1)) for each in words]
+        return {match[0] for each, match in word_matches if match and match[0][0] == each[0]}
 
     def is_opposite(text: str) -> bool:
-        means = meanings(text)
-        return any(_OPPOSITES[m] in means and m not in means for m in meanings(word))
+        meant = meanings(text)
+        return any(_OPPOSITES[m] in meant and m not in meant for m in meanings(word))
 
-    near = difflib.get_close_matches(word, candidates, 3, cutoff)
-    return [text for text in near if not is_opposite(text)]
+    matches = difflib.get_close_matches(word, candidates, 3, cutoff)
+    return [text for text in matches if not is_opposite(text)]
 
 
 def causes(error: BaseException) -> Iterator[BaseException]:

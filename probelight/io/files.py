@@ -98,14 +98,14 @@ class Meter:
                 f"{self.location}: more than {self.limit.num_bytes:,} bytes, the limit for a file "
                 f"of {self.limit.kind}"
             )
-        if self.num_bytes > RATIO_FREE and self.num_bytes > self._most_packed:
+        if self.num_bytes > RATIO_FREE and self.num_bytes > self._max_packed_bytes:
             raise RecordError(
                 f"{self.location}: it unpacks to more than {MAX_RATIO} times its size, which text "
                 "does not do; to read it anyway, unpack it and give the unpacked file"
             )
 
     @cached_property
-    def _most_packed(self) -> int:
+    def _max_packed_bytes(self) -> int:
         return MAX_RATIO * self.path.stat().st_size
 
 
@@ -147,7 +147,7 @@ def read_text(path: str | Path, limit: SizeLimit) -> str:
     with path.open("rb") as stream:
         data = stream.read(limit.num_bytes + 1)
     Meter(path, limit).count(data)
-    return _decoded(data, path, 1)
+    return _decode_line(data, path, 1)
 
 
 def sha256_of(path: str | Path) -> str:
@@ -173,7 +173,7 @@ def read_blocks(
     """
     path = regular_file(path)
     meter = Meter(path, limit)
-    with _explained(meter), open_content(path, watched=watched) as stream:
+    with _damage_located(meter), open_content(path, watched=watched) as stream:
         while block := stream.read(BLOCK):
             meter.count(block)
             yield block
@@ -239,7 +239,7 @@ def read_lines(
     """
     path = regular_file(path)
     meter = Meter(path, limit)
-    with _explained(meter), open_content(path, member, watched) as stream:
+    with _damage_located(meter), open_content(path, member, watched) as stream:
         while raw := stream.readline(limit.line_bytes + 1):
             meter.count(raw)
             if len(raw) > limit.line_bytes:
@@ -247,11 +247,11 @@ def read_lines(
                     f"{meter.location}: the line has more than {limit.line_bytes:,} bytes, the "
                     f"limit for a file of {limit.kind}"
                 )
-            yield meter.num_lines + 1, _decoded(raw, path, meter.num_lines + 1)
+            yield meter.num_lines + 1, _decode_line(raw, path, meter.num_lines + 1)
             meter.num_lines += 1
 
 
-def _decoded(raw: bytes, path: Path, number: int) -> str:
+def _decode_line(raw: bytes, path: Path, number: int) -> str:
     if number == 1 and raw.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise RecordError(f"{path}:1: this is UTF-16; save the file as UTF-8")
     try:
@@ -265,7 +265,7 @@ def _decoded(raw: bytes, path: Path, number: int) -> str:
 
 
 @contextmanager
-def _explained(meter: Meter) -> Iterator[None]:
+def _damage_located(meter: Meter) -> Iterator[None]:
     """Turn the errors of damaged archives into one that names file and line."""
     try:
         yield
@@ -329,8 +329,9 @@ def read_table(path: Path, *, any_case: bool = False) -> pd.DataFrame:
                         f"{path}:{line}: column {cells.index('') + 1} has no name; give each "
                         "column one (pandas leaves out its index with to_csv(..., index=False))"
                     )
-                if again := [n for n, name in enumerate(header) if name in header[:n]]:
-                    names = sorted({cells[header.index(header[again[0]])], cells[again[0]]})
+                repeated = next((n for n, name in enumerate(header) if name in header[:n]), None)
+                if repeated is not None:
+                    names = sorted({cells[header.index(header[repeated])], cells[repeated]})
                     raise RecordError(
                         f"{path}:{line}: two columns are called {' and '.join(map(repr, names))}; "
                         "rename one of them"

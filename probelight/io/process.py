@@ -93,15 +93,15 @@ class StopSignals:
 
     def _on_sigterm(self, signum: int, frame: FrameType | None) -> None:
         self._note(TERMINATED)
-        if not self._held and not self._again_later(signum, frame):
+        if not self._held and not self._resend_later(signum, frame):
             raise SystemExit(TERMINATED)
 
     def _on_ctrl_c(self, signum: int, frame: FrameType | None) -> None:
         self._note(INTERRUPTED)
-        if not self._again_later(signum, frame):
+        if not self._resend_later(signum, frame):
             raise KeyboardInterrupt
 
-    def _again_later(self, signum: int, frame: FrameType | None) -> bool:
+    def _resend_later(self, signum: int, frame: FrameType | None) -> bool:
         """Send the signal again where Python would only print the exception and go on."""
         while frame is not None and not _swallows(frame.f_code):
             frame = frame.f_back
@@ -195,17 +195,17 @@ def check_num_processes(num_devices: int) -> None:
     by_srun = launcher() == "srun"
     # Of the step: a batch script sees the tasks of its job, but is one process.
     variable = {"srun": "SLURM_STEP_NUM_TASKS", "torchrun": "WORLD_SIZE"}.get(launcher(), "")
-    num = _number_in(variable, "1")
+    num_processes = _number_in(variable, "1")
     can_begin = not by_srun or "SLURM_NTASKS_PER_NODE" in os.environ  # Lightning asks for it
-    if num == 1 or (num_devices in (num, -1) and can_begin):
+    if num_processes == 1 or (num_devices in (num_processes, -1) and can_begin):
         return
     if not is_first_process():
         time.sleep(3)  # the first one says it, before torchrun ends all for the end of one
         raise SystemExit(USAGE_ERROR)
-    per_node = f" and srun --ntasks-per-node={num}" if by_srun else ""
+    per_node = f" and srun --ntasks-per-node={num_processes}" if by_srun else ""
     raise UsageError(
-        f"{launcher()} started {num} processes, but there must be one per device; give "
-        f"--trainer.devices {num}{per_node}, or start only one process"
+        f"{launcher()} started {num_processes} processes, but there must be one per device; give "
+        f"--trainer.devices {num_processes}{per_node}, or start only one process"
     )
 
 

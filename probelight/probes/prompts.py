@@ -212,22 +212,23 @@ class Prompts:
         """
         if not self.num_shots:
             return ()
-        usual = self._drawn[: self.num_shots]
+        usual = self._drawn_examples[: self.num_shots]
         own_groups = self._groups(record)
         are_allowed = all(own_groups.isdisjoint(groups) for groups, _ in usual)
         if len(usual) == self.num_shots and are_allowed:
             return tuple(example for _, example in usual)
-        outside = self._in_turns([e for groups, e in self._drawn if own_groups.isdisjoint(groups)])
-        if len(outside) < self.num_shots:
+        outside = [e for groups, e in self._drawn_examples if own_groups.isdisjoint(groups)]
+        examples = self._in_turns(outside)
+        if len(examples) < self.num_shots:
             raise UsageError(
-                f"--shots {self.num_shots}: the train split has only {len(outside)} items outside "
+                f"--shots {self.num_shots}: the train split has only {len(examples)} items outside "
                 f"the group of {record.where}; "
-                + (f"give --shots {len(outside)} or fewer" if outside else "leave it out")
+                + (f"give --shots {len(examples)} or fewer" if examples else "leave it out")
             )
-        return tuple(outside[: self.num_shots])
+        return tuple(examples[: self.num_shots])
 
     @cached_property
-    def _drawn(self) -> list[tuple[frozenset[tuple[str, str]], Record]]:
+    def _drawn_examples(self) -> list[tuple[frozenset[tuple[str, str]], Record]]:
         """All examples with their groups, in the order in which they are taken."""
         drawn = self._in_turns(nested_sample(self.train, self.seed))
         return [(self._groups(record), record) for record in drawn]

@@ -44,7 +44,7 @@ class Released(Protocol):
         """How to get it by hand where there is no address."""
 
 
-class Located(NamedTuple):
+class LocalFile(NamedTuple):
     """The local path of a released file, and its address if it was downloaded."""
 
     path: Path
@@ -57,7 +57,7 @@ def locate(
     mirror: str | Path | None,
     cache_dir: str | Path | None,
     offline: bool | None,
-) -> Located:
+) -> LocalFile:
     """Return the local path of a released file, downloaded if necessary.
 
     `mirror` is as in `load_probe`, the rest as in `probelight.io`. A DownloadError says what to do.
@@ -66,12 +66,12 @@ def locate(
     if own_folder and (path := _in_folder(own_folder, source)):
         if source.sha256 is not None:
             fetch(path.as_uri(), sha256=source.sha256)  # refuses what is not the released file
-        return Located(path)
+        return LocalFile(path)
     if mirror and urlsplit(str(mirror)).scheme in {"http", "https"}:
         base = f"{str(mirror).rstrip('/')}/{config.mirror_folder}".rstrip("/")
-        return _served(base, source, cache_dir, offline)
+        return _fetch_served(base, source, cache_dir, offline)
     if mirror:
-        return _mirrored(config, source, mirror)
+        return _find_mirrored(config, source, mirror)
     if own_folder:
         advice = (
             "`base_url` must be the folder of the files, relative to the probe's YAML file, or an "
@@ -90,19 +90,19 @@ def locate(
         )
     url = f"{config.base_url.rstrip('/')}/{source.path}"
     path = fetch(url, sha256=source.sha256, cache_dir=cache_dir, offline=offline)
-    return Located(path, None if url.startswith("file:") else url)
+    return LocalFile(path, None if url.startswith("file:") else url)
 
 
-def _served(
+def _fetch_served(
     base: str, source: FileSource, cache_dir: str | Path | None, offline: bool | None
-) -> Located:
+) -> LocalFile:
     """Fetch a file below an address, with or without gzip."""
     missing: list[DownloadError] = []
-    for path in _either(source.path):
+    for path in _gzip_variants(source.path):
         url = f"{base}/{path}"
         try:
             local_path = fetch(url, sha256=source.sha256, cache_dir=cache_dir, offline=offline)
-            return Located(local_path, url)
+            return LocalFile(local_path, url)
         except DownloadError as error:
             if not (isinstance(error, NotThereError) or is_offline(offline)):
                 raise
@@ -110,7 +110,7 @@ def _served(
     raise missing[0]
 
 
-def _mirrored(config: Released, source: FileSource, mirror: str | Path) -> Located:
+def _find_mirrored(config: Released, source: FileSource, mirror: str | Path) -> LocalFile:
     """Find a file in the folder of a mirror, with or without gzip."""
     url = urlsplit(str(mirror))
     folder = Path(unquote(url.path) if url.scheme == "file" else mirror).expanduser()
@@ -118,24 +118,24 @@ def _mirrored(config: Released, source: FileSource, mirror: str | Path) -> Locat
         raise NotThereError(f"{mirror}: the mirror is not a folder")
     folder = folder / config.mirror_folder
     if path := _in_folder(folder, source):
-        return Located(path)
+        return LocalFile(path)
     own_folder = config.own_folder
     advice = f"nor is it in {own_folder}" if own_folder else "leave out --mirror to download it"
     raise NotThereError(f"{_not_in(folder, source)}; {advice}")
 
 
-def _either(path: str) -> tuple[str, str]:
+def _gzip_variants(path: str) -> tuple[str, str]:
     """Return a path, and that of the same file with or without gzip."""
     return path, path.removesuffix(".gz") if path.endswith(".gz") else f"{path}.gz"
 
 
 def _in_folder(folder: Path, source: FileSource) -> Path | None:
-    paths = (folder / path for path in _either(source.path))
+    paths = (folder / path for path in _gzip_variants(source.path))
     return next((path for path in paths if path.is_file()), None)
 
 
 def _not_in(folder: Path, source: FileSource) -> str:
-    first, second = _either(source.path)
+    first, second = _gzip_variants(source.path)
     return f"there is no {folder / first} (nor {Path(second).name})"
 
 
@@ -197,22 +197,22 @@ def load_probe(
             f"it has {', '.join(config.splits)}{f': give {option}' if option else ''}"
         )
     if config.hub and not mirror and not (config.base_url and split in config.files):
-        read = read_hub(config, split, cache_dir=cache_dir, offline=offline)
+        item_file = read_hub(config, split, cache_dir=cache_dir, offline=offline)
     else:
-        read = _read_released(config, split, mirror, cache_dir, offline)
-    for record in read.records:
+        item_file = _read_released(config, split, mirror, cache_dir, offline)
+    for record in item_file.records:
         if len(record.choices) > config.num_choices:
             raise RecordError(
                 f"{record.where}: {len(record.choices)} choices; {config.name} has at most "
                 f"{config.num_choices}"
             )
-        strange = set(record.choices) - set(config.candidates)
-        if config.candidates and strange:
+        unknown = set(record.choices) - set(config.candidates)
+        if config.candidates and unknown:
             raise RecordError(
-                f"{record.where}: {min(strange)!r} is not one of the candidates of {config.name}"
+                f"{record.where}: {min(unknown)!r} is not one of the candidates of {config.name}"
             )
-    records, unmatched = _with_arguments(config, read.records)
-    return ProbeData(config, records, read.files, read.notices + unmatched)
+    records, unmatched = _with_arguments(config, item_file.records)
+    return ProbeData(config, records, item_file.files, item_file.notices + unmatched)
 
 
 def _read_released(
@@ -229,26 +229,26 @@ def _read_released(
     source = config.files[split]
     located = locate(config, source, mirror, cache_dir, offline)
     try:
-        read = read_file(located.path, config.setup, **config.reading(split))
+        item_file = read_file(located.path, config.setup, **config.reading(split))
     except RecordError as error:
         if located.url is None or source.sha256:
             raise
         # Set aside, so that the next start fetches it anew; but not what no network could replace.
-        aside = located.path.with_name(f"{located.path.name}.unreadable")
+        unreadable_path = located.path.with_name(f"{located.path.name}.unreadable")
         if is_offline(offline):
             advice = f"remove {located.path} and run without offline mode to download it again"
         else:
             with suppress(FileNotFoundError):  # another process was faster
-                located.path.replace(aside)
-            advice = f"the next run downloads it again; this file is kept as {aside}"
+                located.path.replace(unreadable_path)
+            advice = f"the next run downloads it again; this file is kept as {unreadable_path}"
         raise RecordError(
             f"{located.url}: the downloaded file cannot be read ({error}); {advice}"
         ) from error
-    notices = read.notices
-    if source.sha256 not in (None, sha256 := read.files[0].sha256):
+    notices = item_file.notices
+    if source.sha256 not in (None, sha256 := item_file.files[0].sha256):
         # Only a mirror can differ; a download or a broken checkout with another sum is refused.
         notices += (f"{located.path} is not the released file: its sha256 is {sha256}",)
-    return replace(read, notices=notices)
+    return replace(item_file, notices=notices)
 
 
 def load_file(
@@ -286,29 +286,29 @@ def load_files(
 
     The arguments and errors are those of `load_file`; `name` is the probe's name in tables.
     """
-    read = {
+    files_by_split = {
         split: read_file(path, setup, candidates=choices, gold=gold)
         for split, path in paths.items()
     }
-    for split, file in read.items():
-        if choices and not any(added.path.startswith(FOR_ALL) for added in file.files):
+    for split, file in files_by_split.items():
+        if choices and not any(extra.path.startswith(FOR_ALL) for extra in file.files):
             raise RecordError(
                 f"{paths[split]}: its items have choices of their own; leave out --data.choices"
             )
-    records = [record for file in read.values() for record in file.records]
+    records = [record for file in files_by_split.values() for record in file.records]
     config = replace(
         config_of(name, setup or _setup_of_all(records), records, choices),
         description=f"the files {', '.join(str(path) for path in paths.values())}",
         base_url="/",  # where the absolute paths begin
         files={
             split: FileSource(str(Path(paths[split]).absolute()), file.files[0].sha256)
-            for split, file in read.items()
+            for split, file in files_by_split.items()
         },
         gold=gold,
     )
     return {
         split: ProbeData(config, file.records, file.files, file.notices)
-        for split, file in read.items()
+        for split, file in files_by_split.items()
     }
 
 
@@ -319,9 +319,10 @@ def load_items(
     gold: GoldForm | None = None,
 ) -> ProbeData:
     """Load items in memory as a probe; arguments and errors are those of `load_file`."""
-    read = read_items(items, setup, candidates=choices or (), gold=gold)
-    config = config_of("items", setup or _setup_of_all(read.records), read.records, choices or ())
-    return ProbeData(config, read.records, read.files, read.notices)
+    item_file = read_items(items, setup, candidates=choices or (), gold=gold)
+    records = item_file.records
+    config = config_of("items", setup or _setup_of_all(records), records, choices or ())
+    return ProbeData(config, records, item_file.files, item_file.notices)
 
 
 def _setup_of_all(records: Sequence[Record]) -> Setup:

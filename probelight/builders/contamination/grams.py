@@ -67,7 +67,7 @@ class GramIndex(NamedTuple):
 
     def matches(self, hashes: Hashes) -> tuple[Ints, Ints]:
         """Return (M,) places in `hashes` and (M,) places of the probe with equal hashes."""
-        likely = np.flatnonzero(self.bits[leading(hashes, self.bits)])
+        likely = np.flatnonzero(self.bits[leading_bits(hashes, self.bits)])
         first = np.searchsorted(self.hashes, hashes[likely], "left")
         times = np.searchsorted(self.hashes, hashes[likely], "right") - first
         nth = np.arange(times.sum()) - np.repeat(np.cumsum(times) - times, times)
@@ -87,7 +87,7 @@ class ProbeGrams:
     specific_starts: Sequence[Ints]  # in `words`, the n-grams of each text that are no template
     indexes: Mapping[int, GramIndex]  # by length: of `size` the specific, of others whole texts
 
-    def whole_stem(self, text: int) -> int:
+    def whole_stem_length(self, text: int) -> int:
         """Return the length of a text's stem if it is looked for whole; else 0."""
         end = self.texts[text].start
         if end < 1 or self.texts[text].end < len(self.texts[text].words):
@@ -118,27 +118,25 @@ def probe_grams(
     spans = [(start, start + len(text.words)) for start, text in zip(starts, texts, strict=True)]
     grouped = [(*spans[text], group) for text, group in set(zip(text_of, groups, strict=True))]
     is_specific = _mostly_specific(words, grouped, size, most_groups)
-    specific_starts = [
-        start + np.flatnonzero(is_specific[start : max(start, end - size + 1)])
-        for start, end in spans
-    ]
+    starts_until = [(start, max(start, end - size + 1)) for start, end in spans]
+    specific_starts = [a + np.flatnonzero(is_specific[a:b]) for a, b in starts_until]
     indexes: dict[int, GramIndex] = {}
     grams = ProbeGrams(size, texts, text_of, ids, words, starts, specific_starts, indexes)
     starts_by_length = {size: [int(n) for numbers in specific_starts for n in numbers]}
     for text_number, text in enumerate(texts):
         if not len(specific_starts[text_number]) and text.words:
             starts_by_length.setdefault(len(text.words), []).append(starts[text_number])
-        if stem := grams.whole_stem(text_number):
-            starts_by_length.setdefault(stem, []).append(starts[text_number])
+        if stem_length := grams.whole_stem_length(text_number):
+            starts_by_length.setdefault(stem_length, []).append(starts[text_number])
     for length, length_starts in starts_by_length.items():
         if length_starts:
-            begins = np.unique(np.array(length_starts, dtype=np.int64))
-            hashes = window_hashes(words, length)[begins]
+            starts_in_order = np.unique(np.array(length_starts, dtype=np.int64))
+            hashes = window_hashes(words, length)[starts_in_order]
             order = np.argsort(hashes, kind="stable")
-            num_bits = min(_MOST_BITS, max(10, 6 + len(begins).bit_length()))
+            num_bits = min(_MOST_BITS, max(10, 6 + len(starts_in_order).bit_length()))
             bits = np.zeros(1 << num_bits, dtype=np.bool_)
-            bits[leading(hashes, bits)] = True
-            indexes[length] = GramIndex(hashes[order], begins[order], bits)
+            bits[leading_bits(hashes, bits)] = True
+            indexes[length] = GramIndex(hashes[order], starts_in_order[order], bits)
     return grams
 
 
@@ -180,13 +178,13 @@ def _mostly_specific(
     group_hashes = np.unique(np.stack([hash_numbers, np.concatenate(group_spans)]), axis=1)[0]
     num_groups = np.bincount(group_hashes, minlength=len(distinct_hashes))
     templates = distinct_hashes[num_groups > most_groups]
-    begins = np.zeros(len(words))
-    begins[: len(hashes)] = np.isin(hashes, templates)
-    in_template = np.convolve(begins, np.ones(half))[: len(words)] > 0
-    mostly: NDArray[np.bool_] = np.convolve(~in_template, np.ones(size))[size - 1 :] * 2 >= size
-    return mostly
+    is_template_start = np.zeros(len(words))
+    is_template_start[: len(hashes)] = np.isin(hashes, templates)
+    in_template = np.convolve(is_template_start, np.ones(half))[: len(words)] > 0
+    num_own_words = np.convolve(~in_template, np.ones(size))[size - 1 :]
+    return np.asarray(num_own_words * 2 >= size)
 
 
-def leading(hashes: Hashes, bits: NDArray[np.bool_]) -> Hashes:
+def leading_bits(hashes: Hashes, bits: NDArray[np.bool_]) -> Hashes:
     """Return as many leading bits of hashes as index `bits`."""
     return hashes >> np.uint64(65 - len(bits).bit_length())

@@ -116,8 +116,8 @@ class Scan:
             stem, answer = share(is_matched[~has_answer]), share(is_matched[has_answer])
         else:
             total, stem, answer = whole_share(len(words)), None, whole_share(len(words))
-        if length := grams.whole_stem(text):
-            stem = whole_share(length)
+        if stem_length := grams.whole_stem_length(text):
+            stem = whole_share(stem_length)
         longest, begin = int(self._longest[text]), int(self._begin[text]) - start
         piece = " ".join(words[begin : begin + longest])
         return Overlap(total, stem, answer, longest, piece, self._where[text])

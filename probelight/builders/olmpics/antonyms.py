@@ -57,16 +57,16 @@ def antonym_pairs(wordnet: Any, vocabulary: Collection[str], pos: PartOfSpeech) 
     the gloss of either has a word of the other ("hot and dry"); readers agree with such pairs more
     often than with all. Other opposites may be so in the second sense as well.
     """
-    in_first_sense = _usable(wordnet, vocabulary, pos)
-    usable = _usable(wordnet, vocabulary, pos, num_senses=2)
+    in_first_sense = _usable_test(wordnet, vocabulary, pos)
+    usable = _usable_test(wordnet, vocabulary, pos, num_senses=2)
     pairs = set()
     for synset in wordnet.all_synsets(_LETTERS[pos]):
         for lemma in synset.lemmas():
             for opposite in filter(usable, lemma.antonyms()):
-                near = list(filter(in_first_sense, _similar_lemmas(synset)))
-                near += [lemma] if usable(lemma) else []
-                pairs |= {_ordered(alike.name(), opposite.name()) for alike in near}
-    return {pair for pair in pairs if not _alike(*pair)}
+                similar_lemmas = list(filter(in_first_sense, _similar_lemmas(synset)))
+                similar_lemmas += [lemma] if usable(lemma) else []
+                pairs |= {_ordered_pair(near.name(), opposite.name()) for near in similar_lemmas}
+    return {pair for pair in pairs if not _share_letters(*pair)}
 
 
 def synonym_pairs(wordnet: Any, vocabulary: Collection[str], pos: PartOfSpeech) -> set[Pair]:
@@ -74,18 +74,16 @@ def synonym_pairs(wordnet: Any, vocabulary: Collection[str], pos: PartOfSpeech) 
 
     Similar synsets are as in `antonym_pairs`.
     """
-    usable = _usable(wordnet, vocabulary, pos)
+    usable = _usable_test(wordnet, vocabulary, pos)
     pairs = set()
     for synset in wordnet.all_synsets(_LETTERS[pos]):
         lemmas = list(filter(usable, synset.lemmas()))
         synonyms = [*lemmas, *filter(usable, _similar_lemmas(synset))] if lemmas else []
-        pairs |= {
-            _ordered(lemma.name(), synonym.name()) for lemma in lemmas for synonym in synonyms
-        }
-    return {pair for pair in pairs if not _alike(*pair)}
+        pairs |= {_ordered_pair(a.name(), b.name()) for a in lemmas for b in synonyms}
+    return {pair for pair in pairs if not _share_letters(*pair)}
 
 
-def _usable(
+def _usable_test(
     wordnet: Any, vocabulary: Collection[str], pos: PartOfSpeech, num_senses: int = _MAX_SENSE
 ) -> Callable[[Any], bool]:
     """Return a test whether a lemma's word is well known, in the sense it is mostly used in."""
@@ -111,10 +109,12 @@ def _usable(
 
 def _similar_lemmas(synset: Any) -> list[Any]:
     """Return the lemmas of similar synsets, if the gloss of either names the other."""
-    similar = [
-        s for s in synset.similar_tos() if _gloss_names(s, synset) or _gloss_names(synset, s)
+    return [
+        lemma
+        for similar in synset.similar_tos()
+        if _gloss_names(similar, synset) or _gloss_names(synset, similar)
+        for lemma in similar.lemmas()
     ]
-    return [lemma for relative in similar for lemma in relative.lemmas()]
 
 
 def _gloss_names(synset: Any, target: Any) -> bool:
@@ -123,11 +123,11 @@ def _gloss_names(synset: Any, target: Any) -> bool:
     return any(name[: max(_MAX_SHARED, len(name) - 2)] in gloss for name in target.lemma_names())
 
 
-def _ordered(first: str, second: str) -> Pair:
+def _ordered_pair(first: str, second: str) -> Pair:
     return (first, second) if first < second else (second, first)
 
 
-def _alike(first: str, second: str) -> bool:
+def _share_letters(first: str, second: str) -> bool:
     """Return whether a word contains the other, or five letters of it: "happy, unhappy"."""
     size = _MAX_SHARED + 1
     return (

@@ -182,7 +182,7 @@ class World:
         return seen
 
 
-class NearAnswers:
+class PlausibleAnswers:
     """Draws the wrong answers of one template's items in a split.
 
     Wrong years are placed so that each of three years is equally often right. Other wrong answers
@@ -200,27 +200,28 @@ class NearAnswers:
     def draw(self, chain: Chain) -> tuple[str, ...] | None:
         """Draw the wrong answers of an item; None where there are too few."""
         if chain.template == "band":
-            right, num_before = int(chain.ids[2]), self.rng.randint(0, NUM_WRONG)
-            earlier_offsets = self.rng.sample(_YEARS, num_before)
-            later_offsets = self.rng.sample(_YEARS, NUM_WRONG - num_before)
-            return tuple(str(right + n) for n in [*(-n for n in earlier_offsets), *later_offsets])
-        near = self._near(chain)
-        self.rng.shuffle(near)
-        near.sort(key=self.surplus.__getitem__)
-        chosen = dict[str, str]()
-        for id in near:
-            chosen.setdefault(plain_words(self.golds[id]), id)
-            if len(chosen) == NUM_WRONG:
-                self.surplus.update(chosen.values())
-                return tuple(self.golds[subject] for subject in chosen.values())
+            year, num_before = int(chain.ids[2]), self.rng.randint(0, NUM_WRONG)
+            earlier = self.rng.sample(_YEARS, num_before)
+            later = self.rng.sample(_YEARS, NUM_WRONG - num_before)
+            wrong_years = [*(year - n for n in earlier), *(year + n for n in later)]
+            return tuple(map(str, wrong_years))
+        plausible = self._plausible_answers(chain)
+        self.rng.shuffle(plausible)
+        plausible.sort(key=self.surplus.__getitem__)
+        ids_by_name = dict[str, str]()
+        for id in plausible:
+            ids_by_name.setdefault(plain_words(self.golds[id]), id)
+            if len(ids_by_name) == NUM_WRONG:
+                self.surplus.update(ids_by_name.values())
+                return tuple(self.golds[subject] for subject in ids_by_name.values())
         return None
 
-    def _near(self, chain: Chain) -> list[str]:
+    def _plausible_answers(self, chain: Chain) -> list[str]:
         """Return answers of other items that resemble the right one and are certainly wrong."""
         world, gold = self.world, chain.ids[2]
         ids = {gold, *world.all_right_answers(chain.template, chain.ids[0])}
-        right = {plain_words(world.name(id)) for id in ids}
-        candidates = [id for id, name in self.golds.items() if plain_words(name) not in right]
+        right_names = {plain_words(world.name(id)) for id in ids}
+        candidates = [id for id, name in self.golds.items() if plain_words(name) not in right_names]
         if chain.template == "headquarters":
             return [
                 id
@@ -282,14 +283,13 @@ def build_composition(settings: CompositionSettings) -> Probe:
                     bridge_chains.append(chain)
             template_drafts = _drafts(world, bridge_chains[: _SPARE * template_sizes[split]], rng)
             advice = "lower --min_sitelinks, or raise --questions"
-            drafts[split] += first_drafts(
-                template_drafts, template_sizes[split], f"{NAME}: {split}, {template}", advice
-            )
+            subject = f"{NAME}: {split}, {template}"
+            drafts[split] += first_drafts(template_drafts, template_sizes[split], subject, advice)
     return finish(NAME, in_order(drafts), rng)
 
 
 def _drafts(world: World, chains: Sequence[Chain], rng: random.Random) -> Iterator[Draft]:
-    wrong_answers = NearAnswers(world, chains, rng)
+    wrong_answers = PlausibleAnswers(world, chains, rng)
     for chain in chains:
         if wrong := wrong_answers.draw(chain):
             cluster = f"{chain.names[1]} ({chain.ids[1]})"

@@ -207,7 +207,7 @@ class Conjunctions:
     _surplus: Counter[str] = field(default_factory=Counter)  # times wrong over those to be expected
 
     def __post_init__(self) -> None:
-        self._of_split = set(self.concepts)
+        self._split_concepts = set(self.concepts)
 
     def drafts(self) -> Iterator[Draft]:
         """Yield items, concept by concept, the most telling pairs of properties first.
@@ -264,11 +264,8 @@ class Conjunctions:
         right.
         """
         properties, gold = self.properties, chosen[0]
-        pool = [
-            name
-            for name in properties.holders[present]
-            if name in self._of_split and self._surplus[name] < _MOST
-        ]
+        holders = filter(self._split_concepts.__contains__, properties.holders[present])
+        pool = [name for name in holders if self._surplus[name] < _MOST]
         order = self.rng.sample(pool, len(pool))
         order.sort(key=self._surplus.__getitem__)
         for name in order[:_TRIED]:

@@ -110,16 +110,16 @@ class TaxonomySettings(OlmpicsSettings):
 
 def build_taxonomy(settings: TaxonomySettings) -> Probe:
     """Build the probe: which hypernym do two concepts share? No two splits share a gold."""
-    words = frequent_words(settings.num_words)
-    pieces = read_vocabulary(Path(settings.vocabulary)) if settings.vocabulary else words
+    vocabulary = frequent_words(settings.num_words)
+    answer_words = read_vocabulary(Path(settings.vocabulary)) if settings.vocabulary else vocabulary
     wordnet = open_wordnet(settings.wordnet_dir)
-    below_roots = _trees(wordnet, settings.evaluation_roots)
+    below_roots = _tree_names(wordnet, settings.evaluation_roots)
     rng = random.Random(f"taxonomy_conjunction:{settings.seed}")
-    concepts = list(read_nouns(wordnet, words, pieces - _NO_KINDS))
+    nouns = list(read_nouns(wordnet, vocabulary, answer_words - _NO_KINDS))
     roots = set(settings.evaluation_roots)
     # A word of which any sense is food or an animal is left out of train altogether.
-    train_nouns = [c for c in concepts if not roots & c.hypernym_names]
-    evaluation_nouns = [c for c in concepts if roots & {*c.hops, c.synset.name()}]
+    train_nouns = [c for c in nouns if not roots & c.hypernym_names]
+    evaluation_nouns = [c for c in nouns if roots & {*c.hops, c.synset.name()}]
     train_drafts = _drafts(train_nouns, settings.per_gold, rng)
     evaluation_drafts = _drafts(evaluation_nouns, settings.evaluation_per_gold, rng)
     train_drafts = [d for d in train_drafts if d.meta["cluster"] not in below_roots]
@@ -133,7 +133,7 @@ def build_taxonomy(settings: TaxonomySettings) -> Probe:
     return in_order(finish("taxonomy_conjunction", splits, rng))
 
 
-def _trees(wordnet: Any, roots: Sequence[str]) -> set[str]:
+def _tree_names(wordnet: Any, roots: Sequence[str]) -> set[str]:
     """Return the names of synsets and of all below them; UsageError if there is no such synset."""
     from nltk.corpus.reader.wordnet import WordNetError  # not above: nltk is for builders only
 
@@ -210,7 +210,7 @@ def read_nouns(
         near_hypernyms = [
             (synset.name(), name)
             for hops, synset in above
-            if hops <= _NEAR_HOPS and (name := _nameable(synset, wordnet, answers))
+            if hops <= _NEAR_HOPS and (name := _answer_naming(synset, wordnet, answers))
         ]
         hops_by_name = {synset.name(): hops for hops, synset in above}
         yield Noun(
@@ -233,9 +233,8 @@ def countable_words(wordnet: Any, words: Collection[str]) -> set[str]:
         for text in (synset.definition(), *synset.examples()):
             tokens = re.findall(r"[a-z]+|[^a-z\s]", text.lower())
             plural.update(*(plurals[token] for token in tokens if token in plurals))
-            for previous, word, following in zip(
-                tokens, tokens[1:], [*tokens[2:], "."], strict=False
-            ):
+            triples = zip(tokens, tokens[1:], [*tokens[2:], "."], strict=False)
+            for previous, word, following in triples:
                 if previous in {"a", "an"} and word in words and following in _AFTER_NOUN:
                     singular.add(word)
     return {word for word in singular | plural if word not in plurals}
@@ -247,7 +246,7 @@ def _plural(word: str) -> str:
     return f"{word}es" if word.endswith(("s", "x", "z", "ch", "sh")) else f"{word}s"
 
 
-def _nameable(synset: Any, wordnet: Any, answers: Collection[str]) -> str | None:
+def _answer_naming(synset: Any, wordnet: Any, answers: Collection[str]) -> str | None:
     """Return an answer that means this synset in its first or second sense."""
     for name in synset.lemma_names():
         if name in answers and name.isalpha() and name.islower() and name not in _NOT_NAMES:
@@ -260,12 +259,12 @@ def _nameable(synset: Any, wordnet: Any, answers: Collection[str]) -> str | None
 
 def _drafts(concepts: Sequence[Noun], per_gold: int, rng: random.Random) -> list[Draft]:
     """Make items of pairs of concepts, at most `per_gold` for each hypernym that they share."""
-    below: dict[tuple[str, str], list[Noun]] = {}
+    nouns_by_hypernym: dict[tuple[str, str], list[Noun]] = {}
     for concept in concepts:
         for hypernym in concept.near_hypernyms:
-            below.setdefault(hypernym, []).append(concept)
+            nouns_by_hypernym.setdefault(hypernym, []).append(concept)
     drafts = list[Draft]()
-    for (gold, word), members in below.items():
+    for (gold, word), members in nouns_by_hypernym.items():
         all_pairs = list(itertools.permutations(members, 2))
         pairs = rng.sample(all_pairs, min(len(all_pairs), _TRIES * per_gold))
         candidates = (_draft(a, b, gold, word, rng) for a, b in pairs)

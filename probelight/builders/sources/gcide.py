@@ -60,7 +60,7 @@ def read_gcide(
             continue
         if not spelled_out and any(_SPELLED_OUT.search(line) for line in lines):
             continue
-        definition, examples = _clean(lines)
+        definition, examples = _definition_and_examples(lines)
         if len(definition) < 3:
             continue
         numbers[word] = numbers.get(word, 0) + 1
@@ -70,7 +70,7 @@ def read_gcide(
 def tagged_paragraphs(path: Path | str) -> Iterator[tuple[str, list[str], str]]:
     """Yield (headword, lines, tag) of each paragraph; before the first headword it is ""."""
     word = ""
-    with _opened(path) as file:
+    with _open_text(path) as file:
         for paragraph, tag in _paragraphs(file):
             if head := _HEAD.match(paragraph[0]):
                 word = head.group(1).split(" \\")[0].strip()
@@ -82,7 +82,7 @@ def is_remark(paragraph: Sequence[str]) -> bool:
     return not (_HEAD.match(paragraph[0]) or _SENSE.match(paragraph[0]))
 
 
-def _opened(path: Path | str) -> TextIO:
+def _open_text(path: Path | str) -> TextIO:
     path = Path(path)
     if not path.is_file():
         raise FileNotFoundError(
@@ -129,7 +129,7 @@ def part_of_speech_in(text: str) -> str:
     return match.group(1) if match else ""
 
 
-def _clean(lines: list[str]) -> tuple[str, tuple[str, ...]]:
+def _definition_and_examples(lines: list[str]) -> tuple[str, tuple[str, ...]]:
     text = " ".join(line.strip() for line in lines)
     text = _SENSE.sub("", " " + text)
     text = QUOTED_FROM.sub("", text)

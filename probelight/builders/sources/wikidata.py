@@ -72,8 +72,8 @@ def read_wikidata(
     if not first.lstrip().startswith(("[", "{")):
         return _read_triples(path, {*links, *details})
     facts, wanted_ids = Facts(), set[str]()
-    quoted = tuple(f'"{name}"' for name in links)
-    for where, entity in _entities(path, lambda text: any(name in text for name in quoted)):
+    quoted_names = tuple(f'"{name}"' for name in links)
+    for where, entity in _entities(path, lambda text: any(name in text for name in quoted_names)):
         if len(entity.get("sitelinks") or ()) >= min_sitelinks:
             for name in links:
                 for value in _values(entity, name, where):
@@ -82,8 +82,8 @@ def read_wikidata(
 
     def may_be_wanted(text: str) -> bool:
         """Return whether a line may be of a wanted entity: its id may not come first."""
-        named = _FIRST_ID.match(text)
-        return named is None or named[1] in wanted_ids
+        match = _FIRST_ID.match(text)
+        return match is None or match[1] in wanted_ids
 
     for where, entity in _entities(path, may_be_wanted):
         if entity["id"] in wanted_ids:
@@ -106,12 +106,12 @@ def read_wikidata(
 
 def _entities(path: Path, keep: Callable[[str], bool]) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield (file and line, entity) of the items whose line is to be kept."""
-    opened = text = ""
+    opening = text = ""
     where = str(path)
     for number, line in tracked_lines(path, "Wikidata"):
         text, where = line.strip().removesuffix(","), f"{path}:{number}"
         if number == 1 and text == "[":
-            opened = text
+            opening = text
         elif text and text != "]":
             if not (text.startswith("{") and text.endswith("}")):
                 raise RecordError(
@@ -126,7 +126,7 @@ def _entities(path: Path, keep: Callable[[str], bool]) -> Iterator[tuple[str, di
                     raise RecordError(f'{where}: an entity without an "id"')
                 if entity.get("type", "item") == "item":
                     yield where, entity
-    if opened and text != "]":
+    if opening and text != "]":
         raise RecordError(f"{where}: the dump is cut off, as it has no ] at its end; get it again")
 
 
@@ -168,7 +168,7 @@ def _read_triples(path: Path, properties: Collection[str]) -> Facts:
                 f"{path}:{number}: {len(cells)} columns between tabs; the header has {num_cells}"
             )
         subject, subject_label, name, object_id, object_label = (
-            _plain(cells[index]) for index in column_indices
+            _cell_text(cells[index]) for index in column_indices
         )
         if not (re.fullmatch(r"Q\d+", subject) and re.fullmatch(r"P\d+", name)):
             raise RecordError(
@@ -183,9 +183,9 @@ def _read_triples(path: Path, properties: Collection[str]) -> Facts:
     return facts
 
 
-def _plain(cell: str) -> str:
+def _cell_text(cell: str) -> str:
     """Return the id or text of a cell as Wikidata's query service writes it."""
-    if named := _NAMED.fullmatch(cell):
-        return named[1]
-    literal = _LITERAL.fullmatch(cell)
-    return literal[1] if literal else cell
+    if match := _NAMED.fullmatch(cell):
+        return match[1]
+    literal_match = _LITERAL.fullmatch(cell)
+    return literal_match[1] if literal_match else cell

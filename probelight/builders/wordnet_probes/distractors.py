@@ -63,7 +63,7 @@ class Distractors:
         """
         kinds = [*self.related(question.concept), RelatedSet("random", None, ())]
         self.rng.shuffle(kinds)
-        is_wrong = self._wrong_to(question)
+        is_wrong = self._wrongness_test(question)
         seen = set[frozenset[str]]()
         while kinds:
             fertile = list[RelatedSet]()
@@ -97,38 +97,39 @@ class Distractors:
         concepts = self.graph.concepts
         concept, gold = concepts[question.concept], concepts[question.gold]
         answer = answer_text(self.kind, gold)
-        near = self._texts(related.numbers, is_wrong, without=[answer])
-        if related.kind != "random" and not near:
+        related_texts = self._wrong_texts(related.numbers, is_wrong, without=[answer])
+        if related.kind != "random" and not related_texts:
             return None
-        num_near = min(_MAX_NEAR[self.kind], len(near))
-        chosen = pick_distractors(list(near), answer, num_near, self.rng)
-        missing = NUM_DISTRACTORS - len(chosen)
+        num_related = min(_MAX_NEAR[self.kind], len(related_texts))
+        related_choices = pick_distractors(list(related_texts), answer, num_related, self.rng)
+        missing = NUM_DISTRACTORS - len(related_choices)
         pool = self.golds[gold.pos] if missing else []
-        fillers = self._texts(pool, is_wrong, without=[answer, *chosen])
+        fillers = self._wrong_texts(pool, is_wrong, without=[answer, *related_choices])
         if len(fillers) < missing:
             return None
-        filled = pick_distractors(list(fillers), answer, missing, self.rng)
-        to, back = ("=>", "<=") if self.kind == "hypernymy" else ("<=", "=>")
-        names = [concepts[near[text]].name for text in chosen]
+        random_choices = pick_distractors(list(fillers), answer, missing, self.rng)
+        arrow, reverse = ("=>", "<=") if self.kind == "hypernymy" else ("<=", "=>")
+        names = [concepts[related_texts[text]].name for text in related_choices]
         # As the released files call them.
         notes: dict[str, object] = {
             "surface_form": question.word,
             "gold_synset": concept.name,
             "synset_id": concept.number,
-            "chain": f"{concept.name}{to}{gold.name}",
+            "chain": f"{concept.name}{arrow}{gold.name}",
             "hops": question.hops,
             "pos": concept.pos,
             "source": "wordnet",
             "distractor_type": related.kind,
-            "distractor_chain": ";".join(f"{concept.name}{back}{name}" for name in names),
+            "distractor_chain": ";".join(f"{concept.name}{reverse}{name}" for name in names),
             "other_distractors": names,
-            "random_distractors": [concepts[fillers[text]].name for text in filled],
+            "random_distractors": [concepts[fillers[text]].name for text in random_choices],
         }
         if related.hops is not None:
             notes["distractor_hops"] = related.hops
-        return Draft(question.stem, answer, (*chosen, *filled), concept.name, notes)
+        wrong = (*related_choices, *random_choices)
+        return Draft(question.stem, answer, wrong, concept.name, notes)
 
-    def _texts(
+    def _wrong_texts(
         self, numbers: Sequence[int], is_wrong: Callable[[int], bool], without: Sequence[str]
     ) -> dict[str, int]:
         """Draw wrong answers: texts with their concepts, no two alike but for case and marks."""
@@ -145,7 +146,7 @@ class Distractors:
                 texts[text] = number
         return texts
 
-    def _wrong_to(self, question: WordNetQuestion) -> Callable[[int], bool]:
+    def _wrongness_test(self, question: WordNetQuestion) -> Callable[[int], bool]:
         """Return a test whether an answer is certainly wrong, in whatever sense words are meant.
 
         Results are cached, as all sets of distractors test the same concepts.
@@ -154,7 +155,7 @@ class Distractors:
         is_up, is_down = self.kind == "hypernymy", self.kind == "hyponymy"
         # What may be right by some sense of some word of the concept.
         right = graph.broadly(question.concept) if is_up else graph.homonyms(question.concept)
-        looks_right = self._looks_right(question)
+        looks_right = self._resemblance_test(question)
 
         @cache
         def is_wrong(number: int) -> bool:
@@ -172,7 +173,7 @@ class Distractors:
 
         return is_wrong
 
-    def _looks_right(self, question: WordNetQuestion) -> Callable[[int], bool]:
+    def _resemblance_test(self, question: WordNetQuestion) -> Callable[[int], bool]:
         """Return a test whether a wrong answer looks like right ones, and no nearer than they.
 
         None repeats an asked word, as no right answer does: a gloss with it ("seethe with anger",
@@ -180,11 +181,10 @@ class Distractors:
         hypernym or hyponym is in the question ("cold spell (or cold snap)" for "a cold snap").
         Synonyms are several, and the definition uses one of them at most.
         """
-        asked_concept, graph = self.graph.concepts[question.concept], self.graph
-        telling_stems = graph.asked_stems(
-            [*asked_words(self.kind, asked_concept), *asked_concept.words, question.word]
-        )
-        beginnings, gloss = _beginnings(asked_concept.gloss), f" {_plain(asked_concept.gloss)} "
+        subject, graph = self.graph.concepts[question.concept], self.graph
+        words = [*asked_words(self.kind, subject), *subject.words, question.word]
+        telling_stems = graph.asked_stems(words)
+        beginnings, gloss = _beginnings(subject.gloss), f" {_plain(subject.gloss)} "
         stem = f" {_plain(question.stem)} "
 
         def looks_right(number: int) -> bool:
@@ -198,9 +198,8 @@ class Distractors:
             names = [f" {_plain(word)} " for word in concept.words]
             if self.kind == "synonymy":
                 return len(names) > 1 and sum(name in gloss for name in names) < 2
-            return telling_stems.isdisjoint(graph.spelled(number)) and not any(
-                n in stem for n in names
-            )
+            in_stem = any(name in stem for name in names)
+            return not in_stem and telling_stems.isdisjoint(graph.spelled(number))
 
         return looks_right
 
@@ -287,14 +286,14 @@ class Deal:
             )
             for question in near:
                 room = None if self.most is None else self.most - answers[question.gold]
-                for draft in islice(self._of_question(split, question, perturbations), room):
+                for draft in islice(self._question_drafts(split, question, perturbations), room):
                     if size is not None and len(split_drafts) >= size:
                         return split_drafts
                     split_drafts.append(draft)
                     answers[question.gold] += 1
         return split_drafts
 
-    def _of_question(
+    def _question_drafts(
         self, split: str, question: WordNetQuestion, perturbations: int
     ) -> Iterator[Draft]:
         """Yield a question's items for a split, unless another split owns a part of it."""

@@ -64,10 +64,10 @@ def without_nested(
     nested = [isinstance(cell, Mapping) and "stem" in cell for cell in cells]
     if not any(nested):
         return columns, cells
-    at = nested.index(True)
-    inner = {f"{columns[at]}.{key}": cell for key, cell in cells[at].items()}
-    names = [*columns[:at], *inner, *columns[at + 1 :]]
-    return names, [*cells[:at], *inner.values(), *cells[at + 1 :]]
+    index = nested.index(True)
+    inner_cells = {f"{columns[index]}.{key}": cell for key, cell in cells[index].items()}
+    names = [*columns[:index], *inner_cells, *columns[index + 1 :]]
+    return names, [*cells[:index], *inner_cells.values(), *cells[index + 1 :]]
 
 
 def layout_of(columns: Sequence[str], setup: Setup | None, has_candidates: bool) -> Layout:

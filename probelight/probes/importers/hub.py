@@ -36,9 +36,9 @@ def read_hub(
     for number, row in rows_of(rows):
         if number not in reader.leave_out:
             reader.add(number, [*row], [*row.values()])
-    read = reader.read()
+    item_file = reader.item_file()
     name = "/".join(filter(None, ["hub:" + source.repo, source.config, source.splits[split]]))
-    return replace(read, files=(data_file(name, read.records), *read.files))
+    return replace(item_file, files=(data_file(name, item_file.records), *item_file.files))
 
 
 def _load(source: HubSource, split: str, cache_dir: str | Path | None, offline: bool) -> Any:

@@ -50,15 +50,15 @@ def read_file(path: str | Path, setup: Setup | None = None, **options: Unpack[Op
         elif table:
             table.add(line, text, reader)
         else:
-            with reader.at(line):
+            with reader.errors_at(line):
                 row = _json_row(text)
             reader.add(line, [*row], [*row.values()])
-    read = reader.read()
-    notices = table.notices(read) if table else ()
+    item_file = reader.item_file()
+    notices = table.notices(item_file) if table else ()
     if blank:
         notices += (f"{len(blank)} blank lines skipped ({lines_of(blank)})",)
-    file = DataFile(str(path), content_sha256(path), len(read.records))
-    return replace(read, files=(file, *read.files), notices=read.notices + notices)
+    file = DataFile(str(path), content_sha256(path), len(item_file.records))
+    return replace(item_file, files=(file, *item_file.files), notices=item_file.notices + notices)
 
 
 def _json_row(text: str) -> dict[str, Any]:

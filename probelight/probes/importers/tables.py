@@ -32,7 +32,7 @@ class ItemTable:
 
     def add(self, line: int, text: str, reader: RowReader) -> None:
         """Read a line; RecordError names file and line."""
-        with reader.at(line):
+        with reader.errors_at(line):
             cells = cells_of(text, self._delimiter, "pair" if self._are_pairs else "item")
             if not self._columns:
                 self._start(cells, reader)
@@ -61,14 +61,14 @@ class ItemTable:
             self._columns = cells
             reader.layout(cells)
 
-    def notices(self, read: ItemFile) -> tuple[str, ...]:
+    def notices(self, item_file: ItemFile) -> tuple[str, ...]:
         """Return how the first line was read; RecordError if it may be names of columns."""
         if self._has_header:
             return ()
-        first, *later = [record.choices for record in read.records]
+        first, *later = [record.choices for record in item_file.records]
         if first and _may_be_names(first, later):
             raise RecordError(
-                f"{read.records[0].where}: {listed(first)}: are these sentences or names of "
+                f"{item_file.records[0].where}: {listed(first)}: are these sentences or names of "
                 f"columns? In either case, write a first line with the names {GOOD} and {BAD}"
             )
         return ("the file has no header: its first column is read as the right sentences",)
