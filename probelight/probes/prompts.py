@@ -173,11 +173,11 @@ class Prompts:
             return replace(record, stem=f"{BETWEEN.join([*examples, self._message(stem)])} {MASK}")
         examples = []
         for example in self.shots(record):
-            text, answer = self._worded(example.stem), example.gold.strip()
+            text, answer = self._in_template(example.stem), example.gold.strip()
             has_blank = MASK in text
             filled = text.replace(MASK, answer) if has_blank else f"{text.rstrip()} {answer}"
             examples.append(filled.replace(MASK, BLANK))  # the item has its own
-        text = stem if is_prompt else self._worded(stem)
+        text = stem if is_prompt else self._in_template(stem)
         return replace(record, stem=BETWEEN.join([*examples, text]))
 
     def letters(self, record: Record, order: Order) -> Record:

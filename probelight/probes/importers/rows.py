@@ -199,8 +199,8 @@ class RowReader:
             lines = f" ({lines_of(repeats, 50)})" if len(repeats) > 1 else ""
             raise RecordError(
                 f"{self._source}:{repeats[0]}: the same sentence twice, so neither can be the "
-                f"right one{lines}. Correct it, or write in the probe's config `leave_out: {{<split>: "
-                f"[{', '.join(map(str, repeats[:50]))}]}}`"
+                f"right one{lines}. Correct it, or write in the probe's config `leave_out: "
+                f"{{<split>: [{', '.join(map(str, repeats[:50]))}]}}`"
             )
         if not records:
             raise RecordError(f"{self._source}:1: the file is empty; it has no items")
