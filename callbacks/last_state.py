@@ -20,7 +20,7 @@ from pytorch_lightning.callbacks import ModelCheckpoint
 from pytorch_lightning.trainer.connectors.signal_connector import _SignalConnector
 from pytorch_lightning.utilities.exceptions import SIGTERMException
 
-from probelight.io.atomic import temporary_path, remove, written_to
+from probelight.io.atomic import remove, temporary_path, written_to
 from probelight.io.errors import ProbelightError, is_out_of_memory
 from probelight.io.files import regular_file
 from probelight.io.process import FROM_STATE, STOP
