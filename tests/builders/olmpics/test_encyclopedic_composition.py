@@ -14,7 +14,7 @@ from probelight.builders.olmpics.encyclopedic_composition import (
     QUESTIONS,
     Chain,
     CompositionSettings,
-    NearAnswers,
+    PlausibleAnswers,
     World,
     build_composition,
     check_facts,
@@ -103,7 +103,7 @@ def test_films_and_founders() -> None:
 
 
 def test_each_rank_of_a_year_is_equally_often_right() -> None:
-    near = NearAnswers(world(), (), random.Random(0))
+    near = PlausibleAnswers(world(), (), random.Random(0))
     chain = Chain("band", ("a", "b", "1978"), ("Q1", "Q2", "1978"))
     ranks, distances = Counter[int](), Counter[int]()
     for _ in range(3000):
@@ -122,7 +122,7 @@ def test_a_city_within_the_right_one_is_not_wrong() -> None:
         Chain("headquarters", ("x", "y", name(id)), ("Q1", "Q2", id))
         for id in ("Q60", "Q61", "Q62", "Q63", "Q65")
     ]
-    near = NearAnswers(known, golds, random.Random(0))
+    near = PlausibleAnswers(known, golds, random.Random(0))
     assert sorted(near.draw(golds[0]) or ()) == [name("Q62"), name("Q63")]
     assert near.draw(golds[4]) is None  # no other of its country
 

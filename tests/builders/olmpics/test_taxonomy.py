@@ -50,20 +50,20 @@ def test_candidates_are_true_of_what_they_should_be(
 ) -> None:
     known = {concept.word: concept for concept in read_nouns(tiny_wordnet, WORDS, WORDS)}
     near = {f"{word}.n.01": word for word in ("dog", "mammal", "animal")}
-    assert dict(known["poodle"].near) == near
+    assert dict(known["poodle"].near_hypernyms) == near
     probe = build_taxonomy(settings)
     assert list(probe) == ["train", "dev"]
     for split, rows in probe.items():
         for record in rows:
             first, second = re.findall(r"[Aa]n? (\w+)", record.stem)[:2]
             assert record.meta["arguments"] == [first, second]
-            a, b = (known[word].claims for word in (first, second))
+            a, b = (known[word].hypernym_words for word in (first, second))
             assert [choice in a and choice in b for choice in record.choices] == [
                 i == record.answer for i in range(3)
             ]
             assert all(choice in a or choice in b for choice in record.choices)
             assert set(record.choices) <= WORDS
-            assert ("animal.n.01" in known[first].kinds) == (split == "dev")
+            assert ("animal.n.01" in known[first].hypernym_names) == (split == "dev")
         assert check_records(rows) == check_conjunctions(rows, tiny_wordnet) == []
     assert probe["dev"][0].gold == "animal"
     assert probe["train"][0].gold == "artifact"
