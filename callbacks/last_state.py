@@ -20,7 +20,7 @@ from pytorch_lightning.callbacks import ModelCheckpoint
 from pytorch_lightning.trainer.connectors.signal_connector import _SignalConnector
 from pytorch_lightning.utilities.exceptions import SIGTERMException
 
-from probelight.io.atomic import part_of, remove, written_to
+from probelight.io.atomic import remove, temporary_path, written_to
 from probelight.io.errors import ProbelightError, is_out_of_memory
 from probelight.io.files import regular_file
 from probelight.io.process import FROM_STATE, STOP
@@ -44,7 +44,7 @@ class AtomicCheckpointIO(TorchCheckpointIO):
     ) -> None:
         target = Path(path)
         target.parent.mkdir(parents=True, exist_ok=True)
-        temporary = part_of(target)
+        temporary = temporary_path(target)
         try:
             with written_to(target), temporary.open("wb") as file:
                 torch.save(checkpoint, file)

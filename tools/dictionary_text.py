@@ -182,8 +182,8 @@ class MaskedPairs(Dataset[dict[str, Any]]):
         document = int(self.documents[index])
         rng = np.random.default_rng([self.settings.seed, epoch, document])
         first, second, is_next = self._segments(document, rng)
-        parts = [np.array([CLS]), first, np.array([SEP]), second, np.array([SEP])]
-        ids = np.concatenate(parts[: 5 if len(second) else 3]).astype(np.int64)
+        segments = [np.array([CLS]), first, np.array([SEP]), second, np.array([SEP])]
+        ids = np.concatenate(segments[: 5 if len(second) else 3]).astype(np.int64)
         types = np.zeros(len(ids), dtype=np.int64)
         types[len(first) + 2 :] = 1
         masked, labels = self._mask(ids, rng)
@@ -210,12 +210,12 @@ class MaskedPairs(Dataset[dict[str, Any]]):
         swapped = rng.random() < self.settings.swap_rate
         if swapped:
             offset = int(rng.integers(1, _MAX_NEIGHBOUR + 1)) * (1 if rng.random() < 0.5 else -1)
-            place = int(np.searchsorted(self.documents, document)) + offset
-            other = int(self.documents[place % len(self.documents)])
+            index = int(np.searchsorted(self.documents, document)) + offset
+            neighbour = int(self.documents[index % len(self.documents)])
             if defines:
-                second = [self._entry(other)[1]]
+                second = [self._entry(neighbour)[1]]
             else:
-                second = self._sentences(other, rng)[: max(1, len(second))]
+                second = self._sentences(neighbour, rng)[: max(1, len(second))]
         joined = self._join(second)
         half = budget // 2
         first = first[: max(half, budget - len(joined))]
@@ -237,7 +237,7 @@ class MaskedPairs(Dataset[dict[str, Any]]):
         return [sentences[i] for i in rng.permutation(len(sentences))]
 
     def _join(self, sentences: list[np.ndarray]) -> np.ndarray:
-        return np.concatenate([part for s in sentences for part in (s, [self.separator])])
+        return np.concatenate([tokens for s in sentences for tokens in (s, [self.separator])])
 
     def _mask(self, ids: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         """Return the ids with whole words masked, and the labels at the masked places."""
@@ -247,8 +247,8 @@ class MaskedPairs(Dataset[dict[str, Any]]):
         if not chosen.any():
             chosen[rng.choice(np.flatnonzero(maskable))] = True
         labels = np.where(chosen, ids, IGNORE)
-        shown = np.where(chosen & (rng.random(len(ids)) < 0.9), MASK, ids)
-        return shown, labels
+        masked = np.where(chosen & (rng.random(len(ids)) < 0.9), MASK, ids)
+        return masked, labels
 
     def __len__(self) -> int:
         return len(self.documents)

@@ -23,7 +23,7 @@ from probelight.builders.sources.gcide import (
     is_remark,
     tagged_paragraphs,
 )
-from probelight.builders.sources.wordnet import ancestors, descendants, words_of
+from probelight.builders.sources.wordnet import ancestors, descendants, synset_words
 
 SUPPLEMENT_SOURCE = "Webster 1913 Suppl."  # of the same year, and in the public domain as well
 _ISA = (
@@ -93,20 +93,20 @@ def wordnet_documents(
     """
     for synset in wordnet.all_synsets():
         rng = random.Random(f"{seed}:{synset.name()}")
-        names = " , ".join(words_of(synset)[:4])
+        names = " , ".join(synset_words(synset)[:4])
         sentences = [f"{names} : {synset.definition()}", *synset.examples()[:_MAX_EXAMPLES]]
         sentences += _taxonomy_sentences(synset, rng)
         sentences += _lexical_sentences(synset, rng)
         if every_relation:
             sentences += [*synset.examples(), *_further_sentences(synset, rng)]
         texts = tuple(dict.fromkeys(sentences))
-        yield Document(synset.name(), "wordnet", texts, tuple(words_of(synset)))
+        yield Document(synset.name(), "wordnet", texts, tuple(synset_words(synset)))
 
 
 def gcide_documents(senses: Iterator[Sense]) -> Iterator[Document]:
     """Yield a document per headword: every sense with its usages."""
-    for word, of_word in groupby(senses, attrgetter("word")):
-        texts = ((f"{word} : {sense.definition}", *sense.examples) for sense in of_word)
+    for word, word_senses in groupby(senses, attrgetter("word")):
+        texts = ((f"{word} : {sense.definition}", *sense.examples) for sense in word_senses)
         yield Document(word.lower(), "gcide", tuple(chain.from_iterable(texts)), (word,))
 
 
@@ -127,8 +127,8 @@ def read_remarks(
 
 def remark_documents(remarks: Iterator[tuple[str, str]]) -> Iterator[Document]:
     """Yield a document per headword: its collocations, quotations and notes."""
-    for word, of_word in groupby(remarks, itemgetter(0)):
-        texts = (f"{word} : {text}" for _, text in of_word)
+    for word, word_remarks in groupby(remarks, itemgetter(0)):
+        texts = (f"{word} : {text}" for _, text in word_remarks)
         yield Document(word.lower(), "gcide", tuple(texts), (word,))
 
 
@@ -136,7 +136,7 @@ def _taxonomy_sentences(synset: Any, rng: random.Random) -> list[str]:
     noun = synset.pos() == "n"
     sentences = []
     for hops, above in ancestors(synset, _MAX_HOPS):
-        a, b = rng.choice(words_of(synset)), words_of(above)[0]
+        a, b = rng.choice(synset_words(synset)), synset_words(above)[0]
         if noun:
             fields = {"a": with_article(a), "b": b, "b_article": with_article(b)}
             sentences.append(rng.choice(_ISA).format(**fields))
@@ -158,23 +158,25 @@ def _sibling_sentences(synset: Any, rng: random.Random) -> list[str]:
             continue
         for cousin in rng.sample(below, min(2, len(below))):
             fields = {
-                "a": with_article(words_of(synset)[0]),
-                "b": words_of(above)[0],
-                "c": with_article(words_of(cousin)[0]),
+                "a": with_article(synset_words(synset)[0]),
+                "b": synset_words(above)[0],
+                "c": with_article(synset_words(cousin)[0]),
             }
             sentences.append(rng.choice(_SIBLINGS).format(**fields))
     return sentences
 
 
 def _lexical_sentences(synset: Any, rng: random.Random) -> list[str]:
-    words = words_of(synset)
-    sentences = [f"{words[0]} , also called {other}" for other in words[1:4]]
+    words = synset_words(synset)
+    sentences = [f"{words[0]} , also called {synonym}" for synonym in words[1:4]]
     for lemma in synset.lemmas():
         for opposite in lemma.antonyms():
-            other = opposite.name().replace("_", " ")
-            sentences.append(f"{words[0]} is not {other} ; {other} is the opposite of {words[0]}")
-    for part in synset.part_meronyms()[:3]:
-        fields = {"a": with_article(words[0]), "b": with_article(words_of(part)[0])}
+            antonym = opposite.name().replace("_", " ")
+            sentences.append(
+                f"{words[0]} is not {antonym} ; {antonym} is the opposite of {words[0]}"
+            )
+    for meronym in synset.part_meronyms()[:3]:
+        fields = {"a": with_article(words[0]), "b": with_article(synset_words(meronym)[0])}
         sentences.append(rng.choice(_PART).format(**fields))
     return sentences
 
@@ -182,16 +184,16 @@ def _lexical_sentences(synset: Any, rng: random.Random) -> list[str]:
 def _further_sentences(synset: Any, rng: random.Random) -> list[str]:
     """Return sentences on relations that the others leave out, and on derived words."""
     sentences = []
-    for relation, parts, phrasings in _RELATIONS:
-        related = getattr(synset, relation)() if synset.pos() in parts else []
-        for other in rng.sample(related, min(_MAX_RELATED, len(related))):
-            c, d = rng.choice(words_of(synset)), words_of(other)[0]
+    for relation, pos_letters, phrasings in _RELATIONS:
+        related = getattr(synset, relation)() if synset.pos() in pos_letters else []
+        for relative in rng.sample(related, min(_MAX_RELATED, len(related))):
+            c, d = rng.choice(synset_words(synset)), synset_words(relative)[0]
             fields = {"a": with_article(c), "b": with_article(d), "c": c, "d": d}
             sentences.append(rng.choice(phrasings).format(**fields))
             if relation == "hyponyms":
-                sentences.append(f"{d} , a type of {c} : {other.definition()}")
+                sentences.append(f"{d} , a type of {c} : {relative.definition()}")
     for lemma in synset.lemmas():
-        for other in (*lemma.derivationally_related_forms()[:2], *lemma.pertainyms()[:1]):
-            word, derived = (one.name().replace("_", " ") for one in (lemma, other))
-            sentences.append(f"{word} comes with {derived} : {other.synset().definition()}")
+        for relative in (*lemma.derivationally_related_forms()[:2], *lemma.pertainyms()[:1]):
+            word, derived = (form.name().replace("_", " ") for form in (lemma, relative))
+            sentences.append(f"{word} comes with {derived} : {relative.synset().definition()}")
     return sentences

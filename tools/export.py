@@ -32,7 +32,7 @@ from tools.pretraining_text import source_titles
 MODEL_DIR = ASSETS / BUNDLED_MODEL
 CARD_TEMPLATE = Path(__file__).with_name("model_card.md")
 
-Remade = TypeVar("Remade")
+Rebuilt = TypeVar("Rebuilt")
 
 
 def export_language_model(state: str, output_dir: str = str(MODEL_DIR)) -> Path:
@@ -49,10 +49,10 @@ def export_language_model(state: str, output_dir: str = str(MODEL_DIR)) -> Path:
         UsageError: If it is a state of something else.
     """
     folder, checkpoint = Path(output_dir), read_state(Path(state))
-    module = _remade(MaskedLanguageModel, checkpoint, "hyper_parameters", state)
+    module = _rebuilt(MaskedLanguageModel, checkpoint, "hyper_parameters", state)
     module.load_state_dict(checkpoint["state_dict"])
     nn.Module.float(nn.Module.half(module.model))
-    data = _remade(DictionaryText, checkpoint, "datamodule_hyper_parameters", state)
+    data = _rebuilt(DictionaryText, checkpoint, "datamodule_hyper_parameters", state)
     trainer = make_trainer(TrainerSettings(), logger=False, enable_checkpointing=False)
     scores = trainer.validate(module, datamodule=data, verbose=False)[0]
     nn.Module.half(module.model)
@@ -62,13 +62,13 @@ def export_language_model(state: str, output_dir: str = str(MODEL_DIR)) -> Path:
         tokenizer.save_pretrained(fresh)
         shutil.copy(data.vocab_path, fresh / "vocab.txt")
         weights, steps = fresh / "model.safetensors", checkpoint["global_step"]
-        parts = checkpoint.get("accumulate", 1)  # batches of a step
+        batches_per_step = checkpoint.get("accumulate", 1)
         card = CARD_TEMPLATE.read_text(encoding="utf-8").format(
             name=folder.name,
             start=module.start or "random weights",
             mask_rate=f"{100 * data.mask_rate:.0f}",
             definition_rate=f"{100 * data.definition_rate:.0f}",
-            step_tokens=f"{parts * data.max_tokens:,}",
+            step_tokens=f"{batches_per_step * data.max_tokens:,}",
             optimizer={"muon": "Muon and AdamW", "adamw": "AdamW"}[module.optimizer],
             sources="\n".join(f"- {title}" for title in source_titles(data.hparams["sources"])),
             common_words=f"{data.hparams['common_words']:,}",
@@ -81,7 +81,7 @@ def export_language_model(state: str, output_dir: str = str(MODEL_DIR)) -> Path:
             tokens=f"{int(data.store.ids.size):,}",
             steps=f"{steps:,}",
             precision=checkpoint.get("precision", "unknown"),
-            epochs=f"{steps * parts / len(data.train_dataloader()):.2f}",
+            epochs=f"{steps * batches_per_step / len(data.train_dataloader()):.2f}",
             hours=f"{checkpoint.get('train_seconds', 0.0) / 3600:.2f}",
             threads=torch.get_num_threads(),
             masked_accuracy=f"{100 * scores['val/masked_accuracy']:.1f}",
@@ -97,9 +97,9 @@ def export_language_model(state: str, output_dir: str = str(MODEL_DIR)) -> Path:
     return folder
 
 
-def _remade(
-    module_type: type[Remade], checkpoint: Mapping[str, Any], arguments: str, state: str
-) -> Remade:
+def _rebuilt(
+    module_type: type[Rebuilt], checkpoint: Mapping[str, Any], arguments: str, state: str
+) -> Rebuilt:
     """Return the module or data module of a state, made with the arguments that the state has."""
     noted = checkpoint.get(arguments, {})
     # Without what LightningCLI notes for itself, such as `_class_path`.

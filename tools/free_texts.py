@@ -29,7 +29,7 @@ class FreeText:
     title: str
     package: str
     path: str  # from the root folder of the installed packages
-    kept: str = r"(.*)"  # a pattern: the text is the first group of each of its matches
+    pattern: str = r"(.*)"  # the text is the first group of each match
 
 
 _GO = "usr/share/gocode/src/github.com"
@@ -104,19 +104,19 @@ def free_text_documents(name: str, root: Path | str = "/") -> Iterator[Document]
         raise FileNotFoundError(
             f"{path}: no such file. On Debian: apt-get install {free_text.package}"
         )
-    parts = re.findall(free_text.kept, _read(path), re.DOTALL)
-    if not parts:
-        raise ValueError(f"{path}: no text matches {free_text.kept}; is this another edition?")
-    kept: list[str] = []
+    passages = re.findall(free_text.pattern, _plain_text(path), re.DOTALL)
+    if not passages:
+        raise ValueError(f"{path}: no text matches {free_text.pattern}; is this another edition?")
+    sentences: list[str] = []
     number = 0
-    for paragraph in re.split(r"\n\s*\n", "\n\n".join(parts)):
+    for paragraph in re.split(r"\n\s*\n", "\n\n".join(passages)):
         for sentence in _sentences(paragraph):
-            kept.append(sentence)
-            if sum(map(len, kept)) >= _DOCUMENT:
-                yield Document(f"{name}:{number}", name, tuple(kept), in_order=True)
-                kept, number = [], number + 1
-    if kept:
-        yield Document(f"{name}:{number}", name, tuple(kept), in_order=True)
+            sentences.append(sentence)
+            if sum(map(len, sentences)) >= _DOCUMENT:
+                yield Document(f"{name}:{number}", name, tuple(sentences), in_order=True)
+                sentences, number = [], number + 1
+    if sentences:
+        yield Document(f"{name}:{number}", name, tuple(sentences), in_order=True)
 
 
 _STRAIGHT = str.maketrans({"“": '"', "”": '"', "‘": "'", "’": "'", "—": " -- ", "_": "", "*": ""})
@@ -130,30 +130,30 @@ def _sentences(paragraph: str) -> list[str]:
     text = re.sub(r"\s+", " ", paragraph.translate(_STRAIGHT)).strip()
     if len(text.split()) < 3 or text.upper() == text:
         return []
-    ends = [found.end() for found in _SENTENCE_END.finditer(text)]
+    ends = [match.end() for match in _SENTENCE_END.finditer(text)]
     sentences = [text[a:b].strip() for a, b in pairwise([0, *ends, len(text)])]
     # Long ones are cut where a reader would pause, so that each fits a training example.
-    parts = (re.split(r"(?<=[;:]) ", s) if len(s) > _DOCUMENT else [s] for s in sentences)
-    return [part for part in chain.from_iterable(parts) if part]
+    clauses = (re.split(r"(?<=[;:]) ", s) if len(s) > _DOCUMENT else [s] for s in sentences)
+    return [clause for clause in chain.from_iterable(clauses) if clause]
 
 
-def _read(path: Path) -> str:
+def _plain_text(path: Path) -> str:
     """Return the text of a file, or of a SWORD module's folder, without its markup."""
     if path.is_dir():
         return "\n\n".join(_sword_books(path))
-    data = path.read_bytes()
+    content = path.read_bytes()
     match path.suffix:
         case ".zip":
-            with zipfile.ZipFile(io.BytesIO(data)) as archive:
-                data = b"\n\n".join(map(archive.read, archive.namelist()))
+            with zipfile.ZipFile(io.BytesIO(content)) as archive:
+                content = b"\n\n".join(map(archive.read, archive.namelist()))
         case ".dz":
-            data = gzip.decompress(data)
+            content = gzip.decompress(content)
         case ".rdb":
-            return "\n\n".join("\n".join(_r_strings(data)) for data in _r_objects(data))
+            return "\n\n".join("\n".join(_r_strings(content)) for content in _r_objects(content))
     try:
-        return data.decode("utf-8-sig").replace("\r\n", "\n")
+        return content.decode("utf-8-sig").replace("\r\n", "\n")
     except UnicodeDecodeError:
-        return data.decode("latin-1").replace("\r\n", "\n")
+        return content.decode("latin-1").replace("\r\n", "\n")
 
 
 def _sword_books(folder: Path) -> Iterator[str]:
@@ -169,25 +169,25 @@ def _sword_books(folder: Path) -> Iterator[str]:
                 yield html.unescape(re.sub(r"<[^>]+>", " ", book)).replace(" ,", ",")
 
 
-def _r_objects(data: bytes) -> Iterator[bytes]:
+def _r_objects(content: bytes) -> Iterator[bytes]:
     """Yield the objects of R's lazy-load database: each its size, then zlib."""
-    while data:
-        size = struct.unpack(">I", data[:4])[0]
+    while content:
+        size = struct.unpack(">I", content[:4])[0]
         unpacker = zlib.decompressobj()
-        yield (unpacked := unpacker.decompress(data[4:]))
+        yield (unpacked := unpacker.decompress(content[4:]))
         if len(unpacked) != size:
             raise ValueError(f"an object has {len(unpacked)} of {size} bytes: the file is cut off")
-        data = unpacker.unused_data
+        content = unpacker.unused_data
 
 
-def _r_strings(data: bytes) -> Iterator[str]:
+def _r_strings(content: bytes) -> Iterator[str]:
     """Yield the strings of a character vector in R's XDR serialisation, version 3."""
-    encoding = struct.unpack(">I", data[14:18])[0]
-    kind, count = struct.unpack(">II", data[18 + encoding : 26 + encoding])
+    encoding = struct.unpack(">I", content[14:18])[0]
+    kind, count = struct.unpack(">II", content[18 + encoding : 26 + encoding])
     if kind != 0x10:
         raise ValueError(f"an R object of type {kind}, not a character vector")
-    place = 26 + encoding
+    offset = 26 + encoding
     for _ in range(count):
-        length = max(0, struct.unpack(">i", data[place + 4 : place + 8])[0])
-        yield data[place + 8 : place + 8 + length].decode()
-        place += 8 + length
+        length = max(0, struct.unpack(">i", content[offset + 4 : offset + 8])[0])
+        yield content[offset + 8 : offset + 8 + length].decode()
+        offset += 8 + length

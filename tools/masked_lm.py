@@ -100,16 +100,16 @@ class MaskedLanguageModel(pl.LightningModule):
         gold = batch["labels"][chosen]
         logits = self.model.cls.predictions(encoded.last_hidden_state[chosen]).float()
         next_logits = self.model.cls.seq_relationship(encoded.pooler_output).float()
-        known = batch["is_next"] != IGNORE
+        has_next = batch["is_next"] != IGNORE
         # The checkpoint's convention: class 0 is "B continues A".
-        next_gold = 1 - batch["is_next"][known]
-        next_loss = F.cross_entropy(next_logits[known], next_gold) if known.any() else 0.0
+        next_gold = 1 - batch["is_next"][has_next]
+        next_loss = F.cross_entropy(next_logits[has_next], next_gold) if has_next.any() else 0.0
         masked_loss = F.cross_entropy(logits, gold)
         return {
             "loss": masked_loss + self.next_sentence_weight * next_loss,
             "masked_loss": masked_loss.detach(),
             "masked_correct": (logits.argmax(-1) == gold).float(),
-            "next_correct": (next_logits[known].argmax(-1) == next_gold).float(),
+            "next_correct": (next_logits[has_next].argmax(-1) == next_gold).float(),
         }
 
     def training_step(self, batch: dict[str, Tensor], batch_idx: int) -> Tensor:
@@ -182,24 +182,25 @@ def begin_with(model: BertForPreTraining, pieces: Sequence[str], start: str) -> 
     """
     folder = resolve(start)
     with quiet_transformers(), one_error(folder, "model"):
-        other = BertForPreTraining.from_pretrained(folder, dtype=torch.float32)
+        source = BertForPreTraining.from_pretrained(folder, dtype=torch.float32)
         tokenizer = BertTokenizer.from_pretrained(folder)
-    known = tokenizer.get_vocab()
+    piece_ids = tokenizer.get_vocab()
     rows = []
     for piece in pieces:
-        parts = [piece] if piece in known else tokenizer.tokenize(piece.removeprefix("##"))
-        rows.append(torch.tensor([known[part] for part in parts]))
-    weights = other.state_dict()
+        is_in_source = piece in piece_ids
+        source_pieces = [piece] if is_in_source else tokenizer.tokenize(piece.removeprefix("##"))
+        rows.append(torch.tensor([piece_ids[source_piece] for source_piece in source_pieces]))
+    weights = source.state_dict()
     for name, weight in weights.items():
-        if weight.shape[:1] == (len(known),):  # the embeddings of words, and what is tied to them
+        if weight.shape[:1] == (len(piece_ids),):  # word embeddings, and what is tied to them
             weights[name] = torch.stack([weight[row].mean(dim=0) for row in rows])
     try:
         model.load_state_dict(weights)
     except RuntimeError:
         sizes = ("hidden_size", "num_hidden_layers", "num_attention_heads")
-        has, asked = ([getattr(c, size) for size in sizes] for c in (other.config, model.config))
+        has, needed = ([getattr(c, size) for size in sizes] for c in (source.config, model.config))
         raise UsageError(
-            f"model.start {start} has other sizes: {', '.join(sizes)} are {has}, not {asked}"
+            f"model.start {start} has other sizes: {', '.join(sizes)} are {has}, not {needed}"
         ) from None
 
 
@@ -212,33 +213,33 @@ class MuonAdamW(Optimizer):
     def __init__(self, model: BertForPreTraining, lr: float, weight_decay: float) -> None:
         matrices = [p for p in model.bert.encoder.parameters() if p.ndim == 2]
         chosen = {*map(id, matrices)}
-        rest = adamw_groups(model, weight_decay)
-        for group in rest:
+        adamw_params = adamw_groups(model, weight_decay)
+        for group in adamw_params:
             group["params"] = [p for p in group["params"] if id(p) not in chosen]
-        self._parts: list[Optimizer] = [
+        self._optimizers: list[Optimizer] = [
             Muon(matrices, lr=lr, weight_decay=weight_decay, adjust_lr_fn="match_rms_adamw"),
-            AdamW(rest, lr=lr, betas=(0.9, 0.98), fused=True),
+            AdamW(adamw_params, lr=lr, betas=(0.9, 0.98), fused=True),
         ]
-        super().__init__([group for part in self._parts for group in part.param_groups], {})
+        super().__init__([group for o in self._optimizers for group in o.param_groups], {})
         self._share()
 
     def _share(self) -> None:
-        """Let the parts work on the groups and the state of the whole."""
-        muon, rest = self._parts
-        muon.param_groups, rest.param_groups = self.param_groups[:1], self.param_groups[1:]
-        muon.state = rest.state = self.state
+        """Let both optimisers work on this one's groups and state."""
+        muon, adamw = self._optimizers
+        muon.param_groups, adamw.param_groups = self.param_groups[:1], self.param_groups[1:]
+        muon.state = adamw.state = self.state
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Load the state of both parts."""
+        """Load the state of both optimisers."""
         super().load_state_dict(state_dict)
         self._share()
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """Take a step with each part, after the closure that computes the gradients."""
+        """Take a step with each optimiser, after the closure that computes the gradients."""
         loss = None
         if closure is not None:
             with torch.enable_grad():
                 loss = closure()
-        for part in self._parts:
-            part.step()
+        for optimizer in self._optimizers:
+            optimizer.step()
         return loss

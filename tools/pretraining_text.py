@@ -75,9 +75,9 @@ def build_text(
     documents = documents_of(sources, texts_dir, common_words, wordnet_dir, gcide_path, seed)
     folder.mkdir(parents=True, exist_ok=True)
     numbers = [str(n) for n in range(121)]
-    whole = [*whole_words, *numbers, *frequent_nouns(open_wordnet(wordnet_dir), num_nouns)]
+    single_pieces = [*whole_words, *numbers, *frequent_nouns(open_wordnet(wordnet_dir), num_nouns)]
     texts = [plain(s) for d in documents for s in d.sentences]
-    pieces = train_wordpiece(texts, whole, vocab_size)
+    pieces = train_wordpiece(texts, single_pieces, vocab_size)
     write_text_atomic(folder / VOCABULARY, "\n".join(pieces) + "\n")
     lines = "".join(f"{text}\n" for text in texts)
     write_bytes_atomic(folder / TEXT, gzip.compress(lines.encode(), mtime=0))
@@ -96,12 +96,12 @@ def documents_of(
     seed: int,
 ) -> list[Document]:
     """Return the documents of the sources; arguments and errors are those of `build_text`."""
-    known = (*DICTIONARIES, *FREE_TEXTS)
+    allowed_sources = (*DICTIONARIES, *FREE_TEXTS)
     for source in sources:
-        if source not in known:
+        if source not in allowed_sources:
             raise UsageError(
-                f"data.sources: no source is called {source!r}{nearest(source, known)}; choose "
-                f"from {', '.join(known)}"
+                f"data.sources: no source is called {source!r}{nearest(source, allowed_sources)}; "
+                f"choose from {', '.join(allowed_sources)}"
             )
     wordnet = open_wordnet(wordnet_dir)
     read: dict[str, Callable[[], Iterable[Document]]] = {

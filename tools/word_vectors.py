@@ -68,8 +68,8 @@ def build_word_vectors(
     tokens = [[sys.intern(word) for word in _WORD.findall(text.lower())] for text in texts]
     counts = Counter(word for text in tokens for word in text)
     ranked = sorted(counts, key=lambda word: (-counts[word], word))
-    wanted = dict.fromkeys([*(w for w in extra_words if w in counts), *ranked])
-    chosen = set(islice(wanted, num_words))
+    candidates = dict.fromkeys([*(w for w in extra_words if w in counts), *ranked])
+    chosen = set(islice(candidates, num_words))
     words = [word for word in ranked if word in chosen]
     if len(words) <= dimension:
         raise ValueError(f"{len(words)} words are too few for vectors of {dimension} dimensions")
@@ -91,10 +91,10 @@ def cooccurrences(texts: Iterable[Sequence[str]], words: Sequence[str], window: 
         ids = np.array(block, dtype=np.int64)
         counts = sparse.csr_matrix(shape, dtype=np.float64)
         for distance in range(1, window + 1):
-            left, right = ids[:-distance], ids[distance:]
-            both = (left >= 0) & (right >= 0)
+            first, second = ids[:-distance], ids[distance:]
+            both = (first >= 0) & (second >= 0)
             weights = np.full(int(both.sum()), 1.0 / distance)
-            counts = counts + sparse.csr_matrix((weights, (left[both], right[both])), shape=shape)
+            counts = counts + sparse.csr_matrix((weights, (first[both], second[both])), shape=shape)
         return counts
 
     block: list[int] = []
@@ -116,8 +116,8 @@ def positive_pmi(counts: Any) -> Any:
     share = cells.data / rows[cells.row]
     values = np.log(share * contexts.sum() / contexts[cells.col])
     positive = values > 0
-    kept = (values[positive], (cells.row[positive], cells.col[positive]))
-    return sparse.csr_matrix(kept, shape=counts.shape)
+    positive_cells = (values[positive], (cells.row[positive], cells.col[positive]))
+    return sparse.csr_matrix(positive_cells, shape=counts.shape)
 
 
 def factorise(matrix: Any, dimension: int) -> FloatArray:
@@ -127,9 +127,9 @@ def factorise(matrix: Any, dimension: int) -> FloatArray:
     reproducible.
     """
     start = np.ones(min(matrix.shape))
-    left, values, _ = svds(matrix, k=dimension, v0=start, solver="arpack")
+    singular_vectors, values, _ = svds(matrix, k=dimension, v0=start, solver="arpack")
     order = np.argsort(-values, kind="stable")
-    vectors = left[:, order] * values[order] ** _SINGULAR_POWER
+    vectors = singular_vectors[:, order] * values[order] ** _SINGULAR_POWER
     largest = np.abs(vectors).argmax(axis=0)
     vectors = vectors * np.sign(vectors[largest, np.arange(dimension)])
     return np.asarray(vectors / np.sqrt(np.mean(vectors**2)))

@@ -165,7 +165,7 @@ def write_probe(builder: Builder[S], settings: S, output_dir: Path) -> list[Path
     """
     probe = checked_probe(builder, settings)
     extra_files = builder.extra_files(settings, probe)
-    if findings := [found for items in extra_files.values() for found in check_records(items)]:
+    if findings := [finding for items in extra_files.values() for finding in check_records(items)]:
         raise RecordError(f"{builder.name}: {hygiene.findings_text(findings)}")
     folder = Path(output_dir) / builder.name
     counts: dict[Path, int] = {}
@@ -189,30 +189,30 @@ def data_card(builder: Builder[S], settings: S, probe: Probe, files: Mapping[Pat
     """Return the card as Markdown; `files` has the number of items in each written file."""
     options = []
     for setting in fields(settings):
-        value = getattr(settings, setting.name)
-        if setting.name not in builder.sources and value != setting.default:
-            text = str(value).lower() if isinstance(value, bool) else str(value)
+        chosen = getattr(settings, setting.name)
+        if setting.name not in builder.sources and chosen != setting.default:
+            text = str(chosen).lower() if isinstance(chosen, bool) else str(chosen)
             options.append(f"--{setting.name} {text}")
     command = " ".join(["train.py probes build", builder.name, *options, "--output_dir DIR"])
     records = [record for split in probe.values() for record in split]
     golds = Counter(record.gold for record in records)
     [(gold, most)] = golds.most_common(1)
-    right = fmean(len(record.gold) for record in records)
-    wrong = fmean(len(text) for record in records for text in record.wrong)
+    gold_length = fmean(len(record.gold) for record in records)
+    distractor_length = fmean(len(text) for record in records for text in record.wrong)
     balance = (
         f"There are {len(golds):,} different right answers. The most frequent one, {gold[:60]!r}, "
-        f"answers {most:,} of {golds.total():,} questions. Right answers have {right:.0f} "
-        f"characters on average, wrong answers {wrong:.0f}."
+        f"answers {most:,} of {golds.total():,} questions. Right answers have {gold_length:.0f} "
+        f"characters on average, wrong answers {distractor_length:.0f}."
     )
-    parts = [f"# {builder.name}", builder.summary, f"    python {command}", builder.about]
-    parts += ["## Contents", hygiene.stats_table(probe), balance]
+    paragraphs = [f"# {builder.name}", builder.summary, f"    python {command}", builder.about]
+    paragraphs += ["## Contents", hygiene.stats_table(probe), balance]
     if builder.sources:
         sources = []
         for name, source in builder.sources.items():
             sources.append(f"- {source.name} {source.version}; {source.licence}")
             for path in source.files(Path(str(getattr(settings, name)))):
                 sources.append(f"  - `{path.name}` {sha256_of(path)}")
-        parts += ["## Sources", "\n".join(sources)]
+        paragraphs += ["## Sources", "\n".join(sources)]
     lines = [f"- `{path.name}` {sha256_of(path)}, {n:,} items" for path, n in files.items()]
-    parts += ["## Files (SHA-256)", "\n".join(lines)]
-    return "\n\n".join(filter(None, parts)) + "\n"
+    paragraphs += ["## Files (SHA-256)", "\n".join(lines)]
+    return "\n\n".join(filter(None, paragraphs)) + "\n"

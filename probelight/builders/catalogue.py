@@ -37,10 +37,10 @@ BUILDERS = {builder.name: builder for builder in _ALL}
 def builder_of(name: str) -> Builder[Any]:
     """Return the builder of this name; a UsageError lists the names."""
     if name not in BUILDERS:
-        known = [*BUILDERS, WORDNET_QA]
+        builder_names = [*BUILDERS, WORDNET_QA]
         raise UsageError(
-            f"there is no builder of {name!r}{nearest(name, known)}; choose one of "
-            f"{', '.join(known)}, or give no name to build the shipped probes again"
+            f"there is no builder of {name!r}{nearest(name, builder_names)}; choose one of "
+            f"{', '.join(builder_names)}, or give no name to build the shipped probes again"
         )
     return BUILDERS[name]
 
@@ -100,11 +100,11 @@ def build_probes(
         ValueError: If there is no shipped probe of a given name.
         FileNotFoundError: If a source is missing, with the package that holds it.
     """
-    wanted = list(SHIPPED) if names is None else list(names)
-    if unknown := [name for name in wanted if name not in SHIPPED]:
+    probe_names = list(SHIPPED) if names is None else list(names)
+    if unknown := [name for name in probe_names if name not in SHIPPED]:
         raise ValueError(f"{', '.join(unknown)} is not shipped; choose from {', '.join(SHIPPED)}")
     paths = []
-    for name in wanted:
+    for name in probe_names:
         builder_name, settings = SHIPPED[name]
         builder = builder_of(builder_name)
         probe = checked_probe(builder, builder.settings(seed=seed, **settings))

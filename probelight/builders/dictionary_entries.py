@@ -45,7 +45,7 @@ def overlap(first: str, second: str) -> float:
     return len(ours & theirs) / min(len(ours), len(theirs)) if ours and theirs else 1.0
 
 
-def spells(word: str, definition: str) -> bool:
+def contains_form(word: str, definition: str) -> bool:
     """Return whether a definition has the word or a form of it, so that spelling gives it away.
 
     Forms share a stem ("hitter", "hits"), or one contains the other ("unhappy", "happy").
@@ -132,32 +132,33 @@ _LETTERS = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?")
 class Entry:
     """A sense that can be asked about."""
 
-    name: str  # as in released notes: word, part of speech, place among the senses
+    name: str  # as in released notes: word, part of speech, number among the senses
     word: str  # in lower case
-    part: str  # n, v, a or adv
-    shown: str  # the word as it is in the usage
+    pos: str  # n, v, a or adv
+    surface_form: str  # the word as it is in the usage
     usage: str  # an expression with the word in this sense
     definition: str
 
 
 def read_entries(senses: Iterable[Sense]) -> Iterator[Entry]:
     """Yield the senses to ask about, without repeating a definition, or a word with its usage."""
-    places, seen = Counter[str](), set[str]()
+    num_senses, seen = Counter[str](), set[str]()
     for sense in senses:
-        word, part = sense.word.lower(), _PARTS.get(sense.part_of_speech)
-        places[word] += 1
-        if part is None or not word.isalpha() or len(word) < 2:
+        word, pos = sense.word.lower(), _PARTS.get(sense.part_of_speech)
+        num_senses[word] += 1
+        if pos is None or not word.isalpha() or len(word) < 2:
             continue
         definition = clean_definition(sense.definition)
-        if definition is None or definition in seen or spells(word, definition):
+        if definition is None or definition in seen or contains_form(word, definition):
             continue
-        for shown, usage in _usages(sense, word, part):
+        for surface_form, usage in _usages(sense, word, pos):
             key = f"{word}: {usage.lower()}"
-            if spells(shown, definition):
+            if contains_form(surface_form, definition):
                 continue
             if key not in seen and overlap(usage, definition) == 0:
                 seen |= {key, definition}
-                yield Entry(f"{word}.{part}.{places[word]}", word, part, shown, usage, definition)
+                name = f"{word}.{pos}.{num_senses[word]}"
+                yield Entry(name, word, pos, surface_form, usage, definition)
                 break
 
 
@@ -171,9 +172,9 @@ def clean_definition(text: str) -> str | None:
     return None if _REFERENCE.search(text) or _UNFIT.search(text) else text
 
 
-def _usages(sense: Sense, word: str, part: str) -> Iterator[tuple[str, str]]:
+def _usages(sense: Sense, word: str, pos: str) -> Iterator[tuple[str, str]]:
     """Yield each fit usage with the word as it appears there: (shown word, usage)."""
-    wanted = forms(word, part)
+    inflections = inflections_of(word, pos)
     quoted = _QUOTED.findall(" ".join([sense.definition, *sense.examples]))
     for example in (*sense.examples, *quoted):
         if _SUBSENSE.search(example):
@@ -183,10 +184,10 @@ def _usages(sense: Sense, word: str, part: str) -> Iterator[tuple[str, str]]:
         if _REFERENCE.search(usage) or _UNFIT.search(usage) or usage.endswith("'"):
             continue
         words = _LETTERS.findall(usage)
-        shown = next((w for w in words if w.lower() in wanted), None)
-        others = {w.lower() for w in words if w != shown} - ARTICLES
-        if shown and others and len(usage.split()) in _USAGE_WORDS:
-            yield shown, usage
+        surface_form = next((w for w in words if w.lower() in inflections), None)
+        context_words = {w.lower() for w in words if w != surface_form} - ARTICLES
+        if surface_form and context_words and len(usage.split()) in _USAGE_WORDS:
+            yield surface_form, usage
 
 
 def _first_sentence(text: str) -> str:
@@ -196,20 +197,20 @@ def _first_sentence(text: str) -> str:
     return text
 
 
-def forms(word: str, part: str) -> set[str]:
+def inflections_of(word: str, pos: str) -> set[str]:
     """Return a word and its regular inflections."""
-    ends = {"n": ("s", "es"), "v": ("s", "es", "ed", "ing", "d")}.get(part, ())
-    found = {word, *(word + end for end in ends)}
-    if word.endswith("y") and ends:
-        found |= {word[:-1] + "ies", word[:-1] + "ied"}
-    if word.endswith("e") and part == "v":
-        found.add(word[:-1] + "ing")
-    if part == "v":
-        found |= {word + word[-1] + "ed", word + word[-1] + "ing"}
-    return found
+    endings = {"n": ("s", "es"), "v": ("s", "es", "ed", "ing", "d")}.get(pos, ())
+    inflections = {word, *(word + end for end in endings)}
+    if word.endswith("y") and endings:
+        inflections |= {word[:-1] + "ies", word[:-1] + "ied"}
+    if word.endswith("e") and pos == "v":
+        inflections.add(word[:-1] + "ing")
+    if pos == "v":
+        inflections |= {word + word[-1] + "ed", word + word[-1] + "ing"}
+    return inflections
 
 
-class Distinct:
+class DistinctSenses:
     """Decides whether the definition of one entry is wrong where that of another is right.
 
     `senses` is the whole dictionary: the one-word clauses of a definition are synonyms of its word.

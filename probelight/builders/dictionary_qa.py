@@ -17,11 +17,11 @@ from pathlib import Path
 
 from probelight.builders.builder import Builder, BuildSettings, Draft, Probe, Source, finish
 from probelight.builders.dictionary_entries import (
-    Distinct,
+    DistinctSenses,
     Entry,
     check_senses,
+    contains_form,
     read_entries,
-    spells,
 )
 from probelight.builders.progress import tracked
 from probelight.builders.sources import gcide
@@ -80,23 +80,23 @@ def build_dictionary(settings: DictionarySettings) -> Probe:
     """Build the probe; its splits share no word and no definition."""
     rng = random.Random(f"dictionary_qa:{settings.seed}")
     senses = read_senses(settings)
-    distinct = Distinct(senses)
+    distinct = DistinctSenses(senses)
     items = (settings.train_items, settings.dev_items, settings.test_items)
     sizes = dict(zip(SPLITS, items, strict=True))
     splits = dict[str, list[Draft]]()
     groups = _groups(senses, distinct)
     for split, words in _deal(groups, sizes, settings.questions, rng).items():
-        asked = [
+        asked_entries = [
             (entry, group)
             for group in words
             for entry in rng.sample(group, min(settings.questions, len(group)))
         ]
         golds: dict[str, list[Entry]] = {}
-        for entry, _ in asked:
-            golds.setdefault(entry.part, []).append(entry)
+        for entry, _ in asked_entries:
+            golds.setdefault(entry.pos, []).append(entry)
         drafts = list[Draft]()
-        for entry, group in tracked(asked, f"dictionary_qa: {split}"):
-            drafts += _drafts(entry, group, golds[entry.part], distinct, rng)
+        for entry, group in tracked(asked_entries, f"dictionary_qa: {split}"):
+            drafts += _drafts(entry, group, golds[entry.pos], distinct, rng)
         if len(drafts) < sizes[split]:
             raise UsageError(
                 f"{settings.gcide_path}: only {len(drafts)} of {sizes[split]} questions can be "
@@ -106,19 +106,19 @@ def build_dictionary(settings: DictionarySettings) -> Probe:
     return finish("dictionary_qa", splits, rng)
 
 
-def _groups(senses: Sequence[Sense], distinct: Distinct) -> list[Group]:
+def _groups(senses: Sequence[Sense], distinct: DistinctSenses) -> list[Group]:
     """Group each word's senses of one part of speech that differ, or else keep one sense.
 
     Another part of speech could be ruled out by the form of its definition.
     """
-    parts: dict[str, dict[str, Group]] = {}
+    entries_by_word: dict[str, dict[str, Group]] = {}
     for entry in read_entries(tracked(senses, "dictionary_qa: senses")):
-        parts.setdefault(entry.word, {}).setdefault(entry.part, []).append(entry)
+        entries_by_word.setdefault(entry.word, {}).setdefault(entry.pos, []).append(entry)
     groups = []
-    for of_word in parts.values():
-        group = max(of_word.values(), key=len)
-        apart = [entry for entry in group if any(distinct(entry, other) for other in group)]
-        groups.append(apart or group[:1])
+    for entries_by_pos in entries_by_word.values():
+        group = max(entries_by_pos.values(), key=len)
+        different = [entry for entry in group if any(distinct(entry, sense) for sense in group)]
+        groups.append(different or group[:1])
     return groups
 
 
@@ -130,12 +130,12 @@ def _deal(
     groups.sort(key=lambda group: len(group) == 1)
     counts = itertools.accumulate(min(most, len(group)) for group in groups)
     num_words = 1 + sum(count < sum(sizes.values()) for count in counts)
-    taken, spare = groups[:num_words], groups[num_words:]
-    rng.shuffle(taken)
+    main_groups, spare = groups[:num_words], groups[num_words:]
+    rng.shuffle(main_groups)
     dealt: dict[str, list[Group]] = {split: [] for split in sizes}
     for split, size in sizes.items():
-        while taken and size > 0:
-            dealt[split].append(taken.pop())
+        while main_groups and size > 0:
+            dealt[split].append(main_groups.pop())
             size -= min(most, len(dealt[split][-1]))
     num_spare = int(_SPARE * sum(sizes.values())) + _NUM_FILLERS
     for split, group in zip(itertools.cycle(sizes), spare[:num_spare], strict=False):
@@ -144,41 +144,41 @@ def _deal(
 
 
 def _drafts(
-    entry: Entry, group: Group, golds: Sequence[Entry], distinct: Distinct, rng: random.Random
+    entry: Entry, group: Group, golds: Sequence[Entry], distinct: DistinctSenses, rng: random.Random
 ) -> Iterator[Draft]:
     """Yield the question about an entry; none if the split has too few wrong answers."""
     fillers = [gold for gold in golds if gold.word != entry.word]
     chosen = [entry]
-    asked = {entry.word, entry.shown}  # no answer repeats it, right or wrong
-    for other in [
+    asked_forms = {entry.word, entry.surface_form}  # no answer repeats it, right or wrong
+    for candidate in [
         *rng.sample(group, len(group)),
         *rng.sample(fillers, min(_NUM_FILLERS, len(fillers))),
     ]:
         if len(chosen) > _NUM_DISTRACTORS:
             break
-        if any(spells(word, other.definition) for word in asked):
+        if any(contains_form(word, candidate.definition) for word in asked_forms):
             continue
-        if all(distinct(other, before) for before in chosen):
-            chosen.append(other)
+        if all(distinct(candidate, answer) for answer in chosen):
+            chosen.append(candidate)
     if len(chosen) <= _NUM_DISTRACTORS:
         return
-    names = [other.name for other in chosen[1:] if other.word == entry.word]
+    names = [wrong.name for wrong in chosen[1:] if wrong.word == entry.word]
     context = rng.choice(CONTEXTS).format(s=entry.usage)
-    wording = rng.choice(WORDINGS["definitions"]).format(w=entry.shown)
+    wording = rng.choice(WORDINGS["definitions"]).format(w=entry.surface_form)
     meta = {
         "cluster": entry.word,
         "word": entry.word,
-        "surface_form": entry.shown,
-        "pos": entry.part,
+        "surface_form": entry.surface_form,
+        "pos": entry.pos,
         "gold_synset": entry.name,
         "hops": 0,
         "distractor_type": "sense" if names else "random",
         "sense_choices": len(names) + 1,
         "other_distractors": names,
-        "random_distractors": [other.name for other in chosen[len(names) + 1 :]],
+        "random_distractors": [wrong.name for wrong in chosen[len(names) + 1 :]],
         "source": "gcide",
     }
-    distractors = tuple(other.definition for other in chosen[1:])
+    distractors = tuple(wrong.definition for wrong in chosen[1:])
     yield Draft(f"{context} {wording}", entry.definition, distractors, entry.word, meta)
 
 

@@ -53,11 +53,11 @@ def check_splits(splits: Mapping[str, Sequence[Record]]) -> list[Finding]:
         stems = {plain_words(r.stem) for r in ours} & {plain_words(r.stem) for r in theirs}
         findings += [Finding("question in two splits", where, stem[:80]) for stem in sorted(stems)]
         if _is_open(ours) and _is_open(theirs):
-            named = [[r for r in split if not r.gold.isdecimal()] for split in (ours, theirs)]
-            golds, other_golds = ({r.gold for r in split} for split in named)
+            compared = [[r for r in split if not r.gold.isdecimal()] for split in (ours, theirs)]
+            golds, other_golds = ({r.gold for r in split} for split in compared)
             for gold in sorted(golds & other_golds):
                 findings.append(Finding("gold in two splits", where, gold[:80]))
-            sets, other_sets = ({frozenset(r.wrong) for r in split} for split in named)
+            sets, other_sets = ({frozenset(r.wrong) for r in split} for split in compared)
             for wrong in sorted(map(sorted, sets & other_sets)):
                 text = " | ".join(wrong)[:80]
                 findings.append(Finding("distractors in two splits", where, text))
@@ -78,15 +78,15 @@ def repeated_questions(records: Sequence[Record]) -> Iterator[Finding]:
     for record in records:
         stem = plain_words(record.stem)
         key = stem, frozenset(record.choices)
-        other = seen.setdefault(key, record)
-        if other is not record and other.gold == record.gold:
-            text = f"the same question as {other.where}"
+        earlier = seen.setdefault(key, record)
+        if earlier is not record and earlier.gold == record.gold:
+            text = f"the same question as {earlier.where}"
             yield Finding("repeated question", record.where, text)
             continue
-        other = other if other is not record else first.setdefault(stem, record)
-        if other.gold != record.gold:
-            text = f"{other.gold[:60]!r} is right for the same stem in {other.where}"
-            check = "right elsewhere" if other.gold in record.wrong else "stem with two answers"
+        earlier = earlier if earlier is not record else first.setdefault(stem, record)
+        if earlier.gold != record.gold:
+            text = f"{earlier.gold[:60]!r} is right for the same stem in {earlier.where}"
+            check = "right elsewhere" if earlier.gold in record.wrong else "stem with two answers"
             yield Finding(check, record.where, text)
 
 
@@ -122,11 +122,11 @@ def asked_word_in_answers(record: Record) -> Iterator[Finding]:
     Applies to items whose notes name the word, as in WordNetQA and DictionaryQA.
     """
     if "surface_form" in record.meta or "word" in record.meta:
-        asked = asked_stems(record)
-        having = [text for text in record.choices if asked & stems_in(text)]
-        if having and (record.gold not in having or len(having) == 1):
-            where = "the right answer" if record.gold in having else "a wrong answer"
-            text = f"{', '.join(sorted(asked))}: {having[0][:60]!r}"
+        word_stems = asked_stems(record)
+        with_word = [text for text in record.choices if word_stems & stems_in(text)]
+        if with_word and (record.gold not in with_word or len(with_word) == 1):
+            where = "the right answer" if record.gold in with_word else "a wrong answer"
+            text = f"{', '.join(sorted(word_stems))}: {with_word[0][:60]!r}"
             yield Finding(f"asked word in {where}", record.where, text)
 
 
@@ -137,16 +137,16 @@ def asked_stems(record: Record) -> frozenset[str]:
     definition, does not ask about it. Function words count only in names that have no other words.
     """
     arguments = record.meta.get("arguments")
-    named = [record.meta.get("word"), *(arguments if isinstance(arguments, list) else [])]
+    names = [record.meta.get("word"), *(arguments if isinstance(arguments, list) else [])]
     surface = record.meta.get("surface_form")
     if f"'{surface}'".lower() in record.stem.lower():
-        named.append(surface)
-    shown, found = stems_in(record.stem), set[str]()
-    for name in named:
+        names.append(surface)
+    question_stems, word_stems = stems_in(record.stem), set[str]()
+    for name in names:
         stems = set(map(stem_of, telling_words(name))) if isinstance(name, str) else set()
-        if stems <= shown:
-            found |= stems
-    return frozenset(found)
+        if stems <= question_stems:
+            word_stems |= stems
+    return frozenset(word_stems)
 
 
 def unbalanced_positions(records: Sequence[Record]) -> Iterator[Finding]:
@@ -171,14 +171,14 @@ def answer_words(text: str) -> set[str]:
     glossed = _GLOSSED.match(text)
     if glossed is None:
         return {plain_words(text)}
-    others = (glossed["others"] or "").split(", ")
-    return {plain_words(word) for word in [glossed["first"], *others] if word}
+    alternatives = (glossed["others"] or "").split(", ")
+    return {plain_words(word) for word in [glossed["first"], *alternatives] if word}
 
 
 def stands_in(answer: str, stem: str) -> bool:
     """Return whether a name in an answer is in a stem."""
-    shown = f" {plain_words(stem)} "
-    return any(f" {word} " in shown for word in answer_words(answer) if word)
+    stem_text = f" {plain_words(stem)} "
+    return any(f" {word} " in stem_text for word in answer_words(answer) if word)
 
 
 def plain_words(text: str) -> str:
@@ -200,12 +200,12 @@ def cluster_of(record: Record) -> str:
 
 def findings_text(findings: Sequence[Finding]) -> str:
     """Summarise findings for a person: the number per check, and the first few."""
-    counts = Counter(found.check for found in findings)
+    counts = Counter(finding.check for finding in findings)
     lines = []
     for check, count in counts.most_common():
-        of_check = [found for found in findings if found.check == check]
+        check_findings = [finding for finding in findings if finding.check == check]
         lines.append(f"{check}: {count:,}")
-        lines += [f"  {found.where}: {found.text}" for found in of_check[:_NUM_SHOWN]]
+        lines += [f"  {finding.where}: {finding.text}" for finding in check_findings[:_NUM_SHOWN]]
     return "\n".join(lines)
 
 
@@ -215,22 +215,22 @@ def stats_table(splits: Mapping[str, Sequence[Record]]) -> str:
     A question counts with each of its perturbations, as unique once. The last column is how often
     each place holds the right answer.
     """
-    named = dict(splits)
+    records_by_split = dict(splits)
     if len(splits) > 1:
-        named["all"] = [record for records in splits.values() for record in records]
+        records_by_split["all"] = [record for records in splits.values() for record in records]
     head = "split,questions,unique,concepts,per concept,right answers".split(",")
     rows = [[*head, "at place 1, 2, ..."]]
     rows.append(["-" * len(name) for name in rows[0]])
-    for name, records in named.items():
+    for name, records in records_by_split.items():
         num_unique = len({(record.stem, record.gold) for record in records})
         num_concepts = len({cluster_of(record) for record in records} - {""})
         per_concept = f"{len(records) / num_concepts:.1f}" if num_concepts else ""
         num_golds = len({record.gold for record in records})
         counts = Counter(record.answer for record in records)
-        num_places = max((len(record.choices) for record in records), default=0)
-        places = " ".join(f"{counts[place]:,}" for place in range(num_places))
+        num_positions = max((len(record.choices) for record in records), default=0)
+        position_counts = " ".join(f"{counts[position]:,}" for position in range(num_positions))
         sizes = [f"{n:,}" for n in (len(records), num_unique, num_concepts)]
-        rows.append([name, *sizes, per_concept, f"{num_golds:,}", places])
+        rows.append([name, *sizes, per_concept, f"{num_golds:,}", position_counts])
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return "\n".join(
         "| " + " | ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) + " |"

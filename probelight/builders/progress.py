@@ -12,14 +12,14 @@ from probelight.io.files import LARGE, read_lines
 T = TypeVar("T")
 
 
-def tracked(items: Sequence[T], what: str) -> Iterable[T]:
+def tracked(items: Sequence[T], description: str) -> Iterable[T]:
     """Yield items with a progress bar on stderr, where that is a terminal."""
     from rich.progress import track  # not above: lists and --help are quick
 
-    return track(items, what, **_how_shown())
+    return track(items, description, **_display_options())
 
 
-def tracked_lines(path: Path, what: str) -> Iterator[tuple[int, str]]:
+def tracked_lines(path: Path, description: str) -> Iterator[tuple[int, str]]:
     """Yield the numbered lines of a large source, compressed or not, with a bar as in `tracked`.
 
     A RecordError names the line that is damaged or not UTF-8.
@@ -27,12 +27,12 @@ def tracked_lines(path: Path, what: str) -> Iterator[tuple[int, str]]:
     from rich import progress
 
     def opened(path: Path) -> Any:
-        return progress.open(path, "rb", description=what, **_how_shown())
+        return progress.open(path, "rb", description=description, **_display_options())
 
     yield from read_lines(path, limit=LARGE, watched=opened)
 
 
-def _how_shown() -> dict[str, Any]:
+def _display_options() -> dict[str, Any]:
     """Return rich's options: a bar only in the first process, as a terminal has room for one."""
     from rich.console import Console
 

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pkgutil import resolve_name
 from typing import Any
 
-from probelight.io.atomic import disk_error, line_of
+from probelight.io.atomic import disk_error, error_line
 from probelight.io.errors import is_out_of_memory, nearest
 from probelight.io.escaping import brief
 from probelight.io.package import as_typed, program, version
@@ -238,7 +238,7 @@ def report_error(command: str, error: Exception) -> int:
     if is_out_of_memory(error) and not debug:
         is_usage, message = False, f"failed: {OUT_OF_MEMORY}"
     elif refused is not None and not debug:
-        is_usage, message = False, f"failed: {line_of(refused)}"
+        is_usage, message = False, f"failed: {error_line(refused)}"
     elif debug or not is_readable:
         traceback.print_exception(error)
     # What it quotes of a data file does nothing to the terminal.

@@ -45,24 +45,24 @@ _MESSAGES = {
 }
 
 
-def write_bytes_atomic(path: str | Path, data: bytes) -> None:
-    """Write `data` so that a reader sees the old file or the whole new one, never a part.
+def write_bytes_atomic(path: str | Path, content: bytes) -> None:
+    """Write `content` so that a reader sees the old file or the whole new one, never a part.
 
     Missing parent folders are made. Of two writers at once the last one wins.
     """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     # A sibling, because a rename is atomic only within one file system.
-    part = part_of(path)
+    temporary = temporary_path(path)
     try:
         with written_to(path):
-            with part.open("xb") as stream:
-                stream.write(data)
+            with temporary.open("xb") as stream:
+                stream.write(content)
                 stream.flush()
                 os.fsync(stream.fileno())
-            part.replace(path)
+            temporary.replace(path)
     finally:
-        remove(part)
+        remove(temporary)
 
 
 def write_text_atomic(path: str | Path, text: str) -> None:
@@ -77,14 +77,14 @@ def write_text_once(path: str | Path, text: str) -> bool:
     goes on long after.
     """
     path = Path(path)
-    part = part_of(path)
+    temporary = temporary_path(path)
     try:
-        write_text_atomic(part, text)
-        path.hardlink_to(part)  # unlike a rename it never replaces
+        write_text_atomic(temporary, text)
+        path.hardlink_to(temporary)  # unlike a rename it never replaces
     except FileExistsError:
         return False
     finally:
-        remove(part)
+        remove(temporary)
     return True
 
 
@@ -121,8 +121,8 @@ def mend_folder(folder: Path) -> None:
             continue
         if path.suffix == ".tmp":
             remove(path)
-        elif found := _REPLACED.fullmatch(path.name):
-            _restore(path, folder / found[1])
+        elif match := _REPLACED.fullmatch(path.name):
+            _restore(path, folder / match[1])
 
 
 def remove_leftovers(folder: Path) -> None:
@@ -138,14 +138,14 @@ def remove_leftovers(folder: Path) -> None:
 
 def is_abandoned(path: Path) -> bool:
     """Return whether a temporary name is ours and its writer can be alive no more."""
-    found = _WRITER.fullmatch(path.name)
-    if found is None:
+    match = _WRITER.fullmatch(path.name)
+    if match is None:
         return False
-    if found[1] == writer().partition("-")[0]:
-        return Process(host_id(), int(found[2]), int(found[3])).known_dead()
+    if match[1] == writer().partition("-")[0]:
+        return Process(host_id(), int(match[2]), int(match[3])).known_dead()
     try:
-        inside = [path, *path.rglob("*")]
-        return time.time() - max(part.lstat().st_mtime for part in inside) > DAY
+        paths = [path, *path.rglob("*")]
+        return time.time() - max(inner.lstat().st_mtime for inner in paths) > DAY
     except FileNotFoundError:
         return False  # its writer has just finished it
 
@@ -159,7 +159,7 @@ def remove(path: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def part_of(path: Path) -> Path:
+def temporary_path(path: Path) -> Path:
     """Return a new temporary name in the folder of `path`; it says which process writes."""
     return path.with_name(f".{path.name}.{writer()}-{secrets.token_hex(4)}.tmp")
 
@@ -197,10 +197,10 @@ def written_to(path: str | Path) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        found = disk_error(error)
-        if found is None:
+        disk_failure = disk_error(error)
+        if disk_failure is None:
             raise
-        raise OSError(found.errno, found.strerror, str(path)) from error
+        raise OSError(disk_failure.errno, disk_failure.strerror, str(path)) from error
 
 
 def disk_error(error: BaseException) -> OSError | None:
@@ -208,14 +208,14 @@ def disk_error(error: BaseException) -> OSError | None:
     for step in causes(error):
         if isinstance(step, OSError) and step.errno in ADVICE:
             return step
-    if found := _NUMBER_IN_MESSAGE.search(str(error)):
-        number = int(found[1] or found[2])
+    if match := _NUMBER_IN_MESSAGE.search(str(error)):
+        number = int(match[1] or match[2])
     else:
         number = next((n for text, n in _MESSAGES.items() if text in str(error)), 0)
     return OSError(number, os.strerror(number)) if number in ADVICE else None
 
 
-def line_of(error: OSError) -> str:
+def error_line(error: OSError) -> str:
     """Return one line about a disk error: the path, what is wrong with it and what to do."""
     where = f"{error.filename}: " if error.filename is not None else ""
     return f"{where}{error.strerror}; {ADVICE[error.errno or 0]}"

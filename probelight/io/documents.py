@@ -46,14 +46,14 @@ MEANT = {
 def typed(
     kind: type[T],
     value: object,
-    place: str,
+    location: str,
     error_type: type[Exception] = ValueError,
     within: str = "",
 ) -> T:
     """Return a parsed JSON or YAML value as a dataclass that declares `STRICT`.
 
     Raise `error_type` if a key is unknown or missing, or a value is of another type; the message
-    names the file (`place`), the key (below the key `within`) and what it must be.
+    names the file (`location`), the key (below the key `within`) and what it must be.
     """
     from pydantic import ValidationError
     from pydantic_core import PydanticSerializationError, to_json
@@ -62,21 +62,21 @@ def typed(
         adapter: TypeAdapter[T] = _adapter(kind)  # type: ignore[arg-type]  # classes are hashable
         return adapter.validate_json(to_json(value))
     except PydanticSerializationError as error:  # half of a character
-        raise error_type(f"{place}: {error}") from None
+        raise error_type(f"{location}: {error}") from None
     except ValidationError as errors:
-        found = errors.errors(include_url=False)
+        mistakes = errors.errors(include_url=False)
         # A mistyped key is what leaves a needed one missing.
-        first = min(found, key=lambda error: error["type"] != "unexpected_keyword_argument")
-        raise error_type(f"{place}: {_problem(kind, first, within)}") from None
+        first = min(mistakes, key=lambda error: error["type"] != "unexpected_keyword_argument")
+        raise error_type(f"{location}: {_problem(kind, first, within)}") from None
 
 
-def as_settings(kind: type[T], given: T | Mapping[str, Any], what: str) -> T:
+def as_settings(kind: type[T], settings: T | Mapping[str, Any], name: str) -> T:
     """Return settings of a kind, made of a mapping where they are none; UsageError names a key."""
-    if isinstance(given, Mapping):
-        return typed(kind, dict(given), what, UsageError)
-    if not isinstance(given, kind):
-        raise UsageError(f"{what} {given!r}: give {kind.__name__} or a mapping of its fields")
-    return given
+    if isinstance(settings, Mapping):
+        return typed(kind, dict(settings), name, UsageError)
+    if not isinstance(settings, kind):
+        raise UsageError(f"{name} {settings!r}: give {kind.__name__} or a mapping of its fields")
+    return settings
 
 
 @cache
@@ -97,19 +97,19 @@ def _problem(kind: type, error: ErrorDetails, within: str) -> str:
             return f"{key} is missing"
         case "unexpected_keyword_argument":
             declared: Any = kind
-            for part in outer:
-                declared = _dataclass_in(get_type_hints(declared).get(str(part))) or declared
-            known = [field.name for field in fields(declared)]
-            return f"{key} is not a known key{nearest(last, known)}"
+            for step in outer:
+                declared = _dataclass_in(get_type_hints(declared).get(str(step))) or declared
+            known_keys = [field.name for field in fields(declared)]
+            return f"{key} is not a known key{nearest(last, known_keys)}"
         case "value_error":
             reason = str(error["ctx"]["error"])
             is_limit = reason.startswith("give ")
             return f"{key} is {error['input']!r}: {reason}" if is_limit else f"{key} {reason}"
     meant = MEANT.get(error["type"]) or error["msg"].removeprefix("Input should be ")
     value = repr(error["input"])
-    shown = value if len(value) <= 80 else f"{value[:80]}..."
+    shortened = value if len(value) <= 80 else f"{value[:80]}..."
     near = nearest(error["input"], meant.split("'")[1::2])
-    return f"{key} must be {meant}, not {shown}{near}"
+    return f"{key} must be {meant}, not {shortened}{near}"
 
 
 def _dataclass_in(hint: Any) -> Any:
@@ -177,12 +177,12 @@ def _of_64_bits(digits: str) -> int:
     return value
 
 
-def _check_depth(value: dict[str, Any] | list[Any], left: int) -> None:
-    if not left:
+def _check_depth(value: dict[str, Any] | list[Any], levels_left: int) -> None:
+    if not levels_left:
         raise RecordError(_TOO_DEEP)
     for item in value.values() if isinstance(value, dict) else value:
         if isinstance(item, dict | list):
-            _check_depth(item, left - 1)
+            _check_depth(item, levels_left - 1)
 
 
 def _no_constant(constant: str) -> NoReturn:
@@ -255,8 +255,8 @@ class _Loader(yaml.SafeLoader):  # type: ignore[misc]  # yaml has no types
     def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
         self.depth += 1
         if self.depth > MAX_YAML_DEPTH:
-            what = f"values nested more than {MAX_YAML_DEPTH} levels deep"
-            raise yaml.MarkedYAMLError(problem=what, problem_mark=self.get_mark())
+            problem = f"values nested more than {MAX_YAML_DEPTH} levels deep"
+            raise yaml.MarkedYAMLError(problem=problem, problem_mark=self.get_mark())
         node = super().compose_node(parent, index)
         if isinstance(node, yaml.ScalarNode) and node.style is None:
             try:
@@ -277,21 +277,21 @@ _Loader.add_implicit_resolver(
 )
 
 
-def _count_nodes(node: yaml.Node, known: dict[yaml.Node, int]) -> int:
+def _count_nodes(node: yaml.Node, counts: dict[yaml.Node, int]) -> int:
     """Count the nodes below one with its aliases written out; each is visited once."""
-    if node in known:
-        if not known[node]:
+    if node in counts:
+        if not counts[node]:
             raise _error("an alias contains itself", node)
-        return known[node]
-    known[node] = 0  # until it is counted: an alias to it from within has no end
+        return counts[node]
+    counts[node] = 0  # until it is counted: an alias to it from within has no end
     number = 1
     if isinstance(node, yaml.MappingNode):
-        number += sum(_count_nodes(key, known) + _count_nodes(v, known) for key, v in node.value)
+        number += sum(_count_nodes(key, counts) + _count_nodes(v, counts) for key, v in node.value)
     elif isinstance(node, yaml.SequenceNode):
-        number += sum(_count_nodes(item, known) for item in node.value)
+        number += sum(_count_nodes(item, counts) for item in node.value)
     if number > MAX_YAML_NODES:
         raise _error(f"its aliases stand for more than {MAX_YAML_NODES:,} values", node)
-    known[node] = number
+    counts[node] = number
     return number
 
 
@@ -320,6 +320,6 @@ def _error(problem: str, node: yaml.Node) -> yaml.MarkedYAMLError:
 def _yaml_problem(error: Exception) -> str:
     """Return one line about what is wrong, with the line of the file where it is known."""
     if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark:
-        what = ", ".join(filter(None, [error.context, error.problem]))
-        return f"line {error.problem_mark.line + 1}: not readable as YAML: {what}"
+        problem = ", ".join(filter(None, [error.context, error.problem]))
+        return f"line {error.problem_mark.line + 1}: not readable as YAML: {problem}"
     return f"not readable as YAML: {' '.join(str(error).split())}"

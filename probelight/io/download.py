@@ -68,17 +68,17 @@ def fetch(
     Raises:
         DownloadError: If it cannot be fetched or has another checksum.
     """
-    parts = urlsplit(url)
-    if parts.scheme == "file":
-        path = Path(unquote(parts.path, errors="surrogateescape"))
+    address = urlsplit(url)
+    if address.scheme == "file":
+        path = Path(unquote(address.path, errors="surrogateescape"))
         if not path.is_file():
             raise NotThereError(f"{url}: there is no such file")
         if fault := _fault(path, sha256):
             raise DownloadError(f"{url}: {fault}")
         return path
-    if parts.scheme not in {"http", "https"}:
+    if address.scheme not in {"http", "https"}:
         raise DownloadError(f"{url}: not an http://, https:// or file:// address")
-    name = Path(unquote(parts.path)).name or "file"
+    name = Path(unquote(address.path)).name or "file"
     # The address is hashed: names like train.jsonl repeat.
     key = hashlib.sha256(url.encode()).hexdigest()[:16]
     target = cache_folder(cache_dir) / "downloads" / f"{key}-{name}"
@@ -103,10 +103,10 @@ def _fault(path: Path, sha256: str | None, *, has_end: bool = True) -> str:
     """
     try:
         start = next(read_blocks(path, ITEMS), b"")
-        found = content_sha256(path)
+        content_hash = content_sha256(path)
     except RecordError as error:
         return str(error)
-    if found == sha256:
+    if content_hash == sha256:
         return ""
     is_empty = not start.strip(b"\xef\xbb\xbf\0\t\n\r ")
     if is_empty or _PAGE.match(start):
@@ -117,8 +117,8 @@ def _fault(path: Path, sha256: str | None, *, has_end: bool = True) -> str:
         )
     if sha256 is not None:
         return (
-            f"its content has sha256 {found}, but the released file has {sha256}. The file was "
-            "changed or damaged; download it again, or read your own version with --data.path"
+            f"its content has sha256 {content_hash}, but the released file has {sha256}. The file "
+            "was changed or damaged; download it again, or read your own version with --data.path"
         )
     with path.open("rb") as stream:
         is_packed = stream.read(4).startswith(PACKED_MAGIC)
@@ -135,14 +135,14 @@ def _download(url: str, target: Path, sha256: str | None) -> None:
     import requests  # not above: most commands find their files in the cache
     import urllib3
 
-    part = target.with_name(f".{target.name}.part")
+    partial = target.with_name(f".{target.name}.part")
     etag = ""
     reason: Exception | str = ""
     for attempt in range(RETRIES):
         if attempt:
             time.sleep(0.2 * 4 ** (attempt - 1))
         # Without checksum and ETag nothing would tell the halves of two versions apart.
-        start = part.stat().st_size if part.exists() and (sha256 or etag) else 0
+        start = partial.stat().st_size if partial.exists() and (sha256 or etag) else 0
         headers = {"User-Agent": "probelight", "Accept-Encoding": "identity"}
         if start:
             headers |= {"Range": f"bytes={start}-"} | ({"If-Range": etag} if etag else {})
@@ -152,9 +152,9 @@ def _download(url: str, target: Path, sha256: str | None) -> None:
                 if code in BUSY:
                     reason = f"{code} {answer.reason}"
                     continue
-                elsewhere = f"bytes {start}-" not in answer.headers.get("Content-Range", "")
-                if (start and code == 416) or (code == 206 and elsewhere):
-                    part.unlink(missing_ok=True)
+                is_other_range = f"bytes {start}-" not in answer.headers.get("Content-Range", "")
+                if (start and code == 416) or (code == 206 and is_other_range):
+                    partial.unlink(missing_ok=True)
                     reason = f"the server has nothing after byte {start}"
                     continue
                 if code not in (200, 206):
@@ -162,14 +162,14 @@ def _download(url: str, target: Path, sha256: str | None) -> None:
                     raise error(f"{url}: the server answered {code} {answer.reason}. {ADVICE}")
                 etag = answer.headers.get("ETag", "")
                 etag = "" if etag.startswith("W/") else etag
-                with part.open("ab" if start and code == 206 else "wb") as stream:
+                with partial.open("ab" if start and code == 206 else "wb") as stream:
                     _receive(answer.raw, stream, url)
                 has_end = answer.raw.length_remaining is not None or answer.raw.chunked
-            if fault := _fault(part, sha256, has_end=has_end):
+            if fault := _fault(partial, sha256, has_end=has_end):
                 raise DownloadError(f"{url}: {fault}")
         except DownloadError as error:
             reason = error
-            part.unlink(missing_ok=True)
+            partial.unlink(missing_ok=True)
             if not start:  # two halves of different versions are worth one more try; this is not
                 raise
         except requests.ConnectionError as error:
@@ -178,7 +178,7 @@ def _download(url: str, target: Path, sha256: str | None) -> None:
         except (OSError, urllib3.exceptions.HTTPError) as error:
             reason = error.args[0] if isinstance(error, urllib3.exceptions.HTTPError) else error
         else:
-            part.replace(target)
+            partial.replace(target)
             return
     raise DownloadError(f"{url}: download failed {RETRIES} times ({reason}). {ADVICE}")
 

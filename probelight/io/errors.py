@@ -43,26 +43,26 @@ _PAIRS = (
 _OPPOSITES = {a: b for pair in _PAIRS for a, b in (pair.split("/"), pair.split("/")[::-1])}
 
 
-def nearest(word: object, known: Sequence[str]) -> str:
+def nearest(word: object, candidates: Sequence[str]) -> str:
     """Return a suggestion for a mistyped word, or nothing."""
-    near = close_matches(str(word), known)
-    return f" (did you mean {near[0]!r}?)" if near else ""
+    matches = close_matches(str(word), candidates)
+    return f" (did you mean {matches[0]!r}?)" if matches else ""
 
 
-def close_matches(word: str, known: Sequence[str], cutoff: float = 0.6) -> list[str]:
+def close_matches(word: str, candidates: Sequence[str], cutoff: float = 0.6) -> list[str]:
     """Return the known words that are spelled most like one, without any that says the opposite."""
 
     def meanings(text: str) -> set[str]:  # of mistyped words too
         words = re.findall(r"[^\W\d_]+", text.lower())
-        near = [(each, difflib.get_close_matches(each, _OPPOSITES, 1)) for each in words]
-        return {match[0] for each, match in near if match and match[0][0] == each[0]}
+        word_matches = [(each, difflib.get_close_matches(each, _OPPOSITES, 1)) for each in words]
+        return {match[0] for each, match in word_matches if match and match[0][0] == each[0]}
 
     def is_opposite(text: str) -> bool:
-        means = meanings(text)
-        return any(_OPPOSITES[m] in means and m not in means for m in meanings(word))
+        meant = meanings(text)
+        return any(_OPPOSITES[m] in meant and m not in meant for m in meanings(word))
 
-    near = difflib.get_close_matches(word, known, 3, cutoff)
-    return [text for text in near if not is_opposite(text)]
+    matches = difflib.get_close_matches(word, candidates, 3, cutoff)
+    return [text for text in matches if not is_opposite(text)]
 
 
 def causes(error: BaseException) -> Iterator[BaseException]:

@@ -29,11 +29,11 @@ _ADDRESS = re.compile(r"(?<=\w)://|@|\b(?<=www)\.", re.IGNORECASE)
 def visible(text: str) -> str:
     r"""Return a text with control characters written out, as `\x1b`; line feeds and tabs stay."""
 
-    def written_out(found: re.Match[str]) -> str:
-        code = ord(found[0])
+    def escaped(match: re.Match[str]) -> str:
+        code = ord(match[0])
         return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
 
-    return _CONTROL.sub(written_out, text)
+    return _CONTROL.sub(escaped, text)
 
 
 def brief(message: str) -> str:
@@ -71,7 +71,7 @@ def all_visible(value: Any) -> Any:
 def json_text(value: Any, indent: int | None = None) -> str:
     """Return a value as JSON that a terminal shows as it is; infinity and NaN become null."""
     text = json.dumps(_numbers(value), ensure_ascii=False, indent=indent, allow_nan=False)
-    return _CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    return _CONTROL.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def as_cell(text: str) -> str:
@@ -99,7 +99,7 @@ def from_cell(cell: str) -> str:
 def markdown(text: str) -> str:
     """Return a text as one line of Markdown without HTML, link, emphasis or cell of a table."""
     text = visible(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    text = _ADDRESS.sub(lambda found: f"&#{ord(found[0][0])};{found[0][1:]}", text)
+    text = _ADDRESS.sub(lambda match: f"&#{ord(match[0][0])};{match[0][1:]}", text)
     return _MARKDOWN.sub(r"\\\g<0>", text).replace("\n", " ")
 
 

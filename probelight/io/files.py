@@ -40,7 +40,7 @@ _NO_TEXT |= dict.fromkeys((".doc", ".docx", ".odt", ".pdf"), "")
 
 
 @dataclass(frozen=True)
-class Limit:
+class SizeLimit:
     """How much of a file is read; messages call what it holds its `kind`."""
 
     kind: str
@@ -50,13 +50,13 @@ class Limit:
 
 # What is kept in memory. The largest set of items known, the articles and questions of RACE in one
 # file, has about 200 MiB.
-ITEMS = Limit("items", 512 * MIB)
-SETTINGS = Limit("settings", 64 * 2**10)
-RESULTS = Limit("results", 512 * MIB)
+ITEMS = SizeLimit("items", 512 * MIB)
+SETTINGS = SizeLimit("settings", 64 * 2**10)
+RESULTS = SizeLimit("results", 512 * MIB)
 # What is read through once, of any size: counts, word vectors, samples of another program, corpora
 # (Wikidata unpacks to nearly 2 TiB). Lines of Wikidata have up to 4 MiB, of samples with long
 # prompts more.
-LARGE = Limit("large texts", 2**62, 64 * MIB)
+LARGE = SizeLimit("large texts", 2**62, 64 * MIB)
 
 MAX_ITEMS = 1_000_000
 # Text packs 4 to 25 times smaller. A bomb, with up to 1,032 of gzip, is only worth it when large.
@@ -81,31 +81,31 @@ def regular_file(path: str | Path) -> Path:
 class Meter:
     """Count the decompressed bytes read of a file, and refuse when they are too many."""
 
-    def __init__(self, path: Path, limit: Limit) -> None:
+    def __init__(self, path: Path, limit: SizeLimit) -> None:
         self.path, self.limit = path, limit
         self.num_lines = self.num_bytes = 0
 
     @property
-    def here(self) -> str:
+    def location(self) -> str:
         """File and line that is being read."""
         return f"{self.path}:{self.num_lines + 1}"
 
-    def count(self, data: bytes) -> None:
+    def count(self, block: bytes) -> None:
         """Count what was read; RecordError when no file of its kind holds as much."""
-        self.num_bytes += len(data)
+        self.num_bytes += len(block)
         if self.num_bytes > self.limit.num_bytes:
             raise RecordError(
-                f"{self.here}: more than {self.limit.num_bytes:,} bytes, the limit for a file of "
-                f"{self.limit.kind}"
+                f"{self.location}: more than {self.limit.num_bytes:,} bytes, the limit for a file "
+                f"of {self.limit.kind}"
             )
-        if self.num_bytes > RATIO_FREE and self.num_bytes > self._most_packed:
+        if self.num_bytes > RATIO_FREE and self.num_bytes > self._max_packed_bytes:
             raise RecordError(
-                f"{self.here}: it unpacks to more than {MAX_RATIO} times its size, which text does "
-                "not do; to read it anyway, unpack it and give the unpacked file"
+                f"{self.location}: it unpacks to more than {MAX_RATIO} times its size, which text "
+                "does not do; to read it anyway, unpack it and give the unpacked file"
             )
 
     @cached_property
-    def _most_packed(self) -> int:
+    def _max_packed_bytes(self) -> int:
         return MAX_RATIO * self.path.stat().st_size
 
 
@@ -141,13 +141,13 @@ def user_path(path: str | Path) -> Path:
         return Path(path)
 
 
-def read_text(path: str | Path, limit: Limit) -> str:
+def read_text(path: str | Path, limit: SizeLimit) -> str:
     """Read a UTF-8 text file; RecordError if it is no regular file, too large, or not UTF-8."""
     path = regular_file(path)
     with path.open("rb") as stream:
         data = stream.read(limit.num_bytes + 1)
     Meter(path, limit).count(data)
-    return _decoded(data, path, 1)
+    return _decode_line(data, path, 1)
 
 
 def sha256_of(path: str | Path) -> str:
@@ -156,7 +156,7 @@ def sha256_of(path: str | Path) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-def content_sha256(path: str | Path, limit: Limit = ITEMS) -> str:
+def content_sha256(path: str | Path, limit: SizeLimit = ITEMS) -> str:
     """Return the hex SHA-256 of a file's decompressed bytes: a gzipped copy has the same."""
     digest = hashlib.sha256()
     for block in read_blocks(path, limit):
@@ -164,14 +164,16 @@ def content_sha256(path: str | Path, limit: Limit = ITEMS) -> str:
     return digest.hexdigest()
 
 
-def read_blocks(path: str | Path, limit: Limit, watched: Watched | None = None) -> Iterator[bytes]:
+def read_blocks(
+    path: str | Path, limit: SizeLimit, watched: Watched | None = None
+) -> Iterator[bytes]:
     """Yield the decompressed bytes of a file, a part at a time; `watched` as in `open_content`.
 
     RecordError if it is no regular file, over the limit, or compressed and damaged or cut off.
     """
     path = regular_file(path)
     meter = Meter(path, limit)
-    with _explained(meter), open_content(path, watched=watched) as stream:
+    with _damage_located(meter), open_content(path, watched=watched) as stream:
         while block := stream.read(BLOCK):
             meter.count(block)
             yield block
@@ -227,7 +229,7 @@ def open_content(
 def read_lines(
     path: str | Path,
     member: str | None = None,
-    limit: Limit = ITEMS,
+    limit: SizeLimit = ITEMS,
     watched: Watched | None = None,
 ) -> Iterator[tuple[int, str]]:
     r"""Yield (line number from 1, text without its line end) of a text file, compressed or not.
@@ -237,19 +239,19 @@ def read_lines(
     """
     path = regular_file(path)
     meter = Meter(path, limit)
-    with _explained(meter), open_content(path, member, watched) as stream:
+    with _damage_located(meter), open_content(path, member, watched) as stream:
         while raw := stream.readline(limit.line_bytes + 1):
             meter.count(raw)
             if len(raw) > limit.line_bytes:
                 raise RecordError(
-                    f"{meter.here}: the line has more than {limit.line_bytes:,} bytes, the limit "
-                    f"for a file of {limit.kind}"
+                    f"{meter.location}: the line has more than {limit.line_bytes:,} bytes, the "
+                    f"limit for a file of {limit.kind}"
                 )
-            yield meter.num_lines + 1, _decoded(raw, path, meter.num_lines + 1)
+            yield meter.num_lines + 1, _decode_line(raw, path, meter.num_lines + 1)
             meter.num_lines += 1
 
 
-def _decoded(raw: bytes, path: Path, number: int) -> str:
+def _decode_line(raw: bytes, path: Path, number: int) -> str:
     if number == 1 and raw.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise RecordError(f"{path}:1: this is UTF-16; save the file as UTF-8")
     try:
@@ -263,26 +265,26 @@ def _decoded(raw: bytes, path: Path, number: int) -> str:
 
 
 @contextmanager
-def _explained(meter: Meter) -> Iterator[None]:
+def _damage_located(meter: Meter) -> Iterator[None]:
     """Turn the errors of damaged archives into one that names file and line."""
     try:
         yield
     except EOFError:
         raise RecordError(
-            f"{meter.here}: the compressed file is cut off here (truncated gzip?); get it again"
+            f"{meter.location}: the compressed file is cut off here (truncated gzip?); get it again"
         ) from None
     except (OSError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error) as error:
         if isinstance(error, OSError) and error.errno is not None:  # not what unpackers raise
             raise
         raise RecordError(
-            f"{meter.here}: the compressed file is damaged here ({error}); get it again"
+            f"{meter.location}: the compressed file is damaged here ({error}); get it again"
         ) from None
 
 
 def delimiter_of(path: str | Path) -> str | None:
     """Return the separator of a table's cells, by the ending of its name; None for another file."""
-    found = _ENDING.search(str(path))
-    return None if found is None else "\t" if found[1].lower() == "tsv" else ","
+    ending = _ENDING.search(str(path))
+    return None if ending is None else "\t" if ending[1].lower() == "tsv" else ","
 
 
 def cells_of(text: str, delimiter: str, item: str = "item") -> list[str]:
@@ -327,8 +329,9 @@ def read_table(path: Path, *, any_case: bool = False) -> pd.DataFrame:
                         f"{path}:{line}: column {cells.index('') + 1} has no name; give each "
                         "column one (pandas leaves out its index with to_csv(..., index=False))"
                     )
-                if again := [n for n, name in enumerate(header) if name in header[:n]]:
-                    names = sorted({cells[header.index(header[again[0]])], cells[again[0]]})
+                repeated = next((n for n, name in enumerate(header) if name in header[:n]), None)
+                if repeated is not None:
+                    names = sorted({cells[header.index(header[repeated])], cells[repeated]})
                     raise RecordError(
                         f"{path}:{line}: two columns are called {' and '.join(map(repr, names))}; "
                         "rename one of them"

@@ -24,8 +24,8 @@ _TYPED = re.compile(r"(?<![\w./-])(?:python )?train\.py(?= [A-Za-z|])")
 def checkout() -> Path | None:
     """Return the checkout that the package is imported from; None if it is installed."""
     root = PACKAGE.parent
-    there = (root / "train.py").is_file() and (root / "pyproject.toml").is_file()
-    return root if there else None
+    is_checkout = (root / "train.py").is_file() and (root / "pyproject.toml").is_file()
+    return root if is_checkout else None
 
 
 def version() -> str:

@@ -72,14 +72,14 @@ class StopSignals:
         if self._in_command or threading.current_thread() is not threading.main_thread():
             yield
             return
-        before = {n: signal.getsignal(n) for n in (signal.SIGTERM, signal.SIGINT)}
+        handlers = {n: signal.getsignal(n) for n in (signal.SIGTERM, signal.SIGINT)}
         self.code, self.begins_with, self._in_command = None, "", True
         self.listen()
         try:
             yield
         finally:
             self._in_command = self._held = False
-            for number, handler in before.items():
+            for number, handler in handlers.items():
                 signal.signal(number, handler)
 
     def hold(self) -> None:
@@ -93,15 +93,15 @@ class StopSignals:
 
     def _on_sigterm(self, signum: int, frame: FrameType | None) -> None:
         self._note(TERMINATED)
-        if not self._held and not self._again_later(signum, frame):
+        if not self._held and not self._resend_later(signum, frame):
             raise SystemExit(TERMINATED)
 
     def _on_ctrl_c(self, signum: int, frame: FrameType | None) -> None:
         self._note(INTERRUPTED)
-        if not self._again_later(signum, frame):
+        if not self._resend_later(signum, frame):
             raise KeyboardInterrupt
 
-    def _again_later(self, signum: int, frame: FrameType | None) -> bool:
+    def _resend_later(self, signum: int, frame: FrameType | None) -> bool:
         """Send the signal again where Python would only print the exception and go on."""
         while frame is not None and not _swallows(frame.f_code):
             frame = frame.f_back
@@ -195,17 +195,17 @@ def check_num_processes(num_devices: int) -> None:
     by_srun = launcher() == "srun"
     # Of the step: a batch script sees the tasks of its job, but is one process.
     variable = {"srun": "SLURM_STEP_NUM_TASKS", "torchrun": "WORLD_SIZE"}.get(launcher(), "")
-    num = _number_in(variable, "1")
+    num_processes = _number_in(variable, "1")
     can_begin = not by_srun or "SLURM_NTASKS_PER_NODE" in os.environ  # Lightning asks for it
-    if num == 1 or (num_devices in (num, -1) and can_begin):
+    if num_processes == 1 or (num_devices in (num_processes, -1) and can_begin):
         return
     if not is_first_process():
         time.sleep(3)  # the first one says it, before torchrun ends all for the end of one
         raise SystemExit(USAGE_ERROR)
-    per_node = f" and srun --ntasks-per-node={num}" if by_srun else ""
+    per_node = f" and srun --ntasks-per-node={num_processes}" if by_srun else ""
     raise UsageError(
-        f"{launcher()} started {num} processes, but there must be one per device; give "
-        f"--trainer.devices {num}{per_node}, or start only one process"
+        f"{launcher()} started {num_processes} processes, but there must be one per device; give "
+        f"--trainer.devices {num_processes}{per_node}, or start only one process"
     )
 
 
@@ -256,9 +256,9 @@ class Process:
         """Return whether it certainly ended; nothing is known of another host's."""
         if self.host != host_id():
             return False
-        found = _stat(self.pid)
-        if found is not None:
-            state, started = found
+        stat = _stat(self.pid)
+        if stat is not None:
+            state, started = stat
             return state in "ZX" or (self.started != 0 and started != self.started)
         try:
             os.kill(self.pid, 0)
@@ -286,18 +286,18 @@ def this_process() -> Process:
 
 def process(pid: int) -> Process:
     """Return a process of this host."""
-    found = _stat(pid)
-    return Process(host_id(), pid, found[1] if found else 0)
+    stat = _stat(pid)
+    return Process(host_id(), pid, stat[1] if stat else 0)
 
 
 @cache
 def host_id() -> str:
     """Return host name, boot and process namespace: equal where process numbers are comparable."""
-    parts = [socket.gethostname()]
+    names = [socket.gethostname()]
     with suppress(OSError):
-        parts.append(Path("/proc/sys/kernel/random/boot_id").read_text().strip()[:8])
-        parts.append(Path("/proc/self/ns/pid").readlink().name)  # containers share a boot
-    return "/".join(parts)
+        names.append(Path("/proc/sys/kernel/random/boot_id").read_text().strip()[:8])
+        names.append(Path("/proc/self/ns/pid").readlink().name)  # containers share a boot
+    return "/".join(names)
 
 
 def _stat(pid: int) -> tuple[str, int] | None:

@@ -220,10 +220,10 @@ class Settings:
 
     def __post_init__(self) -> None:
         kind: Any = type(self)  # classes are hashable
-        given = {
+        changes = {
             name: value for name, value in vars(self).items() if value != _defaults(kind)[name]
         }
-        for name, value in checked(kind, given, lambda key: f"{kind.__name__}.{key}").items():
+        for name, value in checked(kind, changes, lambda key: f"{kind.__name__}.{key}").items():
             object.__setattr__(self, name, value)
 
 
@@ -244,50 +244,50 @@ def settings_from(kind: type[S], config: Mapping[str, Any]) -> S:
 
 
 def checked(
-    declared: Callable[..., Any], values: Mapping[str, Any], place: Callable[[str], str]
+    declared: Callable[..., Any], values: Mapping[str, Any], name_of: Callable[[str], str]
 ) -> dict[str, Any]:
     """Return values converted by the types of a function's or class's arguments; others unchanged.
 
     Args:
         declared: The function or class.
         values: Its arguments by name: parsed and plain, or objects.
-        place: Returns a setting's name in messages, such as "--epochs" for "epochs".
+        name_of: Returns a setting's name in messages, such as "--epochs" for "epochs".
 
     Raises:
         RangeError: At the first value that is not allowed.
     """
-    found = dict(values)
-    if not found:
-        return found
+    converted = dict(values)
+    if not converted:
+        return converted
     from pydantic import ValidationError
 
-    for name in found.keys() & hints_of(declared).keys():
+    for name in converted.keys() & hints_of(declared).keys():
         try:
-            found[name] = _adapter(declared, name).validate_python(values[name], strict=False)
+            converted[name] = _adapter(declared, name).validate_python(values[name], strict=False)
         except ValidationError as errors:
             # A mistyped key is what leaves a needed one missing.
             first = min(errors.errors(), key=lambda error: error["type"] == "missing")
-            raise RangeError(_problem(name, first, place)) from None
-    return found
+            raise RangeError(_problem(name, first, name_of)) from None
+    return converted
 
 
 @cache
 def hints_of(declared: Callable[..., Any]) -> dict[str, Any]:
     """Return the annotated types of a function's or a class's arguments."""
-    made = isinstance(declared, type) and not dataclasses.is_dataclass(declared)
-    return get_type_hints(declared.__init__ if made else declared, include_extras=True)
+    is_plain_class = isinstance(declared, type) and not dataclasses.is_dataclass(declared)
+    return get_type_hints(declared.__init__ if is_plain_class else declared, include_extras=True)
 
 
-def lists_of(declared: Callable[..., Any], place: str = "") -> Iterator[str]:
+def lists_of(declared: Callable[..., Any], prefix: str = "") -> Iterator[str]:
     """Yield the names of the arguments that are lists, those of nested settings too."""
     for name, hint in hints_of(declared).items():
         is_annotated = get_origin(hint) is Annotated
         hint = get_args(hint)[0] if is_annotated else hint
         for member in get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,):
             if dataclasses.is_dataclass(member):
-                yield from lists_of(member, f"{place}{name}.")  # type: ignore[arg-type]
+                yield from lists_of(member, f"{prefix}{name}.")  # type: ignore[arg-type]
             elif name != "return" and get_origin(member) in (list, tuple, Sequence):
-                yield f"{place}{name}"
+                yield f"{prefix}{name}"
 
 
 @cache
@@ -300,14 +300,14 @@ def _adapter(declared: Callable[..., Any], name: str) -> Any:
     return TypeAdapter(hint, config=ConfigDict(arbitrary_types_allowed=True))
 
 
-def _problem(name: str, error: Mapping[str, Any], place: Callable[[str], str]) -> str:
+def _problem(name: str, error: Mapping[str, Any], name_of: Callable[[str], str]) -> str:
     """Return which value is wrong, and what to give instead."""
-    for part in error["loc"]:
-        if isinstance(part, int):
-            name += f"[{part}]"
-        elif not _UNION_TAG.fullmatch(part):
-            name += f".{part}"
-    name = place(name)
+    for step in error["loc"]:
+        if isinstance(step, int):
+            name += f"[{step}]"
+        elif not _UNION_TAG.fullmatch(step):
+            name += f".{step}"
+    name = name_of(name)
     match error["type"]:
         case "missing":
             return f"{name} is missing"
@@ -316,16 +316,16 @@ def _problem(name: str, error: Mapping[str, Any], place: Callable[[str], str]) -
         case "value_error":
             # The error of a whole section names its key itself.
             is_section = isinstance(error["input"], Mapping)
-            value = "" if is_section else f" {shown(error['input'])}"
+            value = "" if is_section else f" {as_given(error['input'])}"
             return f"{name}{value}: {error['ctx']['error']}"
         case "dataclass_type":
-            what = f"{error['ctx']['class_name']} or a mapping of its fields"
+            needed = f"{error['ctx']['class_name']} or a mapping of its fields"
         case kind:
-            what = MEANT.get(kind) or error["msg"].removeprefix("Input should be ")
-    return f"{name} {shown(error['input'])}: give {what}"
+            needed = MEANT.get(kind) or error["msg"].removeprefix("Input should be ")
+    return f"{name} {as_given(error['input'])}: give {needed}"
 
 
-def shown(value: Any) -> str:
+def as_given(value: Any) -> str:
     """Return a value for messages as it is typed: shortened, and in quotes where it is blank."""
     if value and isinstance(value, list | tuple):
         value = ",".join(map(str, value))

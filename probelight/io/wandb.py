@@ -77,10 +77,10 @@ def wandb_client() -> Any:
     return wandb
 
 
-def not_online(what: str, folder: Path, problem: Exception) -> str:
+def not_online(subject: str, folder: Path, problem: Exception) -> str:
     """Return the warning about a run, or a report, that could not be online."""
     return (
-        f"Weights & Biases is not reachable: {problem}. The {what} is saved in "
+        f"Weights & Biases is not reachable: {problem}. The {subject} is saved in "
         f"{folder / 'wandb'}; send it later with `wandb sync`"
     )
 
@@ -93,7 +93,7 @@ def open_run(
     The mode is given to the client itself: from the environment alone, a client that was set up
     before does not see it, wants a key and records nothing. `about` goes to `wandb.init`.
     """
-    place = {"project": settings.project, "entity": settings.entity, "tags": list(settings.tags)}
+    options = {"project": settings.project, "entity": settings.entity, "tags": list(settings.tags)}
     problem = None
     if not offline:
         try:
@@ -101,13 +101,13 @@ def open_run(
                 check_server(wandb)
             mode = "disabled" if settings.disabled else "online"
             online = client_settings(offline=False)
-            run = wandb.init(**place, **about, mode=mode, resume="allow", settings=online)
+            run = wandb.init(**options, **about, mode=mode, resume="allow", settings=online)
             return run, None
         except Exception as error:
             problem = error
     # An offline run cannot be resumed: a second start writes a second file.
-    alone = client_settings(offline=True)
-    return wandb.init(**place, **about, mode="offline", resume=None, settings=alone), problem
+    options |= {"mode": "offline", "resume": None, "settings": client_settings(offline=True)}
+    return wandb.init(**options, **about), problem
 
 
 def check_server(wandb: Any) -> None:
@@ -134,7 +134,7 @@ def client_settings(offline: bool) -> Any:
     """
     import wandb
 
-    wanted: dict[str, Any] = {
+    options: dict[str, Any] = {
         "init_timeout": INIT_SECONDS,
         # A little less than the run waits for it: then the client says what is left to do.
         "finish_timeout": OFFLINE_SECONDS if offline else FINISH_SECONDS - 3,
@@ -142,8 +142,8 @@ def client_settings(offline: bool) -> Any:
         "console": "off",
     }
     # `finish_timeout` came with a later version than the first one that we take.
-    known = set(wandb.Settings.model_fields)
-    return wandb.Settings(**{name: value for name, value in wanted.items() if name in known})
+    supported = set(wandb.Settings.model_fields)
+    return wandb.Settings(**{name: value for name, value in options.items() if name in supported})
 
 
 def _has_api_key() -> bool:

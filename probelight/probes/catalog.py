@@ -70,7 +70,7 @@ class Arguments(NamedTuple):
 
     template: str  # its name
     spans: list[tuple[int, int]]  # of the arguments
-    kept: list[tuple[int, int]]
+    kept_spans: list[tuple[int, int]]
 
 
 @dataclass(frozen=True)
@@ -160,25 +160,26 @@ class ProbeConfig:
         spent = {} if spent is None else spent
         for template, expression in self.arguments.items():
             pattern = regex.compile(expression)  # from its cache
-            before, began = spent.get(template, 0.0), process_time()
+            seconds_spent, began = spent.get(template, 0.0), process_time()
             try:
-                if (left := FILE_SECONDS - before) <= 0:
+                if (seconds_left := FILE_SECONDS - seconds_spent) <= 0:
                     raise TimeoutError
-                match = pattern.fullmatch(stem.rstrip(), start, timeout=min(MATCH_SECONDS, left))
+                timeout = min(MATCH_SECONDS, seconds_left)
+                match = pattern.fullmatch(stem.rstrip(), start, timeout=timeout)
             except TimeoutError:
                 limit = f"{MATCH_SECONDS:g} s on the stem {stem[:80]!r}"
-                if left < MATCH_SECONDS:
+                if seconds_left < MATCH_SECONDS:
                     limit = f"{FILE_SECONDS:g} s on the stems of the file up to this one"
                 raise ConfigError(
                     f"the expression `arguments.{template}` of {self.name} takes more than "
                     f"{limit}; rewrite it so that no two of its repetitions fit the same text"
                 ) from None
-            spent[template] = before + process_time() - began
+            spent[template] = seconds_spent + process_time() - began
             if match:
                 groups = range(1, pattern.groups + 1)
                 spans = {n: match.span(n) for n in groups if match[n] is not None}
-                kept = spans.pop(pattern.groupindex.get(KEPT, 0), None)
-                return Arguments(template, sorted(spans.values()), [kept] if kept else [])
+                kept_span = spans.pop(pattern.groupindex.get(KEPT, 0), None)
+                return Arguments(template, sorted(spans.values()), [kept_span] if kept_span else [])
         return None
 
     @property
@@ -208,9 +209,9 @@ class ProbeConfig:
         return asdict(self)
 
     @staticmethod
-    def from_json(found: Mapping[str, Any]) -> ProbeConfig:
+    def from_json(fields: Mapping[str, Any]) -> ProbeConfig:
         """Rebuild a config from the values of `to_json`; a ValueError names a wrong value."""
-        return typed(ProbeConfig, found, "the config of a probe")
+        return typed(ProbeConfig, fields, "the config of a probe")
 
 
 def probe_names() -> tuple[str, ...]:
@@ -232,11 +233,11 @@ def load_probe_config(name_or_path: str | Path) -> ProbeConfig:
         name, names = str(name_or_path), probe_names()
         if name not in names:
             near = nearest(name, names)
-            there = (
+            advice = (
                 "train.py probes list shows all" if near else f"choose one of {', '.join(names)}"
             )
             raise ConfigError(
-                f"there is no probe {name!r}{near}; {there}, or give the path of a .yaml file"
+                f"there is no probe {name!r}{near}; {advice}, or give the path of a .yaml file"
             )
         path = CONFIG_DIR / f"{name}.yaml"
     return read_config(Path(shipped_path(str(path))))
@@ -325,32 +326,33 @@ def _problems(config: ProbeConfig, path: Path) -> Iterator[str]:
     if config.group_by == "arguments" and not config.arguments:
         yield "`group_by` is `arguments`, so `arguments` must say how to find them"
     if config.setup == "minimal_pair":
-        parts = ("candidates", "arguments", "key_words", "nonsense", "variants", "phrasings")
-        for key in filter(partial(getattr, config), parts):
+        stem_keys = ("candidates", "arguments", "key_words", "nonsense", "variants", "phrasings")
+        for key in filter(partial(getattr, config), stem_keys):
             yield f"`{key}` does not apply to minimal pairs, which are whole sentences"
     if config.phrasings and not (config.arguments or config.phrased):
         yield "`phrasings` contain the arguments, so `arguments` must say how to find them"
     for name, text in config.phrasings.items():
-        place, num_masks = f"`phrasings.{name}`", text.count(MASK)
+        key, num_masks = f"`phrasings.{name}`", text.count(MASK)
         if config.setup == "mc_mlm" and num_masks != 1:
-            yield f"{place} has {num_masks} {MASK}; it needs exactly one"
+            yield f"{key} has {num_masks} {MASK}; it needs exactly one"
         if not re.fullmatch(r"(?:[^{}]|\{(?:[1-9]|kept)\})*", text) or "{" not in text:
-            yield f"{place} must contain the arguments as {{1}}, {{2}}, ..., and no other braces"
+            yield f"{key} must contain the arguments as {{1}}, {{2}}, ..., and no other braces"
         if name == STANDARD_WORDING:
-            yield f"{place}: this is the name of the wording in the files; choose another name"
+            yield f"{key}: this is the name of the wording in the files; choose another name"
         if name == "all" or "," in name:  # "all" takes all of them
-            yield f"{place}: `--phrasings` cannot select this name; use one without commas, not all"
+            yield f"{key}: `--phrasings` cannot select this name; use one without commas, not all"
     if not config.splits:
         yield "both `files` and `hub` are missing; give one of them"
-    places = {"": config.arguments}
-    places |= {f"variants.{name}.": variant.arguments for name, variant in config.variants.items()}
+    arguments_by_prefix = {"": config.arguments}
+    for name, variant in config.variants.items():
+        arguments_by_prefix[f"variants.{name}."] = variant.arguments
     for name, expression in config.phrased.items():
         if problem := _pattern_problem(expression):
             yield f"`phrased.{name}` {problem}"
-    for place, arguments in places.items():
+    for prefix, arguments in arguments_by_prefix.items():
         for name, expression in arguments.items():
             if problem := _pattern_problem(expression):
-                yield f"`{place}arguments.{name}` {problem}"
+                yield f"`{prefix}arguments.{name}` {problem}"
 
 
 def _pattern_problem(expression: str) -> str:

@@ -84,8 +84,8 @@ def no_language(record: Record, config: ProbeConfig, nonsense: Mapping[str, str]
         RecordError: If no template of the probe fits, a candidate has no meaningless word, or the
             stem does not change.
     """
-    found = _arguments(record, config)
-    spans = found.spans + found.kept
+    arguments = _arguments(record, config)
+    spans = arguments.spans + arguments.kept_spans
     if MASK in record.stem:
         start = record.stem.index(MASK)
         spans.append((start, start + len(MASK)))
@@ -135,10 +135,10 @@ def choice_only(record: Record, config: ProbeConfig, words: Mapping[str, str]) -
 
 
 def _arguments(record: Record, config: ProbeConfig) -> Arguments:
-    found = config.find_arguments(record.stem)
-    if found is None:
+    arguments = config.find_arguments(record.stem)
+    if arguments is None:
         raise RecordError(f"{record.where}: no template of {config.name} fits {record.stem!r}")
-    return found
+    return arguments
 
 
 def _changed(record: Record, stem: str, choices: tuple[str, ...]) -> Record:
@@ -154,17 +154,17 @@ def phrased(record: Record, config: ProbeConfig, phrasing: str) -> Record:
         RecordError: If no template of the probe fits, or the wording needs an argument that the
             stem does not have.
     """
-    found = _arguments(record, replace(config, arguments=config.phrased or config.arguments))
-    named = {str(n): record.stem[slice(*span)] for n, span in enumerate(found.spans, start=1)}
-    for span in found.kept:
-        named[KEPT] = record.stem[slice(*span)]
-    text, wanted = config.phrasings[phrasing], re.compile(r"\{(\w+)\}")
-    if missing := {*wanted.findall(text)} - named.keys():
+    arguments = _arguments(record, replace(config, arguments=config.phrased or config.arguments))
+    texts = {str(n): record.stem[slice(*span)] for n, span in enumerate(arguments.spans, start=1)}
+    for span in arguments.kept_spans:
+        texts[KEPT] = record.stem[slice(*span)]
+    text, placeholder = config.phrasings[phrasing], re.compile(r"\{(\w+)\}")
+    if missing := {*placeholder.findall(text)} - texts.keys():
         raise RecordError(
             f"{record.where}: `phrasings.{phrasing}` of {config.name} has {{{min(missing)}}}, but "
-            f"there are {len(found.spans)} arguments in {record.stem!r}"
+            f"there are {len(arguments.spans)} arguments in {record.stem!r}"
         )
-    return replace(record, stem=wanted.sub(lambda match: named[match[1]], text))
+    return replace(record, stem=placeholder.sub(lambda match: texts[match[1]], text))
 
 
 def phrasings_named(config: ProbeConfig, names: Sequence[str], option: str) -> list[str]:
@@ -178,18 +178,18 @@ def phrasings_named(config: ProbeConfig, names: Sequence[str], option: str) -> l
     Raises:
         UsageError: If the probe has no such phrasing; the message lists those it has.
     """
-    known = [*config.phrasings]
-    if not known:
+    phrasings = [*config.phrasings]
+    if not phrasings:
         raise UsageError(
             f"{option}: {config.name} has no `phrasings` in its config (docs/own_probe.md)"
         )
     for name in names:
-        if name not in (*known, "all"):
+        if name not in (*phrasings, "all"):
             raise UsageError(
-                f"{option}: {config.name} has no phrasing {name!r}{nearest(name, known)}; it has "
-                f"{', '.join(known)}; give all for all of them"
+                f"{option}: {config.name} has no phrasing {name!r}{nearest(name, phrasings)}; it "
+                f"has {', '.join(phrasings)}; give all for all of them"
             )
-    return known if "all" in names else [*names]
+    return phrasings if "all" in names else [*names]
 
 
 @dataclass(frozen=True)
@@ -209,8 +209,8 @@ class Control:
 
     def fits(self, config: ProbeConfig) -> bool:
         """Return whether the probe's config has what the control needs."""
-        words_there = bool(config.key_words) or self.replaces != "key words"
-        return words_there and (bool(config.arguments) or not self.needs_arguments)
+        has_words = bool(config.key_words) or self.replaces != "key words"
+        return has_words and (bool(config.arguments) or not self.needs_arguments)
 
 
 CONTROLS: dict[str, Control] = {
@@ -227,9 +227,10 @@ def control_named(name: str) -> Control:
         ConfigError: If there is none; the message lists the names.
     """
     if name not in CONTROLS:
-        known = [STANDARD, *CONTROLS]
+        control_names = [STANDARD, *CONTROLS]
         raise ConfigError(
-            f"there is no control {name!r}{nearest(name, known)}; choose one of {', '.join(known)}"
+            f"there is no control {name!r}{nearest(name, control_names)}; choose one of "
+            f"{', '.join(control_names)}"
         )
     return CONTROLS[name]
 
@@ -246,14 +247,14 @@ def but_not(record: Record, config: ProbeConfig) -> Record:
         RecordError: If the stem lacks the two properties or the "and" between them, or the notes do
             not say which wrong answer has the first property.
     """
-    found = config.find_arguments(record.stem)
-    if found is None or len(found.spans) != 2:
+    arguments = config.find_arguments(record.stem)
+    if arguments is None or len(arguments.spans) != 2:
         raise RecordError(
             f"{record.where}: the template of {config.name} finds no two arguments in "
             f"{record.stem!r}"
         )
-    (_, end), (start, _) = found.spans
-    between, count = re.subn(
+    (_, end), (start, _) = arguments.spans
+    conjunction, count = re.subn(
         r"\band( is)?\b",
         lambda match: "but is not" if match[1] else "but not",
         record.stem[end:start],
@@ -273,7 +274,7 @@ def but_not(record: Record, config: ProbeConfig) -> Record:
             f"{record.where}: `{FIRST_DISTRACTOR}` is {answer!r}, but the wrong answers are "
             + ", ".join(map(repr, record.wrong))
         )
-    stem = record.stem[:end] + between + record.stem[start:]
+    stem = record.stem[:end] + conjunction + record.stem[start:]
     gold = record.choices.index(answer)
     return replace(record, id=f"{record.id}-but_not", stem=stem, answer=gold)
 
@@ -290,10 +291,10 @@ def vary(data: ProbeData, variant: str) -> ProbeData:
     """
     config = data.config
     if variant not in config.variants or variant not in VARIANTS:
-        known = [name for name in config.variants if name in VARIANTS]
+        variants = [name for name in config.variants if name in VARIANTS]
         raise ConfigError(
-            f"{config.name} has no variant {variant!r}{nearest(variant, known)}; "
-            f"it has {', '.join(known) or 'none'}"
+            f"{config.name} has no variant {variant!r}{nearest(variant, variants)}; "
+            f"it has {', '.join(variants) or 'none'}"
         )
     keys = vars(config.variants[variant])
     changed = replace(config, name=f"{config.name}_{variant}", variants={}, **keys)

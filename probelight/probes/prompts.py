@@ -87,7 +87,7 @@ class Templates:
         texts = read_yaml(path)
         if isinstance(texts, dict):
             texts = read_yaml(shipped_path(PromptSettings().file)) | texts
-        found = typed(cls, texts, str(path), ConfigError)
+        templates = typed(cls, texts, str(path), ConfigError)
         needed = {
             "choice": {"label", "text"},
             "mc_qa": {"question", "choices"},
@@ -95,17 +95,19 @@ class Templates:
             "minimal_pair": {"choices"},
             "chat_mc_qa": {"question"},
             "chat_mc_mlm": {"question"},
-            **({"words_mc_qa": {"question"}} if found.words_mc_qa else {}),
+            **({"words_mc_qa": {"question"}} if templates.words_mc_qa else {}),
         }
-        for name, places in needed.items():
+        for name, needed_fields in needed.items():
             try:
-                given = {field for _, field, _, _ in Formatter().parse(getattr(found, name))}
+                template = getattr(templates, name)
+                fields = {field for _, field, _, _ in Formatter().parse(template)}
             except ValueError as error:
                 raise ConfigError(f"{path}: `{name}`: {error}; write a brace as {{{{") from None
-            if (given - {None}) != places:
-                wanted = " and ".join(f"{{{place}}}" for place in sorted(places))
-                raise ConfigError(f"{path}: `{name}` must have {wanted}, and no other placeholder")
-        return found
+            if (fields - {None}) != needed_fields:
+                placeholders = " and ".join(f"{{{field}}}" for field in sorted(needed_fields))
+                problem = f"must have {placeholders}, and no other placeholder"
+                raise ConfigError(f"{path}: `{name}` {problem}")
+        return templates
 
     def letters(self, record: Record, setup: Setup, order: Order) -> str:
         """Return the prompt for a letter, with the choices in `order`.
@@ -117,8 +119,8 @@ class Templates:
             most = len(LABELS)
             raise RecordError(f"{record.where}: {len(order)} choices, but only {most} letters")
         listed = [
-            self.choice.format(label=label, text=record.choices[place].strip())
-            for label, place in zip(LABELS, order, strict=False)
+            self.choice.format(label=label, text=record.choices[index].strip())
+            for label, index in zip(LABELS, order, strict=False)
         ]
         template: str = getattr(self, setup)
         text = template.format(question=record.stem.strip(), choices="\n".join(listed))
@@ -171,31 +173,31 @@ class Prompts:
             return replace(record, stem=f"{BETWEEN.join([*examples, self._message(stem)])} {MASK}")
         examples = []
         for example in self.shots(record):
-            text, answer = self._worded(example.stem), example.gold.strip()
+            text, answer = self._in_template(example.stem), example.gold.strip()
             has_blank = MASK in text
             filled = text.replace(MASK, answer) if has_blank else f"{text.rstrip()} {answer}"
             examples.append(filled.replace(MASK, BLANK))  # the item has its own
-        text = stem if is_prompt else self._worded(stem)
+        text = stem if is_prompt else self._in_template(stem)
         return replace(record, stem=BETWEEN.join([*examples, text]))
 
     def letters(self, record: Record, order: Order) -> Record:
         """Return a sentence whose blank is at its end and takes a label; choices are in `order`."""
         assert self.templates is not None
         labels = tuple(LABELS[: len(order)])
-        draw = Random(self.seed)
-        first = draw.randrange(len(LABELS))  # not always the first labels, of few examples
-        places = [*range(first, first + self.num_shots)]
-        draw.shuffle(places)
-        parts = []
-        for example, shuffled in zip(self.shots(record), places, strict=True):
+        rng = Random(self.seed)
+        first = rng.randrange(len(LABELS))  # not always the first labels, of few examples
+        draws = [*range(first, first + self.num_shots)]
+        rng.shuffle(draws)
+        texts = []
+        for example, draw in zip(self.shots(record), draws, strict=True):
             # Each label is right equally often, whatever the file's order.
-            place, size = shuffled % len(example.choices), len(example.choices)
-            shown = tuple((example.answer - place + label) % size for label in range(size))
-            text = self.templates.letters(example, self.setup, shown)
-            parts.append(f"{text} {LABELS[place]}")
-        parts.append(self.templates.letters(record, self.setup, order))
-        name = f"{record.name} in the order {' '.join(str(place + 1) for place in order)}"
-        stem = f"{BETWEEN.join(parts)} {MASK}"
+            label, size = draw % len(example.choices), len(example.choices)
+            shown_order = tuple((example.answer - label + n) % size for n in range(size))
+            text = self.templates.letters(example, self.setup, shown_order)
+            texts.append(f"{text} {LABELS[label]}")
+        texts.append(self.templates.letters(record, self.setup, order))
+        name = f"{record.name} in the order {' '.join(str(index + 1) for index in order)}"
+        stem = f"{BETWEEN.join(texts)} {MASK}"
         return Record(
             name, stem, labels, order.index(record.answer), {}, record.position, record.file
         )
@@ -210,21 +212,23 @@ class Prompts:
         """
         if not self.num_shots:
             return ()
-        usual = self._drawn[: self.num_shots]
-        own = self._groups(record)
-        if len(usual) == self.num_shots and all(own.isdisjoint(groups) for groups, _ in usual):
+        usual = self._drawn_examples[: self.num_shots]
+        own_groups = self._groups(record)
+        are_allowed = all(own_groups.isdisjoint(groups) for groups, _ in usual)
+        if len(usual) == self.num_shots and are_allowed:
             return tuple(example for _, example in usual)
-        others = self._in_turns([e for groups, e in self._drawn if own.isdisjoint(groups)])
-        if len(others) < self.num_shots:
+        outside = [e for groups, e in self._drawn_examples if own_groups.isdisjoint(groups)]
+        examples = self._in_turns(outside)
+        if len(examples) < self.num_shots:
             raise UsageError(
-                f"--shots {self.num_shots}: the train split has only {len(others)} items outside "
+                f"--shots {self.num_shots}: the train split has only {len(examples)} items outside "
                 f"the group of {record.where}; "
-                + (f"give --shots {len(others)} or fewer" if others else "leave it out")
+                + (f"give --shots {len(examples)} or fewer" if examples else "leave it out")
             )
-        return tuple(others[: self.num_shots])
+        return tuple(examples[: self.num_shots])
 
     @cached_property
-    def _drawn(self) -> list[tuple[frozenset[tuple[str, str]], Record]]:
+    def _drawn_examples(self) -> list[tuple[frozenset[tuple[str, str]], Record]]:
         """All examples with their groups, in the order in which they are taken."""
         drawn = self._in_turns(nested_sample(self.train, self.seed))
         return [(self._groups(record), record) for record in drawn]
@@ -245,7 +249,7 @@ class Prompts:
         turns = zip_longest(*by_gold.values())
         return [record for turn in turns for record in turn if record is not None]
 
-    def _worded(self, stem: str) -> str:
+    def _in_template(self, stem: str) -> str:
         """Return a stem in the text around questions, where there is one."""
         template = self.words_template
         return template.format(question=_question(stem)) if template else stem
@@ -269,22 +273,22 @@ def orders_of(record: Record, orders: Orders) -> list[Order]:
     Raises:
         UsageError: If all orders are asked for of an item with more choices than `MOST_PERMUTED`.
     """
-    places = tuple(range(len(record.choices)))
+    indices = tuple(range(len(record.choices)))
     if orders == "one":
-        return [places]
+        return [indices]
     if orders == "cyclic":
-        return [places[first:] + places[:first] for first in places]
-    if len(places) > MOST_PERMUTED:
+        return [indices[first:] + indices[:first] for first in indices]
+    if len(indices) > MOST_PERMUTED:
         raise UsageError(
-            f"--letters.orders all: {record.where} has {len(places)} choices, but at most "
+            f"--letters.orders all: {record.where} has {len(indices)} choices, but at most "
             f"{MOST_PERMUTED} can be listed in all orders; give --letters.orders cyclic"
         )
-    return list(permutations(places))
+    return list(permutations(indices))
 
 
 def by_choice(scores: Sequence[float], order: Order) -> list[float]:
     """Return the scores of labels (K,) in the order of the item's choices."""
-    found = [0.0] * len(order)
-    for place, score in zip(order, scores, strict=True):
-        found[place] = score
-    return found
+    choice_scores = [0.0] * len(order)
+    for index, score in zip(order, scores, strict=True):
+        choice_scores[index] = score
+    return choice_scores

@@ -140,15 +140,15 @@ def check_mask(stem: str) -> None:
     """Raise a RecordError unless a sentence has exactly one mask."""
     if stem.count(MASK) != 1:
         hint = "" if MASK in stem else " (questions without one have the setup mc_qa)"
-        if found := OTHER_MASK.search(stem.replace(MASK, "")):
-            hint = f": write {MASK} instead of {found[0]!r}; it becomes each model's own mask"
+        if blank := OTHER_MASK.search(stem.replace(MASK, "")):
+            hint = f": write {MASK} instead of {blank[0]!r}; it becomes each model's own mask"
         raise RecordError(f"{stem.count(MASK)} {MASK} in the stem; exactly one is needed{hint}")
 
 
 def with_mask(text: str) -> str:
     """Return a text with `[MASK]` for its only blank, in any form that `OTHER_MASK` finds."""
-    found = [] if MASK in text else OTHER_MASK.findall(text)
-    return text.replace(found[0], MASK) if len(found) == 1 else text
+    blanks = [] if MASK in text else OTHER_MASK.findall(text)
+    return text.replace(blanks[0], MASK) if len(blanks) == 1 else text
 
 
 def share_choices(records: Sequence[Record]) -> bool:

@@ -44,7 +44,7 @@ class Released(Protocol):
         """How to get it by hand where there is no address."""
 
 
-class Located(NamedTuple):
+class LocalFile(NamedTuple):
     """The local path of a released file, and its address if it was downloaded."""
 
     path: Path
@@ -57,22 +57,22 @@ def locate(
     mirror: str | Path | None,
     cache_dir: str | Path | None,
     offline: bool | None,
-) -> Located:
+) -> LocalFile:
     """Return the local path of a released file, downloaded if necessary.
 
     `mirror` is as in `load_probe`, the rest as in `probelight.io`. A DownloadError says what to do.
     """
-    own = config.own_folder
-    if own and (path := _in_folder(own, source)):
+    own_folder = config.own_folder
+    if own_folder and (path := _in_folder(own_folder, source)):
         if source.sha256 is not None:
             fetch(path.as_uri(), sha256=source.sha256)  # refuses what is not the released file
-        return Located(path)
+        return LocalFile(path)
     if mirror and urlsplit(str(mirror)).scheme in {"http", "https"}:
         base = f"{str(mirror).rstrip('/')}/{config.mirror_folder}".rstrip("/")
-        return _served(base, source, cache_dir, offline)
+        return _fetch_served(base, source, cache_dir, offline)
     if mirror:
-        return _mirrored(config, source, mirror)
-    if own:
+        return _find_mirrored(config, source, mirror)
+    if own_folder:
         advice = (
             "`base_url` must be the folder of the files, relative to the probe's YAML file, or an "
             "address that begins with https://"
@@ -82,7 +82,7 @@ def locate(
                 f"if {config.name} is a shipped probe, this checkout is not complete; for a "
                 "probe of your own, set `base_url` to the folder of its files"
             )
-        raise NotThereError(f"{_not_in(own, source)}; {advice}")
+        raise NotThereError(f"{_not_in(own_folder, source)}; {advice}")
     if config.base_url is None:
         raise NotThereError(
             f"{config.name}: there is no address to download it from. {config.get} Save it in the "
@@ -90,19 +90,19 @@ def locate(
         )
     url = f"{config.base_url.rstrip('/')}/{source.path}"
     path = fetch(url, sha256=source.sha256, cache_dir=cache_dir, offline=offline)
-    return Located(path, None if url.startswith("file:") else url)
+    return LocalFile(path, None if url.startswith("file:") else url)
 
 
-def _served(
+def _fetch_served(
     base: str, source: FileSource, cache_dir: str | Path | None, offline: bool | None
-) -> Located:
+) -> LocalFile:
     """Fetch a file below an address, with or without gzip."""
     missing: list[DownloadError] = []
-    for path in _either(source.path):
+    for path in _gzip_variants(source.path):
         url = f"{base}/{path}"
         try:
-            found = fetch(url, sha256=source.sha256, cache_dir=cache_dir, offline=offline)
-            return Located(found, url)
+            local_path = fetch(url, sha256=source.sha256, cache_dir=cache_dir, offline=offline)
+            return LocalFile(local_path, url)
         except DownloadError as error:
             if not (isinstance(error, NotThereError) or is_offline(offline)):
                 raise
@@ -110,32 +110,32 @@ def _served(
     raise missing[0]
 
 
-def _mirrored(config: Released, source: FileSource, mirror: str | Path) -> Located:
+def _find_mirrored(config: Released, source: FileSource, mirror: str | Path) -> LocalFile:
     """Find a file in the folder of a mirror, with or without gzip."""
-    parts = urlsplit(str(mirror))
-    folder = Path(unquote(parts.path) if parts.scheme == "file" else mirror).expanduser()
+    url = urlsplit(str(mirror))
+    folder = Path(unquote(url.path) if url.scheme == "file" else mirror).expanduser()
     if not folder.is_dir():
         raise NotThereError(f"{mirror}: the mirror is not a folder")
     folder = folder / config.mirror_folder
     if path := _in_folder(folder, source):
-        return Located(path)
-    own = config.own_folder
-    advice = f"nor is it in {own}" if own else "leave out --mirror to download it"
+        return LocalFile(path)
+    own_folder = config.own_folder
+    advice = f"nor is it in {own_folder}" if own_folder else "leave out --mirror to download it"
     raise NotThereError(f"{_not_in(folder, source)}; {advice}")
 
 
-def _either(path: str) -> tuple[str, str]:
+def _gzip_variants(path: str) -> tuple[str, str]:
     """Return a path, and that of the same file with or without gzip."""
     return path, path.removesuffix(".gz") if path.endswith(".gz") else f"{path}.gz"
 
 
 def _in_folder(folder: Path, source: FileSource) -> Path | None:
-    found = (folder / path for path in _either(source.path))
-    return next((path for path in found if path.is_file()), None)
+    paths = (folder / path for path in _gzip_variants(source.path))
+    return next((path for path in paths if path.is_file()), None)
 
 
 def _not_in(folder: Path, source: FileSource) -> str:
-    first, second = _either(source.path)
+    first, second = _gzip_variants(source.path)
     return f"there is no {folder / first} (nor {Path(second).name})"
 
 
@@ -197,22 +197,22 @@ def load_probe(
             f"it has {', '.join(config.splits)}{f': give {option}' if option else ''}"
         )
     if config.hub and not mirror and not (config.base_url and split in config.files):
-        read = read_hub(config, split, cache_dir=cache_dir, offline=offline)
+        item_file = read_hub(config, split, cache_dir=cache_dir, offline=offline)
     else:
-        read = _read_released(config, split, mirror, cache_dir, offline)
-    for record in read.records:
+        item_file = _read_released(config, split, mirror, cache_dir, offline)
+    for record in item_file.records:
         if len(record.choices) > config.num_choices:
             raise RecordError(
                 f"{record.where}: {len(record.choices)} choices; {config.name} has at most "
                 f"{config.num_choices}"
             )
-        strange = set(record.choices) - set(config.candidates)
-        if config.candidates and strange:
+        unknown = set(record.choices) - set(config.candidates)
+        if config.candidates and unknown:
             raise RecordError(
-                f"{record.where}: {min(strange)!r} is not one of the candidates of {config.name}"
+                f"{record.where}: {min(unknown)!r} is not one of the candidates of {config.name}"
             )
-    records, unmatched = _with_arguments(config, read.records)
-    return ProbeData(config, records, read.files, read.notices + unmatched)
+    records, unmatched = _with_arguments(config, item_file.records)
+    return ProbeData(config, records, item_file.files, item_file.notices + unmatched)
 
 
 def _read_released(
@@ -227,28 +227,28 @@ def _read_released(
             f"{config.name}: its {split!r} split has no released file; leave out --mirror"
         )
     source = config.files[split]
-    found = locate(config, source, mirror, cache_dir, offline)
+    located = locate(config, source, mirror, cache_dir, offline)
     try:
-        read = read_file(found.path, config.setup, **config.reading(split))
+        item_file = read_file(located.path, config.setup, **config.reading(split))
     except RecordError as error:
-        if found.url is None or source.sha256:
+        if located.url is None or source.sha256:
             raise
         # Set aside, so that the next start fetches it anew; but not what no network could replace.
-        aside = found.path.with_name(f"{found.path.name}.unreadable")
+        unreadable_path = located.path.with_name(f"{located.path.name}.unreadable")
         if is_offline(offline):
-            advice = f"remove {found.path} and run without offline mode to download it again"
+            advice = f"remove {located.path} and run without offline mode to download it again"
         else:
             with suppress(FileNotFoundError):  # another process was faster
-                found.path.replace(aside)
-            advice = f"the next run downloads it again; this file is kept as {aside}"
+                located.path.replace(unreadable_path)
+            advice = f"the next run downloads it again; this file is kept as {unreadable_path}"
         raise RecordError(
-            f"{found.url}: the downloaded file cannot be read ({error}); {advice}"
+            f"{located.url}: the downloaded file cannot be read ({error}); {advice}"
         ) from error
-    notices = read.notices
-    if source.sha256 not in (None, sha256 := read.files[0].sha256):
+    notices = item_file.notices
+    if source.sha256 not in (None, sha256 := item_file.files[0].sha256):
         # Only a mirror can differ; a download or a broken checkout with another sum is refused.
-        notices += (f"{found.path} is not the released file: its sha256 is {sha256}",)
-    return replace(read, notices=notices)
+        notices += (f"{located.path} is not the released file: its sha256 is {sha256}",)
+    return replace(item_file, notices=notices)
 
 
 def load_file(
@@ -286,29 +286,29 @@ def load_files(
 
     The arguments and errors are those of `load_file`; `name` is the probe's name in tables.
     """
-    read = {
+    files_by_split = {
         split: read_file(path, setup, candidates=choices, gold=gold)
         for split, path in paths.items()
     }
-    for split, file in read.items():
-        if choices and not any(added.path.startswith(FOR_ALL) for added in file.files):
+    for split, file in files_by_split.items():
+        if choices and not any(extra.path.startswith(FOR_ALL) for extra in file.files):
             raise RecordError(
                 f"{paths[split]}: its items have choices of their own; leave out --data.choices"
             )
-    records = [record for file in read.values() for record in file.records]
+    records = [record for file in files_by_split.values() for record in file.records]
     config = replace(
         config_of(name, setup or _setup_of_all(records), records, choices),
         description=f"the files {', '.join(str(path) for path in paths.values())}",
         base_url="/",  # where the absolute paths begin
         files={
             split: FileSource(str(Path(paths[split]).absolute()), file.files[0].sha256)
-            for split, file in read.items()
+            for split, file in files_by_split.items()
         },
         gold=gold,
     )
     return {
         split: ProbeData(config, file.records, file.files, file.notices)
-        for split, file in read.items()
+        for split, file in files_by_split.items()
     }
 
 
@@ -319,9 +319,10 @@ def load_items(
     gold: GoldForm | None = None,
 ) -> ProbeData:
     """Load items in memory as a probe; arguments and errors are those of `load_file`."""
-    read = read_items(items, setup, candidates=choices or (), gold=gold)
-    config = config_of("items", setup or _setup_of_all(read.records), read.records, choices or ())
-    return ProbeData(config, read.records, read.files, read.notices)
+    item_file = read_items(items, setup, candidates=choices or (), gold=gold)
+    records = item_file.records
+    config = config_of("items", setup or _setup_of_all(records), records, choices or ())
+    return ProbeData(config, records, item_file.files, item_file.notices)
 
 
 def _setup_of_all(records: Sequence[Record]) -> Setup:
@@ -363,28 +364,29 @@ def _with_arguments(
     """Add `arguments` and `template` to the meta, with a notice of stems that fit no template."""
     if not config.arguments:
         return tuple(records), ()
-    result, unmatched, spent = [], 0, dict[str, float]()
+    matched_records, num_unmatched, spent = [], 0, dict[str, float]()
     for record in records:
         meta = dict(record.meta)
         try:
-            found = config.find_arguments(record.stem, spent)
+            match = config.find_arguments(record.stem, spent)
         except ConfigError as error:
             raise ConfigError(f"{record.where}: {error}") from None
-        if found:
-            arguments = tuple(record.stem[start:end] for start, end in found.spans)
+        if match:
+            arguments = tuple(record.stem[start:end] for start, end in match.spans)
             meta.setdefault("arguments", arguments)
             if len(config.arguments) > 1:
-                meta.setdefault("template", found.template)
+                meta.setdefault("template", match.template)
         else:
-            unmatched += 1
-        result.append(replace(record, meta=meta))
-    return tuple(result), (f"{unmatched} stems fit no template of the config",) * bool(unmatched)
+            num_unmatched += 1
+        matched_records.append(replace(record, meta=meta))
+    notice = f"{num_unmatched} stems fit no template of the config"
+    return tuple(matched_records), (notice,) * bool(num_unmatched)
 
 
 def evaluation_splits(name_or_path: str | Path) -> list[str]:
     """Return the splits of a probe to measure if the user names none, in order of preference."""
-    known = load_probe_config(name_or_path).splits
-    return [split for split in EVALUATION_SPLITS if split in known] or ["dev"]
+    probe_splits = load_probe_config(name_or_path).splits
+    return [split for split in EVALUATION_SPLITS if split in probe_splits] or ["dev"]
 
 
 def load_entry(
@@ -409,13 +411,13 @@ def load_entry(
     name, colon, own_split = str(entry).partition(":")
     if (split := own_split if colon else split) is not None:
         return load_probe(name, split, mirror=mirror, pairs=True), split
-    first, *others = evaluation_splits(name)
+    first, *fallbacks = evaluation_splits(name)
     option = f"--split {load_probe_config(name).splits[0]}"
     try:
         return load_probe(name, first, mirror=mirror, pairs=True, option=option), first
     except NotThereError:
-        if not others:
+        if not fallbacks:
             raise
-    data = load_probe(name, others[0], mirror=mirror, pairs=True)
-    notice = f"{name}: there is no {first} file, so {others[0]} is used"
-    return replace(data, notices=(*data.notices, notice)), others[0]
+    data = load_probe(name, fallbacks[0], mirror=mirror, pairs=True)
+    notice = f"{name}: there is no {first} file, so {fallbacks[0]} is used"
+    return replace(data, notices=(*data.notices, notice)), fallbacks[0]

@@ -59,7 +59,7 @@ def grouped_split(
     """
     if (num_items is None) == (fraction is None):
         raise ValueError("give either num_items or fraction")
-    wanted = num_items if num_items is not None else round(len(records) * (fraction or 0.0))
+    target_size = num_items if num_items is not None else round(len(records) * (fraction or 0.0))
     groups: defaultdict[str, list[Record]] = defaultdict(list)
     for record in records:
         groups[group_of(record, group_by)].append(record)
@@ -67,20 +67,20 @@ def grouped_split(
     num_kept = size = 0
     for group in order:
         larger = size + len(groups[group])
-        if abs(larger - wanted) > abs(size - wanted):
+        if abs(larger - target_size) > abs(size - target_size):
             break
         num_kept, size = num_kept + 1, larger
     if not 0 < num_kept < len(order):
         possible = order[: min(max(num_kept, 1), len(order) - 1)]
         raise SplitError(
             f"{len(records)} items in {len(order)} group(s) by {group_by or 'item'} cannot be "
-            f"divided near {wanted} items: one side of the split would be empty",
+            f"divided near {target_size} items: one side of the split would be empty",
             sum(len(groups[name]) for name in possible) or None,
         )
-    kept = {*order[:num_kept]}
+    kept_groups = {*order[:num_kept]}
     sides: tuple[list[Record], list[Record]] = ([], [])
     for record in nested_sample(records, seed):
-        sides[group_of(record, group_by) not in kept].append(record)
+        sides[group_of(record, group_by) not in kept_groups].append(record)
     return sides
 
 
@@ -106,9 +106,11 @@ def share_of(
     except SplitError as error:
         if error.nearest is None:
             raise
-        kept, rest = grouped_split(records, group_by, num_items=error.nearest, seed=seed)
-        notice = f"{len(kept)} of {len(records)} items instead of a share of {fraction:g}"
-        return kept, rest, notice
+        kept_records, held_out = grouped_split(
+            records, group_by, num_items=error.nearest, seed=seed
+        )
+        notice = f"{len(kept_records)} of {len(records)} items instead of a share of {fraction:g}"
+        return kept_records, held_out, notice
 
 
 def nested_sample(records: Sequence[Record], seed: int) -> list[Record]:
@@ -139,8 +141,8 @@ class Replay(NamedTuple):
         return -(-num_items // (self.step_size - self.per_step))
 
 
-def _digest(*parts: object) -> str:
-    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+def _digest(*key: object) -> str:
+    return hashlib.sha256(json.dumps(key).encode()).hexdigest()
 
 
 SPLITS = ("train", "dev", "test")

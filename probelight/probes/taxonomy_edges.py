@@ -34,18 +34,18 @@ def item_distances(record: Record, entities: tuple[str, str], edges: Edges) -> I
     """
     above = [edges(entity) for entity in entities]
     choices = [choice.strip().lower() for choice in record.choices]
-    unknown = [word for word, known in zip(entities, above, strict=True) if known is None]
+    unknown = [word for word, hypernyms in zip(entities, above, strict=True) if hypernyms is None]
     unknown += [choice for choice in choices if edges(choice) is None]
-    first, second = (known or {} for known in above)
-    found = tuple((first.get(choice), second.get(choice)) for choice in choices)
-    gold = found[record.answer]
+    first, second = (hypernyms or {} for hypernyms in above)
+    choice_edges = tuple((first.get(choice), second.get(choice)) for choice in choices)
+    gold = choice_edges[record.answer]
     nearer = tuple(
-        place
-        for place, distances in enumerate(found)
-        if place != record.answer
+        index
+        for index, distances in enumerate(choice_edges)
+        if index != record.answer
         and any(
             mine is not None and golds is not None and mine < golds
             for mine, golds in zip(distances, gold, strict=True)
         )
     )
-    return ItemDistances(record, entities, found, nearer, tuple(unknown))
+    return ItemDistances(record, entities, choice_edges, nearer, tuple(unknown))

@@ -71,8 +71,8 @@ class SplitFiles(ranges.Settings):
     @property
     def paths(self) -> dict[str, str]:
         """Split to file, of those that are given."""
-        given = {"train": self.train, "dev": self.dev, "test": self.test}
-        return {split: path for split, path in given.items() if path}
+        files = {"train": self.train, "dev": self.dev, "test": self.test}
+        return {split: path for split, path in files.items() if path}
 
 
 DEFAULT_FILE = FileSettings()
@@ -90,21 +90,21 @@ def several_choices(choices: Sequence[str]) -> list[str]:
 class UserFiles:
     """The user's files by split, which share one config; false where there are none."""
 
-    parts: Mapping[str, ProbeData]
+    data_by_split: Mapping[str, ProbeData]
     choices: Sequence[str] = ()
 
     def __bool__(self) -> bool:
-        return bool(self.parts)
+        return bool(self.data_by_split)
 
     @property
     def config(self) -> ProbeConfig:
         """The config that the files share."""
-        return next(iter(self.parts.values())).config
+        return next(iter(self.data_by_split.values())).config
 
     @property
     def configs(self) -> dict[str, ProbeConfig]:
         """That config by its name, for `RunContext.user_probes`; empty where there are no files."""
-        return {part.config.name: part.config for part in self.parts.values()}
+        return {data.config.name: data.config for data in self.data_by_split.values()}
 
     @property
     def recorded(self) -> dict[str, Any]:
@@ -115,15 +115,15 @@ class UserFiles:
             "data": {
                 "name": self.config.name,
                 "setup": self.config.setup,
-                "sha256": {split: part.files[0].sha256 for split, part in self.parts.items()},
+                "sha256": {s: data.files[0].sha256 for s, data in self.data_by_split.items()},
                 "choices": list(self.choices),
                 "gold": self.config.gold,
             }
         }
 
 
-def load_user_files(data: SplitFiles, other: str, has_other: bool) -> UserFiles:
-    """Read the files of `--data.*`; `other` are the options that name a probe instead."""
+def load_user_files(data: SplitFiles, probe_options: str, has_probe: bool) -> UserFiles:
+    """Read the files of `--data.*`; `probe_options` are those that name a probe instead."""
     if not data.paths:
         if data.setup or data.name or data.choices or data.gold:
             raise UsageError(
@@ -132,15 +132,15 @@ def load_user_files(data: SplitFiles, other: str, has_other: bool) -> UserFiles:
             )
         return UserFiles({})
     first = f"--data.{next(iter(data.paths))}"
-    if has_other:
-        raise UsageError(f"give either {other} or {first}, not both")
+    if has_probe:
+        raise UsageError(f"give either {probe_options} or {first}, not both")
     paths = {split: Path(path).expanduser() for split, path in data.paths.items()}
     choices = several_choices(data.choices)
     name = data.name
     if not name:  # what the file names share, such as whales of whales-train and whales-dev
         words = [re.split("([-_ ])", path.name.partition(".")[0]) for path in paths.values()]
-        alike = takewhile(lambda column: len(set(column)) == 1, zip(*words, strict=False))
-        name = "".join(column[0] for column in alike).rstrip("-_ ")
+        shared = takewhile(lambda column: len(set(column)) == 1, zip(*words, strict=False))
+        name = "".join(column[0] for column in shared).rstrip("-_ ")
         if not name or name in paths:
             name = next(iter(paths.values())).absolute().parent.name or "files"
     files = UserFiles(load_files(visible(name), paths, data.setup, choices, data.gold), choices)
@@ -151,31 +151,31 @@ def load_user_files(data: SplitFiles, other: str, has_other: bool) -> UserFiles:
 
 def refuse_same_items(train: ProbeData, measured: ProbeData, instead: str) -> None:
     """Refuse to measure a model on the very items that it is trained on, in whatever files."""
-    trained_on, asked = (
+    train_items, measured_items = (
         {(record.stem, record.choices, record.answer) for record in data.records}
         for data in (train, measured)
     )
-    if trained_on == asked:
+    if train_items == measured_items:
         paths = dict.fromkeys(file.path for data in (train, measured) for file in data.files)
         raise UsageError(
             f"{train.config.name}: the items to train on and those to measure are the same "
-            f"{len(asked)} ({' and '.join(paths)}), so the model would be measured on what it was "
-            f"trained on; give another file, or {instead}"
+            f"{len(measured_items)} ({' and '.join(paths)}), so the model would be measured on "
+            f"what it was trained on; give another file, or {instead}"
         )
 
 
-def measured_split(files: Mapping[str, ProbeData], asked: str, default: str = "dev") -> str:
+def measured_split(files: Mapping[str, ProbeData], split: str, default: str = "dev") -> str:
     """Return the split to measure: the one asked for, or the other of dev and test by default."""
-    other = {"dev": "test", "test": "dev"}[default]
-    if asked == default and other in files and default not in files:
-        return other
-    if asked not in files:
+    alternative = {"dev": "test", "test": "dev"}[default]
+    if split == default and alternative in files and default not in files:
+        return alternative
+    if split not in files:
         raise UsageError(
             "nothing to measure on: give --data.dev FILE or --data.test FILE"
-            if asked in {"dev", "test"}
-            else f"there is no file for the split {asked!r}; --data.* takes train, dev and test"
+            if split in {"dev", "test"}
+            else f"there is no file for the split {split!r}; --data.* takes train, dev and test"
         )
-    return asked
+    return split
 
 
 def read_splits(path: Path) -> dict[str, tuple[Record, ...]]:
@@ -189,9 +189,9 @@ def split_files(path: Path) -> dict[str, Path]:
     if not path.is_dir():
         return {path.name.partition(".")[0]: path}
     endings = [f".{form}{packed}" for form in FORMS for packed in ("", ".gz", ".zip")]
-    every = [(split, path / f"{split}{ending}") for split in SPLITS for ending in endings]
+    candidates = [(split, path / f"{split}{ending}") for split in SPLITS for ending in endings]
     # The first one counts where a split has several.
-    files = {split: file for split, file in reversed(every) if file.is_file()}
+    files = {split: file for split, file in reversed(candidates) if file.is_file()}
     if not files:
         raise UsageError(f"{path}: no train, dev or test file ending in {', '.join(endings)}")
     return {split: files[split] for split in SPLITS if split in files}

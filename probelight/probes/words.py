@@ -112,23 +112,23 @@ def read_unigrams(path: str | Path, words: Collection[str]) -> Unigrams:
 
     Only `words`, in lower case, are kept. A RecordError names the line that is malformed.
     """
-    wanted = frozenset(words)
+    kept_words = frozenset(words)
     counts: Counter[str] = Counter()
     num_tokens = num_types = 0
     for number, line in read_lines(path, limit=LARGE):
         if not line.strip():
             continue
-        parts = line.rsplit(maxsplit=1)
-        count = whole_number_of(parts[-1])
-        if len(parts) != 2 or count is None or count < 0:
+        cells = line.rsplit(maxsplit=1)
+        count = whole_number_of(cells[-1])
+        if len(cells) != 2 or count is None or count < 0:
             raise RecordError(
                 f"{path}:{number}: {line[:60]!r} is not a word and its count, with a tab or spaces "
                 "between them"
             )
         num_tokens += count
         num_types += 1
-        word = parts[0].strip().lower()
-        if word in wanted:
+        word = cells[0].strip().lower()
+        if word in kept_words:
             counts[word] += count
     if num_tokens == 0:
         raise RecordError(f"{path}: the file has no word counts")
@@ -137,10 +137,10 @@ def read_unigrams(path: str | Path, words: Collection[str]) -> Unigrams:
 
 def words_of_records(records: Iterable[Record]) -> Counter[str]:
     """Count the content words of stems and choices."""
-    found: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for record in records:
-        found.update(content_words(" ".join((record.stem, *record.choices))))
-    return found
+        counts.update(content_words(" ".join((record.stem, *record.choices))))
+    return counts
 
 
 def corpus_fit(words: Mapping[str, int], corpus: Unigrams) -> CorpusFit:

@@ -18,7 +18,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from probelight.io.atomic import part_of, write_text_atomic
+from probelight.io.atomic import temporary_path, write_text_atomic
 from probelight.io.documents import read_json
 from probelight.io.errors import ProbelightError, UsageError
 from probelight.io.escaping import json_text
@@ -244,7 +244,7 @@ class FencedRunFolder(RunFolder):
         if name != RESULT:
             super().write(name, value)
             return
-        draft = part_of(self.result_path)
+        draft = temporary_path(self.result_path)
         write_text_atomic(draft, json_text(value, indent=1) + "\n")
         try:
             check_attempt(self.path, self.number)

@@ -3,15 +3,15 @@ from __future__ import annotations
 import pytest
 
 from probelight.builders.dictionary_entries import (
-    Distinct,
+    DistinctSenses,
     Entry,
     check_senses,
     clean_definition,
-    forms,
+    contains_form,
+    inflections_of,
     overlap,
     read_entries,
     say_the_same,
-    spells,
 )
 from probelight.builders.sources.gcide import Sense
 from probelight.probes.record import Record
@@ -31,7 +31,7 @@ from probelight.probes.record import Record
     ],
 )
 def test_words_told_by_spelling(word: str, definition: str, told: bool) -> None:
-    assert spells(word, definition) is told
+    assert contains_form(word, definition) is told
 
 
 def test_what_definitions_share() -> None:
@@ -67,9 +67,9 @@ def test_definitions_are_cut_to_what_the_word_means(text: str, expected: str | N
 
 def test_words_are_found_in_their_forms() -> None:
     for shown, word in {"carried": "carry", "stopped": "stop", "baking": "bake"}.items():
-        assert shown in forms(word, "v")
-    assert "cities" in forms("city", "n")
-    assert forms("long", "a") == {"long"}
+        assert shown in inflections_of(word, "v")
+    assert "cities" in inflections_of("city", "n")
+    assert inflections_of("long", "a") == {"long"}
 
 
 def test_entries_have_a_usage_that_shows_the_word_and_not_its_meaning() -> None:
@@ -83,7 +83,7 @@ def test_entries_have_a_usage_that_shows_the_word_and_not_its_meaning() -> None:
         sense("Gift", "A prefix of no part of speech", "a gift horse", part="pron"),
         sense("Gift-wrap", "To wrap what is presented", "to gift-wrap a book", part="v"),
     ]
-    found = [(e.name, e.shown, e.usage, e.definition) for e in read_entries(senses)]
+    found = [(e.name, e.surface_form, e.usage, e.definition) for e in read_entries(senses)]
     assert found == [
         ("gift.n.2", "gift", "a gift for speaking", "Some striking talent or power"),
         ("gift.n.4", "gift", "The gift of a living", "A right over a benefice"),
@@ -107,7 +107,9 @@ def entry(word: str, definition: str) -> Entry:
 
 
 def test_senses_that_the_dictionary_does_not_distinguish() -> None:
-    distinct = Distinct([sense("Sorrow", "Grief; sadness"), sense("Bank", "A mound; a ridge")])
+    distinct = DistinctSenses(
+        [sense("Sorrow", "Grief; sadness"), sense("Bank", "A mound; a ridge")]
+    )
     assert not distinct(entry("woe", "Sorrow; misery"), entry("moan", "A wail; grief"))
     assert distinct(entry("woe", "Sorrow; misery"), entry("moan", "A wail; a howl"))
     # Another word's definition that gives this word, or a synonym of it.

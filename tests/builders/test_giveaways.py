@@ -12,9 +12,9 @@ from probelight.builders.giveaways import (
     commonness,
     most_telling,
     surface_rules,
-    whole,
+    whole_answer,
     word_frequency,
-    words_of,
+    word_set,
 )
 from probelight.probes.record import Record
 
@@ -54,23 +54,23 @@ def test_it_is_the_pmi_of_choices_where_each_item_has_the_word_once() -> None:
 
 def test_whole_answers() -> None:
     items = [item(0, "Yes.", "no"), item(0, "yes", "NO"), item(1, "yes", "no")]
-    found = associations(items, whole)
+    found = associations(items, whole_answer)
     assert (found["yes"].num_items, found["yes"].num_right, found["yes"].expected) == (3, 2, 1.5)
     assert set(found) == {"yes", "no"}
-    assert set(associations([item(0, "+", "-")], whole)) == {"+", "-"}
+    assert set(associations([item(0, "+", "-")], whole_answer)) == {"+", "-"}
 
 
 def test_the_most_telling_of_both_ends() -> None:
     found = list(associations(ITEMS).values())
     # (1 + 2.5) / (0.25 + 2.5) of "sun" is more than (3 + 4.375) / (1.75 + 4.375) of "a".
-    assert [one.part for one in most_telling(found, 1, least_items=1)] == ["sun", "the"]
-    assert [one.part for one in most_telling(found, 1, least_items=2)] == ["a", "the"]
+    assert [one.feature for one in most_telling(found, 1, least_items=1)] == ["sun", "the"]
+    assert [one.feature for one in most_telling(found, 1, least_items=2)] == ["a", "the"]
     assert most_telling([], 3) == []
 
 
 def test_words_are_those_of_any_script_without_marks() -> None:
-    assert words_of("Zürich's naïve  «Ärger», 東京") == {"zürich", "s", "naïve", "ärger", "東京"}
-    assert words_of("--") == set()
+    assert word_set("Zürich's naïve  «Ärger», 東京") == {"zürich", "s", "naïve", "ärger", "東京"}
+    assert word_set("--") == set()
 
 
 ITEM = Record("1", "what?", ("a long answer", "short one", "x"), 0)

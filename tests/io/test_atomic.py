@@ -94,8 +94,8 @@ def test_a_refusal_of_the_disk_is_one_line_with_advice(number: int, advice: str)
     hidden.__context__ = OSError(number, os.strerror(number))
     with pytest.raises(OSError, match="ckpt") as raised, atomic.written_to("runs/x/last.ckpt"):
         raise hidden
-    assert atomic.line_of(raised.value) == f"runs/x/last.ckpt: {os.strerror(number)}; {advice}"
-    assert atomic.line_of(OSError(number, "Full")) == f"Full; {advice}"
+    assert atomic.error_line(raised.value) == f"runs/x/last.ckpt: {os.strerror(number)}; {advice}"
+    assert atomic.error_line(OSError(number, "Full")) == f"Full; {advice}"
 
 
 def test_a_report_into_a_full_disk_says_one_line(
@@ -229,7 +229,7 @@ def test_what_a_killed_process_was_writing_goes_at_the_next_start(tmp_path: Path
 
 
 def test_what_a_living_process_is_writing_stays(tmp_path: Path) -> None:
-    mine = atomic.part_of(tmp_path / "result.json")
+    mine = atomic.temporary_path(tmp_path / "result.json")
     mine.write_text("")
     folder = tmp_path / f"best.{atomic.writer()}.tmp"
     folder.mkdir()
@@ -242,7 +242,7 @@ def test_what_a_living_process_is_writing_stays(tmp_path: Path) -> None:
 
 
 def test_another_host_has_a_day(tmp_path: Path) -> None:
-    name = re.sub(r"[0-9a-f]{8}-", "00000000-", atomic.part_of(tmp_path / "a").name, count=1)
+    name = re.sub(r"[0-9a-f]{8}-", "00000000-", atomic.temporary_path(tmp_path / "a").name, count=1)
     path = tmp_path / name
     path.write_text("")
     assert not atomic.is_abandoned(path)

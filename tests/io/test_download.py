@@ -15,7 +15,7 @@ import pytest
 
 from probelight.io import download
 from probelight.io.download import DownloadError, NotThereError, fetch, is_offline
-from probelight.io.files import Limit
+from probelight.io.files import SizeLimit
 
 BODY = random.Random(1).randbytes(300_000)
 SHA256 = hashlib.sha256(BODY).hexdigest()
@@ -286,7 +286,7 @@ def test_file_addresses(tmp_path: Path) -> None:
 
 
 def test_a_body_without_an_end_is_given_up(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(download, "ITEMS", Limit("items", 3_000_000, 1000))
+    monkeypatch.setattr(download, "ITEMS", SizeLimit("items", 3_000_000, 1000))
     server.says_length, server.endless = False, True
     with pytest.raises(DownloadError, match=r"/x: more than 3,000,000 bytes, the limit for a f"):
         server.fetch("x")

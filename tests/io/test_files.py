@@ -19,7 +19,7 @@ from probelight.io.documents import read_json
 from probelight.io.errors import RecordError
 from probelight.io.files import (
     MIB,
-    Limit,
+    SizeLimit,
     cells_of,
     content_sha256,
     delimiter_of,
@@ -151,7 +151,7 @@ def test_a_line_without_an_end_takes_no_memory(tmp_path: Path) -> None:
 
 
 def test_a_line_and_a_file_that_are_longer_than_their_kind_are_refused(tmp_path: Path) -> None:
-    limit = Limit("toys", num_bytes=100, line_bytes=20)
+    limit = SizeLimit("toys", num_bytes=100, line_bytes=20)
     path = tmp_path / "t.gz"
     path.write_bytes(gzip.compress(b"fits\n" + b"x" * 19 + b"\n" + b"y" * 20 + b"\n"))
     with pytest.raises(RecordError, match=r"t\.gz:3: the line has more than 20 bytes, the limit"):

@@ -103,7 +103,7 @@ def test_how_golds_are_read_is_a_part_of_what_was_asked(tmp_path: Path) -> None:
     assert found.recorded["data"]["gold"] == "index"
     [record] = load_probe(found.config, "dev").records  # as the process of a run reads it
     assert record.gold == "4"
-    assert len(found.parts["dev"].files) == 2
+    assert len(found.data_by_split["dev"].files) == 2
     pairs = tmp_path / "pairs.csv"
     pairs.write_text("good,bad\nCats sleep.,Cats sleeps.\n")
     with pytest.raises(UsageError, match=r"--data\.dev: these are minimal pairs, which no model"):
@@ -197,5 +197,5 @@ def test_the_config_of_files_is_told_from_all_their_items(tmp_path: Path) -> Non
     found = load_user_files(SplitFiles(**paths, setup="mc_mlm"), "--probes", has_other=False)
     config = found.config
     assert (config.name, config.candidates, config.chance) == ("whales", ("green", "red"), 0.5)
-    for split, data in found.parts.items():
+    for split, data in found.data_by_split.items():
         assert load_probe(config, split) == data

@@ -34,7 +34,7 @@ _JOINERS = re.compile("[\u00ad\u200b-\u200d\u2060\ufeff]")
 _ASCII = {code: chr(code).lower() if chr(code).isalnum() else " " for code in range(128)}
 
 
-def words_of(text: str) -> list[str]:
+def split_words(text: str) -> list[str]:
     """Return the words of a text in their order."""
     if text.isascii():
         return text.translate(_ASCII).split()
@@ -53,25 +53,25 @@ class ItemText:
 
 def item_text(record: Record, choice: str) -> ItemText:
     """Return the text of an item with one of its choices."""
-    before, _, after = record.stem.partition(MASK)
-    stem, answer = words_of(before), words_of(choice)
-    return ItemText((*stem, *answer, *words_of(after)), len(stem), len(stem) + len(answer))
+    prefix, _, suffix = record.stem.partition(MASK)
+    stem, answer = split_words(prefix), split_words(choice)
+    return ItemText((*stem, *answer, *split_words(suffix)), len(stem), len(stem) + len(answer))
 
 
-class Wanted(NamedTuple):
+class GramIndex(NamedTuple):
     """The n-grams of one length to look for."""
 
     hashes: Hashes  # (W,) sorted, an n-gram as often as the probe has it
-    places: Ints  # (W,) where in `ProbeGrams.words` each begins
+    starts: Ints  # (W,) where in `ProbeGrams.words` each begins
     bits: NDArray[np.bool_]  # the leading bits of the hashes, by which most others are passed over
 
-    def found_in(self, hashes: Hashes) -> tuple[Ints, Ints]:
+    def matches(self, hashes: Hashes) -> tuple[Ints, Ints]:
         """Return (M,) places in `hashes` and (M,) places of the probe with equal hashes."""
-        near = np.flatnonzero(self.bits[leading(hashes, self.bits)])
-        first = np.searchsorted(self.hashes, hashes[near], "left")
-        times = np.searchsorted(self.hashes, hashes[near], "right") - first
+        likely = np.flatnonzero(self.bits[leading_bits(hashes, self.bits)])
+        first = np.searchsorted(self.hashes, hashes[likely], "left")
+        times = np.searchsorted(self.hashes, hashes[likely], "right") - first
         nth = np.arange(times.sum()) - np.repeat(np.cumsum(times) - times, times)
-        return np.repeat(near, times), self.places[np.repeat(first, times) + nth]
+        return np.repeat(likely, times), self.starts[np.repeat(first, times) + nth]
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,16 +84,16 @@ class ProbeGrams:
     ids: Mapping[str, int]  # of words, from 1
     words: Ints  # (L,) the ids of all texts, with `_END` behind each
     starts: Sequence[int]  # where in `words` each text begins
-    own: Sequence[Ints]  # places in `words` of the n-grams of each text that are no template
-    wanted: Mapping[int, Wanted]  # by length: of `size` those in `own`, of others whole texts
+    specific_starts: Sequence[Ints]  # in `words`, the n-grams of each text that are no template
+    indexes: Mapping[int, GramIndex]  # by length: of `size` the specific, of others whole texts
 
-    def whole_stem(self, text: int) -> int:
+    def whole_stem_length(self, text: int) -> int:
         """Return the length of a text's stem if it is looked for whole; else 0."""
         end = self.texts[text].start
         if end < 1 or self.texts[text].end < len(self.texts[text].words):
             return 0
         last = self.starts[text] + end - self.size
-        return 0 if (self.own[text] <= last).any() else end
+        return 0 if (self.specific_starts[text] <= last).any() else end
 
 
 def probe_grams(
@@ -106,38 +106,37 @@ def probe_grams(
 
     An n-gram that more than `most_groups` of the `groups` (N,) have belongs to a template.
     """
-    known: dict[ItemText, int] = {}
-    text_of = [known.setdefault(item_text(r, r.gold), len(known)) for r in records]
-    texts = list(known)
+    text_numbers: dict[ItemText, int] = {}
+    text_of = [text_numbers.setdefault(item_text(r, r.gold), len(text_numbers)) for r in records]
+    texts = list(text_numbers)
     ids: dict[str, int] = {}
-    flat, starts = list[int](), list[int]()
+    flat_ids, starts = list[int](), list[int]()
     for text in texts:
-        starts.append(len(flat))
-        flat += [*(ids.setdefault(word, len(ids) + 1) for word in text.words), _END]
-    words = np.array(flat, dtype=np.int64)
+        starts.append(len(flat_ids))
+        flat_ids += [*(ids.setdefault(word, len(ids) + 1) for word in text.words), _END]
+    words = np.array(flat_ids, dtype=np.int64)
     spans = [(start, start + len(text.words)) for start, text in zip(starts, texts, strict=True)]
     grouped = [(*spans[text], group) for text, group in set(zip(text_of, groups, strict=True))]
-    kept = _mostly_own(words, grouped, size, most_groups)
-    of_texts = [
-        start + np.flatnonzero(kept[start : max(start, end - size + 1)]) for start, end in spans
-    ]
-    wanted: dict[int, Wanted] = {}
-    grams = ProbeGrams(size, texts, text_of, ids, words, starts, of_texts, wanted)
-    places = {size: [int(place) for of_text in of_texts for place in of_text]}
-    for number, text in enumerate(texts):
-        if not len(of_texts[number]) and text.words:
-            places.setdefault(len(text.words), []).append(starts[number])
-        if stem := grams.whole_stem(number):
-            places.setdefault(stem, []).append(starts[number])
-    for length, at in places.items():
-        if at:
-            begins = np.unique(np.array(at, dtype=np.int64))
-            hashes = window_hashes(words, length)[begins]
+    is_specific = _mostly_specific(words, grouped, size, most_groups)
+    starts_until = [(start, max(start, end - size + 1)) for start, end in spans]
+    specific_starts = [a + np.flatnonzero(is_specific[a:b]) for a, b in starts_until]
+    indexes: dict[int, GramIndex] = {}
+    grams = ProbeGrams(size, texts, text_of, ids, words, starts, specific_starts, indexes)
+    starts_by_length = {size: [int(n) for numbers in specific_starts for n in numbers]}
+    for text_number, text in enumerate(texts):
+        if not len(specific_starts[text_number]) and text.words:
+            starts_by_length.setdefault(len(text.words), []).append(starts[text_number])
+        if stem_length := grams.whole_stem_length(text_number):
+            starts_by_length.setdefault(stem_length, []).append(starts[text_number])
+    for length, length_starts in starts_by_length.items():
+        if length_starts:
+            starts_in_order = np.unique(np.array(length_starts, dtype=np.int64))
+            hashes = window_hashes(words, length)[starts_in_order]
             order = np.argsort(hashes, kind="stable")
-            num_bits = min(_MOST_BITS, max(10, 6 + len(begins).bit_length()))
+            num_bits = min(_MOST_BITS, max(10, 6 + len(starts_in_order).bit_length()))
             bits = np.zeros(1 << num_bits, dtype=np.bool_)
-            bits[leading(hashes, bits)] = True
-            wanted[length] = Wanted(hashes[order], begins[order], bits)
+            bits[leading_bits(hashes, bits)] = True
+            indexes[length] = GramIndex(hashes[order], starts_in_order[order], bits)
     return grams
 
 
@@ -160,7 +159,7 @@ def window_hashes(words: Ints, size: int) -> Hashes:
     return hashes
 
 
-def _mostly_own(
+def _mostly_specific(
     words: Ints, grouped: Sequence[tuple[int, int, Hashable]], size: int, most_groups: int
 ) -> NDArray[np.bool_]:
     """Return (L,) whether at least half of the n-gram that begins there is in no template.
@@ -169,21 +168,23 @@ def _mostly_own(
     """
     half = (size + 1) // 2
     hashes = window_hashes(words, half)
-    numbers: dict[Hashable, int] = {}
-    pieces, owners = [np.empty(0, np.uint64)], [np.empty(0, np.int64)]
+    group_numbers: dict[Hashable, int] = {}
+    hash_spans, group_spans = [np.empty(0, np.uint64)], [np.empty(0, np.int64)]
     for start, end, group in grouped:
-        pieces.append(hashes[start : max(start, end - half + 1)])
-        owners.append(np.full(len(pieces[-1]), numbers.setdefault(group, len(numbers))))
-    different, piece = np.unique(np.concatenate(pieces), return_inverse=True)
-    of_groups = np.unique(np.stack([piece, np.concatenate(owners)]), axis=1)[0]
-    templates = different[np.bincount(of_groups, minlength=len(different)) > most_groups]
-    begins = np.zeros(len(words))
-    begins[: len(hashes)] = np.isin(hashes, templates)
-    in_template = np.convolve(begins, np.ones(half))[: len(words)] > 0
-    mostly: NDArray[np.bool_] = np.convolve(~in_template, np.ones(size))[size - 1 :] * 2 >= size
-    return mostly
+        hash_spans.append(hashes[start : max(start, end - half + 1)])
+        group_number = group_numbers.setdefault(group, len(group_numbers))
+        group_spans.append(np.full(len(hash_spans[-1]), group_number))
+    distinct_hashes, hash_numbers = np.unique(np.concatenate(hash_spans), return_inverse=True)
+    group_hashes = np.unique(np.stack([hash_numbers, np.concatenate(group_spans)]), axis=1)[0]
+    num_groups = np.bincount(group_hashes, minlength=len(distinct_hashes))
+    templates = distinct_hashes[num_groups > most_groups]
+    is_template_start = np.zeros(len(words))
+    is_template_start[: len(hashes)] = np.isin(hashes, templates)
+    in_template = np.convolve(is_template_start, np.ones(half))[: len(words)] > 0
+    num_own_words = np.convolve(~in_template, np.ones(size))[size - 1 :]
+    return np.asarray(num_own_words * 2 >= size)
 
 
-def leading(hashes: Hashes, bits: NDArray[np.bool_]) -> Hashes:
+def leading_bits(hashes: Hashes, bits: NDArray[np.bool_]) -> Hashes:
     """Return as many leading bits of hashes as index `bits`."""
     return hashes >> np.uint64(65 - len(bits).bit_length())

@@ -22,8 +22,8 @@ from probelight.builders.contamination.grams import (
     Ints,
     ProbeGrams,
     item_text,
+    split_words,
     window_hashes,
-    words_of,
 )
 from probelight.builders.hygiene import cluster_of
 from probelight.io.errors import RecordError
@@ -53,7 +53,7 @@ class Scan:
 
     def __init__(self, grams: ProbeGrams) -> None:
         self._grams = grams
-        self._found = {n: np.zeros(len(grams.words), dtype=np.bool_) for n in grams.wanted}
+        self._is_matched = {n: np.zeros(len(grams.words), dtype=np.bool_) for n in grams.indexes}
         self._longest = np.zeros(len(grams.texts), dtype=np.int64)
         self._begin = np.zeros(len(grams.texts), dtype=np.int64)  # in the words of the probe
         self._where = [""] * len(grams.texts)
@@ -68,24 +68,25 @@ class Scan:
         """
         if not words:
             return
-        before = len(self._tail)
-        known = map(self._grams.ids.get, words, repeat(UNKNOWN))
-        ids = np.concatenate([self._tail, np.fromiter(known, np.int64, len(words))])
-        for size, wanted in self._grams.wanted.items():
-            first = max(0, before - size + 1)  # those before it were looked at
+        num_tail_words = len(self._tail)
+        word_ids = map(self._grams.ids.get, words, repeat(UNKNOWN))
+        ids = np.concatenate([self._tail, np.fromiter(word_ids, np.int64, len(words))])
+        for size, index in self._grams.indexes.items():
+            first = max(0, num_tail_words - size + 1)  # those before it were looked at
             # (M,) places in the text and in the probe at which the same words begin.
-            at, places = wanted.found_in(window_hashes(ids[first:], size))
+            text_starts, probe_starts = index.matches(window_hashes(ids[first:], size))
             offsets = np.arange(size)
-            pieces = ids[first:][at[:, None] + offsets]
-            same = (pieces == self._grams.words[places[:, None] + offsets]).all(axis=1)
-            at, places = at[same], places[same]
-            self._found[size][places] = True
-            earlier = np.zeros_like(at)
+            pieces = ids[first:][text_starts[:, None] + offsets]
+            is_equal = (pieces == self._grams.words[probe_starts[:, None] + offsets]).all(axis=1)
+            text_starts, probe_starts = text_starts[is_equal], probe_starts[is_equal]
+            self._is_matched[size][probe_starts] = True
+            earlier = np.zeros_like(text_starts)
             if size == self._grams.size:
-                earlier = self._earlier(at, places, max(0, len(ids) - first - size + 1))
-            begin = at - earlier + first - before
-            self._keep_longest(begin, places - earlier, earlier + size, where)
-        most = max(self._grams.wanted, default=1)
+                num_new = max(0, len(ids) - first - size + 1)
+                earlier = self._num_earlier(text_starts, probe_starts, num_new)
+            begin = text_starts - earlier + first - num_tail_words
+            self._keep_longest(begin, probe_starts - earlier, earlier + size, where)
+        most = max(self._grams.indexes, default=1)
         self._tail = ids[max(0, len(ids) - most + 1) :]
 
     def overlaps(self) -> list[Overlap]:
@@ -94,65 +95,66 @@ class Scan:
         return [by_text[text] for text in self._grams.text_of]
 
     def _overlap(self, text: int) -> Overlap:
-        grams, windows = self._grams, self._grams.own[text]
+        grams, windows = self._grams, self._grams.specific_starts[text]
         words = grams.texts[text].words
         start = grams.starts[text]
         if not words:
             return Overlap(None, None, None)
 
-        def share(found: NDArray[np.bool_]) -> float | None:
-            return float(found.mean()) if len(found) else None
+        def share(is_matched: NDArray[np.bool_]) -> float | None:
+            return float(is_matched.mean()) if len(is_matched) else None
 
-        def found_whole(length: int) -> float:
-            return float(length in self._found and self._found[length][start])
+        def whole_share(length: int) -> float:
+            return float(length in self._is_matched and self._is_matched[length][start])
 
         if len(windows):
-            found = self._found[grams.size][windows]
-            behind, end = start + grams.texts[text].start, start + grams.texts[text].end
-            has_answer = (windows + grams.size > behind) & (windows < end)
-            shares = share(found), share(found[~has_answer]), share(found[has_answer])
+            is_matched = self._is_matched[grams.size][windows]
+            answer_start = start + grams.texts[text].start
+            answer_end = start + grams.texts[text].end
+            has_answer = (windows + grams.size > answer_start) & (windows < answer_end)
+            total = share(is_matched)
+            stem, answer = share(is_matched[~has_answer]), share(is_matched[has_answer])
         else:
-            shares = found_whole(len(words)), None, found_whole(len(words))
-        every, stem, answer = shares
-        if length := grams.whole_stem(text):
-            stem = found_whole(length)
+            total, stem, answer = whole_share(len(words)), None, whole_share(len(words))
+        if stem_length := grams.whole_stem_length(text):
+            stem = whole_share(stem_length)
         longest, begin = int(self._longest[text]), int(self._begin[text]) - start
         piece = " ".join(words[begin : begin + longest])
-        return Overlap(every, stem, answer, longest, piece, self._where[text])
+        return Overlap(total, stem, answer, longest, piece, self._where[text])
 
-    def _earlier(self, at: Ints, places: Ints, num: int) -> Ints:
+    def _num_earlier(self, text_starts: Ints, probe_starts: Ints, num: int) -> Ints:
         """Return (M,) how many n-grams right before a match are matches too, word by word.
 
-        `at` and `places` (M,) are its places in the text, from the first of `num` new n-grams, and
-        in the probe.
+        `text_starts` (M,) count from the first of `num` new n-grams, `probe_starts` (M,) from the
+        probe's first word.
         """
-        order = np.lexsort((at, places - at))
-        at, diagonal = at[order], (places - at)[order]
-        number = np.arange(len(at))
-        begins = np.ones(len(at), dtype=np.bool_)
-        begins[1:] = (np.diff(diagonal) != 0) | (np.diff(at) != 1)
-        begin = np.maximum.accumulate(np.where(begins, number, 0)) if len(at) else number
+        order = np.lexsort((text_starts, probe_starts - text_starts))
+        text_starts, diagonal = text_starts[order], (probe_starts - text_starts)[order]
+        number = np.arange(len(text_starts))
+        begins = np.ones(len(text_starts), dtype=np.bool_)
+        begins[1:] = (np.diff(diagonal) != 0) | (np.diff(text_starts) != 1)
+        begin = np.maximum.accumulate(np.where(begins, number, 0)) if len(text_starts) else number
         earlier = number - begin
-        for run in np.flatnonzero(begins & (at == 0)):
+        for run in np.flatnonzero(begins & (text_starts == 0)):
             earlier[begin == run] += self._runs.get(int(diagonal[run]), 0)
-        last = at == num - 1
+        last = text_starts == num - 1
         pairs = zip(diagonal[last] + num, earlier[last] + 1, strict=True)
-        self._runs = {int(place): int(length) for place, length in pairs}
-        result = np.empty_like(earlier)
-        result[order] = earlier
-        return result
+        self._runs = {int(end): int(length) for end, length in pairs}
+        in_given_order = np.empty_like(earlier)
+        in_given_order[order] = earlier
+        return in_given_order
 
     def _keep_longest(
-        self, begin: Ints, places: Ints, lengths: Ints, where: Callable[[int], str]
+        self, begin: Ints, probe_starts: Ints, lengths: Ints, where: Callable[[int], str]
     ) -> None:
         """Keep the longest piece of each text of the probe, and where it was found."""
-        texts = np.searchsorted(self._starts, places, "right") - 1
+        texts = np.searchsorted(self._starts, probe_starts, "right") - 1
         order = np.lexsort((begin, -lengths, texts))
         _, first = np.unique(texts[order], return_index=True)
         for match in order[first]:
             text = texts[match]
             if lengths[match] > self._longest[text]:
-                self._longest[text], self._begin[text] = lengths[match], places[match]
+                self._longest[text], self._begin[text] = lengths[match], probe_starts[match]
                 self._where[text] = where(max(0, int(begin[match])))
 
 
@@ -160,8 +162,8 @@ def scan_records(scan: Scan, records: Iterable[Record], wrong_choices: bool = Tr
     """Search items with each of their choices, as a trainer reads them, or with the gold alone."""
     words, begins, names = list[str](), list[int](), list[str]()
 
-    def where(place: int) -> str:
-        return names[bisect_right(begins, place) - 1]
+    def where(word_index: int) -> str:
+        return names[bisect_right(begins, word_index) - 1]
 
     for record in records:
         begins.append(len(words))
@@ -182,12 +184,12 @@ def scan_text(scan: Scan, path: str | Path, watched: Watched | None = None) -> l
     """
     line = 1
     num_words = num_lost = 0
-    for text in _parts(path, watched):
-        lines = [words_of(line_text) for line_text in text.split("\n")]
+    for text in _text_blocks(path, watched):
+        lines = [split_words(line_text) for line_text in text.split("\n")]
         ends = list(accumulate(map(len, lines)))
 
-        def where(place: int, ends: list[int] = ends, line: int = line) -> str:
-            return f"{path}:{line + bisect_right(ends, place)}"
+        def where(word_index: int, ends: list[int] = ends, line: int = line) -> str:
+            return f"{path}:{line + bisect_right(ends, word_index)}"
 
         scan.feed(list(chain.from_iterable(lines)), where)
         line += len(lines) - 1
@@ -201,19 +203,19 @@ def scan_text(scan: Scan, path: str | Path, watched: Watched | None = None) -> l
     return [lost] if num_lost else []
 
 
-def _parts(path: str | Path, watched: Watched | None) -> Iterator[str]:
+def _text_blocks(path: str | Path, watched: Watched | None) -> Iterator[str]:
     """Yield the text of a file in parts that end between words."""
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
-    rest = ""
+    pending = ""
     for number, block in enumerate(read_blocks(path, LARGE, watched)):
         if number == 0 and block.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
             raise RecordError(f"{path}: this is UTF-16; save the file as UTF-8")
-        rest += decoder.decode(block)
-        cut = max(rest.rfind("\n"), rest.rfind(" ")) + 1
-        if cut or len(rest) > _LONGEST:
-            yield rest[: cut or None]
-            rest = rest[cut:] if cut else ""
-    yield rest + decoder.decode(b"", final=True)
+        pending += decoder.decode(block)
+        cut = max(pending.rfind("\n"), pending.rfind(" ")) + 1
+        if cut or len(pending) > _LONGEST:
+            yield pending[: cut or None]
+            pending = pending[cut:] if cut else ""
+    yield pending + decoder.decode(b"", final=True)
 
 
 @dataclass(frozen=True)
@@ -230,17 +232,17 @@ def answer_of(record: Record) -> str:
     return chain[-1] if len(chain) == 2 else str(record.meta.get("sense") or "")
 
 
-def shared_concepts(records: Sequence[Record], others: Sequence[Record]) -> list[Shared]:
-    """Return what each item shares with the others."""
-    concepts = {cluster_of(other) for other in others} - {""}
-    answers = {answer_of(other) for other in others} - {""}
-    found = []
+def shared_concepts(records: Sequence[Record], reference_records: Sequence[Record]) -> list[Shared]:
+    """Return what each item shares with the reference items."""
+    concepts = {cluster_of(reference) for reference in reference_records} - {""}
+    answers = {answer_of(reference) for reference in reference_records} - {""}
+    shared = []
     for record in records:
         concept, answer = cluster_of(record), answer_of(record)
-        found.append(
+        shared.append(
             Shared(
                 concept in concepts if concept and concepts else None,
                 answer in answers if answer and answers else None,
             )
         )
-    return found
+    return shared

@@ -29,10 +29,10 @@ from probelight.builders.wordnet_probes.builders import WORDNET
 from probelight.io.ranges import NumItems
 from probelight.probes.record import MASK, Record
 
-Part = Literal["adjective", "noun", "verb"]
+PartOfSpeech = Literal["adjective", "noun", "verb"]
 Pair = tuple[str, str]
-_LETTERS: Mapping[Part, str] = {"adjective": "a", "noun": "n", "verb": "v"}
-_SENTENCES: Mapping[Part, str] = {
+_LETTERS: Mapping[PartOfSpeech, str] = {"adjective": "a", "noun": "n", "verb": "v"}
+_SENTENCES: Mapping[PartOfSpeech, str] = {
     "adjective": f"It was {MASK} {{}}, it was really {{}}.",
     "noun": f"It was {MASK} a {{}}, it was really a {{}}.",
     "verb": f"He was {MASK} ready to {{}}, He was really ready to {{}}.",
@@ -50,44 +50,44 @@ _UNFIT = frozenset(
 )
 
 
-def antonym_pairs(wordnet: Any, vocabulary: Collection[str], part: Part) -> set[Pair]:
+def antonym_pairs(wordnet: Any, vocabulary: Collection[str], pos: PartOfSpeech) -> set[Pair]:
     """Return pairs of opposites, each in alphabetic order.
 
     Includes opposites at one remove: what is similar to hot ("scorching") is opposed to cold, if
     the gloss of either has a word of the other ("hot and dry"); readers agree with such pairs more
     often than with all. Other opposites may be so in the second sense as well.
     """
-    in_first_sense = _usable(wordnet, vocabulary, part)
-    usable = _usable(wordnet, vocabulary, part, num_senses=2)
+    in_first_sense = _usable_test(wordnet, vocabulary, pos)
+    usable = _usable_test(wordnet, vocabulary, pos, num_senses=2)
     pairs = set()
-    for synset in wordnet.all_synsets(_LETTERS[part]):
+    for synset in wordnet.all_synsets(_LETTERS[pos]):
         for lemma in synset.lemmas():
             for opposite in filter(usable, lemma.antonyms()):
-                near = list(filter(in_first_sense, _similar_lemmas(synset)))
-                near += [lemma] if usable(lemma) else []
-                pairs |= {_ordered(alike.name(), opposite.name()) for alike in near}
-    return {pair for pair in pairs if not _alike(*pair)}
+                similar_lemmas = list(filter(in_first_sense, _similar_lemmas(synset)))
+                similar_lemmas += [lemma] if usable(lemma) else []
+                pairs |= {_ordered_pair(near.name(), opposite.name()) for near in similar_lemmas}
+    return {pair for pair in pairs if not _share_letters(*pair)}
 
 
-def synonym_pairs(wordnet: Any, vocabulary: Collection[str], part: Part) -> set[Pair]:
+def synonym_pairs(wordnet: Any, vocabulary: Collection[str], pos: PartOfSpeech) -> set[Pair]:
     """Return pairs of words of one synset, or of two similar ones, each in alphabetic order.
 
     Similar synsets are as in `antonym_pairs`.
     """
-    usable = _usable(wordnet, vocabulary, part)
+    usable = _usable_test(wordnet, vocabulary, pos)
     pairs = set()
-    for synset in wordnet.all_synsets(_LETTERS[part]):
+    for synset in wordnet.all_synsets(_LETTERS[pos]):
         lemmas = list(filter(usable, synset.lemmas()))
-        others = [*lemmas, *filter(usable, _similar_lemmas(synset))] if lemmas else []
-        pairs |= {_ordered(lemma.name(), other.name()) for lemma in lemmas for other in others}
-    return {pair for pair in pairs if not _alike(*pair)}
+        synonyms = [*lemmas, *filter(usable, _similar_lemmas(synset))] if lemmas else []
+        pairs |= {_ordered_pair(a.name(), b.name()) for a in lemmas for b in synonyms}
+    return {pair for pair in pairs if not _share_letters(*pair)}
 
 
-def _usable(
-    wordnet: Any, vocabulary: Collection[str], part: Part, num_senses: int = _MAX_SENSE
+def _usable_test(
+    wordnet: Any, vocabulary: Collection[str], pos: PartOfSpeech, num_senses: int = _MAX_SENSE
 ) -> Callable[[Any], bool]:
     """Return a test whether a lemma's word is well known, in the sense it is mostly used in."""
-    letters = "as" if part == "adjective" else _LETTERS[part]
+    letters = "as" if pos == "adjective" else _LETTERS[pos]
 
     @cache
     def first_senses(name: str) -> list[str]:
@@ -109,21 +109,25 @@ def _usable(
 
 def _similar_lemmas(synset: Any) -> list[Any]:
     """Return the lemmas of similar synsets, if the gloss of either names the other."""
-    similar = [s for s in synset.similar_tos() if _names(s, synset) or _names(synset, s)]
-    return [lemma for other in similar for lemma in other.lemmas()]
+    return [
+        lemma
+        for similar in synset.similar_tos()
+        if _gloss_names(similar, synset) or _gloss_names(synset, similar)
+        for lemma in similar.lemmas()
+    ]
 
 
-def _names(synset: Any, other: Any) -> bool:
+def _gloss_names(synset: Any, target: Any) -> bool:
     """Return whether a gloss has a word of another synset, up to an ending of two letters."""
     gloss = synset.definition().lower()
-    return any(name[: max(_MAX_SHARED, len(name) - 2)] in gloss for name in other.lemma_names())
+    return any(name[: max(_MAX_SHARED, len(name) - 2)] in gloss for name in target.lemma_names())
 
 
-def _ordered(first: str, second: str) -> Pair:
+def _ordered_pair(first: str, second: str) -> Pair:
     return (first, second) if first < second else (second, first)
 
 
-def _alike(first: str, second: str) -> bool:
+def _share_letters(first: str, second: str) -> bool:
     """Return whether a word contains the other, or five letters of it: "happy, unhappy"."""
     size = _MAX_SHARED + 1
     return (
@@ -151,55 +155,57 @@ def build_antonyms(settings: AntonymSettings) -> Probe:
     wordnet = open_wordnet(settings.wordnet_dir)
     drafts = list[Draft]()
     words = frequent_words(settings.num_words)
-    for part, (opposites, same) in word_pairs(wordnet, words).items():
+    for pos, (opposites, synonyms) in word_pairs(wordnet, words).items():
         # One of the opposites with one of the synonyms: every split has as many of either.
-        clear = (
+        unambiguous = (
             [pair for pair in opposites if not are_synonyms(wordnet, *pair)],
-            [pair for pair in same if not are_opposites(wordnet, *pair)],
+            [pair for pair in synonyms if not are_opposites(wordnet, *pair)],
         )
-        fit = [sorted(p for p in pairs if _UNFIT_PAIRS.isdisjoint(p)) for pairs in clear]
-        for two in zip(*(rng.sample(pairs, len(pairs)) for pairs in fit), strict=False):
-            drafts += _drafts(part, *two)
+        usable = [sorted(p for p in pairs if _UNFIT_PAIRS.isdisjoint(p)) for pairs in unambiguous]
+        for pairs in zip(*(rng.sample(pairs, len(pairs)) for pairs in usable), strict=False):
+            drafts += _drafts(pos, *pairs)
     sizes = at_most({**settings.evaluation, **settings.train}, len(drafts))
     return finish("antonym_negation", in_order(split_groups(drafts, sizes, rng)), rng)
 
 
 def word_pairs(
     wordnet: Any, vocabulary: Collection[str]
-) -> dict[Part, tuple[set[Pair], set[Pair]]]:
+) -> dict[PartOfSpeech, tuple[set[Pair], set[Pair]]]:
     """Return opposites and synonyms by part of speech; nouns are countable, as they follow "a".
 
     Each pair is in one set, for the first part of speech that has it; what is opposed in any part
     of speech is a synonym in none.
     """
-    found = dict[Part, tuple[set[Pair], set[Pair]]]()
-    for part in tracked(get_args(Part), "antonym_negation: pairs"):
-        opposites = antonym_pairs(wordnet, vocabulary, part)
-        same = synonym_pairs(wordnet, vocabulary, part)
-        if part == "noun":
-            words = countable_words(wordnet, {word for pair in opposites | same for word in pair})
-            opposites, same = ({p for p in pairs if words >= {*p}} for pairs in (opposites, same))
-        found[part] = opposites, same
-    used = set[Pair]().union(*(opposites for opposites, _ in found.values()))
+    pairs_by_pos = dict[PartOfSpeech, tuple[set[Pair], set[Pair]]]()
+    for pos in tracked(get_args(PartOfSpeech), "antonym_negation: pairs"):
+        opposites = antonym_pairs(wordnet, vocabulary, pos)
+        synonyms = synonym_pairs(wordnet, vocabulary, pos)
+        if pos == "noun":
+            nouns = {word for pair in opposites | synonyms for word in pair}
+            countable = countable_words(wordnet, nouns)
+            opposites = {pair for pair in opposites if countable >= {*pair}}
+            synonyms = {pair for pair in synonyms if countable >= {*pair}}
+        pairs_by_pos[pos] = opposites, synonyms
+    used = set[Pair]().union(*(opposites for opposites, _ in pairs_by_pos.values()))
     seen = set[Pair]()
-    for part, (opposites, same) in found.items():
-        found[part] = opposites - seen, same - used - seen
-        seen |= found[part][0] | found[part][1]
-    return found
+    for pos, (opposites, synonyms) in pairs_by_pos.items():
+        pairs_by_pos[pos] = opposites - seen, synonyms - used - seen
+        seen |= pairs_by_pos[pos][0] | pairs_by_pos[pos][1]
+    return pairs_by_pos
 
 
-def _drafts(part: Part, opposite: Pair, same: Pair) -> Iterator[Draft]:
+def _drafts(pos: PartOfSpeech, opposites: Pair, synonyms: Pair) -> Iterator[Draft]:
     for turn in (1, -1):
-        for pair, gold, other in ((opposite, "not", "really"), (same, "really", "not")):
+        for pair, gold, distractor in ((opposites, "not", "really"), (synonyms, "really", "not")):
             first, second = pair[::turn]
-            stem = with_articles(_SENTENCES[part].format(first, second))
+            stem = with_articles(_SENTENCES[pos].format(first, second))
             meta = {
                 "arguments": [first, second],
                 "template": "antonym" if gold == "not" else "synonym",
-                "pos": part,
+                "pos": pos,
                 "source": "wordnet",
             }
-            yield Draft(stem, gold, (other,), (opposite, same), meta)
+            yield Draft(stem, gold, (distractor,), (opposites, synonyms), meta)
 
 
 def check_pairs(settings: AntonymSettings, records: Sequence[Record]) -> list[Finding]:

@@ -91,7 +91,7 @@ def build_objects(settings: ObjectsSettings) -> Probe:
     """Build the probe: which of two objects is larger?"""
     objects = read_objects(Path(settings.objects_path))
     grids = [grid_of(SIZES, list(objects[kind]), settings.wording) for kind in _KINDS]
-    metres = {name: size for of_kind in objects.values() for name, size in of_kind.items()}
+    metres = {name: size for sizes in objects.values() for name, size in sizes.items()}
 
     def differ(first: str, second: str) -> bool:
         small, large = sorted((metres[first], metres[second]))
@@ -104,7 +104,7 @@ def _compared(
     name: str,
     settings: OlmpicsSettings,
     grids: Sequence[PredictionGrid],
-    asked: Callable[..., bool] = lambda first, second: True,
+    is_asked: Callable[..., bool] = lambda first, second: True,
 ) -> Probe:
     """Make a probe from a grid for train and one for the other splits.
 
@@ -116,7 +116,7 @@ def _compared(
         drafts = []
         for record in grid.records:
             pair, stem = record.meta["arguments"], with_articles(record.stem)
-            if asked(*pair):
+            if is_asked(*pair):
                 drafts.append(Draft(stem, record.gold, record.wrong, frozenset(pair), record.meta))
         splits |= split_groups(drafts, at_most(sizes, len(drafts)), rng)
     return finish(name, in_order(splits), rng)
@@ -139,7 +139,7 @@ def read_objects(path: Path) -> dict[str, dict[str, float]]:
             problem = f"{len([cell for cell in cells if cell])} cells; write {', '.join(_COLUMNS)}"
             raise RecordError(f"{path}:{number}: {problem}")
         name, size, kind, _ = cells
-        if any(name in of_kind for of_kind in objects.values()):
+        if any(name in sizes for sizes in objects.values()):
             raise RecordError(f"{path}:{number}: {name!r} is repeated; keep one of them")
         if kind not in objects:
             raise RecordError(f"{path}:{number}: the kind is {kind!r}; write {' or '.join(_KINDS)}")
@@ -151,10 +151,10 @@ def read_objects(path: Path) -> dict[str, dict[str, float]]:
             problem = f"the size is {size!r}; write a number of metres above 0"
             raise RecordError(f"{path}:{number}: {problem}")
         objects[kind][name] = metres
-    for kind, of_kind in objects.items():
-        if len(of_kind) < 2:
+    for kind, sizes in objects.items():
+        if len(sizes) < 2:
             raise RecordError(f"{path}: fewer than two lines of the kind {kind}; add some")
-        objects[kind] = dict(sorted(of_kind.items(), key=lambda item: (item[1], item[0])))
+        objects[kind] = dict(sorted(sizes.items(), key=lambda item: (item[1], item[0])))
     return objects
 
 
@@ -172,8 +172,8 @@ def build_multihop(settings: MultihopSettings) -> Probe:
         sizes = at_most(sizes, len(triples))
         drafts = []
         for number, triple in enumerate(rng.sample(triples, sum(sizes.values()))):
-            oldest, *others = sorted(triple, reverse=True)
-            order = rng.sample(others, 2)
+            oldest, *younger = sorted(triple, reverse=True)
+            order = rng.sample(younger, 2)
             order.insert(number % 3, oldest)
             a, b, c = (f"{article(str(age))} {age} year old" for age in order)
             gold = ORDINALS[number % 3]
@@ -181,8 +181,8 @@ def build_multihop(settings: MultihopSettings) -> Probe:
             stem = f"When comparing {a}, {b} and {c}, the {MASK} is oldest"
             drafts.append(Draft(stem, gold, wrong, triple, {"arguments": order}))
         # The answers take turns in the list, so each part of it is as balanced as the whole.
-        rest = iter(drafts)
-        splits |= {name: list(itertools.islice(rest, size)) for name, size in sizes.items()}
+        remaining = iter(drafts)
+        splits |= {name: list(itertools.islice(remaining, size)) for name, size in sizes.items()}
     return finish("multihop_composition", splits, rng)
 
 

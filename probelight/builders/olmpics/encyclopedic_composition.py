@@ -19,9 +19,9 @@ from probelight.builders.hygiene import Finding, plain_words, stands_in
 from probelight.builders.olmpics.frame import (
     NumItemsOrNone,
     OlmpicsSettings,
-    dealt,
+    deal_names,
+    first_drafts,
     in_order,
-    taken,
 )
 from probelight.builders.sources.wikidata import Facts, read_wikidata
 from probelight.io.ranges import NumItems
@@ -116,21 +116,21 @@ class World:
             for founder in founders:
                 self.facts.add(founder, _FOUNDED, company)
 
-    def linked(self, template: str, entity: str) -> list[str]:
+    def bridges(self, template: str, entity: str) -> list[str]:
         """Return all bridges of an entity, of whatever class."""
-        return self.facts.of(entity, _LINK[template])
+        return self.facts.values_of(entity, _LINK[template])
 
-    def right(self, template: str, bridge: str) -> set[str]:
+    def right_answers(self, template: str, bridge: str) -> set[str]:
         """Return the right answers about a bridge: ids, or years."""
-        asked = _ASKED[template]
-        if asked == BEGAN:
-            return self.facts.years(bridge, asked)
-        return set(self.facts.of(bridge, asked))
+        property = _ASKED[template]
+        if property == BEGAN:
+            return self.facts.years(bridge, property)
+        return set(self.facts.values_of(bridge, property))
 
-    def all_right(self, template: str, entity: str) -> set[str]:
+    def all_right_answers(self, template: str, entity: str) -> set[str]:
         """Return the right answers about an entity, over all its bridges of any class."""
-        bridges = self.linked(template, entity)
-        return set().union(*(self.right(template, bridge) for bridge in bridges))
+        bridges = self.bridges(template, entity)
+        return set().union(*(self.right_answers(template, bridge) for bridge in bridges))
 
     def chains(self, template: str) -> Iterator[Chain]:
         """Yield the chains that can be asked, in the order of the source.
@@ -140,23 +140,23 @@ class World:
         its answer, nor the one about the entity the bridge.
         """
         entities, classes = self.facts.objects.get(_LINK[template], {}), _KINDS.get(template)
-        found = list[Chain]()
+        candidates = list[Chain]()
         for entity in entities:
             bridges = [
                 bridge
-                for bridge in self.linked(template, entity)
-                if classes is None or not classes.isdisjoint(self.facts.of(bridge, KIND))
+                for bridge in self.bridges(template, entity)
+                if classes is None or not classes.isdisjoint(self.facts.values_of(bridge, KIND))
             ]
             if template == "spouse":  # a film has many actors, of whom one is known to be married
-                bridges = [bridge for bridge in bridges if self.right(template, bridge)]
-            if len(bridges) == 1 and len(right := self.right(template, bridges[0])) == 1:
-                ids = (entity, bridges[0], right.pop())
+                bridges = [bridge for bridge in bridges if self.right_answers(template, bridge)]
+            if len(bridges) == 1 and len(answers := self.right_answers(template, bridges[0])) == 1:
+                ids = (entity, bridges[0], answers.pop())
                 names = (self.name(ids[0]), self.name(ids[1]), self.name(ids[2]))
                 if all(map(plain_words, names)):
-                    found.append(Chain(template, names, ids))
+                    candidates.append(Chain(template, names, ids))
         num_entities = Counter(plain_words(self.name(id)) for id in entities)
-        num_bridges = Counter(plain_words(self.name(id)) for id in {c.ids[1] for c in found})
-        for chain in found:
+        num_bridges = Counter(plain_words(self.name(id)) for id in {c.ids[1] for c in candidates})
+        for chain in candidates:
             (first, bridge), (second, answer) = chain.hops
             is_told = stands_in(bridge, first) or stands_in(answer, f"{chain.question} {second}")
             is_alone = num_entities[plain_words(chain.names[0])] == 1
@@ -167,21 +167,22 @@ class World:
         """Return the name of an entity, "" if unknown; a year names itself."""
         return id if id.isdigit() else self.facts.labels.get(id, "")
 
-    def share(self, first: str, second: str, property: str) -> bool:
+    def share_object(self, first: str, second: str, property: str) -> bool:
         """Return whether two entities have a value of a property in common."""
-        return not set(self.facts.of(first, property)).isdisjoint(self.facts.of(second, property))
+        first_values = set(self.facts.values_of(first, property))
+        return not first_values.isdisjoint(self.facts.values_of(second, property))
 
-    def around(self, place: str) -> set[str]:
+    def enclosing_areas(self, area: str) -> set[str]:
         """Return what a place is a part of, directly or not."""
-        seen, rest = set[str](), [place]
-        while rest:
-            above = [id for id in self.facts.of(rest.pop(), WITHIN) if id not in seen]
-            seen.update(above)
-            rest += above
+        seen, queue = set[str](), [area]
+        while queue:
+            enclosing = [id for id in self.facts.values_of(queue.pop(), WITHIN) if id not in seen]
+            seen.update(enclosing)
+            queue += enclosing
         return seen
 
 
-class NearAnswers:
+class PlausibleAnswers:
     """Draws the wrong answers of one template's items in a split.
 
     Wrong years are placed so that each of three years is equally often right. Other wrong answers
@@ -196,41 +197,42 @@ class NearAnswers:
         for chain in chains:
             self.surplus[chain.ids[2]] -= NUM_WRONG
 
-    def of(self, chain: Chain) -> tuple[str, ...] | None:
+    def draw(self, chain: Chain) -> tuple[str, ...] | None:
         """Draw the wrong answers of an item; None where there are too few."""
         if chain.template == "band":
-            right, num_before = int(chain.ids[2]), self.rng.randint(0, NUM_WRONG)
-            before = self.rng.sample(_YEARS, num_before)
-            behind = self.rng.sample(_YEARS, NUM_WRONG - num_before)
-            return tuple(str(right + n) for n in [*(-n for n in before), *behind])
-        near = self._near(chain)
-        self.rng.shuffle(near)
-        near.sort(key=self.surplus.__getitem__)
-        chosen = dict[str, str]()
-        for id in near:
-            chosen.setdefault(plain_words(self.golds[id]), id)
-            if len(chosen) == NUM_WRONG:
-                self.surplus.update(chosen.values())
-                return tuple(self.golds[subject] for subject in chosen.values())
+            year, num_before = int(chain.ids[2]), self.rng.randint(0, NUM_WRONG)
+            earlier = self.rng.sample(_YEARS, num_before)
+            later = self.rng.sample(_YEARS, NUM_WRONG - num_before)
+            wrong_years = [*(year - n for n in earlier), *(year + n for n in later)]
+            return tuple(map(str, wrong_years))
+        plausible = self._plausible_answers(chain)
+        self.rng.shuffle(plausible)
+        plausible.sort(key=self.surplus.__getitem__)
+        ids_by_name = dict[str, str]()
+        for id in plausible:
+            ids_by_name.setdefault(plain_words(self.golds[id]), id)
+            if len(ids_by_name) == NUM_WRONG:
+                self.surplus.update(ids_by_name.values())
+                return tuple(self.golds[subject] for subject in ids_by_name.values())
         return None
 
-    def _near(self, chain: Chain) -> list[str]:
+    def _plausible_answers(self, chain: Chain) -> list[str]:
         """Return answers of other items that resemble the right one and are certainly wrong."""
         world, gold = self.world, chain.ids[2]
-        ids = {gold, *world.all_right(chain.template, chain.ids[0])}
-        right = {plain_words(world.name(id)) for id in ids}
-        others = [id for id, name in self.golds.items() if plain_words(name) not in right]
+        ids = {gold, *world.all_right_answers(chain.template, chain.ids[0])}
+        right_names = {plain_words(world.name(id)) for id in ids}
+        candidates = [id for id, name in self.golds.items() if plain_words(name) not in right_names]
         if chain.template == "headquarters":
             return [
                 id
-                for id in others
-                if world.share(id, gold, COUNTRY)
-                and gold not in world.around(id)
-                and id not in world.around(gold)
+                for id in candidates
+                if world.share_object(id, gold, COUNTRY)
+                and gold not in world.enclosing_areas(id)
+                and id not in world.enclosing_areas(gold)
             ]
-        like = [id for id in others if world.share(id, gold, GENDER)]
-        citizens = [id for id in like if world.share(id, gold, CITIZEN)]
-        return citizens if len(citizens) >= NUM_WRONG else like
+        same_gender = [id for id in candidates if world.share_object(id, gold, GENDER)]
+        citizens = [id for id in same_gender if world.share_object(id, gold, CITIZEN)]
+        return citizens if len(citizens) >= NUM_WRONG else same_gender
 
 
 @dataclass(frozen=True)
@@ -264,31 +266,32 @@ def build_composition(settings: CompositionSettings) -> Probe:
     rng = random.Random(f"{NAME}:{settings.seed}")
     sizes = settings.train | settings.evaluation
     drafts: dict[str, list[Draft]] = {split: [] for split in sizes}
-    for place, template in enumerate(QUESTIONS):
-        wanted = {split: (size + place) // len(QUESTIONS) for split, size in sizes.items()}
+    for turn, template in enumerate(QUESTIONS):
+        template_sizes = {split: (size + turn) // len(QUESTIONS) for split, size in sizes.items()}
         chains: dict[str, list[Chain]] = {}
         for chain in world.chains(template):
             # In one split lies all about an answer, or about a band, as years come again.
             key = chain.names[1] if template == "band" else chain.names[2]
             chains.setdefault(key, []).append(chain)
         used = {draft.gold for split in drafts.values() for draft in split}
-        for split, keys in dealt(sorted(chains.keys() - used), wanted, rng).items():
+        for split, keys in deal_names(sorted(chains.keys() - used), template_sizes, rng).items():
             pool = [chain for key in keys for chain in chains[key]]
-            counts, few = Counter[str](), []  # at most `questions` of each bridge
+            counts, bridge_chains = Counter[str](), []  # at most `questions` of each bridge
             for chain in rng.sample(pool, len(pool)):
                 counts[chain.ids[1]] += 1
                 if counts[chain.ids[1]] <= settings.questions:
-                    few.append(chain)
-            found = _drafts(world, few[: _SPARE * wanted[split]], rng)
+                    bridge_chains.append(chain)
+            template_drafts = _drafts(world, bridge_chains[: _SPARE * template_sizes[split]], rng)
             advice = "lower --min_sitelinks, or raise --questions"
-            drafts[split] += taken(found, wanted[split], f"{NAME}: {split}, {template}", advice)
+            subject = f"{NAME}: {split}, {template}"
+            drafts[split] += first_drafts(template_drafts, template_sizes[split], subject, advice)
     return finish(NAME, in_order(drafts), rng)
 
 
 def _drafts(world: World, chains: Sequence[Chain], rng: random.Random) -> Iterator[Draft]:
-    near = NearAnswers(world, chains, rng)
+    wrong_answers = PlausibleAnswers(world, chains, rng)
     for chain in chains:
-        if wrong := near.of(chain):
+        if wrong := wrong_answers.draw(chain):
             cluster = f"{chain.names[1]} ({chain.ids[1]})"
             meta = {
                 "cluster": cluster,
@@ -317,12 +320,12 @@ def single_hop_facts(settings: CompositionSettings, probe: Probe) -> Mapping[str
         bridges[chain.template][chain.ids[1]] = chain.names[1]
     drafts = dict[str, Draft]()
     for record, chain in items:
-        right = {world.name(id) for id in world.linked(chain.template, chain.ids[0])}
-        others = [name for name in bridges[chain.template].values() if name not in right]
+        right = {world.name(id) for id in world.bridges(chain.template, chain.ids[0])}
+        other_bridges = [name for name in bridges[chain.template].values() if name not in right]
         (first, bridge), (second, answer) = chain.hops
         meta = {"cluster": record.meta["cluster"], "template": chain.template}
-        if len(others) >= NUM_WRONG:
-            wrong = tuple(rng.sample(others, NUM_WRONG))
+        if len(other_bridges) >= NUM_WRONG:
+            wrong = tuple(rng.sample(other_bridges, NUM_WRONG))
             drafts.setdefault(first, Draft(first, bridge, wrong, first, meta))
         drafts.setdefault(second, Draft(second, answer, record.wrong, second, meta))
     return finish(NAME, {"facts": list(drafts.values())}, rng)
@@ -334,7 +337,7 @@ def check_facts(settings: CompositionSettings, records: Sequence[Record]) -> lis
     findings = []
     for record in records:
         chain = _chain(record)
-        right = {world.name(id) for id in world.all_right(chain.template, chain.ids[0])}
+        right = {world.name(id) for id in world.all_right_answers(chain.template, chain.ids[0])}
         if record.gold not in right:
             text = f"{record.gold!r} is not among {sorted(right)}"
             findings.append(Finding("a right answer is wrong (Wikidata)", record.where, text))
@@ -376,8 +379,8 @@ ENCYCLOPEDIC_COMPOSITION = Builder(
         "chance": 0.3333,
         "group_by": "cluster",
         "arguments": {
-            name: re.escape(asked).replace(re.escape("{}"), "(.+)").replace(r"\ ", " ")
-            for name, (asked, *_) in QUESTIONS.items()
+            name: re.escape(question).replace(re.escape("{}"), "(.+)").replace(r"\ ", " ")
+            for name, (question, *_) in QUESTIONS.items()
         },
         "key_words": [
             *("band", "played", "first", "form", "spouse", "actor", "headquarters"),

@@ -67,10 +67,10 @@ def in_order(splits: Mapping[str, list[T]]) -> dict[str, list[T]]:
     return {name: splits[name] for name in SPLITS if name in splits}
 
 
-def masked(num_choices: int, **others: Any) -> Mapping[str, Any]:
+def masked(num_choices: int, **further_keys: Any) -> Mapping[str, Any]:
     """Return the config of a probe that fills a mask."""
     sizes = {"num_choices": num_choices, "chance": round(1 / num_choices, 4)}
-    return {"licence": "Apache-2.0", "setup": "mc_mlm", **sizes, **others}
+    return {"licence": "Apache-2.0", "setup": "mc_mlm", **sizes, **further_keys}
 
 
 def article(word: str) -> str:
@@ -88,15 +88,15 @@ def article(word: str) -> str:
 def with_articles(stem: str) -> str:
     """Correct "a" and "an"; the released sentences have "a" before every value."""
 
-    def fitting(match: re.Match[str]) -> str:
+    def with_article(match: re.Match[str]) -> str:
         letter, word = match.groups()
-        fit = article(word)
-        return f"{fit.capitalize() if letter.isupper() else fit} {word}"
+        fitting = article(word)
+        return f"{fitting.capitalize() if letter.isupper() else fitting} {word}"
 
-    return re.sub(r"\b([Aa])n? (\w+)", fitting, stem)
+    return re.sub(r"\b([Aa])n? (\w+)", with_article, stem)
 
 
-def dealt(
+def deal_names(
     names: Sequence[str], sizes: Mapping[str, int], rng: random.Random
 ) -> dict[str, list[str]]:
     """Deal names to splits in proportion to their items, at least a fourth to each.
@@ -104,20 +104,21 @@ def dealt(
     `names` must be in a reproducible order; the first split gets what the others leave.
     """
     order = rng.sample(names, len(names))
-    total, found = max(1, sum(sizes.values())), dict[str, list[str]]()
+    total, names_by_split = max(1, sum(sizes.values())), dict[str, list[str]]()
     for split in reversed(list(sizes)):
-        share = 1.0 if len(found) + 1 == len(sizes) else max(_LEAST, sizes[split] / total)
+        share = 1.0 if len(names_by_split) + 1 == len(sizes) else max(_LEAST, sizes[split] / total)
         count = round(share * len(names))
-        found[split], order = order[:count], order[count:]
-    return found
+        names_by_split[split], order = order[:count], order[count:]
+    return names_by_split
 
 
-def taken(drafts: Iterable[Draft], size: int, what: str, advice: str) -> list[Draft]:
+def first_drafts(drafts: Iterable[Draft], size: int, subject: str, advice: str) -> list[Draft]:
     """Take the first `size` drafts; a UsageError with `advice` says that there are fewer."""
-    found = list(islice(drafts, size))
-    if len(found) < size:
-        raise UsageError(f"{what}: the source has only {len(found):,} of {size:,} items; {advice}")
-    return found
+    chosen = list(islice(drafts, size))
+    if len(chosen) < size:
+        count = f"{len(chosen):,} of {size:,}"
+        raise UsageError(f"{subject}: the source has only {count} items; {advice}")
+    return chosen
 
 
 @cache

@@ -14,7 +14,7 @@ from typing import Annotated, NamedTuple
 
 from probelight.builders.builder import Builder, Draft, Probe, Source, finish
 from probelight.builders.hygiene import Finding
-from probelight.builders.olmpics.frame import OlmpicsSettings, dealt, in_order, taken
+from probelight.builders.olmpics.frame import OlmpicsSettings, deal_names, first_drafts, in_order
 from probelight.builders.sources.conceptnet import DEFAULT_PATH, Edge, read_conceptnet
 from probelight.io.ranges import NumItems, Within
 from probelight.probes.record import Record
@@ -69,7 +69,7 @@ class Properties:
         self.same: dict[str, set[str]] = defaultdict(set)  # synonyms and other forms
         self._kinds_with: dict[Property, set[str]] = {}
 
-    def may_have(self, concept: str, asked: Property) -> bool:
+    def may_have(self, concept: str, prop: Property) -> bool:
         """Return whether anything hints that a concept has a property; no distractor may.
 
         ConceptNet does not say what is false. A hint is a statement of any relation and weight that
@@ -78,19 +78,19 @@ class Properties:
         has the property, as a bus is made of metal if a car is. (Related concepts say nothing of a
         kind.)
         """
-        meant = {asked.text, *self.same.get(asked.text, ())}
-        near = {concept, *self.same.get(concept, ())}
+        text_names = {prop.text, *self.same.get(prop.text, ())}
+        concept_names = {concept, *self.same.get(concept, ())}
         for _ in range(2):
-            near |= {kind for name in near for kind in self.kinds.get(name, ())}
-        if asked not in self._kinds_with:
-            holders = [] if asked.relation == "RelatedTo" else self.holders.get(asked, [])
+            concept_names |= {kind for name in concept_names for kind in self.kinds.get(name, ())}
+        if prop not in self._kinds_with:
+            holders = [] if prop.relation == "RelatedTo" else self.holders.get(prop, [])
             kinds = {kind for holder in holders for kind in self.kinds.get(holder, ())}
-            self._kinds_with[asked] = {kind for kind in kinds if self.size[kind] <= _NARROW}
+            self._kinds_with[prop] = {kind for kind in kinds if self.size[kind] <= _NARROW}
         return (
-            bool(near & meant)
-            or any(not meant.isdisjoint(self.linked.get(name, ())) for name in near)
-            or share_a_word(concept, asked.text)
-            or not self._kinds_with[asked].isdisjoint(self.kinds.get(concept, ()))
+            bool(concept_names & text_names)
+            or any(not text_names.isdisjoint(self.linked.get(name, ())) for name in concept_names)
+            or share_a_word(concept, prop.text)
+            or not self._kinds_with[prop].isdisjoint(self.kinds.get(concept, ()))
         )
 
     def are_kin(self, first: str, second: str) -> bool:
@@ -101,26 +101,26 @@ class Properties:
 
 @lru_cache(maxsize=1)
 def read_properties(path: Path, min_weight: float) -> Properties:
-    """Read what ConceptNet says in English; see `gathered` and `read_conceptnet` (errors)."""
-    return gathered(read_conceptnet(path, [*PHRASES, *sorted(_SAME)]), min_weight)
+    """Read what ConceptNet says in English; errors are those of `read_conceptnet`."""
+    return gather_properties(read_conceptnet(path, [*PHRASES, *sorted(_SAME)]), min_weight)
 
 
-def gathered(edges: Iterable[Edge], min_weight: float) -> Properties:
+def gather_properties(edges: Iterable[Edge], min_weight: float) -> Properties:
     """Gather statements by concept; properties to ask for have at least `min_weight`."""
-    found = Properties()
+    properties = Properties()
     for relation, start, end, weight in edges:
-        found.degree[start] += 1
-        found.degree[end] += 1
-        found.linked[start].add(end)
-        found.linked[end].add(start)
+        properties.degree[start] += 1
+        properties.degree[end] += 1
+        properties.linked[start].add(end)
+        properties.linked[end].add(start)
         if relation in _SAME:
-            found.same[start].add(end)
-            found.same[end].add(start)
+            properties.same[start].add(end)
+            properties.same[end].add(start)
             continue
         if relation == "IsA":
-            found.size[end] += end not in found.kinds[start]
-            found.kinds[start].add(end)
-        held = Property(relation, end)
+            properties.size[end] += end not in properties.kinds[start]
+            properties.kinds[start].add(end)
+        prop = Property(relation, end)
         # Everybody can read the texts, and neither is in the other.
         is_askable = (
             all(_TEXT.fullmatch(text) and not _JOINED.search(text) for text in (start, end))
@@ -128,19 +128,19 @@ def gathered(edges: Iterable[Edge], min_weight: float) -> Properties:
             and len(end.split()) <= 4
             and not share_a_word(start, end)
         )
-        if weight >= min_weight and is_askable and held not in found.of[start]:
-            found.of[start][held] = None
-            found.holders[held].append(start)
-    return found
+        if weight >= min_weight and is_askable and prop not in properties.of[start]:
+            properties.of[start][prop] = None
+            properties.holders[prop].append(start)
+    return properties
 
 
 def share_a_word(first: str, second: str) -> bool:
     """Return whether two texts share a word, up to a plural s; small words do not count."""
-    stems, others = (
+    first_stems, second_stems = (
         {word.removesuffix("s") for word in re.findall(r"\w+", text) if word not in _SMALL}
         for text in (first, second)
     )
-    return not stems.isdisjoint(others)
+    return not first_stems.isdisjoint(second_stems)
 
 
 NAME = "property_conjunction"
@@ -174,20 +174,21 @@ class ConjunctionSettings(OlmpicsSettings):
 
 def build_conjunction(settings: ConjunctionSettings) -> Probe:
     """Build the probe: which concept has both properties?"""
-    known = read_properties(Path(settings.source), settings.min_weight)
+    properties = read_properties(Path(settings.source), settings.min_weight)
     rng = random.Random(f"{NAME}:{settings.seed}")
     concepts = sorted(
         concept
-        for concept, held in known.of.items()
-        if len(held) > 1 and known.degree[concept] >= settings.min_statements
+        for concept, concept_properties in properties.of.items()
+        if len(concept_properties) > 1 and properties.degree[concept] >= settings.min_statements
     )
     sizes = settings.train | settings.evaluation
-    asked = set[frozenset[Property]]()
+    asked_pairs = set[frozenset[Property]]()
     drafts = dict[str, list[Draft]]()
-    for split, pool in dealt(concepts, sizes, rng).items():
-        conjunctions = Conjunctions(known, pool, settings.questions, rng, asked)
+    for split, pool in deal_names(concepts, sizes, rng).items():
+        conjunctions = Conjunctions(properties, pool, settings.questions, rng, asked_pairs)
         advice = "lower --min_weight or --min_statements, or raise --questions"
-        drafts[split] = taken(conjunctions.drafts(), sizes[split], f"{NAME}: {split}", advice)
+        subject = f"{NAME}: {split}"
+        drafts[split] = first_drafts(conjunctions.drafts(), sizes[split], subject, advice)
     return finish(NAME, in_order(drafts), rng)
 
 
@@ -195,18 +196,18 @@ def build_conjunction(settings: ConjunctionSettings) -> Probe:
 class Conjunctions:
     """The items of one split, whose answers, right and wrong, are all from its own concepts.
 
-    `asked` holds the pairs of properties that were asked for, in other splits too.
+    `asked_pairs` of properties are those of other splits too.
     """
 
-    known: Properties
+    properties: Properties
     concepts: Sequence[str]
     questions: int
     rng: random.Random
-    asked: set[frozenset[Property]]
+    asked_pairs: set[frozenset[Property]]
     _surplus: Counter[str] = field(default_factory=Counter)  # times wrong over those to be expected
 
     def __post_init__(self) -> None:
-        self._of_split = set(self.concepts)
+        self._split_concepts = set(self.concepts)
 
     def drafts(self) -> Iterator[Draft]:
         """Yield items, concept by concept, the most telling pairs of properties first.
@@ -217,16 +218,16 @@ class Conjunctions:
         order = self.rng.sample(self.concepts, len(self.concepts))
         num_right = Counter[str]()
         for num_vague in range(len(_VAGUE) + 1):
-            rest, seen = deque(order), set[str]()
-            while rest:
-                if (concept := rest.popleft()) in seen:
+            queue, seen = deque(order), set[str]()
+            while queue:
+                if (concept := queue.popleft()) in seen:
                     continue
                 seen.add(concept)
                 pairs = [
                     pair
-                    for pair in combinations(self.known.of[concept], 2)
-                    if sum(held.relation in _VAGUE for held in pair) == num_vague
-                    and (num_vague < 2 or len({held.relation for held in pair}) == 2)
+                    for pair in combinations(self.properties.of[concept], 2)
+                    if sum(prop.relation in _VAGUE for prop in pair) == num_vague
+                    and (num_vague < 2 or len({prop.relation for prop in pair}) == 2)
                 ]
                 for pair in self.rng.sample(pairs, min(_PAIRS, len(pairs))):
                     if num_right[concept] == self.questions:
@@ -235,18 +236,18 @@ class Conjunctions:
                         num_right[concept] += 1
                         self._surplus[concept] -= len(draft.distractors)
                         self._surplus.update(draft.distractors)
-                        rest.extendleft(draft.distractors)
+                        queue.extendleft(draft.distractors)
                         yield draft
 
     def _draft(self, concept: str, first: Property, second: Property) -> Draft | None:
         key = frozenset((first, second))
-        if key in self.asked or self.known.are_kin(first.text, second.text):
+        if key in self.asked_pairs or self.properties.are_kin(first.text, second.text):
             return None
         only_first = self._holder(first, second, [concept])
         only_second = self._holder(second, first, [concept, only_first or ""])
         if only_first is None or only_second is None:
             return None
-        self.asked.add(key)
+        self.asked_pairs.add(key)
         meta = {
             "cluster": concept,
             "template": f"{first.relation}+{second.relation}",
@@ -256,21 +257,22 @@ class Conjunctions:
         stem = f"What is {first} and is {second}?"
         return Draft(stem, concept, (only_first, only_second), concept, meta)
 
-    def _holder(self, has: Property, lacks: Property, chosen: Sequence[str]) -> str | None:
+    def _holder(self, present: Property, absent: Property, chosen: Sequence[str]) -> str | None:
         """Choose a concept with one property and not the other, right more often than wrong.
 
         It is not among the chosen answers nor kin to one, nor so like the first, the gold, as to be
         right.
         """
-        known, gold = self.known, chosen[0]
-        pool = [c for c in known.holders[has] if c in self._of_split and self._surplus[c] < _MOST]
+        properties, gold = self.properties, chosen[0]
+        holders = filter(self._split_concepts.__contains__, properties.holders[present])
+        pool = [name for name in holders if self._surplus[name] < _MOST]
         order = self.rng.sample(pool, len(pool))
         order.sort(key=self._surplus.__getitem__)
         for name in order[:_TRIED]:
             if (
-                len(known.of[name].keys() & known.of[gold].keys()) <= _ALIKE
-                and not any(name == other or known.are_kin(name, other) for other in chosen)
-                and not known.may_have(name, lacks)
+                len(properties.of[name].keys() & properties.of[gold].keys()) <= _ALIKE
+                and not any(name == answer or properties.are_kin(name, answer) for answer in chosen)
+                and not properties.may_have(name, absent)
             ):
                 return name
         return None
@@ -278,17 +280,17 @@ class Conjunctions:
 
 def check_properties(settings: ConjunctionSettings, records: Sequence[Record]) -> list[Finding]:
     """Find right answers that ConceptNet does not confirm, and wrong ones that it hints at."""
-    known = read_properties(Path(settings.source), settings.min_weight)
+    properties = read_properties(Path(settings.source), settings.min_weight)
     findings = []
     for record in records:
-        first, second = (Property(*held) for held in record.meta["properties"])
-        if not {first, second} <= known.of[record.gold].keys():
+        first, second = (Property(*prop) for prop in record.meta["properties"])
+        if not {first, second} <= properties.of[record.gold].keys():
             text = f"{record.gold!r} does not have both properties"
             findings.append(Finding("a right answer is wrong (ConceptNet)", record.where, text))
         for name in record.wrong:
             is_first = name == record.meta["first_distractor"]
-            has, lacks = (first, second) if is_first else (second, first)
-            if has not in known.of[name] or known.may_have(name, lacks):
+            present, absent = (first, second) if is_first else (second, first)
+            if present not in properties.of[name] or properties.may_have(name, absent):
                 check = "a wrong answer is right (ConceptNet)"
                 findings.append(Finding(check, record.where, repr(name)))
     return findings

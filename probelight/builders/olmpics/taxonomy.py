@@ -33,7 +33,7 @@ from probelight.builders.sources.wordnet import (
     is_of_unsaid_kind,
     mostly_noun,
     open_wordnet,
-    words_of,
+    synset_words,
 )
 from probelight.builders.wordnet_probes.builders import WORDNET
 from probelight.io.errors import UsageError
@@ -72,15 +72,15 @@ _NOT_NAMES = frozenset(
 
 
 @dataclass(frozen=True)
-class Concept:
+class Noun:
     """A noun in its first sense."""
 
     word: str
     synset: Any
     hops: Mapping[str, int]  # name of each hypernym, direct or derived, to its distance
-    near: tuple[tuple[str, str], ...]  # nameable hypernyms nearby, as (synset name, word)
-    kinds: frozenset[str]  # names of all that any sense of the noun is a kind of
-    claims: frozenset[str]  # every word for one of `kinds`
+    near_hypernyms: tuple[tuple[str, str], ...]  # nameable hypernyms nearby, as (synset name, word)
+    hypernym_names: frozenset[str]  # names of all that any sense of the noun is a kind of
+    hypernym_words: frozenset[str]  # every word for one of these
 
 
 @dataclass(frozen=True)
@@ -110,30 +110,30 @@ class TaxonomySettings(OlmpicsSettings):
 
 def build_taxonomy(settings: TaxonomySettings) -> Probe:
     """Build the probe: which hypernym do two concepts share? No two splits share a gold."""
-    words = frequent_words(settings.num_words)
-    pieces = read_vocabulary(Path(settings.vocabulary)) if settings.vocabulary else words
+    vocabulary = frequent_words(settings.num_words)
+    answer_words = read_vocabulary(Path(settings.vocabulary)) if settings.vocabulary else vocabulary
     wordnet = open_wordnet(settings.wordnet_dir)
-    below_roots = _trees(wordnet, settings.evaluation_roots)
+    below_roots = _tree_names(wordnet, settings.evaluation_roots)
     rng = random.Random(f"taxonomy_conjunction:{settings.seed}")
-    concepts = list(read_concepts(wordnet, words, pieces - _NO_KINDS))
+    nouns = list(read_nouns(wordnet, vocabulary, answer_words - _NO_KINDS))
     roots = set(settings.evaluation_roots)
     # A word of which any sense is food or an animal is left out of train altogether.
-    rest = [c for c in concepts if not roots & c.kinds]
-    evaluation = [c for c in concepts if roots & {*c.hops, c.synset.name()}]
-    of_train = _drafts(rest, settings.per_gold, rng)
-    of_evaluation = _drafts(evaluation, settings.evaluation_per_gold, rng)
-    of_train = [d for d in of_train if d.meta["cluster"] not in below_roots]
-    of_evaluation = [d for d in of_evaluation if d.meta["cluster"] in below_roots]
+    train_nouns = [c for c in nouns if not roots & c.hypernym_names]
+    evaluation_nouns = [c for c in nouns if roots & {*c.hops, c.synset.name()}]
+    train_drafts = _drafts(train_nouns, settings.per_gold, rng)
+    evaluation_drafts = _drafts(evaluation_nouns, settings.evaluation_per_gold, rng)
+    train_drafts = [d for d in train_drafts if d.meta["cluster"] not in below_roots]
+    evaluation_drafts = [d for d in evaluation_drafts if d.meta["cluster"] in below_roots]
     try:
-        splits = _deal(of_train, settings.train, settings.evaluation_per_gold, rng)
-        splits |= _deal(of_evaluation, settings.evaluation, settings.evaluation_per_gold, rng)
+        splits = _deal(train_drafts, settings.train, settings.evaluation_per_gold, rng)
+        splits |= _deal(evaluation_drafts, settings.evaluation, settings.evaluation_per_gold, rng)
     except ValueError as error:
-        more = "give smaller sizes (--num_train, --num_dev, --num_test), or larger --per_gold"
-        raise UsageError(f"{error}; {more} and --evaluation_per_gold") from error
+        advice = "give smaller sizes (--num_train, --num_dev, --num_test), or larger --per_gold"
+        raise UsageError(f"{error}; {advice} and --evaluation_per_gold") from error
     return in_order(finish("taxonomy_conjunction", splits, rng))
 
 
-def _trees(wordnet: Any, roots: Sequence[str]) -> set[str]:
+def _tree_names(wordnet: Any, roots: Sequence[str]) -> set[str]:
     """Return the names of synsets and of all below them; UsageError if there is no such synset."""
     from nltk.corpus.reader.wordnet import WordNetError  # not above: nltk is for builders only
 
@@ -154,14 +154,14 @@ def _deal(
 ) -> dict[str, list[Draft]]:
     """Deal items to splits that share no gold nor pair of wrong answers; ValueError if too few."""
     # Where items are few, less is spared: the last gold of a split may not be used up.
-    left = len({d.stem for d in drafts}) - per_gold * (len(sizes) - 1)
-    spare = max(1, min(_SPARE, left / max(sum(sizes.values()), 1)))
+    num_available = len({d.stem for d in drafts}) - per_gold * (len(sizes) - 1)
+    spare = max(1, min(_SPARE, num_available / max(sum(sizes.values()), 1)))
     dealt = split_groups(drafts, {name: int(spare * n) for name, n in sizes.items()}, rng)
     splits: dict[str, list[Draft]] = {}
-    taken: set[frozenset[str]] = set()  # wrong answers that are together in an earlier split
+    used_sets: set[frozenset[str]] = set()  # wrong answers that are together in an earlier split
     for name, size in sizes.items():
-        items = [d for d in dealt[name] if frozenset(d.distractors) not in taken]
-        taken |= {frozenset(d.distractors) for d in items}
+        items = [d for d in dealt[name] if frozenset(d.distractors) not in used_sets]
+        used_sets |= {frozenset(d.distractors) for d in items}
         splits[name] = _even_lengths(items, size, rng)
     return splits
 
@@ -170,14 +170,14 @@ def _even_lengths(drafts: Sequence[Draft], size: int, rng: random.Random) -> lis
     """Pick items so that the longest word is right as often as by chance, if possible."""
     order = rng.sample(drafts, len(drafts))
     longest = [d for d in order if len(d.gold) > max(map(len, d.distractors))]
-    others = [d for d in order if len(d.gold) <= max(map(len, d.distractors))]
-    count = max(min(size // 3, len(longest)), size - len(others))
-    return longest[:count] + others[: size - count]
+    shorter = [d for d in order if len(d.gold) <= max(map(len, d.distractors))]
+    count = max(min(size // 3, len(longest)), size - len(shorter))
+    return longest[:count] + shorter[: size - count]
 
 
-def read_concepts(
+def read_nouns(
     wordnet: Any, vocabulary: Collection[str], answers: Collection[str]
-) -> Iterator[Concept]:
+) -> Iterator[Noun]:
     """Yield well-known nouns in alphabetic order, each in its first sense.
 
     Known are words of the vocabulary and those that WordNet's own corpus has in that sense;
@@ -201,20 +201,26 @@ def read_concepts(
         above = list(ancestors(senses[0], _ALL_HOPS))
         if is_of_unsaid_kind(senses[0]):
             continue  # a calf, which WordNet does not call a vertebrate
-        kinds = [
+        hypernyms = [
             synset
             for sense in senses
             for synset in [sense, *(s for _, s in ancestors(sense, _ALL_HOPS))]
         ]
-        claims = frozenset(name.lower() for synset in kinds for name in words_of(synset))
-        near = [
+        words_above = {name.lower() for synset in hypernyms for name in synset_words(synset)}
+        near_hypernyms = [
             (synset.name(), name)
             for hops, synset in above
-            if hops <= _NEAR_HOPS and (name := _nameable(synset, wordnet, answers))
+            if hops <= _NEAR_HOPS and (name := _answer_naming(synset, wordnet, answers))
         ]
-        hops_of = {synset.name(): hops for hops, synset in above}
-        names = frozenset(synset.name() for synset in kinds)
-        yield Concept(word, senses[0], hops_of, tuple(near), names, claims)
+        hops_by_name = {synset.name(): hops for hops, synset in above}
+        yield Noun(
+            word,
+            senses[0],
+            hops_by_name,
+            tuple(near_hypernyms),
+            frozenset(synset.name() for synset in hypernyms),
+            frozenset(words_above),
+        )
 
 
 def countable_words(wordnet: Any, words: Collection[str]) -> set[str]:
@@ -227,8 +233,9 @@ def countable_words(wordnet: Any, words: Collection[str]) -> set[str]:
         for text in (synset.definition(), *synset.examples()):
             tokens = re.findall(r"[a-z]+|[^a-z\s]", text.lower())
             plural.update(*(plurals[token] for token in tokens if token in plurals))
-            for before, word, after in zip(tokens, tokens[1:], [*tokens[2:], "."], strict=False):
-                if before in {"a", "an"} and word in words and after in _AFTER_NOUN:
+            triples = zip(tokens, tokens[1:], [*tokens[2:], "."], strict=False)
+            for previous, word, following in triples:
+                if previous in {"a", "an"} and word in words and following in _AFTER_NOUN:
                     singular.add(word)
     return {word for word in singular | plural if word not in plurals}
 
@@ -239,7 +246,7 @@ def _plural(word: str) -> str:
     return f"{word}es" if word.endswith(("s", "x", "z", "ch", "sh")) else f"{word}s"
 
 
-def _nameable(synset: Any, wordnet: Any, answers: Collection[str]) -> str | None:
+def _answer_naming(synset: Any, wordnet: Any, answers: Collection[str]) -> str | None:
     """Return an answer that means this synset in its first or second sense."""
     for name in synset.lemma_names():
         if name in answers and name.isalpha() and name.islower() and name not in _NOT_NAMES:
@@ -250,22 +257,22 @@ def _nameable(synset: Any, wordnet: Any, answers: Collection[str]) -> str | None
     return None
 
 
-def _drafts(concepts: Sequence[Concept], per_gold: int, rng: random.Random) -> list[Draft]:
+def _drafts(concepts: Sequence[Noun], per_gold: int, rng: random.Random) -> list[Draft]:
     """Make items of pairs of concepts, at most `per_gold` for each hypernym that they share."""
-    below: dict[tuple[str, str], list[Concept]] = {}
+    nouns_by_hypernym: dict[tuple[str, str], list[Noun]] = {}
     for concept in concepts:
-        for hypernym in concept.near:
-            below.setdefault(hypernym, []).append(concept)
+        for hypernym in concept.near_hypernyms:
+            nouns_by_hypernym.setdefault(hypernym, []).append(concept)
     drafts = list[Draft]()
-    for (gold, word), members in below.items():
-        every = list(itertools.permutations(members, 2))
-        pairs = rng.sample(every, min(len(every), _TRIES * per_gold))
-        found = (_draft(a, b, gold, word, rng) for a, b in pairs)
-        drafts += itertools.islice((draft for draft in found if draft is not None), per_gold)
+    for (gold, word), members in nouns_by_hypernym.items():
+        all_pairs = list(itertools.permutations(members, 2))
+        pairs = rng.sample(all_pairs, min(len(all_pairs), _TRIES * per_gold))
+        candidates = (_draft(a, b, gold, word, rng) for a, b in pairs)
+        drafts += itertools.islice((draft for draft in candidates if draft is not None), per_gold)
     return drafts
 
 
-def _draft(a: Concept, b: Concept, gold: str, word: str, rng: random.Random) -> Draft | None:
+def _draft(a: Noun, b: Noun, gold: str, word: str, rng: random.Random) -> Draft | None:
     shared = a.hops.keys() & b.hops.keys()
     nearest = min(a.hops[name] + b.hops[name] for name in shared)
     if a.hops[gold] + b.hops[gold] > nearest or a.synset == b.synset:
@@ -273,26 +280,26 @@ def _draft(a: Concept, b: Concept, gold: str, word: str, rng: random.Random) -> 
     if a.synset.name() in b.hops or b.synset.name() in a.hops:
         return None
     # The hypernyms of one concept that no sense of the other has.
-    of_a, of_b = (
+    only_a, only_b = (
         [
             other_word
-            for name, other_word in one.near
-            if name not in other.hops
-            and other_word not in other.claims
-            and other_word not in (word, one.word)
+            for name, other_word in noun.near_hypernyms
+            if name not in counterpart.hops
+            and other_word not in counterpart.hypernym_words
+            and other_word not in (word, noun.word)
         ]
-        for one, other in ((a, b), (b, a))
+        for noun, counterpart in ((a, b), (b, a))
     )
-    if of_a and of_b:
-        distractors = rng.choice(of_a), rng.choice(of_b)
-    elif len(either := list(dict.fromkeys(of_a or of_b))) > 1:
+    if only_a and only_b:
+        distractors = rng.choice(only_a), rng.choice(only_b)
+    elif len(either := list(dict.fromkeys(only_a or only_b))) > 1:
         first, second = rng.sample(either, 2)
         distractors = first, second
     else:
         return None
-    for one, other in itertools.product((a.word, b.word), (word, *distractors)):
+    for asked_word, choice in itertools.product((a.word, b.word), (word, *distractors)):
         # Spelling would tell the answer: "motorboat", "boat"; "house", "housing".
-        if one in other or other in one or stem_of(one) == stem_of(other):
+        if asked_word in choice or choice in asked_word or stem_of(asked_word) == stem_of(choice):
             return None
     subject = f"{article(a.word).capitalize()} {a.word} and {article(b.word)} {b.word}"
     meta = {
@@ -306,8 +313,8 @@ def _draft(a: Concept, b: Concept, gold: str, word: str, rng: random.Random) -> 
 
 def conjunctions(records: Sequence[Record]) -> list[tuple[Record, tuple[str, str]]]:
     """Return the items that ask what two concepts both are, with these concepts."""
-    found = ((record, _CONJUNCTION.match(record.stem)) for record in records)
-    return [(record, (match[1], match[2])) for record, match in found if match]
+    matches = ((record, _CONJUNCTION.match(record.stem)) for record in records)
+    return [(record, (match[1], match[2])) for record, match in matches if match]
 
 
 def check_conjunctions(records: Sequence[Record], wordnet: Any) -> list[Finding]:
@@ -327,11 +334,11 @@ def check_conjunctions(records: Sequence[Record], wordnet: Any) -> list[Finding]
             for word in record.wrong
             if word.strip().lower() in shared
         ]
-        asked = set(map(stem_of, concepts))
+        asked_stems = set(map(stem_of, concepts))
         findings += [
             Finding("asked word in an answer", record.where, f"{text}: {record.stem}")
             for text in record.choices
-            if stem_of(text) in asked
+            if stem_of(text) in asked_stems
         ]
         for word in concepts:
             senses = wordnet.synsets(word.replace(" ", "_"), "n")

@@ -35,25 +35,25 @@ def read_conceptnet(path: Path, relations: Collection[str]) -> Iterator[Edge]:
             f"{path}: no ConceptNet assertions here. Download {ADDRESS} (475 MB), and give its "
             "path as --source, or as `source:` in --config"
         )
-    wanted = {f"/r/{name}" for name in relations}
+    relation_uris = {f"/r/{name}" for name in relations}
     prefix = "/c/en/"
     for number, line in tracked_lines(path, "ConceptNet"):
         cells = line.split("\t")
         if len(cells) != 5:
             raise RecordError(f"{path}:{number}: {len(cells)} columns between tabs; 5 are needed")
-        _, relation, start, end, facts = cells
+        _, relation, start, end, notes = cells
         if not relation.startswith("/r/"):
             raise RecordError(
                 f"{path}:{number}: {relation[:60]!r} is not a relation like /r/UsedFor"
             )
-        if relation in wanted and start.startswith(prefix) and end.startswith(prefix):
+        if relation in relation_uris and start.startswith(prefix) and end.startswith(prefix):
             try:
-                weight = float(json.loads(facts)["weight"])
+                weight = float(json.loads(notes)["weight"])
             except (ValueError, TypeError, KeyError, RecursionError):
                 weight = math.nan
             if not math.isfinite(weight):
                 raise RecordError(
-                    f'{path}:{number}: the last column must be JSON with a "weight": {facts[:60]!r}'
+                    f'{path}:{number}: the last column must be JSON with a "weight": {notes[:60]!r}'
                 )
             # "toy store" of /c/en/toy_store/n/wn/artifact
             first, second = (

@@ -60,7 +60,7 @@ def read_gcide(
             continue
         if not spelled_out and any(_SPELLED_OUT.search(line) for line in lines):
             continue
-        definition, examples = _clean(lines)
+        definition, examples = _definition_and_examples(lines)
         if len(definition) < 3:
             continue
         numbers[word] = numbers.get(word, 0) + 1
@@ -70,7 +70,7 @@ def read_gcide(
 def tagged_paragraphs(path: Path | str) -> Iterator[tuple[str, list[str], str]]:
     """Yield (headword, lines, tag) of each paragraph; before the first headword it is ""."""
     word = ""
-    with _opened(path) as file:
+    with _open_text(path) as file:
         for paragraph, tag in _paragraphs(file):
             if head := _HEAD.match(paragraph[0]):
                 word = head.group(1).split(" \\")[0].strip()
@@ -82,7 +82,7 @@ def is_remark(paragraph: Sequence[str]) -> bool:
     return not (_HEAD.match(paragraph[0]) or _SENSE.match(paragraph[0]))
 
 
-def _opened(path: Path | str) -> TextIO:
+def _open_text(path: Path | str) -> TextIO:
     path = Path(path)
     if not path.is_file():
         raise FileNotFoundError(
@@ -113,23 +113,23 @@ def _strip_head(paragraph: list[str]) -> tuple[list[str], str]:
     """Drop the lines of pronunciation and etymology; return the rest and the part of speech."""
     first = None
     for index in range(1, len(paragraph)):
-        before = " ".join(paragraph[:index])  # where all brackets of the etymology are closed
-        closed = before.count("[") <= before.count("]")
-        if closed and before.rstrip().endswith((".", "]", ")")):
+        opening = " ".join(paragraph[:index])  # where all brackets of the etymology are closed
+        closed = opening.count("[") <= opening.count("]")
+        if closed and opening.rstrip().endswith((".", "]", ")")):
             first = index
             break
     head = " ".join(paragraph[: first or 1])
-    part = part_of_speech_in(head.split("\\")[-1])
-    return (paragraph[first:] if first is not None else []) or [""], part
+    pos = part_of_speech_in(head.split("\\")[-1])
+    return (paragraph[first:] if first is not None else []) or [""], pos
 
 
 def part_of_speech_in(text: str) -> str:
     """Return the first abbreviated part of speech, without its full stop; "" if none."""
-    part = _PART_OF_SPEECH.search(text + ".")
-    return part.group(1) if part else ""
+    match = _PART_OF_SPEECH.search(text + ".")
+    return match.group(1) if match else ""
 
 
-def _clean(lines: list[str]) -> tuple[str, tuple[str, ...]]:
+def _definition_and_examples(lines: list[str]) -> tuple[str, tuple[str, ...]]:
     text = " ".join(line.strip() for line in lines)
     text = _SENSE.sub("", " " + text)
     text = QUOTED_FROM.sub("", text)
@@ -209,11 +209,11 @@ def read_gnu_gcide(path: Path | str, source: str | None = PUBLIC_DOMAIN_SOURCE) 
         )
     numbers = dict[str, int]()
     for file in files:
-        data = gzip.decompress(file.read_bytes()) if file.suffix == ".gz" else file.read_bytes()
+        content = gzip.decompress(file.read_bytes()) if file.suffix == ".gz" else file.read_bytes()
         try:
-            text = data.decode()
+            text = content.decode()
         except UnicodeDecodeError:
-            text = data.decode("latin-1")  # before version 0.51
+            text = content.decode("latin-1")  # before version 0.51
         word = part_of_speech = ""
         for paragraph in _PARAGRAPH.findall(_COMMENT.sub("", text)):
             if entry := _ENTRY.search(paragraph):

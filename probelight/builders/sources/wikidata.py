@@ -33,14 +33,15 @@ class Facts:
     objects: dict[str, dict[str, list[str]]] = field(default_factory=dict)
     labels: dict[str, str] = field(default_factory=dict)
 
-    def of(self, subject: str, property: str) -> list[str]:
+    def values_of(self, subject: str, property: str) -> list[str]:
         """Return the values of a subject's property, each once."""
         return self.objects.get(property, {}).get(subject, [])
 
     def years(self, subject: str, property: str) -> set[str]:
         """Return the years of a subject's dates, without those BC."""
-        found = (re.match(r"\+?0*(\d{1,4})(?:-|$)", date) for date in self.of(subject, property))
-        return {match[1] for match in found if match}
+        dates = self.values_of(subject, property)
+        matches = (re.match(r"\+?0*(\d{1,4})(?:-|$)", date) for date in dates)
+        return {match[1] for match in matches if match}
 
     def add(self, subject: str, property: str, value: str) -> None:
         """Add a fact, once."""
@@ -70,22 +71,22 @@ def read_wikidata(
         raise RecordError(f"{path}: the file is empty")
     if not first.lstrip().startswith(("[", "{")):
         return _read_triples(path, {*links, *details})
-    facts, wanted = Facts(), set[str]()
-    quoted = tuple(f'"{name}"' for name in links)
-    for where, entity in _entities(path, lambda text: any(name in text for name in quoted)):
+    facts, wanted_ids = Facts(), set[str]()
+    quoted_names = tuple(f'"{name}"' for name in links)
+    for where, entity in _entities(path, lambda text: any(name in text for name in quoted_names)):
         if len(entity.get("sitelinks") or ()) >= min_sitelinks:
             for name in links:
                 for value in _values(entity, name, where):
                     facts.add(entity["id"], name, value)
-                    wanted |= {entity["id"], value}
+                    wanted_ids |= {entity["id"], value}
 
     def may_be_wanted(text: str) -> bool:
         """Return whether a line may be of a wanted entity: its id may not come first."""
-        named = _FIRST_ID.match(text)
-        return named is None or named[1] in wanted
+        match = _FIRST_ID.match(text)
+        return match is None or match[1] in wanted_ids
 
     for where, entity in _entities(path, may_be_wanted):
-        if entity["id"] in wanted:
+        if entity["id"] in wanted_ids:
             try:
                 labels = entity.get("labels") or {}
                 label = next(
@@ -105,12 +106,12 @@ def read_wikidata(
 
 def _entities(path: Path, keep: Callable[[str], bool]) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield (file and line, entity) of the items whose line is to be kept."""
-    opened = text = ""
+    opening = text = ""
     where = str(path)
     for number, line in tracked_lines(path, "Wikidata"):
         text, where = line.strip().removesuffix(","), f"{path}:{number}"
         if number == 1 and text == "[":
-            opened = text
+            opening = text
         elif text and text != "]":
             if not (text.startswith("{") and text.endswith("}")):
                 raise RecordError(
@@ -125,7 +126,7 @@ def _entities(path: Path, keep: Callable[[str], bool]) -> Iterator[tuple[str, di
                     raise RecordError(f'{where}: an entity without an "id"')
                 if entity.get("type", "item") == "item":
                     yield where, entity
-    if opened and text != "]":
+    if opening and text != "]":
         raise RecordError(f"{where}: the dump is cut off, as it has no ] at its end; get it again")
 
 
@@ -150,41 +151,41 @@ def _values(entity: dict[str, Any], name: str, where: str) -> Iterator[str]:
 
 
 def _read_triples(path: Path, properties: Collection[str]) -> Facts:
-    facts, places = Facts(), list[int]()
+    facts, column_indices = Facts(), list[int]()
     for number, line in tracked_lines(path, "Wikidata"):
         cells = [cell.strip() for cell in line.split("\t")]
-        if not places:
+        if not column_indices:
             names = [cell.removeprefix("?").strip('"').lower() for cell in cells]
             if missing := [column for column in COLUMNS if column not in names]:
                 raise RecordError(
                     f"{path}:{number}: no column {', '.join(missing)}; a table must begin with "
                     f"{', '.join(COLUMNS)}, with tabs between them, and a dump with [ or {{"
                 )
-            places, num_cells = [names.index(column) for column in COLUMNS], len(cells)
+            column_indices, num_cells = [names.index(column) for column in COLUMNS], len(cells)
             continue
         if len(cells) != num_cells:
             raise RecordError(
                 f"{path}:{number}: {len(cells)} columns between tabs; the header has {num_cells}"
             )
-        subject, subject_label, name, other, other_label = (
-            _plain(cells[place]) for place in places
+        subject, subject_label, name, object_id, object_label = (
+            _cell_text(cells[index]) for index in column_indices
         )
         if not (re.fullmatch(r"Q\d+", subject) and re.fullmatch(r"P\d+", name)):
             raise RecordError(
                 f"{path}:{number}: {subject[:30]!r}, {name[:30]!r}: the subject must be an id such "
                 "as Q1299, and the property one such as P463"
             )
-        if name in properties and other:
-            facts.add(subject, name, other)
-            for id, label in ((subject, subject_label), (other, other_label)):
+        if name in properties and object_id:
+            facts.add(subject, name, object_id)
+            for id, label in ((subject, subject_label), (object_id, object_label)):
                 if label not in ("", id) and id[0] == "Q":
                     facts.labels[id] = label
     return facts
 
 
-def _plain(cell: str) -> str:
+def _cell_text(cell: str) -> str:
     """Return the id or text of a cell as Wikidata's query service writes it."""
-    if named := _NAMED.fullmatch(cell):
-        return named[1]
-    literal = _LITERAL.fullmatch(cell)
-    return literal[1] if literal else cell
+    if match := _NAMED.fullmatch(cell):
+        return match[1]
+    literal_match = _LITERAL.fullmatch(cell)
+    return literal_match[1] if literal_match else cell

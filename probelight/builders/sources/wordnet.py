@@ -52,9 +52,9 @@ def open_wordnet(wordnet_dir: Path | str = DEFAULT_DIR) -> Any:
         def open(self, file: str) -> Any:
             if file != "lexnames" or (folder / file).is_file():
                 return super().open(file)
-            parts = (_PART_OF_SPEECH_NUMBER[name.split(".")[0]] for name in _LEXNAMES)
-            rows = enumerate(zip(_LEXNAMES, parts, strict=True))
-            return io.StringIO("".join(f"{n:02d}\t{name}\t{part}\n" for n, (name, part) in rows))
+            pos_numbers = (_PART_OF_SPEECH_NUMBER[name.split(".")[0]] for name in _LEXNAMES)
+            rows = enumerate(zip(_LEXNAMES, pos_numbers, strict=True))
+            return io.StringIO("".join(f"{n:02d}\t{name}\t{pos}\n" for n, (name, pos) in rows))
 
         def _synset_from_pos_and_line(self, pos: str, data_file_line: str) -> Any:
             """Sort relatives, which NLTK holds in sets, whose order differs between runs."""
@@ -73,16 +73,16 @@ def open_wordnet(wordnet_dir: Path | str = DEFAULT_DIR) -> Any:
         return Reader(str(folder), None)
 
 
-def words_of(synset: Any) -> list[str]:
+def synset_words(synset: Any) -> list[str]:
     """Return the synset's lemmas as words, with spaces for underscores."""
     return [name.replace("_", " ") for name in synset.lemma_names()]
 
 
-def uses(wordnet: Any, word: str, parts: str) -> tuple[int, int]:
+def uses(wordnet: Any, word: str, pos_letters: str) -> tuple[int, int]:
     """Count how often WordNet's corpus has a word as some parts of speech, and as others."""
     counts = Counter[bool]()
     for lemma in wordnet.lemmas(word):
-        counts[lemma.synset().pos() in parts] += lemma.count()
+        counts[lemma.synset().pos() in pos_letters] += lemma.count()
     return counts[True], counts[False]
 
 
@@ -139,7 +139,7 @@ def hypernym_edges(wordnet: Any, word: str) -> dict[str, int] | None:
     edges: dict[str, int] = {}
     for sense in senses:
         for hops, synset in [(0, sense), *ancestors(sense, max_hops=99)]:
-            for name in words_of(synset):
+            for name in synset_words(synset):
                 edges[name.lower()] = min(hops, edges.get(name.lower(), hops))
     return edges
 
@@ -162,7 +162,7 @@ _UNFIT = re.compile(
 def contexts_of(concept: Any, wordnet: Any) -> Iterator[tuple[str, str]]:
     """Yield (word, example) of each fit example of a synset that has one of its words."""
     lemmas = {name.lower() for name in concept.lemma_names()}
-    part = concept.pos()
+    pos = concept.pos()
     for example in concept.examples():
         sentence = plain(example).strip(" \"';")
         if "'" in sentence.replace("'s", "").replace("n't", "") or len(sentence.split()) < 3:
@@ -170,7 +170,7 @@ def contexts_of(concept: Any, wordnet: Any) -> Iterator[tuple[str, str]]:
         if _UNFIT.search(sentence):
             continue
         for word in re.findall(r"[A-Za-z][A-Za-z-]*", sentence):
-            base = wordnet.morphy(word.lower(), part)
+            base = wordnet.morphy(word.lower(), pos)
             if word.lower() in lemmas or (base is not None and base in lemmas):
                 yield word, sentence
                 break

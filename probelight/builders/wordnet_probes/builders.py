@@ -16,7 +16,7 @@ from probelight.builders.progress import tracked
 from probelight.builders.sources.wordnet import DEFAULT_DIR
 from probelight.builders.wordnet_probes.distractors import Deal, Distractors
 from probelight.builders.wordnet_probes.graph import check_synsets, read_graph
-from probelight.builders.wordnet_probes.questions import Kind, Question, Questions
+from probelight.builders.wordnet_probes.questions import Kind, Questions, WordNetQuestion
 from probelight.io.ranges import NumItems, Within
 from probelight.probes.splits import SPLITS
 
@@ -108,15 +108,15 @@ def build_wordnet(kind: Kind, settings: WordNetSettings) -> Probe:
     """Build the probe that asks for one relation."""
     graph = read_graph(Path(settings.wordnet_dir))
     rng = random.Random(f"{kind}:{settings.seed}")
-    asked = Questions(kind, graph, rng, settings.max_hops, settings.questions)
+    question_source = Questions(kind, graph, rng, settings.max_hops, settings.questions)
     concepts = list(graph.concepts)
     rng.shuffle(concepts)
     concepts.sort(key=lambda concept: concept.pos in "ar")
-    questions, num_concepts = list[Question](), 0
+    questions, num_concepts = list[WordNetQuestion](), 0
     for concept in tracked(concepts, f"{kind}: questions"):
-        of_concept = list(asked.of_concept(concept))
-        questions += of_concept
-        num_concepts += bool(of_concept)
+        concept_questions = list(question_source.of_concept(concept))
+        questions += concept_questions
+        num_concepts += bool(concept_questions)
         if num_concepts == settings.num_concepts:
             break
     golds: dict[str, list[int]] = {}
@@ -202,9 +202,9 @@ def write_wordnet_qa(settings: WordNetQASettings, output_dir: Path) -> Iterator[
             yield from _write(name, shared, output_dir)
         return
     with ProcessPoolExecutor(num_processes, mp_context=get_context("spawn")) as pool:
-        waiting = [pool.submit(_write, name, shared, output_dir) for name in WORDNET_BUILDERS]
-        for written in tracked(waiting, WORDNET_QA):
-            yield from written.result()
+        futures = [pool.submit(_write, name, shared, output_dir) for name in WORDNET_BUILDERS]
+        for future in tracked(futures, WORDNET_QA):
+            yield from future.result()
 
 
 def _write(name: str, settings: dict[str, Any], output_dir: Path) -> list[Path]:

@@ -17,7 +17,12 @@ from itertools import islice
 from probelight.builders.builder import Draft
 from probelight.builders.hygiene import plain_words
 from probelight.builders.wordnet_probes.graph import Graph, levels
-from probelight.builders.wordnet_probes.questions import Kind, Question, answer_text, asked_words
+from probelight.builders.wordnet_probes.questions import (
+    Kind,
+    WordNetQuestion,
+    answer_text,
+    asked_words,
+)
 
 NUM_DISTRACTORS = 4
 _MAX_POOL = 24  # of thousands of sisters
@@ -51,14 +56,14 @@ class Distractors:
     # nothing tells them from a right answer.
     golds: Mapping[str, Sequence[int]]
 
-    def drafts(self, question: Question, most: int) -> Iterator[Draft]:
+    def drafts(self, question: WordNetQuestion, most: int) -> Iterator[Draft]:
         """Yield the question with up to `most` different sets of distractors.
 
         Each kind of relatives gives one set before any gives a second one, which is another draw.
         """
         kinds = [*self.related(question.concept), RelatedSet("random", None, ())]
         self.rng.shuffle(kinds)
-        is_wrong = self._wrong_to(question)
+        is_wrong = self._wrongness_test(question)
         seen = set[frozenset[str]]()
         while kinds:
             fertile = list[RelatedSet]()
@@ -86,44 +91,45 @@ class Distractors:
         ]
 
     def _draft(
-        self, question: Question, related: RelatedSet, is_wrong: Callable[[int], bool]
+        self, question: WordNetQuestion, related: RelatedSet, is_wrong: Callable[[int], bool]
     ) -> Draft | None:
         """Draw a set of distractors from related concepts; None if there are too few."""
         concepts = self.graph.concepts
         concept, gold = concepts[question.concept], concepts[question.gold]
         answer = answer_text(self.kind, gold)
-        near = self._texts(related.numbers, is_wrong, without=[answer])
-        if related.kind != "random" and not near:
+        related_texts = self._wrong_texts(related.numbers, is_wrong, without=[answer])
+        if related.kind != "random" and not related_texts:
             return None
-        num_near = min(_MAX_NEAR[self.kind], len(near))
-        chosen = pick_distractors(list(near), answer, num_near, self.rng)
-        missing = NUM_DISTRACTORS - len(chosen)
+        num_related = min(_MAX_NEAR[self.kind], len(related_texts))
+        related_choices = pick_distractors(list(related_texts), answer, num_related, self.rng)
+        missing = NUM_DISTRACTORS - len(related_choices)
         pool = self.golds[gold.pos] if missing else []
-        others = self._texts(pool, is_wrong, without=[answer, *chosen])
-        if len(others) < missing:
+        fillers = self._wrong_texts(pool, is_wrong, without=[answer, *related_choices])
+        if len(fillers) < missing:
             return None
-        filled = pick_distractors(list(others), answer, missing, self.rng)
-        to, back = ("=>", "<=") if self.kind == "hypernymy" else ("<=", "=>")
-        names = [concepts[near[text]].name for text in chosen]
+        random_choices = pick_distractors(list(fillers), answer, missing, self.rng)
+        arrow, reverse = ("=>", "<=") if self.kind == "hypernymy" else ("<=", "=>")
+        names = [concepts[related_texts[text]].name for text in related_choices]
         # As the released files call them.
         notes: dict[str, object] = {
             "surface_form": question.word,
             "gold_synset": concept.name,
             "synset_id": concept.number,
-            "chain": f"{concept.name}{to}{gold.name}",
+            "chain": f"{concept.name}{arrow}{gold.name}",
             "hops": question.hops,
             "pos": concept.pos,
             "source": "wordnet",
             "distractor_type": related.kind,
-            "distractor_chain": ";".join(f"{concept.name}{back}{name}" for name in names),
+            "distractor_chain": ";".join(f"{concept.name}{reverse}{name}" for name in names),
             "other_distractors": names,
-            "random_distractors": [concepts[others[text]].name for text in filled],
+            "random_distractors": [concepts[fillers[text]].name for text in random_choices],
         }
         if related.hops is not None:
             notes["distractor_hops"] = related.hops
-        return Draft(question.stem, answer, (*chosen, *filled), concept.name, notes)
+        wrong = (*related_choices, *random_choices)
+        return Draft(question.stem, answer, wrong, concept.name, notes)
 
-    def _texts(
+    def _wrong_texts(
         self, numbers: Sequence[int], is_wrong: Callable[[int], bool], without: Sequence[str]
     ) -> dict[str, int]:
         """Draw wrong answers: texts with their concepts, no two alike but for case and marks."""
@@ -131,16 +137,16 @@ class Distractors:
         if len(numbers) > _MAX_POOL:
             numbers = self.rng.sample(numbers, _MAX_POOL)
         by_gloss = {concepts[number].gloss: number for number in numbers if is_wrong(number)}
-        taken = set(map(_plain, without))
+        used_texts = set(map(_plain, without))
         texts = dict[str, int]()
         for number in by_gloss.values():
             text = answer_text(self.kind, concepts[number])
-            if _plain(text) not in taken:
-                taken.add(_plain(text))
+            if _plain(text) not in used_texts:
+                used_texts.add(_plain(text))
                 texts[text] = number
         return texts
 
-    def _wrong_to(self, question: Question) -> Callable[[int], bool]:
+    def _wrongness_test(self, question: WordNetQuestion) -> Callable[[int], bool]:
         """Return a test whether an answer is certainly wrong, in whatever sense words are meant.
 
         Results are cached, as all sets of distractors test the same concepts.
@@ -149,7 +155,7 @@ class Distractors:
         is_up, is_down = self.kind == "hypernymy", self.kind == "hyponymy"
         # What may be right by some sense of some word of the concept.
         right = graph.broadly(question.concept) if is_up else graph.homonyms(question.concept)
-        looks_right = self._looks_right(question)
+        looks_right = self._resemblance_test(question)
 
         @cache
         def is_wrong(number: int) -> bool:
@@ -167,7 +173,7 @@ class Distractors:
 
         return is_wrong
 
-    def _looks_right(self, question: Question) -> Callable[[int], bool]:
+    def _resemblance_test(self, question: WordNetQuestion) -> Callable[[int], bool]:
         """Return a test whether a wrong answer looks like right ones, and no nearer than they.
 
         None repeats an asked word, as no right answer does: a gloss with it ("seethe with anger",
@@ -175,22 +181,25 @@ class Distractors:
         hypernym or hyponym is in the question ("cold spell (or cold snap)" for "a cold snap").
         Synonyms are several, and the definition uses one of them at most.
         """
-        asked, graph = self.graph.concepts[question.concept], self.graph
-        told = graph.asked_stems([*asked_words(self.kind, asked), *asked.words, question.word])
-        beginnings, gloss = _beginnings(asked.gloss), f" {_plain(asked.gloss)} "
+        subject, graph = self.graph.concepts[question.concept], self.graph
+        words = [*asked_words(self.kind, subject), *subject.words, question.word]
+        telling_stems = graph.asked_stems(words)
+        beginnings, gloss = _beginnings(subject.gloss), f" {_plain(subject.gloss)} "
         stem = f" {_plain(question.stem)} "
 
         def looks_right(number: int) -> bool:
             concept = graph.concepts[number]
             if self.kind == "definitions":
-                others = _beginnings(concept.gloss)
-                shared, fewer = len(beginnings & others), min(len(beginnings), len(others))
+                other_beginnings = _beginnings(concept.gloss)
+                shared = len(beginnings & other_beginnings)
+                fewer = min(len(beginnings), len(other_beginnings))
                 paraphrase = shared >= _MIN_PARAPHRASE and 2 * shared >= fewer
-                return not paraphrase and told.isdisjoint(graph.glossed(number))
+                return not paraphrase and telling_stems.isdisjoint(graph.glossed(number))
             names = [f" {_plain(word)} " for word in concept.words]
             if self.kind == "synonymy":
                 return len(names) > 1 and sum(name in gloss for name in names) < 2
-            return told.isdisjoint(graph.spelled(number)) and not any(n in stem for n in names)
+            in_stem = any(name in stem for name in names)
+            return not in_stem and telling_stems.isdisjoint(graph.spelled(number))
 
         return looks_right
 
@@ -226,8 +235,8 @@ def _words(gloss: str) -> frozenset[str]:
 @cache
 def _beginnings(text: str) -> frozenset[str]:
     """Return the beginnings of a text's longer words; the text itself if it has none."""
-    parts = [part for part in re.findall(r"\w+", text.lower()) if len(part) > 3]
-    return frozenset(part[:5] for part in parts or [text.lower()])
+    long_words = [word for word in re.findall(r"\w+", text.lower()) if len(word) > 3]
+    return frozenset(word[:5] for word in long_words or [text.lower()])
 
 
 class Deal:
@@ -241,22 +250,22 @@ class Deal:
 
     def __init__(
         self,
-        questions: Sequence[Question],
-        drafts: Callable[[Question, int], Iterable[Draft]],
+        questions: Sequence[WordNetQuestion],
+        drafts: Callable[[WordNetQuestion, int], Iterable[Draft]],
         rng: random.Random,
         most: int | None,
     ) -> None:
         self.drafts = drafts
         self.rng = rng
         self.most = most
-        self.by_gold: dict[int, list[Question]] = {}
+        self.by_gold: dict[int, list[WordNetQuestion]] = {}
         for question in questions:
             self.by_gold.setdefault(question.gold, []).append(question)
-        self.by_concept: dict[int, list[Question]] = {}
+        self.by_concept: dict[int, list[WordNetQuestion]] = {}
         for question in questions:
             if len(self.by_gold[question.gold]) <= _FEW:
                 self.by_concept.setdefault(question.concept, []).append(question)
-        self._asked = set[Question]()
+        self._asked = set[WordNetQuestion]()
         self._concepts: dict[int, str] = {}
         self._golds: dict[int, str] = {}
         self._sets: dict[frozenset[str], str] = {}
@@ -268,7 +277,7 @@ class Deal:
         """
         golds = list(self.by_gold)
         self.rng.shuffle(golds)
-        found, answers = list[Draft](), Counter[int]()
+        split_drafts, answers = list[Draft](), Counter[int]()
         for gold in golds:
             near = (
                 candidate
@@ -277,14 +286,16 @@ class Deal:
             )
             for question in near:
                 room = None if self.most is None else self.most - answers[question.gold]
-                for draft in islice(self._of_question(split, question, perturbations), room):
-                    if size is not None and len(found) >= size:
-                        return found
-                    found.append(draft)
+                for draft in islice(self._question_drafts(split, question, perturbations), room):
+                    if size is not None and len(split_drafts) >= size:
+                        return split_drafts
+                    split_drafts.append(draft)
                     answers[question.gold] += 1
-        return found
+        return split_drafts
 
-    def _of_question(self, split: str, question: Question, perturbations: int) -> Iterator[Draft]:
+    def _question_drafts(
+        self, split: str, question: WordNetQuestion, perturbations: int
+    ) -> Iterator[Draft]:
         """Yield a question's items for a split, unless another split owns a part of it."""
         concept, gold = question.concept, question.gold
         owners = {self._concepts.get(concept, split), self._golds.get(gold, split)}

@@ -11,7 +11,13 @@ from typing import Any
 
 from probelight.builders.hygiene import Finding
 from probelight.builders.progress import tracked
-from probelight.builders.sources.wordnet import contexts_of, is_fit, open_wordnet, plain, words_of
+from probelight.builders.sources.wordnet import (
+    contexts_of,
+    is_fit,
+    open_wordnet,
+    plain,
+    synset_words,
+)
 from probelight.probes.record import Record
 from probelight.probes.words import stem_of, telling_words, words_in
 
@@ -104,15 +110,15 @@ def levels(
     With `Graph.up` it is HOPS(c, up) of the paper, with `Graph.down` HOPS(c, down).
     """
     seen = {*without, *start}
-    found: list[list[int]] = []
+    reached_levels: list[list[int]] = []
     level: Sequence[int] = start
-    while level and len(found) < most:
+    while level and len(reached_levels) < most:
         reached = dict.fromkeys(to for number in level for to in steps[number])
         level = [number for number in reached if number not in seen]
         seen.update(level)
         if level:
-            found.append(level)
-    return found
+            reached_levels.append(level)
+    return reached_levels
 
 
 @cache
@@ -120,19 +126,20 @@ def read_graph(wordnet_dir: Path) -> Graph:
     """Read a WordNet database, once per process; errors are those of `open_wordnet`."""
     wordnet = open_wordnet(wordnet_dir)
     # Parts of speech apart: the reader's own order over all of them hangs on a set.
-    synsets = [synset for part in "nvar" for synset in wordnet.all_synsets(part)]
+    synsets = [synset for pos in "nvar" for synset in wordnet.all_synsets(pos)]
     numbers = {synset.name(): number for number, synset in enumerate(synsets)}
 
     @cache
     def stems(word: str) -> frozenset[str]:
         """Return what a word shares with words made from it: stems, and how it begins."""
-        bases = {word, *(wordnet.morphy(word, part) or word for part in "nvar")}  # "broke": "break"
+        # "broke": "break"
+        bases = {word, *(wordnet.morphy(word, pos) or word for pos in "nvar")}
         beginning = {word[:_NUM_LETTERS]} if len(word) > _NUM_LETTERS - 2 else set[str]()
         return frozenset({*map(stem_of, bases), *beginning})
 
     graph = Graph([], [], [], {}, stems)
     for number, synset in enumerate(tracked(synsets, "reading WordNet")):
-        gloss, words = synset.definition(), tuple(words_of(synset))
+        gloss, words = synset.definition(), tuple(synset_words(synset))
         pos = "a" if synset.pos() == "s" else str(synset.pos())
         contexts = tuple(contexts_of(synset, wordnet))
         fit = is_fit(gloss) and not _BROKEN.search(gloss)

@@ -62,7 +62,7 @@ WORDINGS: Mapping[Kind, tuple[str, ...]] = {
 
 
 @dataclass(frozen=True)
-class Question:
+class WordNetQuestion:
     """A stem and its right answer, without distractors; concepts by number."""
 
     concept: int  # what it is about: its cluster
@@ -78,8 +78,8 @@ def answer_text(kind: Kind, concept: Concept) -> str:
         return concept.gloss
     if kind == "synonymy":
         return ", ".join(concept.words)
-    first, *others = concept.words
-    more = f" (or {', '.join(others[:2])})" if others else ""
+    first, *synonyms = concept.words
+    more = f" (or {', '.join(synonyms[:2])})" if synonyms else ""
     event = " event" if concept.pos == "v" else ""
     return f"{first}{more}{event}, defined as '{concept.gloss}'"
 
@@ -97,7 +97,7 @@ class Questions:
     _answers: dict[str, int] = field(default_factory=dict)
     _uses: Counter[int] = field(default_factory=Counter)
 
-    def of_concept(self, concept: Concept) -> Iterator[Question]:
+    def of_concept(self, concept: Concept) -> Iterator[WordNetQuestion]:
         """Yield the questions about one concept; none without a context or a fit answer."""
         if not concept.is_fit or (self.kind != "synonymy" and not concept.contexts):
             return
@@ -117,16 +117,16 @@ class Questions:
                 if stem not in self._stems and not stands_in(answer, stem):
                     self._stems.add(stem)
                     self._uses[gold] += 1
-                    yield Question(concept.number, gold, hops, word, stem)
+                    yield WordNetQuestion(concept.number, gold, hops, word, stem)
                     break
 
     def _golds(self, concept: Concept) -> list[tuple[int, int]]:
         """Choose (hops, concept) of the right answers to ask for."""
         graph = self.graph
-        told = graph.asked_stems(asked_words(self.kind, concept))
+        telling_stems = graph.asked_stems(asked_words(self.kind, concept))
         if self.kind in {"definitions", "synonymy"}:
             is_asked = self.kind == "definitions" or len(concept.words) > 1
-            is_told = not told.isdisjoint(graph.glossed(concept.number))
+            is_told = not telling_stems.isdisjoint(graph.glossed(concept.number))
             return [(0, concept.number)] * self.most if is_asked and not is_told else []
         steps = graph.up if self.kind == "hypernymy" else graph.down
         homonyms = graph.homonyms(concept.number)
@@ -137,7 +137,7 @@ class Questions:
             if graph.concepts[gold].is_fit
             and self._uses[gold] < _MAX_PER_GOLD
             and gold not in homonyms
-            and told.isdisjoint(graph.spelled(gold))
+            and telling_stems.isdisjoint(graph.spelled(gold))
         ]
         chosen = list[tuple[int, int]]()
         while golds and len(chosen) < self.most:
@@ -150,5 +150,5 @@ class Questions:
 
 def asked_words(kind: Kind, concept: Concept) -> list[str]:
     """Return the words that no answer may repeat: the concept's, and as its examples have them."""
-    shown = [word for word, _ in concept.contexts]
-    return shown if kind == "definitions" else [*concept.words, *shown]
+    example_words = [word for word, _ in concept.contexts]
+    return example_words if kind == "definitions" else [*concept.words, *example_words]

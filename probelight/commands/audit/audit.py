@@ -45,7 +45,10 @@ PROTOCOL = "audit"
 LABEL = "the answers alone"
 MOST = 10  # words, and answers, that are shown of either end
 ALL = "all"  # the split of what is counted on the items of all splits
-PARTS: Mapping[str, giveaways.Parts] = {"word": giveaways.words_of, "answer": giveaways.whole}
+PARTS: Mapping[str, giveaways.Features] = {
+    "word": giveaways.word_set,
+    "answer": giveaways.whole_answer,
+}
 DEFAULT_BASELINES = ("choice_only", "vec_similarity")
 
 
@@ -300,11 +303,12 @@ def part_rows(data: items.AuditData, kind: str, row: Row) -> Iterator[Row]:
     parts = PARTS[kind]
     records = [record for split in data.parts.values() for record in split.records]
     found = giveaways.associations(records, parts)
-    shown = {giveaway.part: giveaway for giveaway in giveaways.most_telling(found.values(), MOST)}
+    telling = giveaways.most_telling(found.values(), MOST)
+    shown = {giveaway.feature: giveaway for giveaway in telling}
     groups = groups_of(records, data.config.group_by)
     places: dict[str, list[tuple[float, str]]] = {part: [] for part in shown}
     for record, group in zip(records, groups, strict=True):
-        for part, (right, _) in giveaways.told_by(record, parts).items():
+        for part, (right, _) in giveaways.telling_features(record, parts).items():
             if part in places:
                 places[part].append((float(right), group))
     for part, giveaway in shown.items():

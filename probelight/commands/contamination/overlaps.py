@@ -125,7 +125,7 @@ class OverlapSearch:
         self._grams = grams = probe_grams(self.records, self.groups, ngram, most)
         num_items = len(grams.text_of)
         empty = sum(not grams.texts[text].words for text in grams.text_of)
-        whole = sum(not len(grams.own[text]) for text in grams.text_of) - empty
+        whole = sum(not len(grams.specific_starts[text]) for text in grams.text_of) - empty
         if empty:
             self.notices.append(
                 f"{empty:,} of {num_items:,} items have no words and count as clean"

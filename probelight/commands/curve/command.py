@@ -137,7 +137,7 @@ def curve(
         plan = [job for one in curves for job in curve_jobs(one)]
         print_plan(plan, Path(output_dir), trainer.accelerator)
         return
-    folder = CommandFolder(Path(output_dir), config, user_files.parts.values())
+    folder = CommandFolder(Path(output_dir), config, user_files.data_by_split.values())
     if phrased:
         from probelight.commands.curve.phrasing import best_phrasing
 

@@ -133,7 +133,7 @@ def fitting_grid(
     grid: CurveSettings, user_files: UserFiles, random_weights: bool = False
 ) -> CurveSettings:
     """Return the settings for files without a config: with the controls and splits they have."""
-    files, config = user_files.parts, user_files.config
+    files, config = user_files.data_by_split, user_files.config
     if grid.controls == CurveSettings().controls:
         grid = replace(grid, controls=[STANDARD])
         told = (

@@ -175,7 +175,7 @@ def inoculate(
         **asdict(setting),
         **user_files.recorded,
     }
-    files = user_files.parts.values()
+    files = user_files.data_by_split.values()
     run_command(output_dir, config, jobs, context, files=files, table=INOCULATION)
     return RunRecord.read(Path(output_dir) / "runs" / jobs[-1].key / "result.json")
 

@@ -316,7 +316,7 @@ class Setting(Fit):
 
 def fitting_probe(probe: ProbeOrFiles, user_files: UserFiles) -> ProbeOrFiles:
     """Return the probe of a user's files, named after them, on the splits that there are."""
-    files, name, report = user_files.parts, user_files.config.name, probe.report_split
+    files, name, report = user_files.data_by_split, user_files.config.name, probe.report_split
     if probe.train_split not in files:
         raise UsageError(
             f"nothing to train on: there is no file for the split {probe.train_split!r}; "

@@ -25,7 +25,7 @@ _VOWEL = re.compile("[aeiou]")
 _NEGATED = re.compile(r"\bnot\b")
 # Of ROLE-88: whatever it is, which OBJECT the SUBJECT had.
 _ROLES = re.compile(
-    r"(?P<before>(?:.* )?which) (?P<object>(?:(?!\bthe ).)+) the (?P<subject>(?:(?!\bthe ).)+) had"
+    r"(?P<opening>(?:.* )?which) (?P<object>(?:(?!\bthe ).)+) the (?P<subject>(?:(?!\bthe ).)+) had"
 )
 
 
@@ -96,10 +96,10 @@ class RoleItem:
 
     def with_nouns(self, object_noun: str | None, subject_noun: str | None) -> str:
         """Return the context with other nouns after "which" and "the"; None keeps the one there."""
-        found = _ROLES.fullmatch(self.context)
-        assert found is not None
-        object_noun, subject_noun = object_noun or found["object"], subject_noun or found["subject"]
-        return f"{found['before']} {object_noun} the {subject_noun} had"
+        match = _ROLES.fullmatch(self.context)
+        assert match is not None
+        object_noun, subject_noun = object_noun or match["object"], subject_noun or match["subject"]
+        return f"{match['opening']} {object_noun} the {subject_noun} had"
 
 
 @dataclass(frozen=True)
@@ -152,7 +152,7 @@ class NegatedPair(SentencePair):
 Item = InferenceItem | RoleItem | NegationItem | SentencePair
 
 
-Made = TypeVar("Made")
+BuiltItem = TypeVar("BuiltItem")
 INFERENCE = "context_s1 context_s2 expected within_category between_category constraint"
 ROLES = "item context expected exp_cloze target"
 NEGATION = "context_aff context_neg target_aff target_neg"
@@ -161,16 +161,16 @@ NEGATION = "context_aff context_neg target_aff target_neg"
 def read_inference(path: Path) -> tuple[Item, ...]:
     """Read CPRAG-102."""
     rows = _rows(path, INFERENCE)
-    return tuple(_made(place, InferenceItem, *row.values()) for place, row in rows)
+    return tuple(_build_at(where, InferenceItem, *row.values()) for where, row in rows)
 
 
 def read_roles(path: Path) -> tuple[Item, ...]:
     """Read ROLE-88, in which each context has a counterpart with its target."""
-    items = [_made(place, _role, row) for place, row in _rows(path, ROLES)]
+    items = [_build_at(where, _role, row) for where, row in _rows(path, ROLES)]
     roles = {(item.pair, item.role): item for item in items}
     for item in items:
-        other = roles.get((item.pair, "b" if item.role == "a" else "a"))
-        if other is None or other.target != item.target:
+        counterpart = roles.get((item.pair, "b" if item.role == "a" else "a"))
+        if counterpart is None or counterpart.target != item.target:
             raise RecordError(
                 f"{path}: item {item.pair}-{item.role} has no counterpart with the target "
                 f"{item.target!r}; each pair needs one line -a and one -b with the same target"
@@ -183,24 +183,24 @@ def read_roles(path: Path) -> tuple[Item, ...]:
 def read_negation(path: Path, *, natural: bool = False) -> tuple[Item, ...]:
     """Read NEG-136-SIMP, or the natural sentences of NEG-136-NAT, which also has `licensing`."""
     rows = _rows(path, f"{NEGATION} licensing" if natural else NEGATION)
-    return tuple(_made(place, NegationItem, *row.values()) for place, row in rows)
+    return tuple(_build_at(where, NegationItem, *row.values()) for where, row in rows)
 
 
 def read_sentences(path: Path, kind: type[SentencePair] = SentencePair) -> tuple[Item, ...]:
     """Read ROLE-1500, or the negated pairs of NEG-1500-SIMP: a sentence per line."""
     prompts = []
     for number, text in read_lines(path):
-        place, sentence = f"{path}:{number}", text.rstrip()
+        where, sentence = f"{path}:{number}", text.rstrip()
         if not sentence.endswith(","):
             raise RecordError(
-                f"{place}: the sentence must end in a comma; its last word is the target"
+                f"{where}: the sentence must end in a comma; its last word is the target"
             )
         context, _, target = sentence[:-1].rstrip().rpartition(" ")
-        prompts.append((place, _made(place, Prompt, context.strip(), target)))
+        prompts.append((where, _build_at(where, Prompt, context.strip(), target)))
     if not prompts or len(prompts) % 2:
         raise RecordError(f"{path}: {len(prompts)} lines; pairs of two lines are needed")
     both = list(pairwise(prompts))[::2]
-    return tuple(_made(there, kind, one, two) for (_, one), (there, two) in both)
+    return tuple(_build_at(where, kind, first, second) for (_, first), (where, second) in both)
 
 
 def _role(row: Mapping[str, str]) -> RoleItem:
@@ -214,31 +214,31 @@ def _role(row: Mapping[str, str]) -> RoleItem:
 def _rows(path: Path, columns: str) -> Iterator[tuple[str, Mapping[str, str]]]:
     """Yield the place and the cells by column of each row of a .tsv file; none may be empty."""
     header: Sequence[str] = ()
-    found = False
+    has_items = False
     for number, text in read_lines(path):
-        place, cells = f"{path}:{number}", [cell.strip() for cell in text.split("\t")]
+        where, cells = f"{path}:{number}", [cell.strip() for cell in text.split("\t")]
         if not header:
             header = cells
             if missing := [name for name in columns.split() if name not in header]:
                 raise RecordError(
-                    f"{place}: no column {', '.join(missing)}; the first line must name the "
+                    f"{where}: no column {', '.join(missing)}; the first line must name the "
                     "columns, with tabs between them"
                 )
         elif text.strip():
-            found = True
+            has_items = True
             if len(cells) != len(header):
-                raise RecordError(f"{place}: {len(cells)} cells, but the header has {len(header)}")
+                raise RecordError(f"{where}: {len(cells)} cells, but the header has {len(header)}")
             row = dict(zip(header, cells, strict=True))
             if empty := [name for name in columns.split() if not row[name]]:
-                raise RecordError(f"{place}: {', '.join(empty)} is empty")
-            yield place, {name: row[name] for name in columns.split()}
-    if not found:
+                raise RecordError(f"{where}: {', '.join(empty)} is empty")
+            yield where, {name: row[name] for name in columns.split()}
+    if not has_items:
         raise RecordError(f"{path}: the file has no items")
 
 
-def _made(place: str, make: Callable[..., Made], *parts: object) -> Made:
-    """Make something of its parts, with the place in front of errors."""
+def _build_at(where: str, make: Callable[..., BuiltItem], *fields: object) -> BuiltItem:
+    """Build an item or a prompt; errors begin with its file and line."""
     try:
-        return make(*parts)
+        return make(*fields)
     except ValueError as error:
-        raise RecordError(f"{place}: {error}") from None
+        raise RecordError(f"{where}: {error}") from None

@@ -13,36 +13,36 @@ from probelight.io.errors import RecordError
 from probelight.probes.record import META_FIELDS
 
 
-def text_of(cell: object, what: str) -> str:
+def text_of(cell: object, subject: str) -> str:
     """Return a cell that must be a text."""
     if not isinstance(cell, str):
-        raise RecordError(f"{what} is {kind_of(cell)}; a string is needed")
+        raise RecordError(f"{subject} is {kind_of(cell)}; a string is needed")
     if re.search("[\ud800-\udfff]", cell):
-        raise RecordError(f"{what} has half of a surrogate pair, which is not a character")
+        raise RecordError(f"{subject} has half of a surrogate pair, which is not a character")
     return cell
 
 
-def label_of(cell: object, what: str) -> str:
+def label_of(cell: object, subject: str) -> str:
     """Return a string or an integer as a string: `3` and `"3"` are the same label."""
     if isinstance(cell, bool) or not isinstance(cell, (str, int)):
-        raise RecordError(f"{what} is {kind_of(cell)}; a string or an integer is needed")
-    text = text_of(str(cell), what)
+        raise RecordError(f"{subject} is {kind_of(cell)}; a string or an integer is needed")
+    text = text_of(str(cell), subject)
     if not text.strip():
-        raise RecordError(f"{what} is empty")
+        raise RecordError(f"{subject} is empty")
     return text
 
 
-def choices_of(cell: object, what: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def choices_of(cell: object, subject: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the labels, none if they have none, and the texts of choices."""
     if isinstance(cell, str):
         cell = _separated(cell)
     if isinstance(cell, Mapping) and {"text", "label"} <= cell.keys():
         texts, names = cell["text"], cell["label"]
         if not (isinstance(texts, list) and isinstance(names, list) and len(texts) == len(names)):
-            raise RecordError(f"{what}: `text` and `label` must be two lists of the same length")
+            raise RecordError(f"{subject}: `text` and `label` must be two lists of the same length")
         cell = [{"label": name, "text": text} for name, text in zip(names, texts, strict=True)]
     if not isinstance(cell, list):
-        raise RecordError(f"{what} is {kind_of(cell)}; a list is needed")
+        raise RecordError(f"{subject} is {kind_of(cell)}; a list is needed")
     if not any(isinstance(choice, Mapping) for choice in cell):
         return (), tuple(text_of(text, f"choice {n}") for n, text in enumerate(cell, start=1))
     labels: list[str] = []

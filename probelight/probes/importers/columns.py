@@ -64,10 +64,10 @@ def without_nested(
     nested = [isinstance(cell, Mapping) and "stem" in cell for cell in cells]
     if not any(nested):
         return columns, cells
-    at = nested.index(True)
-    inner = {f"{columns[at]}.{key}": cell for key, cell in cells[at].items()}
-    names = [*columns[:at], *inner, *columns[at + 1 :]]
-    return names, [*cells[:at], *inner.values(), *cells[at + 1 :]]
+    index = nested.index(True)
+    inner_cells = {f"{columns[index]}.{key}": cell for key, cell in cells[index].items()}
+    names = [*columns[:index], *inner_cells, *columns[index + 1 :]]
+    return names, [*cells[:index], *inner_cells.values(), *cells[index + 1 :]]
 
 
 def layout_of(columns: Sequence[str], setup: Setup | None, has_candidates: bool) -> Layout:
@@ -125,12 +125,12 @@ def field_of(column: str) -> str:
     name = re.sub(r"[\s-]+", "_", column.lower())
     if re.fullmatch(r"distractor_?\d+", name):
         return "distractor1"
-    words = words_of(name) - {"sentence", "sentences"}
+    words = letter_words(name) - {"sentence", "sentences"}
     judged = JUDGEMENTS.get(words.pop(), "") if len(words) == 1 else ""
     # Wrong sentences may be numbered: bad_1, bad_2.
     return _FIELDS.get(name) or (judged if judged == BAD or not name[-1:].isdecimal() else "")
 
 
-def words_of(text: str) -> set[str]:
+def letter_words(text: str) -> set[str]:
     """Return the words of a text in lower case, without numbers and marks."""
     return {*re.findall(r"[^\W\d_]+", text.lower())}

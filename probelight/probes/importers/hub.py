@@ -36,9 +36,9 @@ def read_hub(
     for number, row in rows_of(rows):
         if number not in reader.leave_out:
             reader.add(number, [*row], [*row.values()])
-    read = reader.read()
+    item_file = reader.item_file()
     name = "/".join(filter(None, ["hub:" + source.repo, source.config, source.splits[split]]))
-    return replace(read, files=(data_file(name, read.records), *read.files))
+    return replace(item_file, files=(data_file(name, item_file.records), *item_file.files))
 
 
 def _load(source: HubSource, split: str, cache_dir: str | Path | None, offline: bool) -> Any:
@@ -47,11 +47,11 @@ def _load(source: HubSource, split: str, cache_dir: str | Path | None, offline: 
     import huggingface_hub.constants
 
     # HF_HUB_OFFLINE=1 is read once by both, when they are imported.
-    places: tuple[Any, ...] = (datasets.config, huggingface_hub.constants)
-    before = [place.HF_HUB_OFFLINE for place in places]
+    modules: tuple[Any, ...] = (datasets.config, huggingface_hub.constants)
+    offline_flags = [module.HF_HUB_OFFLINE for module in modules]
     try:
-        for place in places if offline else ():
-            place.HF_HUB_OFFLINE = True
+        for module in modules if offline else ():
+            module.HF_HUB_OFFLINE = True
         return datasets.load_dataset(
             source.repo,
             source.config,
@@ -65,5 +65,5 @@ def _load(source: HubSource, split: str, cache_dir: str | Path | None, offline: 
             f"{source.repo}: could not be loaded {state}: {type(error).__name__}: {error}. {ADVICE}"
         ) from error
     finally:
-        for place, value in zip(places, before, strict=True):
-            place.HF_HUB_OFFLINE = value
+        for module, flag in zip(modules, offline_flags, strict=True):
+            module.HF_HUB_OFFLINE = flag

@@ -15,7 +15,7 @@ from probelight.io.atomic import write_bytes_atomic
 from probelight.io.documents import json_object
 from probelight.io.files import DataFile, content_sha256, delimiter_of, read_lines, text_path
 from probelight.probes.importers.rows import ItemFile, Options, RowReader, lines_of
-from probelight.probes.importers.tables import Table
+from probelight.probes.importers.tables import ItemTable
 from probelight.probes.record import Record, Setup, validate
 
 ONE_LINE = "each item is one JSON object on one line"
@@ -40,7 +40,7 @@ def read_file(path: str | Path, setup: Setup | None = None, **options: Unpack[Op
     options.setdefault("name", path.name.partition(".")[0])
     reader = RowReader(str(path), setup, **options)
     delimiter = delimiter_of(path)
-    table = Table(delimiter, setup == "minimal_pair") if delimiter else None
+    table = ItemTable(delimiter, setup == "minimal_pair") if delimiter else None
     blank: list[int] = []
     for line, text in read_lines(path):
         if not text.strip():
@@ -50,15 +50,15 @@ def read_file(path: str | Path, setup: Setup | None = None, **options: Unpack[Op
         elif table:
             table.add(line, text, reader)
         else:
-            with reader.at(line):
+            with reader.errors_at(line):
                 row = _json_row(text)
             reader.add(line, [*row], [*row.values()])
-    read = reader.read()
-    notices = table.notices(read) if table else ()
+    item_file = reader.item_file()
+    notices = table.notices(item_file) if table else ()
     if blank:
         notices += (f"{len(blank)} blank lines skipped ({lines_of(blank)})",)
-    file = DataFile(str(path), content_sha256(path), len(read.records))
-    return replace(read, files=(file, *read.files), notices=read.notices + notices)
+    file = DataFile(str(path), content_sha256(path), len(item_file.records))
+    return replace(item_file, files=(file, *item_file.files), notices=item_file.notices + notices)
 
 
 def _json_row(text: str) -> dict[str, Any]:

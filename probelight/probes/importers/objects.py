@@ -27,8 +27,8 @@ def read_items(items: Any, setup: Setup | None = None, **options: Unpack[Options
     reader = RowReader("items", setup, **options)
     for number, row in rows_of(items):
         reader.add(number, [*row], [*row.values()])
-    read = reader.read()
-    return replace(read, files=(data_file("items", read.records), *read.files))
+    item_file = reader.item_file()
+    return replace(item_file, files=(data_file("items", item_file.records), *item_file.files))
 
 
 def data_file(name: str, records: Sequence[Record]) -> DataFile:

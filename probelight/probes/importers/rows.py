@@ -90,7 +90,7 @@ class RowReader:
         self._num_unnamed = self._num_for_all = 0
 
     @contextmanager
-    def at(self, position: int) -> Iterator[None]:
+    def errors_at(self, position: int) -> Iterator[None]:
         """Let errors about a row begin with its place."""
         try:
             yield
@@ -108,7 +108,7 @@ class RowReader:
 
     def add(self, position: int, columns: Sequence[str], cells: Sequence[Any]) -> None:
         """Read a row; RecordError names its position in the set, from 1, and what is wrong."""
-        with self.at(position):
+        with self.errors_at(position):
             if position > MAX_ITEMS:
                 raise RecordError(f"a set can have at most {MAX_ITEMS:,} rows")
             columns, cells = without_nested(columns, cells)
@@ -139,16 +139,16 @@ class RowReader:
         self, row: Mapping[str, Any], stem: str, layout: Layout, position: int
     ) -> tuple[tuple[str, ...], int]:
         """Return the choices of a question and the gold's index, 0 if it is read when all are."""
-        gold, what = row["gold"], layout.name("gold")
+        gold, gold_name = row["gold"], layout.name("gold")
         if gold is None or gold == "":
-            raise RecordError(f"no gold: {what} is missing or null")
+            raise RecordError(f"no gold: {gold_name} is missing or null")
         if isinstance(gold, list):
-            raise RecordError(f"{len(gold)} golds: {what} is a list; one is needed")
-        gold = label_of(gold, what)
+            raise RecordError(f"{len(gold)} golds: {gold_name} is a list; one is needed")
+        gold = label_of(gold, gold_name)
         if "distractor1" in row:  # the order is drawn by content
             texts = [text_of(text, "a choice") for text in (gold, *row["distractor1"])]
-            drawn = [hashlib.sha256(f"{stem}\0{text}".encode()).hexdigest() for text in texts]
-            order = sorted(range(len(texts)), key=drawn.__getitem__)
+            hashes = [hashlib.sha256(f"{stem}\0{text}".encode()).hexdigest() for text in texts]
+            order = sorted(range(len(texts)), key=hashes.__getitem__)
             return tuple(texts[index] for index in order), order.index(0)
         labels: Sequence[str] = ()
         if "choices" in row:
@@ -159,17 +159,17 @@ class RowReader:
             # The choices are the question filled in with each option. A choice is never cut before
             # the end of an article is (as in RoBERTa's RACE recipe).
             labels = labels or ascii_uppercase[: len(choices)]
-            filled = stem if "_" in stem else f"{stem} _"
-            choices = tuple(filled.replace("_", option, 1) for option in choices)
+            blank_question = stem if "_" in stem else f"{stem} _"
+            choices = tuple(blank_question.replace("_", option, 1) for option in choices)
         if not labels:
             self._golds.note(gold, choices, f"{self._source}:{position}")
             self._to_read[len(self._records)] = gold
             return choices, 0
         if gold not in labels:
-            raise RecordError(f"no gold: {what} {gold!r} is not one of {listed(labels)}")
+            raise RecordError(f"no gold: {gold_name} {gold!r} is not one of {listed(labels)}")
         return choices, labels.index(gold)
 
-    def read(self) -> ItemFile:
+    def item_file(self) -> ItemFile:
         """Return the items of all rows; its files are what the user said of all of them.
 
         Raises:
@@ -177,17 +177,17 @@ class RowReader:
                 there are none.
         """
         records, form = self._records, self._golds.form()
-        same: list[int] = []
+        repeats: list[int] = []
         by_id: dict[str, Record] = {}
-        for place, record in enumerate(records):
-            if place in self._to_read:
-                answer = answers_by_form(self._to_read[place], record.choices)[form]
-                records[place] = record = replace(record, answer=answer)
-            with self.at(record.position):
+        for index, record in enumerate(records):
+            if index in self._to_read:
+                answer = answers_by_form(self._to_read[index], record.choices)[form]
+                records[index] = record = replace(record, answer=answer)
+            with self.errors_at(record.position):
                 try:
                     validate(record, self._setup or setup_of(record))
                 except RepeatedSentenceError:  # released files have some: all are named at once
-                    same.append(record.position)
+                    repeats.append(record.position)
                 namesake = by_id.setdefault(record.id, record)
                 if namesake is not record and not self._options.get("ids_repeat"):
                     raise RecordError(
@@ -195,12 +195,12 @@ class RowReader:
                         "id of its own, or none (then its line number is its name). If this is a "
                         "released file, write `ids_repeat: true` in the probe's config"
                     )
-        if same:
-            lines = f" ({lines_of(same, 50)})" if len(same) > 1 else ""
+        if repeats:
+            lines = f" ({lines_of(repeats, 50)})" if len(repeats) > 1 else ""
             raise RecordError(
-                f"{self._source}:{same[0]}: the same sentence twice, so neither can be the right "
-                f"one{lines}. Correct it, or write in the probe's config `leave_out: {{<split>: "
-                f"[{', '.join(map(str, same[:50]))}]}}`"
+                f"{self._source}:{repeats[0]}: the same sentence twice, so neither can be the "
+                f"right one{lines}. Correct it, or write in the probe's config `leave_out: "
+                f"{{<split>: [{', '.join(map(str, repeats[:50]))}]}}`"
             )
         if not records:
             raise RecordError(f"{self._source}:1: the file is empty; it has no items")
@@ -222,14 +222,14 @@ class RowReader:
         records, notices = self._records, list[str]()
         if repeated := len(records) - len({record.id for record in records}):
             notices.append(f"{repeated} ids repeat")
-        twice = [
+        repeats = [
             r.position for r in records if len({c.strip() for c in r.choices}) < len(r.choices)
         ]
-        if twice:
-            rows = f"{len(twice)} rows repeat" if len(twice) > 1 else "1 row repeats"
-            notices.append(f"{rows} a choice that is not the gold one ({lines_of(twice)})")
-        if unnamed := self._num_unnamed:
-            notices.append(f"{unnamed} rows have no id and are named by their line numbers")
+        if repeats:
+            rows = f"{len(repeats)} rows repeat" if len(repeats) > 1 else "1 row repeats"
+            notices.append(f"{rows} a choice that is not the gold one ({lines_of(repeats)})")
+        if num_unnamed := self._num_unnamed:
+            notices.append(f"{num_unnamed} rows have no id and are named by their line numbers")
         if left_out := sorted(self.leave_out):
             notices.append(f"{len(left_out)} rows left out by the config ({lines_of(left_out)})")
         columns = [pair for layout in self._layouts.values() for pair in zip(*layout, strict=True)]

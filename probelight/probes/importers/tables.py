@@ -15,14 +15,14 @@ from collections.abc import Sequence
 from probelight.io.errors import RecordError
 from probelight.io.escaping import listed
 from probelight.io.files import cells_of
-from probelight.probes.importers.columns import BAD, GOOD, JUDGEMENTS, field_of, words_of
+from probelight.probes.importers.columns import BAD, GOOD, JUDGEMENTS, field_of, letter_words
 from probelight.probes.importers.rows import ItemFile, RowReader
 
 _NAMED = {"\t": "tabs", ",": "commas", ";": "semicolons"}
 _HEADER_WORDS = {*JUDGEMENTS, "sentence", "sentences", "version", "form", "target"}
 
 
-class Table:
+class ItemTable:
     """The lines of a table, which are given to a reader of rows; the first may be the header."""
 
     def __init__(self, delimiter: str, are_pairs: bool) -> None:
@@ -32,7 +32,7 @@ class Table:
 
     def add(self, line: int, text: str, reader: RowReader) -> None:
         """Read a line; RecordError names file and line."""
-        with reader.at(line):
+        with reader.errors_at(line):
             cells = cells_of(text, self._delimiter, "pair" if self._are_pairs else "item")
             if not self._columns:
                 self._start(cells, reader)
@@ -50,10 +50,10 @@ class Table:
 
     def _start(self, cells: Sequence[str], reader: RowReader) -> None:
         """Take the first line as the header, unless it can only be a pair of sentences."""
-        if len(cells) == 1 and (found := [mark for mark in _NAMED if mark in cells[0]]):
+        if len(cells) == 1 and (marks := [mark for mark in _NAMED if mark in cells[0]]):
             raise RecordError(
-                f"this line has {_NAMED[found[0]]} between its cells, but the file's name asks for "
-                f"{_NAMED[self._delimiter]}: save it with commas as .csv, or with tabs as .tsv"
+                f"this line has {_NAMED[marks[0]]} between its cells, but the file's name asks "
+                f"for {_NAMED[self._delimiter]}: save it with commas as .csv, or with tabs as .tsv"
             )
         if self._are_pairs and not {GOOD, BAD} & {field_of(cell) for cell in cells}:
             self._columns, self._has_header = (GOOD, BAD), False
@@ -61,26 +61,26 @@ class Table:
             self._columns = cells
             reader.layout(cells)
 
-    def notices(self, read: ItemFile) -> tuple[str, ...]:
+    def notices(self, item_file: ItemFile) -> tuple[str, ...]:
         """Return how the first line was read; RecordError if it may be names of columns."""
         if self._has_header:
             return ()
-        first, *rest = [record.choices for record in read.records]
-        if first and _may_be_names(first, rest):
+        first, *later = [record.choices for record in item_file.records]
+        if first and _may_be_names(first, later):
             raise RecordError(
-                f"{read.records[0].where}: {listed(first)}: are these sentences or names of "
+                f"{item_file.records[0].where}: {listed(first)}: are these sentences or names of "
                 f"columns? In either case, write a first line with the names {GOOD} and {BAD}"
             )
         return ("the file has no header: its first column is read as the right sentences",)
 
 
-def _may_be_names(first: Sequence[str], rest: Sequence[Sequence[str]]) -> bool:
+def _may_be_names(first: Sequence[str], later: Sequence[Sequence[str]]) -> bool:
     """Return whether the first line of a table of pairs is unlike the sentences below it."""
-    lengths = [len(text.split()) for texts in rest for text in texts]
-    endings = {bool(re.search(r"\W$", text)) for texts in rest for text in texts} or {True}
+    lengths = [len(text.split()) for texts in later for text in texts]
+    endings = {bool(re.search(r"\W$", text)) for texts in later for text in texts} or {True}
     ends = [bool(re.search(r"\W$", text)) for text in first]
     longest = max(len(text.split()) for text in first)
-    words = {word for text in first for word in words_of(text)}
+    words = {word for text in first for word in letter_words(text)}
     return (
         (endings == {True} and not all(ends))
         or longest < min(lengths, default=0)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from probelight.builders.contamination import overlap
-from probelight.builders.contamination.grams import item_text, probe_grams, words_of
+from probelight.builders.contamination.grams import item_text, probe_grams, split_words
 from probelight.builders.contamination.overlap import (
     Overlap,
     Scan,
@@ -143,13 +143,13 @@ def test_as_nested_loops_find_it(size: int) -> None:
 
 
 def test_words() -> None:
-    assert words_of("It’s ﬁne, NAÏVE-ly: 1,000 x_y — ＡＢ so\u00adft") == (
+    assert split_words("It’s ﬁne, NAÏVE-ly: 1,000 x_y — ＡＢ so\u00adft") == (
         ["it", "s", "fine", "naïve", "ly", "1", "000", "x", "y", "ab", "soft"]
     )
-    assert words_of("Don't; TAB\there\n2nd_line") == ["don", "t", "tab", "here", "2nd", "line"]
-    assert words_of("") == words_of("?! …") == []
+    assert split_words("Don't; TAB\there\n2nd_line") == ["don", "t", "tab", "here", "2nd", "line"]
+    assert split_words("") == split_words("?! …") == []
     for code in range(128):  # the fast way and the other one
-        assert words_of(f"a{chr(code)}b") == words_of(f"a{chr(code)}b é")[:-1], code
+        assert split_words(f"a{chr(code)}b") == split_words(f"a{chr(code)}b é")[:-1], code
 
 
 ASKED = Record("1", "What is a red, round fruit?", ("an apple", "a pear"), 0)

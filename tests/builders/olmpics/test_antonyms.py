@@ -11,7 +11,7 @@ from probelight.builders.olmpics import antonyms
 from probelight.builders.olmpics.antonyms import (
     ANTONYM_NEGATION,
     AntonymSettings,
-    Part,
+    PartOfSpeech,
     antonym_pairs,
     build_antonyms,
     check_pairs,
@@ -31,7 +31,7 @@ def test_opposites_and_synonyms_also_at_one_remove_where_a_gloss_bears_it_out(
     assert antonym_pairs(tiny_wordnet, WORDS, "adjective") == OPPOSED
     same = {("hot", "warm"), ("hot", "scorching"), ("scorching", "warm")}
     assert synonym_pairs(tiny_wordnet, WORDS, "adjective") == same
-    monkeypatch.setattr(antonyms, "_names", lambda one, other: False)
+    monkeypatch.setattr(antonyms, "_gloss_names", lambda one, other: False)
     assert antonym_pairs(tiny_wordnet, WORDS, "adjective") == {("cold", "hot")}
     assert synonym_pairs(tiny_wordnet, WORDS, "adjective") == {("hot", "warm")}
 
@@ -84,7 +84,7 @@ def test_a_pair_is_asked_in_one_part_of_speech(monkeypatch: pytest.MonkeyPatch) 
         ("verb", "He was [MASK] ready to {}, He was really ready to {}."),
     ],
 )
-def test_sentences_as_released_and_their_arguments(part: Part, stem: str) -> None:
+def test_sentences_as_released_and_their_arguments(part: PartOfSpeech, stem: str) -> None:
     drafts = list(antonyms._drafts(part, ("end", "start"), ("x", "y")))
     end, start = ("an end", "a start") if part == "noun" else ("end", "start")
     stems = [stem.format(end, start), stem.format(start, end)]

@@ -14,7 +14,7 @@ from probelight.builders.olmpics.encyclopedic_composition import (
     QUESTIONS,
     Chain,
     CompositionSettings,
-    NearAnswers,
+    PlausibleAnswers,
     World,
     build_composition,
     check_facts,
@@ -98,16 +98,16 @@ def test_films_and_founders() -> None:
     assert chain.ids == ("Q2", "Q1", "Q3")
     school = [("Q7", "P112", "Q2"), ("Q7", "P159", "Q8")]
     [chain] = world(*gates, *school).chains("headquarters")
-    assert world(*gates, *school).all_right("headquarters", "Q2") == {"Q3", "Q8"}
+    assert world(*gates, *school).all_right_answers("headquarters", "Q2") == {"Q3", "Q8"}
     assert list(world(*gates, *school, ("Q7", "P31", BUSINESS)).chains("headquarters")) == []
 
 
 def test_each_rank_of_a_year_is_equally_often_right() -> None:
-    near = NearAnswers(world(), (), random.Random(0))
+    near = PlausibleAnswers(world(), (), random.Random(0))
     chain = Chain("band", ("a", "b", "1978"), ("Q1", "Q2", "1978"))
     ranks, distances = Counter[int](), Counter[int]()
     for _ in range(3000):
-        wrong = [int(year) for year in near.of(chain) or ()]
+        wrong = [int(year) for year in near.draw(chain) or ()]
         ranks[sum(year < 1978 for year in wrong)] += 1
         distances.update(abs(year - 1978) for year in wrong)
         assert len(set(wrong)) == 2
@@ -122,9 +122,9 @@ def test_a_city_within_the_right_one_is_not_wrong() -> None:
         Chain("headquarters", ("x", "y", name(id)), ("Q1", "Q2", id))
         for id in ("Q60", "Q61", "Q62", "Q63", "Q65")
     ]
-    near = NearAnswers(known, golds, random.Random(0))
-    assert sorted(near.of(golds[0]) or ()) == [name("Q62"), name("Q63")]
-    assert near.of(golds[4]) is None  # no other of its country
+    near = PlausibleAnswers(known, golds, random.Random(0))
+    assert sorted(near.draw(golds[0]) or ()) == [name("Q62"), name("Q63")]
+    assert near.draw(golds[4]) is None  # no other of its country
 
 
 def test_wrong_answers_are_wrong_and_near_and_every_item_has_its_two_facts(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from probelight.builders.olmpics.property_conjunction import (
     Property,
     build_conjunction,
     check_properties,
-    gathered,
+    gather_properties,
     share_a_word,
 )
 from probelight.builders.sources.conceptnet import Edge
@@ -47,7 +47,7 @@ def written(folder: Path, statements: Sequence[Edge]) -> str:
 
 
 def test_a_hint_that_a_concept_has_a_property() -> None:
-    known = gathered(
+    known = gather_properties(
         [
             Edge("UsedFor", "pen", "writing", 2.0),
             Edge("Synonym", "biro", "pen", 0.5),
@@ -81,7 +81,7 @@ def test_what_one_of_a_wide_kind_has_says_nothing_of_the_others() -> None:
     writing = Property("UsedFor", "writing")
     for number, has in ((99, True), (100, False)):
         tools = [Edge("IsA", f"tool {n}", "tool", 1.0) for n in range(number)]
-        known = gathered([*pen, *tools, *tools], 2.0)
+        known = gather_properties([*pen, *tools, *tools], 2.0)
         assert known.may_have("tool 0", writing) is has
         assert not known.may_have("tool 0", Property("RelatedTo", "ink"))
 

@@ -17,7 +17,7 @@ from probelight.builders.olmpics.taxonomy import (
     build_taxonomy,
     check_conjunctions,
     countable_words,
-    read_concepts,
+    read_nouns,
 )
 from probelight.builders.sources.wordnet import open_wordnet
 from probelight.io.errors import UsageError
@@ -48,22 +48,22 @@ def test_countable_words_stand_after_an_article_or_in_the_plural(tiny_wordnet: A
 def test_candidates_are_true_of_what_they_should_be(
     settings: TaxonomySettings, tiny_wordnet: Any
 ) -> None:
-    known = {concept.word: concept for concept in read_concepts(tiny_wordnet, WORDS, WORDS)}
+    known = {concept.word: concept for concept in read_nouns(tiny_wordnet, WORDS, WORDS)}
     near = {f"{word}.n.01": word for word in ("dog", "mammal", "animal")}
-    assert dict(known["poodle"].near) == near
+    assert dict(known["poodle"].near_hypernyms) == near
     probe = build_taxonomy(settings)
     assert list(probe) == ["train", "dev"]
     for split, rows in probe.items():
         for record in rows:
             first, second = re.findall(r"[Aa]n? (\w+)", record.stem)[:2]
             assert record.meta["arguments"] == [first, second]
-            a, b = (known[word].claims for word in (first, second))
+            a, b = (known[word].hypernym_words for word in (first, second))
             assert [choice in a and choice in b for choice in record.choices] == [
                 i == record.answer for i in range(3)
             ]
             assert all(choice in a or choice in b for choice in record.choices)
             assert set(record.choices) <= WORDS
-            assert ("animal.n.01" in known[first].kinds) == (split == "dev")
+            assert ("animal.n.01" in known[first].hypernym_names) == (split == "dev")
         assert check_records(rows) == check_conjunctions(rows, tiny_wordnet) == []
     assert probe["dev"][0].gold == "animal"
     assert probe["train"][0].gold == "artifact"
@@ -93,7 +93,7 @@ def test_no_animal_of_unsaid_kind_is_asked_about(
     monkeypatch.setattr(taxonomy, "countable_words", lambda _, words: words)
     vocabulary = {"animal", "vertebrate", "invertebrate", "bird", "swan", "owl", "clam", "calf"}
     wordnet = open_wordnet(write_wordnet(tmp_path, ANIMALS))
-    known = {concept.word for concept in read_concepts(wordnet, vocabulary, vocabulary)}
+    known = {concept.word for concept in read_nouns(wordnet, vocabulary, vocabulary)}
     assert {"swan", "owl", "clam"} < known
     assert "calf" not in known
 

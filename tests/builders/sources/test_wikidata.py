@@ -71,7 +71,7 @@ def test_a_dump_is_read_for_links_then_for_what_they_link(
         },
         {"Q6": "männlich", "Q1299": "The Beatles", "Q1203": "John Lennon"},
     )
-    assert facts.of("Q3", "P463") == []
+    assert facts.values_of("Q3", "P463") == []
     assert facts.years("Q1299", "P571") == {"1960"}
 
 
