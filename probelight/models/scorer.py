@@ -159,8 +159,8 @@ class Scorer(ABC):
         """Return the sha256 of the weights as they are, in their own precision, as hex."""
         return (self.kept.fingerprint if self.kept else model_fingerprint)(self.network)
 
-    def _refuse(self, what: str) -> NoReturn:
-        raise UsageError(f"{type(self).__name__} (mode {self.mode}) cannot compute {what}")
+    def _refuse(self, subject: str) -> NoReturn:
+        raise UsageError(f"{type(self).__name__} (mode {self.mode}) cannot compute {subject}")
 
 
 class LikelihoodScorer(Scorer):
@@ -238,11 +238,11 @@ def scores_of_choices(batch: Batch, scores: Tensor, counts: Tensor, normalise: N
     """
     sizes = counts.cpu()
     # Split and summed, not `index_add_`: on a GPU that adds in another order each time.
-    parts = torch.split(scores.cpu().double(), sizes.tolist())
-    sums = torch.stack([part.sum() for part in parts])
-    found = sums / sizes if normalise == "mean" else sums
-    found = found.float().to(batch["choice_mask"].device)
-    return mask_choices(found[batch["pair_index"]], batch["choice_mask"])
+    scores_by_text = torch.split(scores.cpu().double(), sizes.tolist())
+    sums = torch.stack([text_scores.sum() for text_scores in scores_by_text])
+    text_totals = sums / sizes if normalise == "mean" else sums
+    text_totals = text_totals.float().to(batch["choice_mask"].device)
+    return mask_choices(text_totals[batch["pair_index"]], batch["choice_mask"])
 
 
 def log_probabilities(logits: Tensor) -> Tensor:
