@@ -85,7 +85,7 @@ def _answers(
         return _answers_of_processes(scorer, question, sets, settings, per_choice)
     if settings.threads is not None:
         torch.set_num_threads(settings.threads)
-    if scorer.kept is not None and not is_spread(scorer.network):  # for the next job
+    if scorer.kept_model is not None and not is_spread(scorer.network):  # for the next job
         scorer.network.to(device)
     precisions = settings.precision, settings.matmul_precision
     with STOP.during_command(), float32_products(device, *precisions):
@@ -94,7 +94,7 @@ def _answers(
             sets,
             question,
             per_choice=per_choice,
-            device=None if scorer.kept is not None else device,
+            device=None if scorer.kept_model is not None else device,
             precision=settings.precision,
             max_tokens=settings.max_eval_tokens,
             num_workers=settings.num_workers,

@@ -64,7 +64,7 @@ def scorer_for(
         scorer = trained_scorer(model, setup, seed, **shared)
     else:
         scorer = module_of(model_type_of(model)).load(model, setup, seed, **shared)
-    scorer.kept = known
+    scorer.kept_model = known
     return scorer
 
 

@@ -371,8 +371,10 @@ def load(
 def check(settings: ScorerSettings, setup: Setup) -> Posable:
     """Refuse models that `load` would refuse, without reading their weights."""
     name, random_weights = settings.name_or_path, settings.random_weights
-    described = check_pretrained(CAUSAL_LM, name, settings.revision, random_weights, settings.dtype)
-    _refuse_slow(name, described.tokenizer)
+    checkpoint = check_pretrained(
+        CAUSAL_LM, name, settings.revision, random_weights, settings.dtype
+    )
+    _refuse_slow(name, checkpoint.tokenizer)
     return all_of
 
 

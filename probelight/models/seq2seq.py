@@ -271,8 +271,8 @@ def load(
 def check(settings: ScorerSettings, setup: Setup) -> Posable:
     """Refuse models that `load` would refuse, without reading their weights."""
     name, random_weights = settings.name_or_path, settings.random_weights
-    described = check_pretrained(
+    checkpoint = check_pretrained(
         SEQ2SEQ_LM, name, settings.revision, random_weights, settings.dtype
     )
-    infilling_of(described.outline(), described.tokenizer)
+    infilling_of(checkpoint.outline(), checkpoint.tokenizer)
     return all_of
