@@ -126,7 +126,8 @@ def agree(setting: str, given_value: T | None, saved_value: T | None, folder: st
     """Return what is asked for, or else what a model was saved with; refuse two that differ."""
     if given_value is not None and saved_value is not None and given_value != saved_value:
         raise PretrainedError(
-            f"{folder} was saved with {setting} {saved_value!r}, so {setting}={given_value!r} does not fit"
+            f"{folder} was saved with {setting} {saved_value!r}, so {setting}={given_value!r} does "
+            "not fit"
         )
     return saved_value if given_value is None else given_value
 

@@ -372,13 +372,13 @@ class DecoderReader:
     def log_likelihoods(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """Return the sums (P,) of the log-probabilities of answers' tokens, and how many (P,)."""
         scores, counts = self.scorer.token_scores(batch)
-        placed = torch.zeros(batch["asked_mask"].shape, device=scores.device)
-        return placed.index_put(tuple(batch["asked_at"]), scores).sum(dim=1), counts
+        placed = torch.zeros(batch["scored_mask"].shape, device=scores.device)
+        return placed.index_put(tuple(batch["scored_at"]), scores).sum(dim=1), counts
 
     def last_hidden(self, batch: Batch) -> Tensor:
         """Return what the model's head reads (P, H) behind the last token of each answer."""
         read = self.scorer.at_answers(batch)[0]
-        return read[batch["asked_mask"].sum(dim=1).cumsum(dim=0) - 1]
+        return read[batch["scored_mask"].sum(dim=1).cumsum(dim=0) - 1]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -428,5 +428,5 @@ class _SizedEncoder:
         encoded = self.encoder.encode(prompted)
         base = {f.name: getattr(encoded, f.name) for f in fields(EncodedSet)}
         return _SizedSet(
-            **base, encoded=encoded, choices=[records[i].choices for i in encoded.kept]
+            **base, encoded=encoded, choices=[records[i].choices for i in encoded.positions]
         )

@@ -85,7 +85,8 @@ class Scorer(ABC):
         mode: How the choices get their scores, as the column `mode` of results names it.
         normalise: Whether `choice_scores` are the log-likelihoods, or their means per token; None
             where they are something else.
-        kept_model: Of a scorer that jobs share: its weights, which stay on their device. None by default.
+        kept_model: Of a scorer that jobs share: its weights, which stay on their device. None by
+            default.
         chat: In which stems are the user's messages, as `in_chat` makes it. None by default.
         notices: What a reader of the results should know of how the model is run. Empty by default.
     """

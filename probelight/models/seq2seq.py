@@ -138,13 +138,13 @@ class Seq2SeqScorer(LikelihoodScorer):
         )
 
     def token_scores(self, batch: Batch) -> tuple[Tensor, Tensor]:
-        counts = batch["asked_mask"].sum(dim=1)
+        counts = batch["scored_mask"].sum(dim=1)
         encoded = self._encoded_sources(batch)
-        row, column = batch["asked_at"]
+        row, column = batch["scored_at"]
         group_scores = []
         for targets, group_tokens in self._groups(batch, counts):
             _, logits = self._decoded(batch, encoded, targets, group_tokens)
-            gold = batch["asked_ids"][row[group_tokens], column[group_tokens]]
+            gold = batch["scored_ids"][row[group_tokens], column[group_tokens]]
             group_scores.append(logits.gather(1, gold[:, None])[:, 0] - logits.logsumexp(dim=1))
         return torch.cat(group_scores), counts
 
@@ -153,8 +153,8 @@ class Seq2SeqScorer(LikelihoodScorer):
 
         With gradients there is one group: the logits of all are kept for the backward pass anyway.
         """
-        num_targets, longest = batch["asked_mask"].shape
-        num_asked = batch["asked_at"].shape[1]
+        num_targets, longest = batch["scored_mask"].shape
+        num_asked = batch["scored_at"].shape[1]
         size = max(1, _MAX_LOGITS // (longest * len(self.head.weight)))
         if num_targets <= size or torch.is_grad_enabled():
             yield slice(0, num_targets), slice(0, num_asked)
@@ -175,7 +175,7 @@ class Seq2SeqScorer(LikelihoodScorer):
 
     def at_answers(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """Return what the head reads (R, H) and gives (R, V) at all places that are asked for."""
-        everything = slice(0, len(batch["asked_mask"])), slice(0, batch["asked_at"].shape[1])
+        everything = slice(0, len(batch["scored_mask"])), slice(0, batch["scored_at"].shape[1])
         return self._decoded(batch, self._encoded_sources(batch), *everything)
 
     def _encoded_sources(self, batch: Batch) -> Tensor:
@@ -193,7 +193,7 @@ class Seq2SeqScorer(LikelihoodScorer):
     ) -> tuple[Tensor, Tensor]:
         """Return what the head reads (R, H) and gives (R, V) at the places of some targets."""
         source = batch["source_index"][targets]
-        row, column = batch["asked_at"][:, token_slice]
+        row, column = batch["scored_at"][:, token_slice]
         row = row - targets.start
 
         def select(hidden: Tensor) -> Tensor:

@@ -64,7 +64,7 @@ class FrozenEncoder(FrozenModel):
             "attention_mask": np.ones_like(input_ids),
         }
         inputs = {name: torch.from_numpy(value)[None].to(device) for name, value in batch.items()}
-        first = len(self.template.parts[0])
+        first = len(self.template.special_ids[0])
         output = run_encoder(self.model.to(device), inputs)  # type: ignore[arg-type]
         states: Tensor = output.last_hidden_state[0, first : first + len(ids)].float()
         return states

@@ -31,14 +31,12 @@ def candidate_ranks(scorer: Scorer) -> Question:
 
     def answer(batch: Batch) -> Tensor:
         log_probs = vocabulary.answer(batch)  # (B, V)
-        choice_log_probs = log_probs.gather(
-            1, batch["candidate_ids"].to(log_probs.device)
-        )  # (B, K)
+        own_log_probs = log_probs.gather(1, batch["candidate_ids"].to(log_probs.device))  # (B, K)
         # One choice after the other: all at once would be (B, K, V).
         # "Not at most" rather than "above": what is no number is not the first guess.
         ranks = [
-            1 + (~(log_probs <= choice_log_probs[:, k, None])).sum(dim=1)
-            for k in range(choice_log_probs.shape[1])
+            1 + (~(log_probs <= own_log_probs[:, k, None])).sum(dim=1)
+            for k in range(own_log_probs.shape[1])
         ]
         all_ranks = torch.stack(ranks, dim=1).float().to(batch["choice_mask"].device)
         return mask_choices(all_ranks, batch["choice_mask"])
@@ -89,7 +87,7 @@ def entries_of(question: Question, places: Sequence[tuple[str, str]]) -> list[in
     entry_ids: list[int | None] = [None] * len(places)
     if len(encoded):
         ids = encoded.collate(range(len(encoded)))["candidate_ids"][:, 0].tolist()
-        for index, entry in zip(encoded.kept, ids, strict=True):
+        for index, entry in zip(encoded.positions, ids, strict=True):
             entry_ids[index] = entry
     return entry_ids
 

@@ -220,7 +220,7 @@ def input_pieces(question: Question, record: Record) -> tuple[tuple[str, tuple[P
     text = batch["input_ids"][source][packed[source]]
     read = [("reads", pieces_of(tokenizer, text.tolist()))]
     if "decoder_input_ids" in batch:
-        first = int(batch["asked_mask"][row].long().argmax())
+        first = int(batch["scored_mask"][row].long().argmax())
         given = batch["decoder_input_ids"][row][: first + 1]
         read.append(("decoder reads", pieces_of(tokenizer, given.tolist())))
     return tuple(read)
@@ -240,8 +240,8 @@ def scored_pieces(question: Question, record: Record) -> list[tuple[Piece, ...]]
             gold = zip(batch["gold"], batch["token_mask"], strict=True) if "gold" in batch else ()
             found = [own[exist].tolist() for own, exist in gold]
             ids = [found[row] for row in rows] if found else []
-        elif "asked_mask" in batch:
-            ids = [batch["asked_ids"][row][batch["asked_mask"][row]].tolist() for row in rows]
+        elif "scored_mask" in batch:
+            ids = [batch["scored_ids"][row][batch["scored_mask"][row]].tolist() for row in rows]
         else:
             mask = batch.get("answer_mask", batch["attention_mask"]).bool()
             ids = [batch["input_ids"][row][mask[row]].tolist() for row in rows]
