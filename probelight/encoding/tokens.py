@@ -82,7 +82,7 @@ def tokenise(
     notices: tuple[str, ...] = ()
     if path.exists():
         try:
-            return _read(path, key, len(texts), len(tokenizer)), ()
+            return _read_store(path, key, len(texts), len(tokenizer)), ()
         # What numpy and zipfile raise on bytes that are no archive, or only the beginning of one.
         except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
             notices = (f"token cache {path} is unusable ({error}); it was built again",)
@@ -134,7 +134,7 @@ def _tokenised(tokenizer: Any, texts: Sequence[str]) -> TokenStore:
     return TokenStore(ids=flat, starts=starts)
 
 
-def _read(path: Path, key: str, num_texts: int, vocab_size: int) -> TokenStore:
+def _read_store(path: Path, key: str, num_texts: int, vocab_size: int) -> TokenStore:
     with np.load(path, allow_pickle=False) as arrays:
         ids, starts, name = arrays["ids"], arrays["starts"], arrays["key"]
     store = TokenStore(ids=ids, starts=starts)

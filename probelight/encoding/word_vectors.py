@@ -109,10 +109,10 @@ class WordVectors:
         if new_words := words - self._looked_up:
             self._looked_up |= new_words
             if not self.missing:
-                self._read(new_words)
+                self._read_vectors(new_words)
         return {word: self._vectors[word] for word in words & self._vectors.keys()}
 
-    def _read(self, words: set[str]) -> None:
+    def _read_vectors(self, words: set[str]) -> None:
         missing = set(words)
         begins = {word.split(" ", 1)[0] for word in words}
         for number, line in self._lines():

@@ -93,11 +93,11 @@ class LetterAnswers:
                 for metric, values in over_orders.items()
             ]
         row = replace(row, num_items=len(self.records))
-        in_first = metrics.majority_of_labels([labels[:1] for labels in self.gold_labels])
-        rows.append(replace(row, metric="majority_accuracy", value=in_first))
+        majority = metrics.majority_of_labels([labels[:1] for labels in self.gold_labels])
+        rows.append(replace(row, metric="majority_accuracy", value=majority))
         rows.append(replace(row, metric="label_bias", value=metrics.label_bias(self.labels)))
-        for place, share in enumerate(metrics.label_shares(self.labels)):
-            label = LABELS[place]
+        for index, share in enumerate(metrics.label_shares(self.labels)):
+            label = LABELS[index]
             subset = Subset.of("answered", label, answer=label)
             rows.append(replace(row, metric="label_share", subset=subset, value=share))
         return rows
@@ -105,7 +105,7 @@ class LetterAnswers:
 
 def ask_letters(
     scorer: Scorer,
-    own: Predictions,
+    predictions: Predictions,
     orders: Orders,
     prompts: Prompts,
     trainer: TrainerSettings,
@@ -119,28 +119,30 @@ def ask_letters(
         UsageError: If the model gives no log-likelihoods, or skips one of the prompts.
         RecordError: If an item has more choices than there are letters.
     """
-    orders_by_item = [orders_of(record, orders) for record in own.records]
-    asked = [
+    orders_by_item = [orders_of(record, orders) for record in predictions.records]
+    prompted = [
         prompts.letters(record, order)
-        for record, shown in zip(own.records, orders_by_item, strict=True)
-        for order in shown
+        for record, item_orders in zip(predictions.records, orders_by_item, strict=True)
+        for order in item_orders
     ]
-    name = f"{own.name}, letters"
+    name = f"{predictions.name}, letters"
     question = scorer.log_likelihoods()
     if not scorer.is_in_chat:
-        refuse_cut(question, asked, "letters and examples" if prompts.num_shots else "letters")
-    answered = ask(scorer, question, {name: asked}, trainer)[name]
-    if len(answered.records) < len(asked):
-        raise UsageError(f"{name}: all items must be scored, but {'; '.join(answered.notices)}")
-    rows = iter(answered.scores)
-    labels = [[[*next(rows)] for _ in shown] for shown in orders_by_item]
+        refuse_cut(question, prompted, "letters and examples" if prompts.num_shots else "letters")
+    answers = ask(scorer, question, {name: prompted}, trainer)[name]
+    if len(answers.records) < len(prompted):
+        raise UsageError(f"{name}: all items must be scored, but {'; '.join(answers.notices)}")
+    score_rows = iter(answers.scores)
+    labels = [[[*next(score_rows)] for _ in item_orders] for item_orders in orders_by_item]
     choices = [
-        [by_choice(scores, order) for scores, order in zip(item, shown, strict=True)]
-        for item, shown in zip(labels, orders_by_item, strict=True)
+        [by_choice(scores, order) for scores, order in zip(item_scores, item_orders, strict=True)]
+        for item_scores, item_orders in zip(labels, orders_by_item, strict=True)
     ]
     gold_labels = [
-        [order.index(record.answer) for order in shown]
-        for record, shown in zip(own.records, orders_by_item, strict=True)
+        [order.index(record.answer) for order in item_orders]
+        for record, item_orders in zip(predictions.records, orders_by_item, strict=True)
     ]
-    notices = tuple(f"{LETTER}: {notice}" for notice in answered.notices)
-    return LetterAnswers(own.name, own.records, labels, choices, gold_labels, notices)
+    notices = tuple(f"{LETTER}: {notice}" for notice in answers.notices)
+    return LetterAnswers(
+        predictions.name, predictions.records, labels, choices, gold_labels, notices
+    )

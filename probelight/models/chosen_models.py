@@ -90,12 +90,14 @@ def _distinguished(models: Sequence[ModelSettings]) -> list[ModelSettings]:
         for name in () if keeps_label else ("name_or_path", "adapter"):
             paths = [getattr(namesake, name) for namesake in namesakes]
             if (path := getattr(model, name)) is not None:
-                path_ends.append(distinct_ends(paths)[path] if len(set(paths)) > 1 else _last(path))
+                path_ends.append(
+                    distinct_ends(paths)[path] if len(set(paths)) > 1 else _last_name(path)
+                )
         distinguished.append(replace(model, name="+".join(path_ends)) if path_ends else model)
     return distinguished
 
 
-def _last(path: str) -> str:
+def _last_name(path: str) -> str:
     return path.rstrip("/").rsplit("/", 1)[-1]
 
 
@@ -258,7 +260,7 @@ def found_model_type(name_or_path: str, revision: str | None = None) -> tuple[st
         description = _Description.of(source, check_config(folder))
         if description.ends_in("ForMaskedLM") and not description.is_one_way:
             # Nothing heavy is imported for most.
-            return TRANSFORMER, _line(TRANSFORMER, description)
+            return TRANSFORMER, _type_line(TRANSFORMER, description)
     config, fitting = _fitting_types(name_or_path, revision)
     description = _Description.of(source, config.to_dict())
     subject = f"{source}: {description.family} ({description.class_names})"
@@ -274,7 +276,7 @@ def found_model_type(name_or_path: str, revision: str | None = None) -> tuple[st
             f"{source} ({description.class_names}) {why}; to use it anyway, give --model.kind "
             f"{kind} with --model.name_or_path, or `kind` in a model's config"
         )
-    return kind, _line(kind, description)
+    return kind, _type_line(kind, description)
 
 
 def _doubt(kind: str, description: _Description) -> str:
@@ -292,7 +294,7 @@ def _doubt(kind: str, description: _Description) -> str:
     return ""
 
 
-def _line(kind: str, description: _Description) -> str:
+def _type_line(kind: str, description: _Description) -> str:
     fills_masks = description.ends_in("ForMaskedLM", "ForPreTraining", "LMHeadModel")
     title = _CALLED.get(kind) or ("masked language model" if fills_masks else "encoder")
     return f"{description.source}: {title} ({description.class_names})"

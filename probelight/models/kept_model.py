@@ -17,7 +17,7 @@ from probelight.models.loading import (
     load_pretrained,
     load_tokenizer,
     num_positions,
-    recorded,
+    base_in_adapter,
     refuse_foreign_tokenizer,
 )
 from probelight.models.networks import bit_sum, model_fingerprint
@@ -69,7 +69,7 @@ class KeptModel:
         if adapter is not None:
             merge(model)  # the one below
             self._bits = self._bits or _bits(model)
-            attach_saved(model, adapter, recorded(base_name), base_revision)
+            attach_saved(model, adapter, base_in_adapter(base_name), base_revision)
         tokenizer = load_tokenizer(name_or_path, revision)
         refuse_foreign_tokenizer(form, name_or_path, model, tokenizer)
         tokenizer.model_max_length = min(tokenizer.model_max_length, num_positions(model))

@@ -210,10 +210,10 @@ def put_adapters(model: nn.Module, name_or_path: str, revision: str | None) -> N
         return
     put_adapters(model, base_name, revision)
     merge(model)
-    attach_saved(model, folder, recorded(base_name), revision)
+    attach_saved(model, folder, base_in_adapter(base_name), revision)
 
 
-def recorded(name_or_path: str) -> str:
+def base_in_adapter(name_or_path: str) -> str:
     """Return what an adapter's folder says of its model: where it is a folder, its whole path."""
     path = Path(name_or_path)
     is_folder = name_or_path not in BUNDLED_MODELS and path.expanduser().is_dir()
@@ -248,7 +248,7 @@ def trained_reader(tuning: Tuning | None, dtype: WeightsDtype) -> Callable[..., 
         if tuning is not None:
             merge(model)
             if tuning.method != FULL:
-                attach_fresh(model, tuning, seed, recorded(name_or_path), revision)
+                attach_fresh(model, tuning, seed, base_in_adapter(name_or_path), revision)
         return model.train(False), tokenizer
 
     return load

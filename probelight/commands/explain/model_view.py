@@ -56,7 +56,7 @@ def explained(
     `asked` is what a run's config says of that.
     """
     known = KeptModel(reader_for(model, trainer))
-    scorer = scorer_for(model, prompts.setup, known=known)
+    scorer = scorer_for(model, prompts.setup, shared_model=known)
     given = record
     if prompts.setup != "minimal_pair":
         if chatting := in_chat(scorer, asked):
@@ -71,7 +71,7 @@ def explained(
     candidates = view.scored_candidates()
     of_letters: tuple[tuple[str, tuple[Piece, ...]], ...] = ()
     if scorer.mode != "fine_tuned":  # whose head has no log-probabilities
-        reader = scorer_for(model, "mc_mlm", known=known)
+        reader = scorer_for(model, "mc_mlm", shared_model=known)
         reader = in_chat(reader, asked) or reader
         by_letter = partial(view.letters, reader, prompts, given, candidates)
         candidates, of_letters = view.attempt(by_letter) or (candidates, ())
