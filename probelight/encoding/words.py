@@ -48,7 +48,7 @@ class WordIndex(Protocol):
         """Return those of these words, all with a row, for which there was no vector."""
 
 
-def words_of(text: str, *, lower: bool = True) -> list[str]:
+def split_words(text: str, *, lower: bool = True) -> list[str]:
     """Return the words of a text, in lower case unless they are wanted as they are.
 
     A run of letters is a word, an apostrophe inside it included; a number is one with its inner
@@ -101,7 +101,7 @@ class WordMaskedEncoder:
 
     def encode(self, records: Sequence[Record]) -> EncodedSet:
         """Look up the words of records; refuse one without one mask, or with equal choices."""
-        sentences = [words_of(masked_stem(record)) for record in records]
+        sentences = [split_words(masked_stem(record)) for record in records]
         num_cut = sum(len(words) > self.num_tokens for words in sentences)
         sentences = [words[: self.num_tokens] for words in sentences]
         num_lost = sum(MASK not in words for words in sentences)
@@ -187,7 +187,7 @@ class WordPairEncoder:
         words: WordIndex,
         max_length: int = 256,
         num_choices: int | None = None,
-        split: Callable[[str], list[str]] = words_of,
+        split: Callable[[str], list[str]] = split_words,
     ) -> None:
         self.words = words
         self.split = split

@@ -24,7 +24,7 @@ from torch.nn import functional as F
 
 from probelight.encoding.encoded_set import ChoiceEncoder, Ids
 from probelight.encoding.word_vectors import WordVectorsError
-from probelight.encoding.words import words_of
+from probelight.encoding.words import split_words
 from probelight.io.documents import typed
 from probelight.io.errors import UsageError
 from probelight.io.files import sha256_of, user_path
@@ -332,7 +332,7 @@ class ElmoVectors(TokenVectors):
 
     def split(self, text: str) -> list[str]:
         """Return the words of a text as they are written, because ELMo distinguishes capitals."""
-        return words_of(text, lower=False)
+        return split_words(text, lower=False)
 
     def ids(self, words: Sequence[str]) -> Ids:
         self._masked |= MASK in words

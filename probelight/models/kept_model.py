@@ -14,10 +14,10 @@ from probelight.models.adapters import attach_saved, detach, merge
 from probelight.models.checkpoint_files import without_adapter
 from probelight.models.loading import (
     Form,
+    base_in_adapter,
     load_pretrained,
     load_tokenizer,
     num_positions,
-    base_in_adapter,
     refuse_foreign_tokenizer,
 )
 from probelight.models.networks import bit_sum, model_fingerprint

@@ -21,7 +21,7 @@ from torch.nn.utils.rnn import pad_sequence
 
 from probelight.encoding.encoded_set import ChoiceEncoder, Ids
 from probelight.encoding.word_vectors import WordVectors, WordVectorsError
-from probelight.encoding.words import PADDING_ID, words_of
+from probelight.encoding.words import PADDING_ID, split_words
 from probelight.probes.record import MASK
 
 
@@ -42,7 +42,7 @@ class TokenVectors(nn.Module, ABC):
 
     def split(self, text: str) -> list[str]:
         """Return the tokens of a text."""
-        return words_of(text)
+        return split_words(text)
 
     @property
     def notices(self) -> tuple[str, ...]:
