@@ -120,14 +120,14 @@ class CandidateTable:
         exists = existing_choices(records)
         ids = np.zeros(exists.shape, dtype=np.int64)
         for row, (record, carrier) in enumerate(zip(records, carriers, strict=True)):
-            seen: dict[int, str] = {}
+            owners: dict[int, str] = {}
             for column, candidate in enumerate(record.choices):
-                token = ids[row, column] = int(self.pieces(carrier, candidate, tokens)[0])
+                entry = ids[row, column] = int(self.pieces(carrier, candidate, tokens)[0])
                 # A choice that repeats another, not the gold one, was let through by the reader.
-                if seen.setdefault(token, candidate) != candidate:
+                if owners.setdefault(entry, candidate) != candidate:
                     raise RecordError(
-                        f"{record.where}: the candidates {seen[token]!r} and {candidate!r} are the "
-                        f"same vocabulary item, {self.tokenizer.convert_ids_to_tokens(token)!r}"
+                        f"{record.where}: the candidates {owners[entry]!r} and {candidate!r} are "
+                        f"the same vocabulary item, {self.tokenizer.convert_ids_to_tokens(entry)!r}"
                     )
         return ids, exists
 

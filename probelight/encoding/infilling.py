@@ -93,14 +93,14 @@ class InfillingSet(EncodedSet):
         """
         places = self.places[items]
         target_indices, pair_index = distinct(places, places >= 0)
-        chosen = [self.targets[i] for i in target_indices]
-        sources, source_index = np.unique([t.source for t in chosen], return_inverse=True)
+        targets = [self.targets[i] for i in target_indices]
+        sources, source_index = np.unique([t.source for t in targets], return_inverse=True)
         encoder_inputs = self.padding.apply(
             [self.template.assemble(self.sources[i]) for i in sources]
         )
-        decoder_ids = [np.array(t.prefix + t.scored, dtype=np.int64) for t in chosen]
-        scored_mask = torch.zeros(len(chosen), max(map(len, decoder_ids)) - 1, dtype=torch.bool)
-        for row, target in enumerate(chosen):
+        decoder_ids = [np.array(t.prefix + t.scored, dtype=np.int64) for t in targets]
+        scored_mask = torch.zeros(len(targets), max(map(len, decoder_ids)) - 1, dtype=torch.bool)
+        for row, target in enumerate(targets):
             first = len(target.prefix) - 1
             scored_mask[row, first : first + len(target.scored)] = True
         batch = {
@@ -213,20 +213,20 @@ class BlankTexts:
     def _filled_texts(self) -> list[list[DecodedChoice]]:
         """Return the same where the decoder writes the whole filled sentence."""
         texts: dict[str, int] = {}
-        filled = []
+        placements = []
         for record, stem in zip(self.records, self.stems, strict=True):
             context, _, after = stem.rpartition(MASK)
             for choice in record.choices:
                 text = context + choice + after
                 span = len(context.rstrip()), len(context) + len(choice)  # its space is its own
-                filled.append((texts.setdefault(text, len(texts)), span))
+                placements.append((texts.setdefault(text, len(texts)), span))
         if not texts:
             return [[] for _ in self.records]
         encoded = self.tokenizer(
             list(texts), add_special_tokens=False, return_offsets_mapping=True, verbose=False
         )
         choices = []
-        for index, span in filled:
+        for index, span in placements:
             ids = tuple(encoded["input_ids"][index])
             first, last = tokens_of(encoded["offset_mapping"][index], span)
             choices.append(DecodedChoice(ids[:first], ids[first:last]))

@@ -58,12 +58,12 @@ class LikelihoodSet(EncodedSet):
         choices = self.choice_text[items]
         exists = choices >= 0
         text_indices, pair_index = distinct(choices, exists)
-        chosen = [self.texts[i] for i in text_indices]
-        batch = self.padding.apply([self.template.assemble(text.ids) for text in chosen])
+        texts = [self.texts[i] for i in text_indices]
+        batch = self.padding.apply([self.template.assemble(text.ids) for text in texts])
         answer_mask = torch.zeros(batch["input_ids"].shape, dtype=torch.bool)
         until = torch.zeros_like(batch["input_ids"])
         offset = len(self.template.special_ids[0])
-        for row, text in enumerate(chosen):
+        for row, text in enumerate(texts):
             answer = slice(offset + text.begin, offset + text.end)
             answer_mask[row, answer] = True
             if text.word_ends:
@@ -246,7 +246,7 @@ def word_ends(text: str, spans: Spans, words: Sequence[int | None]) -> list[int]
     for i in reversed(range(len(spans) - 1)):
         # A token that brings its leading space along begins with it, or right behind it.
         between = text[spans[i][1] : spans[i + 1][0] + 1]
-        same = words[i] is not None and words[i] == words[i + 1]
-        if same and not any(map(str.isspace, between)):
+        is_same_word = words[i] is not None and words[i] == words[i + 1]
+        if is_same_word and not any(map(str.isspace, between)):
             ends[i] = ends[i + 1]
     return ends

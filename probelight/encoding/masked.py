@@ -102,10 +102,10 @@ class MaskedChoiceEncoder:
         num_cut = 0
         for row, i in enumerate(positions):
             text = texts[blanks[i].text]
-            first, last, at = self._window(records[i], store[text])
+            first, last, mask = self._window(records[i], store[text])
             num_cut += last - first < len(store[text])
             windows[row] = store.starts[text] + np.array([first, last])
-            mask_position[row] = at - first + len(self.template.special_ids[0])
+            mask_position[row] = mask - first + len(self.template.special_ids[0])
         if num_cut:
             notices += (
                 f"{num_cut} of {len(records)} sentences were cut to {self.max_length} tokens "

@@ -104,8 +104,8 @@ class _Rows:
         sizes = [len(text) - (not reads_end) for text in texts]
         # With more in common than its tokens that are read, a text would have no place of its own.
         shared = min(sizes)
-        same = np.stack([text[:shared] for text in texts])
-        differs = (same != same[0]).any(axis=0)
+        beginnings = np.stack([text[:shared] for text in texts])
+        differs = (beginnings != beginnings[0]).any(axis=0)
         shared = int(differs.argmax()) if differs.any() else shared
         ids, positions = [texts[0][:shared]], [np.arange(shared)]
         segments = [np.full(shared, SHARED)]

@@ -75,8 +75,8 @@ def tokenise(
         return _tokenised(tokenizer, texts), ()
     digest = hashlib.sha256(f"{_FORMAT} {tokenizer_fingerprint(tokenizer)}\n".encode())
     for text in texts:
-        data = text.encode("utf-8", "surrogatepass")
-        digest.update(len(data).to_bytes(8, "little") + data)
+        encoded_text = text.encode("utf-8", "surrogatepass")
+        digest.update(len(encoded_text).to_bytes(8, "little") + encoded_text)
     key = digest.hexdigest()
     path = Path(cache_dir).expanduser() / "tokens" / f"{key}.npz"
     notices: tuple[str, ...] = ()

@@ -55,20 +55,20 @@ class LetterAnswers:
     @property
     def by_rule(self) -> dict[str, Predictions]:
         """The predictions in the file's order and, of several, by the mean over them."""
-        rules = {LETTER: [item[0] for item in self.choices]}
+        rules = {LETTER: [by_order[0] for by_order in self.choices]}
         if self.has_orders:
-            rules[DEBIASED] = [metrics.debiased(item) for item in self.choices]
+            rules[DEBIASED] = [metrics.debiased(by_order) for by_order in self.choices]
         return {rule: Predictions(self.name, self.records, rows) for rule, rows in rules.items()}
 
     @property
     def has_orders(self) -> bool:
         """Whether an item has several orders."""
-        return any(len(item) > 1 for item in self.choices)
+        return any(len(by_order) > 1 for by_order in self.choices)
 
     @property
     def over_orders(self) -> MeanOverOrders:
         """The predictions in the file's order, with the mean over orders as each item's score."""
-        scores = [item[0] for item in self.choices]
+        scores = [by_order[0] for by_order in self.choices]
         return MeanOverOrders(self.name, self.records, scores, in_orders=self.choices)
 
     def rows(self, groups: Sequence[str], row: Row) -> list[Row]:
@@ -84,9 +84,13 @@ class LetterAnswers:
         rows: list[Row] = []
         if self.has_orders:
             over_orders = {
-                "mean_order_accuracy": [metrics.mean_score(item, gold) for item, gold in items],
-                "all_orders_accuracy": [metrics.all_right(item, gold) for item, gold in items],
-                "unstable_share": [metrics.is_unstable(item) for item in self.choices],
+                "mean_order_accuracy": [
+                    metrics.mean_score(by_order, gold) for by_order, gold in items
+                ],
+                "all_orders_accuracy": [
+                    metrics.all_right(by_order, gold) for by_order, gold in items
+                ],
+                "unstable_share": [metrics.is_unstable(by_order) for by_order in self.choices],
             }
             rows = [
                 grouped_row(values, groups, replace(row, metric=metric))

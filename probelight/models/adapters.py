@@ -47,11 +47,11 @@ def attach_fresh(
     Raises:
         UsageError: If peft has no such adapter, or none for these layers.
     """
-    config = _config_of(tuning)
+    config = _adapter_config(tuning)
     names, module_paths = tuning.target_modules, [f".{name}" for name, _ in model.named_modules()]
     for name in names if names != ["all-linear"] else ():
         if not any(path.endswith(f".{name}") for path in module_paths):
-            layers = _layers_of(model)
+            layers = _layer_names(model)
             raise UsageError(
                 f"tuning.target_modules: {type(model).__name__} has no layer {name!r}"
                 f"{nearest(name, layers.split(', '))}; its layers are {layers}"
@@ -62,7 +62,7 @@ def attach_fresh(
     except (ValueError, TypeError, NotImplementedError) as error:
         raise UsageError(
             f"tuning of {type(model).__name__}: {_first_line(error)}; choose the layers for the "
-            f"adapter with tuning.target_modules from {_layers_of(model)}"
+            f"adapter with tuning.target_modules from {_layer_names(model)}"
         ) from error
 
 
@@ -91,7 +91,7 @@ def attach_saved(model: nn.Module, folder: Path, base: str, revision: str | None
         if is_outline:
             return
         _check_base(folder, settings["base"], base, wrapper.trained_on)
-        loaded: Any = set_peft_model_state_dict(wrapper, _in_form(tensors, model))
+        loaded: Any = set_peft_model_state_dict(wrapper, _renamed_weights(tensors, model))
     except (PretrainedError, UsageError):
         raise
     except Exception as error:
@@ -154,21 +154,21 @@ def save_weights(model: Any, folder: Path, state_dict: Mapping[str, Tensor] | No
     if (wrapper := wrapper_of(model)) is None:
         model.save_pretrained(folder, state_dict=state_dict)
         return
-    named = None
+    full_state = None
     if state_dict is not None:
         adapter_weights = {
             n: v for n, v in wrapper.state_dict().items() if not n.startswith(_PREFIX)
         }
-        named = adapter_weights | {f"{_PREFIX}{n}": value for n, value in state_dict.items()}
+        full_state = adapter_weights | {f"{_PREFIX}{n}": value for n, value in state_dict.items()}
     for config in wrapper.peft_config.values():
         if isinstance(config.target_modules, set):  # which is written in another order each time
             config.target_modules = sorted(config.target_modules)
-    wrapper.save_pretrained(str(folder), state_dict=named, save_embedding_layers=False)
+    wrapper.save_pretrained(str(folder), state_dict=full_state, save_embedding_layers=False)
     write_text_atomic(folder / TRAINED_ON, json.dumps(wrapper.trained_on))
     (folder / "README.md").unlink(missing_ok=True)  # an empty form of a model card
 
 
-def _config_of(tuning: Tuning) -> Any:
+def _adapter_config(tuning: Tuning) -> Any:
     """Return peft's config of a new adapter."""
     import peft
 
@@ -240,7 +240,7 @@ def _attach(
 
     is_outline = next(model.parameters()).is_meta
     weights_below = [(w, bit_sum(w)) for w in model.parameters() if not w.is_meta]
-    trained_on = {} if is_outline else _answers_of(model)
+    trained_on = {} if is_outline else _sample_answers(model)
     config.base_model_name_or_path = None
     config.task_type = None  # its wrapper would be called in place of the model, as none is here
     with warnings.catch_warnings(), own_random_state(seed):
@@ -265,7 +265,7 @@ def _changed_below(config: Any, source: str) -> PretrainedError:
     )
 
 
-def _answers_of(model: Any) -> dict[str, Any]:
+def _sample_answers(model: Any) -> dict[str, Any]:
     """Return what a model without its adapter answers to a short text, and in which precision."""
     import torch
 
@@ -309,7 +309,7 @@ def _check_base(folder: Path, own_base: str, base: str, answers: Mapping[str, An
         )
 
 
-def _in_form(tensors: Mapping[str, Tensor], model: Any) -> dict[str, Tensor]:
+def _renamed_weights(tensors: Mapping[str, Tensor], model: Any) -> dict[str, Tensor]:
     """Return an adapter's weights by the names that they have in a model with or without its head.
 
     That of an encoder alone and that of the encoder in a language model differ by a prefix.
@@ -325,7 +325,7 @@ def _in_form(tensors: Mapping[str, Tensor], model: Any) -> dict[str, Tensor]:
     return dict(tensors)
 
 
-def _layers_of(model: nn.Module) -> str:
+def _layer_names(model: nn.Module) -> str:
     """Return the names, without their places, of the layers that adapters are put at."""
     from torch import nn
     from transformers.pytorch_utils import Conv1D

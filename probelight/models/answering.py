@@ -80,22 +80,24 @@ def _decided(
     scores_by_set = answers(question, sets, False)
     if dtype is None:
         return scores_by_set
-    close_items = {
+    doubtful_items = {
         name: [item for item, row in sorted(scored.scores.items()) if is_too_close(row, dtype)]
         for name, scored in scores_by_set.items()
     }
-    close_items = {name: items for name, items in close_items.items() if items}
-    if not close_items:
+    doubtful_items = {name: items for name, items in doubtful_items.items() if items}
+    if not doubtful_items:
         return scores_by_set
-    doubtful = {name: [sets[name][item] for item in items] for name, items in close_items.items()}
+    doubtful_sets = {
+        name: [sets[name][item] for item in items] for name, items in doubtful_items.items()
+    }
     exact: dict[str, ItemScores] = {}
     outcome = "were scored again in float32"
     try:
         with upcast(scorer.network):
-            exact = answers(question, doubtful, True)
+            exact = answers(question, doubtful_sets, True)
     except NoMemoryError as error:
         outcome = f"could not be scored again in float32: {error}"
-    for name, items in close_items.items():
+    for name, items in doubtful_items.items():
         scored = scores_by_set[name]
         rows = {items[i]: row for i, row in exact[name].scores.items()} if exact else {}
         notice = (

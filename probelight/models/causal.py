@@ -223,7 +223,7 @@ class NextTokens:
             return False
         layers = DynamicCache(config=self.model.config).layers
         key_value_layers = {DynamicLayer, DynamicSlidingWindowLayer}
-        return not self.model._is_stateful and {type(x) for x in layers} <= key_value_layers
+        return not self.model._is_stateful and {type(layer) for layer in layers} <= key_value_layers
 
     def _group_log_probs(self, batch: Batch, rows: Tensor) -> Tensor:
         """Return the log-probabilities of some texts, `rows` (T,) of the batch, ascending.

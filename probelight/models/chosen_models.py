@@ -90,15 +90,10 @@ def _distinguished(models: Sequence[ModelSettings]) -> list[ModelSettings]:
         for name in () if keeps_label else ("name_or_path", "adapter"):
             paths = [getattr(namesake, name) for namesake in namesakes]
             if (path := getattr(model, name)) is not None:
-                path_ends.append(
-                    distinct_ends(paths)[path] if len(set(paths)) > 1 else _last_name(path)
-                )
+                last_name = path.rstrip("/").rsplit("/", 1)[-1]
+                path_ends.append(distinct_ends(paths)[path] if len(set(paths)) > 1 else last_name)
         distinguished.append(replace(model, name="+".join(path_ends)) if path_ends else model)
     return distinguished
-
-
-def _last_name(path: str) -> str:
-    return path.rstrip("/").rsplit("/", 1)[-1]
 
 
 def model_of(name: str) -> ModelSettings:

@@ -41,20 +41,20 @@ class LayerLayout:
 
 def _finish_bert(layer: Any, mixed: Tensor, residual: Tensor) -> Tensor:
     attended = layer.attention.output(mixed, residual)
-    result: Tensor = layer.output(layer.intermediate(attended), attended)
-    return result
+    output: Tensor = layer.output(layer.intermediate(attended), attended)
+    return output
 
 
 def _finish_distilbert(layer: Any, mixed: Tensor, residual: Tensor) -> Tensor:
     attended = layer.sa_layer_norm(layer.attention.out_lin(mixed) + residual)
-    result: Tensor = layer.output_layer_norm(layer.ffn(attended) + attended)
-    return result
+    output: Tensor = layer.output_layer_norm(layer.ffn(attended) + attended)
+    return output
 
 
 def _finish_mpnet(layer: Any, mixed: Tensor, residual: Tensor) -> Tensor:
     attended = layer.attention.LayerNorm(layer.attention.attn.o(mixed) + residual)
-    result: Tensor = layer.output(layer.intermediate(attended), attended)
-    return result
+    output: Tensor = layer.output(layer.intermediate(attended), attended)
+    return output
 
 
 _LAYERS = (
@@ -105,7 +105,7 @@ class EncoderAt:
 
         def read(texts: Mapping[str, Tensor]) -> Tensor:
             if self.is_reduced:
-                output = self._reduced(texts, texts["place"])
+                output = self._run_reduced(texts, texts["place"])
             else:
                 output = run_encoder(self.encoder, texts)
                 output.last_hidden_state = _at(output.last_hidden_state, texts["place"])
@@ -134,7 +134,7 @@ class EncoderAt:
         maps = [at_path(layer, path) for path in self._layout.maps]
         return all(type(m) is nn.Linear and type(m.weight) is nn.Parameter for m in maps)
 
-    def _reduced(self, batch: Mapping[str, Tensor], column: Tensor) -> Any:
+    def _run_reduced(self, batch: Mapping[str, Tensor], column: Tensor) -> Any:
         assert self._layout is not None
         layers = attrgetter(self._layout.stack)(self.encoder)
         config: Any = self.encoder.config
@@ -163,7 +163,7 @@ class EncoderAt:
                 torch.autocast(device.type, enabled=False),
             ):
                 plain = _at(run_encoder(self.encoder, batch).last_hidden_state, column)
-                reduced = self._reduced(batch, column).last_hidden_state
+                reduced = self._run_reduced(batch, column).last_hidden_state
         except (RuntimeError, TypeError, AttributeError, ValueError, IndexError):
             return False  # it only looked like a known architecture
         return differ_by_rounding(plain, reduced, tolerance)

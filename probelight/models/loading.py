@@ -288,10 +288,10 @@ def _trained_model(checkpoint: Checkpoint, pooler: bool) -> PreTrainedModel:
     options = {**checkpoint.options, "dtype": checkpoint.dtype}
     if any(Path(source).glob("*.safetensors")):
         options["use_safetensors"] = True  # never fall back on a pickle in the same folder
-    model, missing = _with_missing(form, source, options)
+    model, missing = _load_with_missing(form, source, options)
     if missing and getattr(model.config, "legacy", False):
         # Published DeBERTa-v3 checkpoints hold the new head, but their config does not say so.
-        legacy_model, still_missing = _with_missing(form, source, {**options, "legacy": False})
+        legacy_model, still_missing = _load_with_missing(form, source, {**options, "legacy": False})
         if not still_missing:
             model, missing = legacy_model, []
     if not pooler:
@@ -311,24 +311,24 @@ def _trained_model(checkpoint: Checkpoint, pooler: bool) -> PreTrainedModel:
     return model
 
 
-def _with_missing(
+def _load_with_missing(
     form: Form, source: str, options: dict[str, Any]
 ) -> tuple[PreTrainedModel, list[str]]:
     # What is not in the checkpoint, such as a pooler that is then dropped, is drawn at random.
     with one_error(source, "weights"), own_random_state(0):
-        model, info = form.auto_class.from_pretrained(
+        model, loading_info = form.auto_class.from_pretrained(
             source,
             output_loading_info=True,
             ignore_mismatched_sizes=True,  # refused below, with their names
             **options,
         )
-    if info["mismatched_keys"]:
-        name, shape, expected_shape = min(info["mismatched_keys"])
+    if loading_info["mismatched_keys"]:
+        name, shape, expected_shape = min(loading_info["mismatched_keys"])
         raise PretrainedError(
             f"{source}: the weight {name} has shape {tuple(shape)}, but the config needs "
             f"{tuple(expected_shape)}"
         )
-    return model, sorted(info["missing_keys"])
+    return model, sorted(loading_info["missing_keys"])
 
 
 @dataclass(frozen=True)

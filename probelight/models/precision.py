@@ -78,7 +78,8 @@ def upcast(network: nn.Module, reads_again: bool = True) -> Iterator[None]:
     Raises:
         NoMemoryError: If there is no room for them; the network is as it was.
     """
-    halves = [(weight, weight.dtype) for weight in _weights(network) if _is_half(weight)]
+    weights = (*network.parameters(), *network.buffers())
+    halves = [(weight, weight.dtype) for weight in weights if _is_half(weight)]
     if any(weight.is_meta for weight, _ in halves):
         raise NoMemoryError("some of the model's weights are not in memory")
     exact = _as_read(network) if halves and reads_again else {}
@@ -156,11 +157,6 @@ def _as_read(network: nn.Module) -> dict[int, Tensor]:
             if rounded is not None and torch.equal(rounded, weight.detach().cpu()):
                 exact_weights[id(weight)] = exact[name]
     return exact_weights
-
-
-def _weights(network: nn.Module) -> Iterator[Tensor]:
-    yield from network.parameters()
-    yield from network.buffers()
 
 
 def _is_half(weight: Tensor) -> bool:

@@ -135,12 +135,12 @@ class ModelSettings(ranges.Settings):
     @property
     def label(self) -> str:
         """The model's name in tables; a baseline's names its vectors."""
-        chosen = visible(self.name.strip()) if self.name else ""
+        given_name = visible(self.name.strip()) if self.name else ""
         if title := MODEL_TYPES[self.kind].title:
-            return chosen or f"{title} ({vectors_label(self.vectors)})"
+            return given_name or f"{title} ({vectors_label(self.vectors)})"
         paths = [path for path in (self.name_or_path, self.adapter) if path]
         ends = "+".join(path.rstrip("/").rsplit("/", 1)[-1] for path in paths)
-        name = chosen or visible(ends)
+        name = given_name or visible(ends)
         return f"{name} (random weights)" if self.random_weights else name
 
     def config(self) -> dict[str, Any]:
