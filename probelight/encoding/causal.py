@@ -55,8 +55,8 @@ class ContinuationSet(LikelihoodSet):
         batch = super().inputs(items)
         ids, lengths = batch["input_ids"].numpy(), batch["attention_mask"].sum(dim=1).numpy()
         shared = np.zeros(len(ids), dtype=np.int64)
-        for places, exists in zip(batch["pair_index"], batch["choice_mask"], strict=True):
-            rows = np.unique(places[exists].numpy())
+        for indices, exists in zip(batch["pair_index"], batch["choice_mask"], strict=True):
+            rows = np.unique(indices[exists].numpy())
             rows = rows[shared[rows] == 0]  # a text of two items is run with the first
             if not len(rows):
                 continue

@@ -201,7 +201,7 @@ def distinct_texts(
     with more is a `RecordError`.
     """
     width = num_choices or max((len(record.choices) for record in records), default=0)
-    places: dict[str, int] = {}
+    text_index: dict[str, int] = {}
     stems = np.zeros(len(records), dtype=np.int64)
     choices = np.full((len(records), width), -1, dtype=np.int64)
     for row, record in enumerate(records):
@@ -210,10 +210,10 @@ def distinct_texts(
                 f"{record.where}: {len(record.choices)} choices, more than num_choices={width}"
             )
         empty = [""] * (width - len(record.choices) if num_choices else 0)
-        stems[row] = places.setdefault(stem(record), len(places))
+        stems[row] = text_index.setdefault(stem(record), len(text_index))
         for column, choice in enumerate([*record.choices, *empty]):
-            choices[row, column] = places.setdefault(choice, len(places))
-    return list(places), stems, choices
+            choices[row, column] = text_index.setdefault(choice, len(text_index))
+    return list(text_index), stems, choices
 
 
 def padding_notice(records: Sequence[Record], num_choices: int | None) -> tuple[str, ...]:

@@ -78,7 +78,7 @@ class InfillingSet(EncodedSet):
     padding: Padding
     sources: tuple[Ids, ...]  # the distinct texts, without special tokens
     targets: tuple[Target, ...]  # the distinct ones
-    places: Ids  # (N, M) index of each target, -1 where there is none
+    target_index: Ids  # (N, M) index of each target, -1 where there is none
     candidate_ids: Ids | None  # (N, K) vocabulary items, where the next token is scored
     choice_mask: NDArray[np.bool_]  # (N, K) which choices exist
     template: Template  # around a source
@@ -91,9 +91,9 @@ class InfillingSet(EncodedSet):
         the source of each target, `pair_index` (B, M) the target of each choice. Also `choice_mask`
         and, if there are any, `candidate_ids` (B, K).
         """
-        places = self.places[items]
-        target_indices, pair_index = distinct(places, places >= 0)
-        targets = [self.targets[i] for i in target_indices]
+        target_index = self.target_index[items]
+        distinct_targets, pair_index = distinct(target_index, target_index >= 0)
+        targets = [self.targets[i] for i in distinct_targets]
         sources, source_index = np.unique([t.source for t in targets], return_inverse=True)
         encoder_inputs = self.padding.apply(
             [self.template.assemble(self.sources[i]) for i in sources]
@@ -275,7 +275,9 @@ class InfillingEncoder:
     def num_tokens(self, records: Sequence[Record]) -> list[list[int]]:
         """Return the number of tokens of each choice of each record, `closing` included."""
         encoded = self.encode(records)
-        return [[len(encoded.targets[i].scored) for i in row if i >= 0] for row in encoded.places]
+        return [
+            [len(encoded.targets[i].scored) for i in row if i >= 0] for row in encoded.target_index
+        ]
 
     def encode(self, records: Sequence[Record]) -> InfillingSet:
         """Tokenise records; see the class for those that do not fit.
@@ -292,13 +294,15 @@ class InfillingEncoder:
         choices = blanks.decoded_choices() if self.asks == "choices" else blanks.next_tokens()
         sources: dict[tuple[int, int, int], int] = {}
         targets: dict[Target, int] = {}
-        places = np.full((len(positions), max(map(len, choices), default=0)), -1, dtype=np.int64)
+        target_index = np.full(
+            (len(positions), max(map(len, choices), default=0)), -1, dtype=np.int64
+        )
         lengths = np.zeros(len(positions), dtype=np.int64)
         for row, i in enumerate(positions):
             begin, end = self._window(records[i], *blanks.blank_in_text(i), choices[i])
             source = sources.setdefault((blanks.texts[i], begin, end), len(sources))
             item_targets = [self._target(source, begin, choice) for choice in choices[i]]
-            places[row, : len(item_targets)] = [
+            target_index[row, : len(item_targets)] = [
                 targets.setdefault(t, len(targets)) for t in item_targets
             ]
             decoded = [len(target.prefix) + len(target.scored) - 1 for target in item_targets]
@@ -326,7 +330,7 @@ class InfillingEncoder:
         return InfillingSet(
             labels=np.array([records[i].answer for i in positions], dtype=np.int64),
             lengths=lengths,
-            num_sequences=1 + (places >= 0).sum(axis=1),
+            num_sequences=1 + (target_index >= 0).sum(axis=1),
             positions=positions,
             skipped=skipped,
             notices=notices,
@@ -335,7 +339,7 @@ class InfillingEncoder:
                 np.where(w == blank_id, sentinel_id, w).astype(np.int64) for w in windows
             ),
             targets=tuple(targets),
-            places=places,
+            target_index=target_index,
             candidate_ids=candidates,
             choice_mask=existing_choices([records[i] for i in positions]),
             template=self.template,

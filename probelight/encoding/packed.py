@@ -98,7 +98,7 @@ class _Rows:
         self._texts: dict[int, tuple[int, int, int]] = {}  # row, tokens shared, begin of the rest
 
     def add(self, indices: Sequence[int], texts: Sequence[Ids], reads_end: bool) -> None:
-        """Add a sequence with some texts, each known by its place, if there are any."""
+        """Add a sequence with some texts, each known by its index, if there are any."""
         if not texts:
             return
         sizes = [len(text) - (not reads_end) for text in texts]
@@ -121,7 +121,7 @@ class _Rows:
         self.segments.append(np.concatenate(segments))
 
     def where(self, index: int, token: int) -> tuple[int, int]:
-        """Return row and place of a token of a text."""
+        """Return row and column of a token of a text."""
         row, shared, begin = self._texts[index]
         return row, token if token < shared else begin + token - shared
 

@@ -172,11 +172,11 @@ def word_vectors(
     """Return the vectors of a file, shared by all that use it: each word is read once."""
     path, _ = located(source)
     state = path.stat() if path.is_file() else None
-    return _opened(source, dimension, sha256, state and (state.st_mtime_ns, state.st_size))
+    return _shared_vectors(source, dimension, sha256, state and (state.st_mtime_ns, state.st_size))
 
 
 @lru_cache(maxsize=4)
-def _opened(
+def _shared_vectors(
     source: str, dimension: int | None, sha256: str | None, state: tuple[int, int] | None
 ) -> WordVectors:
     return WordVectors(source, dimension, sha256)

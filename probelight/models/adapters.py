@@ -169,7 +169,6 @@ def save_weights(model: Any, folder: Path, state_dict: Mapping[str, Tensor] | No
 
 
 def _adapter_config(tuning: Tuning) -> Any:
-    """Return peft's config of a new adapter."""
     import peft
 
     config_class: Any = peft.LoraConfig

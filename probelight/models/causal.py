@@ -261,8 +261,8 @@ class NextTokens:
     def _groups(self, batch: Batch) -> Iterator[Tensor]:
         """Yield the texts in parts that share about equally much, no part too large."""
         shared, owner = batch["shared"].tolist(), batch["owner"].tolist()
-        places = torch.arange(batch["answer_mask"].shape[1] - 1, device=batch["shared"].device)
-        early = batch["answer_mask"][:, 1:] & (places < batch["shared"][:, None])
+        columns = torch.arange(batch["answer_mask"].shape[1] - 1, device=batch["shared"].device)
+        early = batch["answer_mask"][:, 1:] & (columns < batch["shared"][:, None])
         order = sorted(range(len(shared)), key=lambda i: (shared[i], owner[i]))
         lengths, sizes = batch["attention_mask"].sum(dim=1).tolist(), early.sum(dim=1).tolist()
         longest = max(lengths, default=1)

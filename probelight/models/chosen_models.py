@@ -55,7 +55,7 @@ def chosen_models(
         if not model_type_of(named).heads and len(names) > 1:
             changes.pop("scoring", None)
         models.append(with_model_type(replace(named, **changes)))
-    models = _distinguished(models)
+    models = _with_distinct_names(models)
     for index, name in enumerate(names):
         base, adapter = split_name(name)
         if (revision := split_revision(base)[1]) is not None:
@@ -80,7 +80,7 @@ def chosen_models(
     return models
 
 
-def _distinguished(models: Sequence[ModelSettings]) -> list[ModelSettings]:
+def _with_distinct_names(models: Sequence[ModelSettings]) -> list[ModelSettings]:
     """Name models in folders of one name by as much of their paths as differs."""
     distinguished = []
     for model in models:

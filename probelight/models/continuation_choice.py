@@ -168,14 +168,14 @@ class ContinuationChoice:
 
     def __call__(self, batch: Batch) -> Tensor:
         """Return the logits (B, K) of the choices, -inf where there is none."""
-        places = batch["pair_index"]
+        text_index = batch["pair_index"]
         if self.scoring == "last_token":
-            logits = self.head(self.reader.last_hidden(batch))[:, 0][places]
+            logits = self.head(self.reader.last_hidden(batch))[:, 0][text_index]
         else:
             sums, counts = self.reader.log_likelihoods(batch)
-            logits = sums[places]
+            logits = sums[text_index]
             if self.scoring == "mean_token":
-                logits = logits / counts[places]
+                logits = logits / counts[text_index]
             if self.scoring == "mean_char":
                 logits = logits / batch["num_chars"]
         return mask_choices(logits.float(), batch["choice_mask"])

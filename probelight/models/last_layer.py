@@ -98,7 +98,7 @@ class EncoderAt:
     def __call__(
         self, batch: Mapping[str, Tensor], column: Tensor, *, pooled: bool = False
     ) -> Tensor:
-        """Return the encoder's output (B, H) at `place` (B,), or what its pooler makes of place 0.
+        """Return the encoder's output (B, H) at `column` (B,), or what its pooler makes of [CLS].
 
         Texts of one length are read together where padding would change their output.
         """
@@ -120,13 +120,13 @@ class EncoderAt:
         """Return whether the last layer is computed at one place now."""
         modules = self.encoder.modules()
         drops = any(isinstance(m, nn.Dropout) and m.training and m.p > 0 for m in modules)
-        if drops or not self._fits():
+        if drops or not self._has_known_parts():
             return False
         if self._agrees is None:
             self._agrees = self._verify()
         return self._agrees
 
-    def _fits(self) -> bool:
+    def _has_known_parts(self) -> bool:
         """Return whether the last layer still has the parts that its mathematics is written for."""
         if self._layout is None or getattr(self.encoder, "_compiled_call_impl", None) is not None:
             return False
@@ -189,7 +189,7 @@ class _LastLayer(nn.Module):
         **_: Any,
     ) -> Tensor | tuple[Tensor]:
         at_column = _at(hidden, self.column)  # (B, 1, H)
-        biases = [_row_of(table, self.column) for table in (attention_mask, position_bias)]
+        biases = [_query_bias(table, self.column) for table in (attention_mask, position_bias)]
         mixed = self._attend(hidden, at_column, [bias for bias in biases if bias is not None])
         output = self.layout.finish(self.layer, mixed, at_column)
         return (output,) if self.layout.as_tuple else output
@@ -229,7 +229,7 @@ def _at(hidden: Tensor, column: Tensor) -> Tensor:
     return hidden[torch.arange(len(hidden), device=hidden.device), column][:, None]
 
 
-def _row_of(table: Tensor | None, column: Tensor) -> Tensor | None:
+def _query_bias(table: Tensor | None, column: Tensor) -> Tensor | None:
     """Return the part of a mask (B, 1 or A, L or 1, L) for the scores (B, A, L) of one query."""
     if table is None:
         return None

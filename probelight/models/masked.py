@@ -237,7 +237,7 @@ class PseudoLogLikelihood(LikelihoodScorer):
     def _masked_copies(
         self, batch: Batch, text: Tensor, column: Tensor
     ) -> tuple[dict[str, Tensor], Tensor]:
-        """Return the inputs (R, L) with `place` of `text` masked, and the token there (R,)."""
+        """Return the inputs (R, L) with `column` of `text` masked, and the token there (R,)."""
         names = ("input_ids", "attention_mask", "token_type_ids")
         copies = {name: batch[name][text] for name in names if name in batch}
         ids = copies["input_ids"]

@@ -52,7 +52,7 @@ def bit_sum(weight: Tensor) -> int:
 def is_spread(network: nn.Module) -> bool:
     """Return whether `device_map` put parts of a network on several devices: they stay there."""
     maps = (getattr(module, "hf_device_map", None) or {} for module in network.modules())
-    return any(len({*map(str, places.values())}) > 1 for places in maps)
+    return any(len({*map(str, device_map.values())}) > 1 for device_map in maps)
 
 
 @contextmanager

@@ -142,14 +142,15 @@ class PairChoice:
         """
         groups = [batch[name] for name in GROUPS if name in batch]
         input_ids, hidden_size = batch["input_ids"], int(self.transformer.config.hidden_size)
-        sizes = [places.numel() for places in groups]
+        sizes = [indices.numel() for indices in groups]
         if not grouping_pays(sizes, input_ids.numel(), hidden_size, input_ids.device.type):
             return self._features(batch)
         names = [name for name in INPUTS if name in batch]
         group_features = [
-            self._features({name: batch[name].take(places) for name in names}) for places in groups
+            self._features({name: batch[name].take(indices) for name in names})
+            for indices in groups
         ]
-        order = torch.cat([places[:, 0] for places in groups])
+        order = torch.cat([indices[:, 0] for indices in groups])
         return torch.cat(group_features)[order.argsort()]
 
     def _features(self, batch: Batch) -> Tensor:

@@ -82,7 +82,7 @@ def upcast(network: nn.Module, reads_again: bool = True) -> Iterator[None]:
     halves = [(weight, weight.dtype) for weight in weights if _is_half(weight)]
     if any(weight.is_meta for weight, _ in halves):
         raise NoMemoryError("some of the model's weights are not in memory")
-    exact = _as_read(network) if halves and reads_again else {}
+    exact = _checkpoint_weights(network) if halves and reads_again else {}
     try:
         for weight, _ in halves:
             try:
@@ -145,7 +145,7 @@ def predict_alike(expected: Tensor, actual: Tensor, tolerance: float) -> bool:
     return differ_by_rounding(theirs, ours, tolerance, logits=expected)
 
 
-def _as_read(network: nn.Module) -> dict[int, Tensor]:
+def _checkpoint_weights(network: nn.Module) -> dict[int, Tensor]:
     """Return, by the ids of a network's weights, those of its checkpoint that they are rounded."""
     exact_weights = {}
     for module in network.modules():

@@ -170,8 +170,8 @@ class Seq2SeqScorer(LikelihoodScorer):
     def _next_token(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """Return what the head reads (B, H) and gives (B, V) at the next token."""
         read, logits = self.at_answers(batch)
-        places = batch["pair_index"][:, 0]
-        return read[places], logits[places]
+        first_targets = batch["pair_index"][:, 0]
+        return read[first_targets], logits[first_targets]
 
     def at_answers(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """Return what the head reads (R, H) and gives (R, V) at all places that are asked for."""

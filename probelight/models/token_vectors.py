@@ -260,13 +260,13 @@ class WordRows(nn.Module):
             if new := [word for word in saved if word not in self._rows]:
                 blank = torch.zeros(len(new), self._make.dimension)  # filled below
                 self._grow(new, blank, [True] * len(new))
-            places = torch.from_numpy(self.ids(saved))
+            saved_rows = torch.from_numpy(self.ids(saved))
             weights = {"weight": self.weight, "known": self.known, "bias": self.bias}
             # By name: the rows of this module may be in another order, and be more.
             for name, value in weights.items():
                 if value is not None and f"{prefix}{name}" in state_dict:
                     rows = value.detach().clone()
-                    rows[places] = state_dict[f"{prefix}{name}"].to(rows)
+                    rows[saved_rows] = state_dict[f"{prefix}{name}"].to(rows)
                     state_dict[f"{prefix}{name}"] = rows
             state_dict[f"{prefix}spelling"] = self.spelling
         super()._load_from_state_dict(state_dict, prefix, *arguments)
