@@ -124,7 +124,7 @@ def _records(module: MaskedChoice, chosen: argparse.Namespace) -> list[Record]:
     records: list[Record] = []
     for name in RELEASED_PROBES if chosen.mirror else EMBEDDED_PROBES:
         records += load_probe(name, "dev", mirror=chosen.mirror).records[:limit]
-    return [records[index] for index in module.encoder().encode(records).kept]
+    return [records[index] for index in module.encoder().encode(records).positions]
 
 
 def _ours(

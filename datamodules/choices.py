@@ -191,7 +191,7 @@ class ChoiceDataModule(ResumableData):
         assert self.train is not None
         size, replay, num_items = self.batch_size * self.accumulate, None, len(encoded)
         if self.replay:
-            num_items = bisect_left(encoded.kept, len(self.train))
+            num_items = bisect_left(encoded.positions, len(self.train))
             replay = Replay.of(len(encoded) - num_items, self.replay_share, size)
         return EpochBatchSampler(
             num_items, self.batch_size, seed=self.seed, share=self._share, replay=replay

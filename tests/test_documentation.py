@@ -121,9 +121,9 @@ def test_the_scoring_rule_of_contributing_has_its_accuracy(
     wanted = "probelight.commands.zero_shot.RULES"
     monkeypatch.setattr(wanted, (*RULES, "mean_word"))
     monkeypatch.setattr(consistency, "ORDER", [*consistency.ORDER, "mean_word"])
-    divisors = registration("panel_of", '"mean_word": ')
+    divisors = registration("rule_predictions", '"mean_word": ')
     ours = edited(measures, "    sizes = {", f"        {divisors},")
-    monkeypatch.setattr("probelight.commands.zero_shot.panel_of", ours["panel_of"])
+    monkeypatch.setattr("probelight.commands.zero_shot.rule_predictions", ours["rule_predictions"])
     (tmp_path / "colours.txt").write_text("red red red blue blue\ngreen\n", encoding="utf-8")
     # Words are tokens: two of them are less likely than one, but by their mean red is likelier.
     items = [

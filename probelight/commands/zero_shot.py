@@ -14,17 +14,16 @@ from probelight.evaluation.measures import (
     PROTOCOL,
     pair_notices,
     pair_rows,
-    panel_of,
     paradigm_rows,
     rank_rows,
+    rule_predictions,
     zero_shot_rows,
 )
-from probelight.evaluation.phrasings import Phrased
+from probelight.evaluation.phrasings import PhrasingPredictions
 from probelight.evaluation.predictions import ask, predict
 from probelight.evaluation.prompting import (
     DEFAULT_PROMPT,
     TRAIN,
-    asked_of,
     examples_of,
     has_words_text,
     in_chat,
@@ -33,6 +32,7 @@ from probelight.evaluation.prompting import (
     prompts_of,
     refuse_cut,
     refuse_unused,
+    relevant_settings,
     template_sha256,
 )
 from probelight.evaluation.scorers import (
@@ -253,7 +253,7 @@ def zero_shot_jobs(
                 "ranks": ranks,
                 "scoring": list(rules),
                 "domain_stem": domain_stem if "pmi" in rules else "",
-                **asked_of(asked or {}, probe.setup),
+                **relevant_settings(asked or {}, probe.setup),
                 "examples": checksums(examples[loaded.name]) if examples else [],
                 "chat_template": template,
                 "phrasings": {phrasing: probe.phrasings[phrasing] for phrasing in phrasings},
@@ -354,7 +354,7 @@ def score_set(run: RunFolder, config: Mapping[str, Any], context: RunContext) ->
     rules = config["scoring"] or (("mean_token",) if pairs else ())
     others = [rule for rule in rules if rule != LETTER]
     domain_stem = config["domain_stem"]
-    panel = panel_of(scorer, predictions, others, prompts, domain_stem, context.trainer)
+    panel = rule_predictions(scorer, predictions, others, prompts, domain_stem, context.trainer)
     groups = groups_of(predictions.records, group_by)
     reader = scorer
     if letters := config.get("letters"):
@@ -379,7 +379,7 @@ def score_set(run: RunFolder, config: Mapping[str, Any], context: RunContext) ->
     lines = panel.lines(groups)
     if reworded:
         by_name = dict(zip(config["phrasings"], reworded, strict=True))
-        in_all = Phrased(predictions, by_name)
+        in_all = PhrasingPredictions(predictions, by_name)
         rows += in_all.rows(groups, row)
         lines = in_all.lines(lines)
     write_predictions(run, lines)

@@ -45,11 +45,11 @@ class Blank:
     @classmethod
     def of(cls, stem: str, mask_token: str) -> Blank:
         """Read the blank of a stem, its only or its last `[MASK]`."""
-        before, _, after = stem.rpartition(MASK)
-        kept = before.rstrip()
-        before = before if kept else ""
-        carrier = INSIDE if kept != before else kept[-1:]
-        return cls(text=f"{kept}{mask_token}{after}", carrier=carrier)
+        context, _, after = stem.rpartition(MASK)
+        stripped = context.rstrip()
+        context = context if stripped else ""
+        carrier = INSIDE if stripped != context else stripped[-1:]
+        return cls(text=f"{stripped}{mask_token}{after}", carrier=carrier)
 
 
 @dataclass
@@ -82,33 +82,33 @@ class CandidateTable:
 
     def pieces(self, carrier: str, candidate: str, tokens: TokenStore) -> NDArray[np.int32]:
         """Return the ids of a candidate, given the tokens of `texts`."""
-        base, whole = (tokens[self.texts[t]] for t in self._texts(carrier, candidate))
-        if np.array_equal(whole[: len(base)], base):
-            return whole[len(base) :]
-        return whole
+        context_ids, ids = (tokens[self.texts[t]] for t in self._texts(carrier, candidate))
+        if np.array_equal(ids[: len(context_ids)], context_ids):
+            return ids[len(context_ids) :]
+        return ids
 
     def single_entries(
         self, records: Sequence[Record], carriers: Sequence[str], tokens: TokenStore
     ) -> tuple[list[int], list[Skipped]]:
         """Return the positions of records whose candidates are one entry each, and the others."""
-        kept, others = [], []
-        for place, (record, carrier) in enumerate(zip(records, carriers, strict=True)):
+        positions, skipped = [], []
+        for position, (record, carrier) in enumerate(zip(records, carriers, strict=True)):
             if problems := list(self.problems(record, carrier, tokens)):
-                others.append(Skipped(place, record.name, "; ".join(problems)))
+                skipped.append(Skipped(position, record.name, "; ".join(problems)))
             else:
-                kept.append(place)
-        return kept, others
+                positions.append(position)
+        return positions, skipped
 
     def problems(self, record: Record, carrier: str, tokens: TokenStore) -> Iterator[str]:
         """Yield what keeps a record's candidates from being one vocabulary entry each."""
         unknown = self.tokenizer.unk_token_id
         for candidate in record.choices:
             pieces = self.pieces(carrier, candidate, tokens)
-            shown = self.tokenizer.convert_ids_to_tokens(pieces.tolist())
+            token_texts = self.tokenizer.convert_ids_to_tokens(pieces.tolist())
             if len(pieces) != 1:
-                yield f"the candidate {candidate!r} is {len(pieces)} tokens, {shown}"
+                yield f"the candidate {candidate!r} is {len(pieces)} tokens, {token_texts}"
             elif unknown is not None and pieces[0] == unknown:
-                yield f"the candidate {candidate!r} is not in the vocabulary, {shown}"
+                yield f"the candidate {candidate!r} is not in the vocabulary, {token_texts}"
 
     def entries(
         self, records: Sequence[Record], carriers: Sequence[str], tokens: TokenStore
@@ -120,14 +120,14 @@ class CandidateTable:
         exists = existing_choices(records)
         ids = np.zeros(exists.shape, dtype=np.int64)
         for row, (record, carrier) in enumerate(zip(records, carriers, strict=True)):
-            seen: dict[int, str] = {}
+            owners: dict[int, str] = {}
             for column, candidate in enumerate(record.choices):
-                token = ids[row, column] = int(self.pieces(carrier, candidate, tokens)[0])
+                entry = ids[row, column] = int(self.pieces(carrier, candidate, tokens)[0])
                 # A choice that repeats another, not the gold one, was let through by the reader.
-                if seen.setdefault(token, candidate) != candidate:
+                if owners.setdefault(entry, candidate) != candidate:
                     raise RecordError(
-                        f"{record.where}: the candidates {seen[token]!r} and {candidate!r} are the "
-                        f"same vocabulary item, {self.tokenizer.convert_ids_to_tokens(token)!r}"
+                        f"{record.where}: the candidates {owners[entry]!r} and {candidate!r} are "
+                        f"the same vocabulary item, {self.tokenizer.convert_ids_to_tokens(entry)!r}"
                     )
         return ids, exists
 
@@ -136,11 +136,11 @@ class CandidateTable:
 class NumberedSet(CandidateSet):
     """Texts as another encoder posed them, and positions of their candidates in a list of words."""
 
-    posed: EncodedSet
+    stems: EncodedSet
 
     def inputs(self, items: Ids) -> dict[str, Tensor]:
         """Return the inputs of the texts and the candidates."""
-        return {**self.posed.inputs(items), **super().inputs(items)}
+        return {**self.stems.inputs(items), **super().inputs(items)}
 
 
 class NumberedEncoder:
@@ -151,7 +151,7 @@ class NumberedEncoder:
 
     def __init__(self, encoder: ChoiceEncoder, words: Sequence[str]) -> None:
         self.encoder = encoder
-        self.places = {word: place for place, word in enumerate(words)}
+        self.word_index = {word: index for index, word in enumerate(words)}
 
     @property
     def cache_dir(self) -> str | Path | None:
@@ -164,21 +164,21 @@ class NumberedEncoder:
 
     def encode(self, records: Sequence[Record]) -> NumberedSet:
         """Tokenise stems; refuse those that can't be posed, and candidates that are not words."""
-        posed = self.encoder.encode([replace(r, choices=(), answer=0) for r in records])
-        kept = [records[place] for place in posed.kept]
-        exists = existing_choices(kept)
+        stems = self.encoder.encode([replace(r, choices=(), answer=0) for r in records])
+        encodable = [records[position] for position in stems.positions]
+        exists = existing_choices(encodable)
         candidates = np.zeros(exists.shape, dtype=np.int64)
-        for row, record in enumerate(kept):
-            places = [self.places[choice.strip()] for choice in record.choices]
-            candidates[row, : len(places)] = places
+        for row, record in enumerate(encodable):
+            indices = [self.word_index[choice.strip()] for choice in record.choices]
+            candidates[row, : len(indices)] = indices
         return NumberedSet(
-            labels=np.array([record.answer for record in kept], dtype=np.int64),
-            lengths=posed.lengths,
-            num_sequences=posed.num_sequences,
-            kept=posed.kept,
-            skipped=posed.skipped,
-            notices=posed.notices,
-            posed=posed,
+            labels=np.array([record.answer for record in encodable], dtype=np.int64),
+            lengths=stems.lengths,
+            num_sequences=stems.num_sequences,
+            positions=stems.positions,
+            skipped=stems.skipped,
+            notices=stems.notices,
+            stems=stems,
             candidate_ids=candidates,
             choice_mask=exists,
         )

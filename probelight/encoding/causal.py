@@ -55,21 +55,21 @@ class ContinuationSet(LikelihoodSet):
         batch = super().inputs(items)
         ids, lengths = batch["input_ids"].numpy(), batch["attention_mask"].sum(dim=1).numpy()
         shared = np.zeros(len(ids), dtype=np.int64)
-        for places, exists in zip(batch["pair_index"], batch["choice_mask"], strict=True):
-            own = np.unique(places[exists].numpy())
-            own = own[shared[own] == 0]  # a text of two items is run with the first
-            if not len(own):
+        for indices, exists in zip(batch["pair_index"], batch["choice_mask"], strict=True):
+            rows = np.unique(indices[exists].numpy())
+            rows = rows[shared[rows] == 0]  # a text of two items is run with the first
+            if not len(rows):
                 continue
             # The last token is only ever predicted; with nothing in common a whole text is shared.
-            texts, sizes = ids[own], lengths[own]
-            same = (texts == texts[0]).all(axis=0)[: sizes.min()]
-            common = len(same) if same.all() else int(same.argmin())
-            shared[own] = min(common, int(sizes.max()) - 1) if common else sizes - 1
+            texts, sizes = ids[rows], lengths[rows]
+            is_shared = (texts == texts[0]).all(axis=0)[: sizes.min()]
+            common = len(is_shared) if is_shared.all() else int(is_shared.argmin())
+            shared[rows] = min(common, int(sizes.max()) - 1) if common else sizes - 1
         owners: dict[tuple[int, bytes], int] = {}
         keys = [
             (size, row[:size].tobytes()) for row, size in zip(ids, shared.tolist(), strict=True)
         ]
-        owner = [owners.setdefault(key, place) for place, key in enumerate(keys)]
+        owner = [owners.setdefault(key, index) for index, key in enumerate(keys)]
         return {**batch, "shared": torch.from_numpy(shared), "owner": torch.tensor(owner)}
 
 
@@ -101,12 +101,12 @@ class ContinuationEncoder(LikelihoodEncoder):
     def _fill(self, stem: str, choice: str) -> tuple[str, int, int]:
         if self.chat:
             return self.chat.fill(stem, choice)
-        before, mask, after = stem.rpartition(MASK)
+        context, mask, after = stem.rpartition(MASK)
         if not mask:
-            before, after = stem, ""
-        begin = len(before.rstrip())
-        gap = (before[begin:] if mask else " ") if begin else ""
-        text = before[:begin] + gap + choice.strip()
+            context, after = stem, ""
+        begin = len(context.rstrip())
+        space = (context[begin:] if mask else " ") if begin else ""
+        text = context[:begin] + space + choice.strip()
         return text + after, begin, len(text)
 
     def _window(
@@ -122,17 +122,20 @@ class ContinuationEncoder(LikelihoodEncoder):
                 f"{record.where}: the choice {choice[:60]!r} and the text after it have "
                 f"{num_scored} tokens, more than max_length={self.max_length} allows; {TOO_LONG}"
             )
-        kept = min(first, room)
-        if self.chat and kept < first:
+        num_prefix = min(first, room)
+        if self.chat and num_prefix < first:
             raise RecordError(
                 f"{record.where}: its chat has {len(ids)} tokens, more than max_length="
                 f"{self.max_length}; give --model.max_length {len(ids)} or more if the model "
                 "supports it"
             )
-        start = kept == 0 and self.template.num_special == 0
-        given = start_token(self.tokenizer) if start else ids[first - kept : first]
+        needs_start = num_prefix == 0 and self.template.num_special == 0
+        prefix = start_token(self.tokenizer) if needs_start else ids[first - num_prefix : first]
         return FilledText(
-            np.concatenate([given, ids[first:]]), len(given), len(given) + num_scored, kept < first
+            np.concatenate([prefix, ids[first:]]),
+            len(prefix),
+            len(prefix) + num_scored,
+            num_prefix < first,
         )
 
 
@@ -142,8 +145,9 @@ NO_SPECIAL_TOKENS = Template((_NONE, _NONE), (_NONE, _NONE), (0,))
 
 def beginning_of(tokenizer: Any) -> Template:
     """Return the special tokens that a tokenizer sets before a text, without those behind it."""
-    own = Template.of(tokenizer, 1)
-    return Template((own.parts[0], _NONE), (own.part_types[0], _NONE), own.text_types)
+    template = Template.of(tokenizer, 1)
+    ids, types = template.special_ids[0], template.special_types[0]
+    return Template((ids, _NONE), (types, _NONE), template.text_types)
 
 
 def right_padding(tokenizer: Any) -> Padding:
@@ -215,18 +219,18 @@ class StemEncoder:
             for record, carrier in zip(records, carriers, strict=True):
                 table.add(carrier, *record.choices)
         texts = dict(table.texts)
-        places = [texts.setdefault(self._text(r.stem), len(texts)) for r in records]
+        text_indices = [texts.setdefault(self._text(r.stem), len(texts)) for r in records]
         store, notices = tokenise(self.tokenizer, list(texts), self.cache_dir)
         if self.blank:
-            kept, posed = list(range(len(records))), list(records)
+            positions, encodable = list(range(len(records))), list(records)
             skipped: list[Skipped] = []
             exists = existing_choices(records)
             candidates = np.zeros(exists.shape, dtype=np.int64)
         else:
-            kept, skipped = table.single_entries(records, carriers, store)
-            posed = [records[i] for i in kept]
-            candidates, exists = table.entries(posed, [carriers[i] for i in kept], store)
-        stems = [store[places[i]] for i in kept]
+            positions, skipped = table.single_entries(records, carriers, store)
+            encodable = [records[i] for i in positions]
+            candidates, exists = table.entries(encodable, [carriers[i] for i in positions], store)
+        stems = [store[text_indices[i]] for i in positions]
         room = self.max_length - self.template.num_special
         rows = [self.template.assemble(ids[-max(room, 1) :])[0] for ids in stems]
         rows = [row if len(row) else start_token(self.tokenizer) for row in rows]
@@ -236,12 +240,13 @@ class StemEncoder:
                 "tokens",
             )
         notices += skip_notices(len(records), skipped)
-        notices += unknown_notice(self.tokenizer, store, [[places[i]] for i in kept], "stems")
+        item_texts = [[text_indices[i]] for i in positions]
+        notices += unknown_notice(self.tokenizer, store, item_texts, "stems")
         return StemSet(
-            labels=np.array([record.answer for record in posed], dtype=np.int64),
+            labels=np.array([record.answer for record in encodable], dtype=np.int64),
             lengths=np.array([len(row) for row in rows], dtype=np.int64),
-            num_sequences=np.ones(len(kept), dtype=np.int64),
-            kept=kept,
+            num_sequences=np.ones(len(positions), dtype=np.int64),
+            positions=positions,
             skipped=skipped,
             notices=notices,
             padding=self.padding,
@@ -253,6 +258,6 @@ class StemEncoder:
     def _text(self, stem: str) -> str:
         """Return what is read of a stem: up to its blank, or with the blank written out."""
         if self.blank is None:
-            before, mask, _ = stem.rpartition(MASK)
-            return (before if mask else stem).rstrip()
+            context, mask, _ = stem.rpartition(MASK)
+            return (context if mask else stem).rstrip()
         return stem.replace(MASK, self.blank).rstrip()

@@ -34,7 +34,7 @@ class Chat:
     tokenizer: Any
     system: str = ""
     begin: str = ""
-    _known: dict[str, tuple[str, int]] = field(default_factory=dict, repr=False)
+    _openings: dict[str, tuple[str, int]] = field(default_factory=dict, repr=False)
 
     def fill(self, stem: str, choice: str) -> tuple[str, int, int]:
         """Return the text with a choice as the answer, and the characters that are scored.
@@ -47,49 +47,49 @@ class Chat:
             UsageError: If the template takes no such messages, leaves one out, or changes the
                 answer.
         """
-        before, mask, after = stem.rpartition(MASK)
+        context, mask, after = stem.rpartition(MASK)
         if mask and after.strip():
             raise UsageError(
                 f"{stem[:60]!r}: in a chat the blank must be at the end of the message"
             )
-        message = before.strip() if mask else stem.strip()
-        if message not in self._known:
-            self._known[message] = self._opened(message)
-        opened, begin = self._known[message]
-        text = opened + choice.strip()
+        message = context.strip() if mask else stem.strip()
+        if message not in self._openings:
+            self._openings[message] = self._opening(message)
+        opening, begin = self._openings[message]
+        text = opening + choice.strip()
         return text, begin, len(text)
 
-    def _opened(self, message: str) -> tuple[str, int]:
+    def _opening(self, message: str) -> tuple[str, int]:
         """Return the text before an answer to a message, and where the answer's part begins."""
         messages = [{"role": "system", "content": self.system}] if self.system else []
         messages.append({"role": "user", "content": message})
         begin = self.begin.strip()
         if begin:
-            asked = self._text([*messages, {"role": "assistant", "content": begin}])
+            question = self._text([*messages, {"role": "assistant", "content": begin}])
         else:
-            asked = self._text(messages, ends_with_user=True)
+            question = self._text(messages, ends_with_user=True)
         gap = "" if begin.endswith(_OPENING) else " "
         answer = f"{begin}{gap}{_ANSWER}" if begin else _ANSWER
-        whole = self._text([*messages, {"role": "assistant", "content": answer}])
-        if not whole.endswith(_ANSWER):
+        answered = self._text([*messages, {"role": "assistant", "content": answer}])
+        if not answered.endswith(_ANSWER):
             raise UsageError(
                 f"the chat template of {self.tokenizer.name_or_path} adds text after an answer, so "
                 "choices cannot be scored; leave out --chat"
             )
-        opened = whole.removesuffix(_ANSWER)
+        opening = answered.removesuffix(_ANSWER)
         for text in (self.system.strip(), message):
-            if text not in opened:
+            if text not in opening:
                 raise UsageError(
                     f"the chat template of {self.tokenizer.name_or_path} leaves out "
                     f"{text[:60]!r}; leave out --chat"
                     + (", or --prompt.system" if text != message else "")
                 )
-        is_asked = opened.startswith(asked) and not opened[len(asked) :].strip()
-        return opened, len(asked) if is_asked else len(opened)
+        is_prefix = opening.startswith(question) and not opening[len(question) :].strip()
+        return opening, len(question) if is_prefix else len(opening)
 
     def _text(self, messages: list[dict[str, str]], ends_with_user: bool = False) -> str:
         try:
-            found: str = self.tokenizer.apply_chat_template(
+            text: str = self.tokenizer.apply_chat_template(
                 messages,
                 tokenize=False,
                 add_generation_prompt=ends_with_user,
@@ -103,4 +103,4 @@ class Chat:
                 f"the chat template of {self.tokenizer.name_or_path} rejects messages by {roles}: "
                 f"{' '.join(str(error).split())}{hint}"
             ) from None
-        return found
+        return text

@@ -102,13 +102,13 @@ class Padding:
 class EncodedSet(ABC):
     """Items ready to be batched, N of them, in the order of their records.
 
-    Every record given is named in exactly one of `kept`, `skipped` and `needs_pll`.
+    Every record given is named in exactly one of `positions`, `skipped` and `needs_pll`.
 
     Attributes:
         labels: (N,) index of the gold choice.
         lengths: (N,) tokens of the longest sequence of each item, special tokens included.
         num_sequences: (N,) sequences of each item: 1 for a masked sentence, K for K pairs.
-        kept: Position of each item's record among those given.
+        positions: Position of each item's record among those given.
         skipped: Records left out, with the reason.
         needs_pll: Positions of the records to be scored by pseudo-log-likelihood.
         notices: What a reader of the results should know (cuts, skips), one sentence each.
@@ -117,7 +117,7 @@ class EncodedSet(ABC):
     labels: Ids
     lengths: Ids
     num_sequences: Ids
-    kept: list[int]
+    positions: list[int]
     skipped: list[Skipped] = field(default_factory=list)
     needs_pll: list[int] = field(default_factory=list)
     notices: tuple[str, ...]
@@ -132,15 +132,17 @@ class EncodedSet(ABC):
             `labels` (B,), `weights` (B,) float, `item` (B,) the position of the record among those
             given (-1 for padding), `choice_mask` (B, K), and the inputs of the model.
         """
-        given = np.asarray(indices, dtype=np.int64)
-        real = given != PADDING_ITEM
-        items = np.where(real, given, given[real][0] if real.any() else 0)
-        places = np.where(real, np.asarray(self.kept, dtype=np.int64)[items], PADDING_ITEM)
+        padded_items = np.asarray(indices, dtype=np.int64)
+        is_real = padded_items != PADDING_ITEM
+        items = np.where(is_real, padded_items, padded_items[is_real][0] if is_real.any() else 0)
+        positions = np.where(
+            is_real, np.asarray(self.positions, dtype=np.int64)[items], PADDING_ITEM
+        )
         return {
             **self.inputs(items),
             "labels": torch.from_numpy(self.labels[items]),
-            "weights": torch.from_numpy(real.astype(np.float32)),
-            "item": torch.from_numpy(places),
+            "weights": torch.from_numpy(is_real.astype(np.float32)),
+            "item": torch.from_numpy(positions),
         }
 
     @abstractmethod
@@ -180,14 +182,14 @@ def existing_choices(records: Sequence[Record]) -> NDArray[np.bool_]:
 
 
 def distinct(codes: Ids, exists: NDArray[np.bool_]) -> tuple[Ids, Tensor]:
-    """Return the distinct codes (P,) of choices (B, K), and the place (B, K) of each choice's code.
+    """Return the distinct codes (P,) of choices (B, K), and the index (B, K) of each choice's code.
 
-    Choices that do not exist have place 0.
+    Choices that do not exist have index 0.
     """
-    found, inverse = np.unique(codes[exists], return_inverse=True)
-    places = np.zeros(codes.shape, dtype=np.int64)
-    places[exists] = inverse
-    return found, torch.from_numpy(places)
+    distinct_codes, code_index = np.unique(codes[exists], return_inverse=True)
+    index = np.zeros(codes.shape, dtype=np.int64)
+    index[exists] = code_index
+    return distinct_codes, torch.from_numpy(index)
 
 
 def distinct_texts(
@@ -199,7 +201,7 @@ def distinct_texts(
     with more is a `RecordError`.
     """
     width = num_choices or max((len(record.choices) for record in records), default=0)
-    places: dict[str, int] = {}
+    text_index: dict[str, int] = {}
     stems = np.zeros(len(records), dtype=np.int64)
     choices = np.full((len(records), width), -1, dtype=np.int64)
     for row, record in enumerate(records):
@@ -208,10 +210,10 @@ def distinct_texts(
                 f"{record.where}: {len(record.choices)} choices, more than num_choices={width}"
             )
         empty = [""] * (width - len(record.choices) if num_choices else 0)
-        stems[row] = places.setdefault(stem(record), len(places))
+        stems[row] = text_index.setdefault(stem(record), len(text_index))
         for column, choice in enumerate([*record.choices, *empty]):
-            choices[row, column] = places.setdefault(choice, len(places))
-    return list(places), stems, choices
+            choices[row, column] = text_index.setdefault(choice, len(text_index))
+    return list(text_index), stems, choices
 
 
 def padding_notice(records: Sequence[Record], num_choices: int | None) -> tuple[str, ...]:

@@ -64,8 +64,8 @@ class Target:
     """What the decoder is given, and the tokens that are then scored."""
 
     source: int  # index of the text that the encoder reads
-    given: tuple[int, ...]
-    asked: tuple[int, ...]  # scored, each behind all before it
+    prefix: tuple[int, ...]
+    scored: tuple[int, ...]  # each behind all before it
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,7 +78,7 @@ class InfillingSet(EncodedSet):
     padding: Padding
     sources: tuple[Ids, ...]  # the distinct texts, without special tokens
     targets: tuple[Target, ...]  # the distinct ones
-    places: Ids  # (N, M) index of each target, -1 where there is none
+    target_index: Ids  # (N, M) index of each target, -1 where there is none
     candidate_ids: Ids | None  # (N, K) vocabulary items, where the next token is scored
     choice_mask: NDArray[np.bool_]  # (N, K) which choices exist
     template: Template  # around a source
@@ -86,28 +86,30 @@ class InfillingSet(EncodedSet):
     def inputs(self, items: Ids) -> dict[str, Tensor]:
         """Return `input_ids` and `attention_mask` (S, L) of the encoder, and the decoder's inputs.
 
-        That is `decoder_input_ids` (P, T); where `asked_mask` (P, T) is True, `asked_ids` (P, T)
-        should come next; `asked_at` (2, R) are rows and places of these. `source_index` (P,) is the
-        source of each target, `pair_index` (B, M) the target of each choice. Also `choice_mask`
+        That is `decoder_input_ids` (P, T); where `scored_mask` (P, T) is True, `scored_ids` (P, T)
+        should come next; `scored_at` (2, R) are rows and columns of these. `source_index` (P,) is
+        the source of each target, `pair_index` (B, M) the target of each choice. Also `choice_mask`
         and, if there are any, `candidate_ids` (B, K).
         """
-        places = self.places[items]
-        found, pair_index = distinct(places, places >= 0)
-        chosen = [self.targets[i] for i in found]
-        sources, source_index = np.unique([t.source for t in chosen], return_inverse=True)
-        read = self.padding.apply([self.template.assemble(self.sources[i]) for i in sources])
-        written = [np.array(t.given + t.asked, dtype=np.int64) for t in chosen]
-        asked_mask = torch.zeros(len(chosen), max(map(len, written)) - 1, dtype=torch.bool)
-        for row, target in enumerate(chosen):
-            first = len(target.given) - 1
-            asked_mask[row, first : first + len(target.asked)] = True
+        target_index = self.target_index[items]
+        distinct_targets, pair_index = distinct(target_index, target_index >= 0)
+        targets = [self.targets[i] for i in distinct_targets]
+        sources, source_index = np.unique([t.source for t in targets], return_inverse=True)
+        encoder_inputs = self.padding.apply(
+            [self.template.assemble(self.sources[i]) for i in sources]
+        )
+        decoder_ids = [np.array(t.prefix + t.scored, dtype=np.int64) for t in targets]
+        scored_mask = torch.zeros(len(targets), max(map(len, decoder_ids)) - 1, dtype=torch.bool)
+        for row, target in enumerate(targets):
+            first = len(target.prefix) - 1
+            scored_mask[row, first : first + len(target.scored)] = True
         batch = {
-            "input_ids": read["input_ids"],
-            "attention_mask": read["attention_mask"],
-            "decoder_input_ids": stacked([ids[:-1] for ids in written], self.padding.token_id),
-            "asked_ids": stacked([ids[1:] for ids in written], self.padding.token_id),
-            "asked_mask": asked_mask,
-            "asked_at": asked_mask.nonzero().T,
+            "input_ids": encoder_inputs["input_ids"],
+            "attention_mask": encoder_inputs["attention_mask"],
+            "decoder_input_ids": stacked([ids[:-1] for ids in decoder_ids], self.padding.token_id),
+            "scored_ids": stacked([ids[1:] for ids in decoder_ids], self.padding.token_id),
+            "scored_mask": scored_mask,
+            "scored_at": scored_mask.nonzero().T,
             "source_index": torch.from_numpy(source_index),
             "pair_index": pair_index,
             "choice_mask": torch.from_numpy(self.choice_mask[items]),
@@ -121,14 +123,14 @@ Asks = Literal["choices", "entries", "place"]
 _ANYTHING = (0,)  # where any token may come next
 
 
-class Written(NamedTuple):
+class DecodedChoice(NamedTuple):
     """Tokens that the decoder writes: of the text before the blank (BART), and in the blank."""
 
-    before: tuple[int, ...]
+    context: tuple[int, ...]
     answer: tuple[int, ...]
 
 
-class PosedTexts:
+class BlankTexts:
     """Records with their blanks, as an encoder's tokenizer cuts them.
 
     Attributes:
@@ -142,9 +144,9 @@ class PosedTexts:
         self.records = [replace(r, choices=tuple(c.strip() for c in r.choices)) for r in records]
         self.stems = []
         for record in records:
-            before, mask, after = record.stem.rpartition(MASK)
+            context, mask, after = record.stem.rpartition(MASK)
             if mask:
-                self.stems.append(f"{before if before.strip() else ''}{MASK}{after}")
+                self.stems.append(f"{context if context.strip() else ''}{MASK}{after}")
             else:  # the blank is behind a question, and alone where there is none
                 question = record.stem.rstrip()
                 self.stems.append(f"{question} {MASK}" if question else MASK)
@@ -164,69 +166,72 @@ class PosedTexts:
     def blank_in_text(self, i: int) -> tuple[int, int]:
         """Return the number of tokens of a record's text, and the place of its blank."""
         ids = self.store[self.texts[i]]
-        found = np.flatnonzero(ids == self.form.blank_id)
-        if len(found) != 1:
+        blanks = np.flatnonzero(ids == self.form.blank_id)
+        if len(blanks) != 1:
             raise RecordError(
-                f"{self.records[i].where}: after tokenising, the text has {len(found)} blanks; "
+                f"{self.records[i].where}: after tokenising, the text has {len(blanks)} blanks; "
                 f"does it contain {self.form.blank.strip()!r} itself?"
             )
-        return len(ids), int(found[0])
+        return len(ids), int(blanks[0])
 
     def entries(self) -> tuple[list[int], list[Skipped], Ids]:
         """Return which records' choices are entries, the others, and the entries (N, K)."""
-        kept, skipped = self.table.single_entries(self.records, self.carriers, self.store)
-        records, carriers = [self.records[i] for i in kept], [self.carriers[i] for i in kept]
-        return kept, skipped, self.table.entries(records, carriers, self.store)[0]
+        positions, skipped = self.table.single_entries(self.records, self.carriers, self.store)
+        records = [self.records[i] for i in positions]
+        carriers = [self.carriers[i] for i in positions]
+        return positions, skipped, self.table.entries(records, carriers, self.store)[0]
 
-    def next_tokens(self) -> list[list[Written]]:
+    def next_tokens(self) -> list[list[DecodedChoice]]:
         """Return what is before the next token in the blank of each record, whatever comes next."""
-        written = []
+        choices = []
         for i, text in enumerate(self.texts):
-            _, at = self.blank_in_text(i)
-            before = self.store[text][:at].tolist() if self.form.repeats_context else ()
-            written.append([Written(tuple(before), _ANYTHING)])
-        return written
+            _, blank = self.blank_in_text(i)
+            context = self.store[text][:blank].tolist() if self.form.repeats_context else ()
+            choices.append([DecodedChoice(tuple(context), _ANYTHING)])
+        return choices
 
-    def choices_written(self) -> list[list[Written]]:
+    def decoded_choices(self) -> list[list[DecodedChoice]]:
         """Return what is before the blank, and the pieces, of each choice of each record."""
         if self.form.repeats_context:
             rows = self._filled_texts()
         else:
             rows = [
                 [
-                    Written((), tuple(self.table.pieces(carrier, choice, self.store).tolist()))
+                    DecodedChoice(
+                        (), tuple(self.table.pieces(carrier, choice, self.store).tolist())
+                    )
                     for choice in record.choices
                 ]
                 for record, carrier in zip(self.records, self.carriers, strict=True)
             ]
         for record, row in zip(self.records, rows, strict=True):
-            for choice, written in zip(record.choices, row, strict=True):
-                if not (choice and written.answer):
+            for choice, decoded in zip(record.choices, row, strict=True):
+                if not (choice and decoded.answer):
                     raise RecordError(f"{record.where}: the choice {choice!r} has no tokens")
         return rows
 
-    def _filled_texts(self) -> list[list[Written]]:
+    def _filled_texts(self) -> list[list[DecodedChoice]]:
         """Return the same where the decoder writes the whole filled sentence."""
         texts: dict[str, int] = {}
-        filled = []
+        placements = []
         for record, stem in zip(self.records, self.stems, strict=True):
-            before, _, after = stem.rpartition(MASK)
+            context, _, after = stem.rpartition(MASK)
             for choice in record.choices:
-                text = before + choice + after
-                span = len(before.rstrip()), len(before) + len(choice)  # its space is its own
-                filled.append((texts.setdefault(text, len(texts)), span))
+                text = context + choice + after
+                span = len(context.rstrip()), len(context) + len(choice)  # its space is its own
+                placements.append((texts.setdefault(text, len(texts)), span))
         if not texts:
             return [[] for _ in self.records]
         encoded = self.tokenizer(
             list(texts), add_special_tokens=False, return_offsets_mapping=True, verbose=False
         )
-        written = []
-        for place, span in filled:
-            ids = tuple(encoded["input_ids"][place])
-            first, last = tokens_of(encoded["offset_mapping"][place], span)
-            written.append(Written(ids[:first], ids[first:last]))
-        rest = iter(written)
-        return [[next(rest) for _ in record.choices] for record in self.records]
+        choices = []
+        for index, span in placements:
+            ids = tuple(encoded["input_ids"][index])
+            first, last = tokens_of(encoded["offset_mapping"][index], span)
+            choices.append(DecodedChoice(ids[:first], ids[first:last]))
+        remaining = iter(choices)
+        return [[next(remaining) for _ in record.choices] for record in self.records]
 
 
 class InfillingEncoder:
@@ -270,7 +275,9 @@ class InfillingEncoder:
     def num_tokens(self, records: Sequence[Record]) -> list[list[int]]:
         """Return the number of tokens of each choice of each record, `closing` included."""
         encoded = self.encode(records)
-        return [[len(encoded.targets[i].asked) for i in row if i >= 0] for row in encoded.places]
+        return [
+            [len(encoded.targets[i].scored) for i in row if i >= 0] for row in encoded.target_index
+        ]
 
     def encode(self, records: Sequence[Record]) -> InfillingSet:
         """Tokenise records; see the class for those that do not fit.
@@ -279,47 +286,52 @@ class InfillingEncoder:
             RecordError: If a stem has several masks, an answer has no tokens or is longer than
                 `max_length`, or two candidates are the same entry.
         """
-        posed = PosedTexts(self, records)
-        kept, candidates = list(range(len(records))), None
+        blanks = BlankTexts(self, records)
+        positions, candidates = list(range(len(records))), None
         skipped: list[Skipped] = []
         if self.asks == "entries":
-            kept, skipped, candidates = posed.entries()
-        written = posed.choices_written() if self.asks == "choices" else posed.next_tokens()
+            positions, skipped, candidates = blanks.entries()
+        choices = blanks.decoded_choices() if self.asks == "choices" else blanks.next_tokens()
         sources: dict[tuple[int, int, int], int] = {}
         targets: dict[Target, int] = {}
-        places = np.full((len(kept), max(map(len, written), default=0)), -1, dtype=np.int64)
-        lengths = np.zeros(len(kept), dtype=np.int64)
-        for row, i in enumerate(kept):
-            begin, end = self._window(records[i], *posed.blank_in_text(i), written[i])
-            source = sources.setdefault((posed.texts[i], begin, end), len(sources))
-            asked = [self._target(source, begin, choice) for choice in written[i]]
-            places[row, : len(asked)] = [targets.setdefault(t, len(targets)) for t in asked]
-            decoded = [len(target.given) + len(target.asked) - 1 for target in asked]
+        target_index = np.full(
+            (len(positions), max(map(len, choices), default=0)), -1, dtype=np.int64
+        )
+        lengths = np.zeros(len(positions), dtype=np.int64)
+        for row, i in enumerate(positions):
+            begin, end = self._window(records[i], *blanks.blank_in_text(i), choices[i])
+            source = sources.setdefault((blanks.texts[i], begin, end), len(sources))
+            item_targets = [self._target(source, begin, choice) for choice in choices[i]]
+            target_index[row, : len(item_targets)] = [
+                targets.setdefault(t, len(targets)) for t in item_targets
+            ]
+            decoded = [len(target.prefix) + len(target.scored) - 1 for target in item_targets]
             lengths[row] = max([end - begin + self.template.num_special, *decoded])
+        kept_texts = [[blanks.texts[i]] for i in positions]
         notices = (
-            *posed.notices,
-            *unknown_notice(self.tokenizer, posed.store, [[posed.texts[i]] for i in kept], "texts"),
+            *blanks.notices,
+            *unknown_notice(self.tokenizer, blanks.store, kept_texts, "texts"),
             *white_space_notice(records),
             *skip_notices(len(records), skipped),
         )
-        if num_cut := sum(end - begin < len(posed.store[text]) for text, begin, end in sources):
+        if num_cut := sum(end - begin < len(blanks.store[text]) for text, begin, end in sources):
             notices += (
                 f"{num_cut} of {len(sources)} texts were cut to {self.max_length} tokens around "
                 "their blank",
             )
         unknown = self.tokenizer.unk_token_id
-        if self.asks == "choices" and (num := sum(unknown in t.asked for t in targets)):
+        if self.asks == "choices" and (num := sum(unknown in t.scored for t in targets)):
             notices += (
                 f"{num} of {len(targets)} answers contain text that the tokenizer does not know; "
                 f"they are scored with {self.tokenizer.unk_token} instead",
             )
         blank_id, sentinel_id = self.form.blank_id, self.form.sentinel_id
-        windows = (posed.store[text][begin:end] for text, begin, end in sources)
+        windows = (blanks.store[text][begin:end] for text, begin, end in sources)
         return InfillingSet(
-            labels=np.array([records[i].answer for i in kept], dtype=np.int64),
+            labels=np.array([records[i].answer for i in positions], dtype=np.int64),
             lengths=lengths,
-            num_sequences=1 + (places >= 0).sum(axis=1),
-            kept=kept,
+            num_sequences=1 + (target_index >= 0).sum(axis=1),
+            positions=positions,
             skipped=skipped,
             notices=notices,
             padding=self.padding,
@@ -327,32 +339,32 @@ class InfillingEncoder:
                 np.where(w == blank_id, sentinel_id, w).astype(np.int64) for w in windows
             ),
             targets=tuple(targets),
-            places=places,
+            target_index=target_index,
             candidate_ids=candidates,
-            choice_mask=existing_choices([records[i] for i in kept]),
+            choice_mask=existing_choices([records[i] for i in positions]),
             template=self.template,
         )
 
     def _window(
-        self, record: Record, size: int, at: int, written: Sequence[Written]
+        self, record: Record, size: int, blank: int, choices: Sequence[DecodedChoice]
     ) -> tuple[int, int]:
         """Return begin and end of the kept part of a text of `size` tokens with its blank `at`."""
         form = self.form
-        longest = max((len(choice.answer) for choice in written), default=1) + len(self.closing)
+        longest = max((len(choice.answer) for choice in choices), default=1) + len(self.closing)
         room = self.max_length - len(form.opening) - longest
         if room < 0:
             raise RecordError(
                 f"{record.where}: a choice has {longest - len(self.closing)} tokens, more than "
                 f"max_length={self.max_length} allows; {TOO_LONG}"
             )
-        around = self.max_length - self.template.num_special - 1
-        before, after = longest_first(at, size - at - 1, around)
+        num_around = self.max_length - self.template.num_special - 1
+        num_before, num_after = longest_first(blank, size - blank - 1, num_around)
         if form.repeats_context:
-            before = min(before, room)
-        return at - before, at + after + 1
+            num_before = min(num_before, room)
+        return blank - num_before, blank + num_after + 1
 
-    def _target(self, source: int, begin: int, written: Written) -> Target:
+    def _target(self, source: int, begin: int, choice: DecodedChoice) -> Target:
         """Return a choice as it is written, without what is cut before it."""
-        room = self.max_length - len(self.form.opening) - len(written.answer)
-        before = written.before[max(begin, len(written.before) - room) :]
-        return Target(source, self.form.opening + before, written.answer + self.closing)
+        room = self.max_length - len(self.form.opening) - len(choice.answer)
+        context = choice.context[max(begin, len(choice.context) - room) :]
+        return Target(source, self.form.opening + context, choice.answer + self.closing)

@@ -57,13 +57,13 @@ class LikelihoodSet(EncodedSet):
         """
         choices = self.choice_text[items]
         exists = choices >= 0
-        found, pair_index = distinct(choices, exists)
-        chosen = [self.texts[i] for i in found]
-        batch = self.padding.apply([self.template.assemble(text.ids) for text in chosen])
+        text_indices, pair_index = distinct(choices, exists)
+        texts = [self.texts[i] for i in text_indices]
+        batch = self.padding.apply([self.template.assemble(text.ids) for text in texts])
         answer_mask = torch.zeros(batch["input_ids"].shape, dtype=torch.bool)
         until = torch.zeros_like(batch["input_ids"])
-        offset = len(self.template.parts[0])
-        for row, text in enumerate(chosen):
+        offset = len(self.template.special_ids[0])
+        for row, text in enumerate(texts):
             answer = slice(offset + text.begin, offset + text.end)
             answer_mask[row, answer] = True
             if text.word_ends:
@@ -129,15 +129,15 @@ class LikelihoodEncoder:
         """Tokenise records; refuse an answer without tokens, or alone longer than `max_length`."""
         width = max((len(record.choices) for record in records), default=0)
         choice_text = np.full((len(records), width), -1, dtype=np.int64)
-        places: dict[tuple[str, int, int], int] = {}
+        filled_texts: dict[tuple[str, int, int], int] = {}
         owners: list[tuple[Record, str]] = []
         for row, record in enumerate(records):
             for column, choice in enumerate(record.choices):
-                place = self._fill(record.stem, choice)
-                if place not in places:
+                filled = self._fill(record.stem, choice)
+                if filled not in filled_texts:
                     owners.append((record, choice))
-                choice_text[row, column] = places.setdefault(place, len(places))
-        texts = self._tokenised(list(places), owners)
+                choice_text[row, column] = filled_texts.setdefault(filled, len(filled_texts))
+        texts = self._tokenised(list(filled_texts), owners)
         sizes = np.array([len(t.ids) for t in texts] + [0])  # -1, no choice, has no tokens
         num_scored = np.array([t.end - t.begin for t in texts] + [0])[choice_text].sum(axis=1)
         lengths = sizes[choice_text].max(axis=1, initial=0) + self.template.num_special
@@ -157,7 +157,7 @@ class LikelihoodEncoder:
             labels=np.array([record.answer for record in records], dtype=np.int64),
             lengths=lengths,
             num_sequences=self._num_sequences(num_scored, lengths),
-            kept=list(range(len(records))),
+            positions=list(range(len(records))),
             notices=notices + white_space_notice(records),
             padding=self.padding,
             texts=tuple(texts),
@@ -171,34 +171,34 @@ class LikelihoodEncoder:
 
     def _fill(self, stem: str, choice: str) -> tuple[str, int, int]:
         """Return the text with the choice in its place, and the characters that are scored."""
-        before, mask, after = stem.rpartition(MASK)
+        context, mask, after = stem.rpartition(MASK)
         if not mask and stem:
-            before, after = stem.rstrip() + " ", ""
+            context, after = stem.rstrip() + " ", ""
         text = choice.strip()
-        return before + text + after, len(before), len(before) + len(text)
+        return context + text + after, len(context), len(context) + len(text)
 
     def _tokenised(
-        self, places: Sequence[tuple[str, int, int]], owners: Sequence[tuple[Record, str]]
+        self, filled_texts: Sequence[tuple[str, int, int]], owners: Sequence[tuple[Record, str]]
     ) -> list[FilledText]:
-        if not places:
+        if not filled_texts:
             return []
         encoded = self.tokenizer(
-            [text for text, _, _ in places],
+            [text for text, _, _ in filled_texts],
             add_special_tokens=False,
             return_offsets_mapping=True,
             verbose=False,
         )
         texts = []
-        for row, ((whole, *answer), owner) in enumerate(zip(places, owners, strict=True)):
+        for row, ((full_text, *answer), owner) in enumerate(zip(filled_texts, owners, strict=True)):
             ids, spans = encoded["input_ids"][row], encoded["offset_mapping"][row]
-            place = (answer[0], answer[1])
-            text = self._window(np.asarray(ids, dtype=np.int64), spans, place, owner)
+            span = (answer[0], answer[1])
+            text = self._window(np.asarray(ids, dtype=np.int64), spans, span, owner)
             if self.by_words:
-                first, last = tokens_of(spans, place)
-                ends = word_ends(whole, spans, encoded.word_ids(row))[first:last]
+                first, last = tokens_of(spans, span)
+                ends = word_ends(full_text, spans, encoded.word_ids(row))[first:last]
                 num_dropped = first - text.begin
-                kept = tuple(min(end - num_dropped, len(text.ids)) for end in ends)
-                text = replace(text, word_ends=kept)
+                cut_ends = tuple(min(end - num_dropped, len(text.ids)) for end in ends)
+                text = replace(text, word_ends=cut_ends)
             texts.append(text)
         return texts
 
@@ -214,9 +214,9 @@ class LikelihoodEncoder:
                 f"{record.where}: the choice {choice[:60]!r} has {last - first} tokens, more than "
                 f"max_length={self.max_length} allows; {TOO_LONG}"
             )
-        before, after = longest_first(first, len(ids) - last, room)
-        kept = ids[first - before : last + after]
-        return FilledText(kept, before, before + last - first, len(kept) < len(ids))
+        num_before, num_after = longest_first(first, len(ids) - last, room)
+        window = ids[first - num_before : last + num_after]
+        return FilledText(window, num_before, num_before + last - first, len(window) < len(ids))
 
 
 def tokens_of(spans: Spans, answer: tuple[int, int]) -> tuple[int, int]:
@@ -246,7 +246,7 @@ def word_ends(text: str, spans: Spans, words: Sequence[int | None]) -> list[int]
     for i in reversed(range(len(spans) - 1)):
         # A token that brings its leading space along begins with it, or right behind it.
         between = text[spans[i][1] : spans[i + 1][0] + 1]
-        same = words[i] is not None and words[i] == words[i + 1]
-        if same and not any(map(str.isspace, between)):
+        is_same_word = words[i] is not None and words[i] == words[i + 1]
+        if is_same_word and not any(map(str.isspace, between)):
             ends[i] = ends[i + 1]
     return ends

@@ -93,39 +93,39 @@ class MaskedChoiceEncoder:
         for blank in blanks:
             texts.setdefault(blank.text, len(texts))
         store, notices = tokenise(self.tokenizer, list(texts), self.cache_dir)
-        kept, skipped, marked = self._sort_out(records, carriers, table, store)
+        positions, skipped, needs_pll = self._sort_out(records, carriers, table, store)
         candidates, exists = table.entries(
-            [records[i] for i in kept], [carriers[i] for i in kept], store
+            [records[i] for i in positions], [carriers[i] for i in positions], store
         )
-        windows = np.zeros((len(kept), 2), dtype=np.int64)
-        mask_position = np.zeros(len(kept), dtype=np.int64)
+        windows = np.zeros((len(positions), 2), dtype=np.int64)
+        mask_position = np.zeros(len(positions), dtype=np.int64)
         num_cut = 0
-        for row, i in enumerate(kept):
+        for row, i in enumerate(positions):
             text = texts[blanks[i].text]
-            first, last, at = self._window(records[i], store[text])
+            first, last, mask = self._window(records[i], store[text])
             num_cut += last - first < len(store[text])
             windows[row] = store.starts[text] + np.array([first, last])
-            mask_position[row] = at - first + len(self.template.parts[0])
+            mask_position[row] = mask - first + len(self.template.special_ids[0])
         if num_cut:
             notices += (
                 f"{num_cut} of {len(records)} sentences were cut to {self.max_length} tokens "
                 "around their mask",
             )
         notices += skip_notices(len(records), skipped)
-        if marked:
+        if needs_pll:
             notices += (
-                f"{len(marked)} of {len(records)} records have a candidate that is not one "
+                f"{len(needs_pll)} of {len(records)} records have a candidate that is not one "
                 "vocabulary item and are scored by pseudo-log-likelihood",
             )
-        sentences = [[texts[blanks[i].text]] for i in kept]
+        sentences = [[texts[blanks[i].text]] for i in positions]
         notices += unknown_notice(self.tokenizer, store, sentences, "sentences")
         return MaskedSet(
-            labels=np.array([records[i].answer for i in kept], dtype=np.int64),
+            labels=np.array([records[i].answer for i in positions], dtype=np.int64),
             lengths=windows[:, 1] - windows[:, 0] + self.template.num_special,
-            num_sequences=np.ones(len(kept), dtype=np.int64),
-            kept=kept,
+            num_sequences=np.ones(len(positions), dtype=np.int64),
+            positions=positions,
             skipped=skipped,
-            needs_pll=marked,
+            needs_pll=needs_pll,
             notices=notices,
             padding=self.padding,
             store=store,
@@ -140,9 +140,9 @@ class MaskedChoiceEncoder:
         """Return the positions of the records that `encode` would keep; refuse what it would."""
         _, carriers, table = self._table(records)
         store, _ = tokenise(self.tokenizer, list(table.texts))
-        kept, _, _ = self._sort_out(records, carriers, table, store)
-        table.entries([records[i] for i in kept], [carriers[i] for i in kept], store)
-        return kept
+        positions, _, _ = self._sort_out(records, carriers, table, store)
+        table.entries([records[i] for i in positions], [carriers[i] for i in positions], store)
+        return positions
 
     def _table(self, records: Sequence[Record]) -> tuple[list[Blank], list[str], CandidateTable]:
         """Return each record's blank, what is before it, and the table of candidates."""
@@ -160,18 +160,18 @@ class MaskedChoiceEncoder:
         store: TokenStore,
     ) -> tuple[list[int], list[Skipped], list[int]]:
         """Return the positions of the records kept, those skipped, and those left to pieces."""
-        kept, unfit = table.single_entries(records, carriers, store)
-        if unfit and self.multi_token == "error":
-            where = records[unfit[0].position].where
+        positions, skipped = table.single_entries(records, carriers, store)
+        if skipped and self.multi_token == "error":
+            where = records[skipped[0].position].where
             raise RecordError(
-                f"{where}: {unfit[0].reason}; each answer must be one vocabulary item of "
-                f"{type(self.tokenizer).__name__} ({len(unfit)} of {len(records)} records have one "
-                "that is not). Choose other words, or add --model.multi_token "
+                f"{where}: {skipped[0].reason}; each answer must be one vocabulary item of "
+                f"{type(self.tokenizer).__name__} ({len(skipped)} of {len(records)} records have "
+                "one that is not). Choose other words, or add --model.multi_token "
                 "skip or pseudo_log_likelihood"
             )
         if self.multi_token == "skip":
-            return kept, unfit, []
-        return kept, [], [record.position for record in unfit]
+            return positions, skipped, []
+        return positions, [], [record.position for record in skipped]
 
     def _window(self, record: Record, ids: NDArray[np.int32]) -> tuple[int, int, int]:
         """Return begin and end of the kept part of a sentence, and the position of its mask."""
@@ -181,7 +181,7 @@ class MaskedChoiceEncoder:
                 f"{record.where}: after tokenising, the sentence has {len(masks)} mask tokens; "
                 f"does its text contain {self.tokenizer.mask_token!r} itself?"
             )
-        at = int(masks[0])
+        mask = int(masks[0])
         room = self.max_length - self.template.num_special - 1
-        before, after = longest_first(at, len(ids) - at - 1, room)
-        return at - before, at + after + 1, at
+        num_before, num_after = longest_first(mask, len(ids) - mask - 1, room)
+        return mask - num_before, mask + num_after + 1, mask

@@ -46,40 +46,43 @@ class PackedSet(ContinuationSet):
         """
         choices = self.choice_text[items]
         exists = choices >= 0
-        found, pair_index = distinct(choices, exists)
-        offset = len(self.template.parts[0])
-        texts = [self.template.assemble(self.texts[i].ids)[0] for i in found]
-        begins = [offset + self.texts[i].begin for i in found]
+        text_indices, pair_index = distinct(choices, exists)
+        offset = len(self.template.special_ids[0])
+        texts = [self.template.assemble(self.texts[i].ids)[0] for i in text_indices]
+        begins = [offset + self.texts[i].begin for i in text_indices]
         rows = _Rows()
         if self.packs:
             placed: set[int] = set()
-            for places, there in zip(pair_index.numpy(), exists, strict=True):
-                own = [p for p in dict.fromkeys(places[there].tolist()) if p not in placed]
-                placed.update(own)
-                rows.add(own, [texts[p] for p in own], self.reads_end)
+            for indices, is_choice in zip(pair_index.numpy(), exists, strict=True):
+                item_texts = [
+                    p for p in dict.fromkeys(indices[is_choice].tolist()) if p not in placed
+                ]
+                placed.update(item_texts)
+                rows.add(item_texts, [texts[p] for p in item_texts], self.reads_end)
         else:
-            for place, text in enumerate(texts):
-                rows.add([place], [text], self.reads_end)
+            for index, text in enumerate(texts):
+                rows.add([index], [text], self.reads_end)
         sizes = [len(text) for text in texts]
-        first = [size - 1 for size in sizes] if self.reads_end else [begin - 1 for begin in begins]
-        behind = sizes if self.reads_end else [size - 1 for size in sizes]
-        places = [
+        starts = [size - 1 for size in sizes] if self.reads_end else [begin - 1 for begin in begins]
+        ends = sizes if self.reads_end else [size - 1 for size in sizes]
+        places_by_text = [
             [rows.where(text, token) for token in range(start, end)]
-            for text, (start, end) in enumerate(zip(first, behind, strict=True))
+            for text, (start, end) in enumerate(zip(starts, ends, strict=True))
         ]
-        numbers = {place: n for n, place in enumerate(sorted({p for own in places for p in own}))}
+        distinct_places = sorted({p for places in places_by_text for p in places})
+        numbers = {p: number for number, p in enumerate(distinct_places)}
         read = torch.tensor(list(numbers)).reshape(-1, 2)
-        reads = stacked([np.array([numbers[place] for place in own]) for own in places], 0)
-        asked = {"ends": reads}
+        reads = stacked([np.array([numbers[p] for p in places]) for places in places_by_text], 0)
+        answer_inputs = {"ends": reads}
         if not self.reads_end:
             gold = [text[begin:] for text, begin in zip(texts, begins, strict=True)]
             exist = stacked([np.ones_like(ids) for ids in gold], 0).bool()
-            asked = {"gold": stacked(gold, 0), "reads": reads, "token_mask": exist}
+            answer_inputs = {"gold": stacked(gold, 0), "reads": reads, "token_mask": exist}
         return {
             **rows.tensors(self.padding.token_id),
             "read_row": read[:, 0],
             "read_place": read[:, 1],
-            **asked,
+            **answer_inputs,
             "pair_index": pair_index,
             "choice_mask": torch.from_numpy(exists),
         }
@@ -94,21 +97,21 @@ class _Rows:
         self.segments: list[Ids] = []
         self._texts: dict[int, tuple[int, int, int]] = {}  # row, tokens shared, begin of the rest
 
-    def add(self, places: Sequence[int], texts: Sequence[Ids], reads_end: bool) -> None:
-        """Add a sequence with some texts, each known by its place, if there are any."""
+    def add(self, indices: Sequence[int], texts: Sequence[Ids], reads_end: bool) -> None:
+        """Add a sequence with some texts, each known by its index, if there are any."""
         if not texts:
             return
         sizes = [len(text) - (not reads_end) for text in texts]
         # With more in common than its tokens that are read, a text would have no place of its own.
         shared = min(sizes)
-        same = np.stack([text[:shared] for text in texts])
-        differs = (same != same[0]).any(axis=0)
+        beginnings = np.stack([text[:shared] for text in texts])
+        differs = (beginnings != beginnings[0]).any(axis=0)
         shared = int(differs.argmax()) if differs.any() else shared
         ids, positions = [texts[0][:shared]], [np.arange(shared)]
         segments = [np.full(shared, SHARED)]
         begin = shared
-        for place, text, size in zip(places, texts, sizes, strict=True):
-            self._texts[place] = (len(self.ids), shared, begin)
+        for index, text, size in zip(indices, texts, sizes, strict=True):
+            self._texts[index] = (len(self.ids), shared, begin)
             ids.append(text[shared:size])
             positions.append(np.arange(shared, size))
             segments.append(np.full(size - shared, len(segments)))
@@ -117,9 +120,9 @@ class _Rows:
         self.positions.append(np.concatenate(positions))
         self.segments.append(np.concatenate(segments))
 
-    def where(self, place: int, token: int) -> tuple[int, int]:
-        """Return row and place of a token of a text."""
-        row, shared, begin = self._texts[place]
+    def where(self, index: int, token: int) -> tuple[int, int]:
+        """Return row and column of a token of a text."""
+        row, shared, begin = self._texts[index]
         return row, token if token < shared else begin + token - shared
 
     def tensors(self, token_id: int) -> dict[str, Tensor]:
@@ -162,7 +165,7 @@ def visible(segments: Tensor, dtype: torch.dtype) -> Tensor:
     A place sees what is before it in its own segment and in the shared one. Padding sees padding,
     so that no row of a softmax is empty.
     """
-    own = segments[:, :, None] == segments[:, None, :]
-    sees = (own | (segments == SHARED)[:, None, :]).tril()
+    is_same = segments[:, :, None] == segments[:, None, :]
+    is_visible = (is_same | (segments == SHARED)[:, None, :]).tril()
     hidden = torch.full((), torch.finfo(dtype).min, dtype=dtype, device=segments.device)
-    return torch.where(sees, torch.zeros_like(hidden), hidden)[:, None]
+    return torch.where(is_visible, torch.zeros_like(hidden), hidden)[:, None]

@@ -55,11 +55,11 @@ class SentenceSet(EncodedSet):
         for code in pairs:
             first, second = (self.store[text] for text in divmod(int(code), len(self.store)))
             keep = longest_first(len(first), len(second), self.room, self.odd_to_first)
-            kept = (
+            pieces = (
                 cut(text, num, self.truncation_side)
                 for text, num in zip((first, second), keep, strict=True)
             )
-            rows.append(self.template.assemble(*kept))
+            rows.append(self.template.assemble(*pieces))
         return {
             **self.padding.apply(rows),
             **length_groups([len(ids) for ids, _ in rows]),
@@ -130,7 +130,7 @@ class SentenceChoiceEncoder:
             labels=np.array([record.answer for record in records], dtype=np.int64),
             lengths=np.minimum(longest, room) + self.template.num_special,
             num_sequences=(choices >= 0).sum(axis=1),
-            kept=list(range(len(records))),
+            positions=list(range(len(records))),
             notices=notices,
             padding=self.padding,
             store=store,
@@ -156,8 +156,8 @@ class SentenceChoiceEncoder:
                 longest_first(len(ids), len(store[choice]), room, not self.tokenizer.is_fast)[0]
                 for choice in answers[answers >= 0]
             )
-            kept = cut(np.arange(len(ids)), keep, self.tokenizer.truncation_side)
-            num_lost += not np.isin(masks, kept).all()
+            window = cut(np.arange(len(ids)), keep, self.tokenizer.truncation_side)
+            num_lost += not np.isin(masks, window).all()
         if not num_lost:
             return ()
         return (f"{num_lost} of {len(stems)} questions lost their mask when they were cut",)

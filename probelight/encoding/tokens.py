@@ -42,7 +42,7 @@ class TokenStore:
 
 
 def unknown_notice(
-    tokenizer: Any, store: TokenStore, texts: Sequence[Sequence[int]], what: str
+    tokenizer: Any, store: TokenStore, texts: Sequence[Sequence[int]], noun: str
 ) -> tuple[str, ...]:
     """Say how many items hold the tokenizer's piece for what it does not know.
 
@@ -51,13 +51,13 @@ def unknown_notice(
     """
     if tokenizer.unk_token_id is None:
         return ()
-    places = np.flatnonzero(store.ids == tokenizer.unk_token_id)
-    concerned = set((np.searchsorted(store.starts, places, side="right") - 1).tolist())
-    num_unknown = sum(not concerned.isdisjoint(ids) for ids in texts)
+    token_indices = np.flatnonzero(store.ids == tokenizer.unk_token_id)
+    text_indices = set((np.searchsorted(store.starts, token_indices, side="right") - 1).tolist())
+    num_unknown = sum(not text_indices.isdisjoint(ids) for ids in texts)
     if not num_unknown:
         return ()
     return (
-        f"{num_unknown} of {len(texts)} {what} contain text that the tokenizer does not know; the "
+        f"{num_unknown} of {len(texts)} {noun} contain text that the tokenizer does not know; the "
         f"model reads {tokenizer.unk_token} instead",
     )
 
@@ -75,14 +75,14 @@ def tokenise(
         return _tokenised(tokenizer, texts), ()
     digest = hashlib.sha256(f"{_FORMAT} {tokenizer_fingerprint(tokenizer)}\n".encode())
     for text in texts:
-        data = text.encode("utf-8", "surrogatepass")
-        digest.update(len(data).to_bytes(8, "little") + data)
+        encoded_text = text.encode("utf-8", "surrogatepass")
+        digest.update(len(encoded_text).to_bytes(8, "little") + encoded_text)
     key = digest.hexdigest()
     path = Path(cache_dir).expanduser() / "tokens" / f"{key}.npz"
     notices: tuple[str, ...] = ()
     if path.exists():
         try:
-            return _read(path, key, len(texts), len(tokenizer)), ()
+            return _read_store(path, key, len(texts), len(tokenizer)), ()
         # What numpy and zipfile raise on bytes that are no archive, or only the beginning of one.
         except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
             notices = (f"token cache {path} is unusable ({error}); it was built again",)
@@ -103,8 +103,8 @@ def tokenizer_fingerprint(tokenizer: Any) -> str:
     digest = hashlib.sha256()
     for package in ("tokenizers", "transformers"):
         digest.update(f"{package} {version(package)}\n".encode())
-    facts = [type(tokenizer).__name__, sorted(map(str, tokenizer.special_tokens_map.items()))]
-    digest.update(json.dumps(facts).encode())
+    description = [type(tokenizer).__name__, sorted(map(str, tokenizer.special_tokens_map.items()))]
+    digest.update(json.dumps(description).encode())
     if tokenizer.is_fast:
         rules = json.loads(tokenizer.backend_tokenizer.to_str())
         # Left over from the last call; they decide nothing about the next one.
@@ -134,7 +134,7 @@ def _tokenised(tokenizer: Any, texts: Sequence[str]) -> TokenStore:
     return TokenStore(ids=flat, starts=starts)
 
 
-def _read(path: Path, key: str, num_texts: int, vocab_size: int) -> TokenStore:
+def _read_store(path: Path, key: str, num_texts: int, vocab_size: int) -> TokenStore:
     with np.load(path, allow_pickle=False) as arrays:
         ids, starts, name = arrays["ids"], arrays["starts"], arrays["key"]
     store = TokenStore(ids=ids, starts=starts)
@@ -153,59 +153,59 @@ def _read(path: Path, key: str, num_texts: int, vocab_size: int) -> TokenStore:
 class Template:
     """The special tokens around one text or between two, as the tokenizer itself sets them."""
 
-    parts: tuple[Ids, ...]  # before, between and behind the texts: 2 for one text, 3 for a pair
-    part_types: tuple[Ids, ...]  # token types of `parts`
+    special_ids: tuple[Ids, ...]  # before, between and behind the texts: 2, or 3 for a pair
+    special_types: tuple[Ids, ...]  # their token types
     text_types: tuple[int, ...]  # token type of each text
 
     @classmethod
     def of(cls, tokenizer: Any, num_texts: Literal[1, 2]) -> Template:
         """Read the template off an encoded dummy; refuse a tokenizer that changes its texts."""
-        dummies = ("one", "two three")[:num_texts]
-        alone = [
-            np.asarray(tokenizer(dummy, add_special_tokens=False, verbose=False)["input_ids"])
-            for dummy in dummies
+        samples = ("one", "two three")[:num_texts]
+        sample_ids = [
+            np.asarray(tokenizer(sample, add_special_tokens=False, verbose=False)["input_ids"])
+            for sample in samples
         ]
-        whole = tokenizer(*dummies, return_token_type_ids=True, verbose=False)
-        ids = np.asarray(whole["input_ids"], dtype=np.int64)
-        types = np.asarray(whole.get("token_type_ids") or [0] * len(ids), dtype=np.int64)
-        num_special = len(ids) - sum(map(len, alone))
-        special = set(tokenizer.all_special_ids) - {tokenizer.unk_token_id}
+        encoded = tokenizer(*samples, return_token_type_ids=True, verbose=False)
+        ids = np.asarray(encoded["input_ids"], dtype=np.int64)
+        types = np.asarray(encoded.get("token_type_ids") or [0] * len(ids), dtype=np.int64)
+        num_special = len(ids) - sum(map(len, sample_ids))
+        special_tokens = set(tokenizer.all_special_ids) - {tokenizer.unk_token_id}
         # All ways to split the special tokens into the places around the texts.
-        for bounds in itertools.product(range(num_special + 1), repeat=num_texts + 1):
-            if sum(bounds) != num_special:
+        for sizes in itertools.product(range(num_special + 1), repeat=num_texts + 1):
+            if sum(sizes) != num_special:
                 continue
-            template = cls._cut(ids, types, [len(a) for a in alone], bounds)
-            is_same = np.array_equal(template.assemble(*alone)[0], ids)
-            if is_same and all(int(i) in special for part in template.parts for i in part):
+            template = cls._cut(ids, types, [len(a) for a in sample_ids], sizes)
+            is_same = np.array_equal(template.assemble(*sample_ids)[0], ids)
+            if is_same and special_tokens.issuperset(np.concatenate(template.special_ids).tolist()):
                 return template
         raise ValueError(
-            f"{type(tokenizer).__name__} changes texts when it joins them: {dummies} became "
+            f"{type(tokenizer).__name__} changes texts when it joins them: {samples} became "
             f"{tokenizer.convert_ids_to_tokens(ids.tolist())}"
         )
 
     @classmethod
-    def _cut(cls, ids: Ids, types: Ids, lengths: list[int], bounds: tuple[int, ...]) -> Template:
-        parts, part_types, text_types, at = [], [], [], 0
-        for size, length in zip(bounds, [*lengths, 0], strict=True):
-            parts.append(ids[at : at + size])
-            part_types.append(types[at : at + size])
-            at += size
-            if len(parts) < len(bounds):
-                text_types.append(int(types[at]))
-            at += length
-        return cls(tuple(parts), tuple(part_types), tuple(text_types))
+    def _cut(cls, ids: Ids, types: Ids, lengths: list[int], sizes: tuple[int, ...]) -> Template:
+        special_ids, special_types, text_types, start = [], [], [], 0
+        for size, length in zip(sizes, [*lengths, 0], strict=True):
+            special_ids.append(ids[start : start + size])
+            special_types.append(types[start : start + size])
+            start += size
+            if len(special_ids) < len(sizes):
+                text_types.append(int(types[start]))
+            start += length
+        return cls(tuple(special_ids), tuple(special_types), tuple(text_types))
 
     @property
     def num_special(self) -> int:
         """Number of special tokens."""
-        return sum(map(len, self.parts))
+        return sum(map(len, self.special_ids))
 
     def assemble(self, *texts: NDArray[Any]) -> tuple[Ids, Ids]:
         """Return ids and token types of the texts with the special tokens around them."""
-        ids, types = [self.parts[0]], [self.part_types[0]]
+        ids, types = [self.special_ids[0]], [self.special_types[0]]
         for i, text in enumerate(texts):
-            ids += [text.astype(np.int64), self.parts[i + 1]]
-            types += [np.full(len(text), self.text_types[i]), self.part_types[i + 1]]
+            ids += [text.astype(np.int64), self.special_ids[i + 1]]
+            types += [np.full(len(text), self.text_types[i]), self.special_types[i + 1]]
         return np.concatenate(ids), np.concatenate(types)
 
 

@@ -56,23 +56,23 @@ class WordVectors:
     ) -> None:
         self.source = source
         self.path, self.member = located(source)
-        there = self.path.is_file()
+        exists = self.path.is_file()
         self._sha256 = sha256
-        self.missing = not there or (sha256 is not None and sha256_of(self.path) != sha256)
+        self.missing = not exists or (sha256 is not None and sha256_of(self.path) != sha256)
         if self.missing and dimension is None:
-            what = "not the expected word vectors" if there else "there is no such file"
-            raise WordVectorsError(f"{self.path}: {what}; give another file as vectors")
+            problem = "not the expected word vectors" if exists else "there is no such file"
+            raise WordVectorsError(f"{self.path}: {problem}; give another file as vectors")
         if not self.missing:
             self.member = _member_of(self.path, self.member)
-        self._asked: set[str] = set()
-        self._found: dict[str, Vector] = {}
+        self._looked_up: set[str] = set()
+        self._vectors: dict[str, Vector] = {}
         self._checked = False
-        found = None if self.missing else self._own_dimension()
-        if found and dimension and found != dimension:
+        own_dimension = None if self.missing else self._own_dimension()
+        if own_dimension and dimension and own_dimension != dimension:
             raise WordVectorsError(
-                f"{self.name}: its vectors have {found} numbers, but {dimension} are needed"
+                f"{self.name}: its vectors have {own_dimension} numbers, but {dimension} are needed"
             )
-        self.dimension: int = found or dimension or 0
+        self.dimension: int = own_dimension or dimension or 0
 
     @property
     def name(self) -> str:
@@ -106,25 +106,25 @@ class WordVectors:
                 named. Lines of words that are not looked up are only counted through.
         """
         words = set(words)
-        if wanted := words - self._asked:
-            self._asked |= wanted
+        if new_words := words - self._looked_up:
+            self._looked_up |= new_words
             if not self.missing:
-                self._read(wanted)
-        return {word: self._found[word] for word in words & self._found.keys()}
+                self._read_vectors(new_words)
+        return {word: self._vectors[word] for word in words & self._vectors.keys()}
 
-    def _read(self, wanted: set[str]) -> None:
-        left = set(wanted)
-        begins = {word.split(" ", 1)[0] for word in wanted}
+    def _read_vectors(self, words: set[str]) -> None:
+        missing = set(words)
+        begins = {word.split(" ", 1)[0] for word in words}
         for number, line in self._lines():
             if line.count(" ") < self.dimension:
                 raise self._bad(number)
             if line[: line.find(" ")] in begins:
                 word, vector = self._parsed(number, line)
-                if word in left:
-                    self._found[word] = vector
-                    left.discard(word)
+                if word in missing:
+                    self._vectors[word] = vector
+                    missing.discard(word)
             # The first reading goes through the whole file, so that a damaged one is noticed.
-            if not left and self._checked:
+            if not missing and self._checked:
                 break
         self._checked = True
 
@@ -172,26 +172,26 @@ def word_vectors(
     """Return the vectors of a file, shared by all that use it: each word is read once."""
     path, _ = located(source)
     state = path.stat() if path.is_file() else None
-    return _opened(source, dimension, sha256, state and (state.st_mtime_ns, state.st_size))
+    return _shared_vectors(source, dimension, sha256, state and (state.st_mtime_ns, state.st_size))
 
 
 @lru_cache(maxsize=4)
-def _opened(
+def _shared_vectors(
     source: str, dimension: int | None, sha256: str | None, state: tuple[int, int] | None
 ) -> WordVectors:
     return WordVectors(source, dimension, sha256)
 
 
-def _member_of(path: Path, wanted: str | None) -> str | None:
+def _member_of(path: Path, member: str | None) -> str | None:
     """Return the text file of an archive to read; None for a file that is no archive."""
     if not zipfile.is_zipfile(path):
         return None
     with zipfile.ZipFile(path) as archive:
         names = [n for n in archive.namelist() if n.endswith((".txt", ".vec"))]
     names = [name for name in names if "__MACOSX" not in name]
-    if wanted in names:
-        return wanted
-    if wanted is not None or len(names) != 1:
+    if member in names:
+        return member
+    if member is not None or len(names) != 1:
         raise WordVectorsError(
             f"{path} has {len(names)} text files: {', '.join(names) or 'none'}; name the one to "
             f"read, such as {path}:{names[0] if names else 'vectors.txt'}"

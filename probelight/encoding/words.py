@@ -48,7 +48,7 @@ class WordIndex(Protocol):
         """Return those of these words, all with a row, for which there was no vector."""
 
 
-def words_of(text: str, *, lower: bool = True) -> list[str]:
+def split_words(text: str, *, lower: bool = True) -> list[str]:
     """Return the words of a text, in lower case unless they are wanted as they are.
 
     A run of letters is a word, an apostrophe inside it included; a number is one with its inner
@@ -66,11 +66,11 @@ def unknown_words(counts: Counter[str], words: WordIndex) -> tuple[str, ...]:
         return words.notices
     ranked = sorted(missing, key=lambda word: (-counts[word], word))
     share = sum(counts[word] for word in missing) / counts.total()
-    shown = ", ".join(ranked[:_NUM_EXAMPLES]) + (", ..." if len(ranked) > _NUM_EXAMPLES else "")
+    examples = ", ".join(ranked[:_NUM_EXAMPLES]) + (", ..." if len(ranked) > _NUM_EXAMPLES else "")
     return (
         *words.notices,
         f"{len(missing)} of {len(counts)} distinct words have no word vector "
-        f"({share:.1%} of the words read): {shown}",
+        f"({share:.1%} of the words read): {examples}",
     )
 
 
@@ -101,7 +101,7 @@ class WordMaskedEncoder:
 
     def encode(self, records: Sequence[Record]) -> EncodedSet:
         """Look up the words of records; refuse one without one mask, or with equal choices."""
-        sentences = [words_of(masked_stem(record)) for record in records]
+        sentences = [split_words(masked_stem(record)) for record in records]
         num_cut = sum(len(words) > self.num_tokens for words in sentences)
         sentences = [words[: self.num_tokens] for words in sentences]
         num_lost = sum(MASK not in words for words in sentences)
@@ -129,7 +129,7 @@ class WordMaskedEncoder:
             labels=np.array([record.answer for record in records], dtype=np.int64),
             lengths=np.full(len(records), self.num_tokens, dtype=np.int64),
             num_sequences=np.ones(len(records), dtype=np.int64),
-            kept=list(range(len(records))),
+            positions=list(range(len(records))),
             notices=notices,
             word_ids=word_ids,
             candidate_ids=candidates,
@@ -187,7 +187,7 @@ class WordPairEncoder:
         words: WordIndex,
         max_length: int = 256,
         num_choices: int | None = None,
-        split: Callable[[str], list[str]] = words_of,
+        split: Callable[[str], list[str]] = split_words,
     ) -> None:
         self.words = words
         self.split = split
@@ -197,8 +197,8 @@ class WordPairEncoder:
 
     def encode(self, records: Sequence[Record]) -> EncodedSet:
         """Look up the words of records; refuse one with more choices than `num_choices`."""
-        whole, stems, choices = distinct_texts(records, attrgetter("stem"), self.num_choices)
-        words = [self.split(text) for text in whole]
+        full_texts, stems, choices = distinct_texts(records, attrgetter("stem"), self.num_choices)
+        words = [self.split(text) for text in full_texts]
         num_cut = sum(len(text) > self.max_length for text in words)
         words = [text[: self.max_length] for text in words]
         sizes = np.array([*map(len, words), 0], dtype=np.int64)  # -1, no choice, has no words
@@ -213,7 +213,7 @@ class WordPairEncoder:
             labels=np.array([record.answer for record in records], dtype=np.int64),
             lengths=longest,
             num_sequences=(choices >= 0).sum(axis=1),
-            kept=list(range(len(records))),
+            positions=list(range(len(records))),
             notices=notices,
             texts=texts,
             stem_text=stems,

@@ -55,20 +55,20 @@ class LetterAnswers:
     @property
     def by_rule(self) -> dict[str, Predictions]:
         """The predictions in the file's order and, of several, by the mean over them."""
-        rules = {LETTER: [item[0] for item in self.choices]}
+        rules = {LETTER: [by_order[0] for by_order in self.choices]}
         if self.has_orders:
-            rules[DEBIASED] = [metrics.debiased(item) for item in self.choices]
+            rules[DEBIASED] = [metrics.debiased(by_order) for by_order in self.choices]
         return {rule: Predictions(self.name, self.records, rows) for rule, rows in rules.items()}
 
     @property
     def has_orders(self) -> bool:
         """Whether an item has several orders."""
-        return any(len(item) > 1 for item in self.choices)
+        return any(len(by_order) > 1 for by_order in self.choices)
 
     @property
     def over_orders(self) -> MeanOverOrders:
         """The predictions in the file's order, with the mean over orders as each item's score."""
-        scores = [item[0] for item in self.choices]
+        scores = [by_order[0] for by_order in self.choices]
         return MeanOverOrders(self.name, self.records, scores, in_orders=self.choices)
 
     def rows(self, groups: Sequence[str], row: Row) -> list[Row]:
@@ -84,20 +84,24 @@ class LetterAnswers:
         rows: list[Row] = []
         if self.has_orders:
             over_orders = {
-                "mean_order_accuracy": [metrics.mean_score(item, gold) for item, gold in items],
-                "all_orders_accuracy": [metrics.all_right(item, gold) for item, gold in items],
-                "unstable_share": [metrics.is_unstable(item) for item in self.choices],
+                "mean_order_accuracy": [
+                    metrics.mean_score(by_order, gold) for by_order, gold in items
+                ],
+                "all_orders_accuracy": [
+                    metrics.all_right(by_order, gold) for by_order, gold in items
+                ],
+                "unstable_share": [metrics.is_unstable(by_order) for by_order in self.choices],
             }
             rows = [
                 grouped_row(values, groups, replace(row, metric=metric))
                 for metric, values in over_orders.items()
             ]
         row = replace(row, num_items=len(self.records))
-        in_first = metrics.majority_of_labels([labels[:1] for labels in self.gold_labels])
-        rows.append(replace(row, metric="majority_accuracy", value=in_first))
+        majority = metrics.majority_of_labels([labels[:1] for labels in self.gold_labels])
+        rows.append(replace(row, metric="majority_accuracy", value=majority))
         rows.append(replace(row, metric="label_bias", value=metrics.label_bias(self.labels)))
-        for place, share in enumerate(metrics.label_shares(self.labels)):
-            label = LABELS[place]
+        for index, share in enumerate(metrics.label_shares(self.labels)):
+            label = LABELS[index]
             subset = Subset.of("answered", label, answer=label)
             rows.append(replace(row, metric="label_share", subset=subset, value=share))
         return rows
@@ -105,7 +109,7 @@ class LetterAnswers:
 
 def ask_letters(
     scorer: Scorer,
-    own: Predictions,
+    predictions: Predictions,
     orders: Orders,
     prompts: Prompts,
     trainer: TrainerSettings,
@@ -119,28 +123,30 @@ def ask_letters(
         UsageError: If the model gives no log-likelihoods, or skips one of the prompts.
         RecordError: If an item has more choices than there are letters.
     """
-    orders_by_item = [orders_of(record, orders) for record in own.records]
-    asked = [
+    orders_by_item = [orders_of(record, orders) for record in predictions.records]
+    prompted = [
         prompts.letters(record, order)
-        for record, shown in zip(own.records, orders_by_item, strict=True)
-        for order in shown
+        for record, item_orders in zip(predictions.records, orders_by_item, strict=True)
+        for order in item_orders
     ]
-    name = f"{own.name}, letters"
+    name = f"{predictions.name}, letters"
     question = scorer.log_likelihoods()
     if not scorer.is_in_chat:
-        refuse_cut(question, asked, "letters and examples" if prompts.num_shots else "letters")
-    answered = ask(scorer, question, {name: asked}, trainer)[name]
-    if len(answered.records) < len(asked):
-        raise UsageError(f"{name}: all items must be scored, but {'; '.join(answered.notices)}")
-    rows = iter(answered.scores)
-    labels = [[[*next(rows)] for _ in shown] for shown in orders_by_item]
+        refuse_cut(question, prompted, "letters and examples" if prompts.num_shots else "letters")
+    answers = ask(scorer, question, {name: prompted}, trainer)[name]
+    if len(answers.records) < len(prompted):
+        raise UsageError(f"{name}: all items must be scored, but {'; '.join(answers.notices)}")
+    score_rows = iter(answers.scores)
+    labels = [[[*next(score_rows)] for _ in item_orders] for item_orders in orders_by_item]
     choices = [
-        [by_choice(scores, order) for scores, order in zip(item, shown, strict=True)]
-        for item, shown in zip(labels, orders_by_item, strict=True)
+        [by_choice(scores, order) for scores, order in zip(item_scores, item_orders, strict=True)]
+        for item_scores, item_orders in zip(labels, orders_by_item, strict=True)
     ]
     gold_labels = [
-        [order.index(record.answer) for order in shown]
-        for record, shown in zip(own.records, orders_by_item, strict=True)
+        [order.index(record.answer) for order in item_orders]
+        for record, item_orders in zip(predictions.records, orders_by_item, strict=True)
     ]
-    notices = tuple(f"{LETTER}: {notice}" for notice in answered.notices)
-    return LetterAnswers(own.name, own.records, labels, choices, gold_labels, notices)
+    notices = tuple(f"{LETTER}: {notice}" for notice in answers.notices)
+    return LetterAnswers(
+        predictions.name, predictions.records, labels, choices, gold_labels, notices
+    )

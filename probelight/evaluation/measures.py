@@ -105,8 +105,8 @@ def separation_rows(predictions: Predictions, groups: Sequence[str], row: Row) -
         return []
     choices = sorted(records[0].choices)
     scores = [
-        [of_record[record.choices.index(choice)] for choice in choices]
-        for record, of_record in zip(records, predictions.scores, strict=True)
+        [record_scores[record.choices.index(choice)] for choice in choices]
+        for record, record_scores in zip(records, predictions.scores, strict=True)
     ]
     auc = separation(scores, [choices.index(record.gold) for record in records], groups)
     if auc is None:
@@ -135,12 +135,12 @@ def pair_rows(
     """
     records, group_by = predictions.records, data.config.group_by
     chance = replace(row, metric="chance", value=chance_of(records), num_items=len(records))
-    whole = [accuracy_row(predictions, groups_of(records, group_by), row), chance]
+    rows = [accuracy_row(predictions, groups_of(records, group_by), row), chance]
     ties = [tied_row(predictions, row), near_tied_row(predictions, row)]
     if gold_labels:
         majority = majority_of_labels(gold_labels)
         ties.append(replace(chance, metric="majority_accuracy", value=majority))
-    return whole + ties + paradigm_rows(predictions, group_by, row)
+    return rows + ties + paradigm_rows(predictions, group_by, row)
 
 
 def paradigm_rows(predictions: Predictions, group_by: GroupBy | None, row: Row) -> list[Row]:
@@ -184,10 +184,10 @@ def rank_rows(ranks: Predictions, groups: Sequence[str], row: Row) -> list[Row]:
 
 
 @dataclass(frozen=True)
-class Panel:
+class RulePredictions:
     """A model's predictions by its own score and by each rule, for the same items in one order."""
 
-    own: Predictions
+    plain: Predictions
     by_rule: Mapping[str, Predictions]
     notices: tuple[str, ...] = ()
     modes: Mapping[str, str] = field(default_factory=dict)  # of rules that ask in another way
@@ -203,24 +203,24 @@ class Panel:
         """
         rows = []
         for rule, predictions in self.by_rule.items():
-            flips = [float(a != b) for a, b in zip(predictions.best, self.own.best, strict=True)]
-            of_rule = self.row_of(rule, row)
-            rows.append(accuracy_row(predictions, groups, of_rule))
-            rows.append(grouped_row(flips, groups, replace(of_rule, metric="flipped_share")))
+            flips = [float(a != b) for a, b in zip(predictions.best, self.plain.best, strict=True)]
+            rule_row = self.row_of(rule, row)
+            rows.append(accuracy_row(predictions, groups, rule_row))
+            rows.append(grouped_row(flips, groups, replace(rule_row, metric="flipped_share")))
         return rows
 
     def lines(self, groups: Sequence[str]) -> list[ItemLine]:
         """Return the lines of predictions.jsonl, with the scores and best choices by each rule."""
         if not self.by_rule:
-            return self.own.lines(groups)
-        answers: list[dict[str, RuleAnswer]] = [{} for _ in self.own.records]
+            return self.plain.lines(groups)
+        answers: list[dict[str, RuleAnswer]] = [{} for _ in self.plain.records]
         for rule, predictions in self.by_rule.items():
-            for by_rule, line, best in zip(
+            for item_answers, line, best in zip(
                 answers, predictions.lines(), predictions.best, strict=True
             ):
-                by_rule[rule] = RuleAnswer(scores=line.scores, best=best)
-        own = zip(self.own.lines(groups), self.own.best, answers, strict=True)
-        return [replace(line, best=best, by_rule=by_rule) for line, best, by_rule in own]
+                item_answers[rule] = RuleAnswer(scores=line.scores, best=best)
+        items = zip(self.plain.lines(groups), self.plain.best, answers, strict=True)
+        return [replace(line, best=best, by_rule=by_rule) for line, best, by_rule in items]
 
 
 def content_free_stems(setup: Setup) -> list[str]:
@@ -236,14 +236,14 @@ def content_free_stems(setup: Setup) -> list[str]:
     return [f"{text} {blank}".strip() for text in CONTENT_FREE]
 
 
-def panel_of(
+def rule_predictions(
     scorer: Scorer,
-    own: Predictions,
+    predictions: Predictions,
     rules: Sequence[str],
     prompts: Prompts,
     domain_stem: str,
     trainer: TrainerSettings,
-) -> Panel:
+) -> RulePredictions:
     """Return a model's predictions by each rule; compute what its own scores do not give.
 
     The items were put to the model by `prompts`, as is every other stem; `domain_stem` is the one
@@ -251,40 +251,40 @@ def panel_of(
     items, is refused.
     """
     if not rules:
-        return Panel(own, {})
-    question, records = scorer.log_likelihoods(), own.records
-    free = content_free_stems(prompts.setup) if "calibrated" in rules else []
-    stems = [*([domain_stem] if "pmi" in rules else []), *free]
-    posed = [prompts.words(record) for record in records]
-    placed = {
+        return RulePredictions(predictions, {})
+    question = scorer.log_likelihoods()
+    name, records = predictions.name, predictions.records
+    free_stems = content_free_stems(prompts.setup) if "calibrated" in rules else []
+    stems = [*([domain_stem] if "pmi" in rules else []), *free_stems]
+    prompted = [prompts.words(record) for record in records]
+    stem_texts = {
         # In the place of a whole prompt, or of the text in it (Zhao et al. 2021).
         (stem, record.name): prompts.words(record, stem, is_prompt=stem == domain_stem).stem
         for stem in stems
         for record in records
     }
     needed = dict.fromkeys(
-        (placed[stem, record.name], choice)
+        (stem_texts[stem, record.name], choice)
         for stem in stems
         for record in records
         for choice in record.choices
     )
-    others = [Record(choice, stem, (choice,), 0) for stem, choice in needed]
-    sets = {own.name: posed} if scorer.normalise is None else {}
-    sets |= {_OTHER_STEMS: others} if others else {}
+    bare_records = [Record(choice, stem, (choice,), 0) for stem, choice in needed]
+    sets = {name: prompted} if scorer.normalise is None else {}
+    sets |= {_OTHER_STEMS: bare_records} if bare_records else {}
     answers = ask(scorer, question, sets, trainer) if sets else {}
-    for name, asked in sets.items():
-        if len(answers[name].records) < len(asked):
-            raise UsageError(
-                f"{name}: --scoring needs all items, but {'; '.join(answers[name].notices)}"
-            )
+    for set_name, set_records in sets.items():
+        if len(answers[set_name].records) < len(set_records):
+            problems = "; ".join(answers[set_name].notices)
+            raise UsageError(f"{set_name}: --scoring needs all items, but {problems}")
     assert question.num_tokens is not None  # the log-likelihoods of every model type have it
-    num_tokens = question.num_tokens(posed)
-    if own.name in answers:
-        sums = answers[own.name].scores
+    num_tokens = question.num_tokens(prompted)
+    if name in answers:
+        sums = answers[name].scores
     elif scorer.normalise == "sum":
-        sums = own.scores
+        sums = predictions.scores
     else:
-        rows = zip(own.scores, num_tokens, strict=True)
+        rows = zip(predictions.scores, num_tokens, strict=True)
         sums = [[mean * size for mean, size in zip(*row, strict=True)] for row in rows]
 
     by_rule: dict[str, list[list[float]]] = {}
@@ -295,32 +295,33 @@ def panel_of(
         "mean_char": [[len(c.strip()) for c in record.choices] for record in records],
     }
     for rule in (rule for rule in sizes if rule in rules):
-        same = next((other for other in by_rule if same_order(sizes[rule], sizes[other])), None)
-        if same is None:
+        twin = next((r for r in by_rule if same_order(sizes[rule], sizes[r])), None)
+        if twin is None:
             by_rule[rule] = list(map(divided, sums, sizes[rule]))
         else:
             notices.append(
-                f"{rule} and {same} give the same answers to {own.name}, because both weigh the "
-                f"choices of an item alike; only {same} is listed"
+                f"{rule} and {twin} give the same answers to {name}, because both weigh the "
+                f"choices of an item alike; only {twin} is listed"
             )
-    scores = answers[_OTHER_STEMS].scores if others else []
-    known = {(r.stem, r.choices[0]): score for r, [score] in zip(others, scores, strict=True)}
+    scores = answers[_OTHER_STEMS].scores if bare_records else []
+    log_probs = {(r.stem, r.choices[0]): s for r, [s] in zip(bare_records, scores, strict=True)}
 
-    def behind(stem: str, record: Record) -> list[float]:
-        return [known[placed[stem, record.name], choice] for choice in record.choices]
+    def scores_of(stem: str, record: Record) -> list[float]:
+        return [log_probs[stem_texts[stem, record.name], choice] for choice in record.choices]
 
     items = list(zip(sums, records, strict=True))
     if "pmi" in rules:
-        by_rule["pmi"] = [pmi(total, behind(domain_stem, record)) for total, record in items]
+        by_rule["pmi"] = [pmi(total, scores_of(domain_stem, record)) for total, record in items]
     if "calibrated" in rules:
         by_rule["calibrated"] = [
-            calibrated(total, [behind(stem, record) for stem in free]) for total, record in items
+            calibrated(total, [scores_of(stem, record) for stem in free_stems])
+            for total, record in items
         ]
-    found = {rule: Predictions(own.name, records, scores) for rule, scores in by_rule.items()}
+    by_name = {rule: Predictions(name, records, scores) for rule, scores in by_rule.items()}
     notices += [
         f"{rule}: {notice}"
-        for rule, predictions in found.items()
-        for notice in score_notices(predictions)
+        for rule, of_rule in by_name.items()
+        for notice in score_notices(of_rule)
     ]
-    notices += dict.fromkeys(notice for answer in answers.values() for notice in answer.notices)
-    return Panel(own, found, tuple(notices))
+    notices += dict.fromkeys(notice for scored in answers.values() for notice in scored.notices)
+    return RulePredictions(predictions, by_name, tuple(notices))

@@ -24,61 +24,61 @@ def known_subset(name: str) -> Subset:
 def knowledge_rows(records: Sequence[Record], scores: Sequence[Scores], row: Row) -> list[Row]:
     """Return the share of each class among the items, and what a guesser would have."""
     classes = [
-        knowledge_class(of_item, r.answer) for r, of_item in zip(records, scores, strict=True)
+        knowledge_class(by_wording, r.answer) for r, by_wording in zip(records, scores, strict=True)
     ]
-    guessed = [guessed_shares(of_item) for of_item in scores]
+    shares_guessed = [guessed_shares(by_wording) for by_wording in scores]
     row = replace(row, num_items=len(records))
     rows = []
     for name in CLASSES:
-        part = replace(row, subset=known_subset(name))
-        share, even = classes.count(name) / len(classes), fmean(one[name] for one in guessed)
-        rows.append(replace(part, metric="class_share", value=share))
-        rows.append(replace(part, metric="class_share_guessed", value=even))
+        class_row = replace(row, subset=known_subset(name))
+        share, guessed = classes.count(name) / len(classes), fmean(g[name] for g in shares_guessed)
+        rows.append(replace(class_row, metric="class_share", value=share))
+        rows.append(replace(class_row, metric="class_share_guessed", value=guessed))
     return rows
 
 
 @dataclass(frozen=True)
-class Phrased:
+class PhrasingPredictions:
     """The answers to the same items in the wording of the file and in others."""
 
-    own: Predictions
-    others: dict[str, Predictions]  # by the name of the phrasing
+    standard: Predictions
+    by_phrasing: dict[str, Predictions]  # by the name of the phrasing
 
     @property
     def scores(self) -> list[Scores]:
         """The scores of each item in all wordings."""
-        sets = [self.own.scores, *(other.scores for other in self.others.values())]
-        return [[*of_item] for of_item in zip(*sets, strict=True)]
+        sets = [wording.scores for wording in (self.standard, *self.by_phrasing.values())]
+        return [[*by_wording] for by_wording in zip(*sets, strict=True)]
 
     def rows(self, groups: Sequence[str], row: Row) -> list[Row]:
         """Return the accuracy by phrasing, its mean and range, consistency and classes."""
-        rows, scores, records = [], self.scores, self.own.records
-        accuracies = {STANDARD_WORDING: self.own} | self.others
-        for name, predictions in accuracies.items():
-            part = Subset.of("phrasing", f"phrasing={name}", name=name)
-            named = replace(row, metric="accuracy", subset=part)
+        rows, scores, records = [], self.scores, self.standard.records
+        predictions_by_name = {STANDARD_WORDING: self.standard} | self.by_phrasing
+        for name, predictions in predictions_by_name.items():
+            subset = Subset.of("phrasing", f"phrasing={name}", name=name)
+            named = replace(row, metric="accuracy", subset=subset)
             rows.append(grouped_row(predictions.item_scores, groups, named))
-        values = [predictions.accuracy for predictions in accuracies.values()]
-        of_all = {"mean": fmean(values), "lowest": min(values), "best": max(values)}
+        values = [predictions.accuracy for predictions in predictions_by_name.values()]
+        levels = {"mean": fmean(values), "lowest": min(values), "best": max(values)}
         row = replace(row, num_items=len(records))
         rows += [
-            replace(row, metric=f"phrasings_{name}", value=value) for name, value in of_all.items()
+            replace(row, metric=f"phrasings_{name}", value=value) for name, value in levels.items()
         ]
-        alike = [consistency(of_item) for of_item in scores]
-        rows.append(grouped_row(alike, groups, replace(row, metric="consistency")))
+        consistencies = [consistency(by_wording) for by_wording in scores]
+        rows.append(grouped_row(consistencies, groups, replace(row, metric="consistency")))
         return rows + knowledge_rows(records, scores, row)
 
     def lines(self, lines: Sequence[ItemLine]) -> list[ItemLine]:
         """Return the lines of the items with their other answers and class."""
-        found = []
-        for place, (line, scores) in enumerate(zip(lines, self.scores, strict=True)):
+        phrased_lines = []
+        for index, (line, scores) in enumerate(zip(lines, self.scores, strict=True)):
             answers = {
                 name: RuleAnswer(
-                    scores=tuple(round(float(score), 6) for score in other.scores[place]),
-                    best=other.best[place],
+                    scores=tuple(round(float(score), 6) for score in predictions.scores[index]),
+                    best=predictions.best[index],
                 )
-                for name, other in self.others.items()
+                for name, predictions in self.by_phrasing.items()
             }
-            known = knowledge_class(scores, line.answer)
-            found.append(replace(line, by_phrasing=answers, known=known))
-        return found
+            item_class = knowledge_class(scores, line.answer)
+            phrased_lines.append(replace(line, by_phrasing=answers, known=item_class))
+        return phrased_lines

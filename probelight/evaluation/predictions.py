@@ -42,13 +42,13 @@ def ask(
     from probelight.models.answering import with_pieces
 
     def answers(question: Question, sets: Sets, exactly: bool) -> dict[str, ItemScores]:
-        how = replace(settings, precision="32-true") if exactly else settings
-        return _answers(scorer, question, sets, how)
+        trainer = replace(settings, precision="32-true") if exactly else settings
+        return _answers(scorer, question, sets, trainer)
 
-    found = with_pieces(scorer, question, sets, answers)
+    scores_by_set = with_pieces(scorer, question, sets, answers)
     return {
         name: Predictions.of(name, sets[name], scored.scores, scored.notices, scored.num_rescored)
-        for name, scored in found.items()
+        for name, scored in scores_by_set.items()
     }
 
 
@@ -60,8 +60,8 @@ def ask_about(
     Unlike those of `ask` they need not be one per choice.
     """
     contexts = {"contexts": records}
-    found = _answers(scorer, question, contexts, settings, per_choice=False)["contexts"]
-    return found.scores, (*found.notices, *scorer.notices)
+    item_scores = _answers(scorer, question, contexts, settings, per_choice=False)["contexts"]
+    return item_scores.scores, (*item_scores.notices, *scorer.notices)
 
 
 def _answers(
@@ -85,7 +85,7 @@ def _answers(
         return _answers_of_processes(scorer, question, sets, settings, per_choice)
     if settings.threads is not None:
         torch.set_num_threads(settings.threads)
-    if scorer.kept is not None and not is_spread(scorer.network):  # for the next job
+    if scorer.kept_model is not None and not is_spread(scorer.network):  # for the next job
         scorer.network.to(device)
     precisions = settings.precision, settings.matmul_precision
     with STOP.during_command(), float32_products(device, *precisions):
@@ -94,7 +94,7 @@ def _answers(
             sets,
             question,
             per_choice=per_choice,
-            device=None if scorer.kept is not None else device,
+            device=None if scorer.kept_model is not None else device,
             precision=settings.precision,
             max_tokens=settings.max_eval_tokens,
             num_workers=settings.num_workers,
@@ -129,9 +129,9 @@ def _answers_of_processes(
     precisions = settings.precision, settings.matmul_precision
     with stoppable(), float32_products(trainer.strategy.root_device, *precisions):
         trainer.predict(module, datamodule=data)
-    found = {}
-    for place, name in enumerate(sets):
-        scores = gather_scores(module.answers[place].by_item())
+    scores_by_set = {}
+    for index, name in enumerate(sets):
+        scores = gather_scores(module.answers[index].by_item())
         encoded = data.evaluation_sets[name]
-        found[name] = ItemScores(scores, encoded.notices, tuple(encoded.needs_pll))
-    return found
+        scores_by_set[name] = ItemScores(scores, encoded.notices, tuple(encoded.needs_pll))
+    return scores_by_set

@@ -27,16 +27,16 @@ TRAIN = "train"
 
 def prompt_config(shots: int, chat: Chat, prompt: PromptSettings) -> dict[str, Any]:
     """Return what a run's config says of how items are put to a model: no more than matters."""
-    found: dict[str, Any] = {"shots": shots, "chat": chat}
-    found |= {"system": prompt.system, "begin": prompt.begin} if chat != "never" else {}
-    found |= {"seed": prompt.seed} if shots else {}
-    templates, usual = Templates.read(shipped_path(prompt.file)), PromptSettings()
-    found["templates"] = {name: text for name, text in asdict(templates).items() if text}
-    has_usual_texts = templates == Templates.read(shipped_path(usual.file))
-    if replace(prompt, file=usual.file) != usual or not has_usual_texts:
-        texts = json.dumps(found | {"shots": 0, "chat": ""}, sort_keys=True)
-        found["own"] = sha256(texts.encode()).hexdigest()[:6]
-    return found
+    config: dict[str, Any] = {"shots": shots, "chat": chat}
+    config |= {"system": prompt.system, "begin": prompt.begin} if chat != "never" else {}
+    config |= {"seed": prompt.seed} if shots else {}
+    templates, default_prompt = Templates.read(shipped_path(prompt.file)), PromptSettings()
+    config["templates"] = {name: text for name, text in asdict(templates).items() if text}
+    has_default_texts = templates == Templates.read(shipped_path(default_prompt.file))
+    if replace(prompt, file=default_prompt.file) != default_prompt or not has_default_texts:
+        texts = json.dumps(config | {"shots": 0, "chat": ""}, sort_keys=True)
+        config["own"] = sha256(texts.encode()).hexdigest()[:6]
+    return config
 
 
 def examples_of(data: ProbeData, split: str, mirror: str | None) -> ProbeData:
@@ -73,10 +73,10 @@ def refuse_unused(
 
     `config` is the `prompt_config` of a run with sets of these setups.
     """
-    usual, in_chat = PromptSettings(), config["chat"] != "never"
+    defaults, in_chat = PromptSettings(), config["chat"] != "never"
     if not in_chat and (prompt.system or prompt.begin):
         raise UsageError("--prompt.system and .begin are only for a chat; add --chat auto")
-    if not config["shots"] and prompt.seed != usual.seed:
+    if not config["shots"] and prompt.seed != defaults.seed:
         raise UsageError("--prompt.seed is only for examples before an item; add --shots")
     asks_in_text = "mc_qa" in setups and has_words_text(config)
     if asks_in_text and in_chat:
@@ -84,7 +84,7 @@ def refuse_unused(
             f"--prompt.file {prompt.file}: `words_mc_qa` is around a question without a chat, "
             "`chat_mc_qa` the message in one; leave out --chat, or words_mc_qa in the file"
         )
-    if not (letters or in_chat or asks_in_text) and prompt.file != usual.file:
+    if not (letters or in_chat or asks_in_text) and prompt.file != defaults.file:
         raise UsageError(
             f"--prompt.file {prompt.file} would change nothing: it has texts for letters (add "
             "--scoring letter), chats (--chat) or, as `words_mc_qa`, questions answered by words"
@@ -96,11 +96,11 @@ def has_words_text(config: Mapping[str, Any] | None) -> bool:
     return "words_mc_qa" in (config or {}).get("templates", {})
 
 
-def asked_of(asked: Mapping[str, Any], setup: Setup) -> dict[str, Any]:
-    """Return what of `asked` matters to a set: texts around questions do not to sentences."""
-    prompt = asked.get("prompt", {"shots": 0, "chat": "never"})
-    is_for_all = "letters" in asked or prompt["shots"] or prompt["chat"] != "never"
-    return {name: asked[name] for name in asked if is_for_all or setup == "mc_qa"}
+def relevant_settings(question_settings: Mapping[str, Any], setup: Setup) -> dict[str, Any]:
+    """Return what of the settings matters to a set: texts around questions do not to sentences."""
+    prompt = question_settings.get("prompt", {"shots": 0, "chat": "never"})
+    is_for_all = "letters" in question_settings or prompt["shots"] or prompt["chat"] != "never"
+    return dict(question_settings) if is_for_all or setup == "mc_qa" else {}
 
 
 def template_sha256(model: ModelSettings, prompt: Mapping[str, Any] | None) -> str:
@@ -116,8 +116,8 @@ def template_sha256(model: ModelSettings, prompt: Mapping[str, Any] | None) -> s
         from probelight.models.loading import CAUSAL_LM, check_pretrained
 
         name, random_weights = model.checkpoint, model.random_weights
-        found = check_pretrained(CAUSAL_LM, name, model.revision, random_weights).tokenizer
-        template = str(found.chat_template or "")
+        tokenizer = check_pretrained(CAUSAL_LM, name, model.revision, random_weights).tokenizer
+        template = str(tokenizer.chat_template or "")
         problem = "has no chat template; give --chat auto or never"
     if not template and prompt["chat"] == "always":
         raise UsageError(f"--chat always: {model.label} {problem}")
@@ -145,14 +145,15 @@ def mode_of(
     around it or is asked in a chat.
     """
     shots = f"{num_shots} shot{'s' * (num_shots > 1)}" if num_shots else ""
-    own = (prompt or {}).get("own", "") if is_in_chat or shots or has_texts else ""
-    return ", ".join(filter(None, (mode, "chat" * is_in_chat, shots, own and f"prompt {own}")))
+    checksum = (prompt or {}).get("own", "") if is_in_chat or shots or has_texts else ""
+    texts = checksum and f"prompt {checksum}"
+    return ", ".join(filter(None, (mode, "chat" * is_in_chat, shots, texts)))
 
 
-def refuse_cut(question: Question, records: Sequence[Record], shown: str) -> None:
+def refuse_cut(question: Question, records: Sequence[Record], context: str) -> None:
     """Raise UsageError where a text of prompts is so long that an encoder would cut it.
 
-    `shown` says what is around the items.
+    `context` says what is around the items.
     """
     encoder: Any = question.encoder
     tokenizer, most = encoder.tokenizer, encoder.max_length
@@ -162,11 +163,11 @@ def refuse_cut(question: Question, records: Sequence[Record], shown: str) -> Non
     long = [text for text in texts if len(text.encode()) > room]
     if not long:
         return
-    found = tokenizer(long, add_special_tokens=False, verbose=False).input_ids
-    size, text = max((len(ids), text) for text, ids in zip(long, found, strict=True))
+    token_ids = tokenizer(long, add_special_tokens=False, verbose=False).input_ids
+    size, text = max((len(ids), text) for text, ids in zip(long, token_ids, strict=True))
     if size > room:
         needed = size + most - room
         raise UsageError(
-            f"{texts[text].where}: with {shown} it has about {needed} tokens, more than the {most} "
-            f"that are read; give --model.max_length {needed + 8} if the model supports it"
+            f"{texts[text].where}: with {context} it has about {needed} tokens, more than the "
+            f"{most} that are read; give --model.max_length {needed + 8} if the model supports it"
         )

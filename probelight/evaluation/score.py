@@ -50,9 +50,9 @@ class Model:
 
         if self._network is None:
             # On a GPU the weights may be in another precision than on the CPU.
-            known = setup, is_on_gpu(trainer)
-            yield self._scorers.get(known) or self._scorers.setdefault(
-                known, scorer_for(self.settings, setup, trainer=trainer)
+            key = setup, is_on_gpu(trainer)
+            yield self._scorers.get(key) or self._scorers.setdefault(
+                key, scorer_for(self.settings, setup, trainer=trainer)
             )
             return
         from probelight.models.in_memory import TextSettings, as_it_was, scorer_of
@@ -112,14 +112,14 @@ def load_model(model: Any, tokenizer: Any = None, **settings: Any) -> Model:
         if tokenizer is not None:
             raise UsageError("load_model: tokenizer= is for a model in memory; leave it out")
         with quietly():
-            found = asdict(model_of(str(model))) | settings
-            return Model(with_model_type(as_settings(ModelSettings, found, "load_model")))
+            fields_given = asdict(model_of(str(model))) | settings
+            return Model(with_model_type(as_settings(ModelSettings, fields_given, "load_model")))
     if tokenizer is None:
         raise UsageError("load_model: a model in memory needs its tokenizer; give tokenizer=")
     from probelight.models.in_memory import name_of, type_of
 
-    given = {"name": name_of(model), "kind": type_of(model), **settings}
-    return Model(as_settings(ModelSettings, given, "load_model"), model, tokenizer)
+    options = {"name": name_of(model), "kind": type_of(model), **settings}
+    return Model(as_settings(ModelSettings, options, "load_model"), model, tokenizer)
 
 
 def load_probe(
@@ -156,12 +156,12 @@ def load_probe(
             raise UsageError(f"load_probe: {option}= is only for {probes} a config; leave it out")
     with quietly():
         if not isinstance(probe, str | Path):
-            found = load_items(probe, setup, gold=gold)
+            probe_data = load_items(probe, setup, gold=gold)
         elif not has_config:
-            found = load_file(probe, setup, gold=gold)
+            probe_data = load_file(probe, setup, gold=gold)
         else:
-            found, _ = load_entry(probe, split, mirror=mirror)
-    return replace(found, config=replace(found.config, name=name)) if name else found
+            probe_data, _ = load_entry(probe, split, mirror=mirror)
+    return replace(probe_data, config=replace(probe_data.config, name=name)) if name else probe_data
 
 
 def score(
@@ -192,9 +192,9 @@ def score(
     settings = replace(as_settings(TrainerSettings, trainer or {}, "trainer"), devices=1)
     settings = replace(settings, progress_bar=False)
     with quietly(), model.asked(config.setup, settings) as scorer:
-        found = predict(scorer, {config.name: probe.records}, settings)[config.name]
-    groups = groups_of(found.records, config.group_by)
-    row = accuracy_row(found, groups, Row(model=name, probe=config.name))
+        predictions = predict(scorer, {config.name: probe.records}, settings)[config.name]
+    groups = groups_of(predictions.records, config.group_by)
+    row = accuracy_row(predictions, groups, Row(model=name, probe=config.name))
     assert row.ci_low is not None
     assert row.ci_high is not None
     return Scores(
@@ -202,10 +202,10 @@ def score(
         probe=config.name,
         accuracy=row.value,
         interval=(row.ci_low, row.ci_high),
-        chance=found.chance,
+        chance=predictions.chance,
         items=pd.DataFrame(
             {"probe": config.name, **item_columns(config.name, line)}
-            for line in found.lines(groups)
+            for line in predictions.lines(groups)
         ),
-        notices=(*probe.notices, *found.notices, *score_notices(found)),
+        notices=(*probe.notices, *predictions.notices, *score_notices(predictions)),
     )

@@ -42,18 +42,18 @@ def scorer_for(
     model: ModelSettings,
     setup: Setup,
     seed: int = 0,
-    known: KeptModel | None = None,
+    shared_model: KeptModel | None = None,
     trainer: TrainerSettings = DEFAULT_TRAINER,
 ) -> Scorer:
     """Return the scorer of a model that answers probes of a setup without being trained here.
 
-    Weights are those in `known`, or are read in the precision for the device of `trainer`.
+    Weights are those in `shared_model`, or are read in the precision for the device of `trainer`.
     """
     refuse_untrained([model], "zero-shot scoring")
     check_unchanged(model.checkpoint, model.revision)
-    shared: dict[str, Any] = {}
+    options: dict[str, Any] = {}
     if model_type_of(model).has_checkpoint:
-        shared["read"] = known.read if known else reader_for(model, trainer)
+        options["read"] = shared_model.read if shared_model else reader_for(model, trainer)
     model = as_loaded(model)
     scorer: Scorer
     own_scores = ("sum", "mean_token")  # that scorers of continuations have themselves
@@ -61,10 +61,10 @@ def scorer_for(
     if model_type_of(model).heads and scoring not in own_scores:
         from probelight.models.continuation_choice import trained_scorer
 
-        scorer = trained_scorer(model, setup, seed, **shared)
+        scorer = trained_scorer(model, setup, seed, **options)
     else:
-        scorer = module_of(model_type_of(model)).load(model, setup, seed, **shared)
-    scorer.kept = known
+        scorer = module_of(model_type_of(model)).load(model, setup, seed, **options)
+    scorer.kept_model = shared_model
     return scorer
 
 
@@ -80,8 +80,10 @@ def reader_for(model: ModelSettings, trainer: TrainerSettings) -> Reader:
             "process; leave out --trainer.devices and --trainer.strategy"
         )
     dtype = FLOAT32 if model.dtype == AUTO and not is_on_gpu(trainer) else model.dtype
-    device, places = single_device(trainer), model.device_map
-    return partial(load_pretrained, dtype=dtype, device=device, device_map=places, is_scored=True)
+    device, device_map = single_device(trainer), model.device_map
+    return partial(
+        load_pretrained, dtype=dtype, device=device, device_map=device_map, is_scored=True
+    )
 
 
 @cached(most=1)
@@ -98,8 +100,8 @@ def loaded_scorer(context: RunContext, model: ModelSettings, setup: Setup, seed:
 
     Models that are one but for their adapters are read once too.
     """
-    below = replace(model, adapter=None, name=None)
-    return scorer_for(model, setup, seed, kept_model(context, below, seed))
+    base_model = replace(model, adapter=None, name=None)
+    return scorer_for(model, setup, seed, kept_model(context, base_model, seed))
 
 
 def check_scorer(
@@ -117,9 +119,9 @@ def check_scorer(
     posable = module_of(model_type_of(model)).check(as_loaded(model), setup)
     for records in sets:
         try:
-            kept = posable(records)
+            positions = posable(records)
             if refuse is not None:
-                refuse(records, kept)
+                refuse(records, positions)
         except RecordError as error:
             raise RecordError(f"{model.label}: {error}") from None
 
@@ -128,12 +130,12 @@ def source_of(model: ModelSettings) -> ModelSource:
     """Return where a model comes from, for its result.json."""
     name, model_type = model.name_or_path, model_type_of(model)
     has_vectors = model_type.is_baseline
-    at = f"@{model.revision}" if model.revision else ""
+    revision_suffix = f"@{model.revision}" if model.revision else ""
     is_local = model_folder(name).exists()
     on_hub = model_type.has_checkpoint and not (model.random_weights or is_local or model.adapter)
-    with_adapter = f"+{model.adapter}" if model.adapter else ""
+    adapter_suffix = f"+{model.adapter}" if model.adapter else ""
     return ModelSource(
-        loaded_from=model.vectors if has_vectors else f"{name}{at}{with_adapter}",
+        loaded_from=model.vectors if has_vectors else f"{name}{revision_suffix}{adapter_suffix}",
         hub_id=name if on_hub else None,
         revision=model.revision,
         vectors=vectors_label(model.vectors) if has_vectors else "",

@@ -53,26 +53,31 @@ def load_sets(
         if data.name:
             loaded = replace(loaded, config=replace(loaded.config, name=name))
         return [LoadedSet(name, "", loaded, is_own=True)]
-    for unused, of in {"choices": "table", "gold": "file", "name": "file"}.items():
+    for unused, file_kind in {"choices": "table", "gold": "file", "name": "file"}.items():
         if getattr(data, unused):
-            raise UsageError(f"--data.{unused} needs a {of}; give it as --data.path")
-    found = []
+            raise UsageError(f"--data.{unused} needs a {file_kind}; give it as --data.path")
+    sets = []
     configs: dict[str, ProbeConfig] = {}
     for entry in probes:
-        loaded, chosen = load_entry(entry, split, mirror=mirror)
+        loaded, set_split = load_entry(entry, split, mirror=mirror)
         config = loaded.config
-        name, _, named = entry.partition(":")
-        if chosen and not (named or split) and chosen != evaluation_splits(name)[0]:
+        name, _, named_split = entry.partition(":")
+        if set_split and not (named_split or split) and set_split != evaluation_splits(name)[0]:
             print(loaded.notices[-1])  # the first split's file is not there
         if configs.setdefault(config.name, config).to_json() != config.to_json():
             raise UsageError(
                 f"two probes are called {config.name!r}, so tables could not distinguish them; "
                 "score them one by one, or rename the file of one of their configs"
             )
-        found.append(
-            LoadedSet(config.name, chosen, loaded, is_own=not chosen or name not in probe_names())
+        sets.append(
+            LoadedSet(
+                config.name,
+                set_split,
+                loaded,
+                is_own=not set_split or name not in probe_names(),
+            )
         )
-    return found
+    return sets
 
 
 def own_configs(sets: Iterable[LoadedSet]) -> dict[str, ProbeConfig]:

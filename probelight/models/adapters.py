@@ -47,11 +47,11 @@ def attach_fresh(
     Raises:
         UsageError: If peft has no such adapter, or none for these layers.
     """
-    config = _config_of(tuning)
-    names, parts = tuning.target_modules, [f".{name}" for name, _ in model.named_modules()]
+    config = _adapter_config(tuning)
+    names, module_paths = tuning.target_modules, [f".{name}" for name, _ in model.named_modules()]
     for name in names if names != ["all-linear"] else ():
-        if not any(part.endswith(f".{name}") for part in parts):
-            layers = _layers_of(model)
+        if not any(path.endswith(f".{name}") for path in module_paths):
+            layers = _layer_names(model)
             raise UsageError(
                 f"tuning.target_modules: {type(model).__name__} has no layer {name!r}"
                 f"{nearest(name, layers.split(', '))}; its layers are {layers}"
@@ -62,7 +62,7 @@ def attach_fresh(
     except (ValueError, TypeError, NotImplementedError) as error:
         raise UsageError(
             f"tuning of {type(model).__name__}: {_first_line(error)}; choose the layers for the "
-            f"adapter with tuning.target_modules from {_layers_of(model)}"
+            f"adapter with tuning.target_modules from {_layer_names(model)}"
         ) from error
 
 
@@ -91,7 +91,7 @@ def attach_saved(model: nn.Module, folder: Path, base: str, revision: str | None
         if is_outline:
             return
         _check_base(folder, settings["base"], base, wrapper.trained_on)
-        found: Any = set_peft_model_state_dict(wrapper, _in_form(tensors, model))
+        loaded: Any = set_peft_model_state_dict(wrapper, _renamed_weights(tensors, model))
     except (PretrainedError, UsageError):
         raise
     except Exception as error:
@@ -101,14 +101,14 @@ def attach_saved(model: nn.Module, folder: Path, base: str, revision: str | None
         ) from error
     weights = {name for name, p in wrapper.named_parameters() if p.requires_grad}
     problems = {
-        "missing": sorted(weights.intersection(found.missing_keys)),
-        "for other layers": sorted(found.unexpected_keys),
+        "missing": sorted(weights.intersection(loaded.missing_keys)),
+        "for other layers": sorted(loaded.unexpected_keys),
     }
-    for what, names in problems.items():
+    for problem, names in problems.items():
         if names:
             raise PretrainedError(
                 f"{folder}: the adapter does not fit {base} as {type(model).__name__}: "
-                f"{len(names)} of its weights are {what} ({names[0].removeprefix(_PREFIX)}"
+                f"{len(names)} of its weights are {problem} ({names[0].removeprefix(_PREFIX)}"
                 f"{', ...' if len(names) > 1 else ''}); it was trained with {settings['base']}"
             )
 
@@ -154,44 +154,47 @@ def save_weights(model: Any, folder: Path, state_dict: Mapping[str, Tensor] | No
     if (wrapper := wrapper_of(model)) is None:
         model.save_pretrained(folder, state_dict=state_dict)
         return
-    named = None
+    full_state = None
     if state_dict is not None:
-        own = {n: v for n, v in wrapper.state_dict().items() if not n.startswith(_PREFIX)}
-        named = {**own, **{f"{_PREFIX}{name}": value for name, value in state_dict.items()}}
+        adapter_weights = {
+            n: v for n, v in wrapper.state_dict().items() if not n.startswith(_PREFIX)
+        }
+        full_state = adapter_weights | {f"{_PREFIX}{n}": value for n, value in state_dict.items()}
     for config in wrapper.peft_config.values():
         if isinstance(config.target_modules, set):  # which is written in another order each time
             config.target_modules = sorted(config.target_modules)
-    wrapper.save_pretrained(str(folder), state_dict=named, save_embedding_layers=False)
+    wrapper.save_pretrained(str(folder), state_dict=full_state, save_embedding_layers=False)
     write_text_atomic(folder / TRAINED_ON, json.dumps(wrapper.trained_on))
     (folder / "README.md").unlink(missing_ok=True)  # an empty form of a model card
 
 
-def _config_of(tuning: Tuning) -> Any:
-    """Return peft's config of a new adapter."""
+def _adapter_config(tuning: Tuning) -> Any:
     import peft
 
-    made: Any = peft.LoraConfig
+    config_class: Any = peft.LoraConfig
     names = tuning.target_modules
-    own: dict[str, Any] = {}
+    arguments: dict[str, Any] = {}
     if names:
-        own["target_modules"] = names[0] if names == ["all-linear"] else names
+        arguments["target_modules"] = names[0] if names == ["all-linear"] else names
     if tuning.method == LORA:
-        own |= {"r": tuning.rank, "lora_alpha": tuning.alpha or tuning.rank}
-        own |= {"lora_dropout": tuning.dropout}
+        arguments |= {"r": tuning.rank, "lora_alpha": tuning.alpha or tuning.rank}
+        arguments |= {"lora_dropout": tuning.dropout}
     else:
         try:
-            made = resolve_name(tuning.method)
+            config_class = resolve_name(tuning.method)
         except (ImportError, AttributeError, ValueError) as error:
             raise UsageError(f"tuning.method {tuning.method}: {_first_line(error)}") from error
-        if not (isinstance(made, type) and issubclass(made, peft.PeftConfig)):
+        if not (isinstance(config_class, type) and issubclass(config_class, peft.PeftConfig)):
             raise UsageError(
                 f"tuning.method {tuning.method} is not a config class of peft, such as "
                 "peft.IA3Config"
             )
     try:
-        config = made(**own, **tuning.options)
+        config = config_class(**arguments, **tuning.options)
     except (TypeError, ValueError) as error:
-        raise UsageError(f"tuning.options of {made.__name__}: {_first_line(error)}") from error
+        raise UsageError(
+            f"tuning.options of {config_class.__name__}: {_first_line(error)}"
+        ) from error
     _refuse_other_kinds(config, f"tuning.method {tuning.method}")
     if getattr(config, "init_lora_weights", True) == "eva":
         raise UsageError(
@@ -236,7 +239,7 @@ def _attach(
 
     is_outline = next(model.parameters()).is_meta
     weights_below = [(w, bit_sum(w)) for w in model.parameters() if not w.is_meta]
-    trained_on = {} if is_outline else _answers_of(model)
+    trained_on = {} if is_outline else _sample_answers(model)
     config.base_model_name_or_path = None
     config.task_type = None  # its wrapper would be called in place of the model, as none is here
     with warnings.catch_warnings(), own_random_state(seed):
@@ -261,7 +264,7 @@ def _changed_below(config: Any, source: str) -> PretrainedError:
     )
 
 
-def _answers_of(model: Any) -> dict[str, Any]:
+def _sample_answers(model: Any) -> dict[str, Any]:
     """Return what a model without its adapter answers to a short text, and in which precision."""
     import torch
 
@@ -277,7 +280,7 @@ def _answers_of(model: Any) -> dict[str, Any]:
     return {"dtype": str(rows.dtype).removeprefix("torch."), "hidden": hidden.tolist()}
 
 
-def _check_base(folder: Path, own_base: str, base: str, now: Mapping[str, Any]) -> None:
+def _check_base(folder: Path, own_base: str, base: str, answers: Mapping[str, Any]) -> None:
     """Refuse an adapter whose model has changed; warn where another one was given for it."""
     import torch
 
@@ -286,11 +289,11 @@ def _check_base(folder: Path, own_base: str, base: str, now: Mapping[str, Any]) 
     is_same = own_base == base or (has_both and folders[0].samefile(folders[1]))
     differs = has_both and not is_same
     if (folder / TRAINED_ON).is_file():
-        then = read_settings(folder / TRAINED_ON)
-        trained, hidden = torch.tensor(then["hidden"]), torch.tensor(now["hidden"])
+        trained_answers = read_settings(folder / TRAINED_ON)
+        hidden, trained_hidden = (torch.tensor(a["hidden"]) for a in (answers, trained_answers))
         # Of rounding bfloat16 leaves 0.03, the products of graphics cards 0.003.
-        tolerance = 0.1 if "bfloat16" in (then["dtype"], now["dtype"]) else 0.01
-        differs = bool((hidden - trained).norm() > tolerance * trained.norm())
+        tolerance = 0.1 if "bfloat16" in (trained_answers["dtype"], answers["dtype"]) else 0.01
+        differs = bool((hidden - trained_hidden).norm() > tolerance * trained_hidden.norm())
     if differs and is_same:
         raise PretrainedError(
             f"{folder}: the model {base} is no longer the one that the adapter was trained on; "
@@ -305,7 +308,7 @@ def _check_base(folder: Path, own_base: str, base: str, now: Mapping[str, Any]) 
         )
 
 
-def _in_form(tensors: Mapping[str, Tensor], model: Any) -> dict[str, Tensor]:
+def _renamed_weights(tensors: Mapping[str, Tensor], model: Any) -> dict[str, Tensor]:
     """Return an adapter's weights by the names that they have in a model with or without its head.
 
     That of an encoder alone and that of the encoder in a language model differ by a prefix.
@@ -321,12 +324,14 @@ def _in_form(tensors: Mapping[str, Tensor], model: Any) -> dict[str, Tensor]:
     return dict(tensors)
 
 
-def _layers_of(model: nn.Module) -> str:
+def _layer_names(model: nn.Module) -> str:
     """Return the names, without their places, of the layers that adapters are put at."""
     from torch import nn
     from transformers.pytorch_utils import Conv1D
 
-    layers = [name for name, part in model.named_modules() if isinstance(part, nn.Linear | Conv1D)]
+    layers = [
+        name for name, module in model.named_modules() if isinstance(module, nn.Linear | Conv1D)
+    ]
     return ", ".join(dict.fromkeys(name.rsplit(".", 1)[-1] for name in layers))
 
 

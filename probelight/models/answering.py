@@ -57,7 +57,7 @@ def with_pieces(
     Records that are to be scored by their pieces are, by log-likelihoods; those that half precision
     cannot decide are answered again in float32.
     """
-    found = {}
+    scores_by_set = {}
     for name, scored in _decided(scorer, question, sets, answers).items():
         if scored.needs_pll:
             pieces = {name: [sets[name][i] for i in scored.needs_pll]}
@@ -68,8 +68,8 @@ def with_pieces(
                 scored.notices + by_pieces.notices,
                 num_rescored=scored.num_rescored + by_pieces.num_rescored,
             )
-        found[name] = replace(scored, notices=(*scored.notices, *scorer.notices))
-    return found
+        scores_by_set[name] = replace(scored, notices=(*scored.notices, *scorer.notices))
+    return scores_by_set
 
 
 def _decided(
@@ -77,38 +77,40 @@ def _decided(
 ) -> dict[str, ItemScores]:
     """Answer a question, in float32 where the two best scores are too close for half precision."""
     dtype = half_dtype(scorer.network)  # before Lightning makes it what its own precision says
-    found = answers(question, sets, False)
+    scores_by_set = answers(question, sets, False)
     if dtype is None:
-        return found
-    close = {
+        return scores_by_set
+    doubtful_items = {
         name: [item for item, row in sorted(scored.scores.items()) if is_too_close(row, dtype)]
-        for name, scored in found.items()
+        for name, scored in scores_by_set.items()
     }
-    close = {name: items for name, items in close.items() if items}
-    if not close:
-        return found
-    doubtful = {name: [sets[name][item] for item in items] for name, items in close.items()}
+    doubtful_items = {name: items for name, items in doubtful_items.items() if items}
+    if not doubtful_items:
+        return scores_by_set
+    doubtful_sets = {
+        name: [sets[name][item] for item in items] for name, items in doubtful_items.items()
+    }
     exact: dict[str, ItemScores] = {}
-    end = "were scored again in float32"
+    outcome = "were scored again in float32"
     try:
         with upcast(scorer.network):
-            exact = answers(question, doubtful, True)
+            exact = answers(question, doubtful_sets, True)
     except NoMemoryError as error:
-        end = f"could not be scored again in float32: {error}"
-    for name, items in close.items():
-        scored = found[name]
+        outcome = f"could not be scored again in float32: {error}"
+    for name, items in doubtful_items.items():
+        scored = scores_by_set[name]
         rows = {items[i]: row for i, row in exact[name].scores.items()} if exact else {}
         notice = (
             f"{len(items)} of {len(scored.scores)} items of {name}, whose two best scores were too "
-            f"close for {str(dtype).removeprefix('torch.')}, {end}"
+            f"close for {str(dtype).removeprefix('torch.')}, {outcome}"
         )
-        found[name] = replace(
+        scores_by_set[name] = replace(
             scored,
             scores={**scored.scores, **rows},
             notices=(*scored.notices, notice),
             num_rescored=len(rows),
         )
-    return found
+    return scores_by_set
 
 
 def answer(
@@ -151,29 +153,31 @@ def answer(
     encoded = {
         name: refuse_empty(name, question.encoder.encode(records)) for name, records in sets.items()
     }
-    planned = {
+    batches = {
         name: evaluation_batches(
             encoded_set.lengths, max_tokens, num_sequences=encoded_set.num_sequences
         )
         for name, encoded_set in encoded.items()
     }
-    found = {
+    scores_by_set = {
         name: ItemScores({}, encoded_set.notices, tuple(encoded_set.needs_pll))
         for name, encoded_set in encoded.items()
     }
     with (
-        moved(scorer.network, device) as place,
+        moved(scorer.network, device) as target,
         Progress(transient=True, disable=not progress) as bar,
     ):
-        task = bar.add_task("Answering", total=sum(map(len, planned.values())))
+        task = bar.add_task("Answering", total=sum(map(len, batches.values())))
         for name, encoded_set in encoded.items():
-            loader = batch_loader(encoded_set, planned[name], num_workers, place)
+            loader = batch_loader(encoded_set, batches[name], num_workers, target)
             answers = Answers(per_choice)
             for index, batch in enumerate(loader):
-                answers.add(answer_planned(question.answer, loader, index, batch, place, precision))
+                answers.add(
+                    answer_planned(question.answer, loader, index, batch, target, precision)
+                )
                 bar.advance(task)
-            found[name].scores.update(answers.by_item())
-    return found
+            scores_by_set[name].scores.update(answers.by_item())
+    return scores_by_set
 
 
 def answer_planned(
@@ -189,17 +193,17 @@ def answer_planned(
     UsageError if an item alone needs more than the device's memory.
     """
     plan: Any = loader.dataset
-    parts: list[tuple[Batch, Tensor]] = []
-    waiting: list[tuple[list[int], Batch]] = [(plan[index], batch)]
-    while waiting:
-        items, part = waiting.pop()
+    scored: list[tuple[Batch, Tensor]] = []
+    pending: list[tuple[list[int], Batch]] = [(plan[index], batch)]
+    while pending:
+        items, piece = pending.pop()
         with suppress(torch.OutOfMemoryError):
-            parts.append((part, answer_batch(read, part, device, precision)))
+            scored.append((piece, answer_batch(read, piece, device, precision)))
             continue
         # Out here nothing holds what was computed until then.
         if len(items) == 1:
             raise NoMemoryError(
-                f"item {int(part['item'][0]) + 1} does not fit into the memory of {device}, even "
+                f"item {int(piece['item'][0]) + 1} does not fit into the memory of {device}, even "
                 "alone; use a smaller model, a lower --model.max_length, "
                 "--trainer.precision bf16-mixed, or --trainer.accelerator cpu"
             )
@@ -208,9 +212,9 @@ def answer_planned(
             "time, give a lower --trainer.max_eval_tokens"
         )
         for half in (items[len(items) // 2 :], items[: len(items) // 2]):
-            made = loader.collate_fn(half)
-            waiting.append((half, {n: value.to(batch[n].device) for n, value in made.items()}))
-    return parts
+            inputs = loader.collate_fn(half)
+            pending.append((half, {n: value.to(batch[n].device) for n, value in inputs.items()}))
+    return scored
 
 
 def answer_batch(
@@ -222,13 +226,13 @@ def answer_batch(
     """
     # Copies of pinned memory overlap with what the device computes.
     is_cuda = device.type == "cuda"
-    there = {name: value.to(device, non_blocking=is_cuda) for name, value in batch.items()}
+    inputs = {name: value.to(device, non_blocking=is_cuda) for name, value in batch.items()}
     dtype = PRECISIONS[precision]
-    lower: AbstractContextManager[Any] = nullcontext()
+    autocast: AbstractContextManager[Any] = nullcontext()
     if dtype is not None:
-        lower = torch.autocast(device.type, dtype=dtype, cache_enabled=False)
-    with torch.inference_mode(), lower:
-        return read(there)
+        autocast = torch.autocast(device.type, dtype=dtype, cache_enabled=False)
+    with torch.inference_mode(), autocast:
+        return read(inputs)
 
 
 class Answers:
@@ -239,9 +243,11 @@ class Answers:
         self._scores: dict[int, list[float]] = {}
         self._held: list[tuple[Tensor, Tensor, Tensor]] = []
 
-    def add(self, parts: Sequence[tuple[Batch, Tensor]]) -> None:
+    def add(self, scored: Sequence[tuple[Batch, Tensor]]) -> None:
         """Add a batch with its scores, in parts."""
-        self._held += [(part["item"], found.float(), part["choice_mask"]) for part, found in parts]
+        self._held += [
+            (batch["item"], scores.float(), batch["choice_mask"]) for batch, scores in scored
+        ]
         num_held = sum(scores.numel() for _, scores, _ in self._held)
         if len(self._held) >= _TRIM_EVERY or num_held > _MOST_HELD:
             self.by_item()
@@ -259,9 +265,9 @@ class Answers:
 
 def on_cpu(tensors: Sequence[Tensor]) -> list[Tensor]:
     """Return tensors of one type on the CPU, brought there by one copy."""
-    whole = torch.cat([tensor.flatten() for tensor in tensors]).cpu()
-    parts = torch.split(whole, [tensor.numel() for tensor in tensors])
-    return [part.view(tensor.shape) for part, tensor in zip(parts, tensors, strict=True)]
+    joined = torch.cat([tensor.flatten() for tensor in tensors]).cpu()
+    pieces = torch.split(joined, [tensor.numel() for tensor in tensors])
+    return [piece.view(tensor.shape) for piece, tensor in zip(pieces, tensors, strict=True)]
 
 
 def scores_by_item(batch: Batch, *, per_choice: bool = True) -> dict[int, list[float]]:
@@ -318,31 +324,31 @@ def float32_products(device: torch.device, precision: str, matmul: str) -> Itera
             "matmul_precision high (TF32) and precision bf16-mixed are several times faster, but "
             "change results, so they make new runs"
         )
-    before = torch.get_float32_matmul_precision()
+    previous_precision = torch.get_float32_matmul_precision()
     torch.set_float32_matmul_precision(matmul)
     try:
         yield
     finally:
-        torch.set_float32_matmul_precision(before)
+        torch.set_float32_matmul_precision(previous_precision)
 
 
 @contextmanager
 def moved(network: nn.Module, device: torch.device | str | None) -> Iterator[torch.device]:
     """Keep a network in eval mode on a device, and bring it back afterwards."""
     tensors = (*network.parameters(), *network.buffers())
-    places = [tensor.device for tensor in tensors] or [torch.device("cpu")]
+    devices = [tensor.device for tensor in tensors] or [torch.device("cpu")]
     # Of a model on several devices, parts that are not in memory are "meta".
-    before = next((place for place in places if place.type != "meta"), places[0])
+    own_device = next((d for d in devices if d.type != "meta"), devices[0])
     if device is None or is_spread(network):
         network.eval()
-        yield before
+        yield own_device
         return
-    there = torch.device(device)
-    network.eval().to(there)
+    target = torch.device(device)
+    network.eval().to(target)
     try:
-        yield there
+        yield target
     finally:
-        network.to(before)
+        network.to(own_device)
 
 
 def give_memory_back() -> None:
@@ -362,14 +368,14 @@ def batch_scores(batch: Batch, scores: Tensor) -> Batch:
 
     A score does not say whether there is such a choice: it may be -inf or NaN.
     """
-    found = {"item": batch["item"], "scores": scores.float(), "choice_mask": batch["choice_mask"]}
-    return {name: value.cpu() for name, value in found.items()}
+    columns = {"item": batch["item"], "scores": scores.float(), "choice_mask": batch["choice_mask"]}
+    return {name: value.cpu() for name, value in columns.items()}
 
 
 def gather_scores(scores: dict[int, list[float]]) -> dict[int, list[float]]:
     """Return the scores of all processes, in every process."""
     if not (torch.distributed.is_available() and torch.distributed.is_initialized()):
         return scores
-    parts: list[Any] = [None] * torch.distributed.get_world_size()
-    torch.distributed.all_gather_object(parts, scores)
-    return {item: row for part in parts for item, row in part.items()}
+    shards: list[Any] = [None] * torch.distributed.get_world_size()
+    torch.distributed.all_gather_object(shards, scores)
+    return {item: row for shard in shards for item, row in shard.items()}

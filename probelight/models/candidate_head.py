@@ -22,7 +22,7 @@ from torch.nn import functional as F
 from transformers import PreTrainedModel
 
 from probelight.models.checkpoint_files import PretrainedError
-from probelight.models.networks import evaluating, part, run_encoder
+from probelight.models.networks import at_path, evaluating, run_encoder
 from probelight.models.precision import comparable, predict_alike
 
 
@@ -172,9 +172,9 @@ class CandidateHead:
             if parameter is None:
                 continue
             owners = [
-                other
-                for other in self.model.modules()
-                for p in other.parameters(recurse=False)
+                module
+                for module in self.model.modules()
+                for p in module.parameters(recurse=False)
                 if p is parameter
             ]
             if len(owners) > 1:
@@ -206,15 +206,15 @@ def _verify(head: CandidateHead) -> None:
     batch = {"input_ids": input_ids, "attention_mask": torch.ones_like(input_ids)}
     try:
         with torch.no_grad(), evaluating(model), comparable(model) as tolerance:
-            whole = model(**batch).logits
-            parts = head.full_logits(run_encoder(head.encoder, batch).last_hidden_state)
-        same = predict_alike(whole, parts, tolerance)
+            expected = model(**batch).logits
+            actual = head.full_logits(run_encoder(head.encoder, batch).last_hidden_state)
+        is_same = predict_alike(expected, actual, tolerance)
     except (RuntimeError, TypeError, AttributeError, IndexError) as error:
         raise UnsupportedHeadError(
             f"{type(model).__name__}: its masked-token head could not be analysed "
             f"({type(error).__name__}: {error})"
         ) from error
-    if not same:
+    if not is_same:
         raise UnsupportedHeadError(
             f"{type(model).__name__}: its masked-token head is not just a transform and a decoder"
         )
@@ -225,12 +225,12 @@ def head_layout(model: PreTrainedModel) -> HeadLayout:
     for layout in _HEADS:
         steps = [step for step in layout.transform if isinstance(step, str)]
         paths = (*steps, layout.decoder, layout.bias)  # there may be a bias that is None
-        if all(part(model, path, ...) is not ... for path in paths):
+        if all(at_path(model, path, ...) is not ... for path in paths):
             return layout
-    known = "BERT, RoBERTa, XLM-R, DistilBERT, ALBERT, ELECTRA, DeBERTa-v2, ModernBERT, MPNet"
+    families = "BERT, RoBERTa, XLM-R, DistilBERT, ALBERT, ELECTRA, DeBERTa-v2, ModernBERT, MPNet"
     raise UnsupportedHeadError(
-        f"{type(model).__name__}: its masked-token head is of no known form (known: {known} and "
-        "relatives)"
+        f"{type(model).__name__}: its masked-token head is of no known form (known: {families} "
+        "and relatives)"
     )
 
 

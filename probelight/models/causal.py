@@ -102,9 +102,9 @@ class CausalScorer(LikelihoodScorer):
     def in_chat(self, system: str = "", begin: str = "") -> CausalScorer | None:
         if not self.tokenizer.chat_template:
             return None
-        found = copy(self)
-        found.chat = Chat(self.tokenizer, system, begin)
-        return found
+        chat_scorer = copy(self)
+        chat_scorer.chat = Chat(self.tokenizer, system, begin)
+        return chat_scorer
 
     def likelihood_encoder(self) -> ContinuationEncoder:
         return ContinuationEncoder(self.tokenizer, self.max_length, self.chat)
@@ -115,11 +115,11 @@ class CausalScorer(LikelihoodScorer):
     def vocabulary(self) -> Question:
         if self.is_in_chat:
             self._refuse("log-probabilities over a vocabulary in a chat")
-        known = len(self.tokenizer)  # a head may have more rows, to fill up
+        num_entries = len(self.tokenizer)  # a head may have more rows, to fill up
 
         def answer(batch: Batch) -> Tensor:
             _, logits = self._behind_stems(batch)
-            return log_probabilities(logits[:, :known])
+            return log_probabilities(logits[:, :num_entries])
 
         encoder = StemEncoder(self.tokenizer, self.max_length, None, self.answer_prefix)
         return Question(encoder, answer)
@@ -176,26 +176,26 @@ class NextTokens:
         self,
         batch: Mapping[str, Tensor],
         row: Tensor,
-        place: Tensor,
+        column: Tensor,
         cache: DynamicCache | None = None,
     ) -> tuple[Tensor, Tensor]:
-        """Return what the head reads (N, H) and gives (N, V) at `place` (N,) in `row` (N,).
+        """Return what the head reads (N, H) and gives (N, V) at `column` (N,) in `row` (N,).
 
         The logits are those of the next token. The batch's keys and values are added to a `cache`
         of what is before it, which its `attention_mask` covers too.
         """
-        kept = {} if cache is None else {"past_key_values": cache}
+        cache_inputs = {} if cache is None else {"past_key_values": cache}
 
-        def asked(hidden: Tensor) -> Tensor:
+        def select(hidden: Tensor) -> Tensor:
             # The head of a model on several devices may be on another one than its inputs.
-            return hidden[row.to(hidden.device), place.to(hidden.device)][None]
+            return hidden[row.to(hidden.device), column.to(hidden.device)][None]
 
-        with read_by_head(self.head, asked) as read:
+        with read_by_head(self.head, select) as read:
             logits = self.model(
                 input_ids=batch["input_ids"],
                 attention_mask=batch["attention_mask"],
                 use_cache=cache is not None,
-                **kept,
+                **cache_inputs,
             ).logits
         return read[0][0], logits[0].float()
 
@@ -205,73 +205,77 @@ class NextTokens:
         The batch is that of a `ContinuationSet`, (P, L); the mask holds no first token.
         """
         if not self.shares:
-            whole = batch["attention_mask"].sum(dim=1) - 1
-            batch = {**batch, "shared": whole, "owner": torch.arange(len(whole)).to(whole)}
+            all_but_last = batch["attention_mask"].sum(dim=1) - 1
+            batch = {
+                **batch,
+                "shared": all_but_last,
+                "owner": torch.arange(len(all_but_last)).to(all_but_last),
+            }
         text, _ = batch["answer_mask"].nonzero(as_tuple=True)
-        found = torch.empty(len(text))
-        for rows in self._parts(batch):
-            found[torch.isin(text, rows).cpu()] = self._part(batch, rows).cpu()
-        return found
+        log_probs = torch.empty(len(text))
+        for group in self._groups(batch):
+            log_probs[torch.isin(text, group).cpu()] = self._group_log_probs(batch, group).cpu()
+        return log_probs
 
     def _keeps_keys(self) -> bool:
         """Return whether all that the model keeps of a text is keys and values of each token."""
         if "past_key_values" not in inspect.signature(self.model.forward).parameters:
             return False
         layers = DynamicCache(config=self.model.config).layers
-        known = {DynamicLayer, DynamicSlidingWindowLayer}
-        return not self.model._is_stateful and {type(x) for x in layers} <= known
+        key_value_layers = {DynamicLayer, DynamicSlidingWindowLayer}
+        return not self.model._is_stateful and {type(layer) for layer in layers} <= key_value_layers
 
-    def _part(self, batch: Batch, rows: Tensor) -> Tensor:
+    def _group_log_probs(self, batch: Batch, rows: Tensor) -> Tensor:
         """Return the log-probabilities of some texts, `rows` (T,) of the batch, ascending.
 
         Their beginnings are run first, from which the `early` ones of their tokens are predicted.
         """
         ids, mask = batch["input_ids"][rows], batch["attention_mask"][rows]
         shared = batch["shared"][rows]
-        text, place = batch["answer_mask"][rows].nonzero(as_tuple=True)
-        gold, before = ids[text, place], place - 1  # a token is predicted at the place before it
-        early = before < shared[text]
+        text, column = batch["answer_mask"][rows].nonzero(as_tuple=True)
+        gold, context = ids[text, column], column - 1  # a token is predicted one place before it
+        early = context < shared[text]
         cache = None if bool(early.all()) else DynamicCache()
         owners, beginning = torch.unique(batch["owner"][rows], return_inverse=True)
         size = int(shared.max())
         common = {name: batch[name][owners, :size] for name in ("input_ids", "attention_mask")}
         # Several texts ask for what follows at one place of their common beginning.
-        asked = torch.stack([beginning[text[early]], before[early]])
-        (row, at), inverse = torch.unique(asked, dim=1, return_inverse=True)
-        _, logits = self.at(common, row, at, cache)
+        stem_queries = torch.stack([beginning[text[early]], context[early]])
+        (at_row, at_column), query_of = torch.unique(stem_queries, dim=1, return_inverse=True)
+        _, logits = self.at(common, at_row, at_column, cache)
         scores = logits.log_softmax(dim=1)
-        found = scores.new_empty(len(text))
-        found[early] = scores[inverse, gold[early]]
+        log_probs = scores.new_empty(len(text))
+        log_probs[early] = scores[query_of, gold[early]]
         if cache is None:
-            return found
+            return log_probs
         for run in self._runs(torch.unique(text[~early]), shared, mask.sum(dim=1)):
             late = ~early & torch.isin(text, run)
-            begin, end = int(shared[run].min()), int(before[late].max()) + 1
-            rest = {"input_ids": ids[run, begin:end], "attention_mask": mask[run, :end]}
+            begin, end = int(shared[run].min()), int(context[late].max()) + 1
+            tails = {"input_ids": ids[run, begin:end], "attention_mask": mask[run, :end]}
             past = _beginnings(cache, beginning[run], begin)
-            row = torch.searchsorted(run, text[late])
-            _, logits = self.at(rest, row, before[late] - begin, past)
-            found[late] = logits.log_softmax(dim=1).gather(1, gold[late, None])[:, 0]
-        return found
+            at_row = torch.searchsorted(run, text[late])
+            _, logits = self.at(tails, at_row, context[late] - begin, past)
+            log_probs[late] = logits.log_softmax(dim=1).gather(1, gold[late, None])[:, 0]
+        return log_probs
 
-    def _parts(self, batch: Batch) -> Iterator[Tensor]:
+    def _groups(self, batch: Batch) -> Iterator[Tensor]:
         """Yield the texts in parts that share about equally much, no part too large."""
         shared, owner = batch["shared"].tolist(), batch["owner"].tolist()
-        places = torch.arange(batch["answer_mask"].shape[1] - 1, device=batch["shared"].device)
-        early = batch["answer_mask"][:, 1:] & (places < batch["shared"][:, None])
+        columns = torch.arange(batch["answer_mask"].shape[1] - 1, device=batch["shared"].device)
+        early = batch["answer_mask"][:, 1:] & (columns < batch["shared"][:, None])
         order = sorted(range(len(shared)), key=lambda i: (shared[i], owner[i]))
         lengths, sizes = batch["attention_mask"].sum(dim=1).tolist(), early.sum(dim=1).tolist()
         longest = max(lengths, default=1)
-        part: list[int] = []
+        group: list[int] = []
         num_logits = 0
         for i in order:
             num_logits += sizes[i] * self.num_entries
-            if part and (longest * (len(part) + 1) > _MAX_TOKENS or num_logits > _MAX_LOGITS):
-                yield torch.tensor(sorted(part), device=batch["shared"].device)
-                part, num_logits = [], sizes[i] * self.num_entries
-            part.append(i)
-        if part:
-            yield torch.tensor(sorted(part), device=batch["shared"].device)
+            if group and (longest * (len(group) + 1) > _MAX_TOKENS or num_logits > _MAX_LOGITS):
+                yield torch.tensor(sorted(group), device=batch["shared"].device)
+                group, num_logits = [], sizes[i] * self.num_entries
+            group.append(i)
+        if group:
+            yield torch.tensor(sorted(group), device=batch["shared"].device)
 
     def _runs(self, texts: Tensor, shared: Tensor, lengths: Tensor) -> Iterator[Tensor]:
         """Yield the texts to be continued, in runs of about equal lengths, no run too large.
@@ -299,18 +303,18 @@ class NextTokens:
         scored = torch.ones_like(ids, dtype=torch.bool).index_fill_(1, ids.new_zeros(1), False)
         batch = {"input_ids": ids, "attention_mask": torch.ones_like(ids), "answer_mask": scored}
         batch |= {"shared": ids.new_tensor([3, 3]), "owner": ids.new_tensor([0, 0])}
-        text, place = scored.nonzero(as_tuple=True)
+        text, column = scored.nonzero(as_tuple=True)
         with (
             comparable(self.model) as tolerance,
             torch.autocast(ids.device.type, enabled=False),
         ):
-            _, logits = self.at(batch, text, place - 1)
+            _, logits = self.at(batch, text, column - 1)
             try:
-                found = self._part(batch, ids.new_tensor([0, 1]))
+                actual = self._group_log_probs(batch, ids.new_tensor([0, 1]))
             except (RuntimeError, TypeError, AttributeError, ValueError, IndexError):
                 return False  # it only looked as if it kept keys and values
-        expected = logits.log_softmax(dim=1).gather(1, ids[text, place][:, None])[:, 0]
-        return differ_by_rounding(expected, found, tolerance, logits)
+        expected = logits.log_softmax(dim=1).gather(1, ids[text, column][:, None])[:, 0]
+        return differ_by_rounding(expected, actual, tolerance, logits)
 
 
 @torch.no_grad()
@@ -338,15 +342,17 @@ def refuse_looking_ahead(model: PreTrainedModel) -> None:
 
 def _beginnings(cache: DynamicCache, rows: Tensor, size: int) -> DynamicCache:
     """Return the first `size` tokens of some of the sequences in a cache."""
-    found = DynamicCache()
+    beginnings = DynamicCache()
     layers: Any = cache.layers
-    for place, layer in enumerate(layers):
+    for layer_index, layer in enumerate(layers):
         if layer.is_initialized:  # some layers read those of another one
             # Of a model on several devices, each layer's are on its own.
-            at = rows.to(layer.keys.device)
-            keys, values = (kept[:, :, :size][at] for kept in (layer.keys, layer.values))
-            found.update(keys, values, place)
-    return found
+            layer_rows = rows.to(layer.keys.device)
+            keys, values = (
+                stored[:, :, :size][layer_rows] for stored in (layer.keys, layer.values)
+            )
+            beginnings.update(keys, values, layer_index)
+    return beginnings
 
 
 def load(
@@ -365,8 +371,10 @@ def load(
 def check(settings: ScorerSettings, setup: Setup) -> Posable:
     """Refuse models that `load` would refuse, without reading their weights."""
     name, random_weights = settings.name_or_path, settings.random_weights
-    found = check_pretrained(CAUSAL_LM, name, settings.revision, random_weights, settings.dtype)
-    _refuse_slow(name, found.tokenizer)
+    checkpoint = check_pretrained(
+        CAUSAL_LM, name, settings.revision, random_weights, settings.dtype
+    )
+    _refuse_slow(name, checkpoint.tokenizer)
     return all_of
 
 

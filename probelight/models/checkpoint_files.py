@@ -67,7 +67,7 @@ class PretrainedError(ProbelightError, RuntimeError):
 
 
 @contextmanager
-def one_error(source: str | Path, part: str) -> Iterator[None]:
+def one_error(source: str | Path, subject: str) -> Iterator[None]:
     """Turn whatever a damaged or foreign checkpoint raises into one line that names it.
 
     Libraries raise anything from OSError to KeyError, with up to a hundred lines of text. The first
@@ -89,7 +89,7 @@ def one_error(source: str | Path, part: str) -> Iterator[None]:
             if os.environ.get("HF_HUB_OFFLINE", "").upper() in {"1", "ON", "YES", "TRUE"}:
                 hint += "; HF_HUB_OFFLINE is set, so only folders and cached models can be used"
         raise PretrainedError(
-            f"cannot load the {part} of {where}: {_cause(error)}{hint}"
+            f"cannot load the {subject} of {where}: {_cause(error)}{hint}"
         ) from error
 
 
@@ -122,13 +122,14 @@ def check_input_sizes(path: Path, settings: Mapping[str, Any]) -> None:
             )
 
 
-def agree(setting: str, given: T | None, saved: T | None, folder: str) -> T | None:
+def agree(setting: str, given_value: T | None, saved_value: T | None, folder: str) -> T | None:
     """Return what is asked for, or else what a model was saved with; refuse two that differ."""
-    if given is not None and saved is not None and given != saved:
+    if given_value is not None and saved_value is not None and given_value != saved_value:
         raise PretrainedError(
-            f"{folder} was saved with {setting} {saved!r}, so {setting}={given!r} does not fit"
+            f"{folder} was saved with {setting} {saved_value!r}, so {setting}={given_value!r} does "
+            "not fit"
         )
-    return saved if given is None else given
+    return saved_value if given_value is None else given_value
 
 
 def head_settings(name_or_path: str) -> dict[str, Any] | None:
@@ -151,16 +152,17 @@ def scoring_of(name_or_path: str, scoring: str, setup: str) -> str:
     questions, as a sum would prefer short answers.
     """
     saved = head_settings(name_or_path) or {}
-    own = saved.get("scoring") if saved.get("setup") == setup else None
-    found = agree("scoring", None if scoring == "auto" else scoring, own, name_or_path)
-    return found or ("mean_token" if setup == "mc_qa" else "sum")
+    own_scoring = saved.get("scoring") if saved.get("setup") == setup else None
+    given_scoring = None if scoring == "auto" else scoring
+    agreed_scoring = agree("scoring", given_scoring, own_scoring, name_or_path)
+    return agreed_scoring or ("mean_token" if setup == "mc_qa" else "sum")
 
 
 def length_of(name_or_path: str, max_length: int | None) -> int:
     """Return the longest text in tokens of a language model: the default is its folder's own."""
     saved = (head_settings(name_or_path) or {}).get("max_length")
-    asked = None if max_length == DEFAULT_MAX_LENGTH else max_length
-    return asked or saved or DEFAULT_MAX_LENGTH
+    given_length = None if max_length == DEFAULT_MAX_LENGTH else max_length
+    return given_length or saved or DEFAULT_MAX_LENGTH
 
 
 def is_sentence_choice_folder(name_or_path: str) -> bool:
@@ -204,11 +206,11 @@ def check_config(folder: Path) -> dict[str, Any]:
 
 def check_tokenizer_files(folder: Path) -> None:
     """Raise PretrainedError for a folder without a tokenizer: it would be an empty vocabulary."""
-    found = tokenizer_files(folder)
-    for path in sorted({*found, *folder.glob("*.json")}):
+    paths = tokenizer_files(folder)
+    for path in sorted({*paths, *folder.glob("*.json")}):
         if not path.is_file():  # a pipe would be waited for
             raise PretrainedError(f"{path} cannot be read by a tokenizer: it is not a regular file")
-    if not found:
+    if not paths:
         raise PretrainedError(
             f"folder {folder} has no tokenizer (tokenizer.json, vocab.txt or similar); copy the "
             "tokenizer files of the model that it was trained from into it"
@@ -283,10 +285,10 @@ def _weight_files(folder: Path) -> list[Path]:
         if os.path.lexists(index):
             break
     else:
-        others = [p.name for p in folder.iterdir() if p.suffix in _OTHER_WEIGHTS]
-        found = f"; {others[0]} cannot be read" if others else ""
+        unreadable = [p.name for p in folder.iterdir() if p.suffix in _OTHER_WEIGHTS]
+        hint = f"; {unreadable[0]} cannot be read" if unreadable else ""
         raise PretrainedError(
-            f"folder {folder} has no weights: {_WEIGHT_FILES[0]} is missing{found}"
+            f"folder {folder} has no weights: {_WEIGHT_FILES[0]} is missing{hint}"
         )
     settings = read_settings(index)
     names, suffix = settings.get("weight_map"), Path(name).suffix
@@ -376,11 +378,11 @@ def without_adapter(name: str, revision: str | None) -> tuple[str, str | None, P
             "the revision"
         )
     base = str(settings["base"])
-    below = split_name(base)[0]  # of MODEL+ADAPTER
-    if not base or (Path(below).is_absolute() and not Path(below).is_dir()):
-        what = f"the model {base}, which does not exist" if base else "no model"
+    base_path = split_name(base)[0]  # of MODEL+ADAPTER
+    if not base or (Path(base_path).is_absolute() and not Path(base_path).is_dir()):
+        problem = f"the model {base}, which does not exist" if base else "no model"
         raise PretrainedError(
-            f"{folder / ADAPTER} names {what}; give MODEL+{folder}, or correct its "
+            f"{folder / ADAPTER} names {problem}; give MODEL+{folder}, or correct its "
             "base_model_name_or_path"
         )
     return base, settings["revision"], folder
@@ -400,29 +402,29 @@ def base_of(name: str, revision: str | None = None) -> tuple[str, str | None, li
 
 def adapter_sum(settings: Mapping[str, Any]) -> str:
     """Return the sha256 of what an adapter's settings say of its answers, as hex."""
-    own = {name: value for name, value in settings.items() if name not in _NOT_OF_ANSWERS}
-    named = own.get("target_modules")
-    own["target_modules"] = sorted(named) if isinstance(named, list | set) else named
-    return hashlib.sha256(json.dumps(own, sort_keys=True, default=str).encode()).hexdigest()
+    options = {name: value for name, value in settings.items() if name not in _NOT_OF_ANSWERS}
+    modules = options.get("target_modules")
+    options["target_modules"] = sorted(modules) if isinstance(modules, list | set) else modules
+    return hashlib.sha256(json.dumps(options, sort_keys=True, default=str).encode()).hexdigest()
 
 
 def adapter_settings(folder: Path) -> dict[str, Any]:
     """Return the `kind` of the adapter in a folder, its `base` and that one's `revision`."""
     path = folder / ADAPTER
     settings = read_settings(path)
-    found = {
+    summary = {
         "kind": settings.get("peft_type"),
         "base": settings.get("base_model_name_or_path") or "",
         "revision": settings.get("revision"),
     }
-    for name, value in found.items():
+    for name, value in summary.items():
         if not isinstance(value, str) and not (name == "revision" and value is None):
             raise PretrainedError(f"{path}: {name} is {value!r}, not text; this is not an adapter")
     if not (folder / ADAPTER_WEIGHTS).is_file():
         raise PretrainedError(f"folder {folder}: the adapter has no weights ({ADAPTER_WEIGHTS})")
     with one_error(folder, "adapter"), safe_open(folder / ADAPTER_WEIGHTS, framework="np"):
         pass
-    return found
+    return summary
 
 
 def resolve(name_or_path: str) -> str:
@@ -439,8 +441,8 @@ def resolve(name_or_path: str) -> str:
     if path.parent == ASSETS and not is_there:
         raise PretrainedError(f"the bundled model is missing: there is no folder {path}")
     if is_there:
-        what = "a file" if path.is_file() else "neither a folder nor a file"
-        raise PretrainedError(f"{path} is {what}; give the folder with its config.json and weights")
+        kind = "a file" if path.is_file() else "neither a folder nor a file"
+        raise PretrainedError(f"{path} is {kind}; give the folder with its config.json and weights")
     if not re.fullmatch(r"[\w][\w.-]*(/[\w][\w.-]*)?", name_or_path):
         raise PretrainedError(f"there is no folder {name_or_path}, and it is not a Hub name either")
     return name_or_path

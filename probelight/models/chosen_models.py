@@ -47,21 +47,21 @@ def chosen_models(
     for name in names:
         named = with_model_type(model_of(name))
         changes = {key: value for key, value in vars(model).items() if value != DEFAULT[key]}
-        own = {"name_or_path", "revision", "random_weights", "kind", "name", "adapter"}
-        if which := changes.keys() & own:
-            raise UsageError(f"give either --models a,b or --model.{min(which)}, not both")
+        model_keys = {"name_or_path", "revision", "random_weights", "kind", "name", "adapter"}
+        if conflicts := changes.keys() & model_keys:
+            raise UsageError(f"give either --models a,b or --model.{min(conflicts)}, not both")
         if not model_type_of(named).is_baseline:
             changes.pop("vectors", None)
         if not model_type_of(named).heads and len(names) > 1:
             changes.pop("scoring", None)
         models.append(with_model_type(replace(named, **changes)))
-    models = _distinguished(models)
-    for place, name in enumerate(names):
+    models = _with_distinct_names(models)
+    for index, name in enumerate(names):
         base, adapter = split_name(name)
         if (revision := split_revision(base)[1]) is not None:
-            label = replace(models[place], random_weights=False).label
+            label = replace(models[index], random_weights=False).label
             plain, plus, end = label.partition("+") if adapter else (label, "", "")
-            models[place] = replace(models[place], name=f"{plain}@{revision}{plus}{end}")
+            models[index] = replace(models[index], name=f"{plain}@{revision}{plus}{end}")
     if random_weights:
         controls = (  # models that differ by their adapters have one
             replace(trained, random_weights=True, adapter=None, name=None)
@@ -80,23 +80,20 @@ def chosen_models(
     return models
 
 
-def _distinguished(models: Sequence[ModelSettings]) -> list[ModelSettings]:
+def _with_distinct_names(models: Sequence[ModelSettings]) -> list[ModelSettings]:
     """Name models in folders of one name by as much of their paths as differs."""
-    found = []
+    distinguished = []
     for model in models:
-        namesakes = [other for other in models if other.label == model.label]
-        alike = model_type_of(model).title or model.name or len(namesakes) == 1
-        parts = []
-        for name in () if alike else ("name_or_path", "adapter"):
-            same = [getattr(other, name) for other in namesakes]
-            if (own := getattr(model, name)) is not None:
-                parts.append(distinct_ends(same)[own] if len(set(same)) > 1 else _last(own))
-        found.append(replace(model, name="+".join(parts)) if parts else model)
-    return found
-
-
-def _last(path: str) -> str:
-    return path.rstrip("/").rsplit("/", 1)[-1]
+        namesakes = [namesake for namesake in models if namesake.label == model.label]
+        keeps_label = model_type_of(model).title or model.name or len(namesakes) == 1
+        path_ends = []
+        for name in () if keeps_label else ("name_or_path", "adapter"):
+            paths = [getattr(namesake, name) for namesake in namesakes]
+            if (path := getattr(model, name)) is not None:
+                last_name = path.rstrip("/").rsplit("/", 1)[-1]
+                path_ends.append(distinct_ends(paths)[path] if len(set(paths)) > 1 else last_name)
+        distinguished.append(replace(model, name="+".join(path_ends)) if path_ends else model)
+    return distinguished
 
 
 def model_of(name: str) -> ModelSettings:
@@ -110,8 +107,8 @@ def model_of(name: str) -> ModelSettings:
         content = read_yaml(path)
         if not isinstance(content, dict) or content.keys() != {"model"}:
             raise UsageError(f"{path}: not a model's config; put the settings under `model:`")
-        given = content["model"] or {}
-        model = typed(ModelSettings, given, str(path), UsageError, within="model")
+        values = content["model"] or {}
+        model = typed(ModelSettings, values, str(path), UsageError, within="model")
     elif path == Path(name):
         raise UsageError(f"--models {name}: there is no such file")
     else:
@@ -154,7 +151,7 @@ class _Description:
         return cls(source, str(config.get("model_type")), names, one_way)
 
     @property
-    def shown(self) -> str:
+    def class_names(self) -> str:
         """The architectures, or else the family, for messages."""
         names = ", ".join(self.architectures)
         return visible(f"architectures {names}" if names else f"model_type {self.family}")
@@ -211,21 +208,21 @@ def _refuse_other_type(model: ModelSettings) -> None:
     folder = Path(resolve(name))
     if not folder.is_dir() or is_word_folder(folder):
         return
-    found = _Description.of(visible(name), check_config(folder))
-    fills_masks = found.ends_in("MaskedLM", "PreTraining") and not found.is_one_way
+    description = _Description.of(visible(name), check_config(folder))
+    fills_masks = description.ends_in("MaskedLM", "PreTraining") and not description.is_one_way
     if model.kind == TRANSFORMER and fills_masks:
         return  # nothing heavy is imported for most
     config, fitting = _fitting_types(name, revision)
     if model.kind in fitting:
         return
-    described = f"{found.source}: {config.model_type} ({type(config).__name__}) is"
+    subject = f"{description.source}: {config.model_type} ({type(config).__name__}) is"
     if not fitting:
-        raise PretrainedError(f"{described} not a kind of language model that Probelight can load")
+        raise PretrainedError(f"{subject} not a kind of language model that Probelight can load")
     kind = fitting[0]
-    called = _CALLED.get(kind, "masked language model")
-    article = "an" if called.startswith("e") else "a"
+    title = _CALLED.get(kind, "masked language model")
+    article = "an" if title.startswith("e") else "a"
     raise PretrainedError(
-        f"{described} {article} {called}, but another kind is expected (model.kind {model.kind}); "
+        f"{subject} {article} {title}, but another kind is expected (model.kind {model.kind}); "
         f"give model.kind {kind}"
     )
 
@@ -255,41 +252,44 @@ def found_model_type(name_or_path: str, revision: str | None = None) -> tuple[st
     name_or_path, revision, _ = base_of(name_or_path, revision)
     folder = Path(resolve(name_or_path))
     if folder.is_dir():
-        found = _Description.of(source, check_config(folder))
-        if found.ends_in("ForMaskedLM") and not found.is_one_way:
-            return TRANSFORMER, _line(TRANSFORMER, found)  # nothing heavy is imported for most
+        description = _Description.of(source, check_config(folder))
+        if description.ends_in("ForMaskedLM") and not description.is_one_way:
+            # Nothing heavy is imported for most.
+            return TRANSFORMER, _type_line(TRANSFORMER, description)
     config, fitting = _fitting_types(name_or_path, revision)
-    found = _Description.of(source, config.to_dict())
-    what = f"{source}: {found.family} ({found.shown})"
+    description = _Description.of(source, config.to_dict())
+    subject = f"{source}: {description.family} ({description.class_names})"
     if not fitting:
-        end = "; an encoder alone predicts no words" if found.ends_in("EncoderModel") else ""
-        raise UsageError(f"{what} is not a kind of language model that Probelight can load{end}")
+        end = "; an encoder alone predicts no words" if description.ends_in("EncoderModel") else ""
+        raise UsageError(f"{subject} is not a kind of language model that Probelight can load{end}")
     if len(fitting) > 1:
         either = " or ".join(f"--model.kind {kind}" for kind in fitting)
-        raise UsageError(f"{what} can be loaded as more than one kind; give {either}")
+        raise UsageError(f"{subject} can be loaded as more than one kind; give {either}")
     [kind] = fitting
-    if why := _doubt(kind, found):
+    if why := _doubt(kind, description):
         raise UsageError(
-            f"{source} ({found.shown}) {why}; to use it anyway, give --model.kind {kind} with "
-            "--model.name_or_path, or `kind` in a model's config"
+            f"{source} ({description.class_names}) {why}; to use it anyway, give --model.kind "
+            f"{kind} with --model.name_or_path, or `kind` in a model's config"
         )
-    return kind, _line(kind, found)
+    return kind, _type_line(kind, description)
 
 
-def _doubt(kind: str, found: _Description) -> str:
+def _doubt(kind: str, description: _Description) -> str:
     """Return why a checkpoint was saved for something else than its type; "" if it was not."""
     # XLMWithLMHeadModel and the like fill masks, or read one way: their config says it.
-    one_way = found.ends_in("ForCausalLM", "LMHeadModel") and not found.ends_in("WithLMHeadModel")
-    if kind == "causal" and found.ends_in("ForMaskedLM"):
+    one_way = description.ends_in("ForCausalLM", "LMHeadModel") and not description.ends_in(
+        "WithLMHeadModel"
+    )
+    if kind == "causal" and description.ends_in("ForMaskedLM"):
         return "fills masks, but its config makes it a causal model"
-    if kind == TRANSFORMER and (one_way or found.is_one_way):
+    if kind == TRANSFORMER and (one_way or description.is_one_way):
         return "claims both to be a causal model and to fill masks"
-    if kind != TRANSFORMER and any(map(_OTHER_HEAD.search, found.architectures)):
+    if kind != TRANSFORMER and any(map(_OTHER_HEAD.search, description.architectures)):
         return "was trained for a task other than predicting words"
     return ""
 
 
-def _line(kind: str, found: _Description) -> str:
-    fills_masks = found.ends_in("ForMaskedLM", "ForPreTraining", "LMHeadModel")
-    called = _CALLED.get(kind) or ("masked language model" if fills_masks else "encoder")
-    return f"{found.source}: {called} ({found.shown})"
+def _type_line(kind: str, description: _Description) -> str:
+    fills_masks = description.ends_in("ForMaskedLM", "ForPreTraining", "LMHeadModel")
+    title = _CALLED.get(kind) or ("masked language model" if fills_masks else "encoder")
+    return f"{description.source}: {title} ({description.class_names})"

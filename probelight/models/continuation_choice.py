@@ -168,14 +168,14 @@ class ContinuationChoice:
 
     def __call__(self, batch: Batch) -> Tensor:
         """Return the logits (B, K) of the choices, -inf where there is none."""
-        places = batch["pair_index"]
+        text_index = batch["pair_index"]
         if self.scoring == "last_token":
-            logits = self.head(self.reader.last_hidden(batch))[:, 0][places]
+            logits = self.head(self.reader.last_hidden(batch))[:, 0][text_index]
         else:
             sums, counts = self.reader.log_likelihoods(batch)
-            logits = sums[places]
+            logits = sums[text_index]
             if self.scoring == "mean_token":
-                logits = logits / counts[places]
+                logits = logits / counts[text_index]
             if self.scoring == "mean_char":
                 logits = logits / batch["num_chars"]
         return mask_choices(logits.float(), batch["choice_mask"])
@@ -220,22 +220,22 @@ class PackedReader:
     def log_likelihoods(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """Return the sums (P,) of the log-probabilities of answers' tokens, and how many (P,)."""
         reads, mask = batch["reads"], batch["token_mask"]
-        chosen = torch.zeros(reads.shape, device=reads.device)
-        for rows, places in self._parts(batch):
+        log_probs = torch.zeros(reads.shape, device=reads.device)
+        for rows, places in self._slices(batch):
             logits = self._read(batch, rows, places)[1].float()
-            place = reads - places.start
-            is_here = (place >= 0) & (place < len(logits))
-            place = place.clamp(0, len(logits) - 1)
-            found = logits[place, batch["gold"]] - logits.logsumexp(dim=1)[place]
-            chosen = torch.where(is_here, found, chosen)
-        return (chosen * mask).sum(dim=1), mask.sum(dim=1)
+            at = reads - places.start
+            is_read = (at >= 0) & (at < len(logits))
+            at = at.clamp(0, len(logits) - 1)
+            scores = logits[at, batch["gold"]] - logits.logsumexp(dim=1)[at]
+            log_probs = torch.where(is_read, scores, log_probs)
+        return (log_probs * mask).sum(dim=1), mask.sum(dim=1)
 
     def last_hidden(self, batch: Batch) -> Tensor:
         """Return what the model's head reads (P, H) at the last token of each text."""
-        whole = slice(0, len(batch["input_ids"])), slice(0, len(batch["read_row"]))
-        return self._read(batch, *whole)[0][batch["ends"][:, 0]]
+        everything = slice(0, len(batch["input_ids"])), slice(0, len(batch["read_row"]))
+        return self._read(batch, *everything)[0][batch["ends"][:, 0]]
 
-    def _parts(self, batch: Batch) -> Iterator[tuple[slice, slice]]:
+    def _slices(self, batch: Batch) -> Iterator[tuple[slice, slice]]:
         """Yield the sequences in parts without too many logits, and the places read of each.
 
         With gradients there is one part: the logits of all are kept for the backward pass anyway.
@@ -250,22 +250,24 @@ class PackedReader:
             return
         counts = torch.bincount(row, minlength=num_rows).tolist()
         ends = [0, *accumulate(counts)]
-        for part in token_budget_batches([1] * num_rows, most, range(num_rows), counts):
-            rows = slice(part[0], part[-1] + 1)
+        for indices in token_budget_batches([1] * num_rows, most, range(num_rows), counts):
+            rows = slice(indices[0], indices[-1] + 1)
             yield rows, slice(ends[rows.start], ends[rows.stop])
 
     def _read(self, batch: Batch, rows: slice, places: slice) -> tuple[Tensor, Tensor]:
         """Return what the head reads (R, H) and gives (R, V) at the places of some sequences."""
         segments = batch["segments"][rows]
-        row, place = batch["read_row"][places] - rows.start, batch["read_place"][places]
-        told: dict[str, Tensor] = {"attention_mask": (segments != PADDING).long()}
+        row, column = batch["read_row"][places] - rows.start, batch["read_place"][places]
+        attention: dict[str, Tensor] = {"attention_mask": (segments != PADDING).long()}
         if self.packs:
-            told = {
+            attention = {
                 "attention_mask": visible(segments, self.model.dtype),
                 "position_ids": batch["position_ids"][rows],
             }
-        with read_by_head(self.head, lambda hidden: hidden[row, place][None]) as read:
-            logits = self.model(input_ids=batch["input_ids"][rows], use_cache=False, **told).logits
+        with read_by_head(self.head, lambda hidden: hidden[row, column][None]) as read:
+            logits = self.model(
+                input_ids=batch["input_ids"][rows], use_cache=False, **attention
+            ).logits
         return read[0][0], logits[0]
 
     @torch.no_grad()
@@ -287,13 +289,13 @@ class PackedReader:
         batch = {n: torch.tensor(value, device=self.model.device) for n, value in packed.items()}
         ids = torch.tensor(texts, device=self.model.device)
         with comparable(self.model) as tolerance:
-            whole = self.model(input_ids=ids, use_cache=False).logits[:, -1].float()
+            logits_alone = self.model(input_ids=ids, use_cache=False).logits[:, -1].float()
             self.packs = True
             try:
                 packed_logits = self._read(batch, slice(0, 1), slice(0, 2))[1].float()
             except (RuntimeError, TypeError, AttributeError, ValueError, IndexError):
                 return False
-        return predict_alike(whole, packed_logits, tolerance)
+        return predict_alike(logits_alone, packed_logits, tolerance)
 
 
 def trained_scorer(
@@ -330,8 +332,8 @@ class ContinuationScorer(TrainedScorer):
 
     def __init__(self, choice: ContinuationChoice, mode: str) -> None:
         super().__init__(choice, choice.network, mode)
-        made: Any = CausalScorer if choice.kind == "causal" else Seq2SeqScorer
-        self.plain: Scorer = made(choice.model, choice.tokenizer, "sum", choice.max_length)
+        scorer_class: Any = CausalScorer if choice.kind == "causal" else Seq2SeqScorer
+        self.plain: Scorer = scorer_class(choice.model, choice.tokenizer, "sum", choice.max_length)
 
     def vocabulary(self) -> Question:
         return self.plain.vocabulary()
@@ -370,13 +372,13 @@ class DecoderReader:
     def log_likelihoods(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """Return the sums (P,) of the log-probabilities of answers' tokens, and how many (P,)."""
         scores, counts = self.scorer.token_scores(batch)
-        placed = torch.zeros(batch["asked_mask"].shape, device=scores.device)
-        return placed.index_put(tuple(batch["asked_at"]), scores).sum(dim=1), counts
+        placed = torch.zeros(batch["scored_mask"].shape, device=scores.device)
+        return placed.index_put(tuple(batch["scored_at"]), scores).sum(dim=1), counts
 
     def last_hidden(self, batch: Batch) -> Tensor:
         """Return what the model's head reads (P, H) behind the last token of each answer."""
         read = self.scorer.at_answers(batch)[0]
-        return read[batch["asked_mask"].sum(dim=1).cumsum(dim=0) - 1]
+        return read[batch["scored_mask"].sum(dim=1).cumsum(dim=0) - 1]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -389,11 +391,11 @@ class _SizedSet(EncodedSet):
     def inputs(self, items: Ids) -> dict[str, Tensor]:
         """Return the set's own inputs, and `num_chars` (B, K), 1 where there is no choice."""
         sizes = [np.array([len(c.strip()) for c in self.choices[i]]) for i in items]
-        own = self.encoded.inputs(items)
-        filled = torch.ones(own["choice_mask"].shape, dtype=torch.long)
-        counted = stacked(sizes, 1)
-        filled[:, : counted.shape[1]] = counted
-        return {**own, "num_chars": filled}
+        inputs = self.encoded.inputs(items)
+        num_chars = torch.ones(inputs["choice_mask"].shape, dtype=torch.long)
+        padded_sizes = stacked(sizes, 1)
+        num_chars[:, : padded_sizes.shape[1]] = padded_sizes
+        return {**inputs, "num_chars": num_chars}
 
 
 class _SizedEncoder:
@@ -420,9 +422,11 @@ class _SizedEncoder:
         for record in records:
             if not all(choice.strip() for choice in record.choices):
                 raise RecordError(f"{record.where}: a choice is empty, so it has no likelihood")
-        asked = records
+        prompted = records
         if self.prompts is not None:
-            asked = [self.prompts.letters(r, tuple(range(len(r.choices)))) for r in records]
-        encoded = self.encoder.encode(asked)
-        own = {f.name: getattr(encoded, f.name) for f in fields(EncodedSet)}
-        return _SizedSet(**own, encoded=encoded, choices=[records[i].choices for i in encoded.kept])
+            prompted = [self.prompts.letters(r, tuple(range(len(r.choices)))) for r in records]
+        encoded = self.encoder.encode(prompted)
+        base = {f.name: getattr(encoded, f.name) for f in fields(EncodedSet)}
+        return _SizedSet(
+            **base, encoded=encoded, choices=[records[i].choices for i in encoded.positions]
+        )

@@ -24,7 +24,7 @@ from torch.nn import functional as F
 
 from probelight.encoding.encoded_set import ChoiceEncoder, Ids
 from probelight.encoding.word_vectors import WordVectorsError
-from probelight.encoding.words import words_of
+from probelight.encoding.words import split_words
 from probelight.io.documents import typed
 from probelight.io.errors import UsageError
 from probelight.io.files import sha256_of, user_path
@@ -125,19 +125,19 @@ def read_weights(path: str | Path, options: ElmoOptions) -> dict[str, Tensor]:
     try:
         with h5py.File(path, "r") as file:
             for name, shape in options.shapes():
-                found = file.get(name)
-                if not isinstance(found, h5py.Dataset):
+                dataset = file.get(name)
+                if not isinstance(dataset, h5py.Dataset):
                     raise WordVectorsError(f"{path}: no dataset {name}; are these ELMo's weights?")
-                if found.shape != shape:
+                if dataset.shape != shape:
                     raise WordVectorsError(
-                        f"{path}: {name} has the shape {found.shape}, but the options say {shape}; "
-                        "do the two files belong together?"
+                        f"{path}: {name} has the shape {dataset.shape}, but the options say "
+                        f"{shape}; do the two files belong together?"
                     )
-                if found.dtype.kind != "f":
+                if dataset.dtype.kind != "f":
                     raise WordVectorsError(
-                        f"{path}: {name} has the type {found.dtype}, not floating-point numbers"
+                        f"{path}: {name} has the type {dataset.dtype}, not floating-point numbers"
                     )
-                weights[name] = torch.from_numpy(found[...]).float()
+                weights[name] = torch.from_numpy(dataset[...]).float()
                 if not weights[name].isfinite().all():
                     raise WordVectorsError(f"{path}: {name} has values that are not finite")
     except OSError as error:
@@ -172,12 +172,12 @@ class BiLM(nn.Module):
         return torch.cat([onward, backwards], dim=-1)[1:-1]
 
     def _states(self, words: Tensor, layers: nn.ModuleList) -> Tensor:
-        found = [words]
+        states = [words]
         for layer in layers:
-            below = found[-1]
+            below = states[-1]
             above = layer(below)
-            found.append(above + below if self._residual and len(found) > 1 else above)
-        return torch.stack(found, dim=1)
+            states.append(above + below if self._residual and len(states) > 1 else above)
+        return torch.stack(states, dim=1)
 
 
 class CharacterCNN(nn.Module):
@@ -194,18 +194,18 @@ class CharacterCNN(nn.Module):
 
     def forward(self, characters: Tensor) -> Tensor:
         """Return vectors (L, P) of words of characters (L, M)."""
-        given = F.embedding(characters, self.char_embed)[:, None]  # type: ignore[arg-type]
+        embedded = F.embedding(characters, self.char_embed)[:, None]  # type: ignore[arg-type]
         groups = []
         for i in range(self._num_groups):
             weight, bias = self._pair("CNN", f"cnn_{i}")
             # One row of characters as an image one pixel high, as TensorFlow has it.
-            found = F.conv2d(given.permute(0, 3, 1, 2), weight.permute(3, 2, 0, 1), bias)
-            groups.append(self._activation(found[:, :, 0].amax(dim=-1)))
+            convolved = F.conv2d(embedded.permute(0, 3, 1, 2), weight.permute(3, 2, 0, 1), bias)
+            groups.append(self._activation(convolved[:, :, 0].amax(dim=-1)))
         states = torch.cat(groups, dim=-1)
         for i in range(self._num_highway):
             carry = torch.sigmoid(self._linear(states, f"CNN_high_{i}", "carry"))
-            changed = F.relu(self._linear(states, f"CNN_high_{i}", "transform"))
-            states = carry * changed + (1 - carry) * states
+            transformed = F.relu(self._linear(states, f"CNN_high_{i}", "transform"))
+            states = carry * transformed + (1 - carry) * states
         return self._linear(states, "CNN_proj", "proj")
 
     def _linear(self, states: Tensor, group: str, name: str) -> Tensor:
@@ -234,21 +234,21 @@ class ProjectedLSTM(nn.Module):
     def forward(self, inputs: Tensor) -> Tensor:
         """Return states (L, P) of inputs (L, P)."""
         size = inputs.shape[1]
-        given = inputs @ self.gates[:size] + self.bias
+        gate_inputs = inputs @ self.gates[:size] + self.bias
         recurrent = self.gates[size:]
         state, cell = inputs.new_zeros(size), inputs.new_zeros(len(self.projection))
-        found = []
-        for step in given:
-            enter, new, forget, leave = (step + state @ recurrent).chunk(4)
-            kept = torch.sigmoid(forget + _FORGET_BIAS) * cell
-            cell = kept + torch.sigmoid(enter) * torch.tanh(new)
+        states = []
+        for step in gate_inputs:
+            input_gate, proposed, forget_gate, output_gate = (step + state @ recurrent).chunk(4)
+            remembered = torch.sigmoid(forget_gate + _FORGET_BIAS) * cell
+            cell = remembered + torch.sigmoid(input_gate) * torch.tanh(proposed)
             if self._cell_clip is not None:
                 cell = cell.clamp(-self._cell_clip, self._cell_clip)
-            state = torch.sigmoid(leave) * torch.tanh(cell) @ self.projection
+            state = torch.sigmoid(output_gate) * torch.tanh(cell) @ self.projection
             if self._projection_clip is not None:
                 state = state.clamp(-self._projection_clip, self._projection_clip)
-            found.append(state)
-        return torch.stack(found)
+            states.append(state)
+        return torch.stack(states)
 
 
 class FrozenElmo(FrozenModel):
@@ -260,8 +260,8 @@ class FrozenElmo(FrozenModel):
         self.dimension = 2 * self.options.lstm.projection_dim
         self.room = self.options.char_cnn.max_characters_per_token - 2
         self._model = BiLM(self.options, read_weights(weights, self.options)).eval()
-        both = f"{sha256_of(user_path(options))} {sha256_of(user_path(weights))}"
-        self.sha256 = hashlib.sha256(both.encode()).hexdigest()
+        checksums = f"{sha256_of(user_path(options))} {sha256_of(user_path(weights))}"
+        self.sha256 = hashlib.sha256(checksums.encode()).hexdigest()
         self._ids: dict[str, int] = {}
         self._words: list[bytes] = []
 
@@ -283,8 +283,8 @@ class FrozenElmo(FrozenModel):
         characters = torch.tensor(rows)  # (L + 2, M) bytes, and the signs around them
         # What is kept serves later trainings too, whatever their precision.
         with torch.autocast(device.type, enabled=False):
-            found: Tensor = self._model.to(device)(characters.to(device))
-        return found
+            states: Tensor = self._model.to(device)(characters.to(device))
+        return states
 
 
 # Shared by all that read the same one: nothing of it is trained.
@@ -332,7 +332,7 @@ class ElmoVectors(TokenVectors):
 
     def split(self, text: str) -> list[str]:
         """Return the words of a text as they are written, because ELMo distinguishes capitals."""
-        return words_of(text, lower=False)
+        return split_words(text, lower=False)
 
     def ids(self, words: Sequence[str]) -> Ids:
         self._masked |= MASK in words

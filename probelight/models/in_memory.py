@@ -61,10 +61,10 @@ def type_of(network: Any) -> str:
     name = type(network).__name__
     if model_type := type_of_class(name):
         return model_type
-    known = ", ".join(end for ends in CLASSES.values() for end in ends)
+    known_endings = ", ".join(end for ends in CLASSES.values() for end in ends)
     raise UsageError(
         f"a {name} has no language-model or multiple-choice head; give a class whose name ends in "
-        f"one of {known}"
+        f"one of {known_endings}"
     )
 
 

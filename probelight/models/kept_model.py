@@ -14,10 +14,10 @@ from probelight.models.adapters import attach_saved, detach, merge
 from probelight.models.checkpoint_files import without_adapter
 from probelight.models.loading import (
     Form,
+    base_in_adapter,
     load_pretrained,
     load_tokenizer,
     num_positions,
-    recorded,
     refuse_foreign_tokenizer,
 )
 from probelight.models.networks import bit_sum, model_fingerprint
@@ -48,11 +48,11 @@ class KeptModel:
         **options: Any,
     ) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
         """Return what `load_pretrained` does, the same model each time, whatever adapter it has."""
-        below, of_below, adapter = name_or_path, revision, None
+        base_name, base_revision, adapter = name_or_path, revision, None
         if not random_weights:
-            below, of_below, adapter = without_adapter(name_or_path, revision)
-        plain = form, below, of_below, random_weights, seed
-        key = (*plain, *sorted(options.items()))
+            base_name, base_revision, adapter = without_adapter(name_or_path, revision)
+        base_request = form, base_name, base_revision, random_weights, seed
+        key = (*base_request, *sorted(options.items()))
         if key in self._read and self._adapter is not None and self._name != name_or_path:
             detach(self._read[key][0])
             self._adapter = None
@@ -61,22 +61,22 @@ class KeptModel:
         if key not in self._read:
             self._read.clear()
             self._adapter = self._bits = None
-            self._read[key] = self._load(*plain, **options)
-            self._name = below
+            self._read[key] = self._load(*base_request, **options)
+            self._name = base_name
         if self._name == name_or_path:
             return self._read[key]
         model, _ = self._read.pop(key)  # kept again once it is whole
         if adapter is not None:
             merge(model)  # the one below
             self._bits = self._bits or _bits(model)
-            attach_saved(model, adapter, recorded(below), of_below)
+            attach_saved(model, adapter, base_in_adapter(base_name), base_revision)
         tokenizer = load_tokenizer(name_or_path, revision)
         refuse_foreign_tokenizer(form, name_or_path, model, tokenizer)
         tokenizer.model_max_length = min(tokenizer.model_max_length, num_positions(model))
         if hasattr(model, READ_AGAIN):
-            asked = form, name_or_path, revision, random_weights, seed
+            request = form, name_or_path, revision, random_weights, seed
             pooler = options.get("pooler", False)
-            setattr(model, READ_AGAIN, partial(load_pretrained, *asked, pooler=pooler))
+            setattr(model, READ_AGAIN, partial(load_pretrained, *request, pooler=pooler))
         self._name, self._adapter = name_or_path, adapter
         self._read[key] = model.train(False), tokenizer
         return self._read[key]

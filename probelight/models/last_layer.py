@@ -20,7 +20,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from probelight.models.networks import INPUTS, part, run_encoder
+from probelight.models.networks import INPUTS, at_path, run_encoder
 from probelight.models.padding import Unpadded
 from probelight.models.precision import comparable, differ_by_rounding
 
@@ -41,20 +41,20 @@ class LayerLayout:
 
 def _finish_bert(layer: Any, mixed: Tensor, residual: Tensor) -> Tensor:
     attended = layer.attention.output(mixed, residual)
-    result: Tensor = layer.output(layer.intermediate(attended), attended)
-    return result
+    output: Tensor = layer.output(layer.intermediate(attended), attended)
+    return output
 
 
 def _finish_distilbert(layer: Any, mixed: Tensor, residual: Tensor) -> Tensor:
     attended = layer.sa_layer_norm(layer.attention.out_lin(mixed) + residual)
-    result: Tensor = layer.output_layer_norm(layer.ffn(attended) + attended)
-    return result
+    output: Tensor = layer.output_layer_norm(layer.ffn(attended) + attended)
+    return output
 
 
 def _finish_mpnet(layer: Any, mixed: Tensor, residual: Tensor) -> Tensor:
     attended = layer.attention.LayerNorm(layer.attention.attn.o(mixed) + residual)
-    result: Tensor = layer.output(layer.intermediate(attended), attended)
-    return result
+    output: Tensor = layer.output(layer.intermediate(attended), attended)
+    return output
 
 
 _LAYERS = (
@@ -96,49 +96,49 @@ class EncoderAt:
         self.unpadded = Unpadded(encoder)
 
     def __call__(
-        self, batch: Mapping[str, Tensor], place: Tensor, *, pooled: bool = False
+        self, batch: Mapping[str, Tensor], column: Tensor, *, pooled: bool = False
     ) -> Tensor:
-        """Return the encoder's output (B, H) at `place` (B,), or what its pooler makes of place 0.
+        """Return the encoder's output (B, H) at `column` (B,), or what its pooler makes of [CLS].
 
         Texts of one length are read together where padding would change their output.
         """
 
         def read(texts: Mapping[str, Tensor]) -> Tensor:
             if self.is_reduced:
-                output = self._reduced(texts, texts["place"])
+                output = self._run_reduced(texts, texts["place"])
             else:
                 output = run_encoder(self.encoder, texts)
                 output.last_hidden_state = _at(output.last_hidden_state, texts["place"])
-            found: Tensor = output.pooler_output if pooled else output.last_hidden_state[:, 0]
-            return found
+            hidden: Tensor = output.pooler_output if pooled else output.last_hidden_state[:, 0]
+            return hidden
 
         inputs = {name: batch[name] for name in INPUTS if name in batch}
-        return self.unpadded({**inputs, "place": place}, read)
+        return self.unpadded({**inputs, "place": column}, read)
 
     @property
     def is_reduced(self) -> bool:
         """Return whether the last layer is computed at one place now."""
         modules = self.encoder.modules()
         drops = any(isinstance(m, nn.Dropout) and m.training and m.p > 0 for m in modules)
-        if drops or not self._fits():
+        if drops or not self._has_known_parts():
             return False
         if self._agrees is None:
             self._agrees = self._verify()
         return self._agrees
 
-    def _fits(self) -> bool:
+    def _has_known_parts(self) -> bool:
         """Return whether the last layer still has the parts that its mathematics is written for."""
         if self._layout is None or getattr(self.encoder, "_compiled_call_impl", None) is not None:
             return False
         layer = attrgetter(self._layout.stack)(self.encoder)[-1]
-        maps = [part(layer, path) for path in self._layout.maps]
+        maps = [at_path(layer, path) for path in self._layout.maps]
         return all(type(m) is nn.Linear and type(m.weight) is nn.Parameter for m in maps)
 
-    def _reduced(self, batch: Mapping[str, Tensor], place: Tensor) -> Any:
+    def _run_reduced(self, batch: Mapping[str, Tensor], column: Tensor) -> Any:
         assert self._layout is not None
         layers = attrgetter(self._layout.stack)(self.encoder)
         config: Any = self.encoder.config
-        last = _LastLayer(layers[-1], self._layout, place, int(config.num_attention_heads))
+        last = _LastLayer(layers[-1], self._layout, column, int(config.num_attention_heads))
         # The encoder with another last layer: new shells around the same modules.
         encoder = shell = _shell_of(self.encoder)
         for name in self._layout.stack.split("."):
@@ -156,29 +156,29 @@ class EncoderAt:
         device = next(self.encoder.parameters()).device
         input_ids = torch.tensor([words, [*words[:3], *[pad] * 3]], device=device)
         batch = {"input_ids": input_ids, "attention_mask": (input_ids != pad).long()}
-        place = torch.tensor([4, 1], device=device)
+        column = torch.tensor([4, 1], device=device)
         try:
             with (
                 comparable(self.encoder) as tolerance,
                 torch.autocast(device.type, enabled=False),
             ):
-                plain = _at(run_encoder(self.encoder, batch).last_hidden_state, place)
-                found = self._reduced(batch, place).last_hidden_state
+                plain = _at(run_encoder(self.encoder, batch).last_hidden_state, column)
+                reduced = self._run_reduced(batch, column).last_hidden_state
         except (RuntimeError, TypeError, AttributeError, ValueError, IndexError):
             return False  # it only looked like a known architecture
-        return differ_by_rounding(plain, found, tolerance)
+        return differ_by_rounding(plain, reduced, tolerance)
 
 
 class _LastLayer(nn.Module):
     """A layer whose output is computed at one place alone."""
 
     def __init__(
-        self, layer: nn.Module, layout: LayerLayout, place: Tensor, num_heads: int
+        self, layer: nn.Module, layout: LayerLayout, column: Tensor, num_heads: int
     ) -> None:
         super().__init__()
         self.layer = layer
         self.layout = layout
-        self.place = place
+        self.column = column
         self.num_heads = num_heads
 
     def forward(
@@ -188,13 +188,13 @@ class _LastLayer(nn.Module):
         position_bias: Tensor | None = None,
         **_: Any,
     ) -> Tensor | tuple[Tensor]:
-        at_place = _at(hidden, self.place)  # (B, 1, H)
-        biases = [_row_of(table, self.place) for table in (attention_mask, position_bias)]
-        mixed = self._attend(hidden, at_place, [bias for bias in biases if bias is not None])
-        output = self.layout.finish(self.layer, mixed, at_place)
+        at_column = _at(hidden, self.column)  # (B, 1, H)
+        biases = [_query_bias(table, self.column) for table in (attention_mask, position_bias)]
+        mixed = self._attend(hidden, at_column, [bias for bias in biases if bias is not None])
+        output = self.layout.finish(self.layer, mixed, at_column)
         return (output,) if self.layout.as_tuple else output
 
-    def _attend(self, hidden: Tensor, at_place: Tensor, biases: list[Tensor]) -> Tensor:
+    def _attend(self, hidden: Tensor, at_column: Tensor, biases: list[Tensor]) -> Tensor:
         """Return what one query per sequence takes from the values of all places: (B, 1, H).
 
         A query meets W_k x at each place x, so it may as well meet x as W_k^T query: with one
@@ -204,17 +204,17 @@ class _LastLayer(nn.Module):
         """
         query, key, value = (attrgetter(path)(self.layer) for path in self.layout.maps)
         heads = (self.num_heads, -1, hidden.shape[-1])
-        wanted = query(at_place).view(len(at_place), self.num_heads, -1)  # (B, A, D)
-        scaled = wanted * wanted.shape[-1] ** -0.5
-        asked = torch.einsum("bad,adh->bah", scaled, key.weight.view(heads))
-        scores = asked @ hidden.transpose(1, 2)  # (B, A, L)
+        head_queries = query(at_column).view(len(at_column), self.num_heads, -1)  # (B, A, D)
+        scaled = head_queries * head_queries.shape[-1] ** -0.5
+        key_queries = torch.einsum("bad,adh->bah", scaled, key.weight.view(heads))
+        scores = key_queries @ hidden.transpose(1, 2)  # (B, A, L)
         if torch.is_grad_enabled() and key.bias is not None:
             scores = scores + (scaled * key.bias.view(heads[:2])).sum(dim=-1, keepdim=True)
         for bias in biases:
             scores = scores + bias
         exact = torch.promote_types(scores.dtype, torch.float32)
-        seen = scores.softmax(dim=-1, dtype=exact).to(hidden.dtype) @ hidden  # (B, A, H)
-        mixed = torch.einsum("bah,adh->bad", seen, value.weight.view(heads)).flatten(1)
+        mixed_inputs = scores.softmax(dim=-1, dtype=exact).to(hidden.dtype) @ hidden  # (B, A, H)
+        mixed = torch.einsum("bah,adh->bad", mixed_inputs, value.weight.view(heads)).flatten(1)
         return (mixed if value.bias is None else mixed + value.bias)[:, None]
 
 
@@ -224,17 +224,17 @@ def _shell_of(module: nn.Module) -> nn.Module:
     return shell
 
 
-def _at(hidden: Tensor, place: Tensor) -> Tensor:
+def _at(hidden: Tensor, column: Tensor) -> Tensor:
     """Return the output at one place of each sequence: (B, 1, H) of (B, L, H)."""
-    return hidden[torch.arange(len(hidden), device=hidden.device), place][:, None]
+    return hidden[torch.arange(len(hidden), device=hidden.device), column][:, None]
 
 
-def _row_of(table: Tensor | None, place: Tensor) -> Tensor | None:
+def _query_bias(table: Tensor | None, column: Tensor) -> Tensor | None:
     """Return the part of a mask (B, 1 or A, L or 1, L) for the scores (B, A, L) of one query."""
     if table is None:
         return None
-    rows = torch.arange(len(place), device=place.device)
-    row = table.expand(len(place), -1, -1, -1)[rows, :, place if table.shape[2] > 1 else 0]
+    rows = torch.arange(len(column), device=column.device)
+    row = table.expand(len(column), -1, -1, -1)[rows, :, column if table.shape[2] > 1 else 0]
     if row.dtype == torch.bool:  # True where a query may look
         return torch.zeros_like(row, dtype=torch.float32).masked_fill(~row, float("-inf"))
     return row
@@ -247,7 +247,7 @@ def layer_layout(encoder: nn.Module) -> LayerLayout | None:
     if attention not in ("sdpa", "eager") or getattr(config, "is_decoder", False):
         return None  # other kinds have masks of other forms
     for layout in _LAYERS:
-        stack = part(encoder, layout.stack)
-        if isinstance(stack, nn.ModuleList) and len(stack) and part(stack[-1], layout.maps[0]):
+        stack = at_path(encoder, layout.stack)
+        if isinstance(stack, nn.ModuleList) and len(stack) and at_path(stack[-1], layout.maps[0]):
             return layout
     return None

@@ -165,34 +165,35 @@ def load_pretrained(
         PretrainedError: If there is no such checkpoint, it cannot be read, its type is not
             supported, it lacks weights, or the tokenizer does not fit the model.
     """
-    found = describe(form, name_or_path, revision, random_weights, dtype)
-    tokenizer = found.tokenizer
+    checkpoint = describe(form, name_or_path, revision, random_weights, dtype)
+    tokenizer = checkpoint.tokenizer
     model: Any  # its class says nothing of a pooler
     if _OUTLINES.get():
-        model = found.outline()
+        model = checkpoint.outline()
     elif random_weights:
-        with one_error(found.source, "configuration"), own_random_state(seed):
-            model = form.auto_class.from_config(found.config, dtype=torch.float32)
+        with one_error(checkpoint.source, "configuration"), own_random_state(seed):
+            model = form.auto_class.from_config(checkpoint.config, dtype=torch.float32)
     else:
-        if placed := _placement(found.source, device, device_map):
-            found.options["device_map"] = placed
-        model = _trained_model(found, pooler)
+        if placement := _placement(checkpoint.source, device, device_map):
+            checkpoint.options["device_map"] = placement
+        model = _trained_model(checkpoint, pooler)
         if form not in (CAUSAL_LM, SEQ2SEQ_LM) and is_spread(model):
             raise PretrainedError(
-                f"{found.source}: device_map {device_map} puts it on several devices, but only "
-                "causal and encoder-decoder models can be; leave it out"
+                f"{checkpoint.source}: device_map {device_map} puts it on several devices, but "
+                "only causal and encoder-decoder models can be; leave it out"
             )
     for weight in model.parameters():  # random ones are the same in any precision, up to rounding
         if _OUTLINES.get() or random_weights:
-            weight.data = weight.data.to(found.dtype)
-    refuse_foreign_tokenizer(form, found.source, model, tokenizer)
+            weight.data = weight.data.to(checkpoint.dtype)
+    refuse_foreign_tokenizer(form, checkpoint.source, model, tokenizer)
     if form is ENCODER and pooler and getattr(model, "pooler", None) is None:
         raise PretrainedError(
-            f"{found.source}: {type(model).__name__} has no pooler; choose head 'mlp' or 'linear'"
+            f"{checkpoint.source}: {type(model).__name__} has no pooler; choose head 'mlp' or "
+            "'linear'"
         )
-    if is_scored and found.dtype != torch.float32 and found.dtype != found.own_dtype:
-        asked = form, name_or_path, revision, random_weights, seed
-        setattr(model, READ_AGAIN, partial(load_pretrained, *asked, pooler=pooler))
+    if is_scored and checkpoint.dtype != torch.float32 and checkpoint.dtype != checkpoint.own_dtype:
+        request = form, name_or_path, revision, random_weights, seed
+        setattr(model, READ_AGAIN, partial(load_pretrained, *request, pooler=pooler))
     if form is ENCODER and not pooler and hasattr(model, "pooler"):
         model.pooler = None
     if not random_weights:
@@ -204,15 +205,15 @@ def load_pretrained(
 
 def put_adapters(model: nn.Module, name_or_path: str, revision: str | None) -> None:
     """Merge the adapters of a name but the last into its model, and put that one in."""
-    below, revision, folder = without_adapter(name_or_path, revision)
+    base_name, revision, folder = without_adapter(name_or_path, revision)
     if folder is None:
         return
-    put_adapters(model, below, revision)
+    put_adapters(model, base_name, revision)
     merge(model)
-    attach_saved(model, folder, recorded(below), revision)
+    attach_saved(model, folder, base_in_adapter(base_name), revision)
 
 
-def recorded(name_or_path: str) -> str:
+def base_in_adapter(name_or_path: str) -> str:
     """Return what an adapter's folder says of its model: where it is a folder, its whole path."""
     path = Path(name_or_path)
     is_folder = name_or_path not in BUNDLED_MODELS and path.expanduser().is_dir()
@@ -229,7 +230,7 @@ def trained_reader(tuning: Tuning | None, dtype: WeightsDtype) -> Callable[..., 
     """
     dtype = trained_dtype(dtype)
 
-    def read(
+    def load(
         form: Form,
         name_or_path: str,
         revision: str | None = None,
@@ -242,15 +243,15 @@ def trained_reader(tuning: Tuning | None, dtype: WeightsDtype) -> Callable[..., 
                 f"tuning.method {tuning.method} needs a model that can be loaded again, but random "
                 "weights are not in a file; leave one of the two out"
             )
-        asked = form, name_or_path, revision, random_weights, seed
-        model, tokenizer = load_pretrained(*asked, dtype=dtype, **options)
+        request = form, name_or_path, revision, random_weights, seed
+        model, tokenizer = load_pretrained(*request, dtype=dtype, **options)
         if tuning is not None:
             merge(model)
             if tuning.method != FULL:
-                attach_fresh(model, tuning, seed, recorded(name_or_path), revision)
+                attach_fresh(model, tuning, seed, base_in_adapter(name_or_path), revision)
         return model.train(False), tokenizer
 
-    return read
+    return load
 
 
 _OUTLINES: ContextVar[bool] = ContextVar("outlines", default=False)
@@ -282,51 +283,52 @@ def _placement(
     return {"": device} if device is not None and is_gpu and has_accelerate else None
 
 
-def _trained_model(found: Checkpoint, pooler: bool) -> PreTrainedModel:
-    form, source, options = found.form, found.source, {**found.options, "dtype": found.dtype}
+def _trained_model(checkpoint: Checkpoint, pooler: bool) -> PreTrainedModel:
+    form, source = checkpoint.form, checkpoint.source
+    options = {**checkpoint.options, "dtype": checkpoint.dtype}
     if any(Path(source).glob("*.safetensors")):
         options["use_safetensors"] = True  # never fall back on a pickle in the same folder
-    model, missing = _with_missing(form, source, options)
+    model, missing = _load_with_missing(form, source, options)
     if missing and getattr(model.config, "legacy", False):
         # Published DeBERTa-v3 checkpoints hold the new head, but their config does not say so.
-        second, still_missing = _with_missing(form, source, {**options, "legacy": False})
+        legacy_model, still_missing = _load_with_missing(form, source, {**options, "legacy": False})
         if not still_missing:
-            model, missing = second, []
+            model, missing = legacy_model, []
     if not pooler:
         missing = [name for name in missing if not name.startswith("pooler.")]
     if missing:
-        shown = ", ".join(missing[:5]) + (", ..." if len(missing) > 5 else "")
+        names = ", ".join(missing[:5]) + (", ..." if len(missing) > 5 else "")
         advice = ""
         if all(name.startswith("pooler.") for name in missing):
             advice = "; head 'mlp' is a pooler with fresh weights"
         elif form is MASKED_LM and has_choice_head(source, options.get("revision")):
             advice = "; it was fine-tuned to answer questions, so give it probes of setup mc_qa"
         raise PretrainedError(
-            f"{source}: {len(missing)} weights of {type(model).__name__} are missing ({shown}) "
+            f"{source}: {len(missing)} weights of {type(model).__name__} are missing ({names}) "
             f"and would be random{advice}"
         )
     check_numbers(source, (w for w in model.named_parameters() if w[1].is_floating_point()))
     return model
 
 
-def _with_missing(
+def _load_with_missing(
     form: Form, source: str, options: dict[str, Any]
 ) -> tuple[PreTrainedModel, list[str]]:
     # What is not in the checkpoint, such as a pooler that is then dropped, is drawn at random.
     with one_error(source, "weights"), own_random_state(0):
-        model, info = form.auto_class.from_pretrained(
+        model, loading_info = form.auto_class.from_pretrained(
             source,
             output_loading_info=True,
             ignore_mismatched_sizes=True,  # refused below, with their names
             **options,
         )
-    if info["mismatched_keys"]:
-        name, found, expected = min(info["mismatched_keys"])
+    if loading_info["mismatched_keys"]:
+        name, shape, expected_shape = min(loading_info["mismatched_keys"])
         raise PretrainedError(
-            f"{source}: the weight {name} has shape {tuple(found)}, but the config needs "
-            f"{tuple(expected)}"
+            f"{source}: the weight {name} has shape {tuple(shape)}, but the config needs "
+            f"{tuple(expected_shape)}"
         )
-    return model, sorted(info["missing_keys"])
+    return model, sorted(loading_info["missing_keys"])
 
 
 @dataclass(frozen=True)
@@ -364,29 +366,31 @@ def describe(
     source, config = resolve(name_or_path), read_config(name_or_path, revision)
     refuse_other_families(form, config, source)
     names = config.architectures or ()
-    is_bare = bool(names) and all(name.endswith("Model") for name in names)
-    is_bare = is_bare and (Path(source) / "modules.json").is_file()
-    if form is MASKED_LM and is_bare and not random_weights:
+    is_encoder_only = bool(names) and all(name.endswith("Model") for name in names)
+    is_encoder_only = is_encoder_only and (Path(source) / "modules.json").is_file()
+    if form is MASKED_LM and is_encoder_only and not random_weights:
         raise PretrainedError(
             f"{source}: this sentence-transformers folder has only the encoder "
             f"({', '.join(names)}), not the head that predicts words; give the model that it was "
             "made from"
         )
     tokenizer = load_tokenizer(*tokenizer_of)
-    own = own_dtype(source, config)
-    wanted = own if dtype == "auto" else DTYPES[dtype]
-    own = torch.float32 if random_weights else own
-    found = Checkpoint(form, source, hub_options(revision), config, tokenizer, wanted, own)
+    saved_dtype = own_dtype(source, config)
+    loaded_dtype = saved_dtype if dtype == "auto" else DTYPES[dtype]
+    saved_dtype = torch.float32 if random_weights else saved_dtype
+    checkpoint = Checkpoint(
+        form, source, hub_options(revision), config, tokenizer, loaded_dtype, saved_dtype
+    )
     if Path(source).is_dir():  # the Hub's files are not here yet
-        outline = found.outline()
+        outline = checkpoint.outline()
         prefix, weight_names = f"{outline.base_model_prefix}.", set[str]()
         if getattr(config, "quantization_config", None) is None:
-            bare = {name.removeprefix(prefix) for name, _ in outline.named_parameters()}
-            weight_names = bare | {prefix + name for name in bare}
+            base_names = {name.removeprefix(prefix) for name, _ in outline.named_parameters()}
+            weight_names = base_names | {prefix + name for name in base_names}
         num_bytes = None if random_weights else check_weights(Path(source), weight_names)
         num_weights = sum(p.numel() for p in outline.parameters())
-        check_size(source, num_weights, num_bytes, wanted.itemsize)
-    return found
+        check_size(source, num_weights, num_bytes, loaded_dtype.itemsize)
+    return checkpoint
 
 
 @quiet_transformers()
@@ -402,9 +406,9 @@ def check_pretrained(
     Raises:
         PretrainedError: As `load_pretrained`, but for weights that are missing or damaged.
     """
-    found = describe(form, name_or_path, revision, random_weights, dtype)
-    refuse_foreign_tokenizer(form, found.source, found.outline(), found.tokenizer)
-    return found
+    checkpoint = describe(form, name_or_path, revision, random_weights, dtype)
+    refuse_foreign_tokenizer(form, checkpoint.source, checkpoint.outline(), checkpoint.tokenizer)
+    return checkpoint
 
 
 def has_choice_head(name_or_path: str, revision: str | None = None) -> bool:
@@ -425,9 +429,9 @@ def load_tokenizer(name_or_path: str, revision: str | None = None) -> PreTrained
 
     That of a model with an adapter is the adapter's, if it was saved with one.
     """
-    below, of_below, adapter = without_adapter(name_or_path, revision)
+    base_name, base_revision, adapter = without_adapter(name_or_path, revision)
     if adapter is not None and not tokenizer_files(adapter):
-        return load_tokenizer(below, of_below)
+        return load_tokenizer(base_name, base_revision)
     source = resolve(name_or_path if adapter is None else str(adapter))
     revision = revision if adapter is None else None
     with one_error(source, "tokenizer"):
@@ -467,22 +471,22 @@ def refuse_other_families(form: Form, config: Any, source: str) -> None:
     if form.admits(config):
         return
     name = f"{source}: {config.model_type} ({type(config).__name__}) is"
-    found = "not a model of the type that is needed"
+    actual = "not a model of the type that is needed"
     if getattr(config, "is_encoder_decoder", False):
-        found = "an encoder-decoder model"
+        actual = "an encoder-decoder model"
         if not SEQ2SEQ_LM.admits(config):
             raise PretrainedError(
-                f"{name} {found} of an unsupported family; T5, BART and relatives, which were "
+                f"{name} {actual} of an unsupported family; T5, BART and relatives, which were "
                 "trained to fill blanks, are supported"
             )
     elif CAUSAL_LM.admits(config):
-        found = "a causal language model"
+        actual = "a causal language model"
     elif MASKED_LM.admits(config):
-        found = "a masked language model"
+        actual = "a masked language model"
     elif _sees_ahead(config):
-        found = "an encoder (use_bidirectional_attention)"
+        actual = "an encoder (use_bidirectional_attention)"
     raise PretrainedError(
-        f"{name} {found}, but another kind is expected; where a command has it, --model.kind auto "
+        f"{name} {actual}, but another kind is expected; where a command has it, --model.kind auto "
         "finds the right kind"
     )
 
@@ -519,11 +523,13 @@ def refuse_ambiguous_mask(source: str, tokenizer: PreTrainedTokenizerBase) -> No
     """Raise PretrainedError for a mask token that is a word, or another special token as well."""
     mask = str(tokenizer.mask_token)
     names = ("pad_token", "unk_token", "cls_token", "sep_token", "bos_token", "eos_token")
-    same = [name for name in names if getattr(tokenizer, f"{name}_id") == tokenizer.mask_token_id]
-    if same or mask.strip("\u2581\u0120 ").isalnum():  # as SentencePiece and BPE write a space
-        what = f"is its {same[0]} too" if same else "is a word, which texts may hold themselves"
+    twins = [name for name in names if getattr(tokenizer, f"{name}_id") == tokenizer.mask_token_id]
+    if twins or mask.strip("\u2581\u0120 ").isalnum():  # as SentencePiece and BPE write a space
+        problem = (
+            f"is its {twins[0]} too" if twins else "is a word, which texts may hold themselves"
+        )
         raise PretrainedError(
-            f"{source}: the tokenizer's mask token {mask!r} {what}; give it the mask token that "
+            f"{source}: the tokenizer's mask token {mask!r} {problem}; give it the mask token that "
             "the model was trained with (mask_token in tokenizer_config.json)"
         )
 
@@ -546,5 +552,5 @@ def longest_text(config: Any) -> int:
     Unlike `num_positions` it also bounds rotated positions; T5's, which are relative, have none.
     """
     kinds = ("", "encoder_", "decoder_")
-    found = [getattr(config, f"max_{kind}position_embeddings", None) for kind in kinds]
-    return min((n for n in found if isinstance(n, int) and n > 0), default=sys.maxsize)
+    lengths = [getattr(config, f"max_{kind}position_embeddings", None) for kind in kinds]
+    return min((n for n in lengths if isinstance(n, int) and n > 0), default=sys.maxsize)

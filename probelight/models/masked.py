@@ -129,11 +129,11 @@ class MaskedScorer(Scorer):
         )
 
     def vocabulary(self) -> Question:
-        known = len(self.masked.tokenizer)  # a decoder may have more rows, to fill up
+        num_entries = len(self.masked.tokenizer)  # a decoder may have more rows, to fill up
 
         def answer(batch: Batch) -> Tensor:
             logits = self.masked.head.full_logits(self.masked.features(batch))
-            return log_probabilities(logits[:, :known])
+            return log_probabilities(logits[:, :num_entries])
 
         return Question(self.masked.encoder("skip"), answer)
 
@@ -214,37 +214,37 @@ class PseudoLogLikelihood(LikelihoodScorer):
 
     def token_scores(self, batch: Batch) -> tuple[Tensor, Tensor]:
         answer_mask = batch["answer_mask"]
-        text, place = answer_mask.nonzero(as_tuple=True)  # (R,), (R,)
-        copies, gold = self._masked_copies(batch, text, place)
+        text, column = answer_mask.nonzero(as_tuple=True)  # (R,), (R,)
+        copies, gold = self._masked_copies(batch, text, column)
         size_of = copies["attention_mask"].sum(dim=1)
-        asked = torch.stack([place, size_of], dim=1)
-        rows = torch.cat([copies["input_ids"], asked], dim=1)
+        mask_and_size = torch.stack([column, size_of], dim=1)
+        rows = torch.cat([copies["input_ids"], mask_and_size], dim=1)
         distinct, copy_of = torch.unique(rows, dim=0, return_inverse=True)
         order = torch.arange(len(rows), device=rows.device)
         first = order.new_full((len(distinct),), len(rows))  # of the copies that are the same
         first = first.scatter_reduce(0, copy_of, order, "amin")
-        found = torch.empty(len(text), device=text.device)
+        log_probs = torch.empty(len(text), device=text.device)
         size = max(1, _MAX_TOKENS // answer_mask.shape[1])
         for start in range(0, len(first), size):
             rows = first[start : start + size]
-            hidden = self.reader({n: v[rows] for n, v in copies.items()}, place[rows])
+            hidden = self.reader({n: v[rows] for n, v in copies.items()}, column[rows])
             logits = self.head.full_logits(hidden).float()  # (D, V)
-            read = ((copy_of >= start) & (copy_of < start + size)).nonzero()[:, 0]
-            at = copy_of[read] - start
-            found[read] = logits[at, gold[read]] - logits.logsumexp(dim=1)[at]
-        return found, answer_mask.sum(dim=1)
+            in_group = ((copy_of >= start) & (copy_of < start + size)).nonzero()[:, 0]
+            at_row = copy_of[in_group] - start
+            log_probs[in_group] = logits[at_row, gold[in_group]] - logits.logsumexp(dim=1)[at_row]
+        return log_probs, answer_mask.sum(dim=1)
 
     def _masked_copies(
-        self, batch: Batch, text: Tensor, place: Tensor
+        self, batch: Batch, text: Tensor, column: Tensor
     ) -> tuple[dict[str, Tensor], Tensor]:
-        """Return the inputs (R, L) with `place` of `text` masked, and the token there (R,)."""
+        """Return the inputs (R, L) with `column` of `text` masked, and the token there (R,)."""
         names = ("input_ids", "attention_mask", "token_type_ids")
         copies = {name: batch[name][text] for name in names if name in batch}
         ids = copies["input_ids"]
-        gold = ids.gather(1, place[:, None])[:, 0]
-        places = torch.arange(ids.shape[1], device=ids.device)
-        until = batch["masked_until"][text, place] if "masked_until" in batch else place + 1
-        hidden = (places >= place[:, None]) & (places < until[:, None])
+        gold = ids.gather(1, column[:, None])[:, 0]
+        columns = torch.arange(ids.shape[1], device=ids.device)
+        until = batch["masked_until"][text, column] if "masked_until" in batch else column + 1
+        hidden = (columns >= column[:, None]) & (columns < until[:, None])
         copies["input_ids"] = ids.masked_fill(hidden, self.tokenizer.mask_token_id)
         return copies, gold
 
@@ -285,8 +285,8 @@ def check(settings: ScorerSettings, setup: Setup) -> Posable:
     name, revision = settings.name_or_path, settings.revision
     fine_tuned = setup == "mc_qa" and answers_questions(name, revision)
     form = ENCODER if fine_tuned else MASKED_LM
-    found = check_pretrained(form, name, revision, settings.random_weights, settings.dtype)
-    tokenizer = found.tokenizer
+    checkpoint = check_pretrained(form, name, revision, settings.random_weights, settings.dtype)
+    tokenizer = checkpoint.tokenizer
     if setup == "mc_mlm":
         prefix, length = settings.answer_prefix, settings.max_length
         return MaskedChoiceEncoder(tokenizer, prefix, settings.multi_token, length).check

@@ -36,8 +36,8 @@ def model_fingerprint(model: nn.Module | Mapping[str, Tensor]) -> str:
         value = tensor.detach().cpu().contiguous()
         digest.update(f"{name} {value.dtype} {tuple(value.shape)}\n".encode())
         digest.update(value.reshape(-1).view(torch.uint8).numpy().tobytes())
-    for part in model.modules() if isinstance(model, nn.Module) else ():
-        for settings in getattr(vars(part).get(ADAPTER_WRAPPER), "peft_config", {}).values():
+    for module in model.modules() if isinstance(model, nn.Module) else ():
+        for settings in getattr(vars(module).get(ADAPTER_WRAPPER), "peft_config", {}).values():
             digest.update(adapter_sum(settings.to_dict()).encode())
     return digest.hexdigest()
 
@@ -45,14 +45,14 @@ def model_fingerprint(model: nn.Module | Mapping[str, Tensor]) -> str:
 def bit_sum(weight: Tensor) -> int:
     """Return the sum of a tensor's bits, eight bytes at a time, which takes next to no time."""
     octets = weight.detach().clone().reshape(-1).view(torch.uint8)
-    whole = len(octets) // 8 * 8
-    return int(octets[:whole].view(torch.int64).sum() + octets[whole:].sum())
+    num_in_eights = len(octets) // 8 * 8
+    return int(octets[:num_in_eights].view(torch.int64).sum() + octets[num_in_eights:].sum())
 
 
 def is_spread(network: nn.Module) -> bool:
     """Return whether `device_map` put parts of a network on several devices: they stay there."""
     maps = (getattr(module, "hf_device_map", None) or {} for module in network.modules())
-    return any(len({*map(str, places.values())}) > 1 for places in maps)
+    return any(len({*map(str, device_map.values())}) > 1 for device_map in maps)
 
 
 @contextmanager
@@ -83,9 +83,9 @@ def run_encoder(encoder: nn.Module, batch: Mapping[str, Tensor]) -> Any:
 
     Not every encoder takes `token_type_ids`, and some ignore unknown arguments in silence.
     """
-    known = inspect.signature(encoder.forward).parameters
+    parameters = inspect.signature(encoder.forward).parameters
     names = (*INPUTS, "decoder_input_ids")
-    return encoder(**{name: batch[name] for name in names if name in batch and name in known})
+    return encoder(**{name: batch[name] for name in names if name in batch and name in parameters})
 
 
 @contextmanager
@@ -96,9 +96,9 @@ def read_by_head(head: nn.Module, select: Callable[[Tensor], Tensor]) -> Iterato
     """
     read: list[Tensor] = []
 
-    def selected(_: nn.Module, given: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
-        read.append(select(given[0]))
-        return (read[-1], *given[1:])
+    def selected(_: nn.Module, inputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+        read.append(select(inputs[0]))
+        return (read[-1], *inputs[1:])
 
     hook = head.register_forward_pre_hook(selected)
     try:
@@ -118,7 +118,7 @@ def check_numbers(source: str | Path, weights: Iterable[tuple[str, Tensor]]) -> 
             raise PretrainedError(f"{source}: the weight {name} contains NaN or infinite numbers")
 
 
-def part(module: nn.Module, path: str, default: Any = None) -> Any:
+def at_path(module: nn.Module, path: str, default: Any = None) -> Any:
     """Return the value at an attribute path, or the default."""
     try:
         return attrgetter(path)(module)

@@ -70,10 +70,10 @@ def ignores_padding(encoder: nn.Module) -> bool:
             comparable(encoder) as tolerance,
             torch.autocast(ids.device.type, enabled=False),
         ):
-            expected, found = (
+            expected, actual = (
                 run_encoder(encoder, batch).last_hidden_state[:, : len(words)]
                 for batch in (alone, padded)
             )
-        if not differ_by_rounding(expected, found, tolerance):
+        if not differ_by_rounding(expected, actual, tolerance):
             return False
     return True

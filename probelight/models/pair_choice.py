@@ -141,42 +141,43 @@ class PairChoice:
         without the work on the padding.
         """
         groups = [batch[name] for name in GROUPS if name in batch]
-        whole, hidden_size = batch["input_ids"], int(self.transformer.config.hidden_size)
-        sizes = [places.numel() for places in groups]
-        if not grouping_pays(sizes, whole.numel(), hidden_size, whole.device.type):
+        input_ids, hidden_size = batch["input_ids"], int(self.transformer.config.hidden_size)
+        sizes = [indices.numel() for indices in groups]
+        if not grouping_pays(sizes, input_ids.numel(), hidden_size, input_ids.device.type):
             return self._features(batch)
         names = [name for name in INPUTS if name in batch]
-        parts = [
-            self._features({name: batch[name].take(places) for name in names}) for places in groups
+        group_features = [
+            self._features({name: batch[name].take(indices) for name in names})
+            for indices in groups
         ]
-        order = torch.cat([places[:, 0] for places in groups])
-        return torch.cat(parts)[order.argsort()]
+        order = torch.cat([indices[:, 0] for indices in groups])
+        return torch.cat(group_features)[order.argsort()]
 
     def _features(self, batch: Batch) -> Tensor:
         if self.head_kind == CHECKPOINT_HEAD:
 
             def logits(pairs: Batch) -> Tensor:
                 one_choice = {name: tensor[:, None] for name, tensor in pairs.items()}
-                found: Tensor = run_encoder(self.transformer, one_choice).logits
-                return found
+                choice_logits: Tensor = run_encoder(self.transformer, one_choice).logits
+                return choice_logits
 
             return self.reader.unpadded({n: batch[n] for n in INPUTS if n in batch}, logits)
         first = batch["input_ids"].new_zeros(len(batch["input_ids"]))  # [CLS], see `Padding`
         return self.reader(batch, first, pooled=self.head_kind == "pooler")
 
 
-def grouping_pays(sizes: Sequence[int], whole: int, hidden_size: int, device_type: str) -> bool:
+def grouping_pays(sizes: Sequence[int], num_all: int, hidden_size: int, device_type: str) -> bool:
     """Return whether passes over groups of so many padded tokens take less time than one of all."""
     if not sizes:
         return False
     if device_type == "cpu":
-        return sum(sizes) < 0.9 * whole
+        return sum(sizes) < 0.9 * num_all
     # A GPU waits for launches: a pass more is some 200 of them per layer, forward and backward, a
     # millisecond however little there is to do. A token takes 72 H² operations per layer, and a
     # large GPU does so many in that millisecond, in single and in lower precision.
-    lower = torch.get_float32_matmul_precision() != "highest"
-    done_meanwhile = 4e11 if lower or torch.is_autocast_enabled(device_type) else 5e10
-    return (whole - sum(sizes)) * 72 * hidden_size**2 > (len(sizes) - 1) * done_meanwhile
+    is_lower = torch.get_float32_matmul_precision() != "highest"
+    launch_cost = 4e11 if is_lower or torch.is_autocast_enabled(device_type) else 5e10
+    return (num_all - sum(sizes)) * 72 * hidden_size**2 > (len(sizes) - 1) * launch_cost
 
 
 def fresh_head(kind: str, config: Any, seed: int, size: int | None = None) -> nn.Sequential:
@@ -213,8 +214,8 @@ def save_head(
     A head without weights of its own, such as one that the encoder has, is its name alone.
     """
     if weights:
-        whole = {name: value.contiguous() for name, value in weights.items()}
-        save_file(whole, folder / HEAD_WEIGHTS, metadata={"format": "pt"})
+        contiguous = {name: value.contiguous() for name, value in weights.items()}
+        save_file(contiguous, folder / HEAD_WEIGHTS, metadata={"format": "pt"})
     text = json.dumps({"format": HEAD_FORMAT, "head": kind, **settings}, indent=2) + "\n"
     (folder / HEAD_SETTINGS).write_text(text, encoding="utf-8")
 

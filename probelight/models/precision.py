@@ -32,14 +32,14 @@ def own_dtype(source: str, config: Any) -> torch.dtype:
 
     The config names it, or else the first tensor of a folder's safetensors has it.
     """
-    named = getattr(config, "dtype", None) or getattr(config.get_text_config(), "dtype", None)
-    if named is None:
+    saved_dtype = getattr(config, "dtype", None) or getattr(config.get_text_config(), "dtype", None)
+    if saved_dtype is None:
         for path in sorted(Path(source).glob("*.safetensors")):
             with safe_open(path, framework="pt") as file:
-                named = next((file.get_tensor(name).dtype for name in file.keys()), None)  # noqa: SIM118
+                saved_dtype = next((file.get_tensor(name).dtype for name in file.keys()), None)  # noqa: SIM118
             break
-    found = getattr(torch, named, None) if isinstance(named, str) else named
-    return found if found in _NAMES else torch.float32
+    dtype = getattr(torch, saved_dtype, None) if isinstance(saved_dtype, str) else saved_dtype
+    return dtype if dtype in _NAMES else torch.float32
 
 
 def dtype_name(network: nn.Module) -> str:
@@ -78,28 +78,29 @@ def upcast(network: nn.Module, reads_again: bool = True) -> Iterator[None]:
     Raises:
         NoMemoryError: If there is no room for them; the network is as it was.
     """
-    own = [(weight, weight.dtype) for weight in _weights(network) if _is_half(weight)]
-    if any(weight.is_meta for weight, _ in own):
+    weights = (*network.parameters(), *network.buffers())
+    halves = [(weight, weight.dtype) for weight in weights if _is_half(weight)]
+    if any(weight.is_meta for weight, _ in halves):
         raise NoMemoryError("some of the model's weights are not in memory")
-    read = _as_read(network) if own and reads_again else {}
+    exact = _checkpoint_weights(network) if halves and reads_again else {}
     try:
-        for weight, _ in own:
+        for weight, _ in halves:
             try:
                 # Weights that are made in inference mode could not be trained afterwards.
                 with torch.inference_mode(False):
-                    weight.data = read.get(id(weight), weight.data).to(weight.device).float()
+                    weight.data = exact.get(id(weight), weight.data).to(weight.device).float()
             except (RuntimeError, MemoryError) as error:
                 if not (isinstance(error, torch.OutOfMemoryError) or is_out_of_memory(error)):
                     raise
                 raise NoMemoryError(
                     f"the weights in float32 do not fit into the memory of {weight.device}"
                 ) from error
-        device = own[0][0].device.type if own else "cpu"
+        device = halves[0][0].device.type if halves else "cpu"
         with torch.autocast(device, enabled=False):
             yield
     finally:
         with torch.inference_mode(False):
-            for weight, dtype in own:
+            for weight, dtype in halves:
                 weight.data = weight.data.to(dtype)
 
 
@@ -123,30 +124,30 @@ def comparable(network: nn.Module) -> Iterator[float]:
 
 
 def differ_by_rounding(
-    expected: Tensor, found: Tensor, tolerance: float, logits: Tensor | None = None
+    expected: Tensor, actual: Tensor, tolerance: float, logits: Tensor | None = None
 ) -> bool:
     """Return whether two ways of computing the same numbers differ by no more than rounding.
 
     That grows with the numbers that are added up: `tolerance` is a share of the largest of
     `logits`, from which log-probabilities were made, or of `expected`. NaN is the same as NaN.
     """
-    if expected.shape != found.shape:
+    if expected.shape != actual.shape:
         return False
     summed = expected if logits is None else logits
     largest = float(summed.nan_to_num(0, 0, 0).abs().max())
-    ours, theirs = found.cpu().double(), expected.cpu().double()  # not every device has doubles
+    ours, theirs = actual.cpu().double(), expected.cpu().double()  # not every device has doubles
     return torch.allclose(ours, theirs, rtol=0, atol=tolerance * largest, equal_nan=True)
 
 
-def predict_alike(expected: Tensor, found: Tensor, tolerance: float) -> bool:
+def predict_alike(expected: Tensor, actual: Tensor, tolerance: float) -> bool:
     """Return whether the log-probabilities of two logits (..., V) differ by rounding alone."""
-    ours, theirs = (logits.cpu().double().log_softmax(dim=-1) for logits in (found, expected))
+    ours, theirs = (logits.cpu().double().log_softmax(dim=-1) for logits in (actual, expected))
     return differ_by_rounding(theirs, ours, tolerance, logits=expected)
 
 
-def _as_read(network: nn.Module) -> dict[int, Tensor]:
+def _checkpoint_weights(network: nn.Module) -> dict[int, Tensor]:
     """Return, by the ids of a network's weights, those of its checkpoint that they are rounded."""
-    found = {}
+    exact_weights = {}
     for module in network.modules():
         if (read_again := getattr(module, READ_AGAIN, None)) is None:
             continue
@@ -154,13 +155,8 @@ def _as_read(network: nn.Module) -> dict[int, Tensor]:
         for name, weight in module.named_parameters():
             rounded = exact[name].to(weight.dtype) if name in exact else None
             if rounded is not None and torch.equal(rounded, weight.detach().cpu()):
-                found[id(weight)] = exact[name]
-    return found
-
-
-def _weights(network: nn.Module) -> Iterator[Tensor]:
-    yield from network.parameters()
-    yield from network.buffers()
+                exact_weights[id(weight)] = exact[name]
+    return exact_weights
 
 
 def _is_half(weight: Tensor) -> bool:

@@ -85,7 +85,8 @@ class Scorer(ABC):
         mode: How the choices get their scores, as the column `mode` of results names it.
         normalise: Whether `choice_scores` are the log-likelihoods, or their means per token; None
             where they are something else.
-        kept: Of a scorer that jobs share: its weights, which stay on their device. None by default.
+        kept_model: Of a scorer that jobs share: its weights, which stay on their device. None by
+            default.
         chat: In which stems are the user's messages, as `in_chat` makes it. None by default.
         notices: What a reader of the results should know of how the model is run. Empty by default.
     """
@@ -93,7 +94,7 @@ class Scorer(ABC):
     network: nn.Module = nn.Identity()
     mode: str
     normalise: Normalise | None = None
-    kept: KeptModel | None = None
+    kept_model: KeptModel | None = None
     chat: Chat | None = None
     notices: tuple[str, ...] = ()
 
@@ -157,10 +158,10 @@ class Scorer(ABC):
 
     def fingerprint(self) -> str:
         """Return the sha256 of the weights as they are, in their own precision, as hex."""
-        return (self.kept.fingerprint if self.kept else model_fingerprint)(self.network)
+        return (self.kept_model.fingerprint if self.kept_model else model_fingerprint)(self.network)
 
-    def _refuse(self, what: str) -> NoReturn:
-        raise UsageError(f"{type(self).__name__} (mode {self.mode}) cannot compute {what}")
+    def _refuse(self, subject: str) -> NoReturn:
+        raise UsageError(f"{type(self).__name__} (mode {self.mode}) cannot compute {subject}")
 
 
 class LikelihoodScorer(Scorer):
@@ -238,11 +239,11 @@ def scores_of_choices(batch: Batch, scores: Tensor, counts: Tensor, normalise: N
     """
     sizes = counts.cpu()
     # Split and summed, not `index_add_`: on a GPU that adds in another order each time.
-    parts = torch.split(scores.cpu().double(), sizes.tolist())
-    sums = torch.stack([part.sum() for part in parts])
-    found = sums / sizes if normalise == "mean" else sums
-    found = found.float().to(batch["choice_mask"].device)
-    return mask_choices(found[batch["pair_index"]], batch["choice_mask"])
+    scores_by_text = torch.split(scores.cpu().double(), sizes.tolist())
+    sums = torch.stack([text_scores.sum() for text_scores in scores_by_text])
+    text_totals = sums / sizes if normalise == "mean" else sums
+    text_totals = text_totals.float().to(batch["choice_mask"].device)
+    return mask_choices(text_totals[batch["pair_index"]], batch["choice_mask"])
 
 
 def log_probabilities(logits: Tensor) -> Tensor:

@@ -114,10 +114,10 @@ class Seq2SeqScorer(LikelihoodScorer):
         return self._encoder("choices")
 
     def vocabulary(self) -> Question:
-        known = len(self.tokenizer)  # a decoder may have more rows, to fill up
+        num_entries = len(self.tokenizer)  # a decoder may have more rows, to fill up
 
         def answer(batch: Batch) -> Tensor:
-            return log_probabilities(self._next_token(batch)[1][:, :known])
+            return log_probabilities(self._next_token(batch)[1][:, :num_entries])
 
         return Question(self._encoder("entries"), answer)
 
@@ -138,23 +138,23 @@ class Seq2SeqScorer(LikelihoodScorer):
         )
 
     def token_scores(self, batch: Batch) -> tuple[Tensor, Tensor]:
-        counts = batch["asked_mask"].sum(dim=1)
+        counts = batch["scored_mask"].sum(dim=1)
         encoded = self._encoded_sources(batch)
-        row, place = batch["asked_at"]
-        parts = []
-        for targets, asked in self._groups(batch, counts):
-            _, logits = self._decoded(batch, encoded, targets, asked)
-            gold = batch["asked_ids"][row[asked], place[asked]]
-            parts.append(logits.gather(1, gold[:, None])[:, 0] - logits.logsumexp(dim=1))
-        return torch.cat(parts), counts
+        row, column = batch["scored_at"]
+        group_scores = []
+        for targets, group_tokens in self._groups(batch, counts):
+            _, logits = self._decoded(batch, encoded, targets, group_tokens)
+            gold = batch["scored_ids"][row[group_tokens], column[group_tokens]]
+            group_scores.append(logits.gather(1, gold[:, None])[:, 0] - logits.logsumexp(dim=1))
+        return torch.cat(group_scores), counts
 
     def _groups(self, batch: Batch, counts: Tensor) -> Iterator[tuple[slice, slice]]:
         """Yield targets in groups without too many logits, and what is asked for of each group.
 
         With gradients there is one group: the logits of all are kept for the backward pass anyway.
         """
-        num_targets, longest = batch["asked_mask"].shape
-        num_asked = batch["asked_at"].shape[1]
+        num_targets, longest = batch["scored_mask"].shape
+        num_asked = batch["scored_at"].shape[1]
         size = max(1, _MAX_LOGITS // (longest * len(self.head.weight)))
         if num_targets <= size or torch.is_grad_enabled():
             yield slice(0, num_targets), slice(0, num_asked)
@@ -170,12 +170,12 @@ class Seq2SeqScorer(LikelihoodScorer):
     def _next_token(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """Return what the head reads (B, H) and gives (B, V) at the next token."""
         read, logits = self.at_answers(batch)
-        places = batch["pair_index"][:, 0]
-        return read[places], logits[places]
+        first_targets = batch["pair_index"][:, 0]
+        return read[first_targets], logits[first_targets]
 
     def at_answers(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """Return what the head reads (R, H) and gives (R, V) at all places that are asked for."""
-        everything = slice(0, len(batch["asked_mask"])), slice(0, batch["asked_at"].shape[1])
+        everything = slice(0, len(batch["scored_mask"])), slice(0, batch["scored_at"].shape[1])
         return self._decoded(batch, self._encoded_sources(batch), *everything)
 
     def _encoded_sources(self, batch: Batch) -> Tensor:
@@ -189,18 +189,18 @@ class Seq2SeqScorer(LikelihoodScorer):
         return self.unpadded({n: batch[n] for n in ("input_ids", "attention_mask")}, read)
 
     def _decoded(
-        self, batch: Batch, encoded: Tensor, targets: slice, asked: slice
+        self, batch: Batch, encoded: Tensor, targets: slice, token_slice: slice
     ) -> tuple[Tensor, Tensor]:
         """Return what the head reads (R, H) and gives (R, V) at the places of some targets."""
         source = batch["source_index"][targets]
-        row, place = batch["asked_at"][:, asked]
+        row, column = batch["scored_at"][:, token_slice]
         row = row - targets.start
 
-        def asked_for(hidden: Tensor) -> Tensor:
+        def select(hidden: Tensor) -> Tensor:
             # The head of a model on several devices may be on another one than its inputs.
-            return hidden[row.to(hidden.device), place.to(hidden.device)]
+            return hidden[row.to(hidden.device), column.to(hidden.device)]
 
-        with read_by_head(self.head, asked_for) as read:
+        with read_by_head(self.head, select) as read:
             logits = self.model(
                 encoder_outputs=BaseModelOutput(last_hidden_state=encoded[source]),
                 attention_mask=batch["attention_mask"][source],
@@ -226,11 +226,11 @@ def infilling_of(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> 
         refuse_ambiguous_mask(source, tokenizer)
         blank, blank_id = str(tokenizer.mask_token), tokenizer.mask_token_id
         sentinel_id = blank_id
-        written = tokenizer(_WORD)["input_ids"]
+        label_ids = tokenizer(_WORD)["input_ids"]
     else:
         entries = tokenizer.get_vocab()
-        for space, before in (("", ""), (_SPACE, " ")):  # mT5's are words
-            blank = f"{before}{_SENTINELS[0]}"
+        for space, leading_space in (("", ""), (_SPACE, " ")):  # mT5's are words
+            blank = f"{leading_space}{_SENTINELS[0]}"
             blank_id, last = (entries.get(f"{space}{sentinel}") for sentinel in _SENTINELS)
             if blank_id is not None and last is not None:
                 break
@@ -241,7 +241,7 @@ def infilling_of(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> 
         is_byt5 = tokenizer.convert_tokens_to_ids([chr(255), chr(254)]) == [258, 257]
         sentinel_id, last = (258, 257) if is_byt5 else (blank_id, last)
         closing = (last,)
-        written = [sentinel_id, *word, *closing]
+        label_ids = [sentinel_id, *word, *closing]
     text = Blank.of(f"{_WORD} {MASK} {_WORD}", blank).text
     if tokenizer(text, add_special_tokens=False)["input_ids"].count(blank_id) != 1:
         raise PretrainedError(
@@ -251,8 +251,8 @@ def infilling_of(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> 
     # The model's own rule shifts what is to be written, and puts its start token before it.
     shift: Any = model.prepare_decoder_input_ids_from_labels
     with one_error(source, "decoder's start token"):
-        given = shift(torch.tensor([written]))[0].tolist()
-    opening = tuple(given[: given.index(word[0])])
+        decoder_ids = shift(torch.tensor([label_ids]))[0].tolist()
+    opening = tuple(decoder_ids[: decoder_ids.index(word[0])])
     return Infilling(blank, blank_id, sentinel_id, opening, closing, repeats_context)
 
 
@@ -271,6 +271,8 @@ def load(
 def check(settings: ScorerSettings, setup: Setup) -> Posable:
     """Refuse models that `load` would refuse, without reading their weights."""
     name, random_weights = settings.name_or_path, settings.random_weights
-    found = check_pretrained(SEQ2SEQ_LM, name, settings.revision, random_weights, settings.dtype)
-    infilling_of(found.outline(), found.tokenizer)
+    checkpoint = check_pretrained(
+        SEQ2SEQ_LM, name, settings.revision, random_weights, settings.dtype
+    )
+    infilling_of(checkpoint.outline(), checkpoint.tokenizer)
     return all_of

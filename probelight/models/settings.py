@@ -92,7 +92,7 @@ class ModelSettings(ranges.Settings):
                 f"model.name {self.name} is only the name in tables; give the folder or Hub name "
                 "to load as model.name_or_path"
             )
-        known = MODEL_TYPES.get(self.kind)
+        model_type = MODEL_TYPES.get(self.kind)
         if self.pll != "original" and self.kind not in (TRANSFORMER, AUTO):
             raise UsageError(
                 f"model.pll {self.pll} is a way of masking, but kind {self.kind} masks nothing; "
@@ -115,7 +115,7 @@ class ModelSettings(ranges.Settings):
             )
         for name in ("dtype", "device_map", "adapter"):
             value = getattr(self, name)
-            if known and not known.has_checkpoint and value not in (AUTO, None):
+            if model_type and not model_type.has_checkpoint and value not in (AUTO, None):
                 raise UsageError(
                     f"model.{name} {value} is only for models with a checkpoint, and kind "
                     f"{self.kind} has none; leave it out"
@@ -135,12 +135,12 @@ class ModelSettings(ranges.Settings):
     @property
     def label(self) -> str:
         """The model's name in tables; a baseline's names its vectors."""
-        chosen = visible(self.name.strip()) if self.name else ""
+        given_name = visible(self.name.strip()) if self.name else ""
         if title := MODEL_TYPES[self.kind].title:
-            return chosen or f"{title} ({vectors_label(self.vectors)})"
+            return given_name or f"{title} ({vectors_label(self.vectors)})"
         paths = [path for path in (self.name_or_path, self.adapter) if path]
         ends = "+".join(path.rstrip("/").rsplit("/", 1)[-1] for path in paths)
-        name = chosen or visible(ends)
+        name = given_name or visible(ends)
         return f"{name} (random weights)" if self.random_weights else name
 
     def config(self) -> dict[str, Any]:
@@ -161,8 +161,8 @@ def model_type_of(model: ModelSettings) -> ModelType:
 @cache
 def weights_bytes(model: ModelSettings) -> int:
     """Return the bytes of a local model's weights as they are trained; 0 where it is not known."""
-    if (known := model_type_of(model).num_weights) is not None:
-        return 4 * known
+    if (num_weights := model_type_of(model).num_weights) is not None:
+        return 4 * num_weights
     base, _, adapters = base_of(model.checkpoint, model.revision)
     num_weights = 0
     for path in [p for f in (model_folder(base), *adapters) for p in f.glob("*.safetensors")]:

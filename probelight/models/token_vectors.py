@@ -21,7 +21,7 @@ from torch.nn.utils.rnn import pad_sequence
 
 from probelight.encoding.encoded_set import ChoiceEncoder, Ids
 from probelight.encoding.word_vectors import WordVectors, WordVectorsError
-from probelight.encoding.words import PADDING_ID, words_of
+from probelight.encoding.words import PADDING_ID, split_words
 from probelight.probes.record import MASK
 
 
@@ -42,7 +42,7 @@ class TokenVectors(nn.Module, ABC):
 
     def split(self, text: str) -> list[str]:
         """Return the tokens of a text."""
-        return words_of(text)
+        return split_words(text)
 
     @property
     def notices(self) -> tuple[str, ...]:
@@ -86,8 +86,8 @@ class FrozenModel(ABC):
     sha256: str  # of the model's files or weights, as hex
 
     def __init__(self) -> None:
-        self._kept: dict[bytes, Tensor] = {}
-        self._num_kept = 0
+        self._states: dict[bytes, Tensor] = {}
+        self._num_stored = 0
 
     @abstractmethod
     def read(self, ids: Ids, device: torch.device) -> Tensor:
@@ -100,17 +100,17 @@ class FrozenModel(ABC):
         states = []
         for row in ids.cpu().numpy():
             text = row[row != PADDING_ID]
-            found = self._kept.get(text.tobytes())
-            if found is None:
-                found = self.read(text, ids.device)
-                if self._num_kept + found.numel() <= _MOST_KEPT:
-                    self._kept[text.tobytes()] = found.cpu()
-                    self._num_kept += found.numel()
-            states.append(found.to(ids.device))
-        together = pad_sequence(states, batch_first=True)
-        whole = together.new_zeros(*ids.shape, *together.shape[2:])
-        whole[:, : together.shape[1]] = together
-        return whole
+            text_states = self._states.get(text.tobytes())
+            if text_states is None:
+                text_states = self.read(text, ids.device)
+                if self._num_stored + text_states.numel() <= _MOST_KEPT:
+                    self._states[text.tobytes()] = text_states.cpu()
+                    self._num_stored += text_states.numel()
+            states.append(text_states.to(ids.device))
+        stacked_states = pad_sequence(states, batch_first=True)
+        padded = stacked_states.new_zeros(*ids.shape, *stacked_states.shape[2:])
+        padded[:, : stacked_states.shape[1]] = stacked_states
+        return padded
 
 
 Model = TypeVar("Model", bound=FrozenModel)
@@ -128,19 +128,19 @@ class FrozenOrigin(Generic[Model]):
     ) -> None:
         self.source = source
         self._load = load
-        self._wanted = sha256
+        self._expected_sha256 = sha256
         self.sha256 = sha256 or self.model.sha256
         self.dimension: int = dimension or self.model.dimension
 
     @cached_property
     def model(self) -> Model:
         """Load the model."""
-        found = self._load()
-        if self._wanted not in (None, found.sha256):
+        model = self._load()
+        if self._expected_sha256 not in (None, model.sha256):
             raise WordVectorsError(
                 f"{self.source}: its weights differ from those that the model was trained with"
             )
-        return found
+        return model
 
 
 _PADDING_WORD = ""
@@ -189,15 +189,15 @@ class VectorRows:
 
     def __call__(self, words: Sequence[str]) -> tuple[Tensor, list[bool]]:
         """Return rows (W, D), and whether each word has a vector."""
-        found = self.vectors.find(words)
+        vectors = self.vectors.find(words)
         if self._seed is not None:
             rows, _ = SeededRows(self.dimension, self.vectors.spread, self._seed)(words)
         else:
             rows = torch.zeros(len(words), self.dimension)
         for row, word in zip(rows, words, strict=True):
-            if word in found:
-                row.copy_(torch.from_numpy(found[word]))
-        return rows, [word in found or word == MASK for word in words]
+            if word in vectors:
+                row.copy_(torch.from_numpy(vectors[word]))
+        return rows, [word in vectors or word == MASK for word in words]
 
 
 class WordRows(nn.Module):
@@ -241,35 +241,35 @@ class WordRows(nn.Module):
 
     def unknown(self, words: Iterable[str]) -> set[str]:
         """Return the words for which there was no vector; all of them must have a row."""
-        known = self.known.tolist()
-        return {word for word in words if not known[self._rows[word]]}
+        has_vector = self.known.tolist()
+        return {word for word in words if not has_vector[self._rows[word]]}
 
-    def _grow(self, words: Sequence[str], rows: Tensor, known: Sequence[bool]) -> None:
+    def _grow(self, words: Sequence[str], rows: Tensor, have_vectors: Sequence[bool]) -> None:
         for word in words:
             self._rows[word] = len(self._rows)
         self.weight = _longer(self.weight, rows)
         if self.bias is not None:
             self.bias = _longer(self.bias, torch.zeros(len(words)))
-        new = torch.tensor(known, dtype=torch.uint8).to(self.known)
+        new = torch.tensor(have_vectors, dtype=torch.uint8).to(self.known)
         self.known = torch.cat([self.known, new])
         self.spelling = _spelled(self._rows).to(self.known.device)
 
-    def _load_from_state_dict(self, state_dict: Any, prefix: str, *rest: Any) -> None:
+    def _load_from_state_dict(self, state_dict: Any, prefix: str, *arguments: Any) -> None:
         if f"{prefix}spelling" in state_dict:
             saved = bytes(state_dict[f"{prefix}spelling"].tolist()).decode().split("\n")
             if new := [word for word in saved if word not in self._rows]:
                 blank = torch.zeros(len(new), self._make.dimension)  # filled below
                 self._grow(new, blank, [True] * len(new))
-            places = torch.from_numpy(self.ids(saved))
+            saved_rows = torch.from_numpy(self.ids(saved))
             weights = {"weight": self.weight, "known": self.known, "bias": self.bias}
             # By name: the rows of this module may be in another order, and be more.
             for name, value in weights.items():
                 if value is not None and f"{prefix}{name}" in state_dict:
                     rows = value.detach().clone()
-                    rows[places] = state_dict[f"{prefix}{name}"].to(rows)
+                    rows[saved_rows] = state_dict[f"{prefix}{name}"].to(rows)
                     state_dict[f"{prefix}{name}"] = rows
             state_dict[f"{prefix}spelling"] = self.spelling
-        super()._load_from_state_dict(state_dict, prefix, *rest)
+        super()._load_from_state_dict(state_dict, prefix, *arguments)
 
 
 def _longer(parameter: nn.Parameter, more: Tensor) -> nn.Parameter:

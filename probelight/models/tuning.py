@@ -42,14 +42,17 @@ class Tuning(ranges.Settings):
                 f"tuning.method {self.method!r}{nearest(self.method, (FULL, LORA))}: give full, "
                 "lora, or a config class of peft, such as peft.IA3Config"
             )
-        of_lora = {"rank": 8, "alpha": None, "dropout": 0.0}
-        others: dict[str, Any] = {"target_modules": [], "options": {}}
-        for name, default in {**of_lora, **(others if self.method == FULL else {})}.items():
+        lora_defaults = {"rank": 8, "alpha": None, "dropout": 0.0}
+        defaults: dict[str, Any] = dict(lora_defaults)
+        if self.method == FULL:
+            defaults |= {"target_modules": [], "options": {}}
+        for name, default in defaults.items():
             if self.method != LORA and getattr(self, name) != default:
-                where = "leave it out" if self.method == FULL else "give it in tuning.options"
-                of = "lora" if name in of_lora else "an adapter"
+                advice = "leave it out" if self.method == FULL else "give it in tuning.options"
+                owner = "lora" if name in lora_defaults else "an adapter"
                 raise UsageError(
-                    f"tuning.{name} is only for {of}, but tuning.method is {self.method}; {where}"
+                    f"tuning.{name} is only for {owner}, but tuning.method is {self.method}; "
+                    f"{advice}"
                 )
 
     def __hash__(self) -> int:
@@ -59,8 +62,8 @@ class Tuning(ranges.Settings):
 FULL_TUNING = Tuning()
 
 
-def tuning_of(given: Tuning | str | Mapping[str, Any] | None) -> Tuning | None:
+def tuning_of(tuning: Tuning | str | Mapping[str, Any] | None) -> Tuning | None:
     """Return settings that are given as such, as their method, or as plain values."""
-    if isinstance(given, str):
-        return Tuning(given)
-    return Tuning(**given) if isinstance(given, Mapping) else given
+    if isinstance(tuning, str):
+        return Tuning(tuning)
+    return Tuning(**tuning) if isinstance(tuning, Mapping) else tuning

@@ -57,13 +57,17 @@ class FrozenEncoder(FrozenModel):
 
     def read(self, ids: Ids, device: torch.device) -> Tensor:
         """Return states (L, H) of the tokens (L,) of a text, without the special tokens around."""
-        whole, types = self.template.assemble(ids - 1)
-        batch = {"input_ids": whole, "token_type_ids": types, "attention_mask": np.ones_like(whole)}
-        given = {name: torch.from_numpy(value)[None].to(device) for name, value in batch.items()}
-        first = len(self.template.parts[0])
-        output = run_encoder(self.model.to(device), given)  # type: ignore[arg-type]
-        found: Tensor = output.last_hidden_state[0, first : first + len(ids)].float()
-        return found
+        input_ids, types = self.template.assemble(ids - 1)
+        batch = {
+            "input_ids": input_ids,
+            "token_type_ids": types,
+            "attention_mask": np.ones_like(input_ids),
+        }
+        inputs = {name: torch.from_numpy(value)[None].to(device) for name, value in batch.items()}
+        first = len(self.template.special_ids[0])
+        output = run_encoder(self.model.to(device), inputs)  # type: ignore[arg-type]
+        states: Tensor = output.last_hidden_state[0, first : first + len(ids)].float()
+        return states
 
 
 # Shared by all that read the same one: nothing of it is trained.
@@ -95,8 +99,8 @@ class EncoderVectors(TokenVectors):
         return pieces
 
     def ids(self, words: Sequence[str]) -> Ids:
-        found: Any = self.origin.model.tokenizer.convert_tokens_to_ids(list(words))
-        return np.array(found, dtype=np.int64) + 1  # 0 is padding
+        token_ids: Any = self.origin.model.tokenizer.convert_tokens_to_ids(list(words))
+        return np.array(token_ids, dtype=np.int64) + 1  # 0 is padding
 
     def forward(self, ids: Tensor) -> Tensor:
         return self.origin.model.padded(ids)
@@ -137,5 +141,5 @@ def token_vectors(
     kind, name = vectors_kind(source)
     if kind:
         return SOURCES[kind](name, dimension, sha256)
-    found = word_vectors(source, dimension, sha256)
-    return FileVectors(found, seed, trainable=trainable)
+    file_vectors = word_vectors(source, dimension, sha256)
+    return FileVectors(file_vectors, seed, trainable=trainable)

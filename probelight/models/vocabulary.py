@@ -30,13 +30,16 @@ def candidate_ranks(scorer: Scorer) -> Question:
     vocabulary = scorer.vocabulary()
 
     def answer(batch: Batch) -> Tensor:
-        whole = vocabulary.answer(batch)  # (B, V)
-        chosen = whole.gather(1, batch["candidate_ids"].to(whole.device))  # (B, K)
+        log_probs = vocabulary.answer(batch)  # (B, V)
+        own_log_probs = log_probs.gather(1, batch["candidate_ids"].to(log_probs.device))  # (B, K)
         # One choice after the other: all at once would be (B, K, V).
         # "Not at most" rather than "above": what is no number is not the first guess.
-        ranks = [1 + (~(whole <= chosen[:, k, None])).sum(dim=1) for k in range(chosen.shape[1])]
-        found = torch.stack(ranks, dim=1).float().to(batch["choice_mask"].device)
-        return mask_choices(found, batch["choice_mask"])
+        ranks = [
+            1 + (~(log_probs <= own_log_probs[:, k, None])).sum(dim=1)
+            for k in range(own_log_probs.shape[1])
+        ]
+        all_ranks = torch.stack(ranks, dim=1).float().to(batch["choice_mask"].device)
+        return mask_choices(all_ranks, batch["choice_mask"])
 
     return replace(vocabulary, answer=answer)
 
@@ -49,26 +52,26 @@ def tokenizer_of(question: Question) -> Any:
     return cast("Any", question.encoder).tokenizer
 
 
-def best_entries(scorer: Scorer, k: int, asked: Sequence[Sequence[int]]) -> Question:
+def best_entries(scorer: Scorer, k: int, entries_by_record: Sequence[Sequence[int]]) -> Question:
     """Return the question for the k best entries, with log-probabilities, and W others (B, 2k + W).
 
-    `asked` (N, up to W) are entries of each record whose log-probabilities are wanted too; where
-    there are fewer than W, the rest means nothing. Entries of the same log-probability are in no
+    `entries_by_record` (N, up to W) are those whose log-probabilities are returned too; where there
+    are fewer than W, the others mean nothing. Entries of the same log-probability are in no
     order. Nothing as wide as the vocabulary leaves the device.
     """
     vocabulary = scorer.vocabulary()
-    width = max(map(len, asked), default=0)
-    filled = [[*entries, *[0] * (width - len(entries))] for entries in asked]
-    table = torch.tensor(filled, dtype=torch.long).reshape(len(asked), width)
+    width = max(map(len, entries_by_record), default=0)
+    padded_rows = [[*entries, *[0] * (width - len(entries))] for entries in entries_by_record]
+    table = torch.tensor(padded_rows, dtype=torch.long).reshape(len(entries_by_record), width)
 
     def answer(batch: Batch) -> Tensor:
-        whole = vocabulary.answer(batch)  # (B, V)
-        best = whole.topk(k, dim=1)
+        log_probs = vocabulary.answer(batch)  # (B, V)
+        best = log_probs.topk(k, dim=1)
         # An item that pads a batch has place -1, and takes the last record's entries.
-        entries = table[batch["item"].cpu()].to(whole.device)  # (B, W)
+        entries = table[batch["item"].cpu()].to(log_probs.device)  # (B, W)
         # Numbers of entries are exact in single precision, in which answers are handed over.
         return torch.cat(
-            [best.indices.to(whole.dtype), best.values, whole.gather(1, entries)], dim=1
+            [best.indices.to(log_probs.dtype), best.values, log_probs.gather(1, entries)], dim=1
         )
 
     return replace(vocabulary, answer=answer)
@@ -81,12 +84,12 @@ def entries_of(question: Question, places: Sequence[tuple[str, str]]) -> list[in
     """
     records = [Record(str(i), stem, (word,), 0) for i, (stem, word) in enumerate(places)]
     encoded = question.encoder.encode(records)
-    found: list[int | None] = [None] * len(places)
+    entry_ids: list[int | None] = [None] * len(places)
     if len(encoded):
         ids = encoded.collate(range(len(encoded)))["candidate_ids"][:, 0].tolist()
-        for place, entry in zip(encoded.kept, ids, strict=True):
-            found[place] = entry
-    return found
+        for index, entry in zip(encoded.positions, ids, strict=True):
+            entry_ids[index] = entry
+    return entry_ids
 
 
 def read_out(tokenizer: Any, entries: Iterable[int]) -> dict[int, str]:
@@ -97,28 +100,30 @@ def read_out(tokenizer: Any, entries: Iterable[int]) -> dict[int, str]:
     whatever the tokenizer; signs alone (`,`) do not. Special tokens, parts of characters, control
     characters and white space are shown as the vocabulary writes them.
     """
-    before = tokenizer("a", add_special_tokens=False)["input_ids"]
+    word_ids = tokenizer("a", add_special_tokens=False)["input_ids"]
     special = set(tokenizer.all_special_ids)
 
     def decoded(ids: Sequence[int]) -> str:
         # Without the clean-up, which takes the space before signs away.
         return str(tokenizer.decode(ids, clean_up_tokenization_spaces=False))
 
-    head = decoded(before)
-    found = {}
+    word_text = decoded(word_ids)
+    texts = {}
     for entry in entries:
-        whole = decoded([*before, entry])
-        added = whole.removeprefix(head)
-        word = added.strip()
-        known = whole.startswith(head) and entry not in special and "\ufffd" not in word
-        if not (known and word.isprintable() and word.split() == [word]):
+        decoded_text = decoded([*word_ids, entry])
+        ending = decoded_text.removeprefix(word_text)
+        word = ending.strip()
+        is_readable = (
+            decoded_text.startswith(word_text) and entry not in special and "\ufffd" not in word
+        )
+        if not (is_readable and word.isprintable() and word.split() == [word]):
             text = str(tokenizer.convert_ids_to_tokens(entry))
-            found[entry] = "".join(f"\\x{ord(c):02x}" if c.isspace() else c for c in text)
-        elif added[0].isspace() or not any(map(str.isalnum, word)):
-            found[entry] = word
+            texts[entry] = "".join(f"\\x{ord(c):02x}" if c.isspace() else c for c in text)
+        elif ending[0].isspace() or not any(map(str.isalnum, word)):
+            texts[entry] = word
         else:
-            found[entry] = GOES_ON + word.removeprefix(GOES_ON)
-    return found
+            texts[entry] = GOES_ON + word.removeprefix(GOES_ON)
+    return texts
 
 
 def word_rows(

@@ -77,7 +77,7 @@ class Stems:
         kept = [i for i, record in enumerate(records) if len(record.stem.split()) % 2 == 0]
         ones = np.ones(len(kept))
         return SimpleNamespace(
-            kept=kept,
+            positions=kept,
             skipped=(),
             notices=("two were cut",),
             lengths=ones,
@@ -97,7 +97,7 @@ def test_candidates_are_places_in_the_list_and_absent_choices_are_masked() -> No
     encoded = encoder.encode(records)
     assert all(record.choices == () for record in stems.given)
     assert [record.stem for record in stems.given] == [record.stem for record in records]
-    assert (encoded.kept, encoded.notices) == ([0, 2], ("two were cut",))
+    assert (encoded.positions, encoded.notices) == ([0, 2], ("two were cut",))
     batch = encoded.collate([1, 0])
     assert batch["text"].tolist() == [2, 0]
     assert batch["candidate_ids"].tolist() == [[1, 2, 0], [2, 0, 0]]

@@ -138,11 +138,11 @@ def test_what_cannot_be_looked_up_is_skipped_and_what_is_too_long_is_cut(
     tokenizer = AutoTokenizer.from_pretrained(causal_folder("gpt2"))
     split = Record("1", "a cat is [MASK] .", ("larger", "zzqq"), 0)
     encoded = StemEncoder(tokenizer, max_length=2).encode([split, Record("2", "a cat is", (), 0)])
-    assert (encoded.kept, [one.position for one in encoded.skipped]) == ([1], [0])
+    assert (encoded.positions, [one.position for one in encoded.skipped]) == ([1], [0])
     assert encoded.notices == (
         "1 of 2 stems were cut to their last 2 tokens",
         "1 of 2 records were skipped, because a candidate is not one vocabulary item: 1@0",
     )
     assert encoded.collate([0])["input_ids"].tolist() == [tokenizer(" cat is")["input_ids"]]
     # With the blank written out nothing is looked up.
-    assert StemEncoder(tokenizer, blank="___").encode([split]).kept == [0]
+    assert StemEncoder(tokenizer, blank="___").encode([split]).positions == [0]

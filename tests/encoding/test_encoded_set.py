@@ -36,7 +36,7 @@ def test_a_batch_names_the_records_and_holds_copies_that_weigh_nothing() -> None
         labels=np.array([1, 0, 1]),
         lengths=np.array([4, 5, 6]),
         num_sequences=np.ones(3, dtype=np.int64),
-        kept=[0, 2, 5],
+        positions=[0, 2, 5],
         skipped=[],
         needs_pll=[1, 3, 4],
         notices=(),

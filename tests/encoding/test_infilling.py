@@ -54,11 +54,11 @@ def shown(kind: tuple[Any, Infilling], *records: Record, **options: Any) -> dict
     ]
     asked = [
         " ".join(pieces(ids[mask].tolist()))
-        for ids, mask in zip(batch["asked_ids"], batch["asked_mask"], strict=True)
+        for ids, mask in zip(batch["scored_ids"], batch["scored_mask"], strict=True)
     ]
     given = [
         " ".join(pieces(ids[: int(mask.int().argmax()) + 1].tolist()))
-        for ids, mask in zip(batch["decoder_input_ids"], batch["asked_mask"], strict=True)
+        for ids, mask in zip(batch["decoder_input_ids"], batch["scored_mask"], strict=True)
     ]
     return {"read": read, "given": given, "asked": asked}
 

@@ -29,7 +29,7 @@ def test_an_answer_is_the_token_it_would_be_in_the_sentence(kind: str, tokenizer
     records = [INSIDE, START, BRACKET]
     encoded = MaskedChoiceEncoder(tokenizer, multi_token="skip").encode(records)
     batch = encoded.collate(range(len(encoded)))
-    for row, place in enumerate(encoded.kept):
+    for row, place in enumerate(encoded.positions):
         ids = batch["candidate_ids"][row][batch["choice_mask"][row]].tolist()
         assert tokenizer.convert_ids_to_tokens(ids) == EXPECTED[kind][place]
     # The same width alone, so that scores of all batches can be stacked.
@@ -74,7 +74,7 @@ def test_a_split_candidate_is_an_error_that_names_it(make_tokenizer: Callable[..
 def test_skip_leaves_out_counts_and_lists(make_tokenizer: Callable[..., Any]) -> None:
     encoder = MaskedChoiceEncoder(make_tokenizer("wordpiece"), multi_token="skip")
     encoded = encoder.encode([SPLIT, INSIDE, UNKNOWN, START])
-    assert encoded.kept == [1, 3]
+    assert encoded.positions == [1, 3]
     assert [(s.position, s.name) for s in encoded.skipped] == [(0, "split@4"), (2, "unknown@5")]
     assert "antelope" in encoded.skipped[0].reason
     assert encoded.needs_pll == []
@@ -132,6 +132,6 @@ def test_a_check_keeps_what_encoding_keeps(tokenizer: Any) -> None:
     records = [SPLIT, INSIDE, UNKNOWN, START, BRACKET]
     for multi_token in ("skip", "pseudo_log_likelihood"):
         encoder = MaskedChoiceEncoder(tokenizer, multi_token=multi_token)
-        assert encoder.check(records) == list(encoder.encode(records).kept)
+        assert encoder.check(records) == list(encoder.encode(records).positions)
     with pytest.raises(RecordError, match=r"antelope.* tokens.*answer must be one vocabulary item"):
         MaskedChoiceEncoder(tokenizer).check(records)

@@ -12,8 +12,8 @@ from probelight.encoding.encoded_set import PADDING_ITEM, Ids
 from probelight.encoding.words import (
     WordMaskedEncoder,
     WordPairEncoder,
+    split_words,
     unknown_words,
-    words_of,
 )
 from probelight.io.errors import RecordError
 from probelight.probes.record import Record
@@ -52,7 +52,7 @@ class Numbered:
     ],
 )
 def test_words_of_a_text(text: str, words: str) -> None:
-    assert words_of(text) == words.split()
+    assert split_words(text) == words.split()
 
 
 def test_unknown_words_are_counted_and_the_most_frequent_shown() -> None:

@@ -60,7 +60,7 @@ def asked(model: ModelSettings) -> Any:
     return ask_letters(scorer, own, "cyclic", PROMPTS, TRAINER)
 
 
-def test_a_masked_model_is_asked_at_a_mask() -> None:
+def test_a_masked_model_is_scored_at_a_mask() -> None:
     folder = ROOT / "assets" / "dictionary-lm"
     tokenizer = AutoTokenizer.from_pretrained(folder)
     model = AutoModelForMaskedLM.from_pretrained(folder, dtype=torch.float32).eval()

@@ -75,14 +75,14 @@ def log_likelihood() -> LogLikelihood:
 
 def asked(
     setup: Setup, records: list[Record], domain: str, model: ModelSettings = SMALL
-) -> measures.Panel:
+) -> measures.RulePredictions:
     scorer = scorer_for(model, setup)
     own = predict(scorer, {"mine": records}, TRAINER)["mine"]
-    return measures.panel_of(scorer, own, WORDS, Prompts(None, setup), domain, TRAINER)
+    return measures.rule_predictions(scorer, own, WORDS, Prompts(None, setup), domain, TRAINER)
 
 
 def assert_by_hand(
-    panel: measures.Panel,
+    panel: measures.RulePredictions,
     records: list[Record],
     domain: str,
     free: Sequence[str],
@@ -113,7 +113,7 @@ def test_questions_by_every_rule(log_likelihood: LogLikelihood) -> None:
     assert list(panel.by_rule) == list(WORDS)
     assert_by_hand(panel, QA, "It is", ("N/A", "[MASK]", ""), log_likelihood)
     # An untrained model goes by the mean per token, which the rule gives to the last bit.
-    assert panel.by_rule["mean_token"].scores == panel.own.scores
+    assert panel.by_rule["mean_token"].scores == panel.plain.scores
 
 
 FREE = ("N/A [MASK] .", "[MASK] [MASK] .", "[MASK] .")
@@ -127,7 +127,7 @@ def test_masks_by_every_rule_and_one_piece_words_by_their_sum_alone(
     [notice] = panel.notices
     assert notice.startswith("mean_token and sum give the same answers to mine")
     assert_by_hand(panel, MLM, "[MASK] .", FREE, log_likelihood)
-    assert panel.by_rule["sum"].best == panel.own.best
+    assert panel.by_rule["sum"].best == panel.plain.best
 
 
 def test_a_causal_model_by_every_rule(causal_folder: Callable[[str], Path]) -> None:
@@ -174,7 +174,9 @@ def test_each_choice_is_asked_for_once_behind_a_stem(monkeypatch: pytest.MonkeyP
 def test_what_was_not_asked_for_is_not_there() -> None:
     scorer = scorer_for(ModelSettings(), "mc_qa")
     own = predict(scorer, {"mine": QA}, TRAINER)["mine"]
-    found = measures.panel_of(scorer, own, ["mean_char"], Prompts(None, "mc_qa"), "", TRAINER)
+    found = measures.rule_predictions(
+        scorer, own, ["mean_char"], Prompts(None, "mc_qa"), "", TRAINER
+    )
     assert list(found.by_rule) == ["mean_char"]
 
 
@@ -182,7 +184,7 @@ def test_rows_and_lines_by_hand() -> None:
     records = [Record(str(i), "a [MASK]", ("x", "y"), 0) for i in range(4)]
     own = Predictions("p", records, [[2, 1], [1, 2], [1, 1], [2, 1]])
     other = Predictions("p", records, [[2, 1], [2, 1], [2, 1], [float("nan"), 1]])
-    panel = measures.Panel(own, {"pmi": other, "sum": own})
+    panel = measures.RulePredictions(own, {"pmi": other, "sum": own})
     rows = panel.rows(["a", "b", "c", "c"], Row(model="m", mode="zero_shot"))
     assert [(row.metric, row.scoring, row.value, row.num_groups) for row in rows] == [
         ("accuracy", "pmi", 0.75, 3),
@@ -206,7 +208,7 @@ def test_a_head_that_was_fine_tuned_has_no_log_likelihoods() -> None:
     with pytest.raises(
         UsageError, match=r"TrainedScorer \(mode fine_tuned\) cannot compute log-likeli"
     ):
-        measures.panel_of(scorer, own, ["sum"], Prompts(None, "mc_qa"), "", TRAINER)
+        measures.rule_predictions(scorer, own, ["sum"], Prompts(None, "mc_qa"), "", TRAINER)
 
 
 @pytest.mark.parametrize(

@@ -61,7 +61,7 @@ def test_a_scorer_that_jobs_share_stays_on_its_device() -> None:
     """That of somebody else is brought back to where it was."""
     scorer = module_of("probelight/models/unigrams.py").Unigrams("a b c", max_length=8)
     for kept, place in ((None, "meta"), (KeptModel(), "cpu")):
-        scorer.network, scorer.kept = OnMeta(), kept
+        scorer.network, scorer.kept_model = OnMeta(), kept
         predict(scorer, {"x": ITEMS}, TRAINER)
         assert scorer.network.weight.device.type == place
 

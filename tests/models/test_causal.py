@@ -177,7 +177,7 @@ def test_the_vocabulary_is_asked_behind_what_stands_before_the_blank(
     records = [fits, none, pieces, Record("q", QA[0].stem, ("cat", "dog"), 1), starts]
     question = scorer_of(folder).vocabulary()
     encoded = question.encoder.encode(records)
-    assert encoded.kept == [0, 1, 3, 4]
+    assert encoded.positions == [0, 1, 3, 4]
     assert "1 of 5 records were skipped" in encoded.notices[0]
     batch = encoded.collate(range(4))
     names = [tokenizer.convert_ids_to_tokens(row) for row in batch["candidate_ids"].tolist()]

@@ -48,7 +48,7 @@ def test_its_vocabulary_is_answered_without_choices(scorer: MaskedScorer) -> Non
     with pytest.raises(RecordError, match=r"4@0: 0 \[MASK\] in the stem; exactly one is needed"):
         answers(scorer.vocabulary(), Record("4", "a cat", (), 0))
     encoded = scorer.vocabulary().encoder.encode([PIECES, RECORD])
-    assert (encoded.kept, [one.position for one in encoded.skipped]) == ([1], [0])
+    assert (encoded.positions, [one.position for one in encoded.skipped]) == ([1], [0])
 
 
 def test_its_features_are_what_the_head_reads(scorer: MaskedScorer) -> None:

@@ -153,7 +153,7 @@ def test_its_vocabulary_is_that_of_the_first_token_in_the_blank(
     no_choices = Record("6", "is a red [MASK]", (), 0)
     records = [no_choices, ONE_PIECE, MASKED]
     encoded = asked.encoder.encode(records)
-    assert (encoded.kept, [one.position for one in encoded.skipped]) == ([0, 1], [2])
+    assert (encoded.positions, [one.position for one in encoded.skipped]) == ([0, 1], [2])
     assert "5" not in encoded.notices[0]
     assert encoded.notices[0].endswith("is not one vocabulary item: 1@0")
     found = answers(asked, *records)

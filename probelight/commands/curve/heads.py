@@ -354,7 +354,7 @@ def encode(module: Frozen, records: Sequence[Record], max_tokens: int) -> Cached
 def pose(module: Frozen, records: Sequence[Record]) -> EncodedSet:
     """Return the tokens of records, all of which must be posed: controls compare the same rows."""
     encoded = module.encoder().encode(records)
-    refuse_unposed(records, encoded.kept)
+    refuse_unposed(records, encoded.positions)
     return encoded
 
 

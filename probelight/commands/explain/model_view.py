@@ -56,7 +56,7 @@ def explained(
     `asked` is what a run's config says of that.
     """
     known = KeptModel(reader_for(model, trainer))
-    scorer = scorer_for(model, prompts.setup, known=known)
+    scorer = scorer_for(model, prompts.setup, shared_model=known)
     given = record
     if prompts.setup != "minimal_pair":
         if chatting := in_chat(scorer, asked):
@@ -71,7 +71,7 @@ def explained(
     candidates = view.scored_candidates()
     of_letters: tuple[tuple[str, tuple[Piece, ...]], ...] = ()
     if scorer.mode != "fine_tuned":  # whose head has no log-probabilities
-        reader = scorer_for(model, "mc_mlm", known=known)
+        reader = scorer_for(model, "mc_mlm", shared_model=known)
         reader = in_chat(reader, asked) or reader
         by_letter = partial(view.letters, reader, prompts, given, candidates)
         candidates, of_letters = view.attempt(by_letter) or (candidates, ())
@@ -220,7 +220,7 @@ def input_pieces(question: Question, record: Record) -> tuple[tuple[str, tuple[P
     text = batch["input_ids"][source][packed[source]]
     read = [("reads", pieces_of(tokenizer, text.tolist()))]
     if "decoder_input_ids" in batch:
-        first = int(batch["asked_mask"][row].long().argmax())
+        first = int(batch["scored_mask"][row].long().argmax())
         given = batch["decoder_input_ids"][row][: first + 1]
         read.append(("decoder reads", pieces_of(tokenizer, given.tolist())))
     return tuple(read)
@@ -240,8 +240,8 @@ def scored_pieces(question: Question, record: Record) -> list[tuple[Piece, ...]]
             gold = zip(batch["gold"], batch["token_mask"], strict=True) if "gold" in batch else ()
             found = [own[exist].tolist() for own, exist in gold]
             ids = [found[row] for row in rows] if found else []
-        elif "asked_mask" in batch:
-            ids = [batch["asked_ids"][row][batch["asked_mask"][row]].tolist() for row in rows]
+        elif "scored_mask" in batch:
+            ids = [batch["scored_ids"][row][batch["scored_mask"][row]].tolist() for row in rows]
         else:
             mask = batch.get("answer_mask", batch["attention_mask"]).bool()
             ids = [batch["input_ids"][row][mask[row]].tolist() for row in rows]

@@ -18,7 +18,13 @@ from probelight.commands.imports import fitting
 from probelight.commands.imports.information import PROTOCOL as INFORMATION
 from probelight.commands.imports.information import import_information
 from probelight.evaluation.letters import LetterAnswers
-from probelight.evaluation.measures import PROTOCOL, Panel, pair_notices, pair_rows, zero_shot_rows
+from probelight.evaluation.measures import (
+    PROTOCOL,
+    RulePredictions,
+    pair_notices,
+    pair_rows,
+    zero_shot_rows,
+)
 from probelight.evaluation.sets import LoadedSet, load_sets
 from probelight.io.errors import UsageError, nearest
 from probelight.io.escaping import visible
@@ -334,10 +340,10 @@ def make_run(run: RunFolder, imported: Import) -> RunRecord:
                 "scores: positions are ranks, so there is no macro accuracy or share by position"
             )
     groups = groups_of(predictions.records, data.config.group_by)
-    panel = Panel(predictions, {})
+    panel = RulePredictions(predictions, {})
     if imported.letters:
         rules = imported.letters.by_rule
-        panel = Panel(predictions, rules, modes=dict.fromkeys(rules, mode))
+        panel = RulePredictions(predictions, rules, modes=dict.fromkeys(rules, mode))
         rows += imported.letters.rows(groups, replace(row, mode=mode)) + panel.rows(groups, row)
     run.write_metrics(rows)
     write_predictions(run, panel.lines(groups))

@@ -327,7 +327,7 @@ def test_a_ray_that_is_lost_while_cells_run_raises_nothing(process: Any, tmp_pat
     cluster.close()
 
 
-def test_whether_ray_lives_is_asked_at_its_doors(process: Any) -> None:
+def test_whether_ray_lives_is_scored_at_its_doors(process: Any) -> None:
     cluster = process("request(); answer(value=doors); door.close(); time.sleep(60)")
     cluster.open()
     wait_until(lambda: not cluster.is_alive(), seconds=10)
