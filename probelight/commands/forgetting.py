@@ -47,7 +47,7 @@ _TRUTHS = {"true": 1.0, "false": 0.0}
 @command(
     Command(
         example="train.py forgetting runs/before runs/after --output_dir runs/forgotten",
-        shown="measured output_dir probes num_choices",
+        options="measured output_dir probes num_choices",
         positional=True,
     )
 )

@@ -108,7 +108,7 @@ DEFAULT_GRID = GridSettings()
 @command(
     Command(
         example="train.py grid --grid.panels A,B --grid.step 10 --output_dir runs/grid",
-        shown="output_dir models model.name_or_path random_weights grid.panels grid.wordings "
+        options="output_dir models model.name_or_path random_weights grid.panels grid.wordings "
         "grid.first_age grid.last_age grid.step trainer.accelerator trainer.precision",
     )
 )

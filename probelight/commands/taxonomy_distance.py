@@ -42,7 +42,7 @@ RESULTS, WORDNET = "results", "wordnet"  # in `RunContext.paths`
 @command(
     Command(
         example="train.py taxonomy-distance --results runs/zero_shot --output_dir runs/distance",
-        shown="output_dir results wordnet mirror",
+        options="output_dir results wordnet mirror",
     )
 )
 def taxonomy_distance(

@@ -40,7 +40,7 @@ Accuracies = dict[str, dict[str, float]]  # probe, then model
     Command(
         example="train.py unigrams --results runs/curve --model_a roberta-large --counts_a "
         "books.txt.gz --model_b bert-large-uncased --counts_b wiki.txt.gz --output_dir runs/words",
-        shown="output_dir results model_a counts_a model_b counts_b measure mirror",
+        options="output_dir results model_a counts_a model_b counts_b measure mirror",
     )
 )
 def unigrams(

@@ -77,7 +77,7 @@ DEFAULT_LETTERS = LetterSettings()
 @command(
     Command(
         example="train.py zero-shot --probes age_small,taxonomy_small --output_dir runs/zero_shot",
-        shown="output_dir probes models model.name_or_path data.path data.setup data.choices "
+        options="output_dir probes models model.name_or_path data.path data.setup data.choices "
         "data.gold split ranks scoring letters.orders shots chat mirror trainer.accelerator "
         "trainer.precision engine.kind",
     )

@@ -52,7 +52,7 @@ DEFAULT_BASELINES = ("choice_only", "vec_similarity")
 @command(
     Command(
         example="train.py probes audit hypernymy_small --output_dir runs/audit",
-        shown="probes output_dir baselines vectors training.seeds mirror trainer.threads "
+        options="probes output_dir baselines vectors training.seeds mirror trainer.threads "
         "engine.kind",
         positional=True,
     )

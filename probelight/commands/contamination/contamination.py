@@ -37,7 +37,7 @@ ItemScores = dict[int, dict[int, float]]  # by seed (0 where there is none), by 
     Command(
         example="train.py probes contamination hypernymy --against openbookqa,arc_easy "
         "--corpus wiki.txt.gz --results runs/zero_shot --output_dir runs/contamination",
-        shown="probe against corpus results output_dir ngram min_share max_groups "
+        options="probe against corpus results output_dir ngram min_share max_groups "
         "wrong_choices mirror",
         positional=True,
     )

@@ -61,7 +61,7 @@ SHUFFLES = "shuffles"  # in the config of a job
 @command(
     Command(
         example="train.py diagnose --models bookshelf-lm --output_dir runs/diagnose",
-        shown="output_dir models model.name_or_path random_weights sets recorded mirror "
+        options="output_dir models model.name_or_path random_weights sets recorded mirror "
         "shuffles write_recorded trainer.accelerator trainer.precision engine.kind",
     )
 )

@@ -34,8 +34,8 @@ MOST_IDS = 5  # that a message names
 @command(
     Command(
         example="train.py explain --probes age_small --item @1",
-        shown="item probes models model.name_or_path data.path data.setup split shots chat mirror "
-        "trainer.accelerator",
+        options="item probes models model.name_or_path data.path data.setup split shots chat "
+        "mirror trainer.accelerator",
     )
 )
 def explain(

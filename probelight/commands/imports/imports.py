@@ -54,7 +54,7 @@ PVI = "pvi"  # the format of `imports.information`
     Command(
         example="train.py import lm_eval out/gpt2/samples_age_small_2026*.jsonl --probe age_small "
         "--output_dir runs/imported",
-        shown="format files output_dir probe model gold candidates scores mirror data.path "
+        options="format files output_dir probe model gold candidates scores mirror data.path "
         "data.setup data.name",
         positional=True,
     )

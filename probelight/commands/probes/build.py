@@ -46,7 +46,7 @@ def settings_of(name: str) -> type[BuildSettings]:
 @command(
     Command(
         example="train.py probes build definitions --output_dir runs/probes",
-        shown="output_dir seed filter",
+        options="output_dir seed filter",
         named="probelight.commands.probes.build:settings_of",
     )
 )

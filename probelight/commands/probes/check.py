@@ -16,7 +16,7 @@ from probelight.probes.user_files import read_splits
 @command(
     Command(
         example="train.py probes validate runs/probes/definitions",
-        shown="file wordnet_dir",
+        options="file wordnet_dir",
         positional=True,
     )
 )
@@ -57,7 +57,7 @@ def validate(file: PathText, wordnet_dir: PathText = str(DEFAULT_DIR)) -> None:
 @command(
     Command(
         example="train.py probes stats runs/probes/definitions",
-        shown="file",
+        options="file",
         positional=True,
     )
 )
