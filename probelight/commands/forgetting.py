@@ -134,10 +134,7 @@ def _pairs_of(
         counts = [int(number) for number in first.split(",")]
         if not sum(counts):
             raise UsageError(f"{first}: no items")
-        scores_before, scores_after = of_counts(*counts)
-        yield Pair(
-            "items", "", "", "counted", scores_before, scores_after, [num_choices] * sum(counts)
-        )
+        yield Pair("items", "", "", "counted", *of_counts(*counts), [num_choices] * sum(counts))
         return
     if not later:
         raise UsageError("give two measurements: first the one before, then the one after")
@@ -233,12 +230,8 @@ def _folder_pairs(folders: Sequence[Path], probes: Sequence[str]) -> Iterator[Pa
         except UnreadableResultError as error:
             raise UnreadableResultError(f"{folder}: {error}") from error
         # What inoculations began with is no measurement of their own.
-        systems_by_folder.append(
-            [system for system in systems if system.first.key.answered != BEFORE]
-        )
-    answered_probes = sorted(
-        {system.first.key.probe for systems in systems_by_folder for system in systems}
-    )
+        systems_by_folder.append([s for s in systems if s.first.key.answered != BEFORE])
+    answered_probes = sorted({s.first.key.probe for group in systems_by_folder for s in group})
     for probe in probes:
         if probe not in answered_probes:
             raise UsageError(

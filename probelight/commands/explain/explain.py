@@ -91,9 +91,7 @@ def explain(
     examples = examples_of(loaded.data, loaded.split, mirror) if shots else None
     prompts = prompts_of(prompt_settings, loaded.data, examples)
     quiet = replace(trainer, progress_bar=False)
-    explanations = [
-        explain_record(settings, prompts, prompt_settings, record, quiet) for settings in chosen
-    ]
+    explanations = [explain_record(m, prompts, prompt_settings, record, quiet) for m in chosen]
     name = (
         f"{loaded.name} ({loaded.split})"
         if loaded.split
@@ -106,11 +104,11 @@ def explain(
 def find_item(sets: Sequence[LoadedSet], item: str) -> tuple[LoadedSet, Record]:
     """Return the item with an id, `id@line` or `@line`, and its set; else name the nearest ids."""
     records = [(loaded, record) for loaded in sets for record in loaded.data.records]
-    wanted_name = item.strip()
+    query = item.strip()
     matches: list[tuple[LoadedSet, Record]] = []
     for key in (lambda r: r.id, lambda r: r.name, lambda r: f"@{r.position}"):
         matches = matches or [
-            (loaded, record) for loaded, record in records if key(record) == wanted_name
+            (loaded, record) for loaded, record in records if key(record) == query
         ]
     if len(matches) == 1:
         return matches[0]
@@ -123,18 +121,12 @@ def find_item(sets: Sequence[LoadedSet], item: str) -> tuple[LoadedSet, Record]:
             f"{', '.join(names[:MOST_IDS])}{more}; "
             f"give {'only one of the sets' if several else 'one of these'}"
         )
-    nothing_found = (
-        f"--item {wanted_name}: no item of {' or '.join(loaded.name for loaded in sets)}"
-    )
-    if wanted_name.startswith("@"):
+    problem = f"--item {query}: no item of {' or '.join(loaded.name for loaded in sets)}"
+    if query.startswith("@"):
         last = max(record.position for _, record in records)
-        raise UsageError(f"{nothing_found} is on that line; the last line is @{last}")
+        raise UsageError(f"{problem} is on that line; the last line is @{last}")
     ids = list(dict.fromkeys(record.id for _, record in records))
-    near_ids = difflib.get_close_matches(wanted_name, ids, n=MOST_IDS, cutoff=0.5)
-    hint = (
-        f"did you mean {', '.join(near_ids)}" if near_ids else f"the first are {', '.join(ids[:3])}"
-    )
-    line = wanted_name if wanted_name.isdecimal() else 12
-    raise UsageError(
-        f"{nothing_found} has that id ({hint}); you can also give its line, such as @{line}"
-    )
+    near = difflib.get_close_matches(query, ids, n=MOST_IDS, cutoff=0.5)
+    hint = f"did you mean {', '.join(near)}" if near else f"the first are {', '.join(ids[:3])}"
+    line = query if query.isdecimal() else 12
+    raise UsageError(f"{problem} has that id ({hint}); you can also give its line, such as @{line}")

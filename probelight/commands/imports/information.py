@@ -18,7 +18,7 @@ from probelight.io.errors import RecordError, nearest
 from probelight.io.escaping import as_cell, visible
 from probelight.io.files import DataFile, content_sha256, delimiter_of, read_lines, read_table
 from probelight.io.numbers import number_of
-from probelight.metrics.intervals import Floats, mean_interval
+from probelight.metrics.intervals import mean_interval
 from probelight.results.record import ModelSource, RunRecord
 from probelight.results.row import Row, Subset
 from probelight.results.run_folder import CommandFolder
@@ -126,11 +126,10 @@ def _rows(items: Sequence[tuple[str, str, float]], row: Row) -> list[Row]:
     if 1 < len(by_label) < len(items):
         for label, label_bits in sorted(by_label.items()):
             bits_by_subset[Subset.of("label", f"label={label}", name=label)] = label_bits
-    rows = []
+    rows, row = [], replace(row, metric="v_information")
     for subset, subset_bits in bits_by_subset.items():
-        values: Floats = np.array(subset_bits)
-        value, low, high = mean_interval({0: values})
-        interval = {"ci_low": low, "ci_high": high} if math.isfinite(high) else {}
-        shared = {"metric": "v_information", "value": value, "num_items": len(values)}
-        rows.append(replace(row, subset=subset, **shared, **interval))
+        interval = mean_interval({0: np.array(subset_bits)})
+        row = replace(row, subset=subset, value=interval.value, num_items=len(subset_bits))
+        is_known = math.isfinite(interval.high)
+        rows.append(replace(row, ci_low=interval.low, ci_high=interval.high) if is_known else row)
     return rows
