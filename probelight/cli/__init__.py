@@ -168,18 +168,18 @@ def _dispatch(arguments: list[str]) -> int:
         end = "train.py COMMAND --help shows a command's options; --version shows the version."
         print(as_typed("\n".join([f"{(__doc__ or '').strip()}\n\ncommands:", *lines, "", end])))
         return 0 if HELPS & {*arguments} else USAGE_ERROR
-    command, rest = " ".join(arguments[:num_words]), arguments[num_words:]
+    command, command_arguments = " ".join(arguments[:num_words]), arguments[num_words:]
     if command not in {*SUMMARIES, *INTERNAL}:
         hint = nearest(command, [*SUMMARIES])
         if group and arguments[1].startswith("-"):
-            parts = ", ".join(name for name in SUMMARIES if name.startswith(f"{group} "))
-            hint = f": begin with one of {parts}"
+            subcommands = ", ".join(name for name in SUMMARIES if name.startswith(f"{group} "))
+            hint = f": begin with one of {subcommands}"
         message = f"{program()}: there is no command {command!r}{hint}; --help shows all"
         print(brief(message), file=sys.stderr)
         return USAGE_ERROR
     follow_first_process()
     with STOP.during_command():
-        code = _execute(command, rest)
+        code = _execute(command, command_arguments)
     if code in SENTENCES:
         say_stopped(code)
     return code

@@ -24,12 +24,12 @@ from probelight.io.ranges import NotBlank
 
 CONFIG_OPTIONS = {"--config", "-c"}
 # Groups of options that may be given the value of their first one.
-FIRST = {"tuning": "method", "keeping": "method"}
+FIRST_OPTIONS = {"tuning": "method", "keeping": "method"}
 # Groups of options that people give a value, and the option of the section that they mean.
-MEANT = {"model": "name_or_path", "probe": "name", "original": "name", "data": "path"}
+MAIN_OPTIONS = {"model": "name_or_path", "probe": "name", "original": "name", "data": "path"}
 
 
-class Known(NamedTuple):
+class KnownOptions(NamedTuple):
     """The options that a command knows."""
 
     options: Collection[str] = ()  # none where classes that are chosen have more
@@ -41,14 +41,14 @@ class Known(NamedTuple):
 
 
 @dataclass
-class Arguments:
+class CommandLine:
     """A command line that was read."""
 
     words: list[str] = field(default_factory=list)  # as the parser takes them
     options: set[str] = field(default_factory=set)  # names without dashes
     files: dict[str, Any] = field(default_factory=dict)  # by path, the keys in each YAML file
 
-    def place(self, key: str) -> str:
+    def location(self, key: str) -> str:
         """Return an option's name in messages: its file and key if it comes from a file."""
         if not any(
             key == name or key.startswith((f"{name}.", f"{name}[")) for name in self.options
@@ -64,8 +64,8 @@ def _holds(content: Any, key: Sequence[str]) -> bool:
     if not key:
         return True
     if isinstance(content, list):
-        rest = key[1:] if key[0].isdecimal() else key
-        return any(_holds(value, rest) for value in content)
+        subkey = key[1:] if key[0].isdecimal() else key
+        return any(_holds(value, subkey) for value in content)
     if not isinstance(content, Mapping):
         return False
     if key[0] in content and _holds(content[key[0]], key[1:]):
@@ -73,7 +73,7 @@ def _holds(content: Any, key: Sequence[str]) -> bool:
     return any(_holds(value, key) for value in content.values())
 
 
-def read_arguments(words: Sequence[str], known: Known) -> Arguments:
+def read_command_line(words: Sequence[str], accepted: KnownOptions) -> CommandLine:
     """Read the words after the command, and the files that they name.
 
     An option may be written with hyphens, as `--output-dir`, a list as `a,b`, and one that is true
@@ -83,44 +83,44 @@ def read_arguments(words: Sequence[str], known: Known) -> Arguments:
         ConfigError: If a file is missing, cannot be read, or holds no mapping.
         UsageError: If the value of a section is no file.
     """
-    arguments, remaining = Arguments(), deque(words)
+    command_line, remaining = CommandLine(), deque(words)
     while remaining:
         word = remaining.popleft()
         if not word.startswith("-"):
-            arguments.words.append(word)
+            command_line.words.append(word)
             continue
         name, equals, value = word.partition("=")
         key = name.lstrip("-")
-        if not known.options or key.replace("-", "_") in {*known.options, *known.sections}:
+        if not accepted.options or key.replace("-", "_") in {*accepted.options, *accepted.sections}:
             key = key.replace("-", "_")
             name = f"--{key}" if name.startswith("--") else name
         is_config = name in CONFIG_OPTIONS
-        if is_config or (name.startswith("--") and key in {*known.sections, *known.lists}):
-            following = value if equals else remaining.popleft() if remaining else None
-            if not following:
+        if is_config or (name.startswith("--") and key in {*accepted.sections, *accepted.lists}):
+            option_text = value if equals else remaining.popleft() if remaining else None
+            if not option_text:
                 raise UsageError(f"{name}: give a value")
-            if first := _first_option(key, following, known):
-                name, key = f"{name}.{first}", f"{key}.{first}"
-            elif key not in known.lists:
+            if first_option := _first_option(key, option_text, accepted):
+                name, key = f"{name}.{first_option}", f"{key}.{first_option}"
+            elif key not in accepted.lists:
                 section = "" if is_config else key
-                following = _section_text(following, section, known, arguments.files)
-            elif not (following.startswith("[") or following == "null"):
-                following = json.dumps(_split(following, name))
-            arguments.words.append(f"{name}={following}")
-        elif key in known.flags and not (equals or (remaining and remaining[0][:1] != "-")):
-            arguments.words.append(f"{name}=true")
+                option_text = _section_text(option_text, section, accepted, command_line.files)
+            elif not (option_text.startswith("[") or option_text == "null"):
+                option_text = json.dumps(_split(option_text, name))
+            command_line.words.append(f"{name}={option_text}")
+        elif key in accepted.flags and not (equals or (remaining and remaining[0][:1] != "-")):
+            command_line.words.append(f"{name}=true")
         else:
-            arguments.words.append(f"{name}{equals}{value}")
-        if not (is_config or key in known.sections):
-            arguments.options.add(key)
-    return arguments
+            command_line.words.append(f"{name}{equals}{value}")
+        if not (is_config or key in accepted.sections):
+            command_line.options.add(key)
+    return command_line
 
 
-def _first_option(section: str, value: str, known: Known) -> str:
+def _first_option(section: str, value: str, accepted: KnownOptions) -> str:
     """Return the option that the value of a section is of, as in `--tuning lora`; "" for a file."""
-    first = FIRST.get(section.rpartition(".")[2], "")
-    is_text = section in known.sections and not value.startswith("{")
-    return first if is_text and not value.endswith((".yaml", ".yml")) else ""
+    first_option = FIRST_OPTIONS.get(section.rpartition(".")[2], "")
+    is_text = section in accepted.sections and not value.startswith("{")
+    return first_option if is_text and not value.endswith((".yaml", ".yml")) else ""
 
 
 def _split(text: str, option: str) -> list[str]:
@@ -129,60 +129,62 @@ def _split(text: str, option: str) -> list[str]:
     return names
 
 
-def _section_text(value: str, section: str, known: Known, files: dict[str, Any]) -> str:
+def _section_text(value: str, section: str, accepted: KnownOptions, files: dict[str, Any]) -> str:
     """Return the value of a config or a section: a file's mapping as text, a class as it is."""
     if value.startswith("{"):
         return value
     path = shipped_path(value)
     if not Path(path).exists():
-        if section and not known.options:  # a class
+        if section and not accepted.options:  # a class
             return value
-        if section in MEANT:
-            meant = f"--{section}.{MEANT[section]} {value}"
+        if section in MAIN_OPTIONS:
+            suggestion = f"--{section}.{MAIN_OPTIONS[section]} {value}"
             preset = Path("configs") / section / f"{Path(value).name}.yaml"
             if (PACKAGE / preset).is_file() and section == "model":
-                meant = f"--config {preset} or {meant}"
-            raise UsageError(f"--{section} {value}: there is no such YAML file; give {meant}")
+                suggestion = f"--config {preset} or {suggestion}"
+            raise UsageError(f"--{section} {value}: there is no such YAML file; give {suggestion}")
         folders = {Path(value).parent, Path(shipped_path(str(Path(value).parent)))}
-        there = sorted(path.name for folder in folders for path in folder.glob("*.yaml"))
-        raise ConfigError(f"{value}: there is no such file{nearest(Path(value).name, there)}")
+        file_names = sorted(path.name for folder in folders for path in folder.glob("*.yaml"))
+        raise ConfigError(f"{value}: there is no such file{nearest(Path(value).name, file_names)}")
     content = read_yaml(path)
     if content is not None and not isinstance(content, Mapping):
         raise ConfigError(f"{value}: the file must be a mapping of keys to values")
     content = content or {}
     if section and content.keys() == {section}:
         content = content[section] or {}
-    content = _without_empty_sections(content, section, known)
+    content = _without_empty_sections(content, section, accepted)
     files[value] = {section: content} if section else content
     return json.dumps(content, default=str)
 
 
-def _without_empty_sections(content: Mapping[str, Any], place: str, known: Known) -> dict[str, Any]:
+def _without_empty_sections(
+    content: Mapping[str, Any], section: str, accepted: KnownOptions
+) -> dict[str, Any]:
     """Return a file's content without empty sections, and with lists for its `a,b`."""
-    kept = {}
+    cleaned = {}
     for key, value in content.items():
-        name = f"{place}.{key}" if place else str(key)
-        if isinstance(value, Mapping) and name in known.sections:
-            value = _without_empty_sections(value, name, known)
-        elif isinstance(value, str) and name in known.lists:
+        name = f"{section}.{key}" if section else str(key)
+        if isinstance(value, Mapping) and name in accepted.sections:
+            value = _without_empty_sections(value, name, accepted)
+        elif isinstance(value, str) and name in accepted.lists:
             value = _split(value, name)
         elif isinstance(value, list):  # of sections, such as the rows of a sweep
-            first = FIRST.get(str(key), "")
+            first_option = FIRST_OPTIONS.get(str(key), "")
             value = [
-                {first: one}
-                if first and isinstance(one, str)
-                else _without_empty_sections(one, name, known)
-                if isinstance(one, Mapping)
-                else one
-                for one in value
+                {first_option: element}
+                if first_option and isinstance(element, str)
+                else _without_empty_sections(element, name, accepted)
+                if isinstance(element, Mapping)
+                else element
+                for element in value
             ]
-        elif isinstance(value, str) and str(key) in FIRST and place in known.lists:
-            value = {FIRST[str(key)]: value}
-        elif isinstance(value, str) and (first := _first_option(name, value, known)):
-            value = {first: value}
-        if value is not None or name not in known.sections:
-            kept[key] = value
-    return kept
+        elif isinstance(value, str) and str(key) in FIRST_OPTIONS and section in accepted.lists:
+            value = {FIRST_OPTIONS[str(key)]: value}
+        elif isinstance(value, str) and (first_option := _first_option(name, value, accepted)):
+            value = {first_option: value}
+        if value is not None or name not in accepted.sections:
+            cleaned[key] = value
+    return cleaned
 
 
 SHORT = {"lr": "learning_rate", "bs": "batch_size", "wd": "weight_decay"}
@@ -210,73 +212,73 @@ _STRANGE_KEY = re.compile(
 )
 
 
-def explained(message: str, typed: Mapping[str, str], arguments: Arguments) -> str:
+def one_line_error(message: str, typed: Mapping[str, str], command_line: CommandLine) -> str:
     """Turn the parser's message into one line; `typed` has each option ("--probes") by its name."""
-    if found := re.match(r"unrecognized arguments: (\S+)", message):
-        word = found[1].partition("=")[0]
+    if match := re.match(r"unrecognized arguments: (\S+)", message):
+        word = match[1].partition("=")[0]
         if not word.startswith("-"):
             return f"{word!r} does not belong to an option; write lists without spaces: a,b"
         name = word.lstrip("-").replace("-", "_")
         if not typed.get(name, "-").startswith("-"):
             return f"{typed[name]} is not an option; give it without {word}"
-        return f"there is no option {word}{_meant(name, typed, '--')}; --help_all shows all"
-    if found := _STRANGE_KEY.search(message):
-        return _strange_key(message, found, typed, arguments)
-    if found := re.search(r"arguments are required: (.+)", message):
-        names = [name if name in typed else name.partition(".")[2] for name in found[1].split(", ")]
-        also = ", or a --config that has them" if len(names) > 1 else ""
-        return f"give {', '.join(typed.get(name, f'--{name}') for name in names)}{also}"
-    if found := re.search(r"argument (--[\w.]+)\S*: expected one argument", message):
-        return f"{found[1]}: give a value"
-    return _wrong_value(message, typed, arguments) or "; ".join(
+        return f"there is no option {word}{_suggestion(name, typed, '--')}; --help_all shows all"
+    if match := _STRANGE_KEY.search(message):
+        return _strange_key(message, match, typed, command_line)
+    if match := re.search(r"arguments are required: (.+)", message):
+        names = [name if name in typed else name.partition(".")[2] for name in match[1].split(", ")]
+        or_config = ", or a --config that has them" if len(names) > 1 else ""
+        return f"give {', '.join(typed.get(name, f'--{name}') for name in names)}{or_config}"
+    if match := re.search(r"argument (--[\w.]+)\S*: expected one argument", message):
+        return f"{match[1]}: give a value"
+    return _wrong_value(message, typed, command_line) or "; ".join(
         line.strip(" -") for line in message.splitlines() if line.strip()
     )
 
 
 def _strange_key(
-    message: str, found: re.Match[str], typed: Mapping[str, str], arguments: Arguments
+    message: str, match: re.Match[str], typed: Mapping[str, str], command_line: CommandLine
 ) -> str:
     """Say that there is no such key or option, and which one was probably meant."""
     names: Iterable[str] = typed
-    place = ".".join([*_KEY.findall(message), *filter(None, (found["group"], found["key"]))])
+    key = ".".join([*_KEY.findall(message), *filter(None, (match["group"], match["key"]))])
     if chosen := _CLASS.findall(message):  # its arguments are those of a class, not of the command
         parameters = inspect.signature(resolve_name(chosen[-1])).parameters
-        names = [f"{place.rpartition('.')[0]}.{name}" for name in parameters]
+        names = [f"{key.rpartition('.')[0]}.{name}" for name in parameters]
     else:  # the shortest beginning that is unknown: a whole group may be strange
-        parts = place.split(".")
-        for length in range(1, len(parts)):
-            begun = ".".join(parts[:length])
-            if not any(f"{name}.".startswith(f"{begun}.") for name in typed):
-                place = begun
+        key_parts = key.split(".")
+        for length in range(1, len(key_parts)):
+            beginning = ".".join(key_parts[:length])
+            if not any(f"{name}.".startswith(f"{beginning}.") for name in typed):
+                key = beginning
                 break
-    file = arguments.place(place).removesuffix(place)
+    file = command_line.location(key).removesuffix(key)
     if file == "--":
-        return f"there is no option --{place}{_meant(place, names, '--')}"
-    return f"{file}there is no key {place}{_meant(place, names, '')}"
+        return f"there is no option --{key}{_suggestion(key, names, '--')}"
+    return f"{file}there is no key {key}{_suggestion(key, names, '')}"
 
 
-def _wrong_value(message: str, typed: Mapping[str, str], arguments: Arguments) -> str:
+def _wrong_value(message: str, typed: Mapping[str, str], command_line: CommandLine) -> str:
     """Return what to give in place of a value; "" if the message is about something else."""
-    key = _KEY.findall(message)
+    keys = _KEY.findall(message)
     value = re.search(r"(?:Got value|Given value): (.*)", message)
-    if key and str(NotBlank()) in message:
-        return f"{typed.get(key[0], f'--{key[0]}')} '': give {NotBlank()}"
-    place = ".".join(key)
-    if key and (odd := re.search(rf"(\S+) {AMBIGUOUS}", message)):
-        return f"{arguments.place(place)} {odd[0]}"
-    if not key or value is None:
+    if keys and str(NotBlank()) in message:
+        return f"{typed.get(keys[0], f'--{keys[0]}')} '': give {NotBlank()}"
+    key = ".".join(keys)
+    if keys and (ambiguous := re.search(rf"(\S+) {AMBIGUOUS}", message)):
+        return f"{command_line.location(key)} {ambiguous[0]}"
+    if not keys or value is None:
         return ""
-    whole = f"there is no such class; give its full name, such as {CLASSES.get(place)}"
-    if found := re.search(r"given class_path '(.*?)':\s+(?:module|No module)", message):
-        if found[1] in PRE_TRAINING:
-            whole = (
+    class_problem = f"there is no such class; give its full name, such as {CLASSES.get(key)}"
+    if class_match := re.search(r"given class_path '(.*?)':\s+(?:module|No module)", message):
+        if class_match[1] in PRE_TRAINING:
+            class_problem = (
                 "pre-training is not installed, but is in a checkout of the repository: run "
                 "CHECKOUT/train.py with this config"
             )
-        return f"{arguments.place(place)} {found[1]}: {whole}"
+        return f"{command_line.location(key)} {class_match[1]}: {class_problem}"
     if "dot import path" in message:
-        parts = f"give its parts one by one, as --{place}.PART VALUE"
-        return f"--{place} {value[1]}: {whole if place in CLASSES else parts}"
+        advice = f"give its parts one by one, as --{key}.PART VALUE"
+        return f"--{key} {value[1]}: {class_problem if key in CLASSES else advice}"
     literals = re.findall(r"Literal\[(.*?)\]", message)
     classes = re.findall(r"Expected a (<class '[\w.]+'>)", message)
     expected = [PLAIN_TYPES[name] for name in dict.fromkeys(classes) if name in PLAIN_TYPES]
@@ -287,14 +289,14 @@ def _wrong_value(message: str, typed: Mapping[str, str], arguments: Arguments) -
     expected += re.findall(r"(?:Value error, give|Input should be) (.*?) \[type=", message)[:1]
     if not expected:
         return ""
-    option = arguments.place(place) if place in typed else f"--{place}"
-    option = typed[place] if option == f"--{place}" and place in typed else option
+    option = command_line.location(key) if key in typed else f"--{key}"
+    option = typed[key] if option == f"--{key}" and key in typed else option
     return f"{option} {value[1]}: give {' or '.join(expected)}{nearest(value[1], choices)}"
 
 
-def _meant(name: str, known: Iterable[str], dashes: str) -> str:
+def _suggestion(name: str, options: Iterable[str], dashes: str) -> str:
     """Suggest the option that was probably meant: one of the same group first, or nothing."""
-    names = [option for option in known if option.rpartition(".")[2] not in {"help", "h"}]
+    names = [option for option in options if option.rpartition(".")[2] not in {"help", "h"}]
     group, _, last = name.rpartition(".")
     last = SHORT.get(last, last)
     ends = {option: option.rpartition(".")[2] for option in names}

@@ -81,20 +81,20 @@ def zero_shot(
     from probelight.probes.prompts import LetterSettings, PromptSettings
     from probelight.probes.user_files import FileSettings
 
-    with _called(output_dir, "zero_shot", trainer) as (made, shared):
-        if not (given := _as_list(probes)) and not data:
+    with _call_folder(output_dir, "zero_shot", trainer) as (folder, shared):
+        if not (probe_list := _as_list(probes)) and not data:
             raise UsageError("probes: give a name, a file of items, or items as a list of dicts")
         names: list[str] = []
-        for entry in given:
-            number = 1 + sum(_is_items(other) for other in given[: len(names)])
-            names.append(_probe_name(entry, made, number))
+        for entry in probe_list:
+            number = 1 + sum(_is_items(earlier) for earlier in probe_list[: len(names)])
+            names.append(_probe_name(entry, folder, number))
         options: dict[str, Any] = {"split": split, "ranks": ranks, "mirror": mirror}
         options |= {"scoring": scoring, "shots": shots, "chat": chat, "phrasings": phrasings}
         options["letters"] = as_settings(LetterSettings, letters or {}, "letters")
         options["prompt"] = as_settings(PromptSettings, prompt or {}, "prompt")
-        options |= _files(data, made, FileSettings)
-        command(**shared, **_models(models, made), probes=names, **options)
-    return made.results()
+        options |= _files(data, folder, FileSettings)
+        command(**shared, **_models(models, folder), probes=names, **options)
+    return folder.results()
 
 
 def curve(
@@ -135,16 +135,16 @@ def curve(
     from probelight.commands.curve.settings import CurveSettings
     from probelight.probes.user_files import SplitFiles
 
-    with _called(output_dir, "curve", trainer) as (made, shared):
-        options = _files(data, made, SplitFiles) | {"setup": setup, "mirror": mirror}
+    with _call_folder(output_dir, "curve", trainer) as (folder, shared):
+        options = _files(data, folder, SplitFiles) | {"setup": setup, "mirror": mirror}
         options |= {"random_weights": random_weights}
         options |= {"grid": as_settings(CurveSettings, grid or {}, "grid")}
         names = _as_list(probes)
         if any(not isinstance(name, str | Path) for name in names):
             raise UsageError("probes: give names; pass items in memory as data={'train': ...}")
         options |= {"probes": [str(name) for name in names], "dry_run": dry_run}
-        command(**shared, **_models(models, made), **options, force=force)
-    return made.results(dry_run)
+        command(**shared, **_models(models, folder), **options, force=force)
+    return folder.results(dry_run)
 
 
 def inoculate(
@@ -201,8 +201,8 @@ def inoculate(
     from probelight.models.tuning import Tuning
     from probelight.probes.user_files import SplitFiles
 
-    with _called(output_dir, "inoculation", trainer) as (made, shared):
-        settings = _model_settings(_models(model, made))
+    with _call_folder(output_dir, "inoculation", trainer) as (call_folder, shared):
+        settings = _model_settings(_models(model, call_folder))
         if not original:
             raise UsageError(
                 "original: give the name of the original task's probe, or its settings"
@@ -219,16 +219,16 @@ def inoculate(
             if saved.get("head", LIKELIHOOD) != LIKELIHOOD:
                 settings = replace(settings, head=saved["head"])
         fit = {"learning_rate": learning_rate, "epochs": epochs, "batch_size": batch_size}
-        options = _files(data, made, SplitFiles) | fit | {"extra": extra, "seed": seed}
+        options = _files(data, call_folder, SplitFiles) | fit | {"extra": extra, "seed": seed}
         options |= {"mirror": mirror, "dry_run": dry_run, "force": force}
         for name, kind, value in (("tuning", Tuning, tuning), ("keeping", Keeping, keeping)):
-            named = {"method": value} if isinstance(value, str) else value
-            options[name] = as_settings(kind, named, name)
+            method_settings = {"method": value} if isinstance(value, str) else value
+            options[name] = as_settings(kind, method_settings, name)
         chosen = {"name": str(probe)} if isinstance(probe, str | Path) else probe or {}
         options["probe"] = as_settings(ProbeOrFiles, chosen, "probe")
         task = as_settings(OriginalTask, task, "original")
         command(**shared, model=settings, original=task, dose=dose, **options)
-    return made.results(dry_run)
+    return call_folder.results(dry_run)
 
 
 def compare(
@@ -255,9 +255,9 @@ def compare(
     if not results:
         raise UsageError("compare: give two or more results, or one with several models")
     folders = [_folder_of(r, "compare") for r in results]
-    with _called(output_dir, "compare", None) as (made, _):
-        command(folders, made.folder, _as_list(probes), scoring, mix_rules)
-    return made.results()
+    with _call_folder(output_dir, "compare", None) as (folder, _):
+        command(folders, folder.path, _as_list(probes), scoring, mix_rules)
+    return folder.results()
 
 
 def forgetting(
@@ -284,27 +284,27 @@ def forgetting(
     from probelight.commands.forgetting import forgetting as command
 
     measured = [str(_folder_of(r, "forgetting")) for r in (before, *after)]
-    with _called(output_dir, "forgetting", None) as (made, _):
-        command(measured, made.folder, _as_list(probes), num_choices)
-    return made.results()
+    with _call_folder(output_dir, "forgetting", None) as (folder, _):
+        command(measured, folder.path, _as_list(probes), num_choices)
+    return folder.results()
 
 
-class _Made:
+class _CallFolder:
     """A folder that a call makes, with what it was given in memory."""
 
-    def __init__(self, output_dir: str | Path | None, shown: str, printed: StringIO) -> None:
+    def __init__(self, output_dir: str | Path | None, protocol: str, printed: StringIO) -> None:
         self.printed = printed  # by the command
         self._is_temporary = output_dir is None
         folder = mkdtemp(prefix="probelight-") if output_dir is None else output_dir
-        self.folder = required_path(folder, "output_dir")
-        self._shown = shown
+        self.path = required_path(folder, "output_dir")
+        self._protocol = protocol
 
     def results(self, dry_run: bool = False) -> Results:
         plan = tuple(self.printed.getvalue().splitlines()) if dry_run else ()
-        found = Results(self.folder, self._shown, plan)
+        results = Results(self.path, self._protocol, plan)
         if self._is_temporary:  # removed with the last reference
-            finalize(found, shutil.rmtree, self.folder, ignore_errors=True)
-        return found
+            finalize(results, shutil.rmtree, self.path, ignore_errors=True)
+        return results
 
     def items(self, name: str, rows: Any, **settings: Any) -> Path:
         """Write items that were given in memory, in a folder named by what they are."""
@@ -313,7 +313,7 @@ class _Made:
 
         load_items(rows, **settings)  # errors name items, not lines of the file
         text = items_text(rows)
-        path = self.folder / "given" / sha256(text.encode()).hexdigest()[:12] / name
+        path = self.path / "given" / sha256(text.encode()).hexdigest()[:12] / name
         path.parent.mkdir(parents=True, exist_ok=True)
         write_text_atomic(path, text)
         return path
@@ -329,7 +329,7 @@ class _Made:
                 "base would be read from the disk as it is there; score it with probelight.score, "
                 "which saves nothing, or merge the adapter first"
             )
-        path = self.folder / "given" / model_fingerprint(network)[:12] / name_of(network)
+        path = self.path / "given" / model_fingerprint(network)[:12] / name_of(network)
         if not path.exists():
             with whole_folder(path) as fresh:
                 network.save_pretrained(fresh)
@@ -338,83 +338,83 @@ class _Made:
 
 
 @contextmanager
-def _called(
-    output_dir: str | Path | None, shown: str, trainer: Trainer
-) -> Iterator[tuple[_Made, dict[str, Any]]]:
+def _call_folder(
+    output_dir: str | Path | None, protocol: str, trainer: Trainer
+) -> Iterator[tuple[_CallFolder, dict[str, Any]]]:
     """Yield a call's folder, and the arguments that all commands have; say nothing but a bar."""
     with quietly() as printed:
-        made = _Made(output_dir, shown, printed)
+        folder = _CallFolder(output_dir, protocol, printed)
         settings = as_settings(TrainerSettings, trainer or {}, "trainer")
         # The command's own bars are for terminals; there is one for all of its runs.
         settings = replace(settings, progress_bar=False)
-        yield made, {"output_dir": str(made.folder), "trainer": settings}
+        yield folder, {"output_dir": str(folder.path), "trainer": settings}
 
 
 def _folder_of(results: Any, argument: str) -> Path:
     return results.folder if isinstance(results, Results) else required_path(results, argument)
 
 
-def _as_list(given: Any) -> list[Any]:
+def _as_list(argument: Any) -> list[Any]:
     """Return one thing, or several, as a list; items in memory are one thing."""
-    if given is None:
+    if argument is None:
         return []
-    if isinstance(given, str | Path | Mapping) or _is_items(given):
-        return [given]
-    if not isinstance(given, Iterable):
-        raise UsageError(f"probes: {given!r} is not a name, a file or a list of dicts")
-    found = list(given)
-    return [found] if _is_items(found) else found
+    if isinstance(argument, str | Path | Mapping) or _is_items(argument):
+        return [argument]
+    if not isinstance(argument, Iterable):
+        raise UsageError(f"probes: {argument!r} is not a name, a file or a list of dicts")
+    elements = list(argument)
+    return [elements] if _is_items(elements) else elements
 
 
-def _is_items(given: Any) -> bool:
-    if hasattr(given, "column_names") or hasattr(given, "columns"):  # a Dataset, a DataFrame
+def _is_items(argument: Any) -> bool:
+    if hasattr(argument, "column_names") or hasattr(argument, "columns"):  # a Dataset, a DataFrame
         return True
-    return isinstance(given, Sequence) and bool(given) and isinstance(given[0], Mapping)
+    return isinstance(argument, Sequence) and bool(argument) and isinstance(argument[0], Mapping)
 
 
-def _probe_name(entry: Any, made: _Made, number: int) -> str:
+def _probe_name(entry: Any, folder: _CallFolder, number: int) -> str:
     """Return how the command names a probe; items in memory are written to a file."""
     if isinstance(entry, str | Path):
         return str(entry)
     if not _is_items(entry):
         kind = type(entry).__name__
         raise UsageError(f"probes: {kind} is not a name, a file or a list of dicts")
-    return str(made.items(f"items{number if number > 1 else ''}.jsonl", entry))
+    return str(folder.items(f"items{number if number > 1 else ''}.jsonl", entry))
 
 
-def _files(data: Mapping[str, Any] | None, made: _Made, kind: type[Any]) -> dict[str, Any]:
+def _files(data: Mapping[str, Any] | None, folder: _CallFolder, kind: type[Any]) -> dict[str, Any]:
     """Return the user's own files as the argument `data`, none where there are none."""
     if not data:
         return {}
     if not isinstance(data, Mapping):
         raise UsageError("data: give the files by split, such as {'train': ..., 'dev': ...}")
-    given = dict(data)
-    said = {name: given.get(name) for name in ("setup", "choices", "gold")}
+    files = dict(data)
+    item_settings = {name: files.get(name) for name in ("setup", "choices", "gold")}
     for split in ("path", "train", "dev", "test"):
-        if _is_items(given.get(split)):
+        if _is_items(files.get(split)):
             name = f"items{'' if split == 'path' else f'-{split}'}.jsonl"
-            given[split] = made.items(name, given[split], **said)
-        if given.get(split) is not None:
-            given[split] = str(required_path(given[split], f"data.{split}"))
-    return {"data": as_settings(kind, given, "data")}
+            files[split] = folder.items(name, files[split], **item_settings)
+        if files.get(split) is not None:
+            files[split] = str(required_path(files[split], f"data.{split}"))
+    return {"data": as_settings(kind, files, "data")}
 
 
-def _models(given: Any, made: _Made) -> dict[str, Any]:
+def _models(models: Any, folder: _CallFolder) -> dict[str, Any]:
     """Return the arguments `model` or `models` of a command."""
     from probelight.models.registry import AUTO, MODEL_TYPES
     from probelight.models.settings import ModelSettings
 
-    if isinstance(given, ModelSettings):
-        return {"model": given}
-    if isinstance(given, Mapping):
-        settings = as_settings(ModelSettings, {"kind": AUTO, **given}, "model")
+    if isinstance(models, ModelSettings):
+        return {"model": models}
+    if isinstance(models, Mapping):
+        settings = as_settings(ModelSettings, {"kind": AUTO, **models}, "model")
         is_baseline = settings.kind != AUTO and MODEL_TYPES[settings.kind].is_baseline
-        if "name_or_path" not in given and not is_baseline:
+        if "name_or_path" not in models and not is_baseline:
             raise UsageError("model: name_or_path is missing")
         return {"model": settings}
-    if isinstance(given, tuple) and len(given) == 2 and hasattr(given[0], "save_pretrained"):
-        return {"model": ModelSettings(name_or_path=str(made.model(*given)), kind=AUTO)}
-    names = list(given) if isinstance(given, list | tuple | set) else [given]
+    if isinstance(models, tuple) and len(models) == 2 and hasattr(models[0], "save_pretrained"):
+        return {"model": ModelSettings(name_or_path=str(folder.model(*models)), kind=AUTO)}
+    names = list(models) if isinstance(models, list | tuple | set) else [models]
     if not names or not all(isinstance(name, str | Path) for name in names):
         raise UsageError(
             "models: give names or folders, or one model in memory with its tokenizer, "
@@ -441,5 +441,5 @@ def _local_folder(name: str, revision: str | None) -> str:
         return str(folder)
     from huggingface_hub import snapshot_download
 
-    wanted = ["*.json", "*.txt", "*.model", "*.safetensors"]
-    return str(snapshot_download(name, revision=revision, allow_patterns=wanted))
+    patterns = ["*.json", "*.txt", "*.model", "*.safetensors"]
+    return str(snapshot_download(name, revision=revision, allow_patterns=patterns))

@@ -25,7 +25,7 @@ def complete(
     import argcomplete
     from argcomplete.lexers import split_line
 
-    plain = ArgumentParser()
+    completer = ArgumentParser()
     first = int(os.environ["_ARGCOMPLETE"])  # of the words behind the program
     line, point = os.environ["COMP_LINE"], int(os.environ["COMP_POINT"])
     words = split_line(line, point)[3][first:]
@@ -33,23 +33,23 @@ def complete(
     command = " ".join(words[:num_words])
     os.environ["_ARGCOMPLETE"] = str(first + min(num_words, len(words)))
     if command not in summaries:
-        plain.add_argument("--version", action="store_true")
+        completer.add_argument("--version", action="store_true")
         begun = [n for name in summaries if (n := name.split())[: len(words)] == words]
-        plain.add_argument("command", choices=list(dict.fromkeys(n[len(words)] for n in begun)))
-        argcomplete.autocomplete(plain)
+        completer.add_argument("command", choices=list(dict.fromkeys(n[len(words)] for n in begun)))
+        argcomplete.autocomplete(completer)
     # Only now: it imports jsonargparse.
     from probelight.cli.parsing import LIGHTNING, command_parser
     from probelight.commands.command import DECLARED
 
     if command in LIGHTNING:  # all options would need Lightning, which takes seconds to import
-        for name in LIGHTNING[command].shown.split():
-            plain.add_argument(f"--{name}")
-        argcomplete.autocomplete(plain)
+        for name in LIGHTNING[command].options.split():
+            completer.add_argument(f"--{name}")
+        argcomplete.autocomplete(completer)
     else:
         function = function_of(command)
-        named, thing = DECLARED[function].named, "".join(words[num_words : num_words + 1])
-        is_named = named and thing and not thing.startswith("-")
-        settings = resolve_name(named)(thing) if is_named else None
+        source, subject = DECLARED[function].named, "".join(words[num_words : num_words + 1])
+        is_named = source and subject and not subject.startswith("-")
+        settings = resolve_name(source)(subject) if is_named else None
         os.environ["_ARGCOMPLETE"] = str(first + num_words + bool(settings))
         parser = command_parser(command, function, settings)
         for action in parser._actions:
@@ -66,15 +66,15 @@ def _values(prefix: str, action: Action, parser: Any, **_: Any) -> list[str]:
     from probelight.models.registry import AUTO, MODEL_TYPES
 
     begun = prefix[: prefix.rfind(",") + 1] if action.dest in parser.lists else ""
-    known = list(_choices(getattr(action, "_typehint", None)))
+    allowed_values = list(_choices(getattr(action, "_typehint", None)))
     if folder := _FOLDERS.get(action.dest):
-        known = sorted(path.stem for path in (CONFIGS / folder).glob("*.yaml"))
+        allowed_values = sorted(path.stem for path in (CONFIGS / folder).glob("*.yaml"))
     elif action.dest == "model.kind":
-        known = [*MODEL_TYPES, AUTO]
+        allowed_values = [*MODEL_TYPES, AUTO]
     if action.dest in {"models", "model.name_or_path"}:
-        known += BUNDLED_MODELS
-    found = [begun + name for name in known if f"{begun}{name}".startswith(prefix)]
-    return found or list(FilesCompleter()(prefix))
+        allowed_values += BUNDLED_MODELS
+    completions = [begun + name for name in allowed_values if f"{begun}{name}".startswith(prefix)]
+    return completions or list(FilesCompleter()(prefix))
 
 
 def _choices(hint: Any) -> Iterator[str]:
@@ -84,5 +84,5 @@ def _choices(hint: Any) -> Iterator[str]:
     elif get_origin(hint) is Literal:
         yield from map(str, get_args(hint))
     else:
-        for part in get_args(hint):
-            yield from _choices(part)
+        for member in get_args(hint):
+            yield from _choices(member)

@@ -29,7 +29,7 @@ from probelight.callbacks.last_state import (
 )
 from probelight.callbacks.prediction_writer import PredictionWriter
 from probelight.callbacks.run_metrics import RunMetrics, StepMetrics
-from probelight.cli.arguments import Known, read_arguments
+from probelight.cli.arguments import KnownOptions, read_command_line
 from probelight.cli.parsing import OneLineErrors
 from probelight.io import ranges
 from probelight.io.atomic import remove_leftovers, write_text_atomic
@@ -71,7 +71,7 @@ class ProbelightCLI(LightningCLI):
         """Parse them and check the numbers, before anything is seeded, loaded or written."""
         super().parse_arguments(parser, args)
         options = self.config[self.config.subcommand].as_dict()
-        check_options(options, FitArgumentParser.arguments.place)
+        check_options(options, FitArgumentParser.arguments.location)
         state = options.get("ckpt_path")
         if state and Path(state).is_file():  # LightningCLI reads its arguments, and checks nothing
             read_state(Path(state))
@@ -119,8 +119,8 @@ class ProbelightCLI(LightningCLI):
         try:
             trainer = super().instantiate_trainer(**options)
         except (ValueError, ModuleNotFoundError) as error:  # one is about the library of a TPU
-            given = f"--trainer.accelerator {config.get('accelerator')}"
-            raise UsageError(f"{given}: {' '.join(str(error).split())}") from error
+            option = f"--trainer.accelerator {config.get('accelerator')}"
+            raise UsageError(f"{option}: {' '.join(str(error).split())}") from error
         check_num_processes(trainer.world_size)
         device = trainer.strategy.root_device
         products = float32_products(device, trainer.precision, run["matmul_precision"])
@@ -199,8 +199,8 @@ class ProbelightCLI(LightningCLI):
 def run_cli(arguments: list[str]) -> None:
     """Run `fit`, `validate`, `test` or `predict` with LightningCLI."""
     # The classes that are chosen have options of their own.
-    read = read_arguments(arguments, Known(sections=("model", "data", "trainer")))
-    FitArgumentParser.arguments = read  # of the parsers of the subcommands too
+    command_line = read_command_line(arguments, KnownOptions(sections=("model", "data", "trainer")))
+    FitArgumentParser.arguments = command_line  # of the parsers of the subcommands too
     quiet_lightning()
     with stoppable(), printed_once():
         ProbelightCLI(
@@ -208,7 +208,7 @@ def run_cli(arguments: list[str]) -> None:
             LightningDataModule,
             subclass_mode_model=True,
             subclass_mode_data=True,
-            args=read.words,
+            args=command_line.words,
             save_config_callback=SaveConfigCallback,
             save_config_kwargs={"overwrite": True},
             seed_everything_default=0,
@@ -276,20 +276,20 @@ def run_options(
     """
 
 
-def check_options(options: Mapping[str, Any], place: Callable[[str], str]) -> None:
+def check_options(options: Mapping[str, Any], location: Callable[[str], str]) -> None:
     """Check LightningCLI's options by the ranges of ours, its Trainer's and the chosen classes'."""
 
     def within(section: str) -> Callable[[str], str]:
-        return lambda key: place(f"{section}.{key}")
+        return lambda key: location(f"{section}.{key}")
 
-    ranges.checked(run_options, options, place)
+    ranges.checked(run_options, options, location)
     trainer = options.get("trainer") or {}
     numbers = {name: value for name, value in trainer.items() if type(value) in (int, float)}
     ranges.checked(LightningTrainer, numbers, within("trainer"))
     for section in ("model", "data"):
         if chosen := options.get(section):
-            made = resolve_name(chosen["class_path"])
-            ranges.checked(made, chosen.get("init_args") or {}, within(section))
+            chosen_class = resolve_name(chosen["class_path"])
+            ranges.checked(chosen_class, chosen.get("init_args") or {}, within(section))
 
 
 # Where the run lies and how it is watched; the same fit elsewhere is the same run.
@@ -313,7 +313,7 @@ def validation_rows(
         row = replace(base, metric=metric.removeprefix("val/"))
         values = [(epoch, old) for epoch, old in history.get(metric, ()) if math.isfinite(old)]
         yield replace(row, extra="last", value=value, epoch=values[-1][0] if values else None)
-        best = next((of for end, of in _BEST.items() if metric.endswith(end)), None)
+        best = next((choose for ending, choose in _BEST.items() if metric.endswith(ending)), None)
         if values and best is not None:
             best_epoch, best_value = best(values, key=itemgetter(1))
             yield replace(row, extra="best", value=best_value, epoch=best_epoch)

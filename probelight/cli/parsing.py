@@ -21,7 +21,7 @@ from docstring_parser import parse_from_object as parse_docstring
 from jsonargparse import SUPPRESS, ArgumentParser, get_loader, set_loader
 from jsonargparse.typing import register_type
 
-from probelight.cli.arguments import Arguments, Known, explained, read_arguments
+from probelight.cli.arguments import CommandLine, KnownOptions, one_line_error, read_command_line
 from probelight.commands.command import DECLARED, Command
 from probelight.io.documents import parse_yaml
 from probelight.io.escaping import brief
@@ -49,10 +49,10 @@ def short_help(
     only `--help_all` shows, None if it is unknown.
     """
     numbers = {None: "all other options", 1: "the one other option"}
-    others = numbers.get(num_more, f"the other {num_more} options")
-    more = f"--help_all shows {others}. " if num_more != 0 else ""
+    other_options = numbers.get(num_more, f"the other {num_more} options")
+    hint = f"--help_all shows {other_options}. " if num_more != 0 else ""
     end = (
-        f"{more}--print_config prints all options as YAML; --config FILE.yaml reads such a file, "
+        f"{hint}--print_config prints all options as YAML; --config FILE.yaml reads such a file, "
         "or a part of it."
     )
     typed = _wrapped(as_typed(example), WIDTH - 4, initial_indent="  ", subsequent_indent="    ")
@@ -77,15 +77,15 @@ _STATE = "--ckpt_path runs/fit/checkpoints/last.ckpt"
 LIGHTNING = {
     "fit": Command(
         example=f"train.py fit {_CONFIG} --trainer.max_epochs 1 --output_dir runs/fit",
-        shown=f"config model data {_RUN} checkpoint_every checkpoint_minutes seed_everything "
+        options=f"config model data {_RUN} checkpoint_every checkpoint_minutes seed_everything "
         "trainer.max_epochs trainer.gradient_clip_val trainer.accumulate_grad_batches "
         f"{_DEVICES} matmul_precision",
     ),
-    "validate": Command(example=f"train.py validate {_CONFIG} {_STATE}", shown=_EVALUATION),
-    "test": Command(example=f"train.py test {_CONFIG} {_STATE}", shown=_EVALUATION),
+    "validate": Command(example=f"train.py validate {_CONFIG} {_STATE}", options=_EVALUATION),
+    "test": Command(example=f"train.py test {_CONFIG} {_STATE}", options=_EVALUATION),
     "predict": Command(
         example=f"train.py predict {_CONFIG} {_STATE} --output_dir runs/predictions",
-        shown=_EVALUATION,
+        options=_EVALUATION,
     ),
 }
 # A test finds each among the hundreds of options that LightningCLI makes.
@@ -118,7 +118,7 @@ _TEXTS = {
 
 def fit_help(command: str, summary: str) -> str:
     """Return the short help of a command of LightningCLI."""
-    options = {f"--{name}": _TEXTS[name] for name in LIGHTNING[command].shown.split()}
+    options = {f"--{name}": _TEXTS[name] for name in LIGHTNING[command].options.split()}
     summary = f"{summary[0].upper()}{summary[1:]}."
     return short_help(f"{program()} {command}", summary, options, LIGHTNING[command].example)
 
@@ -126,18 +126,18 @@ def fit_help(command: str, summary: str) -> str:
 def parse_and_call(name: str, function: Callable[..., Any], arguments: Sequence[str]) -> None:
     """Parse the arguments of a protocol's function and call it."""
     set_command(name, arguments)
-    named = DECLARED[function].named
-    thing = arguments[0] if named and arguments and not arguments[0].startswith("-") else ""
-    settings = resolve_name(named)(thing) if thing else None
-    parser = command_parser(f"{name} {thing}".strip(), function, settings)
-    parsed = parser.parse_args(arguments[1:] if thing else arguments)
+    source = DECLARED[function].named
+    subject = arguments[0] if source and arguments and not arguments[0].startswith("-") else ""
+    settings = resolve_name(source)(subject) if subject else None
+    parser = command_parser(f"{name} {subject}".strip(), function, settings)
+    parsed = parser.parse_args(arguments[1:] if subject else arguments)
     for declaring in filter(None, (function, settings)):
-        checked(declaring, parsed.as_dict(), parser.arguments.place)
+        checked(declaring, parsed.as_dict(), parser.arguments.location)
     parsed = parser.instantiate(parsed)
     parsed.pop("config", None)
     if settings is not None:
         values = {field.name: parsed.pop(field.name) for field in fields(settings)}
-        parsed["name"], parsed["settings"] = thing, settings(**values)
+        parsed["name"], parsed["settings"] = subject, settings(**values)
     if (trainer := parsed.get("trainer")) is None:
         function(**parsed)
         return
@@ -174,8 +174,8 @@ def command_parser(
     function = inspect.unwrap(function)
     parser.add_function_arguments(function, as_positional=command.positional, skip=skipped)
     texts = {text.arg_name: text.description for text in parse_docstring(function).params}
-    for name, of_each in positional_lists.items():
-        parser.add_argument(name, type=of_each, nargs="+", help=texts[name])
+    for name, element_type in positional_lists.items():
+        parser.add_argument(name, type=element_type, nargs="+", help=texts[name])
     if settings:
         parser.add_class_arguments(settings)
     parser.command = command
@@ -206,7 +206,7 @@ def prepare_jsonargparse() -> None:
 class OneLineErrors(ArgumentParser):
     """A parser that says what is wrong and what was meant, without the list of all options."""
 
-    arguments = Arguments()
+    arguments = CommandLine()
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         prepare_jsonargparse()
@@ -229,7 +229,7 @@ class OneLineErrors(ArgumentParser):
                 typed[names[-1].lstrip("-")] = names[-1]
             else:  # a positional argument
                 typed[action.dest] = action.dest.upper()
-        line = explained(message, typed, self.arguments)
+        line = one_line_error(message, typed, self.arguments)
         prog = parser.prog.replace(" [options]", "")
         print(brief(as_typed(f"{prog}: error: {line}")), file=sys.stderr)
         self.exit(2)
@@ -243,34 +243,36 @@ class CommandParser(OneLineErrors):
     lists: Collection[str] = ()
 
     @property
-    def known(self) -> Known:
+    def known_options(self) -> KnownOptions:
         """The options of the parser, for `read_arguments`."""
         options = [action.dest for action in self._actions if action.option_strings]
-        parts = [name.split(".") for name in options]
-        sections = {".".join(part[:depth]) for part in parts for depth in range(1, len(part))}
+        all_names = [name.split(".") for name in options]
+        sections = {
+            ".".join(names[:depth]) for names in all_names for depth in range(1, len(names))
+        }
         hints = {action.dest: getattr(action, "_typehint", None) for action in self._actions}
         flags = [name for name, hint in hints.items() if hint is bool]
-        return Known(options, sections - {*self.lists}, self.lists, flags)
+        return KnownOptions(options, sections - {*self.lists}, self.lists, flags)
 
-    def parse_args(self, args: Any = None, *rest: Any, **options: Any) -> Any:
+    def parse_args(self, args: Any = None, *arguments: Any, **options: Any) -> Any:
         """Parse a command line, which may name shipped configs."""
         words = sys.argv[1:] if args is None else args
         if HELP_ALL in words:
             super().print_help()
             self.exit(0)
-        self.arguments = read_arguments(words, self.known)
-        return super().parse_args(self.arguments.words, *rest, **options)
+        self.arguments = read_command_line(words, self.known_options)
+        return super().parse_args(self.arguments.words, *arguments, **options)
 
     def print_help(self, file: SupportsWrite[str] | None = None) -> None:
         """Print the short help; jsonargparse's own, hundreds of lines, where none is declared."""
         if self.command is None or not self.command.example:
             super().print_help(file)
             return
-        known = {action.dest: action for action in self._actions if action.default != SUPPRESS}
-        shown = [known[name] for name in self.command.shown.split()]
+        actions = {action.dest: action for action in self._actions if action.default != SUPPRESS}
+        help_actions = [actions[name] for name in self.command.options.split()]
         defaults = self.get_defaults(skip_validation=True)  # those of its config among them
         prog, options = self.prog, {}
-        for action in shown:
+        for action in help_actions:
             text, default = action.help or "", defaults.get(action.dest)
             if not action.option_strings:
                 typed = action.dest.upper() + ("..." if action.nargs == "+" else "")
@@ -283,5 +285,6 @@ class CommandParser(OneLineErrors):
                 elif default is None and action.dest in self.needed:
                     text = f"{text} (required)"
             options[typed] = text
-        num_more, summary = len(known.keys() - {"config"}) - len(shown), self.description or ""
+        num_more = len(actions.keys() - {"config"}) - len(help_actions)
+        summary = self.description or ""
         print(short_help(prog, summary, options, self.command.example, num_more), file=file)

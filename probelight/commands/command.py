@@ -19,7 +19,7 @@ class Command:
 
     Args:
         example: A whole command line that can be typed.
-        shown: The options that matter most, by spaces: --help explains them, --help_all all.
+        options: The options that matter most, by spaces: --help explains them, --help_all all.
         positional: Whether required arguments are positional.
         named: "module:function" that returns the settings class for the first argument: its fields
             are options too, and the command is called with `name` and `settings`.
@@ -27,7 +27,7 @@ class Command:
     """
 
     example: str = ""
-    shown: str = ""
+    options: str = ""
     positional: bool = False
     named: str = ""
     config: str | None = None

@@ -41,7 +41,7 @@ PROTOCOL = "compare"
 @command(
     Command(
         example="train.py compare runs/bert runs/roberta --output_dir runs/compared",
-        shown="folders output_dir probes scoring mix_rules",
+        options="folders output_dir probes scoring mix_rules",
         positional=True,
     )
 )
@@ -84,36 +84,42 @@ def compare(
         raise UsageError("give --output_dir FOLDER for the comparison")
     rules = _chosen_rules(scoring)
     answers, left_out, damaged = _read_answers(folders, rules, mix_rules)
-    known = [run.key.probe for run in answers]
+    answered_probes = [run.key.probe for run in answers]
     for name in probes:
-        if name not in known:
-            there = ", ".join(sorted(set(known))) or "nothing"
+        if name not in answered_probes:
             raise UsageError(
-                f"--probes {name}: these results have no answers to it{nearest(name, known)}; they "
-                f"have answers to {there}"
+                f"--probes {name}: these results have no answers to it"
+                f"{nearest(name, answered_probes)}; they have answers to "
+                f"{', '.join(sorted(set(answered_probes))) or 'nothing'}"
             )
     chosen = [run for run in answers if not probes or run.key.probe in probes]
-    systems, about_systems = systems_of(chosen)
-    blocks, about_blocks = blocks_of(systems, across_folders=len(folders) > 1)
+    systems, system_notices = systems_of(chosen)
+    blocks, block_notices = blocks_of(systems, across_folders=len(folders) > 1)
     if not blocks:
-        reasons = [*damaged, *about_systems, *about_blocks]
-        raise UsageError(_why_nothing(answers, reasons, rules))
-    measured = [measure(*pair) for pair in zip(blocks, named(blocks), strict=True)]
-    by_answers: dict[object, Measured] = {}
-    for found in measured:  # a model's own score may be one of the rules
-        paths = tuple((run.folder, run.path) for run in found.block.runs)
-        same = (*found.block.key[1:], paths, *sorted(found.checksums().values()))
-        if (first := by_answers.setdefault(same, found)) is not found:
-            what = f"the same answers as {first.block.title}, so they are compared once"
-            about_blocks.append(f"{found.block.title}: {what}")
-    measured = [*by_answers.values()]
-    compared = [[found.block.title, found.checksums()] for found in measured]
-    folder = CommandFolder(output_dir, {"command": PROTOCOL, "compared": compared})
-    notices = (*left_out, *about_systems, *about_blocks)
-    p_values = adjusted(measured)
+        reasons = [*damaged, *system_notices, *block_notices]
+        raise UsageError(_why_not_compared(answers, reasons, rules))
+    compared_blocks = [compare_systems(*pair) for pair in zip(blocks, named(blocks), strict=True)]
+    block_by_answers: dict[object, ComparedBlock] = {}
+    for compared in compared_blocks:  # a model's own score may be one of the rules
+        paths = tuple((run.folder, run.path) for run in compared.block.runs)
+        answers_key = (*compared.block.key[1:], paths, *sorted(compared.checksums().values()))
+        if (first := block_by_answers.setdefault(answers_key, compared)) is not compared:
+            same_answers = f"the same answers as {first.block.title}, so they are compared once"
+            block_notices.append(f"{compared.block.title}: {same_answers}")
+    compared_blocks = [*block_by_answers.values()]
+    checksums = [[compared.block.title, compared.checksums()] for compared in compared_blocks]
+    folder = CommandFolder(output_dir, {"command": PROTOCOL, "compared": checksums})
+    notices = (*left_out, *system_notices, *block_notices)
+    p_values = adjusted_p_values(compared_blocks)
     num_pairs = sum(map(len, p_values))
-    for found, adjusted_p in zip(measured, p_values, strict=True):
-        write_run(folder, found, adjusted_p, num_pairs, notices if found is measured[0] else ())
+    for compared, adjusted_p in zip(compared_blocks, p_values, strict=True):
+        write_run(
+            folder,
+            compared,
+            adjusted_p,
+            num_pairs,
+            notices if compared is compared_blocks[0] else (),
+        )
     folder.write_results()
     print_tables(folder.path, PROTOCOL)
     page = build_report(folder.path)
@@ -122,12 +128,12 @@ def compare(
 
 
 def _chosen_rules(scoring: Sequence[str]) -> Sequence[str]:
-    known = (OWN, *RULES, DEBIASED)
+    rules = (OWN, *RULES, DEBIASED)
     for rule in scoring:
-        if rule not in known:
-            near = nearest(rule.lower(), known)
+        if rule not in rules:
+            near = nearest(rule.lower(), rules)
             raise UsageError(
-                f"--scoring: there is no rule {rule!r}{near}; choose from {', '.join(known)}"
+                f"--scoring: there is no rule {rule!r}{near}; choose from {', '.join(rules)}"
             )
     return scoring or (OWN,)
 
@@ -136,15 +142,15 @@ def _read_answers(
     folders: Sequence[Path], rules: Sequence[str], mixed: bool
 ) -> tuple[list[RunScores], list[str], list[str]]:
     """Return the answers in all folders, notices of results left out, and of damaged ones alone."""
-    places = [os.path.realpath(folder) for folder in folders]
-    if twice := [str(f) for n, f in enumerate(folders) if places[n] in places[:n]]:
-        raise UsageError(f"{twice[0]} is given twice: every difference would be 0")
-    names = distinct_ends(places)
+    real_paths = [os.path.realpath(folder) for folder in folders]
+    if repeated := [str(f) for n, f in enumerate(folders) if real_paths[n] in real_paths[:n]]:
+        raise UsageError(f"{repeated[0]} is given twice: every difference would be 0")
+    names = distinct_ends(real_paths)
     answers: list[RunScores] = []
     left_out: list[str] = []
     damaged: list[str] = []
-    for folder, place in zip(folders, places, strict=True):
-        results, name = load_results(folder), visible(names[place])
+    for folder, real_path in zip(folders, real_paths, strict=True):
+        results, name = load_results(folder), visible(names[real_path])
         try:
             answers += scores_of(results, name, rules, mixed=mixed)
         except UnreadableResultError as error:  # it names the run's file alone
@@ -154,7 +160,9 @@ def _read_answers(
     return answers, left_out, damaged
 
 
-def _why_nothing(answers: Sequence[RunScores], reasons: Sequence[str], rules: Sequence[str]) -> str:
+def _why_not_compared(
+    answers: Sequence[RunScores], reasons: Sequence[str], rules: Sequence[str]
+) -> str:
     """Return why nothing is compared: what each folder holds, or what was too many."""
     if not answers and tuple(rules) != (OWN,):
         return f"no run in these folders was scored by {' or '.join(rules)}"
@@ -163,13 +171,13 @@ def _why_nothing(answers: Sequence[RunScores], reasons: Sequence[str], rules: Se
             "there are no answers to compare: no folder has a zero-shot run, a curve, an "
             "inoculation or an original task with its predictions.jsonl"
         )
-    by_folder: dict[str, set[str]] = {}
+    sets_by_folder: dict[str, set[str]] = {}
     for run in answers:
         name = f"{run.key.probe} ({run.key.split}, {run.key.answered})"
-        by_folder.setdefault(run.folder, set()).add(name)
+        sets_by_folder.setdefault(run.folder, set()).add(name)
     lines = ["no two systems answered the same set (in different folders, if you give several):"]
     lines += [reason for reason in reasons if not reason.startswith(ALONE)]
-    lines += [f"{folder}: {', '.join(sorted(names))}" for folder, names in by_folder.items()]
+    lines += [f"{folder}: {', '.join(sorted(names))}" for folder, names in sets_by_folder.items()]
     if len({run.key.answered for run in answers if run.key.answered.startswith("zero shot")}) > 1:
         lines.append(
             "rules and ways of asking are compared separately; --mix_rules compares them with each "
@@ -183,7 +191,7 @@ def _why_nothing(answers: Sequence[RunScores], reasons: Sequence[str], rules: Se
     return "\n  ".join(lines)
 
 
-class Measured(NamedTuple):
+class ComparedBlock(NamedTuple):
     """A block with what was measured of it, all by the names of its systems."""
 
     block: Block
@@ -195,15 +203,15 @@ class Measured(NamedTuple):
         """Return the checksum of each system's answers."""
         items = self.block.items
         groups = None if self.block.groups is None else self.block.groups.tolist()
-        found = {}
+        checksum_by_name = {}
         for name, system in self.names.items():
             runs = sorted((seed, scores.tolist()) for seed, scores in system.scores(items).items())
             text = json.dumps([items, groups, runs])
-            found[name] = hashlib.sha256(text.encode()).hexdigest()
-        return found
+            checksum_by_name[name] = hashlib.sha256(text.encode()).hexdigest()
+        return checksum_by_name
 
 
-def measure(block: Block, names: Mapping[str, System]) -> Measured:
+def compare_systems(block: Block, names: Mapping[str, System]) -> ComparedBlock:
     """Compare the systems of a block, each with each."""
     groups = block.groups
     scores = {name: system.scores(block.items) for name, system in names.items()}
@@ -213,7 +221,7 @@ def measure(block: Block, names: Mapping[str, System]) -> Measured:
         same = same_samples(*(names[name] for name in pair))
         differences[pair] = compare_runs(first, second, groups, same_samples=same)
     accuracies = {name: runs_interval(runs, groups) for name, runs in scores.items()}
-    return Measured(block, names, accuracies, differences)
+    return ComparedBlock(block, names, accuracies, differences)
 
 
 def same_samples(first: System, second: System) -> bool:
@@ -222,43 +230,43 @@ def same_samples(first: System, second: System) -> bool:
     return len(samples) == 1 and None not in samples
 
 
-def adjusted(measured: Sequence[Measured]) -> list[list[float]]:
+def adjusted_p_values(blocks: Sequence[ComparedBlock]) -> list[list[float]]:
     """Return, by block, all p-values adjusted together (Benjamini & Hochberg 1995)."""
     from scipy.stats import false_discovery_control  # half a second, which --help can do without
 
     p_values = [
-        difference.p_value for found in measured for difference in found.differences.values()
+        difference.p_value for compared in blocks for difference in compared.differences.values()
     ]
     values = iter(false_discovery_control(p_values).tolist())
-    return [[next(values) for _ in found.differences] for found in measured]
+    return [[next(values) for _ in compared.differences] for compared in blocks]
 
 
 def write_run(
     folder: CommandFolder,
-    measured: Measured,
+    compared: ComparedBlock,
     adjusted_p: Sequence[float],
     num_pairs: int,
     notices: Sequence[str],
 ) -> None:
     """Write the run of a block, if it is not there yet; `notices` are about all blocks."""
-    block = measured.block
+    block = compared.block
     config = {
         "protocol": PROTOCOL,
         "asked": list(block.key),
         "setting": block.setting,
-        "systems": measured.checksums(),
+        "systems": compared.checksums(),
         "adjusted": adjusted_p,
     }
     words = [PROTOCOL, block.key.probe, block.key.answered, block.setting]
     run = folder.run("-".join("-".join(words).replace(",", "").split()).strip("-"), config)
     if run.result() is not None:
         return
-    rows = tuple(rows_of(measured, adjusted_p))
+    rows = tuple(comparison_rows(compared, adjusted_p))
     run.write_metrics(rows)
     details = ComparisonDetails(
         answered=block.key.answered,
         setting=block.setting,
-        num_runs={name: len(system.runs) for name, system in measured.names.items()},
+        num_runs={name: len(system.runs) for name, system in compared.names.items()},
         num_pairs=num_pairs,
     )
     run.finish(
@@ -273,9 +281,9 @@ def write_run(
     )
 
 
-def rows_of(measured: Measured, adjusted_p: Sequence[float]) -> Iterator[Row]:
+def comparison_rows(compared: ComparedBlock, adjusted_p: Sequence[float]) -> Iterator[Row]:
     """Yield the rows of a block: accuracies of its systems, and their differences with p-values."""
-    key, groups, items = measured.block.key, measured.block.groups, len(measured.block.items)
+    key, groups, items = compared.block.key, compared.block.groups, len(compared.block.items)
     base = Row(
         protocol=PROTOCOL,
         probe=key.probe,
@@ -288,20 +296,20 @@ def rows_of(measured: Measured, adjusted_p: Sequence[float]) -> Iterator[Row]:
         value, low, high = map(float, np.asarray(interval))
         return replace(row, value=value, ci_low=low, ci_high=high)
 
-    for name, interval in measured.accuracies.items():
+    for name, interval in compared.accuracies.items():
         system = Subset.of("model", name, label=name)
         yield with_interval(replace(base, subset=system, metric="accuracy"), interval)
-    pairs = zip(measured.differences.items(), adjusted_p, strict=True)
-    for ((first, second), found), p_value in pairs:
+    pairs = zip(compared.differences.items(), adjusted_p, strict=True)
+    for ((first, second), comparison), p_value in pairs:
         versus = Subset.of("versus", f"{first} − {second}", first=first, second=second)
         row = replace(base, subset=versus)
-        yield with_interval(replace(row, metric="difference"), found.interval)
-        values = {
-            "mcnemar_p": found.mcnemar_p,
-            "p_value": found.p_value,
+        yield with_interval(replace(row, metric="difference"), comparison.interval)
+        metrics = {
+            "mcnemar_p": comparison.mcnemar_p,
+            "p_value": comparison.p_value,
             "adjusted_p_value": p_value,
-            "smallest_difference": found.smallest,
+            "smallest_difference": comparison.smallest,
         }
-        for metric, value in values.items():
+        for metric, value in metrics.items():
             if math.isfinite(value):
                 yield replace(row, metric=metric, value=value)

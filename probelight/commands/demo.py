@@ -65,7 +65,7 @@ class DemoSettings(Fit):
 @command(
     Command(
         example="train.py demo --output_dir runs/demo",
-        shown="output_dir plan.probes plan.curve_probes plan.dose plan.extras plan.seeds "
+        options="output_dir plan.probes plan.curve_probes plan.dose plan.extras plan.seeds "
         "plan.epochs plan.model.name_or_path trainer.accelerator trainer.threads",
         config="configs/experiment/demo.yaml",
     )

@@ -101,12 +101,13 @@ def _required() -> Rows:
         if requirement.marker and not requirement.marker.evaluate({"extra": ""}):
             continue
         try:
-            found = version_of(requirement.name)
+            installed = version_of(requirement.name)
         except PackageNotFoundError:
             yield requirement.name, f"missing: pip install '{requirement}'"
             continue
-        fits = requirement.specifier.contains(found, prereleases=True)
-        yield requirement.name, found if fits else f"{found}, but {requirement.specifier} is needed"
+        fits = requirement.specifier.contains(installed, prereleases=True)
+        problem = "" if fits else f", but {requirement.specifier} is needed"
+        yield requirement.name, installed + problem
 
 
 def _optional() -> Rows:

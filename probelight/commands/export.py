@@ -14,7 +14,7 @@ from probelight.io.ranges import PathText
 @command(
     Command(
         example="train.py export runs/qa/runs/KEY/checkpoints/best --output_dir runs/model",
-        shown="state output_dir merge",
+        options="state output_dir merge",
         positional=True,
     )
 )

@@ -40,14 +40,14 @@ PROTOCOL = "forgetting"
 _COUNTS = re.compile(r"\d{1,9}(,\d{1,9}){3}", re.ASCII)
 _LIKE_COUNTS = re.compile(r"[-\d.,;_ ]*\d[-\d.,;_ ]*")
 _COLUMN = re.compile(r"(?P<path>.+?\.(?:csv|tsv)(?:\.gz)?)(?::(?P<name>.*))?", re.IGNORECASE)
-_FACTS = ("id", "group", "num_choices")  # columns of a table that are read too
+_ITEM_COLUMNS = ("id", "group", "num_choices")  # columns of a table that are read too
 _TRUTHS = {"true": 1.0, "false": 0.0}
 
 
 @command(
     Command(
         example="train.py forgetting runs/before runs/after --output_dir runs/forgotten",
-        shown="measured output_dir probes num_choices",
+        options="measured output_dir probes num_choices",
         positional=True,
     )
 )
@@ -83,8 +83,8 @@ def forgetting(
     with TemporaryDirectory(prefix="probelight-") as temporary:
         config = {"command": PROTOCOL, "measured": [pair.checksum for pair in pairs]}
         folder = CommandFolder(Path(temporary) if output_dir is None else output_dir, config)
-        for place, pair in enumerate(pairs, start=1):
-            _write_run(folder, pair, place)
+        for number, pair in enumerate(pairs, start=1):
+            _write_run(folder, pair, number)
         folder.write_results()
         print_tables(folder.path, PROTOCOL, kept=output_dir is not None)
         if output_dir is not None:
@@ -99,10 +99,10 @@ class Pair:
 
     probe: str
     split: str
-    before: str  # what was measured, for tables
-    after: str
-    was: Runs  # by seed, (N,) scores
-    now: Runs
+    name_before: str  # what was measured, for tables
+    name_after: str
+    scores_before: Runs  # by seed, (N,) scores
+    scores_after: Runs
     num_choices: Sequence[int]  # of each item
     groups: Sequence[int] | None = None
     lines: tuple[ItemLine, ...] = ()  # the answers before and after, where they are known
@@ -110,19 +110,22 @@ class Pair:
     @property
     def checksum(self) -> str:
         """What decides the numbers."""
-        runs = [{k: list(map(float, v)) for k, v in run.items()} for run in (self.was, self.now)]
-        about = [self.probe, self.split, self.before, self.after]
-        text = json.dumps([about, runs, [*self.num_choices], self.groups])
+        runs = [
+            {k: list(map(float, v)) for k, v in run.items()}
+            for run in (self.scores_before, self.scores_after)
+        ]
+        labels = [self.probe, self.split, self.name_before, self.name_after]
+        text = json.dumps([labels, runs, [*self.num_choices], self.groups])
         return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _pairs_of(
     measured: Sequence[str], probes: Sequence[str], num_choices: int | None
 ) -> Iterator[Pair]:
-    """Yield what is to be compared, of folders, columns or counts."""
-    first, *others = measured
+    """Yield the pairs of folders, of columns or of counts."""
+    first, *later = measured
     if _LIKE_COUNTS.fullmatch(first) and not Path(first).exists():
-        if others or num_choices is None or not _COUNTS.fullmatch(first):
+        if later or num_choices is None or not _COUNTS.fullmatch(first):
             raise UsageError(
                 f"{' '.join(measured)}: give a count as four whole numbers of items (right both "
                 "times, lost, gained, wrong both times) with --num_choices K, such as 40,10,6,44 "
@@ -131,16 +134,17 @@ def _pairs_of(
         counts = [int(number) for number in first.split(",")]
         if not sum(counts):
             raise UsageError(f"{first}: no items")
-        was, now = scores_from_counts(*counts)
-        yield Pair("items", "", "", "counted", was, now, [num_choices] * sum(counts))
+        earlier, later_scores = scores_from_counts(*counts)
+        sizes = [num_choices] * sum(counts)
+        yield Pair("items", "", "", "counted", earlier, later_scores, sizes)
         return
-    if not others:
+    if not later:
         raise UsageError("give two measurements: first the one before, then the one after")
     columns = [_COLUMN.fullmatch(entry) for entry in measured]
     if not any(columns):
         if num_choices is not None:
             raise UsageError("--num_choices: runs record the choices of their items; leave it out")
-        yield from _of_folders([Path(entry) for entry in measured], probes)
+        yield from _folder_pairs([Path(entry) for entry in measured], probes)
         return
     for entry, column in zip(measured, columns, strict=True):
         if not column or not column["name"]:
@@ -149,75 +153,78 @@ def _pairs_of(
             )
     if probes:
         raise UsageError("--probes is for folders; a table has the items of only one set")
-    yield from _of_columns([(Path(c["path"]), c["name"]) for c in columns if c], num_choices)
+    yield from _column_pairs([(Path(c["path"]), c["name"]) for c in columns if c], num_choices)
 
 
-def _of_columns(columns: Sequence[tuple[Path, str]], num_choices: int | None) -> Iterator[Pair]:
+def _column_pairs(columns: Sequence[tuple[Path, str]], num_choices: int | None) -> Iterator[Pair]:
     """Yield the pairs of the first column with each other one; rows of all files are the items."""
-    values: list[list[float]] = []
-    facts: dict[str, tuple[Path, list[str]]] = {}  # of the items, by column
-    read = {
+    scores_by_column: list[list[float]] = []
+    item_columns: dict[str, tuple[Path, list[str]]] = {}  # texts, and the first file with them
+    tables = {
         path: read_table(path, any_case=True) for path in dict.fromkeys(path for path, _ in columns)
     }
-    for path, table in read.items():
-        for fact in (fact for fact in _FACTS if fact in table.columns):
-            first_path, known = facts.setdefault(fact, (path, [*table[fact]]))
-            for (place, text), other in zip(table[fact].items(), known, strict=False):
-                if text != other or not text:
-                    reason = f"but {other!r} in {first_path}" if text else "which must not be empty"
+    for path, table in tables.items():
+        for column in filter(table.columns.__contains__, _ITEM_COLUMNS):
+            first_path, first_texts = item_columns.setdefault(column, (path, [*table[column]]))
+            for (line, text), first_text in zip(table[column].items(), first_texts, strict=False):
+                if text != first_text or not text:
+                    reason = (
+                        f"but {first_text!r} in {first_path}" if text else "which must not be empty"
+                    )
                     raise RecordError(
-                        f"{place}: {fact} is {text!r}, {reason}; all files must have the same "
+                        f"{line}: {column} is {text!r}, {reason}; all files must have the same "
                         "items in the same order"
                     )
-        if "id" in table.columns and (again := table["id"][table["id"].duplicated()]).size:
-            first_line = table.index[table["id"] == again.iloc[0]][0]
+        if "id" in table.columns and (repeated_ids := table["id"][table["id"].duplicated()]).size:
+            first_line = table.index[table["id"] == repeated_ids.iloc[0]][0]
             raise RecordError(
-                f"{again.index[0]}: the id {again.iloc[0]!r} is already at {first_line}; give one "
-                "row per item"
+                f"{repeated_ids.index[0]}: the id {repeated_ids.iloc[0]!r} is already at "
+                f"{first_line}; give one row per item"
             )
     for path, name in columns:
-        table = read[path]
+        table = tables[path]
         if name.lower() not in table.columns:
-            there = ", ".join(map(str, table.columns))
             raise RecordError(
-                f"{path}:1: no column {name!r}{nearest(name, [*table.columns])}; it has {there}"
+                f"{path}:1: no column {name!r}{nearest(name, [*table.columns])}; it has "
+                f"{', '.join(map(str, table.columns))}"
             )
-        values.append(
-            [_score(text, f"{place}: {name}") for place, text in table[name.lower()].items()]
+        scores_by_column.append(
+            [_score(text, f"{line}: {name}") for line, text in table[name.lower()].items()]
         )
-        if len(values[-1]) != len(values[0]):
+        if len(scores_by_column[-1]) != len(scores_by_column[0]):
             raise RecordError(
-                f"{path}: {len(values[-1])} items, but {len(values[0])} in {columns[0][0]}"
+                f"{path}: {len(scores_by_column[-1])} items, but {len(scores_by_column[0])} in "
+                f"{columns[0][0]}"
             )
-    if (num_choices is None) == ("num_choices" not in facts):
+    if (num_choices is None) == ("num_choices" not in item_columns):
         raise UsageError(
             "give the number of choices per item: either --num_choices K or a column num_choices, "
             "not both"
         )
-    choices = [num_choices or 0] * len(values[0])
+    choices = [num_choices or 0] * len(scores_by_column[0])
     if num_choices is None:
-        path, texts = facts["num_choices"]
-        for number, (place, text) in enumerate(zip(read[path].index, texts, strict=True)):
+        path, texts = item_columns["num_choices"]
+        for index, (line, text) in enumerate(zip(tables[path].index, texts, strict=True)):
             if (count := whole_number_of(text)) is None or count < 2:
-                raise RecordError(f"{place}: num_choices is {text!r}; give 2 or more")
-            choices[number] = count
-    groups = group_indices(facts["group"][1]).tolist() if "group" in facts else None
-    for (path, name), after in zip(columns[1:], values[1:], strict=True):
-        was, now = {0: np.array(values[0])}, {0: np.array(after)}
-        yield Pair(path.stem, "", columns[0][1], name, was, now, choices, groups)
+                raise RecordError(f"{line}: num_choices is {text!r}; give 2 or more")
+            choices[index] = count
+    groups = group_indices(item_columns["group"][1]).tolist() if "group" in item_columns else None
+    for (path, name), later_scores in zip(columns[1:], scores_by_column[1:], strict=True):
+        first, later = {0: np.array(scores_by_column[0])}, {0: np.array(later_scores)}
+        yield Pair(path.stem, "", columns[0][1], name, first, later, choices, groups)
 
 
-def _score(text: str, place: str) -> float:
+def _score(text: str, location: str) -> float:
     score = _TRUTHS.get(text.strip().lower(), number_of(text))
     if not 0 <= score <= 1:
-        raise RecordError(f"{place} is {text!r}; give a score from 0 to 1 for each item")
+        raise RecordError(f"{location} is {text!r}; give a score from 0 to 1 for each item")
     return score
 
 
-def _of_folders(folders: Sequence[Path], probes: Sequence[str]) -> Iterator[Pair]:
+def _folder_pairs(folders: Sequence[Path], probes: Sequence[str]) -> Iterator[Pair]:
     """Yield each system of the later folders with that of the first one, on the same items."""
     names = distinct_ends(str(folder.resolve()) for folder in folders)
-    by_folder = []
+    systems_by_folder = []
     for folder in folders:
         results, name = load_results(folder), visible(names[str(folder.resolve())])
         try:
@@ -225,71 +232,77 @@ def _of_folders(folders: Sequence[Path], probes: Sequence[str]) -> Iterator[Pair
         except UnreadableResultError as error:
             raise UnreadableResultError(f"{folder}: {error}") from error
         # What inoculations began with is no measurement of their own.
-        by_folder.append([one for one in systems if one.first.key.answered != BEFORE])
-    known = sorted({one.first.key.probe for systems in by_folder for one in systems})
+        systems_by_folder.append([s for s in systems if s.first.key.answered != BEFORE])
+    answered_probes = sorted({s.first.key.probe for group in systems_by_folder for s in group})
     for probe in probes:
-        if probe not in known:
-            there = ", ".join(known) or "nothing"
+        if probe not in answered_probes:
             raise UsageError(
-                f"--probes {probe}: these results have no answers to it{nearest(probe, known)}; "
-                f"they have answers to {there}"
+                f"--probes {probe}: these results have no answers to it"
+                f"{nearest(probe, answered_probes)}; they have answers to "
+                f"{', '.join(answered_probes) or 'nothing'}"
             )
-    wanted = [*probes] or known
-    by_probe: dict[str, list[tuple[System, System]]] = {probe: [] for probe in wanted}
-    for folder, of_folder in zip(folders[1:], by_folder[1:], strict=True):
-        afters = [one for one in of_folder if one.first.key.probe in by_probe]
-        pairs = [(before, one) for one in afters if (before := _before(by_folder[0], one))]
+    chosen_probes = [*probes] or answered_probes
+    pairs_by_probe: dict[str, list[tuple[System, System]]] = {probe: [] for probe in chosen_probes}
+    first_systems = systems_by_folder[0]
+    for folder, systems in zip(folders[1:], systems_by_folder[1:], strict=True):
+        later_systems = [system for system in systems if system.first.key.probe in pairs_by_probe]
+        pairs = [
+            (earlier, later)
+            for later in later_systems
+            if (earlier := _system_before(first_systems, later))
+        ]
         if not pairs:
             answered = (
-                ", ".join(sorted({s.first.key.probe for s in one})) or "no answers to items"
-                for one in (of_folder, by_folder[0])
+                ", ".join(sorted({s.first.key.probe for s in compared})) or "no answers to items"
+                for compared in (systems, first_systems)
             )
             raise UsageError(
                 f"{folder}: no set was answered both before and after; it has {next(answered)}, "
                 f"and {folders[0]} has {next(answered)}"
             )
-        for before, after in pairs:
-            by_probe[after.first.key.probe].append((before, after))
-    for pairs in by_probe.values():
+        for earlier, later in pairs:
+            pairs_by_probe[later.first.key.probe].append((earlier, later))
+    for pairs in pairs_by_probe.values():
         if pairs:
-            each = {id(system): system for pair in pairs for system in pair}.values()
-            block = Block(pairs[0][1].first.key, (), (), tuple(each))
+            distinct_systems = {id(system): system for pair in pairs for system in pair}.values()
+            block = Block(pairs[0][1].first.key, (), (), tuple(distinct_systems))
             name_of = {id(system): name for name, system in named([block])[0].items()}
-            for before, after in pairs:
-                yield _of_systems(before, after, name_of[id(before)], name_of[id(after)])
+            for earlier, later in pairs:
+                yield _system_pair(earlier, later, name_of[id(earlier)], name_of[id(later)])
 
 
-def _before(systems: Sequence[System], after: System) -> System | None:
+def _system_before(systems: Sequence[System], later: System) -> System | None:
     """Return the system that answered a system's set before; of several that of its model."""
-    found = [one for one in systems if one.first.key.probe == after.first.key.probe]
-    same = [one for one in found if one.first.model == after.first.model]
-    found = same if len(found) > 1 and same else found
-    if len(found) > 1:
-        which = "; ".join(
-            ", ".join(filter(None, (one.first.model, *one.first.setting.values()))) for one in found
+    candidates = [system for system in systems if system.first.key.probe == later.first.key.probe]
+    same_model = [system for system in candidates if system.first.model == later.first.model]
+    candidates = same_model if len(candidates) > 1 and same_model else candidates
+    if len(candidates) > 1:
+        models = "; ".join(
+            ", ".join(filter(None, (system.first.model, *system.first.setting.values())))
+            for system in candidates
         )
         raise UsageError(
-            f"{found[0].first.folder}: several models or settings answered "
-            f"{after.first.key.probe}, and only one can be the one before: {which}; give the "
-            "folder of one of its runs (in runs/)"
+            f"{candidates[0].first.folder}: several models or settings answered "
+            f"{later.first.key.probe}, and only one can be the one before: {models}; give "
+            "the folder of one of its runs (in runs/)"
         )
-    return next(iter(found), None)
+    return next(iter(candidates), None)
 
 
-def _of_systems(before: System, after: System, name_before: str, name_after: str) -> Pair:
-    block = Block(after.first.key, (), (), (before, after))
+def _system_pair(earlier: System, later: System, name_before: str, name_after: str) -> Pair:
+    block = Block(later.first.key, (), (), (earlier, later))
     check_items(block)
     items, groups = block.items, block.groups
-    was, now = (system.scores(items) for system in (before, after))
-    if len(was) > 1 and was.keys() != now.keys():
+    scores_before, scores_after = (system.scores(items) for system in (earlier, later))
+    if len(scores_before) > 1 and scores_before.keys() != scores_after.keys():
         raise UsageError(
-            f"{block.title}: seeds {sorted(was)} before, but {sorted(now)} after; give the same "
-            "seeds, or a single one before"
+            f"{block.title}: seeds {sorted(scores_before)} before, but {sorted(scores_after)} "
+            "after; give the same seeds, or a single one before"
         )
     lines: list[ItemLine] = []
-    probe, split = after.first.key.probe, after.first.key.split
-    start = np.mean(list(was.values()), axis=0)
-    for system, ending in ((before, "_before"), (after, "")):
+    probe, split = later.first.key.probe, later.first.key.split
+    start = np.mean(list(scores_before.values()), axis=0)
+    for system, ending in ((earlier, "_before"), (later, "")):
         for run in system.runs:
             for item, score in zip(items, start, strict=True):
                 line = replace(run.lines[item], set=f"{probe}{ending}", seed=run.seed)
@@ -300,27 +313,27 @@ def _of_systems(before: System, after: System, name_before: str, name_after: str
         split,
         name_before,
         name_after,
-        was,
-        now,
+        scores_before,
+        scores_after,
         choices,
         None if groups is None else groups.tolist(),
         tuple(lines),
     )
 
 
-def _write_run(folder: CommandFolder, pair: Pair, place: int) -> None:
-    """Write the run of a pair, if it is not there yet; `place` is its place among all."""
+def _write_run(folder: CommandFolder, pair: Pair, number: int) -> None:
+    """Write the run of the pair of this number, if it is not there yet."""
     config = {"protocol": PROTOCOL, "pair": pair.checksum}
-    run = folder.run(f"{PROTOCOL}-{place:03}-{pair.probe}-{pair.after}", config)
+    run = folder.run(f"{PROTOCOL}-{number:03}-{pair.probe}-{pair.name_after}", config)
     if run.result() is not None:
         return
-    row = Row(protocol=PROTOCOL, model=pair.after, probe=pair.probe, split=pair.split)
+    row = Row(protocol=PROTOCOL, model=pair.name_after, probe=pair.probe, split=pair.split)
     row = replace(row, num_items=len(pair.num_choices))
     rows = []
-    for name, runs in (("accuracy_before", pair.was), ("accuracy", pair.now)):
+    for name, runs in (("accuracy_before", pair.scores_before), ("accuracy", pair.scores_after)):
         value, low, high = runs_interval(runs, pair.groups)
         rows.append(replace(row, metric=name, value=value, ci_low=low, ci_high=high))
-    rows += change_rows(pair.was, pair.now, pair.num_choices, pair.groups, row)
+    rows += change_rows(pair.scores_before, pair.scores_after, pair.num_choices, pair.groups, row)
     run.write_metrics(rows)
     if pair.lines:
         write_predictions(run, pair.lines)
@@ -328,11 +341,11 @@ def _write_run(folder: CommandFolder, pair: Pair, place: int) -> None:
     run.finish(
         RunRecord(
             protocol=PROTOCOL,
-            model=pair.after,
+            model=pair.name_after,
             probe=pair.probe,
             rows=tuple(rows),
             counts={"items": len(pair.num_choices), "groups": groups},
-            seeds=tuple(seed for seed in pair.now if len(pair.now) > 1),
-            details=(ForgettingDetails(before=pair.before, num_seeds=len(pair.now)),),
+            seeds=tuple(seed for seed in pair.scores_after if len(pair.scores_after) > 1),
+            details=(ForgettingDetails(before=pair.name_before, num_seeds=len(pair.scores_after)),),
         )
     )

@@ -95,11 +95,11 @@ class GridSettings(Settings):
         """Return the wanted grids, wording by wording."""
         ages = range(self.first_age, self.last_age + 1, self.step)
         years = range(self.first_year, self.last_year + 1, self.step)
-        found: list[PredictionGrid] = []
+        grids: list[PredictionGrid] = []
         for wording in self.wordings:
-            found += prediction_grids.age_grids(ages, years, wording)
-            found.append(prediction_grids.grid_of(SIZES, OBJECTS, wording))
-        return [grid for grid in found if grid.name in self.panels]
+            grids += prediction_grids.age_grids(ages, years, wording)
+            grids.append(prediction_grids.grid_of(SIZES, OBJECTS, wording))
+        return [grid for grid in grids if grid.name in self.panels]
 
 
 DEFAULT_GRID = GridSettings()
@@ -108,7 +108,7 @@ DEFAULT_GRID = GridSettings()
 @command(
     Command(
         example="train.py grid --grid.panels A,B --grid.step 10 --output_dir runs/grid",
-        shown="output_dir models model.name_or_path random_weights grid.panels grid.wordings "
+        options="output_dir models model.name_or_path random_weights grid.panels grid.wordings "
         "grid.first_age grid.last_age grid.step trainer.accelerator trainer.precision",
     )
 )
@@ -230,10 +230,10 @@ def grid_rows(predictions: Predictions, grid: PredictionGrid, row: Row) -> list[
     for choice, name in enumerate(grid.candidates):
         share = [item_score(best, choice) for best in predictions.best]
         rows.append(grouped_row(share, pairs, replace(row, metric=f"share_{name}")))
-    by_pair: dict[frozenset[Any], dict[int, float]] = {}
+    margins_by_pair: dict[frozenset[Any], dict[int, float]] = {}
     for record, margin in zip(records, _margins(predictions), strict=True):
-        by_pair.setdefault(frozenset(record.meta["arguments"]), {})[record.answer] = margin
-    orders = best_of_each([[both[0], both[1]] for both in by_pair.values()])
+        margins_by_pair.setdefault(frozenset(record.meta["arguments"]), {})[record.answer] = margin
+    orders = best_of_each([[margins[0], margins[1]] for margins in margins_by_pair.values()])
     right = fsum(item_score(best, 0) for best in orders)
     return [*rows, proportion_row(right, len(orders), replace(row, metric="order_accuracy"))]
 
@@ -252,7 +252,7 @@ def grid_matrix(predictions: Predictions, grid: PredictionGrid) -> dict[str, Any
     `answer` are indices of `candidates`; all are null on the diagonal and where an item was
     skipped. The prediction alone is null on a tie; a probability of NaN scores is null too.
     """
-    place = {value: number for number, value in enumerate(grid.values)}
+    index_of_value = {value: number for number, value in enumerate(grid.values)}
     size = len(grid.values)
     cells: dict[str, list[list[Any]]] = {
         name: [[None] * size for _ in range(size)]
@@ -260,7 +260,7 @@ def grid_matrix(predictions: Predictions, grid: PredictionGrid) -> dict[str, Any
     }
     margins = _margins(predictions)
     for record, margin, best in zip(predictions.records, margins, predictions.best, strict=True):
-        row, column = (place[value] for value in record.meta["arguments"])
+        row, column = (index_of_value[value] for value in record.meta["arguments"])
         if best:  # the softmax over two scores, safe for any size of them
             cells["probability"][row][column] = round((1 + tanh(margin / 2)) / 2, 6)
         cells["prediction"][row][column] = best[0] if len(best) == 1 else None

@@ -15,7 +15,7 @@ from probelight.results.run_folder import planned_cells
 @command(
     Command(
         example="train.py report runs/curve runs/inoculation --output_dir runs/report",
-        shown="folder output_dir medals wandb.project wandb.group workspace",
+        options="folder output_dir medals wandb.project wandb.group workspace",
         positional=True,
     )
 )

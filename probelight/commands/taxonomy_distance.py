@@ -42,7 +42,7 @@ RESULTS, WORDNET = "results", "wordnet"  # in `RunContext.paths`
 @command(
     Command(
         example="train.py taxonomy-distance --results runs/zero_shot --output_dir runs/distance",
-        shown="output_dir results wordnet mirror",
+        options="output_dir results wordnet mirror",
     )
 )
 def taxonomy_distance(
@@ -94,20 +94,20 @@ def taxonomy_items(context: RunContext, probe: str, split: str) -> ProbeData | N
         data = load_probe(probe, split, mirror=context.mirror)
     except ConfigError:  # a user's file, without a config
         return None
-    kept = [r for r in data.records if "type of" in r.stem and len(entities_of(data, r)) == 2]
-    left_out = len(data.records) - len(kept)
+    records = [r for r in data.records if "type of" in r.stem and len(entities_of(data, r)) == 2]
+    left_out = len(data.records) - len(records)
     notice = (
         f"{left_out} of {len(data.records)} stems of {probe} are left out, because they do not "
         "name two concepts"
     )
     notices = (*data.notices, notice) if left_out else data.notices
-    return replace(data, records=tuple(kept), notices=notices) if kept else None
+    return replace(data, records=tuple(records), notices=notices) if records else None
 
 
 def entities_of(data: ProbeData, record: Record) -> tuple[str, str]:
     """Return the two concepts of a stem, in order; another number of them in any other stem."""
-    found = data.config.find_arguments(record.stem)
-    words = [record.stem[start:end] for start, end in found.spans] if found else []
+    match = data.config.find_arguments(record.stem)
+    words = [record.stem[start:end] for start, end in match.spans] if match else []
     return tuple(words)  # type: ignore[return-value]  # two, where it counts
 
 
@@ -139,11 +139,11 @@ def predictions_sha256(source: Path) -> str:
 
 def measure_distances(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> RunRecord:
     """Make the run that compares the planned answers of another run with the planned WordNet."""
-    found = dict(taxonomy_runs(context, config["run"]))
-    planned = [path for path in found if predictions_sha256(path) == config["predictions"]]
+    runs = dict(taxonomy_runs(context, config["run"]))
+    planned = [path for path in runs if predictions_sha256(path) == config["predictions"]]
     if not planned:
-        raise changed_since([str(path / PREDICTIONS) for path in found] or [context.paths[RESULTS]])
-    source, answered = planned[0], found[planned[0]]
+        raise changed_since([str(path / PREDICTIONS) for path in runs] or [context.paths[RESULTS]])
+    source, answered = planned[0], runs[planned[0]]
     database, edges = wordnet_of(context)
     if database != config["wordnet"]:
         raise changed_since([context.paths[WORDNET]])
@@ -172,11 +172,11 @@ def measure_distances(run: RunFolder, config: Mapping[str, Any], context: RunCon
             sets.setdefault((line.set, line.seed), {})[name] = best_of(line)
     rows, lines = list[Row](), list[dict[str, Any]]()
     for (set_name, seed), answers in sets.items():
-        measured = [items[name] for name in answers]
-        groups = groups_of((item.record for item in measured), data.config.group_by)
-        of_seed = replace(row, seed=seed if row.num_train else None)
-        rows += distance_rows(measured, list(answers.values()), groups, of_seed)
-        for item, best in zip(measured, answers.values(), strict=True):
+        answered_items = [items[name] for name in answers]
+        groups = groups_of((item.record for item in answered_items), data.config.group_by)
+        seed_row = replace(row, seed=seed if row.num_train else None)
+        rows += distance_rows(answered_items, list(answers.values()), groups, seed_row)
+        for item, best in zip(answered_items, answers.values(), strict=True):
             lines.append(
                 {
                     "set": set_name,
@@ -194,9 +194,9 @@ def measure_distances(run: RunFolder, config: Mapping[str, Any], context: RunCon
     run.write_lines("distances.jsonl", lines)
     notices = list(data.notices)
     if unknown := sorted({word for item in items.values() for word in item.unknown}):
-        shown = ", ".join(unknown[:10]) + (", …" if len(unknown) > 10 else "")
+        words = ", ".join(unknown[:10]) + (", …" if len(unknown) > 10 else "")
         touched = sum(bool(item.unknown) for item in items.values())
-        notices.append(f"{len(unknown)} words of {touched} items are not in WordNet: {shown}")
+        notices.append(f"{len(unknown)} words of {touched} items are not in WordNet: {words}")
     placed = sum(item.is_placed for item in items.values())
     if left_out := len(items) - placed:
         notices.append(
@@ -232,20 +232,20 @@ def distance_rows(
     with_nearer = [item for item in placed if item[0].nearer]
     rows: list[Row] = []
     if with_nearer:
-        took = [fsum(item_score(best, c) for c in item.nearer) for item, best, _ in with_nearer]
-        among = [group for *_, group in with_nearer]
+        scores = [fsum(item_score(best, c) for c in item.nearer) for item, best, _ in with_nearer]
+        groups = [group for *_, group in with_nearer]
         guess = fmean(len(item.nearer) / len(item.record.choices) for item, *_ in with_nearer)
-        rows.append(grouped_row(took, among, replace(row, metric="nearer_chosen")))
+        rows.append(grouped_row(scores, groups, replace(row, metric="nearer_chosen")))
         by_guessing = replace(row, metric="nearer_chosen_by_guessing", value=guess)
         rows.append(replace(by_guessing, num_items=len(with_nearer)))
     for exists in (True, False):
-        if part := [item for item in placed if bool(item[0].nearer) == exists]:
-            right = [item_score(best, item.record.answer) for item, best, _ in part]
-            among = [group for *_, group in part]
+        if alike := [item for item in placed if bool(item[0].nearer) == exists]:
+            scores = [item_score(best, item.record.answer) for item, best, _ in alike]
+            groups = [group for *_, group in alike]
             text = "with a nearer distractor" if exists else "without"
             subset = Subset.of("nearer_distractor", text, exists=exists)
-            of_subset = replace(row, metric="accuracy", subset=subset)
-            rows.append(grouped_row(right, among, of_subset))
+            subset_row = replace(row, metric="accuracy", subset=subset)
+            rows.append(grouped_row(scores, groups, subset_row))
     return rows
 
 
@@ -255,5 +255,5 @@ def best_of(line: ItemLine) -> tuple[int, ...]:
     if first is None:
         return ()
     # Written scores are rounded, which can make more of them equal than share the best score.
-    equal = [place for place in range(first, len(scores)) if scores[place] == scores[first]]
+    equal = [index for index in range(first, len(scores)) if scores[index] == scores[first]]
     return tuple(equal[: line.tied])

@@ -40,7 +40,7 @@ Accuracies = dict[str, dict[str, float]]  # probe, then model
     Command(
         example="train.py unigrams --results runs/curve --model_a roberta-large --counts_a "
         "books.txt.gz --model_b bert-large-uncased --counts_b wiki.txt.gz --output_dir runs/words",
-        shown="output_dir results model_a counts_a model_b counts_b measure mirror",
+        options="output_dir results model_a counts_a model_b counts_b measure mirror",
     )
 )
 def unigrams(
@@ -76,22 +76,22 @@ def unigrams(
     """
     models = (model_a, model_b)
     context = RunContext(mirror=mirror, paths={"counts_a": counts_a, "counts_b": counts_b})
-    found = accuracies(load_results(Path(results)), measure)
-    shared = {probe: of for probe, of in found.items() if of.keys() >= set(models)}
+    by_probe = accuracies(load_results(Path(results)), measure)
+    shared = {probe: by_probe[probe] for probe in by_probe if {*models} <= by_probe[probe].keys()}
     if len(shared) < 2:
-        known = sorted({model for of in found.values() for model in of})
-        other = "zero_shot" if measure == "max" else "max"
+        known_models = sorted(set().union(*by_probe.values()))
+        other_measure = "zero_shot" if measure == "max" else "max"
         raise UsageError(
             f"--results {results}: fewer than two probes have results of both "
-            f"{' and '.join(models)}; with --measure {measure} (you can also try {other}) there "
-            f"are results of {', '.join(known) or 'no model'}"
+            f"{' and '.join(models)}; with --measure {measure} (you can also try {other_measure}) "
+            f"there are results of {', '.join(known_models) or 'no model'}"
         )
     config = {
         "command": PROTOCOL,
         "models": list(models),
         "counts": [sha256_of(context.paths[name]) for name in COUNTS],
         "measure": measure,
-        "accuracies": {probe: [of[model] for model in models] for probe, of in shared.items()},
+        "accuracies": {probe: [shared[probe][model] for model in models] for probe in shared},
         "data": [f.sha256 for probe in sorted(shared) for f in _items(context, probe).files],
     }
     title = f"{PROTOCOL}, {' against '.join(models)}"
@@ -106,7 +106,7 @@ def accuracies(results: Results, measure: Measure) -> Accuracies:
     """
     import pandas as pd
 
-    measured = [
+    accuracy_rows = [
         (row.probe, row.model, row.num_train or 0, row.value)
         for row in results.rows
         if row.metric == "accuracy" and not (row.subset or row.perturbation)
@@ -114,11 +114,12 @@ def accuracies(results: Results, measure: Measure) -> Accuracies:
         if (not row.num_train) == (measure == "zero_shot")
         if (row.mode in MODES if row.num_train else not row.scoring)
     ]
-    rows = pd.DataFrame(measured, columns=["probe", "model", "size", "value"])
+    rows = pd.DataFrame(accuracy_rows, columns=["probe", "model", "size", "value"])
     points = rows.groupby(["probe", "model", "size"])["value"].mean()
     best = points.groupby(["probe", "model"]).max()
     return {
-        probe: of_probe.droplevel("probe").to_dict() for probe, of_probe in best.groupby("probe")
+        probe: probe_accuracies.droplevel("probe").to_dict()
+        for probe, probe_accuracies in best.groupby("probe")
     }
 
 
@@ -129,28 +130,28 @@ def compare_words(run: RunFolder, config: Mapping[str, Any], context: RunContext
     counts = [DataFile(path=Path(path).name, sha256=sha256_of(path)) for path in paths]
     if [file.sha256 for file in counts] != config["counts"]:
         raise changed_since(paths)
-    found = {probe: {model_a: a, model_b: b} for probe, (a, b) in config["accuracies"].items()}
-    data = {probe: _items(context, probe) for probe in sorted(found)}
-    check_data(config["data"], data.values())
-    words = {probe: words_of_records(part.records) for probe, part in data.items()}
-    wanted = {word for of_probe in words.values() for word in of_probe}
-    first, second = (read_unigrams(path, wanted) for path in paths)
+    by_probe = {probe: {model_a: a, model_b: b} for probe, (a, b) in config["accuracies"].items()}
+    sets = {probe: _items(context, probe) for probe in sorted(by_probe)}
+    check_data(config["data"], sets.values())
+    words = {probe: words_of_records(items.records) for probe, items in sets.items()}
+    all_words = {word for probe_words in words.values() for word in probe_words}
+    first, second = (read_unigrams(path, all_words) for path in paths)
     fits = {
-        p: (corpus_fit(of_probe, first), corpus_fit(of_probe, second))
-        for p, of_probe in words.items()
+        p: (corpus_fit(probe_words, first), corpus_fit(probe_words, second))
+        for p, probe_words in words.items()
     }
     notices = []
-    for place, file in enumerate(counts):
-        unseen = sum(pair[place].num_unseen for pair in fits.values())
-        total = sum(pair[place].num_words for pair in fits.values())
+    for index, file in enumerate(counts):
+        unseen = sum(pair[index].num_unseen for pair in fits.values())
+        total = sum(pair[index].num_words for pair in fits.values())
         notices.append(f"{file.path}: {unseen:,} of {total:,} content words are missing")
     return RunRecord(
         protocol=PROTOCOL,
         model=f"{model_a} against {model_b}",
-        rows=tuple(unigram_rows(found, fits, (model_a, model_b))),
-        counts={"probes": len(found)},
+        rows=tuple(unigram_rows(by_probe, fits, (model_a, model_b))),
+        counts={"probes": len(by_probe)},
         notices=tuple(notices),
-        data=(*data_files(data.values()), *counts),
+        data=(*data_files(sets.values()), *counts),
         details=(UnigramDetails(models=(model_a, model_b), measure=config["measure"]),),
     )
 
@@ -162,7 +163,7 @@ def _items(context: RunContext, probe: str) -> ProbeData:
 
 
 def unigram_rows(
-    found: Accuracies,
+    by_probe: Accuracies,
     fits: Mapping[str, tuple[CorpusFit, CorpusFit]],
     models: tuple[str, str],
 ) -> list[Row]:
@@ -174,21 +175,21 @@ def unigram_rows(
     rows: list[Row] = []
     accuracy: list[float] = []
     probability: list[float] = []
-    for probe, pair in fits.items():
-        accuracy.append(found[probe][models[0]] - found[probe][models[1]])
-        probability.append(pair[0].mean_log_probability - pair[1].mean_log_probability)
-        of_probe = replace(row, probe=probe)
-        for model, fit in zip(models, pair, strict=True):
-            of_model = replace(of_probe, subset=Subset.of("model", model, label=model))
-            common = replace(of_model, metric="mean_log_probability", num_items=fit.num_words)
-            rows.append(replace(common, value=fit.mean_log_probability))
-            rows.append(replace(of_model, metric="accuracy", value=found[probe][model]))
-        rows.append(replace(of_probe, metric="accuracy_difference", value=accuracy[-1]))
-        rows.append(replace(of_probe, metric="log_probability_difference", value=probability[-1]))
-    whole = spearman(accuracy, probability)
-    row = replace(row, num_items=whole.num_pairs)
-    if not math.isnan(whole.rho):
-        interval = replace(row, ci_low=whole.low, ci_high=whole.high)
-        rows.append(replace(interval, metric="spearman", value=whole.rho))
-    rows.append(replace(row, metric="spearman_p", value=whole.p_value))
+    for probe, probe_fits in fits.items():
+        accuracy.append(by_probe[probe][models[0]] - by_probe[probe][models[1]])
+        probability.append(probe_fits[0].mean_log_probability - probe_fits[1].mean_log_probability)
+        probe_row = replace(row, probe=probe)
+        for model, fit in zip(models, probe_fits, strict=True):
+            model_row = replace(probe_row, subset=Subset.of("model", model, label=model))
+            word_row = replace(model_row, metric="mean_log_probability", num_items=fit.num_words)
+            rows.append(replace(word_row, value=fit.mean_log_probability))
+            rows.append(replace(model_row, metric="accuracy", value=by_probe[probe][model]))
+        rows.append(replace(probe_row, metric="accuracy_difference", value=accuracy[-1]))
+        rows.append(replace(probe_row, metric="log_probability_difference", value=probability[-1]))
+    correlation = spearman(accuracy, probability)
+    row = replace(row, num_items=correlation.num_pairs)
+    if not math.isnan(correlation.rho):
+        interval = replace(row, ci_low=correlation.low, ci_high=correlation.high)
+        rows.append(replace(interval, metric="spearman", value=correlation.rho))
+    rows.append(replace(row, metric="spearman_p", value=correlation.p_value))
     return rows

@@ -77,7 +77,7 @@ DEFAULT_LETTERS = LetterSettings()
 @command(
     Command(
         example="train.py zero-shot --probes age_small,taxonomy_small --output_dir runs/zero_shot",
-        shown="output_dir probes models model.name_or_path data.path data.setup data.choices "
+        options="output_dir probes models model.name_or_path data.path data.setup data.choices "
         "data.gold split ranks scoring letters.orders shots chat mirror trainer.accelerator "
         "trainer.precision engine.kind",
     )
@@ -142,46 +142,49 @@ def zero_shot(
     refuse_untrained(chosen, "zero-shot")
     sets = load_sets(probes, data, split, mirror)
     if ranks and (
-        pairs := [loaded.name for loaded in sets if loaded.data.config.setup == "minimal_pair"]
+        pair_sets := [loaded.name for loaded in sets if loaded.data.config.setup == "minimal_pair"]
     ):
         raise UsageError(
-            f"--ranks: {', '.join(pairs)} has minimal pairs, which are whole sentences without a "
-            "mask, so words have no ranks; leave it out"
+            f"--ranks: {', '.join(pair_sets)} has minimal pairs, which are whole sentences without "
+            "a mask, so words have no ranks; leave it out"
         )
-    whole = [loaded.name for loaded in sets if loaded.data.config.setup not in DOMAIN_STEMS]
-    unfit = [rule for rule in rules if rule not in OF_THE_ITEM]
-    if whole and unfit:
+    sentence_sets = [loaded.name for loaded in sets if loaded.data.config.setup not in DOMAIN_STEMS]
+    stem_rules = [rule for rule in rules if rule not in OF_THE_ITEM]
+    if sentence_sets and stem_rules:
         raise UsageError(
-            f"--scoring {','.join(unfit)} puts other stems before the choices, but the items of "
-            f"{whole[0]} are whole sentences; give only {', '.join(OF_THE_ITEM)}"
+            f"--scoring {','.join(stem_rules)} puts other stems before the choices, but the items "
+            f"of {sentence_sets[0]} are whole sentences; give only {', '.join(OF_THE_ITEM)}"
         )
     if LETTER not in rules and letters != DEFAULT_LETTERS:
         raise UsageError("--letters is only for the rule letter; add --scoring letter")
-    texts = prompt_config(shots, chat, prompt)
+    prompt_settings = prompt_config(shots, chat, prompt)
     setups = {loaded.data.config.setup for loaded in sets}
-    refuse_unused(prompt, texts, LETTER in rules, setups)
-    asked: dict[str, Any] = {"letters": {"orders": letters.orders}} if LETTER in rules else {}
-    is_put = bool(shots) or chat != "never"  # whether items are more than their own texts
-    if asked or is_put or (has_words_text(texts) and "mc_qa" in setups):
-        asked["prompt"] = texts
-    if is_put and ranks:
+    refuse_unused(prompt, prompt_settings, LETTER in rules, setups)
+    letter_settings = {"letters": {"orders": letters.orders}}
+    question_settings: dict[str, Any] = letter_settings if LETTER in rules else {}
+    has_context = bool(shots) or chat != "never"  # whether items are more than their own texts
+    if question_settings or has_context or (has_words_text(prompt_settings) and "mc_qa" in setups):
+        question_settings["prompt"] = prompt_settings
+    if has_context and ranks:
         raise UsageError("--ranks needs sentences as they are; leave out --shots and --chat")
-    if is_put and whole and LETTER not in rules:
+    if has_context and sentence_sets and LETTER not in rules:
         raise UsageError(
-            f"--shots and --chat: {whole[0]} has whole sentences, not answers; add --scoring "
-            "letter, or leave them out"
+            f"--shots and --chat: {sentence_sets[0]} has whole sentences, not answers; add "
+            "--scoring letter, or leave them out"
         )
-    worded: dict[str, list[str]] = {}
+    phrasings_by_set: dict[str, list[str]] = {}
     for loaded in sets if phrasings else ():
         probe = loaded.data.config
-        worded[loaded.name] = phrasings_named(probe, phrasings, "--phrasings")
-        for record, name in product(loaded.data.records, worded[loaded.name]):
+        phrasings_by_set[loaded.name] = phrasings_named(probe, phrasings, "--phrasings")
+        for record, name in product(loaded.data.records, phrasings_by_set[loaded.name]):
             phrased(record, probe, name)  # refused before any of them is scored
     examples: dict[str, ProbeData] = {}
     for loaded in sets:
         if shots:
             examples[loaded.name] = examples_of(loaded.data, loaded.split, mirror)
-        prompts = prompts_of(asked.get("prompt"), loaded.data, examples.get(loaded.name))
+        prompts = prompts_of(
+            question_settings.get("prompt"), loaded.data, examples.get(loaded.name)
+        )
         for record in loaded.data.records:  # refused before any of them is scored
             prompts.shots(record)
             if LETTER in rules:
@@ -196,13 +199,15 @@ def zero_shot(
         **trainer.precisions(),
         "ranks": ranks,
         "scoring": rules,
-        **asked,
-        "phrasings": worded,
+        **question_settings,
+        "phrasings": phrasings_by_set,
     }
     return run_command(
         output_dir,
         config,
-        zero_shot_jobs(sets, chosen, trainer, ranks, rules, asked, examples, worded),
+        zero_shot_jobs(
+            sets, chosen, trainer, ranks, rules, question_settings, examples, phrasings_by_set
+        ),
         RunContext(trainer, mirror=mirror, user_probes=own_configs(sets), engine=engine),
         files=[*(loaded.data for loaded in sets), *examples.values()],
         table=PROTOCOL,
@@ -227,22 +232,22 @@ def zero_shot_jobs(
     trainer: TrainerSettings,
     ranks: bool = False,
     rules: Sequence[str] = (),
-    asked: Mapping[str, Any] | None = None,
+    question_settings: Mapping[str, Any] | None = None,
     examples: Mapping[str, ProbeData] | None = None,
-    worded: Mapping[str, Sequence[str]] | None = None,
+    phrasings_by_set: Mapping[str, Sequence[str]] | None = None,
 ) -> list[Job]:
     """Return the jobs that score each set with each model; a model is loaded once per setup.
 
-    `asked` says how letters are asked for and items put to the model; `examples` are what these are
-    drawn from, and `worded` the phrasings, by the name of the set.
+    `question_settings` says how letters are asked for and items put to the model; `examples` are
+    what these are drawn from, and `phrasings_by_set` the phrasings, by the name of the set.
     """
     jobs = []
     for model in models:
-        template = template_sha256(model, (asked or {}).get("prompt"))
+        template = template_sha256(model, (question_settings or {}).get("prompt"))
         for loaded in sorted(sets, key=lambda loaded: loaded.data.config.setup):
             probe = loaded.data.config
             domain_stem = probe.domain_stem or DOMAIN_STEMS.get(probe.setup, "")
-            phrasings = worded[loaded.name] if worded else ()
+            phrasings = phrasings_by_set[loaded.name] if phrasings_by_set else ()
             config = {
                 "protocol": PROTOCOL,
                 "model": model.config(),
@@ -253,7 +258,7 @@ def zero_shot_jobs(
                 "ranks": ranks,
                 "scoring": list(rules),
                 "domain_stem": domain_stem if "pmi" in rules else "",
-                **relevant_settings(asked or {}, probe.setup),
+                **relevant_settings(question_settings or {}, probe.setup),
                 "examples": checksums(examples[loaded.name]) if examples else [],
                 "chat_template": template,
                 "phrasings": {phrasing: probe.phrasings[phrasing] for phrasing in phrasings},
@@ -265,16 +270,16 @@ def zero_shot_jobs(
 
 def check_models(missing: Sequence[Job], sets: Sequence[LoadedSet]) -> None:
     """Refuse sets that a model cannot answer, before the first one is scored."""
-    data = {(loaded.name, loaded.split): loaded.data for loaded in sets}
-    sets_of: dict[tuple[ModelSettings, Setup], list[Sequence[Record]]] = {}
+    data_by_set = {(loaded.name, loaded.split): loaded.data for loaded in sets}
+    records_by_model: dict[tuple[ModelSettings, Setup], list[Sequence[Record]]] = {}
     for job in missing:
         model = ModelSettings(**job.config["model"])
-        loaded = data[job.config["probe"], job.config["split"]]
+        loaded = data_by_set[job.config["probe"], job.config["split"]]
         setup = loaded.config.setup
-        sets_of.setdefault((model, setup), []).append(loaded.records)
-        asked = job.config.get("prompt", {})
-        has_texts = setup == "mc_qa" and has_words_text(asked)
-        is_by_rule = bool(job.config["scoring"] or asked.get("shots") or has_texts)
+        records_by_model.setdefault((model, setup), []).append(loaded.records)
+        prompting = job.config.get("prompt", {})
+        has_texts = setup == "mc_qa" and has_words_text(prompting)
+        is_by_rule = bool(job.config["scoring"] or prompting.get("shots") or has_texts)
         if has_texts and scoring_of(model.checkpoint, model.scoring, setup) == LETTER:
             raise UsageError(
                 f"{model.label} answers questions by letters, in texts of its own; leave out "
@@ -289,7 +294,7 @@ def check_models(missing: Sequence[Job], sets: Sequence[LoadedSet]) -> None:
                     "log-likelihoods, only one number per choice; leave out --scoring, --shots, "
                     "--chat and --prompt.file"
                 )
-    for (model, setup), records in sets_of.items():
+    for (model, setup), records in records_by_model.items():
         check_scorer(model, setup, records)
 
 
@@ -308,36 +313,37 @@ def score_set(run: RunFolder, config: Mapping[str, Any], context: RunContext) ->
     if config["examples"]:
         examples = read_set(context, name, TRAIN)
         check_data(config["examples"], [examples])
-    asked = config.get("prompt")
+    prompting = config.get("prompt")
     scorer = loaded_scorer(context, model, setup)
-    prompts = prompts_of(asked, loaded, examples)
-    pairs = setup == "minimal_pair"
-    if not pairs and (chatting := in_chat(scorer, asked)):
+    prompts = prompts_of(prompting, loaded, examples)
+    is_minimal_pair = setup == "minimal_pair"
+    if not is_minimal_pair and (chatting := in_chat(scorer, prompting)):
         scorer, prompts = chatting, replace(prompts, in_chat=True)
-    posed = [prompts.words(record) for record in loaded.records]
-    if prompts.num_shots and not (pairs or prompts.in_chat):
-        refuse_cut(scorer.choice_scores(), posed, f"--shots {prompts.num_shots}")
-    sets = {name: posed}
+    prompted = [prompts.words(record) for record in loaded.records]
+    if prompts.num_shots and not (is_minimal_pair or prompts.in_chat):
+        refuse_cut(scorer.choice_scores(), prompted, f"--shots {prompts.num_shots}")
+    sets = {name: prompted}
     for phrasing in config["phrasings"]:
-        asked_so = [phrased(record, loaded.config, phrasing) for record in loaded.records]
-        sets[f"{name} ({phrasing})"] = [prompts.words(record) for record in asked_so]
-    answered, *reworded = predict(scorer, sets, context.trainer).values()
-    own = {id(put): record for put, record in zip(posed, loaded.records, strict=True)}
-    predictions = replace(answered, records=[own[id(put)] for put in answered.records])
-    num_shots, has_texts = 0 if pairs else prompts.num_shots, bool(prompts.words_template)
+        rephrased = [phrased(record, loaded.config, phrasing) for record in loaded.records]
+        sets[f"{name} ({phrasing})"] = [prompts.words(record) for record in rephrased]
+    predictions, *phrased_predictions = predict(scorer, sets, context.trainer).values()
+    originals = {id(p): record for p, record in zip(prompted, loaded.records, strict=True)}
+    records = [originals[id(record)] for record in predictions.records]
+    predictions = replace(predictions, records=records)
+    num_shots, has_texts = 0 if is_minimal_pair else prompts.num_shots, bool(prompts.words_template)
     row = replace(
         model_row(model),
         protocol=PROTOCOL,
         probe=loaded.config.name,
         control="standard",
-        mode=mode_of(scorer.mode, scorer.is_in_chat, num_shots, asked, has_texts=has_texts),
+        mode=mode_of(scorer.mode, scorer.is_in_chat, num_shots, prompting, has_texts=has_texts),
         num_train=0,
         split=split,
     )
     notices = [*loaded.notices, *predictions.notices, *score_notices(predictions)]
     notices += near_tie_notices(predictions)
     notices += pair_notices(predictions.records)
-    if pairs:
+    if is_minimal_pair:
         rows = pair_rows(predictions, loaded, row)
     else:
         labels = model.gold_labels(setup, predictions.records)
@@ -351,17 +357,17 @@ def score_set(run: RunFolder, config: Mapping[str, Any], context: RunContext) ->
         notices += [notice for notice in ranks.notices if notice not in notices]
     run.write_metrics(rows)
     # Without rules, the accuracy of minimal pairs by the mean per token is there all the same.
-    rules = config["scoring"] or (("mean_token",) if pairs else ())
-    others = [rule for rule in rules if rule != LETTER]
+    rules = config["scoring"] or (("mean_token",) if is_minimal_pair else ())
+    word_rules = [rule for rule in rules if rule != LETTER]
     domain_stem = config["domain_stem"]
-    panel = rule_predictions(scorer, predictions, others, prompts, domain_stem, context.trainer)
+    panel = rule_predictions(scorer, predictions, word_rules, prompts, domain_stem, context.trainer)
     groups = groups_of(predictions.records, group_by)
     reader = scorer
     if letters := config.get("letters"):
         reader = loaded_scorer(context, model, "mc_mlm")  # a letter is put in a blank
-        reader = in_chat(reader, asked) or reader
+        reader = in_chat(reader, prompting) or reader
         answers = ask_letters(reader, predictions, letters["orders"], prompts, context.trainer)
-        mode = mode_of(scorer.mode, reader.is_in_chat, prompts.num_shots, asked, has_texts=True)
+        mode = mode_of(scorer.mode, reader.is_in_chat, prompts.num_shots, prompting, has_texts=True)
         panel = replace(
             panel,
             by_rule={**panel.by_rule, **answers.by_rule},
@@ -370,18 +376,18 @@ def score_set(run: RunFolder, config: Mapping[str, Any], context: RunContext) ->
         )
         rows += answers.rows(groups, replace(row, mode=mode))
     rows += panel.rows(groups, row)
-    if pairs:
-        for rule, of_rule in panel.by_rule.items():
-            rows += paradigm_rows(of_rule, group_by, panel.row_of(rule, row))
-    if asked and asked["chat"] == "auto" and not (scorer.is_in_chat or reader.is_in_chat):
+    if is_minimal_pair:
+        for rule, scored_by_rule in panel.by_rule.items():
+            rows += paradigm_rows(scored_by_rule, group_by, panel.row_of(rule, row))
+    if prompting and prompting["chat"] == "auto" and not (scorer.is_in_chat or reader.is_in_chat):
         notices.append(f"{model.label} has no chat template, so it was asked without a chat")
     notices += [notice for notice in panel.notices if notice not in notices]
     lines = panel.lines(groups)
-    if reworded:
-        by_name = dict(zip(config["phrasings"], reworded, strict=True))
-        in_all = PhrasingPredictions(predictions, by_name)
-        rows += in_all.rows(groups, row)
-        lines = in_all.lines(lines)
+    if phrased_predictions:
+        by_phrasing = dict(zip(config["phrasings"], phrased_predictions, strict=True))
+        phrased_set = PhrasingPredictions(predictions, by_phrasing)
+        rows += phrased_set.rows(groups, row)
+        lines = phrased_set.lines(lines)
     write_predictions(run, lines)
     return RunRecord(
         protocol=PROTOCOL,

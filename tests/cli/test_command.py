@@ -12,7 +12,7 @@ import yaml
 from pytorch_lightning import Trainer
 
 from probelight import cli
-from probelight.cli.arguments import Known, read_arguments
+from probelight.cli.arguments import KnownOptions, read_command_line
 from probelight.cli.parsing import LIGHTNING, parse_and_call, short_help
 from probelight.commands.command import DECLARED, Command, command
 from probelight.commands.inoculation.command import inoculate
@@ -21,7 +21,7 @@ from tests.fixtures.checkout import ROOT
 
 
 def test_a_command_takes_from_python_what_its_line_takes() -> None:
-    declared = Command(example="train.py paint --what house", shown="what")
+    declared = Command(example="train.py paint --what house", options="what")
 
     @command(declared)
     def paint(what: Names, coats: NumItems = 1) -> tuple[Sequence[str], int]:
@@ -137,7 +137,7 @@ def test_an_option_too_long_for_its_column_has_a_line_of_its_own() -> None:
 def test_the_options_of_the_trainer_are_its_arguments() -> None:
     arguments = inspect.signature(Trainer).parameters
     for description in LIGHTNING.values():
-        names = [w.removeprefix("trainer.") for w in description.shown.split() if "." in w]
+        names = [w.removeprefix("trainer.") for w in description.options.split() if "." in w]
         assert names
         assert set(names) <= arguments.keys()
 
@@ -158,7 +158,7 @@ class Colours:
     second: str | None = None
 
 
-@command(Command("train.py paint --what house", shown="what colours.first"))
+@command(Command("train.py paint --what house", options="what colours.first"))
 def paint(what: str, coats: NumItems = 1, colours: Colours = Colours()) -> None:
     """Paints something.
 
@@ -176,7 +176,7 @@ def wash(what: str) -> None:
     CALLS.append((what, 0, ""))
 
 
-@command(Command("train.py dry plate cup", shown="what", positional=True))
+@command(Command("train.py dry plate cup", options="what", positional=True))
 def dry(what: list[Path], coats: NumItems = 1) -> None:
     """Dries things.
 
@@ -260,7 +260,7 @@ def test_the_short_help_is_what_is_declared(capsys: pytest.CaptureFixture[str]) 
     assert "--coats" in full
 
 
-KNOWN = Known(
+KNOWN = KnownOptions(
     [
         *("output_dir", "seed", "dry_run", "probes", "grid.sizes", "grid.full.epochs"),
         *("model.name_or_path", "model.max_length"),
@@ -272,7 +272,7 @@ KNOWN = Known(
 
 
 def words(*given: str) -> list[str]:
-    return read_arguments(given, KNOWN).words
+    return read_command_line(given, KNOWN).words
 
 
 @pytest.mark.parametrize(
@@ -306,7 +306,7 @@ def test_files_of_a_command_line_are_given_to_the_parser_as_text(tmp_path: Path)
     model.write_text("model: {max_length: 100}\n")
     own.write_text("name_or_path: gpt2\n")
     line = ["--config", str(config), f"--model={model}", "--model", str(own), "-c", str(config)]
-    read = read_arguments([*line, "--seed", "2"], KNOWN)
+    read = read_command_line([*line, "--seed", "2"], KNOWN)
     assert read.words == [
         '--config={"seed": 1, "folders": ["a", "b"], "grid": {}}',
         '--model={"max_length": 100}',
@@ -315,15 +315,15 @@ def test_files_of_a_command_line_are_given_to_the_parser_as_text(tmp_path: Path)
         "--seed",
         "2",
     ]
-    assert read.place("seed") == "--seed"  # the command line holds
-    assert read.place("model.max_length") == f"{model}: model.max_length"
-    assert read.place("grid.full.epochs") == "--grid.full.epochs"
+    assert read.location("seed") == "--seed"  # the command line holds
+    assert read.location("model.max_length") == f"{model}: model.max_length"
+    assert read.location("grid.full.epochs") == "--grid.full.epochs"
 
 
 def test_a_place_in_a_list_of_a_file_is_known(tmp_path: Path) -> None:
     path = tmp_path / "plan.yaml"
     path.write_text("grid: {rows: [{seeds: [1, 2]}]}\n")
-    read = read_arguments([f"--config={path}"], KNOWN)
-    assert read.place("grid.rows[0].seeds[1]") == f"{path}: grid.rows[0].seeds[1]"
-    read = read_arguments([f"--config={path}", "--grid.rows=[]"], KNOWN)
-    assert read.place("grid.rows[0].seeds[1]") == "--grid.rows[0].seeds[1]"
+    read = read_command_line([f"--config={path}"], KNOWN)
+    assert read.location("grid.rows[0].seeds[1]") == f"{path}: grid.rows[0].seeds[1]"
+    read = read_command_line([f"--config={path}", "--grid.rows=[]"], KNOWN)
+    assert read.location("grid.rows[0].seeds[1]") == "--grid.rows[0].seeds[1]"

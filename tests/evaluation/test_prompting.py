@@ -152,7 +152,11 @@ def planned_keys(prompt: PromptSettings, rules: tuple[str, ...] = ()) -> list[st
     asked: dict[str, Any] = {"prompt": prompt_config(0, "never", prompt)}
     asked |= {"letters": {"orders": "one"}} if "letter" in rules else {}
     jobs = zero_shot_jobs(
-        sets, [ModelSettings("dictionary-lm")], TrainerSettings(), rules=rules, asked=asked
+        sets,
+        [ModelSettings("dictionary-lm")],
+        TrainerSettings(),
+        rules=rules,
+        question_settings=asked,
     )
     return [job.key for job in sorted(jobs, key=lambda job: job.name)]
 

@@ -55,7 +55,7 @@ DEFAULT_BASELINES = ("choice_only", "vec_similarity")
 @command(
     Command(
         example="train.py probes audit hypernymy_small --output_dir runs/audit",
-        shown="probes output_dir baselines vectors training.seeds mirror trainer.threads "
+        options="probes output_dir baselines vectors training.seeds mirror trainer.threads "
         "engine.kind",
         positional=True,
     )
@@ -96,22 +96,22 @@ def audit(
         raise UsageError("give --output_dir FOLDER for the results")
     if not baselines:
         raise UsageError(f"give --baselines, such as {','.join(DEFAULT_BASELINES)}")
-    known = sorted(path.stem for path in MODEL_CONFIGS.glob("*.yaml"))
+    model_names = sorted(path.stem for path in MODEL_CONFIGS.glob("*.yaml"))
     for name in baselines:
-        if name not in known and not name.endswith((".yaml", ".yml")):
-            near = nearest(name, known)
+        if name not in model_names and not name.endswith((".yaml", ".yml")):
+            near = nearest(name, model_names)
             raise UsageError(
-                f"--baselines: there is no model {name!r}{near}; choose from {', '.join(known)}, "
-                "or give the path of a .yaml file"
+                f"--baselines: there is no model {name!r}{near}; choose from "
+                f"{', '.join(model_names)}, or give the path of a .yaml file"
             )
     models = chosen_models(baselines, DEFAULT_MODEL, random_weights=False)
     if vectors is not None:
         models = [replace(m, vectors=vectors) if model_type_of(m).title else m for m in models]
-    given = [name for name in map(str.strip, probes.split(",")) if name]
-    configs = {name: items.config_of(name) for name in given}
+    probe_arguments = [name for name in map(str.strip, probes.split(",")) if name]
+    configs = {name: items.probe_config(name) for name in probe_arguments}
     if not configs:
         raise UsageError("give a probe or a file of items; `train.py probes list` shows the probes")
-    names = [configs[name].name for name in given]
+    names = [configs[name].name for name in probe_arguments]
     if repeated := {name for name in names if names.count(name) > 1}:
         raise UsageError(
             f"two probes are called {min(repeated)!r}, so tables could not distinguish them; give "
@@ -131,13 +131,13 @@ def audit(
     config = {
         "command": "probes audit",
         "probes": [
-            {"name": data.config.name, "sha256": checksums(*data.parts.values())} for data in sets
+            {"name": data.config.name, "sha256": checksums(*data.splits.values())} for data in sets
         ],
         "baselines": [model.config() for model in models],
         "settings": asdict(training),
         **trainer.precisions(),
     }
-    files = [part for data in sets for part in data.parts.values()]
+    files = [split_data for data in sets for split_data in data.splits.values()]
     run_command(output_dir, config, jobs, context, files=files, table=PROTOCOL)
 
 
@@ -152,7 +152,7 @@ def audit_jobs(
     common: dict[str, Any] = {
         "protocol": PROTOCOL,
         "probe": name,
-        "data": checksums(*data.parts.values()),
+        "data": checksums(*data.splits.values()),
         "settings": asdict(replace(settings, seeds=[0])),  # a run has one seed, or none
     }
     counted = {**common, "frequency": giveaways.frequency_source(), "stems": giveaways.STEMMER}
@@ -187,17 +187,17 @@ def ask_baseline(run: RunFolder, config: Mapping[str, Any], context: RunContext)
     model = ModelSettings(**config["model"])
     settings = settings_from(items.AuditSettings, config["settings"])
     data = items.read_audit(context, config["probe"], settings)
-    check_data(config["data"], data.parts.values())
+    check_data(config["data"], data.splits.values())
     notices = list(data.notices)
     control = config["control"]
-    posed = data if control == STANDARD else items.with_control(control, data)
+    seen = data if control == STANDARD else items.with_control(control, data)
     row = replace(model_row(model), protocol=PROTOCOL, probe=data.config.name, control=control)
     seed: int | None = config["seed"]
     if is_trained(model):
         assert seed is not None
-        how = settings.transformer if model_type_of(model).has_checkpoint else settings.fit
-        direct = Direct(model, how, seed, None, f"{data.config.name}, {model.label}")
-        trained = fit_directly(run, direct, posed.train, posed.held_out, context)
+        fit_settings = settings.transformer if model_type_of(model).has_checkpoint else settings.fit
+        direct = Direct(model, fit_settings, seed, None, f"{data.config.name}, {model.label}")
+        trained = fit_directly(run, direct, seen.train, seen.held_out, context)
         notices += trained.notices
         scorer: Scorer = TrainedScorer(trained.module)
         row = replace(
@@ -205,14 +205,14 @@ def ask_baseline(run: RunFolder, config: Mapping[str, Any], context: RunContext)
             role="baseline",
             num_train=len(data.train),
             epoch=trained.epoch,
-            learning_rate=how.learning_rate,
+            learning_rate=fit_settings.learning_rate,
         )
     else:
         scorer = scorer_for(model, "mc_qa", trainer=context.trainer)
-    found = predict(scorer, posed.measured, context.trainer)
+    by_split = predict(scorer, seen.measured, context.trainer)
     # The groups of items depend on their stems, whatever was seen of them.
     scored = [
-        replace(predicted, records=data.measured[split]) for split, predicted in found.items()
+        replace(predicted, records=data.measured[split]) for split, predicted in by_split.items()
     ]
     row = replace(row, mode=scorer.mode, seed=seed)
     notices += [notice for predicted in scored for notice in predicted.notices]
@@ -222,12 +222,13 @@ def ask_baseline(run: RunFolder, config: Mapping[str, Any], context: RunContext)
     for predicted in scored:
         groups = groups_of(predicted.records, data.config.group_by)
         untouched = measured.untouched_of(data.untouched(predicted.records))
-        of_split = replace(row, split=predicted.name)
-        rows.append(measured.accuracy_row(predicted, groups, of_split))
-        rows.append(measured.tied_row(predicted, of_split))
-        rows += measured.chance_rows(predicted, replace(of_split, num_items=len(predicted.records)))
-        of_part = replace(of_split, metric="accuracy")
-        rows += measured.subset_rows(predicted, groups, untouched, of_part)
+        split_row = replace(row, split=predicted.name)
+        rows.append(measured.accuracy_row(predicted, groups, split_row))
+        rows.append(measured.tied_row(predicted, split_row))
+        num_items = len(predicted.records)
+        rows += measured.chance_rows(predicted, replace(split_row, num_items=num_items))
+        subset_row = replace(split_row, metric="accuracy")
+        rows += measured.subset_rows(predicted, groups, untouched, subset_row)
         lines += predicted.lines(groups)
     write_predictions(run, lines)
     if seed is None:
@@ -244,7 +245,7 @@ def ask_baseline(run: RunFolder, config: Mapping[str, Any], context: RunContext)
         },
         notices=tuple(dict.fromkeys(notices)),
         seeds=() if seed is None else (seed,),
-        data=data_files(data.parts.values()),
+        data=data_files(data.splits.values()),
         source=source_of(model),
         dtype=scorer.dtype,
         num_rescored=sum(predicted.num_rescored for predicted in scored),
@@ -258,21 +259,21 @@ def count_giveaways(run: RunFolder, config: Mapping[str, Any], context: RunConte
     """Make the run that counts what gives a probe away."""
     settings = settings_from(items.AuditSettings, config["settings"])
     data = items.read_audit(context, config["probe"], settings)
-    check_data(config["data"], data.parts.values())
+    check_data(config["data"], data.splits.values())
     probe = data.config.name
     base = Row(protocol=PROTOCOL, model=LABEL, probe=probe, control=STANDARD, role="baseline")
     rows = list(rule_rows(data, config["frequency"], base))
     for kind in PARTS:
-        rows += part_rows(data, kind, replace(base, split=ALL))
+        rows += giveaway_rows(data, kind, replace(base, split=ALL))
     run.write_metrics(rows)
     return RunRecord(
         protocol=PROTOCOL,
         model=LABEL,
         probe=probe,
         rows=tuple(rows),
-        counts={split: len(part.records) for split, part in data.parts.items()},
+        counts={split: len(split_data.records) for split, split_data in data.splits.items()},
         notices=data.notices,
-        data=data_files(data.parts.values()),
+        data=data_files(data.splits.values()),
         facts={"word frequencies": config["frequency"], "stems": config["stems"]},
     )
 
@@ -289,32 +290,32 @@ def rule_rows(data: items.AuditData, frequency: str, row: Row) -> Iterator[Row]:
     for split, records in data.measured.items():
         names_asked = any(map(asked_stems, records))
         groups = groups_of(records, data.config.group_by)
-        of_split = replace(row, split=split, num_items=len(records))
-        yield replace(of_split, metric="chance", value=chance_of(records))
+        split_row = replace(row, split=split, num_items=len(records))
+        yield replace(split_row, metric="chance", value=chance_of(records))
         for name, rule in rules.items():
             if name in giveaways.ASKED and not names_asked:
                 continue
             scored = measured.Predictions(split, records, [rule(record) for record in records])
-            yield measured.accuracy_row(scored, groups, replace(of_split, scoring=name))
+            yield measured.accuracy_row(scored, groups, replace(split_row, scoring=name))
 
 
-def part_rows(data: items.AuditData, kind: str, row: Row) -> Iterator[Row]:
+def giveaway_rows(data: items.AuditData, kind: str, row: Row) -> Iterator[Row]:
     """Yield how often the gold has a word or answer that other choices lack, chance, and PMI."""
-    parts = PARTS[kind]
-    records = [record for split in data.parts.values() for record in split.records]
-    found = giveaways.associations(records, parts)
-    telling = giveaways.most_telling(found.values(), MOST)
-    shown = {giveaway.feature: giveaway for giveaway in telling}
+    parts_of_text = PARTS[kind]
+    records = [record for split in data.splits.values() for record in split.records]
+    associations = giveaways.associations(records, parts_of_text)
+    most_telling = giveaways.most_telling(associations.values(), MOST)
+    giveaway_by_text = {giveaway.feature: giveaway for giveaway in most_telling}
     groups = groups_of(records, data.config.group_by)
-    places: dict[str, list[tuple[float, str]]] = {part: [] for part in shown}
+    outcomes_by_text: dict[str, list[tuple[float, str]]] = {text: [] for text in giveaway_by_text}
     for record, group in zip(records, groups, strict=True):
-        for part, (right, _) in giveaways.telling_features(record, parts).items():
-            if part in places:
-                places[part].append((float(right), group))
-    for part, giveaway in shown.items():
-        subset = Subset.of("answer_part", f"{kind}={part}", of=kind, part=part)
-        of_part = replace(row, subset=subset, num_items=giveaway.num_items)
-        scores, members = zip(*places[part], strict=True)
-        yield measured.grouped_row(scores, members, replace(of_part, metric="right_share"))
-        yield replace(of_part, metric="chance", value=giveaway.expected / giveaway.num_items)
-        yield replace(of_part, metric="pmi", value=giveaway.pmi)
+        for text, (right, _) in giveaways.telling_features(record, parts_of_text).items():
+            if text in outcomes_by_text:
+                outcomes_by_text[text].append((float(right), group))
+    for text, giveaway in giveaway_by_text.items():
+        subset = Subset.of("answer_part", f"{kind}={text}", of=kind, part=text)
+        text_row = replace(row, subset=subset, num_items=giveaway.num_items)
+        scores, members = zip(*outcomes_by_text[text], strict=True)
+        yield measured.grouped_row(scores, members, replace(text_row, metric="right_share"))
+        yield replace(text_row, metric="chance", value=giveaway.expected / giveaway.num_items)
+        yield replace(text_row, metric="pmi", value=giveaway.pmi)

@@ -66,7 +66,7 @@ class AuditData:
     """A probe's items, and which of them are trained on."""
 
     config: ProbeConfig
-    parts: Mapping[str, ProbeData]  # the items as they were read, by split
+    splits: Mapping[str, ProbeData]  # the items as they were read, by split
     train: tuple[Record, ...]
     held_out: tuple[Record, ...]  # train items, whole groups, that stop a training
     measured: Mapping[str, tuple[Record, ...]]  # by the name of their split
@@ -79,7 +79,7 @@ class AuditData:
         return [group_of(record, group_by) not in seen for record in records]
 
 
-def config_of(name: str) -> ProbeConfig:
+def probe_config(name: str) -> ProbeConfig:
     """Return the config of a probe, given by its name, a config, a folder or a file of items."""
     path = Path(name).expanduser()
     is_items = path.exists() or any(f".{form}" in path.name for form in FORMS)
@@ -104,29 +104,29 @@ def load_audit(probe: str | ProbeConfig, settings: AuditSettings, mirror: str | 
     measured. Of a probe with one file a share of the groups is trained on, the rest measured.
     """
     config = probe if isinstance(probe, ProbeConfig) else load_probe_config(probe)
-    parts: dict[str, ProbeData] = {}
+    data_by_split: dict[str, ProbeData] = {}
     absent: dict[str, NotThereError] = {}
     for split in dict.fromkeys([*(s for s in ORDER if s in config.splits), *config.splits]):
         try:
-            parts[split] = load_probe(config, split, mirror=mirror)
+            data_by_split[split] = load_probe(config, split, mirror=mirror)
         except NotThereError as error:
             absent[split] = error
-    if not parts:
+    if not data_by_split:
         raise next(iter(absent.values()))
     notices = [f"{config.name}: there is no {split} file" for split in absent]
-    notices += [notice for part in parts.values() for notice in part.notices]
-    first, *others = parts
+    notices += [notice for split in data_by_split.values() for notice in split.notices]
+    first, *other_splits = data_by_split
     group_by = config.group_by
-    train: Sequence[Record] = parts[first].records
-    measured = {split: parts[split].records for split in others}
-    for split in others:
-        instead = f"only the {first} file, a share of which is then trained on"
-        refuse_same_items(parts[first], parts[split], instead)
+    train: Sequence[Record] = data_by_split[first].records
+    measured = {split: data_by_split[split].records for split in other_splits}
+    for split in other_splits:
+        advice = f"only the {first} file, a share of which is then trained on"
+        refuse_same_items(data_by_split[first], data_by_split[split], advice)
     try:
-        if not others:
+        if not other_splits:
             share, seed = settings.train_share, settings.split_seed
-            train, rest, _ = share_of(train, group_by, share, seed)
-            measured = {f"part of {first}": tuple(rest)}
+            train, measured_records, _ = share_of(train, group_by, share, seed)
+            measured = {f"part of {first}": tuple(measured_records)}
             notices.append(f"{config.name}: {len(train)} of the {first} items are used to train")
         elif first != ORDER[0]:
             notices.append(f"{config.name} has no train file: its {first} items are used to train")
@@ -139,15 +139,15 @@ def load_audit(probe: str | ProbeConfig, settings: AuditSettings, mirror: str | 
     if settings.fit.patience is not None:
         share, seed = settings.fit.held_out, settings.split_seed
         try:
-            held_out, train, few = share_of(train, group_by, share, seed)
+            held_out, train, used = share_of(train, group_by, share, seed)
         except SplitError as error:
             raise UsageError(
                 f"{config.name}: no train items can be held out for early stopping ({error}); give "
                 "--training.fit.patience null, which trains all epochs, or more items"
             ) from error
-        if few:
-            notices.append(f"{config.name}: early stopping (training.fit.held_out) uses {few}")
-    return AuditData(config, parts, tuple(train), tuple(held_out), measured, tuple(notices))
+        if used:
+            notices.append(f"{config.name}: early stopping (training.fit.held_out) uses {used}")
+    return AuditData(config, data_by_split, tuple(train), tuple(held_out), measured, tuple(notices))
 
 
 @cached()

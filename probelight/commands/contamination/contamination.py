@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.text import Text
 
 from probelight.commands.command import Command, command
-from probelight.commands.contamination.overlaps import OverlapSearch, items_of
+from probelight.commands.contamination.overlaps import OverlapSearch, split_items
 from probelight.io.atomic import write_text_atomic
 from probelight.io.errors import UsageError
 from probelight.io.escaping import brief, json_text, visible
@@ -37,7 +37,7 @@ ItemScores = dict[int, dict[int, float]]  # by seed (0 where there is none), by 
     Command(
         example="train.py probes contamination hypernymy --against openbookqa,arc_easy "
         "--corpus wiki.txt.gz --results runs/zero_shot --output_dir runs/contamination",
-        shown="probe against corpus results output_dir ngram min_share max_groups "
+        options="probe against corpus results output_dir ngram min_share max_groups "
         "wrong_choices mirror",
         positional=True,
     )
@@ -85,7 +85,7 @@ def contamination(
     if output_dir is not None:
         output_dir.mkdir(parents=True, exist_ok=True)
     loaded = load_results(results) if results else None
-    files = items_of(probe, mirror)
+    files = split_items(probe, mirror)
     measured = [file for file in files if file.split in ("dev", "test")] or files
     search = OverlapSearch(measured, ngram, max_groups, min_share)
     for name in against:
@@ -94,10 +94,10 @@ def contamination(
         search.search_text(path)
     tables, notices = [counts_table(list(source_counts(search)), ngram, min_share)], search.notices
     if loaded is not None:
-        answered, about_runs = item_scores(loaded, search.records)
-        notices += [*loaded.left_out, *about_runs]
+        set_scores, run_notices = item_scores(loaded, search.records)
+        notices += [*loaded.left_out, *run_notices]
         if flags := search.flags():
-            tables.append(scores_table(list(run_scores(answered, search.groups, flags))))
+            tables.append(scores_table(list(run_scores(set_scores, search.groups, flags))))
         else:
             notices.append("no item is contaminated, so there are no scores to compare")
     console = Console()
@@ -117,17 +117,17 @@ def source_counts(search: OverlapSearch) -> Iterator[dict[str, object]]:
     """Yield how many items of each split each source has."""
 
     def num_known(flags: list[bool | None]) -> int | None:
-        known = [flag for flag in flags if flag is not None]
-        return sum(known) if known else None
+        known_flags = [flag for flag in flags if flag is not None]
+        return sum(known_flags) if known_flags else None
 
     end = 0
-    for part in search.parts:
-        begin, end = end, end + len(part.records)
-        for source in search.found:
+    for file in search.files:
+        begin, end = end, end + len(file.records)
+        for source in search.sources:
             overlaps, shared = source.overlaps[begin:end], source.shared[begin:end]
             yield {
                 "text": source.name,
-                "split": part.split,
+                "split": file.split,
                 "num_items": len(overlaps),
                 "stem": sum(bool(overlap.stem) for overlap in overlaps),
                 "with_answer": sum(bool(overlap.answer) for overlap in overlaps),
@@ -141,15 +141,15 @@ def source_counts(search: OverlapSearch) -> Iterator[dict[str, object]]:
 
 def item_lines(search: OverlapSearch) -> Iterator[dict[str, Any]]:
     """Yield the lines of items.jsonl: an item, and what each source has of it."""
-    splits = [part.split for part in search.parts for _ in part.records]
+    splits = [file.split for file in search.files for _ in file.records]
     for number, contaminated in enumerate(search.in_any()):
         record = search.records[number]
-        found = dict[str, Any]()
-        for source in search.found:
-            found[source.name] = {**vars(source.overlaps[number])}
+        overlaps = dict[str, Any]()
+        for source in search.sources:
+            overlaps[source.name] = {**vars(source.overlaps[number])}
             if source.shared:
                 shared = source.shared[number]
-                found[source.name] |= {"concept": shared.concept, "same_answer": shared.answer}
+                overlaps[source.name] |= {"concept": shared.concept, "same_answer": shared.answer}
         yield {
             "split": splits[number],
             "id": record.id,
@@ -157,7 +157,7 @@ def item_lines(search: OverlapSearch) -> Iterator[dict[str, Any]]:
             "question": record.stem,
             "answer": record.gold,
             "contaminated": contaminated,
-            "found": found,
+            "found": overlaps,
         }
 
 
@@ -175,10 +175,11 @@ def item_scores(results: Results, records: Sequence[Record]) -> tuple[list[SetSc
     A line of predictions.jsonl belongs to the item with its id, line and question, which leaves
     answers under a control out. So is a run with a damaged file; a notice names file and line.
     """
-    places: dict[tuple[str, int, str], int] = {}
+    number_by_item: dict[tuple[str, int, str], int] = {}
     for number, record in enumerate(records):
-        places.setdefault((visible(record.id), record.position, visible(record.stem)), number)
-    found, notices, num_others = list[SetScores](), list[str](), 0
+        item_key = (visible(record.id), record.position, visible(record.stem))
+        number_by_item.setdefault(item_key, number)
+    set_scores, notices, num_unrelated = list[SetScores](), list[str](), 0
     short_keys = [re.sub(r"-[0-9a-f]{12}$", "", run.key) for run in results.runs]
     num_runs = Counter(short_keys)
     for run, short_key in zip(results.runs, short_keys, strict=True):
@@ -189,19 +190,20 @@ def item_scores(results: Results, records: Sequence[Record]) -> tuple[list[SetSc
             continue
         sets: dict[str, ItemScores] = {}
         for line in lines:
-            item = places.get((line.id, line.position, line.question))
+            item = number_by_item.get((line.id, line.position, line.question))
             if item is not None:
                 # A curve's sets are named by control and seed, and each seed is a run of its own.
                 by_seed = sets.setdefault(line.control or line.set, {})
                 by_seed.setdefault(line.seed or 0, {})[item] = line.correct
-        num_others += not sets
+        num_unrelated += not sets
         # Runs that differ in a setting alone have their whole keys.
         key = short_key if num_runs[short_key] == 1 else run.key
         for name, scores in sets.items():
-            found.append(SetScores(run.model, f"{key} {name}" if len(sets) > 1 else key, scores))
-    if num_others:
-        notices.append(f"{num_others} of {len(results.runs)} runs answered none of these items")
-    return found, notices
+            run_name = f"{key} {name}" if len(sets) > 1 else key
+            set_scores.append(SetScores(run.model, run_name, scores))
+    if num_unrelated:
+        notices.append(f"{num_unrelated} of {len(results.runs)} runs answered none of these items")
+    return set_scores, notices
 
 
 def run_scores(
@@ -214,26 +216,26 @@ def run_scores(
     `flags` tells by source (N,) which items it contaminates; None leaves an item out.
     """
     for scored in answered:
-        every = sorted(set.intersection(*map(set, scored.scores.values())))
-        for by, flag in flags.items():
-            for part, sides in PARTS.items():
-                numbers = [number for number in every if flag[number] in sides]
+        common_items = sorted(set.intersection(*map(set, scored.scores.values())))
+        for source, is_contaminated in flags.items():
+            for name, sides in PARTS.items():
+                numbers = [number for number in common_items if is_contaminated[number] in sides]
                 if not numbers:
                     continue
-                of = [groups[n] for n in numbers]
+                group_names = [groups[n] for n in numbers]
                 runs = {
-                    s: np.array([of_item[n] for n in numbers])
-                    for s, of_item in scored.scores.items()
+                    s: np.array([item_scores[n] for n in numbers])
+                    for s, item_scores in scored.scores.items()
                 }
-                interval = runs_interval(runs, of)
+                interval = runs_interval(runs, group_names)
                 yield {
                     "model": scored.model,
                     "run": scored.run,
-                    "contaminated_by": by,
-                    "part": part,
+                    "contaminated_by": source,
+                    "part": name,
                     "accuracy": interval.value,
                     "ci_low": interval.low,
                     "ci_high": interval.high,
                     "num_items": len(numbers),
-                    "num_groups": num_groups(of),
+                    "num_groups": num_groups(group_names),
                 }

@@ -55,7 +55,7 @@ DEFAULT_GRID = CurveSettings()
 @command(
     Command(
         example="train.py curve --probes age_small --grid.sizes 62,125 --output_dir runs/curve",
-        shown="output_dir probes models random_weights data.train data.dev data.setup setup "
+        options="output_dir probes models random_weights data.train data.dev data.setup setup "
         "phrasings grid.sizes grid.seeds grid.modes grid.controls dry_run mirror "
         "trainer.accelerator engine.kind",
     )

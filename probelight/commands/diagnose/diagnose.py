@@ -61,7 +61,7 @@ SHUFFLES = "shuffles"  # in the config of a job
 @command(
     Command(
         example="train.py diagnose --models bookshelf-lm --output_dir runs/diagnose",
-        shown="output_dir models model.name_or_path random_weights sets recorded mirror "
+        options="output_dir models model.name_or_path random_weights sets recorded mirror "
         "shuffles write_recorded trainer.accelerator trainer.precision engine.kind",
     )
 )
@@ -111,10 +111,10 @@ def diagnose(
         RecordError: If a file is malformed.
     """
     names = list(sets or SETS)
-    if wrong := [name for name in names if name not in SETS]:
-        near = nearest(wrong[0].lower(), list(SETS))
+    if unknown_names := [name for name in names if name not in SETS]:
+        near = nearest(unknown_names[0].lower(), list(SETS))
         raise UsageError(
-            f"--sets {wrong[0]}: there is no such set{near}; choose from {', '.join(SETS)}"
+            f"--sets {unknown_names[0]}: there is no such set{near}; choose from {', '.join(SETS)}"
         )
     chosen: list[ModelSettings] = []
     if models or model != DEFAULT_MODEL or random_weights or recorded is None:
@@ -122,27 +122,27 @@ def diagnose(
         refuse_untrained(chosen, "diagnose")
     if write_recorded is not None:
         _check_written(write_recorded, recorded, [settings.label for settings in chosen])
-    found = [] if recorded is None else _recorded_outputs(recorded, names)
+    recorded_outputs = [] if recorded is None else _recorded_outputs(recorded, names)
     if not chosen:
-        names = list(dict.fromkeys(name for name, _ in found))
+        names = list(dict.fromkeys(name for name, _ in recorded_outputs))
     loaded = {name: load_set(name, mirror) for name in names}
-    for name, outputs in found:  # all of them, before the first is measured
+    for name, outputs in recorded_outputs:  # all of them, before the first is measured
         read_recorded(outputs, prompt_pairs(loaded[name]))
     for settings in chosen:
         check_scorer(settings, "mc_mlm", [])
-    jobs = [recorded_job(loaded[name], outputs) for name, outputs in found]
+    jobs = [recorded_job(loaded[name], outputs) for name, outputs in recorded_outputs]
     jobs += [
         model_job(data, model, trainer, shuffles) for model in chosen for data in loaded.values()
     ]
     config = {"command": PROTOCOL, "runs": [dict(job.config) for job in jobs]}
-    files: list[FromFiles] = [*loaded.values(), *(outputs for _, outputs in found)]
+    files: list[FromFiles] = [*loaded.values(), *(outputs for _, outputs in recorded_outputs)]
     paths = {} if recorded is None else {RECORDED: recorded}
     context = RunContext(trainer, mirror=mirror, paths=paths, engine=engine)
     rows = run_command(output_dir, config, jobs, context, files=files, table=PROTOCOL)
     if write_recorded is not None:
         results = load_results(Path(output_dir))
         runs = {run.key: run for run in results.runs}
-        for job in jobs[len(found) :]:
+        for job in jobs[len(recorded_outputs) :]:
             lines = results.read(runs[job.key], PREDICTIONS) or []
             label = ModelSettings(**job.config["model"]).label
             write_recorded_files(Path(write_recorded), SETS[job.config["probe"]], label, lines)
@@ -154,14 +154,14 @@ def _recorded_outputs(recorded: str, names: list[str]) -> list[tuple[str, Record
     """Return the recorded outputs on some sets, each with the set's name."""
     sets = {source.recorded_as: name for name, source in SETS.items()}
     files = find_recorded(Path(recorded), list(sets))
-    every = [(sets[outputs.recorded_as], outputs) for outputs in files]
-    found = [(name, outputs) for name, outputs in every if name in names]
-    if not found:
-        there = ", ".join(dict(every))
+    all_outputs = [(sets[outputs.recorded_as], outputs) for outputs in files]
+    chosen_outputs = [(name, outputs) for name, outputs in all_outputs if name in names]
+    if not chosen_outputs:
         raise UsageError(
-            f"{recorded}: it has outputs for {there}, but for none of --sets {','.join(names)}"
+            f"{recorded}: it has outputs for {', '.join(dict(all_outputs))}, but for none of "
+            f"--sets {','.join(names)}"
         )
-    return found
+    return chosen_outputs
 
 
 def _check_written(folder: str, recorded: PathText | None, labels: list[str]) -> None:
@@ -191,22 +191,22 @@ def model_job(
         "probe": name,
         "data": checksums(data),
         **trainer.precisions(),
-        SHUFFLES: shuffles if any(way.is_drawn for way in perturbations_of(data)) else 0,
+        SHUFFLES: shuffles if any(p.is_drawn for p in perturbations_of(data)) else 0,
     }
     return Job(f"diagnose-{name}-{label}", config, measure_model, title=f"{name}, {label}")
 
 
 def measure_model(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> RunRecord:
     """Make the run of a model of ours, if the set is still the one that was planned."""
-    data, model = _read_set(context, config["probe"]), ModelSettings(**config["model"])
+    data, model = _loaded_set(context, config["probe"]), ModelSettings(**config["model"])
     check_data(config["data"], [data])
     shuffles = config[SHUFFLES]
     scorer = loaded_scorer(context, model, "mc_mlm")
     perturbed = measures.perturbed_sets(data, shuffles)
-    words = predict_words(scorer, words_of(data, perturbed), context.trainer)
+    words = predict_words(scorer, words_by_context(data, perturbed), context.trainer)
     outputs = words.outputs(data.prompts)
     row = replace(model_row(model), protocol=PROTOCOL, probe=data.source.name)
-    record = _measured(run, data, outputs, row)
+    record = _record_of_outputs(run, data, outputs, row)
     rows, lines = list(record.rows), list[dict[str, Any]]()
     for perturbation in perturbed:
         rows += measures.perturbed_rows(perturbation, words, outputs, row)
@@ -226,20 +226,20 @@ def measure_model(run: RunFolder, config: Mapping[str, Any], context: RunContext
     )
 
 
-def words_of(
+def words_by_context(
     data: DiagnosticSet, perturbed: Sequence[measures.PerturbedSet] = ()
 ) -> dict[str, list[str]]:
     """Return for each context, also perturbed, the targets and the words that count as right."""
-    words: dict[str, list[str]] = {}
+    words_of_context: dict[str, list[str]] = {}
     for prompt in data.prompts:
-        words.setdefault(prompt.context, []).append(prompt.target)
+        words_of_context.setdefault(prompt.context, []).append(prompt.target)
     for item in measures.comparisons_of(data).completions:
-        words[data.prompts[item.prompt].context] += item.expected
-    for other in perturbed:
-        for draw in other.contexts:
-            for context, completion in zip(draw, other.completions, strict=True):
-                words.setdefault(context, []).extend(completion.expected)
-    return words
+        words_of_context[data.prompts[item.prompt].context] += item.expected
+    for perturbed_set in perturbed:
+        for draw in perturbed_set.contexts:
+            for context, completion in zip(draw, perturbed_set.completions, strict=True):
+                words_of_context.setdefault(context, []).extend(completion.expected)
+    return words_of_context
 
 
 def recorded_job(data: DiagnosticSet, outputs: Recorded) -> Job:
@@ -257,23 +257,23 @@ def recorded_job(data: DiagnosticSet, outputs: Recorded) -> Job:
 
 def measure_recorded(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> RunRecord:
     """Make the run of recorded outputs, if no file has changed since the plan."""
-    data, model = _read_set(context, config["probe"]), config["model"]
+    data, model = _loaded_set(context, config["probe"]), config["model"]
     check_data(config["data"], [data])
     folder = context.paths[RECORDED]
-    every = find_recorded(Path(folder), [source.recorded_as for source in SETS.values()])
-    here = [outputs for outputs in every if outputs.recorded_as == data.source.recorded_as]
-    recorded = next((outputs for outputs in here if outputs.model == model), None)
+    all_outputs = find_recorded(Path(folder), [source.recorded_as for source in SETS.values()])
+    of_model = [outputs for outputs in all_outputs if outputs.model == model]
+    recorded = next((o for o in of_model if o.recorded_as == data.source.recorded_as), None)
     if recorded is None:
         raise changed_since([folder])
     if checksums(recorded) != config["recorded"]:
         raise changed_since(file.path for file in recorded.files)
     outputs = read_recorded(recorded, prompt_pairs(data))
     row = Row(protocol=PROTOCOL, model=model, probe=data.source.name, role="model", kind=RECORDED)
-    return replace(_measured(run, data, outputs, row), data=data_files([data, recorded]))
+    return replace(_record_of_outputs(run, data, outputs, row), data=data_files([data, recorded]))
 
 
 @cached(most=None)
-def _read_set(context: RunContext, name: str) -> DiagnosticSet:
+def _loaded_set(context: RunContext, name: str) -> DiagnosticSet:
     return load_set(name, context.mirror)
 
 
@@ -282,25 +282,27 @@ def prompt_pairs(data: DiagnosticSet) -> list[tuple[str, str]]:
     return [(prompt.context, prompt.target) for prompt in data.prompts]
 
 
-def _measured(run: RunFolder, data: DiagnosticSet, outputs: ModelOutputs, row: Row) -> RunRecord:
+def _record_of_outputs(
+    run: RunFolder, data: DiagnosticSet, outputs: ModelOutputs, row: Row
+) -> RunRecord:
     """Return the record of a model's outputs, and write the run's files."""
-    compared = measures.comparisons_of(data)
-    rows = measures.diagnostic_rows(compared, outputs, row)
-    write_predictions(run, context_lines(data, compared, outputs))
+    comparisons = measures.comparisons_of(data)
+    rows = measures.diagnostic_rows(comparisons, outputs, row)
+    write_predictions(run, context_lines(data, comparisons, outputs))
     run.write_metrics(rows)
     notices = []
     name = f"{row.model} on {data.source.title}"
-    known = measures.known_completions(compared.completions, outputs)
-    if lost := len(compared.completions) - len(known):
+    known_completions = measures.known_completions(comparisons.completions, outputs)
+    if num_lost := len(comparisons.completions) - len(known_completions):
         notices.append(
-            f"{name}: {lost} of {len(compared.completions)} contexts left out of the accuracies, "
-            "because none of their expected words is one entry of the vocabulary"
+            f"{name}: {num_lost} of {len(comparisons.completions)} contexts left out of the "
+            "accuracies, because none of their expected words is one entry of the vocabulary"
         )
     if outputs.probabilities:
-        contrasts = measures.known_contrasts(compared, outputs.probabilities)
-        if lost := len(compared.contrasts) - len(contrasts):
+        contrasts = measures.known_contrasts(comparisons, outputs.probabilities)
+        if num_lost := len(comparisons.contrasts) - len(contrasts):
             notices.append(
-                f"{name}: {lost} of {len(compared.contrasts)} comparisons left out of the "
+                f"{name}: {num_lost} of {len(comparisons.contrasts)} comparisons left out of the "
                 "sensitivities, because a word has no probability"
             )
     if outputs.split:
@@ -325,15 +327,15 @@ def context_lines(
     expected = {item.prompt: item.expected for item in comparisons.completions}
     probabilities = outputs.probabilities or (None,) * len(data.prompts)
     lines = []
-    for place, prompt in enumerate(data.prompts):
-        right = expected.get(place, ())
-        words = dict.fromkeys([prompt.target, *right])
+    for index, prompt in enumerate(data.prompts):
+        expected_words = expected.get(index, ())
+        words = dict.fromkeys([prompt.target, *expected_words])
         line = ContextLine(
             context=prompt.context,
             target=prompt.target,
-            expected=right,
-            predictions=outputs.predictions[place],
-            probability=probabilities[place],
+            expected=expected_words,
+            predictions=outputs.predictions[index],
+            probability=probabilities[index],
             split=tuple(word for word in words if word in outputs.split),
         )
         lines.append(line)

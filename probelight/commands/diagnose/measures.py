@@ -38,9 +38,9 @@ TOPS = (1, 5, 10, 20)
 class Completion:
     """A prompt whose completion is compared with those that people expect."""
 
-    prompt: int  # its place
+    prompt: int  # its index
     expected: tuple[str, ...]  # words that count as right: an expected completion by its first word
-    parts: tuple[Subset, ...] = ()  # the parts of the set that it belongs to
+    subsets: tuple[Subset, ...] = ()  # the parts of the set that it belongs to
     subject: str = ""  # the noun that the statement is about; empty where repeating it is no error
 
 
@@ -48,30 +48,30 @@ class Completion:
 class Contrast:
     """Prompts of which one has a better target than the others."""
 
-    good: int  # place of the better one
-    bad: tuple[int, ...]  # places of the others
-    parts: tuple[Subset, ...] = ()
+    good: int  # index of the better one
+    bad: tuple[int, ...]  # indices of the others
+    subsets: tuple[Subset, ...] = ()
 
 
 @dataclass(frozen=True)
 class Continuation:
     """A context that ends in an article, which calls for a vowel or a consonant."""
 
-    prompt: int  # its place; of prompts with one context that of the first
+    prompt: int  # its index; of prompts with one context that of the first
     article: str  # in lower case
-    parts: tuple[Subset, ...] = ()
+    subsets: tuple[Subset, ...] = ()
 
 
 @dataclass(frozen=True)
 class Negation:
     """A statement and its negation, with the same article at their ends where there is one."""
 
-    first: int  # place of the statement
-    second: int  # place of its negation
-    parts: tuple[Subset, ...] = ()
+    first: int  # index of the statement
+    second: int  # index of its negation
+    subsets: tuple[Subset, ...] = ()
 
 
-Compared = Completion | Contrast | Continuation | Negation
+Comparison = Completion | Contrast | Continuation | Negation
 
 
 @dataclass(frozen=True)
@@ -91,48 +91,48 @@ def comparisons_of(data: DiagnosticSet) -> Comparisons:
     Of the three prompts of a context of CPRAG-102 the first is used. The accuracy of negations is
     that of their affirmative statements, since hardly any word is wrong in a negated one.
     """
-    found, numbers = Comparisons(), count()
+    comparisons, numbers = Comparisons(), count()
     cloze = [item.cloze for item in data.items if isinstance(item, items.RoleItem)]
     quarters = np.percentile(cloze, [25, 50, 75, 100]).tolist() if cloze else []
     roles: dict[tuple[str, str], int] = {}
     for item in data.items:
-        places = [next(numbers) for _ in item.prompts]
+        indices = [next(numbers) for _ in item.prompts]
         if isinstance(item, items.SentencePair):
             sentences = [
-                Completion(place, (prompt.target,))
-                for place, prompt in zip(places, item.prompts, strict=True)
+                Completion(index, (prompt.target,))
+                for index, prompt in zip(indices, item.prompts, strict=True)
             ]
             if isinstance(item, items.NegatedPair):
                 sentences = sentences[:1]
-                found.negated.append((places[0], places[1]))
-            found.completions.extend(sentences)
+                comparisons.negated.append((indices[0], indices[1]))
+            comparisons.completions.extend(sentences)
             continue
         if isinstance(item, items.InferenceItem):
             level = items.CONSTRAINTS[item.constraint]
             constraint = (Subset.of("constraint", f"{level} constraint", level=level),)
             expected = _first_words(item.expected)
-            found.completions.append(Completion(places[0], expected, constraint))
-            found.contrasts.append(Contrast(places[0], tuple(places[1:]), constraint))
+            comparisons.completions.append(Completion(indices[0], expected, constraint))
+            comparisons.contrasts.append(Contrast(indices[0], tuple(indices[1:]), constraint))
         elif isinstance(item, items.RoleItem):
             upper = next(upper for upper in quarters if item.cloze <= upper)
             # As Ettinger (2020) has it in table 8: "cloze <=.17".
             text = f"cloze <={upper:.2f}".replace("=0", "=")
             quarter = Subset.of("cloze", text, upper=upper)
             expected = _first_words(*item.expected)
-            found.completions.append(Completion(places[0], expected, (quarter,)))
-            roles[item.pair, item.role] = places[0]
+            comparisons.completions.append(Completion(indices[0], expected, (quarter,)))
+            roles[item.pair, item.role] = indices[0]
         elif isinstance(item, items.NegationItem):
-            _add_negation(found, item, places)
+            _add_negation(comparisons, item, indices)
         contexts: dict[str, int] = {}
-        for place, prompt in zip(places, item.prompts, strict=True):
-            contexts.setdefault(prompt.context, place)
-        for context, place in contexts.items():
+        for index, prompt in zip(indices, item.prompts, strict=True):
+            contexts.setdefault(prompt.context, index)
+        for context, index in contexts.items():
             if (article := context.split()[-1].lower()) in ARTICLES:
-                behind = Subset.of("article", f"behind {article}", word=article)
-                found.articles.append(Continuation(place, article, (behind,)))
+                article_subset = Subset.of("article", f"behind {article}", word=article)
+                comparisons.articles.append(Continuation(index, article, (article_subset,)))
     pairs = dict.fromkeys(pair for pair, _ in roles)
-    found.contrasts.extend(Contrast(roles[pair, "a"], (roles[pair, "b"],)) for pair in pairs)
-    return found
+    comparisons.contrasts.extend(Contrast(roles[pair, "a"], (roles[pair, "b"],)) for pair in pairs)
+    return comparisons
 
 
 def _statements(polarity: str, naturalness: str = "") -> Subset:
@@ -141,9 +141,9 @@ def _statements(polarity: str, naturalness: str = "") -> Subset:
     return Subset.of("statements", text, polarity=polarity, naturalness=naturalness)
 
 
-def _add_negation(found: Comparisons, item: items.NegationItem, places: list[int]) -> None:
+def _add_negation(comparisons: Comparisons, item: items.NegationItem, indices: list[int]) -> None:
     """Add the comparisons of a statement of NEG-136 and its negation."""
-    true_affirmative, false_negative, false_affirmative, true_negative = places
+    true_affirmative, false_negative, false_affirmative, true_negative = indices
     naturalness = "" if item.licensing is None else NATURALNESS[item.licensing]
     natural = (_statements("", naturalness),) if naturalness else ()
     if not naturalness:
@@ -151,19 +151,19 @@ def _add_negation(found: Comparisons, item: items.NegationItem, places: list[int
         verb = words.index("not") - 1 if "not" in words else 0
         subject = words[verb - 1] if verb >= 1 else ""  # the noun before the verb
         expected = _first_words(item.true_affirmative)
-        found.completions.append(Completion(places[0], expected, subject=subject))
+        comparisons.completions.append(Completion(indices[0], expected, subject=subject))
     for polarity, true, false in (
         ("affirmative", true_affirmative, false_affirmative),
         ("negative", true_negative, false_negative),
     ):
-        parts: tuple[Subset, ...] = (_statements(polarity),)
+        subsets: tuple[Subset, ...] = (_statements(polarity),)
         if naturalness:
-            parts += (*natural, _statements(polarity, naturalness))
-        found.contrasts.append(Contrast(true, (false,), parts))
+            subsets += (*natural, _statements(polarity, naturalness))
+        comparisons.contrasts.append(Contrast(true, (false,), subsets))
     # Once, or once for each article where the item's two words call for both.
-    found.negations.append(Negation(true_affirmative, false_negative, natural))
+    comparisons.negations.append(Negation(true_affirmative, false_negative, natural))
     if item.prompts[2].context != item.prompts[0].context:
-        found.negations.append(Negation(false_affirmative, true_negative, natural))
+        comparisons.negations.append(Negation(false_affirmative, true_negative, natural))
 
 
 def _first_words(*completions: str) -> tuple[str, ...]:
@@ -183,27 +183,32 @@ def diagnostic_rows(comparisons: Comparisons, outputs: ModelOutputs, row: Row) -
     completions = known_completions(comparisons.completions, outputs)
     rows: list[Row] = []
 
-    def add(metric: str, compared: Sequence[Compared], outcomes: Sequence[bool]) -> None:
+    def add(metric: str, compared: Sequence[Comparison], outcomes: Sequence[bool]) -> None:
         """Add the share of the whole set and that of each of its parts."""
-        parts: dict[Subset | None, list[bool]] = {None: list(outcomes)} if compared else {}
+        by_subset: dict[Subset | None, list[bool]] = {None: list(outcomes)} if compared else {}
         for comparison, outcome in zip(compared, outcomes, strict=True):
-            for part in comparison.parts:
-                parts.setdefault(part, []).append(outcome)
-        for subset, of_subset in parts.items():
-            rows.append(share_row(of_subset, replace(row, metric=metric, subset=subset)))
+            for subset in comparison.subsets:
+                by_subset.setdefault(subset, []).append(outcome)
+        for key, subset_outcomes in by_subset.items():
+            rows.append(share_row(subset_outcomes, replace(row, metric=metric, subset=key)))
 
     for k in (k for k in TOPS if k <= outputs.depth):
         right = [in_top(words[item.prompt], item.expected, k) for item in completions]
         add(f"accuracy@{k}", completions, right)
     if outputs.probabilities is not None:
-        known = known_contrasts(comparisons, outputs.probabilities)
-        contrasts = [contrast for contrast, *_ in known]
+        scored = known_contrasts(comparisons, outputs.probabilities)
+        contrasts = [contrast for contrast, *_ in scored]
         for metric, margin in (("sensitivity", 0.0), ("sensitivity_margin", MARGIN)):
-            add(metric, contrasts, [prefers(good, bad, margin) for _, good, bad in known])
+            add(
+                metric,
+                contrasts,
+                [prefers(good, bad, margin) for _, good, bad in scored],
+            )
     if outputs.depth:
         if comparisons.negated:
             changed = [
-                words[prompt][:1] != words[other][:1] for prompt, other in comparisons.negated
+                words[prompt][:1] != words[negated_prompt][:1]
+                for prompt, negated_prompt in comparisons.negated
             ]
             rows.append(share_row(changed, replace(row, metric="negation_sensitivity")))
         errors = [
@@ -218,8 +223,10 @@ def diagnostic_rows(comparisons: Comparisons, outputs: ModelOutputs, row: Row) -
         )
         obeyed = [obeys_article(words[item.prompt], item.article) for item in comparisons.articles]
         add("article_obedience", comparisons.articles, obeyed)
-        kept = [keeps_word(words[item.first], words[item.second]) for item in comparisons.negations]
-        add("unchanged_by_not", comparisons.negations, kept)
+        unchanged = [
+            keeps_word(words[item.first], words[item.second]) for item in comparisons.negations
+        ]
+        add("unchanged_by_not", comparisons.negations, unchanged)
     return rows
 
 
@@ -232,13 +239,13 @@ def known_contrasts(
     comparisons: Comparisons, probabilities: Sequence[float | None]
 ) -> list[tuple[Contrast, float, list[float]]]:
     """Return the contrasts whose targets all have a probability: the good one's, the bad ones'."""
-    known = []
+    contrasts = []
     for contrast in comparisons.contrasts:
-        good, *bad = (probabilities[place] for place in (contrast.good, *contrast.bad))
-        values = [value for value in bad if value is not None]
-        if good is not None and len(values) == len(bad):
-            known.append((contrast, good, values))
-    return known
+        good, *bad = (probabilities[prompt] for prompt in (contrast.good, *contrast.bad))
+        bad_probabilities = [probability for probability in bad if probability is not None]
+        if good is not None and len(bad_probabilities) == len(bad):
+            contrasts.append((contrast, good, bad_probabilities))
+    return contrasts
 
 
 def share_row(outcomes: Sequence[float], row: Row) -> Row:
@@ -255,23 +262,23 @@ class PerturbedSet:
     completions: Sequence[Completion]  # their prompts name the items
     contexts: Sequence[Sequence[str]]  # (R, N) the context of each completion, for each draw
 
-    def right(self, place: int, predictions: WordPredictions, k: int) -> list[bool]:
+    def right(self, index: int, predictions: WordPredictions, k: int) -> list[bool]:
         """Return (R,) whether a completion is among the model's k best words, for each draw."""
-        expected = self.completions[place].expected
-        best = (predictions.by_context[draw[place]].best for draw in self.contexts)
+        expected = self.completions[index].expected
+        best = (predictions.by_context[draw[index]].best for draw in self.contexts)
         return [in_top(words, expected, k) for words in best]
 
 
 def perturbed_sets(data: DiagnosticSet, shuffles: int) -> list[PerturbedSet]:
     """Return a set under each of its perturbations, random ones in `shuffles` draws."""
     completions = comparisons_of(data).completions
-    found = []
+    perturbed = []
     for perturbation in perturbations_of(data):
         seeds = range(shuffles if perturbation.is_drawn else 1)
         draws = [[perturbation.context(item, seed) for item in data.items] for seed in seeds]
         if draws:
-            found.append(PerturbedSet(perturbation.name, completions, draws))
-    return found
+            perturbed.append(PerturbedSet(perturbation.name, completions, draws))
+    return perturbed
 
 
 def perturbed_rows(
@@ -286,19 +293,19 @@ def perturbed_rows(
     draws in which they still are; no row where none is.
     """
     rows, row = list[Row](), replace(row, perturbation=perturbed.name)
-    known = known_completions(perturbed.completions, outputs)
-    places = [place for place, item in enumerate(perturbed.completions) if item in known]
-    for k in (k for k in TOPS if known and k <= predictions.depth):
-        right = [perturbed.right(place, predictions, k) for place in places]
+    completions = known_completions(perturbed.completions, outputs)
+    indices = [index for index, item in enumerate(perturbed.completions) if item in completions]
+    for k in (k for k in TOPS if completions and k <= predictions.depth):
+        right = [perturbed.right(index, predictions, k) for index in indices]
         shares = [fmean(draws) for draws in right]
         rows.append(share_row(shares, replace(row, metric=f"accuracy@{k}")))
         if len(perturbed.contexts) > 1:
             spread = stdev(fmean(draw) for draw in zip(*right, strict=True))
-            sd = replace(row, metric=f"accuracy@{k}_sd", value=spread, num_items=len(known))
+            sd = replace(row, metric=f"accuracy@{k}_sd", value=spread, num_items=len(completions))
             rows.append(sd)
         survived = [
             share
-            for share, item in zip(shares, known, strict=True)
+            for share, item in zip(shares, completions, strict=True)
             if in_top(outputs.predictions[item.prompt], item.expected, k)
         ]
         if survived:
@@ -312,12 +319,12 @@ def perturbed_lines(
     """Yield each item's context and words in the first draw, and the share of right draws."""
     tops = [k for k in TOPS if k <= predictions.depth]
     pairs = zip(perturbed.completions, perturbed.contexts[0], strict=True)
-    for place, (item, context) in enumerate(pairs):
+    for index, (item, context) in enumerate(pairs):
         yield {
             "perturbation": perturbed.name,
             "context": data.prompts[item.prompt].context,
             "perturbed": context,
             "expected": list(item.expected),
             "predictions": list(predictions.by_context[context].best),
-            **{f"right@{k}": fmean(perturbed.right(place, predictions, k)) for k in tops},
+            **{f"right@{k}": fmean(perturbed.right(index, predictions, k)) for k in tops},
         }

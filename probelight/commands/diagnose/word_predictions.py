@@ -55,15 +55,15 @@ class WordPredictions:
 
     def outputs(self, prompts: Sequence[Prompt]) -> ModelOutputs:
         """Return the predictions after prompts, in the form of recorded ones."""
-        found = [self.by_context[prompt.context] for prompt in prompts]
+        predictions = [self.by_context[prompt.context] for prompt in prompts]
         return ModelOutputs(
-            tuple(prediction.best for prediction in found),
+            tuple(prediction.best for prediction in predictions),
             self.depth,
             tuple(
                 prediction.probabilities.get(prompt.target)
-                for prediction, prompt in zip(found, prompts, strict=True)
+                for prediction, prompt in zip(predictions, prompts, strict=True)
             ),
-            frozenset().union(*(prediction.split for prediction in found)),
+            frozenset().union(*(prediction.split for prediction in predictions)),
         )
 
 
@@ -75,47 +75,49 @@ def predict_words(scorer: Scorer, words: Words, settings: TrainerSettings) -> Wo
     vocabulary = scorer.vocabulary()
     tokenizer = tokenizer_of(vocabulary)
     stems = {context: f"{context} {MASK} ." for context in words}
-    places = [
-        (context, word) for context, wanted in words.items() for word in dict.fromkeys(wanted)
+    pairs = [
+        (context, word)
+        for context, context_words in words.items()
+        for word in dict.fromkeys(context_words)
     ]
-    found = entries_of(vocabulary, [(stems[context], word) for context, word in places])
+    pair_entries = entries_of(vocabulary, [(stems[context], word) for context, word in pairs])
     entries: dict[str, dict[str, int | None]] = {context: {} for context in words}
-    for (context, word), entry in zip(places, found, strict=True):
+    for (context, word), entry in zip(pairs, pair_entries, strict=True):
         entries[context][word] = entry
     depth = min(DEPTH, len(tokenizer))
-    known = [[entry for entry in table.values() if entry is not None] for table in entries.values()]
+    ids = [[entry for entry in table.values() if entry is not None] for table in entries.values()]
     records = [Record(context, stem, (), 0) for context, stem in stems.items()]
-    rows, notices = ask_about(scorer, best_entries(scorer, depth, known), records, settings)
-    best = [[int(entry) for entry in rows[i][:depth]] for i in range(len(records))]
-    read = read_out(tokenizer, {entry for row in best for entry in row})
-    asked = {word for table in entries.values() for word in table}
+    rows, notices = ask_about(scorer, best_entries(scorer, depth, ids), records, settings)
+    best_ids = [[int(entry) for entry in rows[index][:depth]] for index in range(len(records))]
+    texts = read_out(tokenizer, {entry for row in best_ids for entry in row})
+    all_words = {word for table in entries.values() for word in table}
     spelling: dict[int, str] = {}  # of the wanted words of any context, by entry
     for table in entries.values():
         for word, entry in table.items():
             if entry is not None:
                 spelling.setdefault(entry, word)
     by_context = {}
-    for i, (context, table) in enumerate(entries.items()):
-        whole = [word for word, entry in table.items() if entry is not None]
-        here = {entry: word for word, entry in reversed([*table.items()])}
-        shown = [here.get(entry) or spelling.get(entry) for entry in best[i]]
+    for index, (context, table) in enumerate(entries.items()):
+        entry_words = [word for word, entry in table.items() if entry is not None]
+        word_by_entry = {entry: word for word, entry in reversed([*table.items()])}
+        best_words = [word_by_entry.get(entry) or spelling.get(entry) for entry in best_ids[index]]
         by_context[context] = WordPrediction(
             # What reads like a word that was asked for is another entry than that word's.
             tuple(
-                word or (f"##{read[entry]}" if read[entry] in asked else read[entry])
-                for word, entry in zip(shown, best[i], strict=True)
-                if not any(map(math.isnan, rows[i]))
+                word or (f"##{texts[entry]}" if texts[entry] in all_words else texts[entry])
+                for word, entry in zip(best_words, best_ids[index], strict=True)
+                if not any(map(math.isnan, rows[index]))
             ),
             {
                 word: min(math.exp(logarithm), 1.0)  # in this order NaN stays NaN
-                for word, logarithm in zip(whole, rows[i][2 * depth :], strict=False)
+                for word, logarithm in zip(entry_words, rows[index][2 * depth :], strict=False)
             },
-            frozenset(table) - set(whole),
+            frozenset(table) - set(entry_words),
         )
-    if lost := sum(not prediction.best for prediction in by_context.values()):
+    if num_lost := sum(not prediction.best for prediction in by_context.values()):
         notices += (
-            f"after {lost} of {len(by_context)} contexts the model's scores are not numbers (NaN): "
-            "these count as wrong",
+            f"after {num_lost} of {len(by_context)} contexts the model's scores are not numbers "
+            "(NaN): these count as wrong",
         )
     return WordPredictions(by_context, depth, notices)
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from probelight.commands.command import Command, command
-from probelight.commands.explain.explanation import Explained, print_explained
+from probelight.commands.explain.explanation import Explanation, print_explanations
 from probelight.evaluation.prompting import (
     DEFAULT_PROMPT,
     examples_of,
@@ -34,8 +34,8 @@ MOST_IDS = 5  # that a message names
 @command(
     Command(
         example="train.py explain --probes age_small --item @1",
-        shown="item probes models model.name_or_path data.path data.setup split shots chat mirror "
-        "trainer.accelerator",
+        options="item probes models model.name_or_path data.path data.setup split shots chat "
+        "mirror trainer.accelerator",
     )
 )
 def explain(
@@ -50,7 +50,7 @@ def explain(
     prompt: PromptSettings = DEFAULT_PROMPT,
     mirror: Mirror | None = None,
     trainer: TrainerSettings = DEFAULT_TRAINER,
-) -> list[Explained]:
+) -> list[Explanation]:
     """Shows what each model reads for one item, and how it scores each choice.
 
     It prints tokens, scores, letters, ranks and the model's best words, and saves nothing. Notes
@@ -82,49 +82,51 @@ def explain(
     chosen = chosen_models(models, model, random_weights=False)
     refuse_untrained(chosen, "explain")
     # Only now: it imports torch and Lightning, which takes seconds.
-    from probelight.commands.explain.model_view import explained
+    from probelight.commands.explain.model_view import explain_record
 
-    asked = prompt_config(shots, chat, prompt)
-    refuse_unused(prompt, asked, letters=True, setups={loaded.data.config.setup})
+    prompt_settings = prompt_config(shots, chat, prompt)
+    refuse_unused(prompt, prompt_settings, letters=True, setups={loaded.data.config.setup})
     for settings in chosen:
-        template_sha256(settings, asked)  # which refuses models without a chat
+        template_sha256(settings, prompt_settings)  # which refuses models without a chat
     examples = examples_of(loaded.data, loaded.split, mirror) if shots else None
-    prompts = prompts_of(asked, loaded.data, examples)
+    prompts = prompts_of(prompt_settings, loaded.data, examples)
     quiet = replace(trainer, progress_bar=False)
-    found = [explained(settings, prompts, asked, record, quiet) for settings in chosen]
+    explanations = [explain_record(m, prompts, prompt_settings, record, quiet) for m in chosen]
     name = (
         f"{loaded.name} ({loaded.split})"
         if loaded.split
         else f"the file {Path(data.path or '').name}"
     )
-    print_explained(name, record, found)
-    return found
+    print_explanations(name, record, explanations)
+    return explanations
 
 
 def find_item(sets: Sequence[LoadedSet], item: str) -> tuple[LoadedSet, Record]:
     """Return the item with an id, `id@line` or `@line`, and its set; else name the nearest ids."""
     records = [(loaded, record) for loaded in sets for record in loaded.data.records]
-    wanted = item.strip()
-    found: list[tuple[LoadedSet, Record]] = []
+    query = item.strip()
+    matches: list[tuple[LoadedSet, Record]] = []
     for key in (lambda r: r.id, lambda r: r.name, lambda r: f"@{r.position}"):
-        found = found or [(loaded, record) for loaded, record in records if key(record) == wanted]
-    if len(found) == 1:
-        return found[0]
-    if found:
-        several = len({loaded.name for loaded, _ in found}) > 1
-        names = [f"{r.name} of {loaded.name}" if several else r.name for loaded, r in found]
+        matches = matches or [
+            (loaded, record) for loaded, record in records if key(record) == query
+        ]
+    if len(matches) == 1:
+        return matches[0]
+    if matches:
+        several = len({loaded.name for loaded, _ in matches}) > 1
+        names = [f"{r.name} of {loaded.name}" if several else r.name for loaded, r in matches]
         more = ", ..." if len(names) > MOST_IDS else ""
         raise UsageError(
-            f"--item {item}: {len(found)} items match: "
+            f"--item {item}: {len(matches)} items match: "
             f"{', '.join(names[:MOST_IDS])}{more}; "
             f"give {'only one of the sets' if several else 'one of these'}"
         )
-    none = f"--item {wanted}: no item of {' or '.join(loaded.name for loaded in sets)}"
-    if wanted.startswith("@"):
+    problem = f"--item {query}: no item of {' or '.join(loaded.name for loaded in sets)}"
+    if query.startswith("@"):
         last = max(record.position for _, record in records)
-        raise UsageError(f"{none} is on that line; the last line is @{last}")
+        raise UsageError(f"{problem} is on that line; the last line is @{last}")
     ids = list(dict.fromkeys(record.id for _, record in records))
-    near = difflib.get_close_matches(wanted, ids, n=MOST_IDS, cutoff=0.5)
+    near = difflib.get_close_matches(query, ids, n=MOST_IDS, cutoff=0.5)
     hint = f"did you mean {', '.join(near)}" if near else f"the first are {', '.join(ids[:3])}"
-    line = wanted if wanted.isdecimal() else 12
-    raise UsageError(f"{none} has that id ({hint}); you can also give its line, such as @{line}")
+    line = query if query.isdecimal() else 12
+    raise UsageError(f"{problem} has that id ({hint}); you can also give its line, such as @{line}")

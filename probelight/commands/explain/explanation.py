@@ -72,7 +72,7 @@ class Guess:
 
 
 @dataclass(frozen=True)
-class Explained:
+class Explanation:
     """One model on one item."""
 
     row: Row  # what tables call the model; its `mode` is how choices get their scores
@@ -83,16 +83,16 @@ class Explained:
     notes: tuple[str, ...] = ()  # what it could not answer, was cut or left out
 
 
-def print_explained(
-    name: str, record: Record, models: Sequence[Explained], console: Console | None = None
+def print_explanations(
+    name: str, record: Record, models: Sequence[Explanation], console: Console | None = None
 ) -> None:
     """Print an item of the set `name` as each model reads and answers it."""
     console = console or Console()
     lines = [f"item {record.id}, line {record.position} of {name}"]
     lines += [f"stem: {record.stem}"] if record.stem else []
     lines += [
-        f"  {'*' if place == record.answer else ' '} {choice}"
-        for place, choice in enumerate(record.choices)
+        f"  {'*' if index == record.answer else ' '} {choice}"
+        for index, choice in enumerate(record.choices)
     ]
     lines.append(
         "* marks the right choice; tokens are shown as the vocabulary writes them, with their ids"
@@ -100,11 +100,11 @@ def print_explained(
     for line in lines:
         console.print(Text(visible(line)), soft_wrap=True)
     side_by_side = console.width >= LABELS + len(models) * LEAST_WIDTH
-    for shown in [models] if side_by_side else [[model] for model in models]:
-        console.print(_table(record, shown))
+    for models_in_table in [models] if side_by_side else [[model] for model in models]:
+        console.print(_table(record, models_in_table))
 
 
-def _table(record: Record, models: Sequence[Explained]) -> Table:
+def _table(record: Record, models: Sequence[Explanation]) -> Table:
     table = Table(show_lines=False)
     table.add_column("", overflow="fold", min_width=LABELS - 4)
     for model in models:
@@ -120,10 +120,10 @@ def _table(record: Record, models: Sequence[Explained]) -> Table:
     if any(model.notes for model in models):
         add("notes", ["\n".join(model.notes) or ABSENT for model in models])
     table.add_section()
-    for place, choice in enumerate(record.choices):
-        add(f"{'* ' if place == record.answer else ''}{choice}", [""] * len(models))
+    for index, choice in enumerate(record.choices):
+        add(f"{'* ' if index == record.answer else ''}{choice}", [""] * len(models))
         answers = [
-            _of_candidate(model.candidates[place], model.vocabulary_size) for model in models
+            _candidate_cells(model.candidates[index], model.vocabulary_size) for model in models
         ]
         for label in answers[0]:
             add(label, [by_label[label] for by_label in answers])
@@ -131,16 +131,16 @@ def _table(record: Record, models: Sequence[Explained]) -> Table:
     words = [
         [
             f"{guess.word} ({_pieces([guess.piece])}), {_percent(guess.probability)}"
-            for guess in best
+            for guess in guesses
         ]
-        for best in (model.best for model in models)
+        for guesses in (model.best for model in models)
     ]
     for rank, cells in enumerate(zip_longest(*words, fillvalue=ABSENT), start=1):
         add(f"best word {rank}", cells)
     return table
 
 
-def _of_candidate(candidate: Candidate, vocabulary_size: int | None) -> dict[str, str]:
+def _candidate_cells(candidate: Candidate, vocabulary_size: int | None) -> dict[str, str]:
     """Return what a model makes of a candidate, by labels."""
 
     def number(value: float) -> str:
@@ -161,15 +161,15 @@ def _of_candidate(candidate: Candidate, vocabulary_size: int | None) -> dict[str
     if candidate.entry is not None:
         rank = f"rank {count(candidate.rank)} of {count(vocabulary_size)}"
         entry = f"{_pieces([candidate.entry])}, {_percent(candidate.probability)}, {rank}"
-    alike: dict[tuple[Piece, ...], list[Spelling]] = {}
+    spellings_by_pieces: dict[tuple[Piece, ...], list[Spelling]] = {}
     for spelling in candidate.spellings:
-        alike.setdefault(spelling.pieces, []).append(spelling)
-    spelled = []  # a line for all spellings that are the same pieces
-    for pieces, spellings in alike.items():
-        names = ", ".join(f"{each.text} {each.note}".strip() for each in spellings)
+        spellings_by_pieces.setdefault(spelling.pieces, []).append(spelling)
+    spelling_lines = []  # a line for all spellings that are the same pieces
+    for pieces, spellings in spellings_by_pieces.items():
+        names = ", ".join(f"{spelling.text} {spelling.note}".strip() for spelling in spellings)
         size = "one token" if len(pieces) == 1 else f"{len(pieces)} tokens"
         size = size if spellings[0].is_known else "unknown"
-        spelled.append(f"{names}: {size}, {_pieces(pieces)}")
+        spelling_lines.append(f"{names}: {size}, {_pieces(pieces)}")
     return {
         "score": f"{score}, the best" if candidate.is_best else score,
         "log-likelihood": likelihood,
@@ -177,7 +177,7 @@ def _of_candidate(candidate: Candidate, vocabulary_size: int | None) -> dict[str
         "leading space": candidate.space or ABSENT,
         "by its letter": f"{candidate.label}: {letter}" if candidate.label else ABSENT,
         "as one token": entry,
-        "other spellings": "\n".join(spelled) or ABSENT,
+        "other spellings": "\n".join(spelling_lines) or ABSENT,
     }
 
 

@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from probelight.commands.explain import explanation
-from probelight.commands.explain.explanation import Candidate, Explained, Guess, Piece, Spelling
+from probelight.commands.explain.explanation import Candidate, Explanation, Guess, Piece, Spelling
 from probelight.encoding.candidates import INSIDE, Blank, CandidateTable
 from probelight.encoding.packed import SHARED
 from probelight.encoding.tokens import tokenise
@@ -44,54 +44,54 @@ AUTO_PREFIX = "auto"
 BEST_WORDS = 10
 
 
-def explained(
+def explain_record(
     model: ModelSettings,
     prompts: Prompts,
-    asked: Mapping[str, Any],
+    prompt_config: Mapping[str, Any],
     record: Record,
     trainer: TrainerSettings,
-) -> Explained:
+) -> Explanation:
     """Return how a model reads and answers a record, put to it by `prompts`.
 
-    `asked` is what a run's config says of that.
+    `prompt_config` is what the config of a run says of the prompt.
     """
-    known = KeptModel(reader_for(model, trainer))
-    scorer = scorer_for(model, prompts.setup, shared_model=known)
-    given = record
+    model_reader = KeptModel(reader_for(model, trainer))
+    scorer = scorer_for(model, prompts.setup, shared_model=model_reader)
+    original = record
     if prompts.setup != "minimal_pair":
-        if chatting := in_chat(scorer, asked):
+        if chatting := in_chat(scorer, prompt_config):
             scorer, prompts = chatting, replace(prompts, in_chat=True)
         record = prompts.words(record)
     view = _ItemView(scorer, record, trainer)
     num_shots = 0 if prompts.setup == "minimal_pair" else prompts.num_shots
     has_texts = bool(prompts.words_template)
-    mode = mode_of(scorer.mode, scorer.is_in_chat, num_shots, asked, has_texts=has_texts)
+    mode = mode_of(scorer.mode, scorer.is_in_chat, num_shots, prompt_config, has_texts=has_texts)
     row = replace(model_row(model), mode=mode)
     vocabulary = None if scorer.is_in_chat else view.attempt(scorer.vocabulary)
     candidates = view.scored_candidates()
-    of_letters: tuple[tuple[str, tuple[Piece, ...]], ...] = ()
+    letter_reads: tuple[tuple[str, tuple[Piece, ...]], ...] = ()
     if scorer.mode != "fine_tuned":  # whose head has no log-probabilities
-        reader = scorer_for(model, "mc_mlm", shared_model=known)
-        reader = in_chat(reader, asked) or reader
-        by_letter = partial(view.letters, reader, prompts, given, candidates)
-        candidates, of_letters = view.attempt(by_letter) or (candidates, ())
+        reader = scorer_for(model, "mc_mlm", shared_model=model_reader)
+        reader = in_chat(reader, prompt_config) or reader
+        by_letter = partial(view.scored_letters, reader, prompts, original, candidates)
+        candidates, letter_reads = view.attempt(by_letter) or (candidates, ())
     if vocabulary is None:
         reads = view.attempt(lambda: input_pieces(scorer.choice_scores(), record))
         notices = tuple(dict.fromkeys(view.notices))
-        return Explained(row, (*(reads or ()), *of_letters), tuple(candidates), notes=notices)
+        return Explanation(row, (*(reads or ()), *letter_reads), tuple(candidates), notes=notices)
     tokenizer = tokenizer_of(vocabulary)
-    for place, candidate in enumerate(candidates):
+    for index, candidate in enumerate(candidates):
         if len(candidate.text.split()) == 1:  # one word, which could be written in other ways
             word = candidate.text.strip()
-            others = spellings(tokenizer, model.answer_prefix, record.stem, word)
-            candidates[place] = replace(candidate, spellings=others)
-    best: tuple[Guess, ...] = ()
+            other_spellings = spellings(tokenizer, model.answer_prefix, record.stem, word)
+            candidates[index] = replace(candidate, spellings=other_spellings)
+    guesses: tuple[Guess, ...] = ()
     bare = replace(record, choices=(), answer=0)
     if reads := view.attempt(lambda: input_pieces(vocabulary, bare)):
-        candidates, best = view.vocabulary_entries(vocabulary, bare, candidates)
+        candidates, guesses = view.vocabulary_entries(vocabulary, bare, candidates)
     notices = tuple(dict.fromkeys(view.notices))
-    reads = (*(reads or ()), *of_letters)
-    return Explained(row, reads, tuple(candidates), best, len(tokenizer), notices)
+    reads = (*(reads or ()), *letter_reads)
+    return Explanation(row, reads, tuple(candidates), guesses, len(tokenizer), notices)
 
 
 @dataclass
@@ -113,63 +113,63 @@ class _ItemView:
 
     def numbers(self, question: Question, records: Sequence[Record]) -> dict[str, list[float]]:
         """Return, by id, the numbers of the records that the question can pose."""
-        [found] = ask(self.scorer, question, {"the item": records}, self.trainer).values()
-        self.notices += found.notices
-        pairs = zip(found.records, found.scores, strict=True)
+        [answers] = ask(self.scorer, question, {"the item": records}, self.trainer).values()
+        self.notices += answers.notices
+        pairs = zip(answers.records, answers.scores, strict=True)
         return {record.id: list(scores) for record, scores in pairs}
 
     def scored_candidates(self) -> list[Candidate]:
         """Return the choices with their scores, log-likelihoods and scored pieces."""
         scorer, record = self.scorer, self.record
-        by_id = self.attempt(lambda: self.numbers(scorer.choice_scores(), [record])) or {}
+        scores_by_id = self.attempt(lambda: self.numbers(scorer.choice_scores(), [record])) or {}
         likelihoods = self.attempt(scorer.log_likelihoods)
         question = likelihoods or scorer.choice_scores()
         pieces = self.attempt(lambda: scored_pieces(question, record)) or []
-        sums: list[float] = []
-        counts: list[int] = []
+        log_likelihoods: list[float] = []
+        token_counts: list[int] = []
         if likelihoods and pieces:
-            sums = self.numbers(likelihoods, [record])[record.id]
-            counts = likelihoods.num_tokens([record])[0] if likelihoods.num_tokens else []
+            log_likelihoods = self.numbers(likelihoods, [record])[record.id]
+            token_counts = likelihoods.num_tokens([record])[0] if likelihoods.num_tokens else []
         # Before a whole sentence is none, nor in a chat, and a trained head reads more.
         has_space = bool(likelihoods and pieces and record.stem and not scorer.is_in_chat)
-        scores = by_id.get(record.id, [])
-        best = max(scores, default=math.nan) if not any(map(math.isnan, scores)) else math.nan
+        scores = scores_by_id.get(record.id, [])
+        best_score = max(scores, default=math.nan) if not any(map(math.isnan, scores)) else math.nan
         return [
             Candidate(
                 choice,
-                pieces=pieces[place] if pieces else (),
-                space=space_before(tokenizer_of(question), pieces[place]) if has_space else None,
-                score=scores[place] if scores else None,
-                is_best=bool(scores) and scores[place] == best,
-                log_likelihood=sums[place] if sums else None,
-                num_tokens=counts[place] if counts else None,
+                pieces=pieces[index] if pieces else (),
+                space=space_before(tokenizer_of(question), pieces[index]) if has_space else None,
+                score=scores[index] if scores else None,
+                is_best=bool(scores) and scores[index] == best_score,
+                log_likelihood=log_likelihoods[index] if log_likelihoods else None,
+                num_tokens=token_counts[index] if token_counts else None,
             )
-            for place, choice in enumerate(record.choices)
+            for index, choice in enumerate(record.choices)
         ]
 
-    def letters(
-        self, reader: Scorer, prompts: Prompts, given: Record, candidates: Sequence[Candidate]
+    def scored_letters(
+        self, reader: Scorer, prompts: Prompts, original: Record, candidates: Sequence[Candidate]
     ) -> tuple[list[Candidate], tuple[tuple[str, tuple[Piece, ...]], ...]]:
         """Return the choices with the scores of their letters, and what `reader` reads for them."""
-        own = Predictions("the item", [given], [[0.0] * len(given.choices)])
-        [[scores]] = ask_letters(reader, own, "one", prompts, self.trainer).choices
-        prompt = prompts.letters(given, tuple(range(len(given.choices))))
+        predictions = Predictions("the item", [original], [[0.0] * len(original.choices)])
+        [[scores]] = ask_letters(reader, predictions, "one", prompts, self.trainer).choices
+        prompt = prompts.letters(original, tuple(range(len(original.choices))))
         pieces = scored_pieces(reader.log_likelihoods(), prompt)
         rows = zip(candidates, prompt.choices, pieces, scores, strict=True)
-        found = [
+        labelled = [
             replace(
                 candidate,
                 label=label,
-                label_pieces=of_label,
+                label_pieces=label_pieces,
                 label_score=score,
                 is_best_label=score == max(scores),
             )
-            for candidate, label, of_label, score in rows
+            for candidate, label, label_pieces, score in rows
         ]
         question = reader.log_likelihoods() if reader.is_in_chat else reader.vocabulary()
         bare = replace(prompt, choices=prompt.choices[: int(reader.is_in_chat)], answer=0)
         reads = input_pieces(question, bare)
-        return found, tuple((f"{name}, for a letter", text) for name, text in reads)
+        return labelled, tuple((f"{name}, for a letter", text) for name, text in reads)
 
     def vocabulary_entries(
         self, vocabulary: Question, bare: Record, candidates: Sequence[Candidate]
@@ -181,28 +181,30 @@ class _ItemView:
         """
         tokenizer = tokenizer_of(vocabulary)
         entries = entries_of(vocabulary, [(bare.stem, candidate.text) for candidate in candidates])
-        posed = {str(place): entry for place, entry in enumerate(entries) if entry is not None}
-        records = [replace(bare, id=key, choices=(candidates[int(key)].text,)) for key in posed]
+        found_entries = {str(i): entry for i, entry in enumerate(entries) if entry is not None}
+        records = [replace(bare, id=i, choices=(candidates[int(i)].text,)) for i in found_entries]
         ranks = self.numbers(candidate_ranks(self.scorer), records) if records else {}
         depth = min(BEST_WORDS, len(tokenizer))
-        question = best_entries(self.scorer, depth, [[*posed.values()]])
+        question = best_entries(self.scorer, depth, [[*found_entries.values()]])
         rows, notices = ask_about(self.scorer, question, [bare], self.trainer)
         self.notices += notices
         ids = [int(entry) for entry in rows[0][:depth]]
-        probabilities = [min(math.exp(log), 1.0) for log in rows[0][depth:]]  # NaN stays NaN
-        found = list(candidates)
-        for (key, entry), probability in zip(posed.items(), probabilities[depth:], strict=True):
-            [piece], rank, place = pieces_of(tokenizer, [entry]), int(ranks[key][0]), int(key)
-            found[place] = replace(found[place], entry=piece, probability=probability, rank=rank)
+        probabilities = [min(math.exp(score), 1.0) for score in rows[0][depth:]]  # NaN stays NaN
+        updated = list(candidates)
+        entry_probabilities = zip(found_entries.items(), probabilities[depth:], strict=True)
+        for (key, entry), share in entry_probabilities:
+            [piece], rank = pieces_of(tokenizer, [entry]), int(ranks[key][0])
+            entered = replace(candidates[int(key)], entry=piece, probability=share, rank=rank)
+            updated[int(key)] = entered
         words, pieces = read_out(tokenizer, ids), pieces_of(tokenizer, ids)
         guesses = zip(pieces, probabilities[:depth], strict=True)
-        return found, tuple(Guess(words[piece.id], piece, share) for piece, share in guesses)
+        return updated, tuple(Guess(words[piece.id], piece, share) for piece, share in guesses)
 
 
 def pieces_of(tokenizer: Any, ids: Iterable[int]) -> tuple[Piece, ...]:
     """Return entries of a vocabulary as pieces."""
-    found = list(ids)
-    return tuple(map(Piece, map(str, tokenizer.convert_ids_to_tokens(found)), found))
+    id_list = list(ids)
+    return tuple(map(Piece, map(str, tokenizer.convert_ids_to_tokens(id_list)), id_list))
 
 
 def input_pieces(question: Question, record: Record) -> tuple[tuple[str, tuple[Piece, ...]], ...]:
@@ -218,12 +220,12 @@ def input_pieces(question: Question, record: Record) -> tuple[tuple[str, tuple[P
     # Of choices that are packed, what they have in common.
     packed = batch["segments"] == SHARED if "segments" in batch else batch["attention_mask"].bool()
     text = batch["input_ids"][source][packed[source]]
-    read = [("reads", pieces_of(tokenizer, text.tolist()))]
+    sequences = [("reads", pieces_of(tokenizer, text.tolist()))]
     if "decoder_input_ids" in batch:
         first = int(batch["scored_mask"][row].long().argmax())
-        given = batch["decoder_input_ids"][row][: first + 1]
-        read.append(("decoder reads", pieces_of(tokenizer, given.tolist())))
-    return tuple(read)
+        decoder_ids = batch["decoder_input_ids"][row][: first + 1]
+        sequences.append(("decoder reads", pieces_of(tokenizer, decoder_ids.tolist())))
+    return tuple(sequences)
 
 
 def scored_pieces(question: Question, record: Record) -> list[tuple[Piece, ...]]:
@@ -231,15 +233,15 @@ def scored_pieces(question: Question, record: Record) -> list[tuple[Piece, ...]]
     batch, tokenizer = _batch(question, record), tokenizer_of(question)
     if batch is None:
         return []
-    places = range(len(record.choices))
+    indices = range(len(record.choices))
     if "candidate_ids" in batch:
-        ids = [[int(batch["candidate_ids"][0, place])] for place in places]
+        ids = [[int(batch["candidate_ids"][0, index])] for index in indices]
     else:
-        rows = [int(batch["pair_index"][0, place]) for place in places]
+        rows = [int(batch["pair_index"][0, index]) for index in indices]
         if "segments" in batch:
             gold = zip(batch["gold"], batch["token_mask"], strict=True) if "gold" in batch else ()
-            found = [own[exist].tolist() for own, exist in gold]
-            ids = [found[row] for row in rows] if found else []
+            gold_ids = [row_ids[is_token].tolist() for row_ids, is_token in gold]
+            ids = [gold_ids[row] for row in rows] if gold_ids else []
         elif "scored_mask" in batch:
             ids = [batch["scored_ids"][row][batch["scored_mask"][row]].tolist() for row in rows]
         else:
@@ -264,24 +266,28 @@ def space_before(tokenizer: Any, pieces: Sequence[Piece]) -> explanation.Space |
 
 def spellings(tokenizer: Any, answer_prefix: str, stem: str, word: str) -> tuple[Spelling, ...]:
     """Return a word in other letters, and with or without the space before it."""
-    written = dict.fromkeys([word, word[:1].upper() + word[1:], word.lower()])
-    places = {"": stem}
+    casings = dict.fromkeys([word, word[:1].upper() + word[1:], word.lower()])
+    stem_by_note = {"": stem}
     if answer_prefix == AUTO_PREFIX:
         is_behind_space = _carrier(stem) == INSIDE
         note = "without a space" if is_behind_space else "after a space"
-        places[note] = MASK if is_behind_space else f"{INSIDE}{MASK}"
-    ways = [(note, _carrier(place), text) for note, place in places.items() for text in written]
-    ways = [way for way in ways if (way[0], way[2]) != ("", word)]
+        stem_by_note[note] = MASK if is_behind_space else f"{INSIDE}{MASK}"
+    variants = [
+        (note, _carrier(variant_stem), text)
+        for note, variant_stem in stem_by_note.items()
+        for text in casings
+    ]
+    variants = [variant for variant in variants if (variant[0], variant[2]) != ("", word)]
     table = CandidateTable(tokenizer, answer_prefix)
-    for _, carrier, text in ways:
+    for _, carrier, text in variants:
         table.add(carrier, text)
     store, _ = tokenise(tokenizer, list(table.texts))
-    found = []
-    for note, carrier, text in ways:
+    spelled = []
+    for note, carrier, text in variants:
         pieces = pieces_of(tokenizer, table.pieces(carrier, text, store).tolist())
         is_known = all(piece.id != tokenizer.unk_token_id for piece in pieces)
-        found.append(Spelling(text, note, pieces, is_known))
-    return tuple(found)
+        spelled.append(Spelling(text, note, pieces, is_known))
+    return tuple(spelled)
 
 
 def _batch(question: Question, record: Record) -> Batch | None:

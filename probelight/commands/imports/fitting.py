@@ -23,13 +23,13 @@ KeptScores = Literal["as_given", "logarithm", "per_character"]
 SHOWN = 3  # items that a message names
 
 
-def fitted(found: Imported, data: ProbeData) -> tuple[list[list[float]], str]:
+def scores_in_order(imported: Imported, data: ProbeData) -> tuple[list[list[float]], str]:
     """Return the scores of a probe's items, in the order of their choices; as `aligned`."""
-    answers, by = aligned(found, data)
-    return [list(answer.scores) for answer in answers], by
+    answers, matched_by = answers_in_order(imported, data)
+    return [list(answer.scores) for answer in answers], matched_by
 
 
-def aligned(found: Imported, data: ProbeData) -> tuple[list[Answer], str]:
+def answers_in_order(imported: Imported, data: ProbeData) -> tuple[list[Answer], str]:
     """Return the answer to each item of a probe, and what the answers were fitted by.
 
     The scores of an answer are in the order of the item's choices. Answers are fitted by their ids
@@ -41,13 +41,13 @@ def aligned(found: Imported, data: ProbeData) -> tuple[list[Answer], str]:
             an item is answered twice or not at all; the message names file and line.
     """
     records, name = data.records, data.config.name
-    if not all(answer.choices for answer in found.answers):
-        if len(found.answers) != len(records):
+    if not all(answer.choices for answer in imported.answers):
+        if len(imported.answers) != len(records):
             raise RecordError(
-                f"{found.files[0].path}: {len(found.answers)} rows, but {name} has {len(records)} "
-                "items; give one row per item, in the same order"
+                f"{imported.files[0].path}: {len(imported.answers)} rows, but {name} has "
+                f"{len(records)} items; give one row per item, in the same order"
             )
-        for answer, record in zip(found.answers, records, strict=True):
+        for answer, record in zip(imported.answers, records, strict=True):
             if len(answer.scores) != len(record.choices):
                 raise RecordError(
                     f"{answer.where}: {len(answer.scores)} scores, but the item {record.name} has "
@@ -55,42 +55,42 @@ def aligned(found: Imported, data: ProbeData) -> tuple[list[Answer], str]:
                 )
             if answer.gold not in (None, record.answer):
                 raise _other_gold(answer, record, answer.gold, record.answer)
-        return [*found.answers], "order"
-    ids = {of for record in records for of in (record.id, record.name)}
-    by_id = any(answer.id in ids for answer in found.answers)
-    called: dict[str, list[Record]] = defaultdict(list)
+        return [*imported.answers], "order"
+    ids = {item_id for record in records for item_id in (record.id, record.name)}
+    has_ids = any(answer.id in ids for answer in imported.answers)
+    records_by_key: dict[str, list[Record]] = defaultdict(list)
     for record in records:
         question = _question(record.stem, record.choices)
-        for key in {record.id, record.name} if by_id else {question}:
-            called[key].append(record)
-    fits: dict[str, Answer] = {}
-    for answer in found.answers:
+        for key in {record.id, record.name} if has_ids else {question}:
+            records_by_key[key].append(record)
+    answer_of: dict[str, Answer] = {}
+    for answer in imported.answers:
         keys = [_question(text, answer.choices) for text in answer.texts]
-        fitting = {
+        matches = {
             record.name: record
-            for key in ([answer.id] if by_id else keys)
-            for record in called.get(key, [])
+            for key in ([answer.id] if has_ids else keys)
+            for record in records_by_key.get(key, [])
         }
-        if len(fitting) > 1:
+        if len(matches) > 1:
             raise RecordError(
-                f"{answer.where}: it matches {len(fitting)} items of {name}, "
-                f"{_names([*fitting])}; give it the id of one of them, as ID@LINE"
+                f"{answer.where}: it matches {len(matches)} items of {name}, "
+                f"{_names([*matches])}; give it the id of one of them, as ID@LINE"
             )
-        if not fitting:
-            raise _fits_nothing(answer, data, by_id)
-        [record] = fitting.values()
-        if record.name in fits:
+        if not matches:
+            raise _fits_nothing(answer, data, has_ids)
+        [record] = matches.values()
+        if record.name in answer_of:
             raise RecordError(
                 f"{answer.where}: the item {record.name} of {name} is already answered at "
-                f"{fits[record.name].where}"
+                f"{answer_of[record.name].where}"
             )
-        fits[record.name] = replace(answer, scores=tuple(_in_its_order(answer, record)))
-    if missing := [record.name for record in records if record.name not in fits]:
+        answer_of[record.name] = replace(answer, scores=tuple(_in_its_order(answer, record)))
+    if missing := [record.name for record in records if record.name not in answer_of]:
         raise RecordError(
-            f"{found.files[0].path}: {len(missing)} of {len(records)} items of {name} are not "
+            f"{imported.files[0].path}: {len(missing)} of {len(records)} items of {name} are not "
             f"answered: {_names(missing)}"
         )
-    return [fits[record.name] for record in records], "ids" if by_id else "texts"
+    return [answer_of[record.name] for record in records], "ids" if has_ids else "texts"
 
 
 def _question(text: str, choices: Iterable[str]) -> str:
@@ -123,19 +123,20 @@ def _in_its_order(answer: Answer, record: Record) -> list[float]:
         raise _other_candidates(answer, record)
     if answer.gold is not None and choices[answer.gold] != plain(record.gold):
         raise _other_gold(answer, record, answer.choices[answer.gold], record.gold)
-    left, scores = list(zip(choices, answer.scores, strict=True)), []
+    remaining, scores = list(zip(choices, answer.scores, strict=True)), []
     for choice in map(plain, record.choices):  # one of two alike has the first score
-        place = next(i for i, (text, _) in enumerate(left) if text == choice)
-        scores.append(left.pop(place)[1])
+        index = next(i for i, (text, _) in enumerate(remaining) if text == choice)
+        scores.append(remaining.pop(index)[1])
     return scores
 
 
 def _other_candidates(answer: Answer, record: Record) -> RecordError:
     """Return the error of an answer with other candidates than its item."""
-    ours, its = ({*map(plain, choices)} for choices in (record.choices, answer.choices))
+    choices, candidates = ({*map(plain, question.choices)} for question in (record, answer))
+    unknown, missing = sorted(candidates - choices), sorted(choices - candidates)
     differ = [
-        f"{what} {', '.join(map(_short, sorted(texts)[:SHOWN]))}"
-        for texts, what in ((its - ours, "the item does not have"), (ours - its, "missing are"))
+        f"{problem} {', '.join(map(_short, texts[:SHOWN]))}"
+        for texts, problem in ((unknown, "the item does not have"), (missing, "missing are"))
         if texts
     ]
     return RecordError(
@@ -163,13 +164,11 @@ def _short(text: str) -> str:
 
 def refuse_other_questions(files: Sequence[Imported]) -> None:
     """Refuse files that have another question than the first one under an id of it."""
-    first_of = {answer.id: answer for answer in files[0].answers if answer.id and answer.texts}
-    for answer in (answer for found in files[1:] for answer in found.answers):
-        first = first_of.get(answer.id)
-        texts = [
-            with_mask(plain(known.texts[0])) for known in (first, answer) if known and known.texts
-        ]
-        if first and len(set(texts)) == 2:
+    first_by_id = {answer.id: answer for answer in files[0].answers if answer.id and answer.texts}
+    for answer in (answer for imported in files[1:] for answer in imported.answers):
+        first = first_by_id.get(answer.id)
+        questions = [a.texts[0] for a in (first, answer) if a and a.texts]
+        if first and len({with_mask(plain(question)) for question in questions}) == 2:
             raise RecordError(
                 f"{answer.where}: the item {answer.id!r} asks {_short(answer.texts[0])}, but "
                 f"{_short(first.texts[0])} at {first.where}; --data.name is for files that answer "
@@ -177,25 +176,25 @@ def refuse_other_questions(files: Sequence[Imported]) -> None:
             )
 
 
-def items_of_file(found: Imported) -> ProbeData:
+def items_of_file(imported: Imported) -> ProbeData:
     """Return the items of a file as a probe, with the setup that they show."""
-    questions = [answer.texts[0] for answer in found.answers if answer.texts]
+    questions = [answer.texts[0] for answer in imported.answers if answer.texts]
     setup: Setup = "mc_qa"
     if not any(question.strip() for question in questions):
         setup = "minimal_pair"  # whole sentences
     elif all(with_mask(text).count(MASK) == 1 for text in questions):
         setup = "mc_mlm"
     records: list[Record] = []
-    where: dict[str, str] = {}
-    for number, answer in enumerate(found.answers, start=1):
-        lacking = [] if answer.texts else ["question"]
-        lacking += [] if answer.choices else ["candidates"]
-        if answer.gold is None or lacking:
-            lacking += ["gold"] * (answer.gold is None)
+    line_by_id: dict[str, str] = {}
+    for number, answer in enumerate(imported.answers, start=1):
+        missing = [] if answer.texts else ["question"]
+        missing += [] if answer.choices else ["candidates"]
+        if answer.gold is None or missing:
+            missing += ["gold"] * (answer.gold is None)
             raise RecordError(
-                f"{answer.where}: the file does not have the item's {' and '.join(lacking)}; give "
+                f"{answer.where}: the file does not have the item's {' and '.join(missing)}; give "
                 "the probe as --probe NAME, or a file of its items as --data.path with --data.setup"
-                + (" (or a second file with the right answers, as --gold)" * (lacking == ["gold"]))
+                + (" (or a second file with the right answers, as --gold)" * (missing == ["gold"]))
             )
         record = Record(
             id=answer.id or f"item-{number}",
@@ -207,33 +206,34 @@ def items_of_file(found: Imported) -> ProbeData:
         )
         with at(answer.where):
             validate(record, setup)
-        if (other := where.setdefault(record.id, answer.where)) != answer.where:
+        if (first_line := line_by_id.setdefault(record.id, answer.where)) != answer.where:
             raise RecordError(
-                f"{answer.where}: the id {record.id!r} is already at {other}; give one row per item"
+                f"{answer.where}: the id {record.id!r} is already at {first_line}; give one row "
+                "per item"
             )
         records.append(record)
-    config = config_of(found.name, setup, records, ())
-    blanks = sum(r.stem != a.texts[0] for r, a in zip(records, found.answers, strict=True))
+    config = config_of(imported.name, setup, records, ())
+    blanks = sum(r.stem != a.texts[0] for r, a in zip(records, imported.answers, strict=True))
     notices = (f"the blank in {blanks} items was replaced by {MASK}",) if blanks else ()
-    return ProbeData(config, tuple(records), found.files, notices)
+    return ProbeData(config, tuple(records), imported.files, notices)
 
 
-def with_kept_scores(answers: Sequence[Answer], what: KeptScores) -> tuple[Answer, ...]:
+def with_kept_scores(answers: Sequence[Answer], kept_scores: KeptScores) -> tuple[Answer, ...]:
     """Return the answers with what is kept of their scores.
 
     That is the logarithm of a probability, the score per character of its choice (as `acc_norm` of
     lm-evaluation-harness), or the score as it is.
     """
-    if what == "as_given":
+    if kept_scores == "as_given":
         return tuple(answers)
-    found = []
+    kept_answers = []
     for answer in answers:
         with at(answer.where):
-            if what == "logarithm":
+            if kept_scores == "logarithm":
                 scores = _logarithms(answer.scores)
                 labelled = (
-                    replace(each, scores=tuple(_logarithms(each.scores)))
-                    for each in answer.labelled
+                    replace(label_answer, scores=tuple(_logarithms(label_answer.scores)))
+                    for label_answer in answer.labelled
                 )
                 answer = replace(answer, labelled=tuple(labelled))
             elif answer.labelled:
@@ -245,8 +245,8 @@ def with_kept_scores(answers: Sequence[Answer], what: KeptScores) -> tuple[Answe
                         "--scores per_character: the texts of the choices are not known"
                     )
                 scores = divided(answer.scores, sizes)
-        found.append(replace(answer, scores=tuple(scores)))
-    return tuple(found)
+        kept_answers.append(replace(answer, scores=tuple(scores)))
+    return tuple(kept_answers)
 
 
 def _logarithms(scores: Sequence[float]) -> list[float]:
@@ -262,27 +262,28 @@ def letters_of(answers: Sequence[Answer], data: ProbeData) -> LetterAnswers:
     notices say where orders are missing.
     """
     labels: list[list[Sequence[float]]] = []
-    choices, gold_labels, lacking, uneven = [], [], 0, 0
-    most = Counter[int]()  # orders of an item, by its number of choices
+    choices, gold_labels, num_reordered, num_uneven = [], [], 0, 0
+    max_orders = Counter[int]()  # orders of an item, by its number of choices
     for answer, record in zip(answers, data.records, strict=True):
-        places = [*map(plain, record.choices)]
-        orders = [tuple(places.index(plain(text)) for text in of.order) for of in answer.labelled]
-        rows = list(zip(orders, (of.scores for of in answer.labelled), strict=True))
-        rows.sort(key=lambda row: row[0] != tuple(range(len(places))))
+        texts = [*map(plain, record.choices)]
+        file_order = tuple(range(len(texts)))
+        orders = [tuple(texts.index(plain(text)) for text in row.order) for row in answer.labelled]
+        rows = [(order, row.scores) for order, row in zip(orders, answer.labelled, strict=True)]
+        rows.sort(key=lambda row: row[0] != file_order)
         labels.append([scores for _, scores in rows])
         gold_labels.append([order.index(record.answer) for order, _ in rows])
         choices.append([by_choice(scores, order) for order, scores in rows])
-        lacking += rows[0][0] != tuple(range(len(places)))
-        most[len(places)] = max(most[len(places)], len(orders))
+        num_reordered += rows[0][0] != file_order
+        max_orders[len(texts)] = max(max_orders[len(texts)], len(orders))
         times = Counter(pair for order in orders for pair in enumerate(order))  # label and choice
-        is_even = len(times) == len(places) ** 2 and len({*times.values()}) == 1
-        uneven += len(orders) > 1 and not is_even
-    fewer = sum(len(item) < most[len(item[0])] for item in labels)
-    counted = {
-        "items were not asked in the order of their file": lacking,
-        "items were asked in fewer orders than others": fewer,
+        is_even = len(times) == len(texts) ** 2 and len({*times.values()}) == 1
+        num_uneven += len(orders) > 1 and not is_even
+    num_fewer = sum(len(item) < max_orders[len(item[0])] for item in labels)
+    count_by_problem = {
+        "items were not asked in the order of their file": num_reordered,
+        "items were asked in fewer orders than others": num_fewer,
         "items: not every choice had every label equally often, so `letter_debiased` keeps some of "
-        "the bias towards labels": uneven,
+        "the bias towards labels": num_uneven,
     }
-    notices = tuple(f"{number} {what}" for what, number in counted.items() if number)
+    notices = tuple(f"{count} {problem}" for problem, count in count_by_problem.items() if count)
     return LetterAnswers(data.config.name, data.records, labels, choices, gold_labels, notices)

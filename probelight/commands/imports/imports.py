@@ -60,7 +60,7 @@ PVI = "pvi"  # the format of `imports.information`
     Command(
         example="train.py import lm_eval out/gpt2/samples_age_small_2026*.jsonl --probe age_small "
         "--output_dir runs/imported",
-        shown="format files output_dir probe model gold candidates scores mirror data.path "
+        options="format files output_dir probe model gold candidates scores mirror data.path "
         "data.setup data.name",
         positional=True,
     )
@@ -112,10 +112,10 @@ def import_results(
     """
     from probelight.reports.formats import print_tables
 
-    known = [*FORMATS, PVI]
-    if format not in known:
-        near = nearest(format.lower().replace("-", "_"), known)
-        raise UsageError(f"there is no format {format!r}{near}; choose from {', '.join(known)}")
+    formats = [*FORMATS, PVI]
+    if format not in formats:
+        near = nearest(format.lower().replace("-", "_"), formats)
+        raise UsageError(f"there is no format {format!r}{near}; choose from {', '.join(formats)}")
     if not output_dir:
         raise UsageError("give --output_dir FOLDER for the results")
     if format == PVI:
@@ -123,42 +123,43 @@ def import_results(
             raise UsageError(
                 "pvi files have their own items; leave out --probe, --gold, --scores, --data"
             )
-        named = _files_with_models(files, model)
-        rows = import_information(named, Path(output_dir), data.name or "")
+        files_with_models = _files_with_models(files, model)
+        rows = import_information(files_with_models, Path(output_dir), data.name or "")
         print_tables(Path(output_dir), INFORMATION)
         return rows
     chosen = _chosen_set(probe, data, mirror)
     golden = None if gold is None else plain.read_gold(gold)
-    read = FORMATS[format]
+    read_file = FORMATS[format]
     if format == "plain":
         choices = {c for record in (chosen.data.records if chosen else ()) for c in record.choices}
-        read = partial(plain.read, candidates=candidates, choices=choices)
+        read_file = partial(plain.read, candidates=candidates, choices=choices)
     elif candidates:
         raise UsageError("--candidates names columns of plain tables; leave it out")
-    found = _read_files(read, _files_with_models(files, model), golden)
-    sets = [chosen] * len(found) if chosen else _sets_of_files(found, data.name)
+    imported_files = _read_files(read_file, _files_with_models(files, model), golden)
+    sets = [chosen] * len(imported_files) if chosen else _sets_of_files(imported_files, data.name)
     imports = [
-        import_of(format, one, items, golden, scores, given=chosen is not None)
-        for one, items in zip(found, sets, strict=True)
+        import_of(format, imported, items, golden, scores, is_probe_given=chosen is not None)
+        for imported, items in zip(imported_files, sets, strict=True)
     ]
-    [((name, of), number)] = Counter((one.model, one.items.name) for one in imports).most_common(1)
+    counts = Counter((planned.model, planned.items.name) for planned in imports)
+    [((name, set_name), number)] = counts.most_common(1)
     if number > 1:
         raise UsageError(
-            f"{number} files have results of {name} on {of}, so tables could not distinguish "
+            f"{number} files have results of {name} on {set_name}, so tables could not distinguish "
             "them; give each file its own name: FILE=MODEL, or --model a,b"
         )
     # Where choices are in the order of one model's scores, positions are ranks for all models.
-    ranked = {one.items.name for one in imports if one.ranked}
-    imports = [one._replace(ranked=one.items.name in ranked) for one in imports]
-    config = {"command": "import", "runs": [dict(one.config) for one in imports]}
-    used = [file for one in imports for file in one.files]
+    ranked = {planned.items.name for planned in imports if planned.ranked}
+    imports = [planned._replace(ranked=planned.items.name in ranked) for planned in imports]
+    config = {"command": "import", "runs": [dict(planned.config) for planned in imports]}
+    used = [file for planned in imports for file in planned.files]
     folder = CommandFolder(Path(output_dir), config, used)
-    for one in imports:
-        run = folder.run(f"import-{one.items.name}-{one.model}", one.config)
+    for planned in imports:
+        run = folder.run(f"import-{planned.items.name}-{planned.model}", planned.config)
         if run.result() is None:
-            run.finish(make_run(run, one))
+            run.finish(make_run(run, planned))
         else:
-            print(f"{one.items.name}, {one.model}: complete")
+            print(f"{planned.items.name}, {planned.model}: complete")
     folder.write_results()
     print_tables(folder.path, "zero_shot")
     return folder.rows()
@@ -183,46 +184,47 @@ def _files_with_models(files: Sequence[Path], models: Sequence[str]) -> list[tup
     """Return each file with its model by --model or FILE=MODEL; "" for none."""
     if len(models) not in (0, 1, len(files)):
         raise UsageError(f"--model: {len(models)} names, but {len(files)} files; give one per file")
-    found = []
-    for number, given in enumerate(files):
+    files_with_models = []
+    for number, argument in enumerate(files):
         name = models[number % len(models)] if models else ""
-        path, equals, model = str(given).rpartition("=")
-        if not equals or given.exists():
-            found.append((given, name))
+        path, equals, model = str(argument).rpartition("=")
+        if not equals or argument.exists():
+            files_with_models.append((argument, name))
             continue
         if not path or not model.strip():
-            raise UsageError(f"{given}: there is no such file; FILE=MODEL needs both parts")
+            raise UsageError(f"{argument}: there is no such file; FILE=MODEL needs both parts")
         if name:
             raise UsageError("--model and FILE=MODEL both name the model; give only one of them")
-        found.append((Path(path), model.strip()))
-    return found
+        files_with_models.append((Path(path), model.strip()))
+    return files_with_models
 
 
 def _read_files(
     read: Callable[[Path], Imported], files: Sequence[tuple[Path, str]], gold: Gold | None
 ) -> list[Imported]:
     """Return each file with the name of its model, which may be given, and the right choices."""
-    found = []
-    for path, given in files:
-        one = read(path)
-        if not (given or one.model):
+    imported_files = []
+    for path, model_name in files:
+        imported = read(path)
+        if not (model_name or imported.model):
             raise UsageError(
                 f"{path}: the file does not name its model; give --model NAME, or the file as "
                 f"{path}=NAME"
             )
-        answers = with_gold(one.answers, gold) if gold else one.answers
-        found.append(replace(one, model=visible(given or one.model), answers=answers))
-    return found
+        answers = with_gold(imported.answers, gold) if gold else imported.answers
+        name = visible(model_name or imported.model)
+        imported_files.append(replace(imported, model=name, answers=answers))
+    return imported_files
 
 
-def _sets_of_files(found: Sequence[Imported], name: str | None) -> list[LoadedSet]:
+def _sets_of_files(imported_files: Sequence[Imported], name: str | None) -> list[LoadedSet]:
     """Return the items of each file; with a name, all answer those of the first one."""
-    files = [replace(one, name=visible(name or one.name)) for one in found]
+    files = [replace(imported, name=visible(name or imported.name)) for imported in imported_files]
     if not name:
-        return [LoadedSet(one.name, "", fitting.items_of_file(one)) for one in files]
+        return [LoadedSet(imported.name, "", fitting.items_of_file(imported)) for imported in files]
     first = LoadedSet(files[0].name, "", fitting.items_of_file(files[0]))
-    fitting.refuse_other_questions(found)
-    return [first] * len(found)
+    fitting.refuse_other_questions(imported_files)
+    return [first] * len(imported_files)
 
 
 class Import(NamedTuple):
@@ -240,22 +242,23 @@ class Import(NamedTuple):
 
 def import_of(
     form: str,
-    found: Imported,
+    imported: Imported,
     items: LoadedSet,
     gold: Gold | None,
     scores: fitting.KeptScores,
     *,
-    given: bool,
+    is_probe_given: bool,
 ) -> Import:
     """Return the run that a file makes; everything is checked before the first one is made.
 
-    `given` says whether the set is a probe, and not the items of a file of scores.
+    `is_probe_given` says whether the set is a probe, and not the items of a file of scores.
     """
     # The harness has the choices in the order of its documents.
-    scores_of_file, _ = fitting.fitted(found, items.data)
-    ranked = form != "letters" and _are_ranked(scores_of_file, free=not given and form != "lm_eval")
-    kept = replace(found, answers=fitting.with_kept_scores(found.answers, scores))
-    answers, fitted_by = fitting.aligned(kept, items.data)
+    scores_of_file, _ = fitting.scores_in_order(imported, items.data)
+    is_free = not is_probe_given and form != "lm_eval"
+    ranked = form != "letters" and _are_ranked(scores_of_file, is_free=is_free)
+    with_scores = replace(imported, answers=fitting.with_kept_scores(imported.answers, scores))
+    answers, matched_by = fitting.answers_in_order(with_scores, items.data)
     records, by_letter = items.data.records, None
     predictions = Predictions(items.name, records, [answer.scores for answer in answers])
     if form == "letters":
@@ -263,65 +266,65 @@ def import_of(
         predictions = by_letter.over_orders
     config = {
         "protocol": PROTOCOL,
-        "model": found.model,
+        "model": imported.model,
         "probe": items.name,
         "split": items.split,
         "data": checksums(items.data),
-        IMPORTED: {"format": form, "sha256": found.files[0].sha256},
+        IMPORTED: {"format": form, "sha256": imported.files[0].sha256},
         "gold": gold.files[0].sha256 if gold else None,
         "scores": scores,
     }
-    is_probe = items.data.files != found.files
+    is_probe = items.data.files != imported.files
     origin = (
-        f"{found.model} on {items.name}: imported from {Path(found.files[0].path).name} ({form}), "
-        f"measured by another program; {len(records)} item{'s' * (len(records) > 1)} "
-        + (f"matched by their {fitted_by}" if is_probe else "as the file has them")
+        f"{imported.model} on {items.name}: imported from {Path(imported.files[0].path).name} "
+        f"({form}), measured by another program; {len(records)} item{'s' * (len(records) > 1)} "
+        + (f"matched by their {matched_by}" if is_probe else "as the file has them")
         + ("" if scores == "as_given" else f", scores: {scores.replace('_', ' ')}")
     )
     return Import(
-        model=found.model,
+        model=imported.model,
         config=config,
         items=items,
         predictions=predictions,
-        files=(items.data, found, *([gold] if gold else [])),
+        files=(items.data, imported, *([gold] if gold else [])),
         notices=(
             origin,
             *(by_letter.notices if by_letter else ()),
             *items.data.notices,
-            *found.notices,
+            *imported.notices,
         ),
         ranked=ranked,
         letters=by_letter,
     )
 
 
-def _are_ranked(scores: Sequence[Sequence[float]], *, free: bool) -> bool:
+def _are_ranked(scores: Sequence[Sequence[float]], *, is_free: bool) -> bool:
     """Return whether each item's choices are in the order of their scores, and hardly by chance.
 
-    In an order that the file was not `free` to choose a model may always answer the first choice,
-    so that only the order of the others tells of ranks.
+    In an order that the file was not free to choose a model may always answer the first choice, so
+    that only the order of the others tells of ranks.
     """
-    falls = all(list(row) == sorted(row, reverse=True) for row in scores)
-    rises = all(list(row) == sorted(row) for row in scores)
+    is_falling = all(list(row) == sorted(row, reverse=True) for row in scores)
+    is_rising = all(list(row) == sorted(row) for row in scores)
     # Of n different scores, n! orders are as likely; of more than ten, ten are enough to tell.
-    orders = (math.factorial(min(10, len(set(row)) - (not free))) for row in scores)
-    return (falls or rises) and math.prod(1 / number for number in orders) < BY_CHANCE
+    orders = (math.factorial(min(10, len(set(row)) - (not is_free))) for row in scores)
+    return (is_falling or is_rising) and math.prod(1 / number for number in orders) < BY_CHANCE
 
 
 def make_run(run: RunFolder, imported: Import) -> RunRecord:
     """Return the record of a run, with the rows of a zero-shot run, and write its files."""
     predictions, data, config = imported.predictions, imported.items.data, imported.config
-    mode, asked = IMPORTED, ""
+    mode, mode_suffix = IMPORTED, ""
     if config["scores"] != "as_given":
         mode += f"_{config['scores']}"
     if imported.letters:  # never compared with words
-        asked = f", by {LETTER}" + ", mean over orders" * imported.letters.has_orders
+        mode_suffix = f", by {LETTER}" + ", mean over orders" * imported.letters.has_orders
     row = Row(
         protocol=PROTOCOL,
         model=imported.model,
         probe=data.config.name,
         control="standard",
-        mode=mode + asked,
+        mode=mode + mode_suffix,
         num_train=0,
         split=imported.items.split,
         role="model",

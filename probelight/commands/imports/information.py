@@ -18,7 +18,7 @@ from probelight.io.errors import RecordError, nearest
 from probelight.io.escaping import as_cell, visible
 from probelight.io.files import DataFile, content_sha256, delimiter_of, read_lines, read_table
 from probelight.io.numbers import number_of
-from probelight.metrics.intervals import Floats, mean_interval
+from probelight.metrics.intervals import mean_interval
 from probelight.results.record import ModelSource, RunRecord
 from probelight.results.row import Row, Subset
 from probelight.results.run_folder import CommandFolder
@@ -32,14 +32,14 @@ def import_information(
     files: Sequence[tuple[Path, str]], output_dir: Path, name: str = ""
 ) -> list[Row]:
     """Make a run of each file, given with the name of its model ("" for that of the file)."""
-    read = [(path, visible(model or path.stem), read_bits(path)) for path, model in files]
+    imported = [(path, visible(model or path.stem), read_bits(path)) for path, model in files]
     runs = [
         {"protocol": PROTOCOL, "model": model, "probe": name or path.stem,
          "data": [content_sha256(path)]}
-        for path, model, _ in read
+        for path, model, _ in imported
     ]  # fmt: skip
     folder = CommandFolder(output_dir, {"command": "import", "runs": runs})
-    for config, (path, model, items) in zip(runs, read, strict=True):
+    for config, (path, model, items) in zip(runs, imported, strict=True):
         run = folder.run(f"import-{config['probe']}-{model}", config)
         if run.result() is not None:
             continue
@@ -83,38 +83,36 @@ def read_bits(path: Path) -> list[tuple[str, str, float]]:
     else:
         lines = ((f"{path}:{number}", text) for number, text in read_lines(path) if text.strip())
         rows = {}
-        for place, text in lines:
+        for line, text in lines:
             try:
-                rows[place] = json_object(text)
+                rows[line] = json_object(text)
             except RecordError as error:
-                raise RecordError(f"{place}: {error}") from None
+                raise RecordError(f"{line}: {error}") from None
     if not rows:
         raise RecordError(f"{path}: no items")
-    items, places = [], dict[str, str]()
-    for place, row in rows.items():
+    items, line_by_id = [], dict[str, str]()
+    for line, row in rows.items():
         if missing := [column for column in COLUMNS if column not in row]:
             near = nearest(missing[0], [*row])
-            raise RecordError(
-                f"{place}: {missing[0]!r} is missing{near}; give {', '.join(COLUMNS)}"
-            )
+            raise RecordError(f"{line}: {missing[0]!r} is missing{near}; give {', '.join(COLUMNS)}")
         for column in COLUMNS[:2]:
             is_name = isinstance(row[column], str | int) and not isinstance(row[column], bool)
             if not is_name or row[column] == "":
-                raise RecordError(f"{place}: {column} is {row[column]!r}; give a text or a number")
-        if (name := str(row["id"])) in places:
-            raise RecordError(f"{place}: the id {name!r} is already at {places[name]}")
-        places[name] = place
-        logs = [_logarithm(row[column], f"{place}: {column}") for column in COLUMNS[2:]]
+                raise RecordError(f"{line}: {column} is {row[column]!r}; give a text or a number")
+        if (name := str(row["id"])) in line_by_id:
+            raise RecordError(f"{line}: the id {name!r} is already at {line_by_id[name]}")
+        line_by_id[name] = line
+        logs = [_logarithm(row[column], f"{line}: {column}") for column in COLUMNS[2:]]
         bits = (logs[0] - logs[1]) / math.log(2)
         items.append((name, str(row["label"]), round(bits, 6)))
     return items
 
 
-def _logarithm(value: Any, place: str) -> float:
+def _logarithm(value: Any, location: str) -> float:
     number = number_of(value)
     if not number <= 1e-6:
         raise RecordError(
-            f"{place} is {value!r}; give the natural logarithm of a probability above 0"
+            f"{location} is {value!r}; give the natural logarithm of a probability above 0"
         )
     return number
 
@@ -124,14 +122,14 @@ def _rows(items: Sequence[tuple[str, str, float]], row: Row) -> list[Row]:
     by_label: dict[str, list[float]] = {}
     for _, label, bits in items:
         by_label.setdefault(label, []).append(bits)
-    parts: dict[Subset | None, Sequence[float]] = {None: [bits for _, _, bits in items]}
+    bits_by_subset: dict[Subset | None, Sequence[float]] = {None: [bits for _, _, bits in items]}
     if 1 < len(by_label) < len(items):
-        for label, found in sorted(by_label.items()):
-            parts[Subset.of("label", f"label={label}", name=label)] = found
-    rows = []
-    for part, bits_of_part in parts.items():
-        values: Floats = np.array(bits_of_part)
-        value, low, high = mean_interval({0: values})
-        one = replace(row, subset=part, metric="v_information", value=value, num_items=len(values))
-        rows.append(replace(one, ci_low=low, ci_high=high) if math.isfinite(high) else one)
+        for label, label_bits in sorted(by_label.items()):
+            bits_by_subset[Subset.of("label", f"label={label}", name=label)] = label_bits
+    rows, row = [], replace(row, metric="v_information")
+    for subset, subset_bits in bits_by_subset.items():
+        interval = mean_interval({0: np.array(subset_bits)})
+        row = replace(row, subset=subset, value=interval.value, num_items=len(subset_bits))
+        is_known = math.isfinite(interval.high)
+        rows.append(replace(row, ci_low=interval.low, ci_high=interval.high) if is_known else row)
     return rows

@@ -77,7 +77,7 @@ DEFAULT_DOSE = 100
     Command(
         example="train.py inoculate --config configs/experiment/inoculate_hypernymy.yaml "
         "--dose 100 --output_dir runs/inoculate",
-        shown="output_dir original.name original.sets original.checkpoint probe.name data.train "
+        options="output_dir original.name original.sets original.checkpoint probe.name data.train "
         "data.setup model.name_or_path dose extra learning_rate epochs tuning.method "
         "keeping.method keeping.strength seed dry_run mirror trainer.accelerator engine.kind "
         "wandb.project",
@@ -184,7 +184,7 @@ def inoculate(
     Command(
         example="train.py original --config configs/experiment/science_original_task.yaml "
         "--output_dir runs/science",
-        shown="output_dir original.name original.sets original.report_sets original.train_items "
+        options="output_dir original.name original.sets original.report_sets original.train_items "
         "original.epochs original.learning_rate original.seed model.name_or_path mirror "
         "trainer.accelerator trainer.devices engine.kind wandb.project",
     )

@@ -158,7 +158,7 @@ class SweepGrid(ranges.Settings):
 @command(
     Command(
         example="train.py sweep plan --config configs/sweep/released.yaml --output_dir runs/sweep",
-        shown="output_dir grid.models grid.originals grid.rows grid.search grid.num_trials "
+        options="output_dir grid.models grid.originals grid.rows grid.search grid.num_trials "
         "engine.cpus_per_cell engine.gpus_per_cell engine.memory_per_cell engine.max_retries "
         "mirror trainer.accelerator trainer.threads wandb.project",
     )
@@ -393,7 +393,7 @@ def _setting_jobs(
 @command(
     Command(
         example="train.py sweep run --output_dir runs/sweep",
-        shown="output_dir engine.address engine.cpus_per_cell engine.gpus_per_cell "
+        options="output_dir engine.address engine.cpus_per_cell engine.gpus_per_cell "
         "engine.max_retries engine.stop_seconds engine.take_over mirror trainer.accelerator "
         "trainer.devices wandb.project",
     )
@@ -449,7 +449,7 @@ def _next(folder: Path, is_left: bool) -> str:
 @command(
     Command(
         example="train.py sweep status --output_dir runs/sweep --watch true",
-        shown="output_dir watch",
+        options="output_dir watch",
     )
 )
 def status(output_dir: ranges.PathText, watch: bool = False) -> None:

@@ -16,7 +16,7 @@ from probelight.builders.wordnet_probes.builders import (
     write_wordnet_qa,
 )
 from probelight.commands.command import Command, command
-from probelight.commands.probes.filtering import DEFAULT_FILTER, FilterSettings, filtered
+from probelight.commands.probes.filtering import DEFAULT_FILTER, FilterSettings, filter_probe
 from probelight.io.errors import UsageError
 from probelight.io.files import sha256_of
 from probelight.io.package import as_typed
@@ -46,7 +46,7 @@ def settings_of(name: str) -> type[BuildSettings]:
 @command(
     Command(
         example="train.py probes build definitions --output_dir runs/probes",
-        shown="output_dir seed filter",
+        options="output_dir seed filter",
         named="probelight.commands.probes.build:settings_of",
     )
 )
@@ -97,10 +97,10 @@ def filtering_builder(builder: Builder[S], settings: S, how: FilterSettings) -> 
     probe = builder.build(settings)
     with TemporaryDirectory() as folder:
         # Read again, since only then does an item say what its config groups it by.
-        write_probe(replace(builder, build=lambda own: probe), settings, Path(folder))
+        write_probe(replace(builder, build=lambda _: probe), settings, Path(folder))
         config = load_probe_config(Path(folder, builder.name, f"{builder.name}.yaml"))
         records = [record for split in probe for record in load_probe(config, split).records]
-    result = filtered(probe, groups_of(records, config.group_by), how)
-    print(result.summary, flush=True)
-    about = "\n\n".join(filter(None, (builder.about, result.summary)))
-    return replace(builder, build=lambda own: result.probe, about=about)
+    filtered = filter_probe(probe, groups_of(records, config.group_by), how)
+    print(filtered.summary, flush=True)
+    about = "\n\n".join(filter(None, (builder.about, filtered.summary)))
+    return replace(builder, build=lambda _: filtered.probe, about=about)

@@ -16,7 +16,7 @@ from probelight.probes.user_files import read_splits
 @command(
     Command(
         example="train.py probes validate runs/probes/definitions",
-        shown="file wordnet_dir",
+        options="file wordnet_dir",
         positional=True,
     )
 )
@@ -36,7 +36,7 @@ def validate(file: PathText, wordnet_dir: PathText = str(DEFAULT_DIR)) -> None:
 
     splits = read_splits(Path(file))
     records = [record for split in splits.values() for record in split]
-    findings = [found for split in splits.values() for found in hygiene.check_records(split)]
+    findings = [finding for split in splits.values() for finding in hygiene.check_records(split)]
     findings += [*check_senses(records), *hygiene.check_splits(splits)]
     try:
         if conjunctions(records):
@@ -57,7 +57,7 @@ def validate(file: PathText, wordnet_dir: PathText = str(DEFAULT_DIR)) -> None:
 @command(
     Command(
         example="train.py probes stats runs/probes/definitions",
-        shown="file",
+        options="file",
         positional=True,
     )
 )

@@ -72,7 +72,7 @@ class FilterSettings(Settings):
 DEFAULT_FILTER = FilterSettings()
 
 
-class Filtered(NamedTuple):
+class FilteredProbe(NamedTuple):
     """What is left of a probe, by split, and the accuracy of choice-only models before and after.
 
     The scores are mean accuracies in cross-validation on all items and, trained anew, on those that
@@ -84,9 +84,9 @@ class Filtered(NamedTuple):
     summary: str
 
 
-def filtered(
+def filter_probe(
     probe: Probe, groups: Sequence[str], settings: FilterSettings, answer: Answer | None = None
-) -> Filtered:
+) -> FilteredProbe:
     """Leave out what most models answer from the choices alone.
 
     `groups` has each item's group, split by split: whole groups go into one part. `answer` trains
@@ -94,77 +94,80 @@ def filtered(
     model.
     """
     answer = answer or choice_only_model(settings)
-    records = [record for of_split in probe.values() for record in of_split]
+    records = [record for split_records in probe.values() for record in split_records]
     by_splits = settings.folds is None and len(probe) > 1
     if by_splits:
-        part = [place for place, of_split in enumerate(probe.values()) for _ in of_split]
+        folds = [fold for fold, split_records in enumerate(probe.values()) for _ in split_records]
     else:
-        part = parts_of(groups, settings.folds or 2)
-    scores = cross_validated(records, part, settings, answer)
-    right = [sum(of_seed[i] == 1.0 for of_seed in scores.values()) for i in range(len(records))]
-    stays = [number < settings.agree for number in right]
-    places = iter(stays)
-    kept = {
-        split: [record for record in of_split if next(places)] for split, of_split in probe.items()
+        folds = fold_of_items(groups, settings.folds or 2)
+    scores = cross_validated_scores(records, folds, settings, answer)
+    scores_by_item = zip(*scores.values(), strict=True)
+    is_kept = [seed_scores.count(1.0) < settings.agree for seed_scores in scores_by_item]
+    kept_flags = iter(is_kept)
+    kept_probe = {
+        split: [record for record in split_records if next(kept_flags)]
+        for split, split_records in probe.items()
     }
-    if lost := [split for split, of_split in kept.items() if not of_split]:
+    if empty_splits := [split for split, split_records in kept_probe.items() if not split_records]:
         raise UsageError(
-            f"the filter leaves nothing of {' and '.join(lost)}; build more items, or require more "
-            "models to agree (--filtering.agree)"
+            f"the filter leaves nothing of {' and '.join(empty_splits)}; build more items, or "
+            "require more models to agree (--filtering.agree)"
         )
-    left, theirs = list(compress(records, stays)), list(compress(groups, stays))
-    again = cross_validated(left, list(compress(part, stays)), settings, answer)
-    before, after = _mean_accuracy(scores, groups), _mean_accuracy(again, theirs)
-    others = "splits" if by_splits else f"parts of {settings.folds or 2}"
+    kept_records, kept_groups = list(compress(records, is_kept)), list(compress(groups, is_kept))
+    kept_folds = list(compress(folds, is_kept))
+    kept_scores = cross_validated_scores(kept_records, kept_folds, settings, answer)
+    unfiltered = _mean_accuracy(scores, groups)
+    accuracy = _mean_accuracy(kept_scores, kept_groups)
+    other_folds = "splits" if by_splits else f"parts of {settings.folds or 2}"
     lines = [
         f"Filtered (`--filter true`): an item was left out if at least {settings.agree} of "
-        f"{len(settings.seeds)} choice-only models, trained on the other {others}, answered it "
-        "correctly. Their accuracy is a mean over seeds, with a 95% interval by groups; for the "
+        f"{len(settings.seeds)} choice-only models, trained on the other {other_folds}, answered "
+        "it correctly. Their accuracy is a mean over seeds, with a 95% interval by groups; for the "
         f"remaining items they were trained again. Chance is {chance_of(records):.1%}."
         + " After filtering they are clearly below chance: choices now point to wrong answers, so "
-        "the probe was better without the filter." * (after.high < chance_of(records)),
+        "the probe was better without the filter." * (accuracy.high < chance_of(records)),
         "",
         "| | before | after |",
         "|---|---|---|",
         *(
-            f"| {split} | {len(of_split):,} | {len(kept[split]):,} |"
-            for split, of_split in probe.items()
+            f"| {split} | {len(split_records):,} | {len(kept_probe[split]):,} |"
+            for split, split_records in probe.items()
         ),
     ]
-    shown = (f"{s.value:.1%} ({s.low:.1%} to {s.high:.1%})" for s in (before, after))
-    lines.append(f"| choice-only | {' | '.join(shown)} |")
-    return Filtered(kept, (before, after), "\n".join(lines))
+    intervals = (f"{s.value:.1%} ({s.low:.1%} to {s.high:.1%})" for s in (unfiltered, accuracy))
+    lines.append(f"| choice-only | {' | '.join(intervals)} |")
+    return FilteredProbe(kept_probe, (unfiltered, accuracy), "\n".join(lines))
 
 
-def cross_validated(
-    records: Sequence[Record], part: Sequence[int], settings: FilterSettings, answer: Answer
+def cross_validated_scores(
+    records: Sequence[Record], folds: Sequence[int], settings: FilterSettings, answer: Answer
 ) -> ItemScores:
     """Return each item's scores by models that were trained on other parts than its own."""
-    found: ItemScores = {seed: [0.0] * len(records) for seed in settings.seeds}
-    plan = [(fold, seed) for fold in sorted(set(part)) for seed in settings.seeds]
+    scores_by_seed: ItemScores = {seed: [0.0] * len(records) for seed in settings.seeds}
+    plan = [(fold, seed) for fold in sorted(set(folds)) for seed in settings.seeds]
     for fold, seed in tracked(plan, "filtering"):
-        held_out = [i for i, other in enumerate(part) if other == fold]
-        others = [record for record, other in zip(records, part, strict=True) if other != fold]
-        sample = nested_sample(others, seed)[: settings.train_items]
+        held_out = [i for i, item_fold in enumerate(folds) if item_fold == fold]
+        train = list(compress(records, (item_fold != fold for item_fold in folds)))
+        sample = nested_sample(train, seed)[: settings.train_items]
         scores = answer(sample, [records[i] for i in held_out], seed)
-        for place, value in zip(held_out, scores, strict=True):
-            found[seed][place] = value
-    return found
+        for index, score in zip(held_out, scores, strict=True):
+            scores_by_seed[seed][index] = score
+    return scores_by_seed
 
 
-def parts_of(groups: Sequence[str], num_parts: int) -> list[int]:
-    """Return the part of each item: whole groups, by the hashes of their names, to the smallest."""
+def fold_of_items(groups: Sequence[str], num_folds: int) -> list[int]:
+    """Return the fold of each item: whole groups, by the hashes of their names, to the smallest."""
     sizes = Counter(groups)
-    if len(sizes) < num_parts:
+    if len(sizes) < num_folds:
         raise UsageError(
-            f"filtering.folds {num_parts}: the items have only {len(sizes)} groups, and each part "
+            f"filtering.folds {num_folds}: the items have only {len(sizes)} groups, and each part "
             "needs one"
         )
-    filled, part = [0] * num_parts, dict[str, int]()
+    filled, fold_by_group = [0] * num_folds, dict[str, int]()
     for group in sorted(sizes, key=lambda name: hashlib.sha256(name.encode()).hexdigest()):
-        part[group] = filled.index(min(filled))
-        filled[part[group]] += sizes[group]
-    return [part[group] for group in groups]
+        fold_by_group[group] = filled.index(min(filled))
+        filled[fold_by_group[group]] += sizes[group]
+    return [fold_by_group[group] for group in groups]
 
 
 def choice_only_model(settings: FilterSettings) -> Answer:
@@ -180,11 +183,13 @@ def choice_only_model(settings: FilterSettings) -> Answer:
     context = RunContext(trainer)
     model = ModelSettings(kind="choice_only", vectors=settings.vectors)
 
-    def answer(train: Sequence[Record], asked: Sequence[Record], seed: int) -> list[float]:
+    def answer(train: Sequence[Record], held_out: Sequence[Record], seed: int) -> list[float]:
         with TemporaryDirectory() as folder:
             run = RunFolder(Path(folder), f"filter-{seed}", {})
             trained = fit_directly(run, Direct(model, settings.fit, seed), train, (), context)
-        return predict(TrainedScorer(trained.module), {"part": asked}, trainer)["part"].item_scores
+        return predict(TrainedScorer(trained.module), {"part": held_out}, trainer)[
+            "part"
+        ].item_scores
 
     return answer
 
@@ -196,5 +201,5 @@ def _mean_accuracy(scores: ItemScores, groups: Sequence[str]) -> Interval:
     from probelight.metrics.intervals import Term, sum_interval
 
     return sum_interval(
-        [Term(1.0, {seed: np.array(of_seed) for seed, of_seed in scores.items()})], groups
+        [Term(1.0, {seed: np.array(seed_scores) for seed, seed_scores in scores.items()})], groups
     )

@@ -11,13 +11,13 @@ import yaml
 
 from probelight import cli
 from probelight.builders.giveaways import TRAIN, WORDFREQ
-from probelight.commands.audit.audit import part_rows, rule_rows
+from probelight.commands.audit.audit import giveaway_rows, rule_rows
 from probelight.commands.audit.items import (
     TRANSFORMER_FIT,
     AuditData,
     AuditSettings,
-    config_of,
     load_audit,
+    probe_config,
 )
 from probelight.io.errors import UsageError
 from probelight.metrics.intervals import wilson
@@ -193,7 +193,7 @@ def test_the_rule_of_the_asked_word_with_ties_and_groups() -> None:
 def test_words_with_chance_and_pmi(kind: str) -> None:
     data = AuditData(CONFIG, {"all": ProbeData(CONFIG, tuple(ITEMS), (), ())}, (), (), {}, ())
     subsets = {f"{kind}=not", f"{kind}=not one"}
-    share, chance, pmi = (r for r in part_rows(data, kind, Row()) if r.subset_text in subsets)
+    share, chance, pmi = (r for r in giveaway_rows(data, kind, Row()) if r.subset_text in subsets)
     found = (share.metric, share.value, share.num_items, share.num_groups)
     assert found == ("right_share", 0.0, 12, 6)
     assert share.ci_high is not None
@@ -211,7 +211,7 @@ def test_the_released_hypernymy_gives_away_what_a_plain_loop_counts(data_mirror:
     assert rules["the longest answer"].value == pytest.approx(0.24622892635314997)
     assert rules["the commonest words"].value == pytest.approx(0.37244897959183676)
     assert rules["the rarest words"].value == pytest.approx(0.05368234250221828)
-    words = part_rows(data, "word", Row())
+    words = giveaway_rows(data, "word", Row())
     told = {(row.subset_text, row.metric): row.value for row in words}
     assert told["word=white", "pmi"] == pytest.approx(-4.217230716220668)
     assert told["word=white", "right_share"] == 0.0
@@ -230,7 +230,7 @@ def numbered_items(first: int, number: int, stem: str = "what is it?") -> list[R
 
 def test_a_file_is_divided_by_groups(tmp_path: Path) -> None:
     write_ai2(tmp_path / "whales.jsonl.gz", numbered_items(0, 80))
-    config = config_of(str(tmp_path / "whales.jsonl.gz"))
+    config = probe_config(str(tmp_path / "whales.jsonl.gz"))
     assert (config.name, config.setup, config.group_by) == ("whales", "mc_qa", "cluster")
     data = load_audit(config, SETTINGS, None)
     assert list(data.measured) == ["part of whales"]
@@ -249,14 +249,14 @@ def test_a_folder_of_split_files_is_taken_as_it_is(tmp_path: Path) -> None:
             folder / f"{split}.jsonl",
             numbered_items(first, 40 if split == "train" else 24, "[MASK]"),
         )
-    config = config_of(str(folder))
+    config = probe_config(str(folder))
     assert (config.name, config.setup, config.splits) == ("own", "mc_mlm", ("train", "dev", "test"))
     data = load_audit(config, SETTINGS, None)
     assert {split: len(own) for split, own in data.measured.items()} == {"dev": 24, "test": 24}
     assert len(data.train) + len(data.held_out) == 40
     assert data.untouched(data.measured["test"]) == [False] * 2 + [True] * 22
     (folder / "train.jsonl").unlink()
-    data = load_audit(config_of(str(folder)), SETTINGS, None)
+    data = load_audit(probe_config(str(folder)), SETTINGS, None)
     assert list(data.measured) == ["test"]
     assert data.notices == ("own has no train file: its dev items are used to train",)
 
@@ -266,12 +266,12 @@ def test_a_folder_with_a_config_goes_by_it(tmp_path: Path) -> None:
     config = {"setup": "mc_qa", "num_choices": 2, "chance": 0.5, "base_url": "."}
     config |= {"group_by": "cluster", "files": {"train": {"path": "train.jsonl"}}}
     (tmp_path / "built.yaml").write_text(yaml.safe_dump(config))
-    assert config_of(str(tmp_path)).name == "built"
+    assert probe_config(str(tmp_path)).name == "built"
 
 
 def test_what_is_no_probe(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match=r"nothing\.jsonl"):
-        config_of(str(tmp_path / "nothing.jsonl"))
+        probe_config(str(tmp_path / "nothing.jsonl"))
     write_ai2(tmp_path / "one.jsonl", numbered_items(0, 4))
     with pytest.raises(UsageError, match=r"one: its items cannot be divided .*1 group"):
-        load_audit(config_of(str(tmp_path / "one.jsonl")), SETTINGS, None)
+        load_audit(probe_config(str(tmp_path / "one.jsonl")), SETTINGS, None)

@@ -49,7 +49,7 @@ def test_roles_are_compared_between_the_contexts_of_a_pair(mirror: Path) -> None
         ("tipped",), ("served", "worked"), ("seen",), ("eaten",),
     ]  # fmt: skip
     # Quartiles of 0.1, 0.2, 0.3, 0.4 with linear interpolation: 0.175, 0.25, 0.325.
-    [bins] = zip(*(one.parts for one in asked.completions), strict=True)
+    [bins] = zip(*(one.subsets for one in asked.completions), strict=True)
     assert [round(one["upper"], 9) for one in bins if one.kind == "cloze"] == [
         0.25, 0.4, 0.325, 0.175,
     ]  # fmt: skip
@@ -89,7 +89,7 @@ def test_what_a_set_does_not_have_is_not_asked(mirror: Path, tmp_path: Path) -> 
 @pytest.mark.paper_data
 def test_the_quarters_of_role_88_are_those_of_table_8(data_mirror: Path) -> None:
     asked = comparisons_of(load_set("role", data_mirror))
-    sizes = Counter(part.text for one in asked.completions for part in one.parts)
+    sizes = Counter(part.text for one in asked.completions for part in one.subsets)
     # Its percentages are those of so many items: 12.0 is 3/25, 17.4 is 4/23, 11.8 is 2/17.
     assert sizes == {"cloze <=.17": 25, "cloze <=.23": 23, "cloze <=.33": 23, "cloze <=.77": 17}
     assert len(asked.contrasts) == 44
@@ -98,7 +98,7 @@ def test_the_quarters_of_role_88_are_those_of_table_8(data_mirror: Path) -> None
 @pytest.mark.paper_data
 def test_naturalness_is_counted_over_both_polarities_and_apart(data_mirror: Path) -> None:
     asked = comparisons_of(load_set("neg_nat", data_mirror))
-    sizes = Counter(part.text for one in asked.contrasts for part in one.parts)
+    sizes = Counter(part.text for one in asked.contrasts for part in one.subsets)
     assert sizes == {
         "affirmative": 16, "negative": 16, "natural": 16, "less natural": 16,
         "affirmative natural": 8, "negative natural": 8,

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from probelight import cli
-from probelight.commands.diagnose.diagnose import prompt_pairs, words_of
+from probelight.commands.diagnose.diagnose import prompt_pairs, words_by_context
 from probelight.commands.diagnose.word_predictions import (
     WordPredictions,
     file_name,
@@ -41,7 +41,7 @@ def test_all_sets_as_a_plain_loop_has_them(scorer: Scorer, plain: Plain, tmp_pat
     mirror = write_released(tmp_path)
     for name in SETS:
         data = load_set(name, mirror)
-        outputs = predict_words(scorer, words_of(data), QUIET).outputs(data.prompts)
+        outputs = predict_words(scorer, words_by_context(data), QUIET).outputs(data.prompts)
         assert outputs.depth == 20
         assert outputs.probabilities is not None
         for i, prompt in enumerate(data.prompts):
@@ -49,7 +49,7 @@ def test_all_sets_as_a_plain_loop_has_them(scorer: Scorer, plain: Plain, tmp_pat
             assert list(outputs.predictions[i]) == list(expected)[:20]
             known = expected.get(prompt.target)
             assert outputs.probabilities[i] == (known and pytest.approx(known, abs=1e-6))
-        assert outputs.split == {w for own in words_of(data).values() for w in own} & {
+        assert outputs.split == {w for own in words_by_context(data).values() for w in own} & {
             "monopoly", "vegetable", "tipped", "dangerous",
         }  # fmt: skip
 

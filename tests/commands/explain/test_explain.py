@@ -24,13 +24,13 @@ from probelight import cli
 from probelight.commands.explain.explain import find_item
 from probelight.commands.explain.explanation import (
     Candidate,
-    Explained,
+    Explanation,
     Guess,
     Piece,
     Spelling,
-    print_explained,
+    print_explanations,
 )
-from probelight.commands.explain.model_view import explained
+from probelight.commands.explain.model_view import explain_record
 from probelight.evaluation.prompting import prompt_config
 from probelight.evaluation.sets import LoadedSet
 from probelight.io.errors import UsageError
@@ -50,10 +50,10 @@ MASKED = Record("1", "the grass is [MASK] .", ("green", "red"), 0)
 COMPARED = Record("2", "a cat is [MASK] than a dog .", ("smaller", "warm old"), 0)
 
 
-def told(model: ModelSettings, setup: Setup, record: Record, **asked: Any) -> Explained:
+def told(model: ModelSettings, setup: Setup, record: Record, **asked: Any) -> Explanation:
     config = prompt_config(0, asked.get("chat", "never"), PromptSettings())
     prompts = Prompts(Templates(**config["templates"]), setup)
-    return explained(model, prompts, config, record, QUIET)
+    return explain_record(model, prompts, config, record, QUIET)
 
 
 def by_rank(row: torch.Tensor) -> list[tuple[int, float]]:
@@ -62,7 +62,7 @@ def by_rank(row: torch.Tensor) -> list[tuple[int, float]]:
     return [(int(i), float(shares[i])) for i in shares.argsort(descending=True)]
 
 
-def check_place(said: Explained, row: torch.Tensor, known: dict[int, int]) -> None:
+def check_place(said: Explanation, row: torch.Tensor, known: dict[int, int]) -> None:
     """The best words, and of candidates (by place) the rank and share of their entry."""
     ranked = by_rank(row)
     best = [(guess.piece.id, guess.probability) for guess in said.best]
@@ -252,9 +252,9 @@ def test_two_items_of_one_name_are_distinguished_by_set(tmp_path: Path) -> None:
 ITEM = Record("a@3", "the \x1b[31msky is [MASK] .", ("blue", "red"), 0, position=3)
 
 
-def model(name: str, *, notes: tuple[str, ...] = ()) -> Explained:
+def model(name: str, *, notes: tuple[str, ...] = ()) -> Explanation:
     blue = Piece("Ġblue", 7)
-    return Explained(
+    return Explanation(
         Row(model=name, kind="causal", mode="causal_likelihood"),
         (("reads", (Piece("sky", 1), Piece("Ġis", 2))),),
         (
@@ -273,9 +273,9 @@ def model(name: str, *, notes: tuple[str, ...] = ()) -> Explained:
     )  # fmt: skip
 
 
-def shown(width: int, *models: Explained) -> str:
+def shown(width: int, *models: Explanation) -> str:
     page = io.StringIO()
-    print_explained("colours (dev)", ITEM, models, Console(width=width, file=page))
+    print_explanations("colours (dev)", ITEM, models, Console(width=width, file=page))
     assert all(len(line) <= width for line in page.getvalue().split("\n")[5:])
     return page.getvalue()
 
@@ -329,7 +329,7 @@ def test_letters_have_the_scores_of_the_raw_model() -> None:
     assert [one.label_score for one in said.candidates] == pytest.approx(scores, abs=1e-4)
     assert [one.is_best_label for one in said.candidates] == [s == max(scores) for s in scores]
     page = io.StringIO()
-    print_explained("mine", asked, [said], Console(width=100, file=page))
+    print_explanations("mine", asked, [said], Console(width=100, file=page))
     assert f"A: a:{entries[0]}, {scores[0]:.4f} nats" in page.getvalue()
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from probelight import cli
-from probelight.commands.imports.fitting import fitted, items_of_file, with_kept_scores
+from probelight.commands.imports.fitting import items_of_file, scores_in_order, with_kept_scores
 from probelight.io.errors import RecordError
 from probelight.io.files import DataFile
 from probelight.probes.catalog import ProbeConfig
@@ -279,17 +279,17 @@ KINDS = probe(CAT, OAK)
 
 def test_by_ids_or_texts_in_the_order_of_items_and_choices() -> None:
     scores = [[2.0, 1.0], [-4.0, 0.5, 3.0]]
-    assert fitted(says(SAYS_OAK, SAYS_CAT), KINDS) == (scores, "ids")
+    assert scores_in_order(says(SAYS_OAK, SAYS_CAT), KINDS) == (scores, "ids")
     # By texts where no id is one of the probe.
     cat = replace(SAYS_CAT, id="0", texts=("Say: A cat is", "A cat\nis  [MASK]."))
     oak = replace(SAYS_OAK, id="", texts=(OAK.stem,), choices=("animal ", "plant", "cat"))
-    assert fitted(says(cat, oak), KINDS) == (scores, "texts")
+    assert scores_in_order(says(cat, oak), KINDS) == (scores, "texts")
 
 
 def test_pairs_are_known_by_their_sentences() -> None:
     pair = Record("p", "", ("Cats sleep.", "Cats sleeps."), 0, position=1)
     said = Answer(where="f:1", texts=("",), choices=("Cats sleeps.", "Cats sleep."), scores=(1, 2))
-    assert fitted(says(said), probe(pair)) == ([[2, 1]], "texts")
+    assert scores_in_order(says(said), probe(pair)) == ([[2, 1]], "texts")
 
 
 def test_ids_that_repeat_are_told_apart_by_line() -> None:
@@ -297,15 +297,15 @@ def test_ids_that_repeat_are_told_apart_by_line() -> None:
     with pytest.raises(
         RecordError, match=r"f:1: it matches 2 items of kinds, q1@1, q1@2; .* ID@LINE"
     ):
-        fitted(says(SAYS_CAT), probe(CAT, again))
+        scores_in_order(says(SAYS_CAT), probe(CAT, again))
     said = says(replace(SAYS_CAT, id="q1@1"), replace(SAYS_OAK, id="q1@2"))
-    assert fitted(said, probe(CAT, again))[0] == [[2.0, 1.0], [-4.0, 0.5, 3.0]]
+    assert scores_in_order(said, probe(CAT, again))[0] == [[2.0, 1.0], [-4.0, 0.5, 3.0]]
 
 
 def test_a_choice_that_is_there_twice_has_both_scores() -> None:
     twice = replace(OAK, choices=("cat", "plant", "cat"), answer=1)
     said = replace(SAYS_OAK, choices=("cat", "cat", "plant"), scores=(1.0, 2.0, 3.0))
-    assert fitted(says(said), probe(twice))[0] == [[1.0, 3.0, 2.0]]
+    assert scores_in_order(says(said), probe(twice))[0] == [[1.0, 3.0, 2.0]]
 
 
 ROW_1 = Answer(where="f: row 1", scores=(1.0, 2.0), gold=0)
@@ -313,7 +313,7 @@ ROW_2 = Answer(where="f: row 2", scores=(1.0, 2.0, 3.0))
 
 
 def test_by_order() -> None:
-    assert fitted(says(ROW_1, ROW_2), KINDS) == ([[1.0, 2.0], [1.0, 2.0, 3.0]], "order")
+    assert scores_in_order(says(ROW_1, ROW_2), KINDS) == ([[1.0, 2.0], [1.0, 2.0, 3.0]], "order")
 
 
 NO_ID = replace(SAYS_CAT, id="")
@@ -359,7 +359,7 @@ GOLD = replace(ROW_1, gold=1)
 )
 def test_what_does_not_fit_is_refused(answers: tuple[Answer, ...], words: str) -> None:
     with pytest.raises(RecordError, match=words):
-        fitted(says(*answers), KINDS)
+        scores_in_order(says(*answers), KINDS)
 
 
 def test_items_of_the_file_itself() -> None:

@@ -12,9 +12,9 @@ from probelight.commands.probes.build import filtering_builder
 from probelight.commands.probes.filtering import (
     FilterSettings,
     choice_only_model,
-    cross_validated,
-    filtered,
-    parts_of,
+    cross_validated_scores,
+    filter_probe,
+    fold_of_items,
 )
 from probelight.io.errors import UsageError
 from probelight.metrics.intervals import accuracy_interval
@@ -44,7 +44,7 @@ def sees_zib(train: Sequence[Record], asked: Sequence[Record], seed: int) -> lis
 
 
 def test_what_two_of_three_models_answer_goes() -> None:
-    result = filtered(PROBE, GROUPS, FilterSettings(), sees_zib)
+    result = filter_probe(PROBE, GROUPS, FilterSettings(), sees_zib)
     assert {split: len(own) for split, own in result.probe.items()} == {"train": 16, "dev": 8}
     assert all("zib" not in r.choices for own in result.probe.values() for r in own)
     before, after = result.scores
@@ -54,13 +54,13 @@ def test_what_two_of_three_models_answer_goes() -> None:
     *rows, accuracies = result.summary.splitlines()[-3:]
     assert rows == ["| train | 24 | 16 |", "| dev | 12 | 8 |"]
     assert re.match(r"\| choice-only \| 77\.8% \(.* 66\.7% \(", accuracies)
-    assert filtered(PROBE, GROUPS, FilterSettings(agree=3), sees_zib).probe == result.probe
+    assert filter_probe(PROBE, GROUPS, FilterSettings(agree=3), sees_zib).probe == result.probe
     with pytest.raises(UsageError, match="the filter leaves nothing of train and dev"):
-        filtered(PROBE, GROUPS, FilterSettings(agree=1), sees_zib)
+        filter_probe(PROBE, GROUPS, FilterSettings(agree=1), sees_zib)
 
 
 def test_the_interval_of_one_model_is_that_of_its_scores() -> None:
-    result = filtered(PROBE, GROUPS, FilterSettings(seeds=[1], agree=1), sees_zib)
+    result = filter_probe(PROBE, GROUPS, FilterSettings(seeds=[1], agree=1), sees_zib)
     scores = [1.0 if "zib" in record.choices else 0.5 for own in PROBE.values() for record in own]
     assert result.scores[0] == accuracy_interval(scores, GROUPS)
 
@@ -88,7 +88,7 @@ def test_parts_are_the_splits_unless_a_number_is_given(
 
     how = FilterSettings(seeds=[0], agree=1, **more)  # type: ignore[arg-type]
     groups = GROUPS[: sum(map(len, probe.values()))]
-    assert words in filtered(probe, groups, how, count).summary
+    assert words in filter_probe(probe, groups, how, count).summary
     assert asked == sizes * 2
 
 
@@ -96,18 +96,20 @@ def test_each_item_is_answered_once_by_each_model() -> None:
     def number(train: Sequence[Record], own: Sequence[Record], seed: int) -> list[float]:
         return [float(record.id) + seed for record in own]
 
-    found = cross_validated(PROBE["train"], parts_of(GROUPS[:24], 3), FilterSettings(), number)
+    found = cross_validated_scores(
+        PROBE["train"], fold_of_items(GROUPS[:24], 3), FilterSettings(), number
+    )
     assert found == {seed: [float(n + seed) for n in range(24)] for seed in (0, 1, 2)}
 
 
 def test_parts_have_whole_groups_and_like_sizes() -> None:
     groups = [f"g{n // 3}" for n in range(30)]
-    part = parts_of(groups, 4)
+    part = fold_of_items(groups, 4)
     assert len({(group, own) for group, own in zip(groups, part, strict=True)}) == 10
     assert sorted(part.count(n) for n in range(4)) == [6, 6, 9, 9]
-    assert parts_of(groups[::-1], 4) == part[::-1]
+    assert fold_of_items(groups[::-1], 4) == part[::-1]
     with pytest.raises(UsageError, match="folds 11: the items have only 10 groups"):
-        parts_of(groups, 11)
+        fold_of_items(groups, 11)
 
 
 def test_a_real_model_finds_what_leaks_and_again(tmp_path: Path) -> None:
