@@ -15,8 +15,8 @@ from typing import NamedTuple
 from probelight.commands.inoculation.settings import (
     MAX_EXTRA,
     Extra,
-    FirstStage,
     InoculatedProbe,
+    IntermediateTask,
     OriginalTask,
     Setting,
     Subject,
@@ -268,7 +268,7 @@ def original_splits(context: RunContext, task: OriginalTask) -> Splits:
     )
 
 
-def first_stage_splits(context: RunContext, stage: FirstStage, seed: int) -> Splits:
+def first_stage_splits(context: RunContext, stage: IntermediateTask, seed: int) -> Splits:
     """Return train and selection items of what is trained before the original task."""
     divisions = [
         _Division(_load(context, name, stage.train_split), "original.first") for name in stage.sets
