@@ -56,17 +56,17 @@ def run_original(run: RunFolder, config: Mapping[str, Any], context: RunContext)
         splits = original_splits(context, task)
     check_data(config["data"], splits.files)
     model = settings_from(ModelSettings, config["model"])
-    options: dict[str, Any] = {
+    kwargs: dict[str, Any] = {
         "learning_rate": task.learning_rate,
         "tuning": task.tuning,
         "seed": seed,
     }
-    if first_run := config.get("model_run"):
+    if model_runs := config.get("model_run"):
         module = saved_module(
-            finished_run(run, first_run[0]).best_dir, dtype=model.dtype, **options
+            finished_run(run, model_runs[0]).best_dir, dtype=model.dtype, **kwargs
         )
     else:
-        module = module_for(model, "mc_qa", **options)
+        module = module_for(model, "mc_qa", **kwargs)
     module.num_choices = padded_num_choices(num_choices, splits)
 
     keep = AggregateCheckpoint(run.best_dir, monitor=ORIGINAL)

@@ -326,7 +326,7 @@ def _keeping_jobs(
         for method, rate, extra in product(entry.methods(), rates, row.extras or ()):
             single_row = replace(row, learning_rates=[rate], extras=[extra])
             [cell] = _setting_jobs(grid, single_row, dose, seed, jobs, before_job, name, method)
-            ending = Setting(**cell.config["setting"]).ending
+            ending = Setting(**cell.config["setting"]).name_suffix
             extra_suffix = "" if extra == "none" else f"-{extra}"
             jobs_by_key[cell.key] = (f"{ending}-lr{rate:g}{extra_suffix}", [cell])
     return [*jobs_by_key.values()]
@@ -365,7 +365,7 @@ def _setting_jobs(
     if grid.search == "grid":
         return [
             jobs.job(
-                f"{name}-lr{rate:g}-{extra}{setting(extra, rate).ending}-s{seed}",
+                f"{name}-lr{rate:g}-{extra}{setting(extra, rate).name_suffix}-s{seed}",
                 {**common_config, "setting": asdict(setting(extra, rate))},
                 [before_job],
                 steps[extra],
