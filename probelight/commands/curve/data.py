@@ -101,7 +101,7 @@ def load_curve_data(
 
     source = context.probe(probe)
     if divided:
-        data = _divided(load(source, divided, "--grid.train_from"), divided, settings)
+        data = _divide_file(load(source, divided, "--grid.train_from"), divided, settings)
     else:
         evaluation = load(source, settings.split, "--grid.split")
         try:
@@ -112,7 +112,7 @@ def load_curve_data(
                 f"(--grid.train_from {settings.split}) or train on another probe's file "
                 "(--grid.train_probe NAME)"
             ) from None
-        data = _of_two_files(train, evaluation, settings)
+        data = _combine_files(train, evaluation, settings)
     notices = [notice for file in data.files for notice in file.notices]
     beyond = [size for size in settings.sizes if size > len(data.train)]
     if 0 < len(beyond) < len(settings.sizes):
@@ -124,7 +124,7 @@ def load_curve_data(
     return replace(data, setup=setup, notices=(*data.notices, *notices))
 
 
-def _divided(data: ProbeData, split: str, settings: CurveSettings) -> CurveData:
+def _divide_file(data: ProbeData, split: str, settings: CurveSettings) -> CurveData:
     """Divide one file between training and measuring, with no group on both sides."""
     try:
         train, evaluation, _ = share_of(
@@ -153,7 +153,7 @@ def _divided(data: ProbeData, split: str, settings: CurveSettings) -> CurveData:
     )
 
 
-def _of_two_files(train: ProbeData, evaluation: ProbeData, settings: CurveSettings) -> CurveData:
+def _combine_files(train: ProbeData, evaluation: ProbeData, settings: CurveSettings) -> CurveData:
     """Combine a train and an evaluation file, of one probe or of two.
 
     Train rows of another probe are left out where their group is measured.

@@ -196,16 +196,14 @@ class Draw:
         checksum: Callable[[Any], str],
     ) -> Draw:
         """Return a draw with the rows of the items' candidates alone, known by their places."""
-        words = torch.unique(
-            torch.cat([row_set.candidates.flatten() for row_set in items.values()])
-        )
+        words = torch.unique(torch.cat([cached.candidates.flatten() for cached in items.values()]))
         fresh = seeds if hasattr(module, "fresh_head") else ()
         return cls(
             head=HeadRows.of(module.head, words),
             fresh={seed: HeadRows.of(module.fresh_head(seed), words) for seed in fresh},
             sets={
-                key: replace(row_set, candidates=torch.searchsorted(words, row_set.candidates))
-                for key, row_set in items.items()
+                key: replace(cached, candidates=torch.searchsorted(words, cached.candidates))
+                for key, cached in items.items()
             },
             fingerprint=(
                 module.fingerprint()
@@ -253,10 +251,8 @@ class CurveProbe:
         self.kind = kind
         self.records = _row_sets(data, settings)
         # Tokens are the same for all draws of the weights.
-        encoded_sets = {key: pose(module, rows) for key, rows in self.records.items()}
-        self.notices = list(
-            dict.fromkeys(n for tokens in encoded_sets.values() for n in tokens.notices)
-        )
+        token_sets = {key: pose(module, rows) for key, rows in self.records.items()}
+        self.notices = list(dict.fromkeys(n for t in token_sets.values() for n in t.notices))
         self.shared = redraw is None
         self.one_start = self.shared and not hasattr(module, "fresh_head")
         self.draws: dict[int, Draw] = {}
@@ -265,7 +261,7 @@ class CurveProbe:
             draw_module.eval()
             items = {
                 key: run_through(draw_module, tokens, self.records[key], trainer)
-                for key, tokens in encoded_sets.items()
+                for key, tokens in token_sets.items()
             }
             draw_seeds = settings.seeds if self.shared else [seed]
             self.draws[seed] = Draw.of(draw_module, items, draw_seeds, checksum)
@@ -308,9 +304,8 @@ class CurveProbe:
             sample = [self.records[control, "train"][row] for row in samples[index]]
             added_scores = scores_of(added_tables[index], sample[size:])
             code = portions(self.sizes, size, sample, added_scores)
-            drawn_seed = seed if size or not self.one_start else None
-            epoch = epochs[index]
-            measurements.append(Measurement(control, drawn_seed, epoch, predictions, code=code))
+            drawn, epoch = seed if size or not self.one_start else None, epochs[index]
+            measurements.append(Measurement(control, drawn, epoch, predictions, code=code))
         return measurements
 
     def _plan(self, mode: HeadMode) -> HeadPlan:

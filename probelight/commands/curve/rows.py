@@ -104,7 +104,7 @@ def write_point(
     `mode` is "mlp", "linear" or "full", or the mode of a scorer, which is not trained.
     `with_levels` adds chance and the majority's accuracy, which a curve has once.
     """
-    information = _information(measured) if size else {}
+    information = _information_by_point(measured) if size else {}
     lines = []
     for point in measured:
         columns = information.get(id(point), {})
@@ -231,7 +231,7 @@ def portions(
     return code
 
 
-def _information(measured: Sequence[Measurement]) -> dict[int, dict[str, list[float]]]:
+def _information_by_point(measured: Sequence[Measurement]) -> dict[int, dict[str, list[float]]]:
     """Return, by point, the bits of each item against the heads of the same seed under controls.
 
     None of a control that was not trained, or where a score is not a number.

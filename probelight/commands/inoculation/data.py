@@ -217,7 +217,9 @@ _INSTEAD = {
 }
 
 
-def _load(context: RunContext, probe: str | ProbeConfig, split: str, option: str = "") -> ProbeData:
+def _load_split(
+    context: RunContext, probe: str | ProbeConfig, split: str, option: str = ""
+) -> ProbeData:
     """Load a split of a set, with the set's name in each record's `source_set`."""
     data = load_probe(probe, split, mirror=context.mirror, option=option)
     name = data.config.name
@@ -230,11 +232,14 @@ def original_splits(context: RunContext, task: OriginalTask) -> Splits:
     """Return train, selection, reserved and report items of the original task."""
     option = "one of them as original.train_split"
     divisions = [
-        _Division(_load(context, name, task.train_split, option), "original") for name in task.sets
+        _Division(_load_split(context, name, task.train_split, option), "original")
+        for name in task.sets
     ]
-    reserved_files = [_load(context, name, task.train_split) for name in task.reserved_sets]
+    reserved_files = [_load_split(context, name, task.train_split) for name in task.reserved_sets]
     option = "one of them as original.report_split, or no original.report_sets"
-    report_files = [_load(context, name, task.report_split, option) for name in task.report_sets]
+    report_files = [
+        _load_split(context, name, task.report_split, option) for name in task.report_sets
+    ]
     for division, report_file in product(divisions, report_files):
         instead = "leave out original.report_sets, which holds out a share of the train items"
         refuse_same_items(division.data, report_file, instead)
@@ -271,7 +276,8 @@ def original_splits(context: RunContext, task: OriginalTask) -> Splits:
 def first_stage_splits(context: RunContext, stage: IntermediateTask, seed: int) -> Splits:
     """Return train and selection items of what is trained before the original task."""
     divisions = [
-        _Division(_load(context, name, stage.train_split), "original.first") for name in stage.sets
+        _Division(_load_split(context, name, stage.train_split), "original.first")
+        for name in stage.sets
     ]
     selection = [
         r for division in divisions for r in division.cut("selection", stage.selection_share, seed)
@@ -291,7 +297,7 @@ def first_stage_splits(context: RunContext, stage: IntermediateTask, seed: int) 
 def probe_splits(context: RunContext, probe: InoculatedProbe) -> Splits:
     """Return the pool of doses, selection and report items of the probe."""
     source = context.probe(probe.name)
-    train = _load(context, source, probe.train_split, "one of them as probe.train_split")
+    train = _load_split(context, source, probe.train_split, "one of them as probe.train_split")
     report_files, division = [], _Division(train, "probe")
     if probe.report_split is None:
         reported = division.cut("report", probe.report_share, probe.split_seed + 1)
@@ -299,7 +305,7 @@ def probe_splits(context: RunContext, probe: InoculatedProbe) -> Splits:
         option = (
             "one of them as probe.report_split, or null, which holds out a share of the train split"
         )
-        report_files = [_load(context, source, probe.report_split, option)]
+        report_files = [_load_split(context, source, probe.report_split, option)]
         instead = "hold out a share of the train items (--probe.report_split null)"
         refuse_same_items(train, report_files[0], instead)
         reported = list(report_files[0].records)
@@ -308,7 +314,7 @@ def probe_splits(context: RunContext, probe: InoculatedProbe) -> Splits:
         reported = nested_sample(reported, 0)[: probe.report_items]
     selection, pool = reported, division.remaining
     if probe.selection != "paper":
-        selection, pool = _selected(probe, train, division)
+        selection, pool = _cut_selection(probe, train, division)
     return Splits(
         tuple(pool),
         tuple(selection),
@@ -402,7 +408,7 @@ def measured_sets(
     ]
 
 
-def _selected(
+def _cut_selection(
     probe: InoculatedProbe, train: ProbeData, division: _Division
 ) -> tuple[list[Record], list[Record]]:
     """Return the items kept for selection, a fifth of few by default, and the pool of doses."""

@@ -99,7 +99,7 @@ def run_original(run: RunFolder, config: Mapping[str, Any], context: RunContext)
     if splits.report:  # nobody reports a first stage
         assert keep.best is not None
         row = replace(row, split="report", num_items=len(splits.report))
-        measured, report = _measured(run, scorer, splits, row, int(keep.best["epoch"]), context)
+        measured, report = _score_report(run, scorer, splits, row, int(keep.best["epoch"]), context)
         rows += measured
         notices += [*report.notices, *score_notices(report)]
         num_rescored = report.num_rescored
@@ -133,7 +133,7 @@ def memory_of(
     return planned_memory(make_module, splits.train, watched, FitPlan(task, seed), context.trainer)
 
 
-def _measured(
+def _score_report(
     run: RunFolder, scorer: TrainedScorer, splits: Splits, row: Row, epoch: int, context: RunContext
 ) -> tuple[list[Row], Predictions]:
     """Score the report items by the model that a run kept, and return rows and predictions."""

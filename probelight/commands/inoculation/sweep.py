@@ -206,7 +206,7 @@ def plan(
     if trainer.threads is None:
         print("trainer.threads is not set: results may differ in the last bits between machines")
     is_left = not all(is_finished(folder / "runs", job.key) for job in planned)
-    print(f"next: {_next(folder, is_left)}")
+    print(f"next: {_next_command(folder, is_left)}")
 
 
 def sweep_jobs(grid: SweepGrid, context: RunContext) -> list[Job]:
@@ -226,8 +226,8 @@ def sweep_jobs(grid: SweepGrid, context: RunContext) -> list[Job]:
 
 def _row_jobs(grid: SweepGrid, row: SweepRow, label: str, context: RunContext) -> Iterator[Job]:
     """Yield the jobs of a row, which messages call by the label."""
-    model = _named(grid.models, row.model, f"{label}: model")
-    task = _named(grid.originals, row.original, f"{label}: original")
+    model = _entry_named(grid.models, row.model, f"{label}: model")
+    task = _entry_named(grid.originals, row.original, f"{label}: original")
     with _prefix_refusals(f"{label}: models.{row.model}"):
         model = question_model(model, task.checkpoint)
         if row.keeping and row.tuning != FULL_TUNING:
@@ -246,22 +246,22 @@ def _row_jobs(grid: SweepGrid, row: SweepRow, label: str, context: RunContext) -
         for seed in row.seeds:
             fitting = replace(row, extras=extras)
             with _prefix_refusals(label):
-                choices = (
+                candidate_sets = (
                     [("", _setting_jobs(grid, fitting, dose, seed, jobs, before_job, name))]
                     if not row.keeping
-                    else _keeping_jobs(grid, fitting, dose, seed, jobs, before_job, name)
+                    else _method_jobs(grid, fitting, dose, seed, jobs, before_job, name)
                 )
             # Of each, M* is chosen: with methods against forgetting among the epochs alone.
-            for ending, cells in choices:
-                yield from cells
+            for ending, candidates in candidate_sets:
+                yield from candidates
                 config = {
                     "protocol": INOCULATION,
                     "before_run": before_job.key,
-                    "candidates": [job.key for job in cells],
+                    "candidates": [job.key for job in candidates],
                     "dose": dose,
                     "seed": seed,
                 }
-                yield jobs.job(f"chosen-{name}-k{dose}{ending}-s{seed}", config, cells)
+                yield jobs.job(f"chosen-{name}-k{dose}{ending}-s{seed}", config, candidates)
 
 
 @contextmanager
@@ -273,7 +273,7 @@ def _prefix_refusals(label: str) -> Iterator[None]:
         raise type(error)(f"{label}: {error}") from error
 
 
-def _named(entries: Mapping[str, Any], name: str, label: str) -> Any:
+def _entry_named(entries: Mapping[str, Any], name: str, label: str) -> Any:
     """Return what a row names; UsageError for an unknown name."""
     if name not in entries:
         raise UsageError(f"{label} is {name!r}; choose from {', '.join(sorted(entries))}")
@@ -305,7 +305,7 @@ def _fitting_extras(
     return extras_by_dose
 
 
-def _keeping_jobs(
+def _method_jobs(
     grid: SweepGrid,
     row: SweepRow,
     dose: int,
@@ -325,10 +325,10 @@ def _keeping_jobs(
         rates = entry.learning_rates or row.learning_rates
         for method, rate, extra in product(entry.methods(), rates, row.extras or ()):
             single_row = replace(row, learning_rates=[rate], extras=[extra])
-            [cell] = _setting_jobs(grid, single_row, dose, seed, jobs, before_job, name, method)
-            ending = Setting(**cell.config["setting"]).name_suffix
+            [job] = _setting_jobs(grid, single_row, dose, seed, jobs, before_job, name, method)
+            ending = Setting(**job.config["setting"]).name_suffix
             extra_suffix = "" if extra == "none" else f"-{extra}"
-            jobs_by_key[cell.key] = (f"{ending}-lr{rate:g}{extra_suffix}", [cell])
+            jobs_by_key[job.key] = (f"{ending}-lr{rate:g}{extra_suffix}", [job])
     return [*jobs_by_key.values()]
 
 
@@ -439,15 +439,15 @@ def run(
     code = run_plan(CommandFolder(folder, {"command": "sweep"}), planned)
     print(f"results{' so far' if code else ''}: {folder / 'results.csv'}")
     if code == 0:
-        print(f"next: {_next(folder, is_left=False)}")
+        print(f"next: {_next_command(folder, is_left=False)}")
     elif code == 1:
         print(f"tracebacks: {folder}/runs/<cell>/error.txt")
-        print(f"to retry the failed cells: {_next(folder, is_left=True)}")
+        print(f"to retry the failed cells: {_next_command(folder, is_left=True)}")
     if code:
         sys.exit(code)
 
 
-def _next(folder: Path, is_left: bool) -> str:
+def _next_command(folder: Path, is_left: bool) -> str:
     """Return the command to give next."""
     command = "sweep run --output_dir" if is_left else "report"
     return f"{program()} {command} {shlex.quote(str(folder))}"
