@@ -190,11 +190,11 @@ def in_words(name: str) -> str:
     return re.sub(" small$", " (small)", name.replace("_", " "))
 
 
-def listed(parts: list[str]) -> str:
+def listed(phrases: list[str]) -> str:
     """Join the parts of a sentence by commas, and the last one by "and"."""
-    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
+    return phrases[0] if len(phrases) == 1 else f"{', '.join(phrases[:-1])} and {phrases[-1]}"
 
 
-def dotted(*parts: str) -> str:
+def dotted(*phrases: str) -> str:
     """Join the parts that are not empty by dots."""
-    return " · ".join(filter(None, parts))
+    return " · ".join(filter(None, phrases))

@@ -41,7 +41,7 @@ class Section:
 
 
 @dataclass(frozen=True)
-class Made:
+class FilledSection:
     """A section with its contents."""
 
     name: str
@@ -271,7 +271,7 @@ SECTIONS = (
 )
 
 
-def made_sections(results: Results, medals: Path | None = None) -> list[Made]:
+def filled_sections(results: Results, medals: Path | None = None) -> list[FilledSection]:
     """Return the sections that have something to show, in the order of the page.
 
     `medals` is a YAML file with the rule of when a model earns a medal; None takes the shipped one.
@@ -286,9 +286,9 @@ def made_sections(results: Results, medals: Path | None = None) -> list[Made]:
         figures, tables = (make(of, results) for of in (makers.figures, makers.tables))
         summary = " ".join(make(makers.summary, results))
         if figures or tables or summary:
-            sections.append(Made(section.name, section.title, figures, tables, summary))
+            sections.append(FilledSection(section.name, section.title, figures, tables, summary))
     for kind in ("tables", "figures"):
-        names = Counter(made.name for section in sections for made in getattr(section, kind))
+        names = Counter(content.name for section in sections for content in getattr(section, kind))
         if twice := [name for name, number in names.items() if number > 1]:
             raise ValueError(f"{kind} of one name: {', '.join(twice)}")
     return sections
@@ -312,8 +312,8 @@ def shown_sections(results: Results) -> list[Section]:
 
 def make(makers: Iterable[Maker], results: Results) -> tuple[Any, ...]:
     """Call these functions and return all they made, without None and ""."""
-    every: list[Any] = []
+    outputs: list[Any] = []
     for maker in makers:
-        made = maker(results)
-        every += made if isinstance(made, list | tuple) else [made]
-    return tuple(made for made in every if made is not None and made != "")
+        output = maker(results)
+        outputs += output if isinstance(output, list | tuple) else [output]
+    return tuple(output for output in outputs if output is not None and output != "")

@@ -15,7 +15,7 @@ import pytest
 
 from probelight.reports.build import to_html
 from probelight.reports.page.items import MOST_IN_PAGE, items_of
-from probelight.reports.sections import made_sections
+from probelight.reports.sections import filled_sections
 from probelight.results.load import Results, load_results
 from tests.fixtures.items import HOSTILE, lines, write_lines
 from tests.fixtures.report import present
@@ -91,7 +91,7 @@ def written(results: Results, folder: Path, most_in_page: int = MOST_IN_PAGE) ->
         (folder / name).parent.mkdir(exist_ok=True, parents=True)
         (folder / name).write_text(text, encoding="utf-8")
     folder.mkdir(exist_ok=True)
-    sections = [made for made in made_sections(results) if made.name == "provenance"]
+    sections = [made for made in filled_sections(results) if made.name == "provenance"]
     (folder / "report.html").write_text(to_html(results, sections, items), encoding="utf-8")
     return folder / "report.html"
 

@@ -15,7 +15,7 @@ from probelight import cli
 from probelight.commands.compare import compare, same_samples
 from probelight.io.errors import UsageError
 from probelight.io.files import DataFile
-from probelight.reports.sections import made_sections
+from probelight.reports.sections import filled_sections
 from probelight.results.blocks import blocks_of, named
 from probelight.results.details import ComparisonDetails, InoculationDetails
 from probelight.results.load import UnreadableResultError, load_results
@@ -122,7 +122,7 @@ def test_two_folders_from_the_command_line(
     for metric in ("mcnemar_p", "p_value", "adjusted_p_value"):
         assert found[metric, pair] == pytest.approx(p_value)
     # A report of the folder, made from its files alone, shows it again.
-    made = made_sections(load_results(out))
+    made = filled_sections(load_results(out))
     assert {table.name for one in made for table in one.tables} >= {"compared", "compared_systems"}
 
 

@@ -24,7 +24,7 @@ from probelight.reports.build import (
     to_html,
     to_markdown_report,
 )
-from probelight.reports.sections import Made
+from probelight.reports.sections import FilledSection
 from probelight.reports.table import Cell, Table, framed, text
 from probelight.results.load import Results, load_results
 from tests.fixtures.diagnostics import share
@@ -184,7 +184,7 @@ def test_strong_numbers_are_those_outside_of_brackets() -> None:
 
 def test_a_table_without_rows_is_not_shown() -> None:
     whole = Table("w", "W", "", (text("a", "a"),), ((Cell("1"),),), framed([{"a": 1}]))
-    section = Made("s", "S", (), (replace(whole, name="e", rows=()), whole), "")
+    section = FilledSection("s", "S", (), (replace(whole, name="e", rows=()), whole), "")
     assert re.findall(r'id="table-(\w+)"', to_html(Results("r", ()), [section])) == ["w"]
 
 
@@ -236,11 +236,11 @@ def results() -> Results:
     return Results("r", ())
 
 
-def made(cells: Sequence[str] = ("x<y",)) -> Made:
+def made(cells: Sequence[str] = ("x<y",)) -> FilledSection:
     rows = tuple((Cell(cell),) for cell in cells)
     frame = framed([{"p": cell} for cell in cells])
     table = Table("t", "A <t>", "*a*", (text("p", "p"),), rows, frame)
-    return Made("s", "S", (), (table,), "found *it*")
+    return FilledSection("s", "S", (), (table,), "found *it*")
 
 
 def test_a_table_is_folded_under_its_title_and_number_of_rows(results: Results) -> None:

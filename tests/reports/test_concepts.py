@@ -27,7 +27,7 @@ from tests.fixtures.results import inoculation_rows, write_run, zero_shot_rows
 def asked_of(results: Results) -> list[pd.DataFrame]:
     """What each model was asked, where it is enough."""
     found, _ = answers(results)
-    return [own for _, own in found[found.is_enough].groupby("asked")]
+    return [own for _, own in found[found.is_enough].groupby("question_set")]
 
 
 def test_zero_shot_is_alone_and_inoculation_has_before_and_after(by_concept: Results) -> None:

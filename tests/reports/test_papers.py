@@ -75,8 +75,8 @@ def test_every_table_of_the_papers_is_listed_once() -> None:
     assert numbers[ETTINGER] == list(range(1, 16))
     assert len({(table.paper, table.place) for table in paper_list()}) == len(paper_list())
     for table in paper_list():
-        assert bool(table.command) == bool(table.note or table.here)
-        assert bool(table.here) == bool(table.probes)
+        assert bool(table.command) == bool(table.note or table.our_table)
+        assert bool(table.our_table) == bool(table.probes)
         assert not table.maker or callable(resolve_name(f"probelight.reports.{table.maker}"))
 
 

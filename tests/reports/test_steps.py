@@ -8,7 +8,7 @@ import pytest
 
 from probelight.reports.build import build_report, title
 from probelight.reports.page.items import items_of
-from probelight.reports.sections import made_sections, printed
+from probelight.reports.sections import filled_sections, printed
 from probelight.reports.steps import changes_table, step_of, steps_figures, steps_tables
 from probelight.results.details import WatchDetails
 from probelight.results.load import Results, load_results
@@ -184,4 +184,4 @@ def test_two_trainings_of_a_model_are_told_apart(tmp_path: Path) -> None:
     assert [row[1] for row in texts(table)] == ["mine (fast)"] * 2 + ["mine (slow)"] * 2 + [
         "mine (fast)", "mine (slow)"
     ]  # fmt: skip
-    assert [one.name for one in made_sections(results)][:2] == ["training", "steps"]
+    assert [one.name for one in filled_sections(results)][:2] == ["training", "steps"]

@@ -223,7 +223,7 @@ def medals_table(results: Results, rule_path: Path | None = None) -> Table | Non
         rows="probe split mode _rate",
         across="model",
         each=[Column("medal", mark, "left")],
-        shown=found[found.medal != "not judged"],
+        visible=found[found.medal != "not judged"],
         csv=f"probe model split mode learning_rate medal {' '.join(CONDITIONS)} lacking",
     )
 

@@ -175,7 +175,7 @@ def curve_table(results: Results) -> Table | None:
         across="_group",
         each=lambda group: of_standard if group == STANDARD else of_control,
         values=[STANDARD, *(control.replace("_", " ") for control in controls)],
-        shown=frame.sort_values(["_curve", "num_train"], kind="stable"),
+        visible=frame.sort_values(["_curve", "num_train"], kind="stable"),
         csv=f"model probe mode split learning_rate control num_train {ACCURACY} median seed_min "
         f"seed_max seed_sd num_seeds num_at_chance {SIZE} chance majority {GAP} difference_min "
         "difference_max",
@@ -282,7 +282,7 @@ def parts_table(results: Results) -> Table | None:
             kit.number("paper %", "_published", str),
         ],
         # Intervals are from the items alone, however few seeds there are.
-        shown=frame.drop(columns="num_seeds", errors="ignore"),
+        visible=frame.drop(columns="num_seeds", errors="ignore"),
         csv=f"probe model mode split part num_items {BEFORE} num_train {AFTER} num_seeds",
     )
 

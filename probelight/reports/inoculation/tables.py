@@ -201,7 +201,7 @@ def inoculation_parts_table(results: Results) -> Table | None:
             size("n", "after_num_items after_num_groups"),
             cost_column("cost, points"),
         ],
-        shown=tables.framed(record for cell in cells for record in _parts(cell, POOLED_FROM)),
+        visible=tables.framed(record for cell in cells for record in _parts(cell, POOLED_FROM)),
     )
 
 

@@ -125,7 +125,7 @@ def pareto_table(results: Results) -> Table | None:
             Column("", lambda row: "M*" if row.chosen else "", "left"),
             whole("checkpoints", "_checkpoints"),
         ],
-        shown=front.assign(
+        visible=front.assign(
             _rate="rate " + front.learning_rate.map(rate), _extra=front.extra.map(replayed)
         ),
         csv=" ".join(

@@ -86,35 +86,35 @@ def _name(path: str, sha256: str, runs: list[Run]) -> str:
         return path
     # What all runs that read the file have in common is what it belongs to.
     tasks = [(run.probe, run.detail(InoculationDetails)) for run in runs]
-    named = [[name for name in (probe, of and of.original_task) if name] for probe, of in tasks]
-    first, *others = [names for names in named if names] or [[]]  # an analysis over probes has none
-    shared = [name for name in first if all(name in names for names in others)]
-    known = _released().get(sha256, [])
-    folders = [name for name in known if name in shared] or known[:1] or shared
+    named = [[name for name in (probe, d and d.original_task) if name] for probe, d in tasks]
+    first, *more = [names for names in named if names] or [[]]  # an analysis over probes has none
+    shared = [name for name in first if all(name in names for names in more)]
+    probes = _released().get(sha256, [])
+    folders = [name for name in probes if name in shared] or probes[:1] or shared
     return f"{' or '.join(folders)}/{path}" if folders else path
 
 
 @cache
 def _released() -> dict[str, list[str]]:
     """Return the catalogued probes that release a file, by its checksum."""
-    found: dict[str, list[str]] = {}
+    probes_by_checksum: dict[str, list[str]] = {}
     for name in probe_names():
         with suppress(ConfigError):  # a user's, half written; no reason to refuse a report
             for file in load_probe_config(name).files.values():
                 if file.sha256:
-                    found.setdefault(file.sha256, []).append(name)
-    return found
+                    probes_by_checksum.setdefault(file.sha256, []).append(name)
+    return probes_by_checksum
 
 
 def software_table(results: Results) -> Table | None:
     """Make the table of the versions of packages, and of the commits."""
-    found: dict[str, set[str]] = {}
+    versions: dict[str, set[str]] = {}
     for run in results.runs:
         for package, version in run.versions.items():
-            found.setdefault(package, set()).add(version)
-    if made_with := commits(results):
-        found["Probelight, git commit"] = set(made_with)
-    records = [{"package": name, "version": ", ".join(sorted(v))} for name, v in found.items()]
+            versions.setdefault(package, set()).add(version)
+    if hashes := commits(results):
+        versions["Probelight, git commit"] = set(hashes)
+    records = [{"package": name, "version": ", ".join(sorted(v))} for name, v in versions.items()]
     columns = [text("package", "package"), text("version", "version", code=True)]
     return table("software", "Software", "", records, columns)
 

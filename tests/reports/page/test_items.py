@@ -31,7 +31,7 @@ def test_an_item_is_held_once_a_probe(answered: Results) -> None:
     hypernymy = probes["hypernymy"]
     assert [item.id for item in hypernymy.items] == ["q0", "q1", "q2", "q3"]
     assert [*hypernymy.notes.values()][3] == ("c1", 1, None, None)
-    assert [(sheet.label, sheet.places) for sheet in hypernymy.sheets["m"]] == [
+    assert [(sheet.label, sheet.item_indices) for sheet in hypernymy.sheets["m"]] == [
         ("zero shot", (0, 1, 2, 3)),
         ("before inoculation", (0, 1, 2, 3)),  # once, whatever the doses
         ("after 50 examples, seed 0, learning rate 2e-5", (0, 1, 2, 3)),
@@ -76,7 +76,7 @@ def test_the_page_holds_every_item_and_answer(answered: Results) -> None:
     made = found(answered)
     assert made.files == {}
     assert made.num_items == 6
-    parts = [unpacked(part) for part in made.parts]
+    parts = [unpacked(part) for part in made.chunks]
     [probe, *_] = made.index["probes"]
     columns = parts[probe["part"]]
     assert columns["question"] == [f"Question {place}?" for place in range(4)]
@@ -91,31 +91,31 @@ def test_the_page_holds_every_item_and_answer(answered: Results) -> None:
     assert model["sheets"][before]["label"] == "before inoculation"
     assert sheets[after]["answers"]["said"] == [1, 0, 0, 0]
     html = to_html(answered, [], made)
-    assert re.findall(r'octet-stream" id="items-part-\d+">(.*?)<', html) == list(made.parts)
+    assert re.findall(r'octet-stream" id="items-part-\d+">(.*?)<', html) == list(made.chunks)
 
 
 def test_beyond_a_size_the_data_are_files_next_to_the_page(answered: Results) -> None:
     inside = found(answered)
-    size = sum(map(len, inside.parts))
+    size = sum(map(len, inside.chunks))
     assert found(answered, size) == inside
     outside = found(answered, size - 1)
-    assert outside.parts == ()
+    assert outside.chunks == ()
     assert outside.index == {**inside.index, "folder": "items"}
-    assert list(outside.files) == [f"items/{number}.js" for number in range(len(inside.parts))]
+    assert list(outside.files) == [f"items/{number}.js" for number in range(len(inside.chunks))]
     calls = [re.fullmatch(r'probelightItems\(\d+,"(.*)"\);\n', t) for t in outside.files.values()]
-    assert [call[1] for call in calls if call] == list(inside.parts)
+    assert [call[1] for call in calls if call] == list(inside.chunks)
 
 
 def test_texts_are_data(answered: Results) -> None:
     made = found(answered)
-    [sheet, *_] = unpacked(made.parts[made.index["probes"][1]["models"][0]["part"]])
+    [sheet, *_] = unpacked(made.chunks[made.index["probes"][1]["models"][0]["part"]])
     hostile = "</script><img src=x onerror=alert(1)>\\u2028<!-- \\ud800"
     assert sheet["answers"]["words"][0][1] == hostile
     names = {"probe": "</script><img>", "model": "<!--<script>"}
     renamed = replace(answered, runs=tuple(replace(run, **names) for run in answered.runs))
     for results in (answered, renamed):
         html = to_html(results, [], found(results))
-        assert html.count("<script") == html.count("</script>") == 2 + len(found(results).parts)
+        assert html.count("<script") == html.count("</script>") == 2 + len(found(results).chunks)
         assert "<img" not in html
         assert visible(html) == html
 
