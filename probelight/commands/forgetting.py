@@ -26,7 +26,7 @@ from probelight.io.ranges import Names, NumChoices
 from probelight.metrics.comparisons import Runs
 from probelight.metrics.forgetting import of_counts
 from probelight.metrics.intervals import group_indices, num_groups, runs_interval
-from probelight.results.blocks import Block, check_items, named
+from probelight.results.blocks import Block, check_items, names_in_blocks
 from probelight.results.details import ForgettingDetails
 from probelight.results.load import UnreadableResultError, load_results
 from probelight.results.measured import change_rows
@@ -86,7 +86,7 @@ def forgetting(
         for place, pair in enumerate(pairs, start=1):
             _write_run(folder, pair, place)
         folder.write_results()
-        print_tables(folder.path, PROTOCOL, kept=output_dir is not None)
+        print_tables(folder.path, PROTOCOL, is_saved=output_dir is not None)
         if output_dir is not None:
             print(page_line(build_report(folder.path)))
     if output_dir is None:
@@ -254,7 +254,7 @@ def _of_folders(folders: Sequence[Path], probes: Sequence[str]) -> Iterator[Pair
         if pairs:
             each = {id(system): system for pair in pairs for system in pair}.values()
             block = Block(pairs[0][1].first.key, (), (), tuple(each))
-            name_of = {id(system): name for name, system in named([block])[0].items()}
+            name_of = {id(system): name for name, system in names_in_blocks([block])[0].items()}
             for before, after in pairs:
                 yield _of_systems(before, after, name_of[id(before)], name_of[id(after)])
 

@@ -58,7 +58,7 @@ def answers(results: Results) -> tuple[pd.DataFrame, tuple[str, ...]]:
             concept_lines = [line for line in lines if line.group and name in ("", line.set)]
             difficulties = [difficulty_of(vars(line)) for line in concept_lines]
             # Only runs with the same items are averaged.
-            contents = tuple((line.asked, line.group) for line in concept_lines)
+            contents = tuple((line.content, line.group) for line in concept_lines)
             questions = contents, tuple(difficulties)
             number = set_numbers.setdefault((series, questions), len(set_numbers))
             records += [

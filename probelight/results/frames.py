@@ -23,13 +23,13 @@ from probelight.results.row import Row
 _OF_ROW = tuple(field.name for field in fields(Row) if field.name not in ("run_dir", "subset"))
 
 
-def described(kind: type) -> dict[str, str]:
+def attribute_docs(kind: type) -> dict[str, str]:
     """Return the descriptions of a class's attributes, from its docstring."""
-    found = parse(kind.__doc__ or "").params
-    return {text.arg_name: " ".join((text.description or "").split()) for text in found}
+    attributes = parse(kind.__doc__ or "").params
+    return {text.arg_name: " ".join((text.description or "").split()) for text in attributes}
 
 
-_ROW, _LINE = described(Row), described(ItemLine)
+_ROW, _LINE = attribute_docs(Row), attribute_docs(ItemLine)
 NUMBERS: Mapping[str, str] = {
     "run": "Key of the run: the name of its folder.",
     "path": "Folder of the run, relative to the folder of the results; unique to the run.",
@@ -61,7 +61,7 @@ def results_frame(results: Results) -> pd.DataFrame:
 
     The columns are those of `NUMBERS`. A missing number is NA or NaN, and a missing text is "".
     """
-    found = [
+    records = [
         {
             **{name: getattr(row, name) for name in _OF_ROW},
             "run": run.key,
@@ -71,12 +71,12 @@ def results_frame(results: Results) -> pd.DataFrame:
             "subset_kind": row.subset.kind if row.subset else "",
             "control_of": run.source.control_of,
             "model_sha256": run.model_sha256,
-            "place": place,
+            "place": number,
         }
         for run in results.runs
-        for place, row in enumerate(run.rows)
+        for number, row in enumerate(run.rows)
     ]
-    frame = pd.DataFrame(found, columns=list(NUMBERS))
+    frame = pd.DataFrame(records, columns=list(NUMBERS))
     numbers = dict.fromkeys(("strength", "learning_rate", "value", "ci_low", "ci_high"), "float64")
     return frame.astype({**dict.fromkeys(WHOLE, "Int64"), **numbers})
 
@@ -98,7 +98,7 @@ def with_columns(
 @lru_cache(maxsize=2)
 def items_frame(results: Results) -> pd.DataFrame:
     """Return one row per item that a run answered, with the columns of `ITEMS`."""
-    found = [
+    records = [
         {
             "run": run.key,
             "path": run.path,
@@ -110,7 +110,7 @@ def items_frame(results: Results) -> pd.DataFrame:
         for run in results.runs
         for line in read_item_lines(results, run)
     ]
-    return pd.DataFrame(found, columns=list(ITEMS))
+    return pd.DataFrame(records, columns=list(ITEMS))
 
 
 def item_columns(source: str, line: ItemLine) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from probelight.commands.compare import compare, same_samples
 from probelight.io.errors import UsageError
 from probelight.io.files import DataFile
 from probelight.reports.sections import filled_sections
-from probelight.results.blocks import blocks_of, named
+from probelight.results.blocks import blocks_of, names_in_blocks
 from probelight.results.details import ComparisonDetails, InoculationDetails
 from probelight.results.load import UnreadableResultError, load_results
 from probelight.results.record import RunRecord
@@ -333,7 +333,7 @@ def test_names_say_no_more_than_is_needed(tmp_path: Path) -> None:
     def names(*answers: RunScores) -> list[str]:
         systems, _ = systems_of(answers)
         [block], _ = blocks_of(systems, across_folders=False)
-        [found] = named([block])
+        [found] = names_in_blocks([block])
         return list(found)
 
     causal, there = {"scored by": "causal"}, {"folder": "b", "origin": "other weights"}

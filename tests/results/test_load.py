@@ -17,7 +17,7 @@ from probelight.results.frames import ITEMS, NUMBERS, items_frame, results_frame
 from probelight.results.load import Results, Run, UnreadableResultError
 from probelight.results.record import ModelSource
 from probelight.results.row import Row
-from probelight.results.run_folder import FORMAT_FILE, PLANNED, planned_cells
+from probelight.results.run_folder import FORMAT_FILE, PLANNED, planned_keys
 from tests.fixtures import subsets
 from tests.fixtures.results import write_run, zero_shot_rows
 from tests.fixtures.rows import LINE
@@ -203,9 +203,9 @@ def test_what_the_last_plan_does_not_hold_is_left_out_and_said(tmp_path: Path, p
 
 @pytest.mark.parametrize("text", ["", "[]", '{"trainer": {}}'])
 def test_a_plan_that_cannot_be_read_hides_nothing(tmp_path: Path, text: str) -> None:
-    assert planned_cells(tmp_path) is None
+    assert planned_keys(tmp_path) is None
     (tmp_path / PLANNED).write_text(text)
-    assert planned_cells(tmp_path) is None
+    assert planned_keys(tmp_path) is None
 
 
 def planned(root: Path, name: str, *files: str) -> None:

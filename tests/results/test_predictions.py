@@ -43,7 +43,7 @@ def test_lines_of_items_are_read_and_those_of_contexts_are_not(tmp_path: Path) -
     of_other_types = LINE | {"group": 7, "hops": "2", "distractor_type": 3}
     context = {"context": "He", "target": "ran", "predictions": ["ran"]}
     line, other = read(tmp_path, LINE, of_other_types, context)
-    assert line.asked == ("a finch is a [MASK].", ("bird", "fish"), 0)
+    assert line.content == ("a finch is a [MASK].", ("bird", "fish"), 0)
     assert (line.scores, line.correct, line.group) == ((0.5, None), 1.0, "finch.n.01")
     assert (other.group, other.hops, other.distractor_type) == ("7", 2, "3")
     assert (line.tied, line.best, line.by_rule, line.interval_group) == (1, None, None, None)

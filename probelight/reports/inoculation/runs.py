@@ -226,7 +226,7 @@ def series_by_path(results: Results) -> dict[str, Series]:
         details = run.detail(InoculationDetails) or InoculationDetails()
         split = "held-out train" if details.report_split is None else details.report_split
         control = next((row.control for row in run.rows if row.control not in WHOLE), "")
-        kept = next((row.kept for row in run.rows if row.kept), "")
+        kept = next((row.method for row in run.rows if row.method), "")
         names = Series(
             run.model, run.probe, details.original_task, details.selection, split, "", control
         )

@@ -193,7 +193,7 @@ def _choices(results: Results, run: Run, learned: bool) -> Iterator[tuple[Hashab
     wanted = PROBE if learned else PROBE_BEFORE
     for item in read_item_lines(results, run):
         if item.control in WHOLE and (run.protocol != "inoculation" or item.set == wanted):
-            yield item.asked, _answer(run, item)
+            yield item.content, _answer(run, item)
 
 
 def _answer(run: Run, item: ItemLine) -> _Answer:

@@ -16,7 +16,7 @@ from probelight.reports.overview.examples import examples
 from probelight.reports.overview.skills import SkillVerdict, verdicts
 from probelight.reports.overview.verdicts import HELD, RULES, Word
 from probelight.reports.table import Cell, Column, Table, table, text
-from probelight.results.load import Results, natural
+from probelight.results.load import Results, natural_key
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -67,7 +67,7 @@ def grid(results: Results) -> dict[str, Any] | None:
 
 def models_of(found: Iterable[SkillVerdict]) -> list[str]:
     """Return the models by name, numbers in names by size: step 900 before step 1000."""
-    return sorted({verdict.model for verdict in found}, key=natural)
+    return sorted({verdict.model for verdict in found}, key=natural_key)
 
 
 def verdicts_table(results: Results) -> Table | None:

@@ -254,7 +254,8 @@ def _sheet(run: Run, name: str, line: ItemLine | ContextLine) -> Sheet:
         case _ if is_before:
             phrases = ["before inoculation"]
         case "inoculation":
-            phrases = [*training, "" if row.extra == "none" else replayed(row.extra), row.kept]
+            replay = "" if row.extra == "none" else replayed(row.extra)
+            phrases = [*training, replay, row.method]
             phrases.append(f"learning rate {rate(row.learning_rate)}")
             if task and row.control not in WHOLE:
                 phrases.append(f"inoculated with control {row.control.replace('_', ' ')}")

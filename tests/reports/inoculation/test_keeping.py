@@ -369,8 +369,8 @@ def test_results_without_ways_have_no_column_or_table_of_them(
 
 
 def test_items_of_several_ways_are_told_apart() -> None:
-    assert [Row(keeping=way, strength=0.5).kept for way in ("", "replay")] == ["", "replay 0.5"]
-    assert Row(keeping="peft.IA3Config").kept == "peft.IA3Config"
+    assert [Row(keeping=way, strength=0.5).method for way in ("", "replay")] == ["", "replay 0.5"]
+    assert Row(keeping="peft.IA3Config").method == "peft.IA3Config"
 
 
 def test_printed_tables_do_not_load_matplotlib(added: Add, tmp_path: Path) -> None:
