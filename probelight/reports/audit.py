@@ -178,7 +178,7 @@ def words_table(results: Results) -> Table | None:
     )
 
 
-def summary(results: Results) -> str:
+def audit_summary(results: Results) -> str:
     """Return which probes the choices alone or a simple rule give away, and which not."""
     baseline_rows = baselines(results)
     blind = baseline_rows[baseline_rows.sees_choices]

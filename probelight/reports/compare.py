@@ -168,7 +168,7 @@ def differences_figure(results: Results) -> Figure | None:
     )
 
 
-def summary(results: Results) -> str:
+def comparison_summary(results: Results) -> str:
     """Return how many pairs clearly differ, and the largest or the detectable difference."""
     pairs = differences(results)
     if pairs.empty:

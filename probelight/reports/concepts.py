@@ -233,7 +233,7 @@ def _answer(rows: pd.DataFrame) -> Cell:
     return Cell(answer or ABSENT, f"score {score:.2g}" if score else "")
 
 
-def summary(results: Results) -> str:
+def concepts_summary(results: Results) -> str:
     """Return which models know more whole concepts than by chance, and what is not counted."""
     rows, unread = answers(results)
     verdicts: dict[str, list[str]] = {}

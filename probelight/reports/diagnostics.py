@@ -314,7 +314,7 @@ def _is_in_paper(rows: pd.DataFrame) -> Any:
     return pd.MultiIndex.from_frame(rows[NUMBER]).isin(pd.MultiIndex.from_frame(_printed()[NUMBER]))
 
 
-def summary(results: Results) -> str:
+def diagnostics_summary(results: Results) -> str:
     """Return each model's verdicts, those on negation, and which runs are not shown."""
     rows = diagnosed(results)
     rows = rows[(rows.metric == SENSITIVITY) & (rows.perturbation == "")]

@@ -265,7 +265,7 @@ def _after(cell: Inoculation) -> str:
     return f"{cell.run.model}, k = {count(cell.dose)}{keeping}"
 
 
-def summary(results: Results) -> str:
+def forgetting_summary(results: Results) -> str:
     """Return of each set how many items were lost and gained, and the verdict."""
     rows = changed(results)
     sentences = []

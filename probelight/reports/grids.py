@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Literal, TypeVar
 from probelight.io.documents import STRICT, typed
 from probelight.io.escaping import all_visible, visible
 from probelight.reports import table as tables
-from probelight.reports.numbers import INTERVAL, listed, way
+from probelight.reports.numbers import INTERVAL, listed, scored_by
 from probelight.reports.published import (
     ScoreKey,
     paper_model,
@@ -167,7 +167,9 @@ def grid_table(results: Results) -> Table | None:
             "paper": grid.published or None,
             "first_share": grid.first_share,
             "order_accuracy": grid.value("order_accuracy"),
-            "_how": ", ".join(filter(None, (f"{grid.wording} wording", way(grid.accuracy.mode)))),
+            "_how": ", ".join(
+                filter(None, (f"{grid.wording} wording", scored_by(grid.accuracy.mode)))
+            ),
             "_grid": grid.title if grid.name == SIZES else f"{grid.name}: {grid.title}",
             "_runs": grid.run.key,
         }
@@ -230,7 +232,7 @@ def sizes_table(results: Results) -> Table | None:
     )
 
 
-def summary(results: Results) -> str:
+def grids_summary(results: Results) -> str:
     """Return which models say one word whatever the values, and which grids are not shown."""
     read_grids, problems = _read_grids(results)
     sentences = []

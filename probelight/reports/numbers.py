@@ -170,7 +170,7 @@ def when_of(run: Run, size: int = 0) -> str:
     return f"after {count(size)} examples" if size else ELSEWHERE.get(run.kind, BEFORE)
 
 
-def way(mode: str) -> str:
+def scored_by(mode: str) -> str:
     """Return how choices were scored; empty for the usual way, at the mask of a masked LM."""
     return mode.removeprefix("zero_shot").removeprefix(", ").replace("_", " ")
 

@@ -160,7 +160,7 @@ def _paper_table(table: PaperTable, rows: pd.DataFrame) -> Table | None:
     )
 
 
-def summary(results: Results) -> str:
+def papers_summary(results: Results) -> str:
     """Return how close our numbers of the same models and items are to those of each paper."""
     frames = [
         rows.assign(source=table.paper, place=table.place)
@@ -285,8 +285,8 @@ def _zero_shot_number(
     source: Any, mode: str, row: Any, label: str, checkpoint: str | None, **more: Any
 ) -> dict[str, Any]:
     """Return an accuracy without training; the papers' models were scored at the mask."""
-    key, scored_by = NumberKey(source.probe, "zero_shot", source.split), numbers.way(mode)
-    checkpoint, about = (None, f"by {scored_by}") if scored_by else (checkpoint, "")
+    key, rule = NumberKey(source.probe, "zero_shot", source.split), numbers.scored_by(mode)
+    checkpoint, about = (None, f"by {rule}") if rule else (checkpoint, "")
     return _our_number(key, row, label, checkpoint, about, **more)
 
 

@@ -95,7 +95,7 @@ def _grids() -> Makers:
     return Makers(
         (grids.grid_table, grids.sizes_table),
         (grid_figures.age_grid_figure, grid_figures.size_grid_figure),
-        (grids.summary,),
+        (grids.grids_summary,),
         {"grid": (grids.grid_table,)},
     )
 
@@ -143,7 +143,7 @@ def _diagnostics() -> Makers:
     return Makers(
         (*printed, diagnostics.words_tables),
         (diagnostics.accuracy_figure, diagnostics.sensitivity_figure),
-        (diagnostics.summary,),
+        (diagnostics.diagnostics_summary,),
         {"diagnose": printed},
     )
 
@@ -189,7 +189,7 @@ def _forgetting() -> Makers:
     printed = (forgetting.changes_table, forgetting.classes_table)
     return Makers(
         (*printed, forgetting.concepts_table),
-        summary=(forgetting.summary,),
+        summary=(forgetting.forgetting_summary,),
         printed={"inoculation": printed, "forgetting": printed},
     )
 
@@ -200,7 +200,7 @@ def _concepts() -> Makers:
     return Makers(
         (concepts.clusters_table, concepts.concepts_table, difficulty.difficulty_table),
         (difficulty.difficulty_figure,),
-        (concepts.summary,),
+        (concepts.concepts_summary,),
     )
 
 
@@ -208,7 +208,7 @@ def _audit() -> Makers:
     from probelight.reports import audit
 
     printed = (audit.audit_table, audit.rules_table, audit.words_table)
-    return Makers(printed, summary=(audit.summary,), printed={"audit": printed})
+    return Makers(printed, summary=(audit.audit_summary,), printed={"audit": printed})
 
 
 def _papers() -> Makers:
@@ -217,7 +217,7 @@ def _papers() -> Makers:
     printed = (papers.paper_tables,)
     return Makers(
         (papers.listed_table, *printed),
-        summary=(papers.summary,),
+        summary=(papers.papers_summary,),
         printed={"curve": printed, "diagnose": printed},
     )
 
@@ -232,9 +232,8 @@ def _compared() -> Makers:
     from probelight.reports import compare
 
     printed = (compare.systems_table, compare.differences_table)
-    return Makers(
-        printed, (compare.differences_figure,), (compare.summary,), printed={"compare": printed}
-    )
+    figures, summary = (compare.differences_figure,), (compare.comparison_summary,)
+    return Makers(printed, figures, summary, printed={"compare": printed})
 
 
 def _provenance() -> Makers:

@@ -372,5 +372,5 @@ def _as_json(value: Any) -> Any:
         pairs = ((column, getattr(value, column.name)) for column in fields(value))
         return {column.name: _as_json(entry) for column, entry in pairs if entry != column.default}
     if isinstance(value, tuple):
-        return [_as_json(column) for column in value]
+        return [_as_json(entry) for entry in value]
     return value

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from probelight.reports.audit import audit_table, baselines, rules_table, summary, words_table
+from probelight.reports.audit import audit_summary, audit_table, baselines, rules_table, words_table
 from probelight.reports.table import Table
 from probelight.results.load import Results, Run
 from probelight.results.row import Row
@@ -107,7 +107,7 @@ def test_the_paragraph_names_what_is_given_away() -> None:
         run("choice_only", 0.3, 0.22, "mine"),
         run("vec_similarity", 0.7, 0.6, "mine"),
     )
-    assert summary(Results("x", runs)) == (
+    assert audit_summary(Results("x", runs)) == (
         "hypernymy gives itself away: choice_only answers 41.0% of its test items from the choices "
         "alone, 21.0 points above chance. No baseline that sees only the choices is more than 15 "
         "points above chance on mine."
@@ -144,7 +144,7 @@ def test_a_rule_that_answers_a_probe_is_flagged() -> None:
     ]
     looks = Run(protocol="audit", model="the answers alone", probe="mine", rows=tuple(rows))
     results = Results("x", (run("choice_only", 0.3, 0.22, "mine"), looks))
-    assert summary(results) == (
+    assert audit_summary(results) == (
         "mine gives itself away: choosing an answer with the asked word is right in 48.0% of its "
         "dev items, 28.0 points above chance. No baseline that sees only the choices is more than "
         "15 points above chance on mine."

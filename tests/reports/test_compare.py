@@ -94,17 +94,17 @@ def test_sizes_are_in_their_order_and_the_best_system_first() -> None:
 
 
 def test_the_paragraph_has_what_was_found(four: Results) -> None:
-    assert compare.summary(four) == (
+    assert compare.comparison_summary(four) == (
         "Of 6 comparisons, 3 show a clear difference. The largest difference: on age (test, "
         "learning curve, mlp, 62 examples) bert is 40.0 points better than random (95% interval "
         "+35.0 to +45.0, adjusted p < 0.001)."
     )
     worse = comparison({"bert": 0.5, "roberta": 0.8}, {("bert", "roberta"): 0.01}, seeds=1)
-    said = compare.summary(Results("made", (worse,)))
+    said = compare.comparison_summary(Results("made", (worse,)))
     assert said.startswith("Of 1 comparison, 1 shows a clear difference.")
     assert "roberta is 30.0 points better than bert (95% interval +25.0 to +35.0" in said
     none = comparison({"bert": 0.5, "roberta": 0.8}, {}, seeds=1)
-    assert compare.summary(Results("made", (none,))) == (
+    assert compare.comparison_summary(Results("made", (none,))) == (
         "Of 1 comparison, none shows a clear difference. With so few groups of items, no "
         "difference could be detected."
     )

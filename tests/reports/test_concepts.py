@@ -12,7 +12,13 @@ from matplotlib.figure import Figure as Canvas
 
 from probelight.metrics.intervals import wilson
 from probelight.reports import concepts, difficulty
-from probelight.reports.concepts import answers, clusters_table, concepts_table, counted, summary
+from probelight.reports.concepts import (
+    answers,
+    clusters_table,
+    concepts_summary,
+    concepts_table,
+    counted,
+)
 from probelight.reports.difficulty import BLOCK, WRONG
 from probelight.reports.figure import ON_LIGHT
 from probelight.reports.table import Cell
@@ -61,7 +67,7 @@ def test_what_is_left_out_is_named(tmp_path: Path, by_concept: Results) -> None:
     (cut / "predictions.jsonl").write_text(json.dumps(none[0]) + '\n{"set"')
     results = load_results(tmp_path)
     assert len(asked_of(results)) == 2
-    known, left_out = summary(results).split("Not counted by concept, ", 1)
+    known, left_out = concepts_summary(results).split("Not counted by concept, ", 1)
     # After 100 examples 1 of 3 are known whole, before any training another 1 of 3: no interval of
     # so few is above what is expected.
     assert known == (

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from probelight.reports.grid_figures import SHADES, age_grid_figure, size_grid_figure
-from probelight.reports.grids import grid_table, grids, sizes_table, summary
+from probelight.reports.grids import grid_table, grids, grids_summary, sizes_table
 from probelight.reports.published import published_size_errors
 from probelight.results.load import Results, load_results
 from tests.fixtures.grids import OBJECTS, always_smaller, as_in_table_4, write_grid
@@ -47,8 +47,8 @@ def test_a_damaged_grid_is_named_and_the_others_are_shown(
     path.write_text(json.dumps(json.loads(path.read_text()) | damage))
     results = load_results(tmp_path)
     assert [grid.run.model for grid in grids(results)] == ["sound"]
-    assert f"Not shown: runs/{path.parent.name}/grid.json: " in summary(results)
-    assert re.search(reason, summary(results))
+    assert f"Not shown: runs/{path.parent.name}/grid.json: " in grids_summary(results)
+    assert re.search(reason, grids_summary(results))
 
 
 def test_accuracy_is_next_to_the_papers(written: Callable[..., Results]) -> None:
@@ -117,7 +117,7 @@ def test_another_answer_than_the_papers_is_marked(written: Callable[..., Results
 def test_the_paragraph_names_habits(written: Callable[..., Results]) -> None:
     for name in "AC":
         written(name, [20, 30], lambda i, j: 0.1)
-    assert summary(written("sizes", OBJECTS, as_in_table_4)) == (
+    assert grids_summary(written("sizes", OBJECTS, as_in_table_4)) == (
         "Whatever the values (paper wording), m almost always says “older” (A, C)."
     )
 

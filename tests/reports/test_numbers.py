@@ -18,9 +18,9 @@ from probelight.reports.numbers import (
     probability,
     rate,
     sample,
+    scored_by,
     short_count,
     verdict_of,
-    way,
     when_of,
 )
 from probelight.results.details import WatchDetails
@@ -129,8 +129,8 @@ def test_a_run_tells_when_its_model_answered(
         (probability(0.0004), "< 0.001"),
         (probability(0.0312), "= 0.031"),
         (probability(None), "not recorded"),
-        (way("zero_shot"), ""),
-        (way("pseudo_log_likelihood"), "pseudo log likelihood"),
+        (scored_by("zero_shot"), ""),
+        (scored_by("pseudo_log_likelihood"), "pseudo log likelihood"),
         (in_words("age_comparison"), "age comparison"),
         (in_words("taxonomy_small"), "taxonomy (small)"),
         (listed(["a"]), "a"),

@@ -12,7 +12,7 @@ import pytest
 from probelight import cli
 from probelight.io.files import DataFile
 from probelight.probes.catalog import load_probe_config
-from probelight.reports.papers import PEOPLE, listed_table, paper_list, paper_tables, summary
+from probelight.reports.papers import PEOPLE, listed_table, paper_list, paper_tables, papers_summary
 from probelight.reports.published import published, published_scores
 from probelight.reports.table import Table
 from probelight.results.load import Results, Run, load_results
@@ -97,7 +97,7 @@ def test_what_has_published_numbers_is_shown_with_them() -> None:
 def test_the_demo_has_no_such_section(tmp_path: Path) -> None:
     write_curve(tmp_path, shares, probe="age_small")
     results = load_results(tmp_path)
-    assert (listed_table(results), paper_tables(results), summary(results)) == (None, [], "")
+    assert (listed_table(results), paper_tables(results), papers_summary(results)) == (None, [], "")
 
 
 def test_the_list_names_what_is_held(tmp_path: Path) -> None:
@@ -201,7 +201,7 @@ def test_another_model_is_alone_whatever_it_is_called(tmp_path: Path) -> None:
     assert len(rows) == 5 * 7 + 5 + 5
     assert {row["paper"] for row in held(rows)} == {None}
     assert {row["difference"] for row in rows} == {None}
-    assert summary(load_results(tmp_path)) == ""
+    assert papers_summary(load_results(tmp_path)) == ""
 
 
 def test_sums_over_fewer_points_are_not_compared(tmp_path: Path) -> None:
@@ -256,7 +256,7 @@ def test_a_paper_has_a_sentence(tmp_path: Path) -> None:
     for probe, *counts in (("always_never", 28, 280, 5), ("age_comparison", 343, 500, 2)):
         found = zero_shot_rows(probe, *counts, model="bert-base-uncased")
         write_run(tmp_path, probe, found)
-    assert summary(load_results(tmp_path)) == (
+    assert papers_summary(load_results(tmp_path)) == (
         "2 numbers are for the same model and items as in Talmor et al. 2020; 1 of 2 intervals "
         "include the paper's. The largest difference is +19.6 points (table 2: BERT-B, zero-shot, "
         "%)."
@@ -435,7 +435,7 @@ def test_science_models_are_compared_before_and_after(
     assert pd.isna(ours.people["change"])
     assert pd.isna(ours.people_ci_low["after"])
     results = load_results(tmp_path)
-    assert summary(results) == (
+    assert papers_summary(results) == (
         "3 numbers are for the same model and items as in Richardson & Sabharwal 2020; 2 of 3 "
         "intervals include the paper's. The largest difference is +7.3 points (table 7, groups 3 "
         "and 4: BERT (large, whole-word masking), hypernymy, test, inoculated, %)."

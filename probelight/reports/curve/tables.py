@@ -66,7 +66,7 @@ def _score_records(curve: Curve) -> Iterator[Record]:
     scores = {key.name: estimate for key, estimate in curve.scores.items()}
     gaps = {name + UNCLIPPED: curve.lang_gap(control) for name, control in curve.senses.items()}
     start = curve.line().get(0)
-    by = numbers.way(start.mode) if start and start.mode != curve.mode else ""
+    by = numbers.scored_by(start.mode) if start and start.mode != curve.mode else ""
     for score, estimate in (scores | gaps).items():
         if estimate:
             yield {

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from probelight.io.escaping import visible
-from probelight.reports.numbers import BEFORE, WHOLE, count, rate, replayed, way, when_of
+from probelight.reports.numbers import BEFORE, WHOLE, count, rate, replayed, scored_by, when_of
 from probelight.results.details import ForgettingDetails, InoculationDetails, WatchDetails
 from probelight.results.frames import source_of
 from probelight.results.load import INOCULATION, Results, Run, UnreadableResultError
@@ -240,7 +240,7 @@ def _sheet(run: Run, name: str, line: ItemLine | ContextLine) -> Sheet:
     training = [f"after {count(size)} examples{f' of {run.probe}' if task else ''}", seed_text]
     match run.protocol:
         case "zero_shot":
-            phrases = ["zero shot" if when_of(run) == BEFORE else "", way(row.mode)]
+            phrases = ["zero shot" if when_of(run) == BEFORE else "", scored_by(row.mode)]
         case "watch":
             phrases = [when_of(run)]
         case "curve":

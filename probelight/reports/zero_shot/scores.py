@@ -89,7 +89,7 @@ def zero_shot_table(results: Results) -> Table | None:
     with_floor = bool((found.chance != found.floor).any())
     differ = bool((found.groupby("probe").mode.nunique() > 1).any())
     with_ties, with_near = bool(found.tied_share.any()), bool(found.near_tied_share.any())
-    ways = found["mode"].map(numbers.way)
+    ways = found["mode"].map(numbers.scored_by)
     how = (found.split + ", " + ways).str.strip(", ")
     dtypes = found.path.map(lambda path: results.by_path[path].dtype).astype(str)
     with_dtypes = bool((dtypes != FLOAT32).any())
