@@ -25,7 +25,7 @@ LONG = 40  # characters of an answer in the table
 
 
 @lru_cache(maxsize=2)
-def audited(results: Results) -> pd.DataFrame:
+def audit_rows(results: Results) -> pd.DataFrame:
     """Return the rows of the audits, with `chance` of the same part, `over_chance`, `verdict`."""
     rows = results_frame(results).query("protocol == 'audit'")
     chance = rows[rows.metric == "chance"].drop_duplicates(PLACE)
@@ -43,7 +43,7 @@ def baselines(results: Results) -> pd.DataFrame:
     `group` is what it sees; `sees_choices` whether that is the choices alone; `untouched` the
     accuracy on the items without relatives in train.
     """
-    rows = audited(results)
+    rows = audit_rows(results)
     rows = rows[(rows.metric == "accuracy") & (rows.kind != "")]
     clean = rows[rows.subset_kind == "untouched"].drop_duplicates(PLACE[:2])
     names = {"value": "untouched", "ci_low": "_untouched_low", "ci_high": "_untouched_high"}
@@ -111,9 +111,9 @@ def audit_table(results: Results) -> Table | None:
     )
 
 
-def _rules(results: Results) -> pd.DataFrame:
+def _rule_rows(results: Results) -> pd.DataFrame:
     """Return the accuracy of simple rules, the best first on each split of a probe."""
-    rows = audited(results)
+    rows = audit_rows(results)
     rows = rows[(rows.kind == "") & (rows.metric == "accuracy") & rows.chance.notna()]
     best_first = [True, True, False]
     return rows.sort_values(["probe", "split", "over_chance"], ascending=best_first)
@@ -130,7 +130,7 @@ def rules_table(results: Results) -> Table | None:
         "answer with a gloss, only the names count. Words of the question are found by Snowball's "
         "English stems, which miss irregular forms. The asked word is the one in an item's notes "
         "(`surface_form`, `word`, `arguments`).",
-        _rules(results).rename(columns={"value": "accuracy", "scoring": "rule"}),
+        _rule_rows(results).rename(columns={"value": "accuracy", "scoring": "rule"}),
         [tables.text("probe", "probe"), tables.text("choose", "rule")],
         rows="probe rule",
         across="split",
@@ -146,7 +146,7 @@ def rules_table(results: Results) -> Table | None:
 
 def words_table(results: Results) -> Table | None:
     """Make the table of words and answers that go with being right or wrong."""
-    rows = audited(results)
+    rows = audit_rows(results)
     pmi = rows[rows.metric == "pmi"].drop_duplicates(PLACE)
     words = rows[(rows.metric == "right_share") & (rows.subset_kind == "answer_part")]
     words = with_columns(words, pmi, {"value": "pmi"}, PLACE).dropna(subset=["chance", "pmi"])
@@ -183,7 +183,7 @@ def audit_summary(results: Results) -> str:
     baseline_rows = baselines(results)
     blind = baseline_rows[baseline_rows.sees_choices]
     sentences = []
-    for frame, is_rule in ((blind, False), (_rules(results), True)):
+    for frame, is_rule in ((blind, False), (_rule_rows(results), True)):
         flagged = frame[frame.verdict != ""].sort_values("over_chance", ascending=False)
         for worst in flagged.drop_duplicates("probe").itertuples():
             right = f"{percent(worst.value)}% of its {worst.split} items"

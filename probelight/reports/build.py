@@ -103,12 +103,12 @@ def to_html(
     environment.filters |= {
         "inline_svg": inline_svg,
         "strong_numbers": strong_numbers,
-        "repeats": _repeats,
+        "repeats": _num_repeated,
         # Long names break behind their underscores.
         "breakable": lambda text: Markup(str(escape(text)).replace("_", "_<wbr>")),
         "percent": percent,
         "sentences": lambda note: re.split(r"(?<=[.!?]) (?=[A-Z“])", note, maxsplit=1),
-        "terms": linked,
+        "terms": linked_heading,
     }
     environment.policies["json.dumps_kwargs"] = {"separators": (",", ":")}
     figures = {figure.name: figure for section in sections for figure in section.figures}
@@ -129,7 +129,7 @@ def to_html(
         arrows=figures.get("arrows"),
         sections=[section for section in sections if section.name != "overview"],
         items=items,
-        glossary=used(text for section in sections for text in _texts(section)),
+        glossary=used_terms(text for section in sections for text in _section_texts(section)),
         folders=folders,
         script=Markup(script),
     )
@@ -232,7 +232,7 @@ def glossary() -> Mapping[str, GlossaryTerm]:
     }
 
 
-def used(texts: Iterable[str]) -> dict[str, GlossaryTerm]:
+def used_terms(texts: Iterable[str]) -> dict[str, GlossaryTerm]:
     """Return the terms that the texts use, in the order of the glossary."""
     words = {word for text in texts for word in WORD.findall(text)}
     return {
@@ -242,7 +242,7 @@ def used(texts: Iterable[str]) -> dict[str, GlossaryTerm]:
     }
 
 
-def linked(label: str) -> Markup:
+def linked_heading(label: str) -> Markup:
     """Return a column's heading with its first use of each term linked to the glossary."""
     names = {word: name for name, term in glossary().items() for word in term.headings}
     link = Markup('<a class="term" href="#term-{}" title="{}">{}</a>')
@@ -253,7 +253,7 @@ def linked(label: str) -> Markup:
     return Markup("").join(pieces)
 
 
-def _texts(section: FilledSection) -> Iterator[str]:
+def _section_texts(section: FilledSection) -> Iterator[str]:
     """Return the texts of a section, without the cells of its tables."""
     yield from (section.title, section.summary)
     yield from (figure.caption for figure in section.figures)
@@ -262,7 +262,7 @@ def _texts(section: FilledSection) -> Iterator[str]:
         yield from (text for column in table.columns for text in (column.label, column.group))
 
 
-def _repeats(table: Table) -> list[int]:
+def _num_repeated(table: Table) -> list[int]:
     """Return how many leading text cells of each row repeat the row above, to be set quietly."""
     repeats = [0]
     quiet = [column.align == "left" and not column.code for column in table.columns]

@@ -48,7 +48,7 @@ def answers(results: Results) -> tuple[pd.DataFrame, tuple[str, ...]]:
     set_numbers: dict[object, int] = {}
     unread: dict[str, None] = {}
     records = []
-    for series, run, sets, is_whole in _sources(results):
+    for series, run, sets, is_whole in _answered_sets(results):
         try:
             lines = read_item_lines(results, run)
         except UnreadableResultError as error:
@@ -76,7 +76,7 @@ def answers(results: Results) -> tuple[pd.DataFrame, tuple[str, ...]]:
     return rows.assign(is_enough=several >= FEW), tuple(unread)
 
 
-def _sources(results: Results) -> Iterator[tuple[Series, Run, Mapping[int, str], bool]]:
+def _answered_sets(results: Results) -> Iterator[tuple[Series, Run, Mapping[int, str], bool]]:
     """Yield series, run, its sets by dose ("" for any set) and whether they are whole splits."""
     for series, line in doses(inoculations(results)).items():
         for dose in line:
@@ -160,7 +160,7 @@ def concepts_table(results: Results) -> Table | None:
     """Make the table of the concepts known most and least."""
     rows, _ = answers(results)
     rows = rows[rows.is_enough & rows.is_several]
-    by_set = [(set_rows, _concepts(set_rows)) for _, set_rows in rows.groupby("question_set")]
+    by_set = [(set_rows, _concept_rows(set_rows)) for _, set_rows in rows.groupby("question_set")]
     return tables.table(
         "known_concepts",
         "The concepts known best and least",
@@ -182,11 +182,11 @@ def concepts_table(results: Results) -> Table | None:
             Column("answer before", lambda row: row._before, "left", prose=True),
             Column("after", lambda row: row._after, "left", prose=True),
         ],
-        visible=framed(row for pair in by_set[:MOST_MODELS] for row in _surest(*pair)),
+        visible=framed(row for pair in by_set[:MOST_MODELS] for row in _surest_rows(*pair)),
     )
 
 
-def _concepts(rows: pd.DataFrame) -> pd.DataFrame:
+def _concept_rows(rows: pd.DataFrame) -> pd.DataFrame:
     """Return a row per concept, with the shares right before and after."""
     last = rows.dose.max()
     by_concept = rows.groupby("concept")
@@ -203,7 +203,7 @@ def _concepts(rows: pd.DataFrame) -> pd.DataFrame:
     return concepts.assign(_about=rows.about.iloc[0]).reset_index()
 
 
-def _surest(answer_rows: pd.DataFrame, concepts: pd.DataFrame) -> Iterator[dict[str, Any]]:
+def _surest_rows(answer_rows: pd.DataFrame, concepts: pd.DataFrame) -> Iterator[dict[str, Any]]:
     """Yield a row per question of the concepts known most and least."""
     most = concepts[concepts["_low"] > 0].sort_values("_low", ascending=False, kind="stable")
     least = concepts[concepts["_high"] < 1].sort_values("_high", kind="stable")

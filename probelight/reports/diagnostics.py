@@ -85,7 +85,7 @@ def diagnosed(results: Results) -> pd.DataFrame:
     rows["_upper"] = [s["upper"] if s and s.kind == "cloze" else 0 for s in rows.part]
     rows = rows.sort_values(["_set", "_perturbed", "_upper"], kind="stable", ignore_index=True)
     rows = rows.astype(object).where(rows.notna(), None)
-    shares = [_counted(row) for row in rows.to_dict("records")]
+    shares = [_share_cell(row) for row in rows.to_dict("records")]
     return rows.assign(_share=shares, _runs=rows.run)
 
 
@@ -169,7 +169,7 @@ def _completions(
     )
 
 
-def _counted(row: Mapping[str, Any]) -> Cell:
+def _share_cell(row: Mapping[str, Any]) -> Cell:
     """Return a share with its exact count, or a mean over shuffles with its standard deviation."""
     value, number = row["value"], row["num_items"]
     interval = numbers.between(row["ci_low"], row["ci_high"])

@@ -46,7 +46,7 @@ def heat_maps(results: Results) -> tuple[pd.DataFrame, pd.DataFrame]:
     (per seed) and `_runs`. Shown cells reach from `distractor_hops` to `last_hops`, and have their
     labels in `block`, `row` and `column`.
     """
-    scored = pd.concat([_inoculated(results), _zero_shot(results)], ignore_index=True)
+    scored = pd.concat([_inoculation_rows(results), _zero_shot_rows(results)], ignore_index=True)
     fields = ["hops", "distractor_type", "distractor_hops"]
     scored[fields] = pd.DataFrame([dict(s.fields) for s in scored.part], columns=fields)
     # Hypernyms and hyponyms share a column, as in the paper.
@@ -54,7 +54,7 @@ def heat_maps(results: Results) -> tuple[pd.DataFrame, pd.DataFrame]:
     scored = scored.assign(distractors=kinds, rank=[RANKS.get(kind, len(RANKS)) for kind in kinds])
     cell_columns = [*BLOCK, *QUESTIONS, *WRONG]
     cells = _over_seeds(scored, cell_columns)
-    spans = _merged(cells)
+    spans = _merged_spans(cells)
     merged = [spans[key] for key in scored[cell_columns].itertuples(index=False, name=None)]
     scored["distractor_hops"], scored["last_hops"] = ([span[i] for span in merged] for i in (0, 1))
     visible_cells = _over_seeds(scored, [*cell_columns, "last_hops"])
@@ -71,7 +71,7 @@ def heat_maps(results: Results) -> tuple[pd.DataFrame, pd.DataFrame]:
     return cells, visible_cells.assign(**names)
 
 
-def _inoculated(results: Results) -> pd.DataFrame:
+def _inoculation_rows(results: Results) -> pd.DataFrame:
     """Return a row per difficulty, before inoculation and after each dose."""
     series = {cell.run.path: cell.series for cell in inoculations(results) if cell.chosen}
     rows = results_frame(results)
@@ -83,7 +83,7 @@ def _inoculated(results: Results) -> pd.DataFrame:
     )
 
 
-def _zero_shot(results: Results) -> pd.DataFrame:
+def _zero_shot_rows(results: Results) -> pd.DataFrame:
     """Return a row per question of the zero-shot runs."""
     questions, _ = answers(results)
     is_zero_shot = questions.groupby("question_set").dose.transform("max") == UNTRAINED
@@ -105,7 +105,7 @@ def _over_seeds(answered: pd.DataFrame, cell_columns: Sequence[str]) -> pd.DataF
     return means.sort_values(["_only_before", *keys], ignore_index=True)
 
 
-def _merged(cells: pd.DataFrame) -> Mapping[tuple[Any, ...], tuple[int, int]]:
+def _merged_spans(cells: pd.DataFrame) -> Mapping[tuple[Any, ...], tuple[int, int]]:
     """Return for each cell the first and last distance that are shown together."""
     *group_columns, distance = [*BLOCK, *QUESTIONS, *WRONG]
     smallest = cells.groupby([*group_columns, distance]).num_items.min()

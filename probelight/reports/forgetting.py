@@ -105,14 +105,14 @@ def _dose_records(dose: Dose) -> Iterator[dict[str, Any]]:
             "extra": extras,
             **({"keeping": keeping} if keeping else {}),
             "num_seeds": len(dose.runs),
-            **_numbers(change_rows(old, new, sides[0].choices, sides[0].groups, Row())),
+            **_change_columns(change_rows(old, new, sides[0].choices, sides[0].groups, Row())),
             "_after": ", ".join(filter(None, (f"k = {count(dose.dose)}", dose.replay, keeping))),
             "_about": dotted(kinds.get(task, "another set"), series.about),
             "_runs": [run.run.key for run in dose.runs],
         }
 
 
-def _numbers(rows: Iterable[Any]) -> dict[str, Any]:
+def _change_columns(rows: Iterable[Any]) -> dict[str, Any]:
     """Return the columns of what changed, of the rows that a run has of it."""
     by_metric = {row.metric: row for row in rows}
     first = by_metric["forgetting"]
@@ -137,7 +137,7 @@ def _pair_records(results: Results) -> Iterator[dict[str, Any]]:
                 "dose": None,
                 "extra": "",
                 "num_seeds": details.num_seeds,
-                **_numbers(run.rows),
+                **_change_columns(run.rows),
                 "_after": run.model,
                 "_about": dotted(
                     run.rows[0].split, f"before: {details.before}" if details.before else ""

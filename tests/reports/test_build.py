@@ -18,7 +18,7 @@ from probelight.reports.build import (
     build_report,
     counts,
     glossary,
-    linked,
+    linked_heading,
     policy,
     title,
     to_html,
@@ -204,17 +204,17 @@ def test_the_page_may_run_its_script_and_load_nothing(written: str) -> None:
 
 def test_headings_lead_to_their_words_in_the_glossary() -> None:
     meaning = glossary()["ws"].meaning
-    assert linked("WS %") == f'<a class="term" href="#term-ws" title="{meaning}">WS</a> %'
-    assert linked("zero-shot %").startswith('<a class="term" href="#term-zero-shot"')
-    assert linked("model <b> & k2") == "model &lt;b&gt; &amp; k2"
+    assert linked_heading("WS %") == f'<a class="term" href="#term-ws" title="{meaning}">WS</a> %'
+    assert linked_heading("zero-shot %").startswith('<a class="term" href="#term-zero-shot"')
+    assert linked_heading("model <b> & k2") == "model &lt;b&gt; &amp; k2"
     headings = [word for term in glossary().values() for word in term.headings]
     assert len(headings) > 20
     assert len(set(headings)) == len(headings)
 
 
 def test_words_that_are_not_used_are_not_explained() -> None:
-    assert list(build.used(["MAX %", "The cost was 3.3 points.", "Kmax"])) == ["max", "cost"]
-    assert list(build.used(["its 95% interval"])) == ["interval"]
+    assert list(build.used_terms(["MAX %", "The cost was 3.3 points.", "Kmax"])) == ["max", "cost"]
+    assert list(build.used_terms(["its 95% interval"])) == ["interval"]
 
 
 # The report in Markdown.

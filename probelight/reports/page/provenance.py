@@ -72,7 +72,7 @@ def data_table(results: Results) -> Table | None:
             read.setdefault((file.path, file.sha256), []).append((run, file.num_items))
     records: list[dict[str, Any]] = []
     for (path, sha256), uses in read.items():
-        name = _name(path, sha256, [run for run, _ in uses])
+        name = _path_with_probe(path, sha256, [run for run, _ in uses])
         records.append({"path": name, "num_items": uses[0][1], "sha256": sha256})
     records.sort(key=itemgetter("path", "sha256"))
     checksum = text("sha256", "sha256", code=True)
@@ -80,7 +80,7 @@ def data_table(results: Results) -> Table | None:
     return table("data", "Data files", "", records, columns)
 
 
-def _name(path: str, sha256: str, runs: list[Run]) -> str:
+def _path_with_probe(path: str, sha256: str, runs: list[Run]) -> str:
     """Return a file's path below the probe's folder; two names if the runs leave it open."""
     if "/" in path or not Path(path).suffix:  # whole already, or no file: items made for a run
         return path
@@ -89,13 +89,13 @@ def _name(path: str, sha256: str, runs: list[Run]) -> str:
     named = [[name for name in (probe, d and d.original_task) if name] for probe, d in tasks]
     first, *more = [names for names in named if names] or [[]]  # an analysis over probes has none
     shared = [name for name in first if all(name in names for names in more)]
-    probes = _released().get(sha256, [])
+    probes = _released_files().get(sha256, [])
     folders = [name for name in probes if name in shared] or probes[:1] or shared
     return f"{' or '.join(folders)}/{path}" if folders else path
 
 
 @cache
-def _released() -> dict[str, list[str]]:
+def _released_files() -> dict[str, list[str]]:
     """Return the catalogued probes that release a file, by its checksum."""
     probes_by_checksum: dict[str, list[str]] = {}
     for name in probe_names():
