@@ -22,7 +22,7 @@ from probelight.reports.table import (
 )
 from probelight.results.details import UnigramDetails
 from probelight.results.frames import results_frame, with_columns
-from probelight.results.load import Results, Run
+from probelight.results.load import Run, RunSet
 
 PAPER_NEARER = {"taxonomy_conjunction": 0.80}  # section 4.4
 PAPER_SPEARMAN = 0.22  # section 5, roberta-large against bert-large whole-word-masking
@@ -30,7 +30,7 @@ PARTS = {"with a nearer distractor": "accuracy_with_nearer", "without": "accurac
 CONTAMINATED = ("all", "contaminated", "clean")
 
 
-def taxonomy_distance_table(results: Results) -> Table | None:
+def taxonomy_distance_table(results: RunSet) -> Table | None:
     """Make the table of how often a nearer distractor was chosen."""
     rows = results_frame(results).query("protocol == 'taxonomy_distance'")
     nearer = rows[rows.metric == "nearer_chosen"].rename(columns={"value": "nearer_chosen"})
@@ -69,7 +69,7 @@ def taxonomy_distance_table(results: Results) -> Table | None:
     )
 
 
-def unigrams_table(results: Results) -> Table | None:
+def unigrams_table(results: RunSet) -> Table | None:
     """Make the table of two models' differences per probe, with their rank correlation."""
     runs = results.of("unigrams")
     rows = results_frame(results).query("protocol == 'unigrams' and probe != ''")
@@ -117,7 +117,7 @@ def _correlation(run: Run) -> str:
     )
 
 
-def fits_table(results: Results) -> Table | None:
+def fits_table(results: RunSet) -> Table | None:
     """Make the table of the validation metrics of each fit."""
     rows = results_frame(results).query("protocol == 'fit'")
     last = rows[rows.extra == "last"].rename(columns={"value": "last", "epoch": "last_epoch"})

@@ -13,7 +13,7 @@ from probelight.reports.numbers import BY_GROUPS, INTERVAL, percent, points
 from probelight.reports.published import published
 from probelight.reports.table import ACCURACY, SIZE, Table
 from probelight.results.frames import results_frame, with_columns
-from probelight.results.load import Results
+from probelight.results.load import RunSet
 
 LEAK = 0.15  # this far over chance, what the choices alone give away is too much
 GUESSING, PARTIAL, TRAINED = "guessing", "part of the input", "question and choices"
@@ -25,7 +25,7 @@ LONG = 40  # characters of an answer in the table
 
 
 @lru_cache(maxsize=2)
-def audit_rows(results: Results) -> pd.DataFrame:
+def audit_rows(results: RunSet) -> pd.DataFrame:
     """Return the rows of the audits, with `chance` of the same part, `over_chance`, `verdict`."""
     rows = results_frame(results).query("protocol == 'audit'")
     chance = rows[rows.metric == "chance"].drop_duplicates(PLACE)
@@ -37,7 +37,7 @@ def audit_rows(results: Results) -> pd.DataFrame:
 
 
 @lru_cache(maxsize=2)
-def baselines(results: Results) -> pd.DataFrame:
+def baselines(results: RunSet) -> pd.DataFrame:
     """Return the accuracy of each baseline, as `value`, on each split of a probe.
 
     `group` is what it sees; `sees_choices` whether that is the choices alone; `untouched` the
@@ -62,7 +62,7 @@ def baselines(results: Results) -> pd.DataFrame:
     )
 
 
-def audit_table(results: Results) -> Table | None:
+def audit_table(results: RunSet) -> Table | None:
     """Make the table of baselines, ours and those of Richardson & Sabharwal 2020 (table 7)."""
     ours = baselines(results).rename(columns={"value": "accuracy"}).assign(_source="")
     places = ours[["probe", "split", "chance"]].drop_duplicates(["probe", "split"])
@@ -111,7 +111,7 @@ def audit_table(results: Results) -> Table | None:
     )
 
 
-def _rule_rows(results: Results) -> pd.DataFrame:
+def _rule_rows(results: RunSet) -> pd.DataFrame:
     """Return the accuracy of simple rules, the best first on each split of a probe."""
     rows = audit_rows(results)
     rows = rows[(rows.kind == "") & (rows.metric == "accuracy") & rows.chance.notna()]
@@ -119,7 +119,7 @@ def _rule_rows(results: Results) -> pd.DataFrame:
     return rows.sort_values(["probe", "split", "over_chance"], ascending=best_first)
 
 
-def rules_table(results: Results) -> Table | None:
+def rules_table(results: RunSet) -> Table | None:
     """Make the table of the accuracy of simple rules."""
     return tables.table(
         "audit_rules",
@@ -144,7 +144,7 @@ def rules_table(results: Results) -> Table | None:
     )
 
 
-def words_table(results: Results) -> Table | None:
+def words_table(results: RunSet) -> Table | None:
     """Make the table of words and answers that go with being right or wrong."""
     rows = audit_rows(results)
     pmi = rows[rows.metric == "pmi"].drop_duplicates(PLACE)
@@ -178,7 +178,7 @@ def words_table(results: Results) -> Table | None:
     )
 
 
-def audit_summary(results: Results) -> str:
+def audit_summary(results: RunSet) -> str:
     """Return which probes the choices alone or a simple rule give away, and which not."""
     baseline_rows = baselines(results)
     blind = baseline_rows[baseline_rows.sees_choices]

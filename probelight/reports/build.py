@@ -32,7 +32,7 @@ from probelight.reports.page.items import Items, items_of
 from probelight.reports.page.provenance import commits, computing_time
 from probelight.reports.sections import SECTIONS, FilledSection, filled_sections
 from probelight.reports.table import Table
-from probelight.results.load import WATCH, Results, load_results
+from probelight.results.load import WATCH, RunSet, load_results
 from probelight.results.watched import trained_models
 
 MOST_NAMED = 12  # damaged files on the terminal
@@ -92,7 +92,7 @@ def build_report(
 
 
 def to_html(
-    results: Results,
+    results: RunSet,
     sections: Sequence[FilledSection],
     items: Items | None = None,
     target: Path | None = None,
@@ -149,7 +149,7 @@ def policy(script: str, in_files: bool) -> str:
     )
 
 
-def title(results: Results) -> str:
+def title(results: RunSet) -> str:
     """Return what the page answers, by the protocols of its results."""
     watched = trained_models(results)
     every = sorted({watched.get(run.path, run.model) for run in results.runs if run.model})
@@ -172,7 +172,7 @@ def title(results: Results) -> str:
     return f"What {who} {'expected' if expected else 'learned'}"
 
 
-def counts(results: Results) -> list[str]:
+def counts(results: RunSet) -> list[str]:
     """Return the parts of the line under the title."""
     probes = {row.probe for row in results.rows if row.probe and row.protocol != "original"}
     sizes = [(len(results.runs), "run"), (len(probes), "probe")]
@@ -272,7 +272,7 @@ def _num_repeated(table: Table) -> list[int]:
     return repeats
 
 
-def to_markdown_report(results: Results, sections: Sequence[FilledSection]) -> str:
+def to_markdown_report(results: RunSet, sections: Sequence[FilledSection]) -> str:
     """Return the page in short: tables are folded, long ones and figures are links to files."""
     blocks = [f"# {markdown(title(results))}", markdown(", ".join(counts(results)) + ".")]
     if results.left_out:

@@ -16,7 +16,7 @@ from probelight.reports.numbers import BY_GROUPS, INTERVAL, Estimate
 from probelight.reports.table import ACCURACY, SIZE, Cell, Column, Table, text
 from probelight.results.details import ComparisonDetails
 from probelight.results.frames import results_frame
-from probelight.results.load import Results
+from probelight.results.load import RunSet
 
 LEVEL = 0.05
 DIFFERENT = "clearly different"
@@ -28,7 +28,7 @@ MOST_LETTERS = 66  # of a label
 
 
 @lru_cache(maxsize=2)
-def differences(results: Results) -> pd.DataFrame:
+def differences(results: RunSet) -> pd.DataFrame:
     """Return a row per pair of systems, in the order of the sets.
 
     `difference` is the accuracy of the `first` minus that of the `second`; `are_apart` says whether
@@ -44,7 +44,7 @@ def differences(results: Results) -> pd.DataFrame:
 
 
 @lru_cache(maxsize=2)
-def systems(results: Results) -> pd.DataFrame:
+def systems(results: RunSet) -> pd.DataFrame:
     """Return a row per `system` and set, the best first; those not told apart share a letter."""
     rows = results_frame(results).query("protocol == 'compare' and subset_kind == 'model'")
     rows = rows[rows.metric == "accuracy"].rename(columns={"value": "accuracy"})
@@ -62,7 +62,7 @@ def systems(results: Results) -> pd.DataFrame:
     return ranked.assign(letters=letters)
 
 
-def _with_details(results: Results, rows: pd.DataFrame) -> pd.DataFrame:
+def _with_details(results: RunSet, rows: pd.DataFrame) -> pd.DataFrame:
     """Return rows in the order of the sets, with the details of each comparison."""
     sets = [
         {"path": run.path, **vars(details)}
@@ -84,7 +84,7 @@ def _with_details(results: Results, rows: pd.DataFrame) -> pd.DataFrame:
     return detailed.sort_values(order, kind="stable", ignore_index=True)
 
 
-def systems_table(results: Results) -> Table | None:
+def systems_table(results: RunSet) -> Table | None:
     """Make the table of each system's accuracy and letters."""
     ranked = systems(results)
     sizes = map(numbers.sample, ranked.num_items, ranked.num_groups)
@@ -106,7 +106,7 @@ def systems_table(results: Results) -> Table | None:
     )
 
 
-def differences_table(results: Results) -> Table | None:
+def differences_table(results: RunSet) -> Table | None:
     """Make the table of each pair of systems: difference, tests, detectable difference."""
     pairs = differences(results)
     tests = "p: McNemar's exact test, by groups where items come in groups."
@@ -140,7 +140,7 @@ def differences_table(results: Results) -> Table | None:
     )
 
 
-def differences_figure(results: Results) -> Figure | None:
+def differences_figure(results: RunSet) -> Figure | None:
     """Draw the largest differences with their intervals, sorted; filled if significant."""
     pairs = differences(results)
     if pairs.empty:
@@ -168,7 +168,7 @@ def differences_figure(results: Results) -> Figure | None:
     )
 
 
-def comparison_summary(results: Results) -> str:
+def comparison_summary(results: RunSet) -> str:
     """Return how many pairs clearly differ, and the largest or the detectable difference."""
     pairs = differences(results)
     if pairs.empty:

@@ -20,7 +20,7 @@ from probelight.reports.inoculation.runs import Series, doses, inoculations
 from probelight.reports.numbers import ABSENT, INTERVAL, Estimate, listed, named
 from probelight.reports.table import Cell, Column, Table, accuracy, framed, share, text, whole
 from probelight.reports.zero_shot.scores import zero_shots
-from probelight.results.load import Results, Run, UnreadableResultError
+from probelight.results.load import Run, RunSet, UnreadableResultError
 from probelight.results.predictions import difficulty_of, read_item_lines
 
 BEFORE, AFTER = "report_probe_before", "report_probe"  # sets in an inoculation's predictions
@@ -38,7 +38,7 @@ COLUMNS = [
 
 
 @lru_cache(maxsize=2)
-def answers(results: Results) -> tuple[pd.DataFrame, tuple[str, ...]]:
+def answers(results: RunSet) -> tuple[pd.DataFrame, tuple[str, ...]]:
     """Return a row per answer to a question about a concept, and sentences on unreadable files.
 
     Inoculations come first, then zero-shot runs whose predictions name concepts. Runs with the same
@@ -76,7 +76,7 @@ def answers(results: Results) -> tuple[pd.DataFrame, tuple[str, ...]]:
     return rows.assign(is_enough=several >= FEW), tuple(unread)
 
 
-def _answered_sets(results: Results) -> Iterator[tuple[Series, Run, Mapping[int, str], bool]]:
+def _answered_sets(results: RunSet) -> Iterator[tuple[Series, Run, Mapping[int, str], bool]]:
     """Yield series, run, its sets by dose ("" for any set) and whether they are whole splits."""
     for series, line in doses(inoculations(results)).items():
         for dose in line:
@@ -89,7 +89,7 @@ def _answered_sets(results: Results) -> Iterator[tuple[Series, Run, Mapping[int,
         yield series, results.by_path[entry.path], {UNTRAINED: ""}, True
 
 
-def clusters_table(results: Results) -> Table | None:
+def clusters_table(results: RunSet) -> Table | None:
     """Make the table of soft and strict cluster accuracy by model and dose."""
     rows, _ = answers(results)
     columns = [text("probe", "probe", "_about"), whole("k", "dose"), whole("seeds", "num_seeds")]
@@ -156,7 +156,7 @@ def _over_seeds(by_concept: pd.Series[float]) -> Interval:
     return intervals.sum_interval([Term(1.0, dict(enumerate(by_run)))])
 
 
-def concepts_table(results: Results) -> Table | None:
+def concepts_table(results: RunSet) -> Table | None:
     """Make the table of the concepts known most and least."""
     rows, _ = answers(results)
     rows = rows[rows.is_enough & rows.is_several]
@@ -233,7 +233,7 @@ def _answer(rows: pd.DataFrame) -> Cell:
     return Cell(answer or ABSENT, f"score {score:.2g}" if score else "")
 
 
-def concepts_summary(results: Results) -> str:
+def concepts_summary(results: RunSet) -> str:
     """Return which models know more whole concepts than by chance, and what is not counted."""
     rows, unread = answers(results)
     verdicts: dict[str, list[str]] = {}

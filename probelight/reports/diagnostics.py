@@ -20,7 +20,7 @@ from probelight.reports.numbers import ABSENT, VERDICTS, verdict_of
 from probelight.reports.published import published
 from probelight.reports.table import Cell, Column, Table, prose, text
 from probelight.results.frames import results_frame, with_columns
-from probelight.results.load import Results, Run, UnreadableResultError
+from probelight.results.load import Run, RunSet, UnreadableResultError
 from probelight.results.predictions import ContextLine, read_context_lines
 
 PLACE = ["model", "probe", "subset", "perturbation"]
@@ -47,7 +47,7 @@ MOST_CONTEXTS = 100  # of a table
 COUNTED = "Each share comes with its exact count and, below, Wilson's 95% interval."
 
 
-def labelled_runs(results: Results) -> list[tuple[Run, str]]:
+def labelled_runs(results: RunSet) -> list[tuple[Run, str]]:
     """Return each run with its model's name, by set; namesakes have the run in brackets."""
     of_sets = [
         run
@@ -62,7 +62,7 @@ def labelled_runs(results: Results) -> list[tuple[Run, str]]:
 
 
 @lru_cache(maxsize=2)
-def diagnosed(results: Results) -> pd.DataFrame:
+def diagnosed(results: RunSet) -> pd.DataFrame:
     """Return a row per number of the diagnostics, by set, perturbed contexts last.
 
     Further columns than those of the results: `title` of the set in the paper; `condition`, part
@@ -89,14 +89,14 @@ def diagnosed(results: Results) -> pd.DataFrame:
     return rows.assign(_share=shares, _runs=rows.run)
 
 
-def at_each_k(results: Results, name: str) -> dict[str, str]:
+def at_each_k(results: RunSet, name: str) -> dict[str, str]:
     """Return the headings of a metric at each k that was measured: {"accuracy@5": "@5 %"}."""
     depths = diagnosed(results).metric.str.removeprefix(f"{name}@").unique()
     ks = sorted(int(depth) for depth in depths if depth.isdecimal())
     return {f"{name}@{k}": f"@{k} %" for k in ks}
 
 
-def accuracy_table(results: Results) -> Table | None:
+def accuracy_table(results: RunSet) -> Table | None:
     """Make the table of word-prediction accuracy (tables 4, 7, 8 and 11 of the paper)."""
     return _completions(
         results,
@@ -111,7 +111,7 @@ def accuracy_table(results: Results) -> Table | None:
     )
 
 
-def survival_table(results: Results) -> Table | None:
+def survival_table(results: RunSet) -> Table | None:
     """Make the table of contexts that keep an expected word when perturbed (section 7.1)."""
     return _completions(
         results,
@@ -124,7 +124,7 @@ def survival_table(results: Results) -> Table | None:
     )
 
 
-def sensitivity_table(results: Results) -> Table | None:
+def sensitivity_table(results: RunSet) -> Table | None:
     """Make the table of completion sensitivity (tables 5, 9, 12 and 14)."""
     return _completions(
         results,
@@ -139,7 +139,7 @@ def sensitivity_table(results: Results) -> Table | None:
 
 
 def _completions(
-    results: Results, metrics: Mapping[str, str], name: str, title: str, note: str
+    results: RunSet, metrics: Mapping[str, str], name: str, title: str, note: str
 ) -> Table | None:
     """Make a table of metrics (headings by name) whose rows are parts of sets."""
     rows = diagnosed(results)
@@ -182,7 +182,7 @@ def _share_cell(row: Mapping[str, Any]) -> Cell:
     return Cell(f"{numbers.percent(value)} ({exact})", interval)
 
 
-def first_words_table(results: Results) -> Table | None:
+def first_words_table(results: RunSet) -> Table | None:
     """Make the table of what models' best words go by (sections 9.1 to 9.4 of the paper)."""
     rows = diagnosed(results)
     at_k = [name for metric in (ACCURACY, SURVIVAL) for name in at_each_k(results, metric)]
@@ -205,7 +205,7 @@ def first_words_table(results: Results) -> Table | None:
     )
 
 
-def words_tables(results: Results) -> list[Table | None]:
+def words_tables(results: RunSet) -> list[Table | None]:
     """Make a table per set of the best words after each context (tables 6, 10, 13 and 15)."""
     words_column = Column(
         "words", lambda row: Cell(row.words or ABSENT, row._hit), "left", prose=True
@@ -249,7 +249,7 @@ def words_tables(results: Results) -> list[Table | None]:
     ]
 
 
-def accuracy_figure(results: Results) -> Figure | None:
+def accuracy_figure(results: RunSet) -> Figure | None:
     """Draw the accuracies of whole sets at each k, with the paper's perturbations."""
     rows = diagnosed(results)
     is_shown = (rows.perturbation == "") | _is_in_paper(rows)
@@ -263,7 +263,7 @@ def accuracy_figure(results: Results) -> Figure | None:
     )
 
 
-def sensitivity_figure(results: Results) -> Figure | None:
+def sensitivity_figure(results: RunSet) -> Figure | None:
     """Draw the sensitivities that the paper has too, with and without the margin."""
     rows = diagnosed(results)
     return _figure(
@@ -314,7 +314,7 @@ def _is_in_paper(rows: pd.DataFrame) -> Any:
     return pd.MultiIndex.from_frame(rows[NUMBER]).isin(pd.MultiIndex.from_frame(_printed()[NUMBER]))
 
 
-def diagnostics_summary(results: Results) -> str:
+def diagnostics_summary(results: RunSet) -> str:
     """Return each model's verdicts, those on negation, and which runs are not shown."""
     rows = diagnosed(results)
     rows = rows[(rows.metric == SENSITIVITY) & (rows.perturbation == "")]

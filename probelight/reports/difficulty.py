@@ -16,7 +16,7 @@ from probelight.reports.inoculation.runs import ON_REPORTED, Series, inoculation
 from probelight.reports.numbers import count
 from probelight.reports.table import Table, share, text, whole
 from probelight.results.frames import results_frame
-from probelight.results.load import Results
+from probelight.results.load import RunSet
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -39,7 +39,7 @@ LEFT, GAP, HEAD, FOOT, LEAST_WIDTH = 1.85, 0.16, 0.56, 0.62, 5.4
 
 
 @lru_cache(maxsize=2)
-def heat_maps(results: Results) -> tuple[pd.DataFrame, pd.DataFrame]:
+def heat_maps(results: RunSet) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Return the cells of the heat maps, and those shown, in which cells of few items are merged.
 
     The columns are `BLOCK`, `QUESTIONS`, `WRONG`, `dose`, `accuracy` (mean over seeds), `num_items`
@@ -71,7 +71,7 @@ def heat_maps(results: Results) -> tuple[pd.DataFrame, pd.DataFrame]:
     return cells, visible_cells.assign(**names)
 
 
-def _inoculation_rows(results: Results) -> pd.DataFrame:
+def _inoculation_rows(results: RunSet) -> pd.DataFrame:
     """Return a row per difficulty, before inoculation and after each dose."""
     series = {cell.run.path: cell.series for cell in inoculations(results) if cell.chosen}
     rows = results_frame(results)
@@ -83,7 +83,7 @@ def _inoculation_rows(results: Results) -> pd.DataFrame:
     )
 
 
-def _zero_shot_rows(results: Results) -> pd.DataFrame:
+def _zero_shot_rows(results: RunSet) -> pd.DataFrame:
     """Return a row per question of the zero-shot runs."""
     questions, _ = answers(results)
     is_zero_shot = questions.groupby("question_set").dose.transform("max") == UNTRAINED
@@ -126,7 +126,7 @@ def _merged_spans(cells: pd.DataFrame) -> Mapping[tuple[Any, ...], tuple[int, in
     return spans_by_cell
 
 
-def difficulty_table(results: Results) -> Table | None:
+def difficulty_table(results: RunSet) -> Table | None:
     """Make the table of the heat maps, with a column per dose."""
     cells, visible_cells = heat_maps(results)
     return tables.table(
@@ -162,7 +162,7 @@ def wrong_answers(kind: str, distance: int) -> str:
     return f"{kind} {distance}" if distance else kind
 
 
-def difficulty_figure(results: Results) -> figure.Figure | None:
+def difficulty_figure(results: RunSet) -> figure.Figure | None:
     """Draw accuracy by hops and distractors, before inoculation and after each dose."""
     from matplotlib.figure import Figure as Canvas
 

@@ -29,7 +29,7 @@ from probelight.reports.zero_shot.consistency import CLASS_NOTE
 from probelight.results.details import ForgettingDetails, InoculationDetails
 from probelight.results.frames import source_of
 from probelight.results.hits import OTHER
-from probelight.results.load import Results, UnreadableResultError
+from probelight.results.load import RunSet, UnreadableResultError
 from probelight.results.measured import change_rows
 from probelight.results.predictions import read_item_lines
 from probelight.results.row import Row
@@ -60,7 +60,7 @@ OF_CLASS = {
 
 
 @lru_cache(maxsize=2)
-def changed(results: Results) -> pd.DataFrame:
+def changed(results: RunSet) -> pd.DataFrame:
     """Return a row for each set of items and what was measured after, over all of its seeds."""
     by_extra = {
         (dose.series, dose.dose): list(extras.values())
@@ -125,7 +125,7 @@ def _change_columns(rows: Iterable[Any]) -> dict[str, Any]:
     return record
 
 
-def _pair_records(results: Results) -> Iterator[dict[str, Any]]:
+def _pair_records(results: RunSet) -> Iterator[dict[str, Any]]:
     for run in results.runs:
         if (details := run.detail(ForgettingDetails)) is not None:
             yield {
@@ -168,7 +168,7 @@ def verdict(row: Any) -> tuple[str, str]:
     return ("none detected", f"detectable from {percent(smallest)}% ({items} items)")
 
 
-def changes_table(results: Results) -> Table | None:
+def changes_table(results: RunSet) -> Table | None:
     """Make the table of items lost and gained, with and without what guessing explains."""
     rows = changed(results)
     if rows.empty:
@@ -207,7 +207,7 @@ def _flips(row: Any) -> Cell:
     return tables.flips(row.lost, row.gained, row.net_loss_p)
 
 
-def concepts_table(results: Results) -> Table | None:
+def concepts_table(results: RunSet) -> Table | None:
     """Make the table of the concepts that lost the most; the csv file has all."""
     rows: list[dict[str, Any]] = []
     chosen = {cell.run.path: cell for cell in with_controls(results) if cell.chosen}
@@ -265,7 +265,7 @@ def _after(cell: Inoculation) -> str:
     return f"{cell.run.model}, k = {count(cell.dose)}{keeping}"
 
 
-def forgetting_summary(results: Results) -> str:
+def forgetting_summary(results: RunSet) -> str:
     """Return of each set how many items were lost and gained, and the verdict."""
     rows = changed(results)
     sentences = []
@@ -281,7 +281,7 @@ def forgetting_summary(results: Results) -> str:
     return " ".join(sentences)
 
 
-def classes_table(results: Results) -> Table | None:
+def classes_table(results: RunSet) -> Table | None:
     """Make the table of what a dose did to items of each knowledge class."""
     return tables.table(
         "knowledge_classes",

@@ -18,7 +18,7 @@ from matplotlib.ticker import MaxNLocator
 from probelight.reports import figure
 from probelight.reports.grids import AGE_PANELS, SIZES, Grid, grids
 from probelight.reports.numbers import ABSENT, percent
-from probelight.results.load import Results
+from probelight.results.load import RunSet
 
 MOST_ROWS = 8
 WIDTH, ROW, KEY, PITCH, SIDE = 7.4, 2.85, 0.55, 1.81, 1.36  # inches of the figure of ages
@@ -30,7 +30,7 @@ SHADES = LinearSegmentedColormap.from_list(
 
 
 @figure.styled()
-def age_grid_figure(results: Results) -> figure.Figure | None:
+def age_grid_figure(results: RunSet) -> figure.Figure | None:
     """Draw younger or older for all pairs of ages and birth years (figures 2A and 3)."""
     panels = [grid for grid in grids(results) if grid.name in AGE_PANELS]
     if not panels:
@@ -94,7 +94,7 @@ def _age_panel(axis: Axes, grid: Grid) -> None:
 
 
 @figure.styled()
-def size_grid_figure(results: Results) -> figure.Figure | None:
+def size_grid_figure(results: RunSet) -> figure.Figure | None:
     """Draw smaller or larger for all pairs of eight objects (table 4)."""
     size_grids = [grid for grid in grids(results) if grid.name == SIZES][:MOST_ROWS]
     if not size_grids:

@@ -20,7 +20,7 @@ from probelight.reports.published import (
 )
 from probelight.reports.table import SIZE, Cell, Column, Table
 from probelight.reports.zero_shot.scores import STUCK
-from probelight.results.load import GRID_FILE, Results, Run, UnreadableResultError
+from probelight.results.load import GRID_FILE, Run, RunSet, UnreadableResultError
 from probelight.results.row import Row
 
 T = TypeVar("T")
@@ -120,13 +120,13 @@ class Grid(GridFile):
             }
 
 
-def grids(results: Results) -> list[Grid]:
+def grids(results: RunSet) -> list[Grid]:
     """Return all grids that can be read, sorted by model, wording and panel."""
     return _read_grids(results)[0]
 
 
 @lru_cache(maxsize=2)
-def _read_grids(results: Results) -> tuple[list[Grid], list[str]]:
+def _read_grids(results: RunSet) -> tuple[list[Grid], list[str]]:
     """Return the grids, and a sentence on each that cannot be read."""
     read_grids, problems = list[Grid](), list[str]()
     for run in results.of("grid"):
@@ -153,7 +153,7 @@ def _checked_grid(content: object, run: Run) -> Grid:
     return grid
 
 
-def grid_table(results: Results) -> Table | None:
+def grid_table(results: RunSet) -> Table | None:
     """Make the table of the accuracy on each panel, with the paper's."""
     records = [
         {
@@ -197,7 +197,7 @@ def grid_table(results: Results) -> Table | None:
     )
 
 
-def sizes_table(results: Results) -> Table | None:
+def sizes_table(results: RunSet) -> Table | None:
     """Make the table of the answers to all pairs of objects (table 4 of the paper)."""
     size_grids = [grid for grid in grids(results) if grid.name == SIZES]
 
@@ -232,7 +232,7 @@ def sizes_table(results: Results) -> Table | None:
     )
 
 
-def grids_summary(results: Results) -> str:
+def grids_summary(results: RunSet) -> str:
     """Return which models say one word whatever the values, and which grids are not shown."""
     read_grids, problems = _read_grids(results)
     sentences = []

@@ -45,7 +45,7 @@ class Results:
         self._figures: dict[str, list[Figure]] = {}  # by section
         self.plan = tuple(plan)
         if self.plan:
-            self._results = results_load.Results(self.folder.name, ())
+            self._results = results_load.RunSet(self.folder.name, ())
             return
         with quietly():
             self._results = results_load.load_results(self.folder)

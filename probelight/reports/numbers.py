@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from probelight.metrics.intervals import FEW
 from probelight.results.details import WatchDetails
-from probelight.results.load import Results, Run
+from probelight.results.load import Run, RunSet
 
 Bounds = tuple[float | None, float | None]  # of an interval; None where it is not known
 Verdict = Literal["above", "not above the majority", "not distinguishable", "below", "unknown"]
@@ -88,7 +88,7 @@ def verdict_of(bounds: Bounds, chance: float | None, majority: float | None = No
     return "above" if is_above else "not above the majority"
 
 
-def chance_levels(results: Results) -> dict[str, float]:
+def chance_levels(results: RunSet) -> dict[str, float]:
     """Return each probe's chance level, counting real choices alone, as any run recorded it."""
     levels: dict[str, float] = {}
     for name in ("chance", "floor"):  # the second counts real choices

@@ -33,7 +33,7 @@ from probelight.reports.published import (
 )
 from probelight.reports.table import Table, accuracy, gap, share, text, whole
 from probelight.reports.zero_shot.scores import zero_shots
-from probelight.results.load import Results, Run
+from probelight.results.load import Run, RunSet
 
 OURS = "ours ci_low ci_high"
 DIFFERENCE = "difference difference_ci_low difference_ci_high"
@@ -80,7 +80,7 @@ def paper_list() -> tuple[PaperTable, ...]:
     )
 
 
-def listed_table(results: Results) -> Table | None:
+def listed_table(results: RunSet) -> Table | None:
     """Make the list of the papers' tables; None if the results hold none of them."""
     records = []
     for table in paper_list():
@@ -115,7 +115,7 @@ def listed_table(results: Results) -> Table | None:
     )
 
 
-def _has_our_table(table: PaperTable, results: Results) -> bool:
+def _has_our_table(table: PaperTable, results: RunSet) -> bool:
     """Whether the report has its own table of the same content, measured on the paper's items."""
     has_runs = any(
         {row.probe for row in run.rows} & {*table.probes}
@@ -129,7 +129,7 @@ def _has_our_table(table: PaperTable, results: Results) -> bool:
     return ours is not None and bool(ours.frame.get("paper", pd.Series([""])).notna().any())
 
 
-def paper_tables(results: Results) -> list[Table | None]:
+def paper_tables(results: RunSet) -> list[Table | None]:
     """Make a table for each of the papers' tables that the results have a number of."""
     return [_paper_table(table, rows) for table, rows in rows_by_paper_table(results).items()]
 
@@ -160,7 +160,7 @@ def _paper_table(table: PaperTable, rows: pd.DataFrame) -> Table | None:
     )
 
 
-def papers_summary(results: Results) -> str:
+def papers_summary(results: RunSet) -> str:
     """Return how close our numbers of the same models and items are to those of each paper."""
     frames = [
         rows.assign(source=table.paper, place=table.place)
@@ -186,7 +186,7 @@ def papers_summary(results: Results) -> str:
 
 
 @lru_cache(maxsize=2)
-def rows_by_paper_table(results: Results) -> dict[PaperTable, pd.DataFrame]:
+def rows_by_paper_table(results: RunSet) -> dict[PaperTable, pd.DataFrame]:
     """Return the rows of each paper's table that the results have a number of."""
     ours = tables.framed(_our_numbers(results))
     if ours.empty:
@@ -249,7 +249,7 @@ def _record(row: Mapping[str, Any], people: Mapping[tuple[str, str], Any]) -> di
     }
 
 
-def _our_numbers(results: Results) -> Iterator[dict[str, Any]]:
+def _our_numbers(results: RunSet) -> Iterator[dict[str, Any]]:
     """Yield our numbers that were measured as in the papers."""
     for run, row in _whole_zero_shots(results):
         yield _zero_shot_number(row, row.mode, row, row.model, paper_model(run), runs=(run.key,))
@@ -272,7 +272,7 @@ def _our_number(
     return {**key._asdict(), **identity, "about": ", ".join(filter(None, about)), **sizes, **more}
 
 
-def _whole_zero_shots(results: Results) -> Iterator[tuple[Run, Any]]:
+def _whole_zero_shots(results: RunSet) -> Iterator[tuple[Run, Any]]:
     """Yield accuracies on all items of a released file, with their runs."""
     for row in zero_shots(results).rename(columns={"accuracy": "value"}).itertuples():
         run = results.by_path[row.path]
@@ -290,7 +290,7 @@ def _zero_shot_number(
     return _our_number(key, row, label, checkpoint, about, **more)
 
 
-def _curve_numbers(results: Results) -> Iterator[dict[str, Any]]:
+def _curve_numbers(results: RunSet) -> Iterator[dict[str, Any]]:
     """Yield the scores of curves, and zero-shot accuracies that no zero-shot run has."""
     from probelight.reports.curve.comparisons import is_alike, standard_curves
     from probelight.reports.curve.curves import MODES
@@ -318,7 +318,7 @@ def _curve_numbers(results: Results) -> Iterator[dict[str, Any]]:
                 )
 
 
-def _diagnostic_numbers(results: Results) -> Iterator[dict[str, Any]]:
+def _diagnostic_numbers(results: RunSet) -> Iterator[dict[str, Any]]:
     """Yield the numbers of the released sets."""
     from probelight.reports.diagnostics import labelled_runs
 
@@ -329,7 +329,7 @@ def _diagnostic_numbers(results: Results) -> Iterator[dict[str, Any]]:
             yield _our_number(key, row, label, paper_model(run), runs=(run.key,))
 
 
-def _audit_numbers(results: Results) -> Iterator[dict[str, Any]]:
+def _audit_numbers(results: RunSet) -> Iterator[dict[str, Any]]:
     """Yield scores of choice-only transformers on all items of a released file.
 
     The paper does not say which vectors its other baselines have, so none is compared.
@@ -345,7 +345,7 @@ def _audit_numbers(results: Results) -> Iterator[dict[str, Any]]:
                 yield _our_number(key, row, run.model, checkpoint, about, runs=(run.key,))
 
 
-def _inoculation_numbers(results: Results) -> Iterator[dict[str, Any]]:
+def _inoculation_numbers(results: RunSet) -> Iterator[dict[str, Any]]:
     """Yield scores on a whole released split, before each inoculation and after its best dose."""
     from probelight.reports.inoculation.runs import best_dose, doses, inoculations
 

@@ -14,9 +14,9 @@ from typing import Any
 
 from probelight.reports.figure import Figure
 from probelight.reports.table import Table
-from probelight.results.load import WATCH, Results
+from probelight.results.load import WATCH, RunSet
 
-Maker = Callable[[Results], Any]  # returns a table, figure or text, a list, or None for nothing
+Maker = Callable[[RunSet], Any]  # returns a table, figure or text, a list, or None for nothing
 
 
 @dataclass(frozen=True)
@@ -270,7 +270,7 @@ SECTIONS = (
 )
 
 
-def filled_sections(results: Results, medals: Path | None = None) -> list[FilledSection]:
+def filled_sections(results: RunSet, medals: Path | None = None) -> list[FilledSection]:
     """Return the sections that have something to show, in the order of the page.
 
     `medals` is a YAML file with the rule of when a model earns a medal; None takes the shipped one.
@@ -293,7 +293,7 @@ def filled_sections(results: Results, medals: Path | None = None) -> list[Filled
     return sections
 
 
-def printed(protocol: str, results: Results) -> tuple[Table, ...]:
+def printed(protocol: str, results: RunSet) -> tuple[Table, ...]:
     """Return the tables that a protocol's command prints when it has finished."""
     printing = [
         section
@@ -303,13 +303,13 @@ def printed(protocol: str, results: Results) -> tuple[Table, ...]:
     return make((m for s in printing for m in s.makers().printed.get(protocol, ())), results)
 
 
-def shown_sections(results: Results) -> list[Section]:
+def shown_sections(results: RunSet) -> list[Section]:
     """Return the sections that show runs of the results' protocols."""
     protocols = {run.protocol for run in results.runs}
     return [s for s in SECTIONS if not s.protocols or protocols & {*s.protocols}]
 
 
-def make(makers: Iterable[Maker], results: Results) -> tuple[Any, ...]:
+def make(makers: Iterable[Maker], results: RunSet) -> tuple[Any, ...]:
     """Call these functions and return all they made, without None and ""."""
     outputs: list[Any] = []
     for maker in makers:

@@ -24,7 +24,7 @@ from probelight.reports.numbers import (
 from probelight.reports.table import ACCURACY, SIZE, Table, accuracy, size, text, whole
 from probelight.results.details import WatchDetails
 from probelight.results.frames import results_frame
-from probelight.results.load import WATCH, Results, UnreadableResultError
+from probelight.results.load import WATCH, RunSet, UnreadableResultError
 from probelight.results.watched import changes, trained_models
 
 STEP = re.compile(r"(?<![a-z])(?:global[-_]?)?(?:steps?|checkpoint|ckpt|iter)[-_=]?(\d+)([km]?)\b")
@@ -46,7 +46,7 @@ def step_of(revision: str) -> int | None:
 
 
 @lru_cache(maxsize=2)
-def snapshots(results: Results) -> pd.DataFrame:
+def snapshots(results: RunSet) -> pd.DataFrame:
     """Return the results on whole sets of models with several steps, by model and step.
 
     They are accuracies and all shares of the diagnostics; revisions without a step come last.
@@ -87,7 +87,7 @@ def _title(name: str) -> str:
     return f"{SETS[name].title if name in SETS else 'Accuracy'}, by training step"
 
 
-def steps_tables(results: Results) -> list[Table | None]:
+def steps_tables(results: RunSet) -> list[Table | None]:
     """Make the tables of revisions by step; columns are probes, or measures of a set."""
     step_rows = snapshots(results)
     if step_rows.empty:
@@ -118,7 +118,7 @@ def steps_tables(results: Results) -> list[Table | None]:
     return set_tables
 
 
-def steps_figures(results: Results) -> list[Figure]:
+def steps_figures(results: RunSet) -> list[Figure]:
     """Draw each measure against the training step: a figure per set, a panel per measure."""
     from probelight.probes.diagnostics.sets import SETS
 
@@ -159,7 +159,7 @@ def steps_figures(results: Results) -> list[Figure]:
     return figures
 
 
-def changes_table(results: Results) -> Table | None:
+def changes_table(results: RunSet) -> Table | None:
     """Make the table of each probe before a training and after it, original tasks last."""
     try:
         rows = changes(results)

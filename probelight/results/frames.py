@@ -15,7 +15,7 @@ from docstring_parser import parse
 
 from probelight.results.details import InoculationDetails
 from probelight.results.hits import OTHER
-from probelight.results.load import Results, Run
+from probelight.results.load import Run, RunSet
 from probelight.results.predictions import ItemLine, read_item_lines
 from probelight.results.row import Row
 
@@ -56,7 +56,7 @@ WHOLE = ("num_train", "dose", "epoch", "seed", "num_items", "num_groups", "place
 
 
 @lru_cache(maxsize=2)
-def results_frame(results: Results) -> pd.DataFrame:
+def results_frame(results: RunSet) -> pd.DataFrame:
     """Return one row per number of all runs, in the order of the runs.
 
     The columns are those of `NUMBERS`. A missing number is NA or NaN, and a missing text is "".
@@ -96,7 +96,7 @@ def with_columns(
 
 
 @lru_cache(maxsize=2)
-def items_frame(results: Results) -> pd.DataFrame:
+def items_frame(results: RunSet) -> pd.DataFrame:
     """Return one row per item that a run answered, with the columns of `ITEMS`."""
     records = [
         {

@@ -51,7 +51,7 @@ class UnreadableResultError(ProbelightError, ValueError):
 class Run(RunRecord):
     """A run's record, and where it lies."""
 
-    path: str = ""  # folder of the run, relative to the folder of its `Results`
+    path: str = ""  # folder of the run, relative to the folder of its `RunSet`
     command: str = ""  # as it was typed; empty where it was not recorded
     hits: Hits | None = None  # scores of a curve's items, where they were recorded
     sides: Mapping[str, Side] = field(default_factory=dict)  # the same of an inoculation's items
@@ -68,7 +68,7 @@ class Run(RunRecord):
 
 
 @dataclass(frozen=True, eq=False)
-class Results:
+class RunSet:
     """Everything a report is made from; a key of caches, so compared by identity."""
 
     name: str  # of the folder, or of several
@@ -132,7 +132,7 @@ def natural_key(name: str) -> list[int | str]:
     return [int(t) if t.isdecimal() else t for t in re.split(r"(\d+)", name)]
 
 
-def load_results(folder: Path | Sequence[Path]) -> Results:
+def load_results(folder: Path | Sequence[Path]) -> RunSet:
     """Read every `runs/*/result.json` below one or several folders.
 
     A run that lies below two of them, or in a copy of its folder, counts once.
@@ -183,7 +183,7 @@ def load_results(folder: Path | Sequence[Path]) -> Results:
     unreadable = [*dict.fromkeys(unreadable)]
     reasons_left_out = dict.fromkeys(left_out.values())
     notices = [*reasons_left_out, *damaged_plans, *repeated, *unused_hits, *unfinished]
-    return Results(
+    return RunSet(
         visible(_report_name(roots.values())),
         tuple(runs),
         tuple(map(brief, notices)),

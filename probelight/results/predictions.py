@@ -13,7 +13,7 @@ from probelight.io.escaping import all_visible, json_text
 from probelight.metrics.choices import best_of_each, item_score
 from probelight.metrics.intervals import group_indices, num_groups
 from probelight.probes.record import Record
-from probelight.results.load import Results, Run, UnreadableResultError
+from probelight.results.load import Run, RunSet, UnreadableResultError
 from probelight.results.row import Subset
 from probelight.results.run_folder import RunFolder
 
@@ -195,7 +195,7 @@ def line_as_json(line: ItemLine | ContextLine, always: Collection[str] = ()) -> 
     return values
 
 
-def read_item_lines(results: Results, run: Run) -> tuple[ItemLine, ...]:
+def read_item_lines(results: RunSet, run: Run) -> tuple[ItemLine, ...]:
     """Return the items that a run answered; none if it has no such file or is a diagnostic.
 
     Raises:
@@ -231,7 +231,7 @@ def _item_lines(lines: Iterable[Any], path: str) -> tuple[ItemLine, ...]:
     return tuple(item for _, item in items)
 
 
-def read_context_lines(results: Results, run: Run) -> tuple[ContextLine, ...]:
+def read_context_lines(results: RunSet, run: Run) -> tuple[ContextLine, ...]:
     """Return the contexts of a diagnostic run, in the order of its file.
 
     Raises:

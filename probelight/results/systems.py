@@ -16,7 +16,7 @@ import numpy as np
 from probelight.metrics.choices import item_score
 from probelight.metrics.intervals import Floats, Groups, group_indices, num_groups
 from probelight.results.details import CurveDetails, InoculationDetails
-from probelight.results.load import WATCH, Results, Run
+from probelight.results.load import WATCH, Run, RunSet
 from probelight.results.predictions import ItemLine, read_item_lines
 from probelight.results.row import Row
 
@@ -55,7 +55,7 @@ class RunScores:
 
 
 def scores_of(
-    results: Results, folder: str, rules: Sequence[str] = (OWN,), *, mixed: bool = False
+    results: RunSet, folder: str, rules: Sequence[str] = (OWN,), *, mixed: bool = False
 ) -> Iterator[RunScores]:
     """Yield the scores of all runs of a folder, which the user calls `folder`.
 

@@ -12,12 +12,12 @@ import pandas as pd
 from probelight.io.files import distinct_ends
 from probelight.metrics.comparisons import compare_runs
 from probelight.results.details import WatchDetails
-from probelight.results.load import WATCH, Results, Run
+from probelight.results.load import WATCH, Run, RunSet
 from probelight.results.predictions import read_item_lines
 
 
 @lru_cache(maxsize=2)
-def trained_models(results: Results) -> dict[str, str]:
+def trained_models(results: RunSet) -> dict[str, str]:
     """Return the model that a run scored, without its step, by the run's path.
 
     If there are several trainings, the name has the training's folder in brackets.
@@ -33,7 +33,7 @@ def trained_models(results: Results) -> dict[str, str]:
 
 
 @lru_cache(maxsize=2)
-def changes(results: Results) -> pd.DataFrame:
+def changes(results: RunSet) -> pd.DataFrame:
     """Return what each model gained and lost from its first step to its last, a row per probe.
 
     Original tasks come last. The columns are described in `Watch.changes`.

@@ -26,7 +26,7 @@ from probelight.reports.build import (
 )
 from probelight.reports.sections import FilledSection
 from probelight.reports.table import Cell, Table, framed, text
-from probelight.results.load import Results, load_results
+from probelight.results.load import RunSet, load_results
 from tests.fixtures.diagnostics import share
 from tests.fixtures.results import curve_rows, write_run, zero_shot_rows
 
@@ -185,7 +185,7 @@ def test_strong_numbers_are_those_outside_of_brackets() -> None:
 def test_a_table_without_rows_is_not_shown() -> None:
     whole = Table("w", "W", "", (text("a", "a"),), ((Cell("1"),),), framed([{"a": 1}]))
     section = FilledSection("s", "S", (), (replace(whole, name="e", rows=()), whole), "")
-    assert re.findall(r'id="table-(\w+)"', to_html(Results("r", ()), [section])) == ["w"]
+    assert re.findall(r'id="table-(\w+)"', to_html(RunSet("r", ()), [section])) == ["w"]
 
 
 def test_the_page_may_run_its_script_and_load_nothing(written: str) -> None:
@@ -232,8 +232,8 @@ def test_the_report_opens_with_the_verdicts_and_links_its_files(demo_report: Pat
 
 
 @pytest.fixture
-def results() -> Results:
-    return Results("r", ())
+def results() -> RunSet:
+    return RunSet("r", ())
 
 
 def made(cells: Sequence[str] = ("x<y",)) -> FilledSection:
@@ -243,7 +243,7 @@ def made(cells: Sequence[str] = ("x<y",)) -> FilledSection:
     return FilledSection("s", "S", (), (table,), "found *it*")
 
 
-def test_a_table_is_folded_under_its_title_and_number_of_rows(results: Results) -> None:
+def test_a_table_is_folded_under_its_title_and_number_of_rows(results: RunSet) -> None:
     text = to_markdown_report(results, [made()])
     assert text.endswith(
         "## S\n\nfound \\*it\\*\n\n<details><summary>A &lt;t&gt; (1 row)</summary>\n\n"
@@ -251,13 +251,13 @@ def test_a_table_is_folded_under_its_title_and_number_of_rows(results: Results) 
     )
 
 
-def test_a_long_table_is_linked(results: Results) -> None:
+def test_a_long_table_is_linked(results: RunSet) -> None:
     text = to_markdown_report(results, [made([f"row {number}" for number in range(1000)])])
     assert "(1,000 rows)</summary>\n\nThe table is long: see [tables/t.md](tables/t.md) or" in text
     assert len(text) < 1000
 
 
-def test_a_table_without_rows_is_not_in_the_markdown(results: Results) -> None:
+def test_a_table_without_rows_is_not_in_the_markdown(results: RunSet) -> None:
     assert to_markdown_report(results, [made([])]).endswith("## S\n\nfound \\*it\\*\n")
 
 

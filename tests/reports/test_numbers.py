@@ -24,7 +24,7 @@ from probelight.reports.numbers import (
     when_of,
 )
 from probelight.results.details import WatchDetails
-from probelight.results.load import Results, Run
+from probelight.results.load import Run, RunSet
 from probelight.results.row import Row
 
 Bounds = tuple[float | None, float | None]
@@ -70,7 +70,7 @@ def test_chance_is_that_of_the_real_choices() -> None:
         Row(probe="p", metric="floor", value=0.5),
         Row(probe="q", metric="chance_probe", value=0.2),
     )
-    results = Results("made", (Run(protocol="zero_shot", rows=rows, key="a", path="runs/a"),))
+    results = RunSet("made", (Run(protocol="zero_shot", rows=rows, key="a", path="runs/a"),))
     assert chance_levels(results) == {"p": 0.5, "q": 0.2}
 
 

@@ -15,7 +15,7 @@ from probelight.probes.catalog import load_probe_config
 from probelight.reports.papers import PEOPLE, listed_table, paper_list, paper_tables, papers_summary
 from probelight.reports.published import published, published_scores
 from probelight.reports.table import Table
-from probelight.results.load import Results, Run, load_results
+from probelight.results.load import Run, RunSet, load_results
 from probelight.results.record import ModelSource
 from probelight.results.row import Row
 from tests.fixtures import subsets
@@ -37,7 +37,7 @@ AGES: dict[str, Any] = {"model": "roberta-large", "train": "train of age_compari
 BERT: dict[str, Any] = {"model": "bert-base-uncased"}
 
 
-def tables_of(results: Results) -> dict[str, Table]:
+def tables_of(results: RunSet) -> dict[str, Table]:
     return {table.name.removeprefix("paper_"): table for table in paper_tables(results) if table}
 
 
@@ -51,7 +51,7 @@ def talmor(folder: Path, number: int) -> Found:
     return records(table) if table else []
 
 
-def shown_in(results: Results) -> dict[str, str]:
+def shown_in(results: RunSet) -> dict[str, str]:
     """Which of our tables shows each of the papers' that the results hold."""
     table = listed_table(results)
     return {row["place"]: row["shown"] for row in records(table) if row["shown"]} if table else {}
@@ -330,7 +330,7 @@ def test_released_recordings_give_the_published_numbers(tmp_path: Path, data_mir
 # Baselines, science models and whole clusters (Richardson & Sabharwal 2020).
 
 
-def audit(hub_id: str | None = "roberta-large", **columns: Any) -> Results:
+def audit(hub_id: str | None = "roberta-large", **columns: Any) -> RunSet:
     """An audit of definitions: 140 of 500 right from the choices alone."""
     common = {"protocol": "audit", "model": "roberta-large", "probe": "definitions"}
     seen = {"split": "test", "control": "choice_only", "role": "baseline", "kind": "transformer"}
@@ -341,7 +341,7 @@ def audit(hub_id: str | None = "roberta-large", **columns: Any) -> Results:
         source=ModelSource(hub_id=hub_id),
         data=(DataFile(path="test.jsonl", sha256="0" * 64, num_items=500),),
     )
-    return Results("x", (run,))
+    return RunSet("x", (run,))
 
 
 def test_the_papers_encoders_are_compared_with_group_1() -> None:

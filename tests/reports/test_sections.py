@@ -15,7 +15,7 @@ from probelight.reports.build import build_report
 from probelight.reports.figure import Figure
 from probelight.reports.sections import SECTIONS, Makers, Section, filled_sections
 from probelight.reports.zero_shot.scores import zero_shot_table
-from probelight.results.load import Results, load_results
+from probelight.results.load import RunSet, load_results
 from tests.fixtures.grids import always_smaller, write_grid
 from tests.fixtures.report import tables
 from tests.fixtures.results import write_run, zero_shot_rows
@@ -49,14 +49,14 @@ def test_no_results_is_a_helpful_error(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
-EMPTY = Results("empty", ())
+EMPTY = RunSet("empty", ())
 MAKERS = [section.makers() for section in SECTIONS]
 TABLES = [maker for makers in MAKERS for maker in makers.tables]
 FIGURES = [maker for makers in MAKERS for maker in makers.figures]
 SUMMARIES = [maker for makers in MAKERS for maker in makers.summary]
 
 
-def figures(results: Results) -> list[Figure]:
+def figures(results: RunSet) -> list[Figure]:
     return [figure for section in filled_sections(results) for figure in section.figures]
 
 
@@ -84,7 +84,7 @@ def test_every_maker_of_a_table_or_figure_is_in_a_section() -> None:
     written = {
         f"probelight.reports.{'.'.join(path.relative_to(root).with_suffix('').parts)}.{name}"
         for path in root.rglob("*.py")
-        for name in re.findall(r"^def ((?!_)\w+)\(results: Results", path.read_text("utf-8"), re.M)
+        for name in re.findall(r"^def ((?!_)\w+)\(results: RunSet", path.read_text("utf-8"), re.M)
         if name.endswith(("_table", "_tables", "_figure", "_figures"))
     }
     functions = [getattr(maker, "func", maker) for maker in TABLES + FIGURES]

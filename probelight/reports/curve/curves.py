@@ -17,7 +17,7 @@ from probelight.reports.numbers import rate as rate_text
 from probelight.reports.published import ScoreKey, paper_model
 from probelight.results.details import CurveDetails
 from probelight.results.hits import Hits, joined_hits, scores_by_condition
-from probelight.results.load import Results, Run
+from probelight.results.load import Run, RunSet
 from probelight.results.row import Role, Row, Subset
 
 FULL = "full"  # the mode in which the whole network is fine-tuned
@@ -262,7 +262,7 @@ def weighted_gap(line: Line, other: Line) -> Estimate | None:
 
 
 @lru_cache(maxsize=2)
-def curves(results: Results) -> tuple[Curve, ...]:
+def curves(results: RunSet) -> tuple[Curve, ...]:
     """Return all learning curves, by probe, model, mode, split, train rows and stages."""
     found = _gathered(results)
     repeats = Counter(place[:4] for place in found)
@@ -280,7 +280,7 @@ def curves(results: Results) -> tuple[Curve, ...]:
     return tuple(curve for curve in made if curve.points)
 
 
-def _gathered(results: Results) -> dict[Place, list[tuple[Row, Run]]]:
+def _gathered(results: RunSet) -> dict[Place, list[tuple[Row, Run]]]:
     """Return the rows of curves with their runs; rows without training go to each trained mode."""
     found: dict[Place, list[tuple[Row, Run]]] = {}
     for run in results.of("curve"):

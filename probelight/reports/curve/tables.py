@@ -15,7 +15,7 @@ from probelight.reports.curve.curves import LANGUAGE, MODES, SENSE, Curve, Point
 from probelight.reports.numbers import ABSENT, INTERVAL, TOO_FEW, named
 from probelight.reports.published import published, short_name
 from probelight.reports.table import ACCURACY, SIZE, Cell, Column, Table, share, table, text, whole
-from probelight.results.load import Results
+from probelight.results.load import RunSet
 
 TRAINED = dict(zip(MODES, ("MLP", "linear", "whole network"), strict=True))
 UNCLIPPED = "_unclipped"
@@ -28,7 +28,7 @@ DIFFERENCES = {score: f"{score}_difference {score}_low {score}_high" for score i
 Record = dict[str, Any]
 
 
-def summary_tables(results: Results) -> list[Table | None]:
+def summary_tables(results: RunSet) -> list[Table | None]:
     """Make a table for each probe, with another one for MC-QA."""
     by_place: dict[tuple[str, bool], list[Curve]] = {}
     for curve in standard_curves(results):
@@ -118,7 +118,7 @@ def _summary_note(found: Sequence[Curve]) -> str:
     return f"{note} Rate: the learning rate."
 
 
-def curve_table(results: Results) -> Table | None:
+def curve_table(results: RunSet) -> Table | None:
     """Make the table of all points: means over seeds, controls, and the difference."""
     found = curves(results)
     frame = kit.framed(
@@ -213,7 +213,7 @@ def _point_record(curve: Curve, control: str, num_train: int, point: Point) -> R
     }
 
 
-def against_table(results: Results) -> Table | None:
+def against_table(results: RunSet) -> Table | None:
     """Make the table of each model against its random weights and the baselines."""
     found = standard_curves(results)
     records: list[Record] = []
@@ -254,7 +254,7 @@ def against_table(results: Results) -> Table | None:
     )
 
 
-def parts_table(results: Results) -> Table | None:
+def parts_table(results: RunSet) -> Table | None:
     """Make the table of parts, untrained and at the largest N (Talmor et al. 2020, table 6)."""
     records = [record for curve in curves(results) for record in _part_records(curve)]
     note = (

@@ -19,7 +19,7 @@ from probelight.io.escaping import visible
 from probelight.reports.numbers import BEFORE, WHOLE, count, rate, replayed, scored_by, when_of
 from probelight.results.details import ForgettingDetails, InoculationDetails, WatchDetails
 from probelight.results.frames import source_of
-from probelight.results.load import INOCULATION, Results, Run, UnreadableResultError
+from probelight.results.load import INOCULATION, Run, RunSet, UnreadableResultError
 from probelight.results.predictions import (
     DOSE,
     PREDICTIONS,
@@ -95,7 +95,7 @@ class ProbeItems:
         return self.items.setdefault(question, len(self.items))
 
 
-def items_of(results: Results, most_in_page: int = MOST_IN_PAGE) -> Items | None:
+def items_of(results: RunSet, most_in_page: int = MOST_IN_PAGE) -> Items | None:
     """Return every item of the results; None without any. The same results give the same bytes.
 
     Packed data of more than `most_in_page` bytes go into files next to the page.
@@ -150,7 +150,7 @@ def items_of(results: Results, most_in_page: int = MOST_IN_PAGE) -> Items | None
     )
 
 
-def read_probes(results: Results) -> tuple[dict[str, ProbeItems], tuple[str, ...]]:
+def read_probes(results: RunSet) -> tuple[dict[str, ProbeItems], tuple[str, ...]]:
     """Return all answers by probe, and sentences about runs whose items are missing."""
     probes: dict[str, ProbeItems] = {}
     num_without_answers: Counter[str] = Counter()

@@ -13,11 +13,11 @@ from probelight.io.errors import ConfigError
 from probelight.probes.catalog import load_probe_config, probe_names
 from probelight.reports.table import Column, Table, number, table, text, whole
 from probelight.results.details import InoculationDetails
-from probelight.results.load import Results, Run
+from probelight.results.load import Run, RunSet
 from probelight.results.record import RunRecord
 
 
-def computing_time(results: Results) -> str:
+def computing_time(results: RunSet) -> str:
     """Return the time that all runs took, in words."""
     seconds = sum(run.seconds or 0.0 for run in results.runs)
     if seconds < 120:
@@ -26,12 +26,12 @@ def computing_time(results: Results) -> str:
     return f"{minutes:.0f} min" if minutes < 120 else f"{minutes / 60:.1f} h"
 
 
-def commits(results: Results) -> list[str]:
+def commits(results: RunSet) -> list[str]:
     """Return the commits of the code that made the runs."""
     return sorted({run.git_commit for run in results.runs if run.git_commit})
 
 
-def models_table(results: Results) -> Table | None:
+def models_table(results: RunSet) -> Table | None:
     """Make the table of the weights used, and in how many runs."""
     runs = Counter(
         (run.model, run.protocol.replace("_", " "), run.model_sha256, run.dtype)
@@ -64,7 +64,7 @@ def models_table(results: Results) -> Table | None:
     )
 
 
-def data_table(results: Results) -> Table | None:
+def data_table(results: RunSet) -> Table | None:
     """Make the table of every recorded file; runs record its name without the folder."""
     read: dict[tuple[str, str], list[tuple[Run, int | None]]] = {}
     for run in results.runs:
@@ -106,7 +106,7 @@ def _released_files() -> dict[str, list[str]]:
     return probes_by_checksum
 
 
-def software_table(results: Results) -> Table | None:
+def software_table(results: RunSet) -> Table | None:
     """Make the table of the versions of packages, and of the commits."""
     versions: dict[str, set[str]] = {}
     for run in results.runs:
@@ -119,7 +119,7 @@ def software_table(results: Results) -> Table | None:
     return table("software", "Software", "", records, columns)
 
 
-def runs_table(results: Results) -> Table | None:
+def runs_table(results: RunSet) -> Table | None:
     """Make the table of every run."""
     records = [
         {
