@@ -84,7 +84,7 @@ def listed_table(results: RunSet) -> Table | None:
     """Make the list of the papers' tables; None if the results hold none of them."""
     records = []
     for table in paper_list():
-        rows = rows_by_paper_table(results).get(table)
+        rows = paper_table_rows(results).get(table)
         coverage, table_name = None, table.our_table if _has_our_table(table, results) else None
         if rows is not None:
             printed_rows = rows[rows.paper.notna()]
@@ -131,7 +131,7 @@ def _has_our_table(table: PaperTable, results: RunSet) -> bool:
 
 def paper_tables(results: RunSet) -> list[Table | None]:
     """Make a table for each of the papers' tables that the results have a number of."""
-    return [_paper_table(table, rows) for table, rows in rows_by_paper_table(results).items()]
+    return [_paper_table(table, rows) for table, rows in paper_table_rows(results).items()]
 
 
 def _paper_table(table: PaperTable, rows: pd.DataFrame) -> Table | None:
@@ -164,7 +164,7 @@ def papers_summary(results: RunSet) -> str:
     """Return how close our numbers of the same models and items are to those of each paper."""
     frames = [
         rows.assign(source=table.paper, place=table.place)
-        for table, rows in rows_by_paper_table(results).items()
+        for table, rows in paper_table_rows(results).items()
     ]
     if not frames:
         return ""
@@ -186,7 +186,7 @@ def papers_summary(results: RunSet) -> str:
 
 
 @lru_cache(maxsize=2)
-def rows_by_paper_table(results: RunSet) -> dict[PaperTable, pd.DataFrame]:
+def paper_table_rows(results: RunSet) -> dict[PaperTable, pd.DataFrame]:
     """Return the rows of each paper's table that the results have a number of."""
     ours = tables.framed(_our_numbers(results))
     if ours.empty:
