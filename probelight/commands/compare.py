@@ -26,7 +26,7 @@ from probelight.io.ranges import Names
 from probelight.metrics.comparisons import Compared, compare_runs
 from probelight.metrics.intervals import Interval, num_groups, runs_interval
 from probelight.metrics.scoring_rules import DEBIASED, RULES
-from probelight.results.blocks import ALONE, Block, blocks_of, named
+from probelight.results.blocks import ALONE, Block, blocks_of, names_in_blocks
 from probelight.results.details import ComparisonDetails
 from probelight.results.importers.answers import IMPORTED
 from probelight.results.load import UnreadableResultError, load_results
@@ -98,7 +98,9 @@ def compare(
     if not blocks:
         reasons = [*damaged, *system_notices, *block_notices]
         raise UsageError(_why_not_compared(answers, reasons, rules))
-    compared_blocks = [compare_systems(*pair) for pair in zip(blocks, named(blocks), strict=True)]
+    compared_blocks = [
+        compare_systems(*pair) for pair in zip(blocks, names_in_blocks(blocks), strict=True)
+    ]
     block_by_answers: dict[object, ComparedBlock] = {}
     for compared in compared_blocks:  # a model's own score may be one of the rules
         paths = tuple((run.folder, run.path) for run in compared.block.runs)

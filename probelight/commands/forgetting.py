@@ -26,7 +26,7 @@ from probelight.io.ranges import Names, NumChoices
 from probelight.metrics.comparisons import Runs
 from probelight.metrics.forgetting import scores_from_counts
 from probelight.metrics.intervals import group_indices, num_groups, runs_interval
-from probelight.results.blocks import Block, check_items, named
+from probelight.results.blocks import Block, check_items, names_in_blocks
 from probelight.results.details import ForgettingDetails
 from probelight.results.load import UnreadableResultError, load_results
 from probelight.results.measured import change_rows
@@ -86,7 +86,7 @@ def forgetting(
         for number, pair in enumerate(pairs, start=1):
             _write_run(folder, pair, number)
         folder.write_results()
-        print_tables(folder.path, PROTOCOL, kept=output_dir is not None)
+        print_tables(folder.path, PROTOCOL, is_saved=output_dir is not None)
         if output_dir is not None:
             print(page_line(build_report(folder.path)))
     if output_dir is None:
@@ -266,7 +266,7 @@ def _folder_pairs(folders: Sequence[Path], probes: Sequence[str]) -> Iterator[Pa
         if pairs:
             distinct_systems = {id(system): system for pair in pairs for system in pair}.values()
             block = Block(pairs[0][1].first.key, (), (), tuple(distinct_systems))
-            name_of = {id(system): name for name, system in named([block])[0].items()}
+            name_of = {id(system): name for name, system in names_in_blocks([block])[0].items()}
             for earlier, later in pairs:
                 yield _system_pair(earlier, later, name_of[id(earlier)], name_of[id(later)])
 

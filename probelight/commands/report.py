@@ -9,7 +9,7 @@ from probelight.commands.command import Command, command
 from probelight.io.errors import UsageError
 from probelight.io.package import shipped_path
 from probelight.io.wandb import DEFAULT_WANDB, WandbSettings
-from probelight.results.run_folder import planned_cells
+from probelight.results.run_folder import planned_keys
 
 
 @command(
@@ -66,7 +66,7 @@ def report(
         from probelight.integrations.wandb import publish
         from probelight.runs.plan import Plan, wandb_group
 
-        if not wandb.group and len(folder) == 1 and planned_cells(folder[0]) is not None:
+        if not wandb.group and len(folder) == 1 and planned_keys(folder[0]) is not None:
             # The group of a sweep's cells.
             cells_wandb = Plan.read(folder[0]).context.wandb
             wandb = replace(wandb, group=wandb_group(folder[0], cells_wandb))

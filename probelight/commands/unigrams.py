@@ -20,7 +20,7 @@ from probelight.probes.catalog import load_probe_config
 from probelight.probes.source import ProbeData, load_probe
 from probelight.probes.words import CorpusFit, corpus_fit, read_unigrams, words_of_records
 from probelight.results.details import UnigramDetails
-from probelight.results.load import Results, load_results
+from probelight.results.load import RunSet, load_results
 from probelight.results.record import RunRecord, changed_since, check_data, data_files
 from probelight.results.row import Row, Subset
 from probelight.results.run_folder import RunFolder
@@ -99,7 +99,7 @@ def unigrams(
     run_command(output_dir, config, [job], context, table=PROTOCOL)
 
 
-def accuracies(results: Results, measure: Measure) -> Accuracies:
+def accuracies(results: RunSet, measure: Measure) -> Accuracies:
     """Return the accuracy of each model on each probe.
 
     "max" is the best point with N > 0 of the curve averaged over seeds.

@@ -22,7 +22,7 @@ from probelight.reports.table import (
 )
 from probelight.results.details import UnigramDetails
 from probelight.results.frames import results_frame, with_columns
-from probelight.results.load import Results, Run
+from probelight.results.load import Run, RunSet
 
 PAPER_NEARER = {"taxonomy_conjunction": 0.80}  # section 4.4
 PAPER_SPEARMAN = 0.22  # section 5, roberta-large against bert-large whole-word-masking
@@ -30,16 +30,16 @@ PARTS = {"with a nearer distractor": "accuracy_with_nearer", "without": "accurac
 CONTAMINATED = ("all", "contaminated", "clean")
 
 
-def taxonomy_distance_table(results: Results) -> Table | None:
+def taxonomy_distance_table(results: RunSet) -> Table | None:
     """Make the table of how often a nearer distractor was chosen."""
     rows = results_frame(results).query("protocol == 'taxonomy_distance'")
-    found = rows[rows.metric == "nearer_chosen"].rename(columns={"value": "nearer_chosen"})
+    nearer = rows[rows.metric == "nearer_chosen"].rename(columns={"value": "nearer_chosen"})
     by_guessing = rows[rows.metric == "nearer_chosen_by_guessing"]
-    found = with_columns(found, by_guessing, {"value": "by_guessing"}, ["path", "seed"])
+    nearer = with_columns(nearer, by_guessing, {"value": "by_guessing"}, ["path", "seed"])
     for subset, name in PARTS.items():
         ends = {end: f"{name}_{end}" for end in ("ci_low", "ci_high", *SIZE.split())}
-        part = rows[rows.subset == subset]
-        found = with_columns(found, part, {"value": name, **ends}, ["path", "seed"])
+        accuracies = rows[rows.subset == subset]
+        nearer = with_columns(nearer, accuracies, {"value": name, **ends}, ["path", "seed"])
     group = "accuracy, nearer distractor"
     with_nearer, without = PARTS.values()
     return table(
@@ -50,7 +50,7 @@ def taxonomy_distance_table(results: Results) -> Table | None:
         "distractor in which one was chosen. By guessing: the share of such distractors among the "
         f"choices. {INTERVAL.replace('accuracy', 'share')} ({BY_GROUPS}). Paper: Talmor et al. "
         "2020, over its models.",
-        found.assign(_paper=found.probe.map(PAPER_NEARER), _runs=found.run),
+        nearer.assign(_paper=nearer.probe.map(PAPER_NEARER), _runs=nearer.run),
         [
             text("probe", "probe", "split"),
             text("model", "model"),
@@ -69,19 +69,19 @@ def taxonomy_distance_table(results: Results) -> Table | None:
     )
 
 
-def unigrams_table(results: Results) -> Table | None:
+def unigrams_table(results: RunSet) -> Table | None:
     """Make the table of two models' differences per probe, with their rank correlation."""
     runs = results.of("unigrams")
     rows = results_frame(results).query("protocol == 'unigrams' and probe != ''")
-    place = ["path", "probe"]
-    found = rows[rows.metric == "accuracy_difference"]
-    found = found.rename(columns={"model": "models", "value": "accuracy_difference"})
+    key = ["path", "probe"]
+    probe_rows = rows[rows.metric == "accuracy_difference"]
+    probe_rows = probe_rows.rename(columns={"model": "models", "value": "accuracy_difference"})
     gaps = rows[rows.metric == "log_probability_difference"]
-    found = with_columns(found, gaps, {"value": "log_probability_difference"}, place)
-    either = rows[rows.metric == "mean_log_probability"].drop_duplicates(place)
-    found = with_columns(found, either, {"num_items": "content_words"}, place)
+    probe_rows = with_columns(probe_rows, gaps, {"value": "log_probability_difference"}, key)
+    word_counts = rows[rows.metric == "mean_log_probability"].drop_duplicates(key)
+    probe_rows = with_columns(probe_rows, word_counts, {"num_items": "content_words"}, key)
     details = [(run.path, run.detail(UnigramDetails)) for run in runs]
-    measures = {path: known.measure.replace("_", "-") for path, known in details if known}
+    measures = {path: detail.measure.replace("_", "-") for path, detail in details if detail}
     return table(
         "unigrams",
         "Is the model better that read more of the probe's words?",
@@ -89,7 +89,7 @@ def unigrams_table(results: Results) -> Table | None:
         "roberta-large against bert-large with whole-word masking, over 8 probes. The permutation "
         "test treats all orders of the probes as equally likely. Log probabilities use add-one "
         "smoothing and leave out function words.",
-        found.assign(_measure=found.path.map(measures), _runs=found.run),
+        probe_rows.assign(_measure=probe_rows.path.map(measures), _runs=probe_rows.run),
         [
             text("models", "models", "_measure"),
             text("probe", "probe"),
@@ -117,19 +117,19 @@ def _correlation(run: Run) -> str:
     )
 
 
-def fits_table(results: Results) -> Table | None:
+def fits_table(results: RunSet) -> Table | None:
     """Make the table of the validation metrics of each fit."""
     rows = results_frame(results).query("protocol == 'fit'")
     last = rows[rows.extra == "last"].rename(columns={"value": "last", "epoch": "last_epoch"})
     # A metric without a direction has no best value.
     best = rows[rows.extra == "best"]
-    found = with_columns(last, best, {"value": "best", "epoch": "best_epoch"}, ["path", "metric"])
+    fits = with_columns(last, best, {"value": "best", "epoch": "best_epoch"}, ["path", "metric"])
     return table(
         "fits",
         "Validation metrics of each fit",
         "Validation metrics as the LightningModule logs them; accuracies are fractions. Best: the "
         "best epoch by this metric alone, so it is chosen on the data that it is measured on.",
-        found.assign(_runs=found.run),
+        fits.assign(_runs=fits.run),
         [
             text("model", "model"),
             text("data", "probe"),
@@ -149,11 +149,11 @@ def _formatter(form: str) -> Callable[[float], str]:
 
 
 def counts_table(
-    found: Iterable[Mapping[str, object]], ngram: int, min_share: float
+    counts: Iterable[Mapping[str, object]], ngram: int, min_share: float
 ) -> Table | None:
     """Make the table of how many items each text has, in part or entirely.
 
-    `found` has a record per `text` and `split`, keyed like the columns; `concept` and `answer` are
+    `counts` has a record per `text` and `split`, keyed like the columns; `concept` and `answer` are
     None if items have no names. Over `min_share` of its n-grams, an item is contaminated.
     """
     least = f"more than {numbers.percent(min_share)}% of" if min_share else "any of"
@@ -166,7 +166,7 @@ def counts_table(
         "probe's templates) is searched for as a whole. Concept, answer: items that ask about the "
         "same concept as an item of the text, or whose right answer is the same concept, by the "
         "names in their notes.",
-        found,
+        counts,
         [
             text("text", "text"),
             text("split", "split"),

@@ -13,7 +13,7 @@ from probelight.reports.numbers import BY_GROUPS, INTERVAL, percent, points
 from probelight.reports.published import published
 from probelight.reports.table import ACCURACY, SIZE, Table
 from probelight.results.frames import results_frame, with_columns
-from probelight.results.load import Results
+from probelight.results.load import RunSet
 
 LEAK = 0.15  # this far over chance, what the choices alone give away is too much
 GUESSING, PARTIAL, TRAINED = "guessing", "part of the input", "question and choices"
@@ -25,7 +25,7 @@ LONG = 40  # characters of an answer in the table
 
 
 @lru_cache(maxsize=2)
-def audited(results: Results) -> pd.DataFrame:
+def audit_rows(results: RunSet) -> pd.DataFrame:
     """Return the rows of the audits, with `chance` of the same part, `over_chance`, `verdict`."""
     rows = results_frame(results).query("protocol == 'audit'")
     chance = rows[rows.metric == "chance"].drop_duplicates(PLACE)
@@ -37,32 +37,32 @@ def audited(results: Results) -> pd.DataFrame:
 
 
 @lru_cache(maxsize=2)
-def baselines(results: Results) -> pd.DataFrame:
+def baselines(results: RunSet) -> pd.DataFrame:
     """Return the accuracy of each baseline, as `value`, on each split of a probe.
 
     `group` is what it sees; `sees_choices` whether that is the choices alone; `untouched` the
     accuracy on the items without relatives in train.
     """
-    rows = audited(results)
+    rows = audit_rows(results)
     rows = rows[(rows.metric == "accuracy") & (rows.kind != "")]
     clean = rows[rows.subset_kind == "untouched"].drop_duplicates(PLACE[:2])
     names = {"value": "untouched", "ci_low": "_untouched_low", "ci_high": "_untouched_high"}
-    found = with_columns(rows[rows.subset == ""], clean, names, PLACE[:2])
-    has_choices = found.control == CHOICE_ONLY
-    sees_choices = has_choices | found.kind.map(PARTIAL_KINDS).eq(True)
-    is_partial = has_choices | found.kind.isin([*PARTIAL_KINDS])
-    name = found.model.where(~has_choices, "Choice-only, " + found.model)
-    several = found.groupby(["probe", "model"]).path.transform("nunique") > 1
-    return found.assign(
+    baseline_rows = with_columns(rows[rows.subset == ""], clean, names, PLACE[:2])
+    has_choices = baseline_rows.control == CHOICE_ONLY
+    sees_choices = has_choices | baseline_rows.kind.map(PARTIAL_KINDS).eq(True)
+    is_partial = has_choices | baseline_rows.kind.isin([*PARTIAL_KINDS])
+    name = baseline_rows.model.where(~has_choices, "Choice-only, " + baseline_rows.model)
+    several = baseline_rows.groupby(["probe", "model"]).path.transform("nunique") > 1
+    return baseline_rows.assign(
         source="ours",
         group=np.where(is_partial, PARTIAL, TRAINED),
-        model=name.where(~several, name + ", seed " + found.seed.astype(str)),
+        model=name.where(~several, name + ", seed " + baseline_rows.seed.astype(str)),
         sees_choices=sees_choices,
-        verdict=found.verdict.where(sees_choices, ""),
+        verdict=baseline_rows.verdict.where(sees_choices, ""),
     )
 
 
-def audit_table(results: Results) -> Table | None:
+def audit_table(results: RunSet) -> Table | None:
     """Make the table of baselines, ours and those of Richardson & Sabharwal 2020 (table 7)."""
     ours = baselines(results).rename(columns={"value": "accuracy"}).assign(_source="")
     places = ours[["probe", "split", "chance"]].drop_duplicates(["probe", "split"])
@@ -76,13 +76,13 @@ def audit_table(results: Results) -> Table | None:
     theirs = places.merge(printed.dropna(subset="group"), on=["probe", "printed_split"])
     source = theirs.split.eq(theirs.printed_split).map({True: "paper", False: "paper, test"})
     over = theirs.accuracy - theirs.chance
-    found = pd.concat([theirs.assign(source=source, _source=source, over_chance=over), ours])
+    table_rows = pd.concat([theirs.assign(source=source, _source=source, over_chance=over), ours])
     for name, values in (
         ("probe", places.probe.unique()),
         ("split", places.split.unique()),
         ("group", [GUESSING, PARTIAL, TRAINED]),
     ):
-        found[name] = pd.Categorical(found[name], values)
+        table_rows[name] = pd.Categorical(table_rows[name], values)
     return tables.table(
         "audit",
         "Can the probe be answered without its question?",
@@ -92,7 +92,7 @@ def audit_table(results: Results) -> Table | None:
         f"{100 * LEAK:g} points above chance with its whole interval. It may give itself away if "
         "only the accuracy is that high and the interval is above chance. Without relatives in "
         "train: of the items whose group has no training item.",
-        found.sort_values(["probe", "split", "group"], kind="stable"),
+        table_rows.sort_values(["probe", "split", "group"], kind="stable"),
         [
             tables.text("probe", "probe", "split"),
             tables.text("sees", "group"),
@@ -111,15 +111,15 @@ def audit_table(results: Results) -> Table | None:
     )
 
 
-def _rules(results: Results) -> pd.DataFrame:
+def _rule_rows(results: RunSet) -> pd.DataFrame:
     """Return the accuracy of simple rules, the best first on each split of a probe."""
-    rows = audited(results)
+    rows = audit_rows(results)
     rows = rows[(rows.kind == "") & (rows.metric == "accuracy") & rows.chance.notna()]
     best_first = [True, True, False]
     return rows.sort_values(["probe", "split", "over_chance"], ascending=best_first)
 
 
-def rules_table(results: Results) -> Table | None:
+def rules_table(results: RunSet) -> Table | None:
     """Make the table of the accuracy of simple rules."""
     return tables.table(
         "audit_rules",
@@ -130,7 +130,7 @@ def rules_table(results: Results) -> Table | None:
         "answer with a gloss, only the names count. Words of the question are found by Snowball's "
         "English stems, which miss irregular forms. The asked word is the one in an item's notes "
         "(`surface_form`, `word`, `arguments`).",
-        _rules(results).rename(columns={"value": "accuracy", "scoring": "rule"}),
+        _rule_rows(results).rename(columns={"value": "accuracy", "scoring": "rule"}),
         [tables.text("probe", "probe"), tables.text("choose", "rule")],
         rows="probe rule",
         across="split",
@@ -144,18 +144,18 @@ def rules_table(results: Results) -> Table | None:
     )
 
 
-def words_table(results: Results) -> Table | None:
+def words_table(results: RunSet) -> Table | None:
     """Make the table of words and answers that go with being right or wrong."""
-    rows = audited(results)
+    rows = audit_rows(results)
     pmi = rows[rows.metric == "pmi"].drop_duplicates(PLACE)
-    found = rows[(rows.metric == "right_share") & (rows.subset_kind == "answer_part")]
-    found = with_columns(found, pmi, {"value": "pmi"}, PLACE).dropna(subset=["chance", "pmi"])
-    found = found.rename(columns={"value": "right_share"}).assign(
-        of=[part["of"] for part in found.part], text=[part["part"] for part in found.part]
+    words = rows[(rows.metric == "right_share") & (rows.subset_kind == "answer_part")]
+    words = with_columns(words, pmi, {"value": "pmi"}, PLACE).dropna(subset=["chance", "pmi"])
+    words = words.rename(columns={"value": "right_share"}).assign(
+        of=[s["of"] for s in words.part], text=[s["part"] for s in words.part]
     )
-    found["_text"] = [t if len(t) <= LONG else f"{t[: LONG - 1]}…" for t in found.text]
-    strongest = found.sort_values("pmi", key=abs, ascending=False, kind="stable")
-    strongest = strongest.groupby(["probe", "of", found.pmi > 0]).head(SHOWN)
+    words["_text"] = [t if len(t) <= LONG else f"{t[: LONG - 1]}…" for t in words.text]
+    strongest = words.sort_values("pmi", key=abs, ascending=False, kind="stable")
+    strongest = strongest.groupby(["probe", "of", words.pmi > 0]).head(SHOWN)
     return tables.table(
         "audit_words",
         "Which words and answers point to the right choice",
@@ -163,7 +163,7 @@ def words_table(results: Results) -> Table | None:
         "not: how often the right choice has it, and how often it would by chance. "
         f"{INTERVAL.replace('accuracy', 'share')} ({BY_GROUPS}), which ignores that the strongest "
         "of many words are shown. PMI is in bits, smoothed by 10 items at chance.",
-        found,
+        words,
         [
             tables.text("probe", "probe"),
             tables.text("part", "of"),
@@ -173,17 +173,17 @@ def words_table(results: Results) -> Table | None:
             tables.number("by chance %", "chance", percent),
             tables.size(),
         ],
-        shown=strongest.sort_index(),
+        visible=strongest.sort_index(),
         csv=f"probe of text pmi right_share ci_low ci_high chance {SIZE}",
     )
 
 
-def summary(results: Results) -> str:
+def audit_summary(results: RunSet) -> str:
     """Return which probes the choices alone or a simple rule give away, and which not."""
-    found = baselines(results)
-    blind = found[found.sees_choices]
+    baseline_rows = baselines(results)
+    blind = baseline_rows[baseline_rows.sees_choices]
     sentences = []
-    for frame, is_rule in ((blind, False), (_rules(results), True)):
+    for frame, is_rule in ((blind, False), (_rule_rows(results), True)):
         flagged = frame[frame.verdict != ""].sort_values("over_chance", ascending=False)
         for worst in flagged.drop_duplicates("probe").itertuples():
             right = f"{percent(worst.value)}% of its {worst.split} items"

@@ -30,9 +30,9 @@ from probelight.reports.numbers import BEFORE, count, percent, when_of
 from probelight.reports.overview.glance import grid
 from probelight.reports.page.items import Items, items_of
 from probelight.reports.page.provenance import commits, computing_time
-from probelight.reports.sections import SECTIONS, Made, made_sections
+from probelight.reports.sections import SECTIONS, FilledSection, filled_sections
 from probelight.reports.table import Table
-from probelight.results.load import WATCH, Results, load_results
+from probelight.results.load import WATCH, RunSet, load_results
 from probelight.results.watched import trained_models
 
 MOST_NAMED = 12  # damaged files on the terminal
@@ -71,29 +71,29 @@ def build_report(
         print(f"left out: {sentence}")
     if len(results.damaged) > MOST_NAMED:
         print(f"left out: {len(results.damaged) - MOST_NAMED:,} more files, which the page names")
-    made = made_sections(results, medals)
+    sections = filled_sections(results, medals)
     target = output_dir or (folder if isinstance(folder, Path) else folder[0])
     remove_leftovers(target)
-    for figure in (figure for section in made for figure in section.figures):
+    for figure in (figure for section in sections for figure in section.figures):
         write_text_atomic(target / "figures" / f"{figure.name}.svg", figure.svg)
         write_bytes_atomic(target / "figures" / f"{figure.name}.png", figure.png)
         write_bytes_atomic(target / "figures" / f"{figure.name}.pdf", figure.pdf())
-    for table in (table for section in made for table in section.tables):
+    for table in (table for section in sections for table in section.tables):
         write_text_atomic(target / "tables" / f"{table.name}.csv", to_csv(table))
         write_text_atomic(target / "tables" / f"{table.name}.md", to_markdown(table) + "\n")
         write_text_atomic(target / "tables" / f"{table.name}.tex", to_latex(table))
-    write_text_atomic(target / "report.md", to_markdown_report(results, made))
+    write_text_atomic(target / "report.md", to_markdown_report(results, sections))
     items = items_of(results)
     for name, text in items.files.items() if items else ():
         write_text_atomic(target / name, text)
     page_path = target / "report.html"
-    write_text_atomic(page_path, to_html(results, made, items, target))
+    write_text_atomic(page_path, to_html(results, sections, items, target))
     return page_path
 
 
 def to_html(
-    results: Results,
-    sections: Sequence[Made],
+    results: RunSet,
+    sections: Sequence[FilledSection],
     items: Items | None = None,
     target: Path | None = None,
 ) -> str:
@@ -103,18 +103,18 @@ def to_html(
     environment.filters |= {
         "inline_svg": inline_svg,
         "strong_numbers": strong_numbers,
-        "repeats": _repeats,
+        "repeats": _num_repeated,
         # Long names break behind their underscores.
         "breakable": lambda text: Markup(str(escape(text)).replace("_", "_<wbr>")),
         "percent": percent,
         "sentences": lambda note: re.split(r"(?<=[.!?]) (?=[A-Z“])", note, maxsplit=1),
-        "terms": linked,
+        "terms": linked_heading,
     }
     environment.policies["json.dumps_kwargs"] = {"separators": (",", ":")}
     figures = {figure.name: figure for section in sections for figure in section.figures}
     names = ("page", *ITEMS_SCRIPTS) if items else ("page",)
-    page, *parts = ((SCRIPTS / f"{name}.js").read_text(encoding="utf-8") for name in names)
-    script = page + "".join(['(() => {\n"use strict";\n', *parts, "})();\n"] if parts else "")
+    page, *scripts = ((SCRIPTS / f"{name}.js").read_text(encoding="utf-8") for name in names)
+    script = page + "".join(['(() => {\n"use strict";\n', *scripts, "})();\n"] if scripts else "")
     folders = {}
     if target and results.folder:
         root = os.path.relpath(results.folder, target.resolve())
@@ -129,7 +129,7 @@ def to_html(
         arrows=figures.get("arrows"),
         sections=[section for section in sections if section.name != "overview"],
         items=items,
-        glossary=used(text for section in sections for text in _texts(section)),
+        glossary=used_terms(text for section in sections for text in _section_texts(section)),
         folders=folders,
         script=Markup(script),
     )
@@ -149,7 +149,7 @@ def policy(script: str, in_files: bool) -> str:
     )
 
 
-def title(results: Results) -> str:
+def title(results: RunSet) -> str:
     """Return what the page answers, by the protocols of its results."""
     watched = trained_models(results)
     every = sorted({watched.get(run.path, run.model) for run in results.runs if run.model})
@@ -172,18 +172,18 @@ def title(results: Results) -> str:
     return f"What {who} {'expected' if expected else 'learned'}"
 
 
-def counts(results: Results) -> list[str]:
+def counts(results: RunSet) -> list[str]:
     """Return the parts of the line under the title."""
     probes = {row.probe for row in results.rows if row.probe and row.protocol != "original"}
-    numbers = [(len(results.runs), "run"), (len(probes), "probe")]
-    found = [f"Probelight report on {results.name}"]
-    found += [f"{count(number)} {noun}{'' if number == 1 else 's'}" for number, noun in numbers]
-    found.append(f"{computing_time(results)} of computing")
+    sizes = [(len(results.runs), "run"), (len(probes), "probe")]
+    phrases = [f"Probelight report on {results.name}"]
+    phrases += [f"{count(number)} {noun}{'' if number == 1 else 's'}" for number, noun in sizes]
+    phrases.append(f"{computing_time(results)} of computing")
     made_with = commits(results)
     if len(made_with) == 1:
         changed = " with local changes" if made_with[0].endswith("+changes") else ""
-        found.append(f"commit {made_with[0][:7]}{changed}")
-    return found
+        phrases.append(f"commit {made_with[0][:7]}{changed}")
+    return phrases
 
 
 def inline_svg(figure: Figure) -> Markup:
@@ -198,10 +198,10 @@ def inline_svg(figure: Figure) -> Markup:
         svg = re.sub(colour, f"var({variable})", svg, flags=re.IGNORECASE)
     role = "group" if "<a " in svg else "img"  # an image may hold nothing that can be followed
     label = f'role="{role}" aria-label="{escape(figure.title)}"'
-    found = re.match(r'<svg width="([\d.]+)pt" height="[^"]*"', svg)
-    assert found, "matplotlib writes the size first"
-    style = f"width: {float(found[1]) * 1.42:.0f}px"
-    return Markup(f'<svg {label} style="{style}"{svg[found.end() :]}')
+    size = re.match(r'<svg width="([\d.]+)pt" height="[^"]*"', svg)
+    assert size, "matplotlib writes the size first"
+    style = f"width: {float(size[1]) * 1.42:.0f}px"
+    return Markup(f'<svg {label} style="{style}"{svg[size.end() :]}')
 
 
 def strong_numbers(sentence: str) -> Markup:
@@ -213,7 +213,7 @@ def strong_numbers(sentence: str) -> Markup:
 
 
 @dataclass(frozen=True)
-class Term:
+class GlossaryTerm:
     """A word of the page, what it means, and how headings of columns write it."""
 
     __pydantic_config__: ClassVar = STRICT
@@ -224,14 +224,15 @@ class Term:
 
 
 @cache
-def glossary() -> Mapping[str, Term]:
+def glossary() -> Mapping[str, GlossaryTerm]:
     """Return the terms by their address, without `term-` in front."""
     return {
-        name: typed(Term, term, f"{GLOSSARY}: {name}") for name, term in read_yaml(GLOSSARY).items()
+        name: typed(GlossaryTerm, term, f"{GLOSSARY}: {name}")
+        for name, term in read_yaml(GLOSSARY).items()
     }
 
 
-def used(texts: Iterable[str]) -> dict[str, Term]:
+def used_terms(texts: Iterable[str]) -> dict[str, GlossaryTerm]:
     """Return the terms that the texts use, in the order of the glossary."""
     words = {word for text in texts for word in WORD.findall(text)}
     return {
@@ -241,18 +242,18 @@ def used(texts: Iterable[str]) -> dict[str, Term]:
     }
 
 
-def linked(label: str) -> Markup:
+def linked_heading(label: str) -> Markup:
     """Return a column's heading with its first use of each term linked to the glossary."""
     names = {word: name for name, term in glossary().items() for word in term.headings}
     link = Markup('<a class="term" href="#term-{}" title="{}">{}</a>')
-    parts = []
-    for part in WORD.split(label):
-        name = names.pop(part, "")  # the first of equal words leads there
-        parts.append(link.format(name, glossary()[name].meaning, part) if name else escape(part))
-    return Markup("").join(parts)
+    pieces = []
+    for word in WORD.split(label):
+        name = names.pop(word, "")  # the first of equal words leads there
+        pieces.append(link.format(name, glossary()[name].meaning, word) if name else escape(word))
+    return Markup("").join(pieces)
 
 
-def _texts(section: Made) -> Iterator[str]:
+def _section_texts(section: FilledSection) -> Iterator[str]:
     """Return the texts of a section, without the cells of its tables."""
     yield from (section.title, section.summary)
     yield from (figure.caption for figure in section.figures)
@@ -261,7 +262,7 @@ def _texts(section: Made) -> Iterator[str]:
         yield from (text for column in table.columns for text in (column.label, column.group))
 
 
-def _repeats(table: Table) -> list[int]:
+def _num_repeated(table: Table) -> list[int]:
     """Return how many leading text cells of each row repeat the row above, to be set quietly."""
     repeats = [0]
     quiet = [column.align == "left" and not column.code for column in table.columns]
@@ -271,20 +272,20 @@ def _repeats(table: Table) -> list[int]:
     return repeats
 
 
-def to_markdown_report(results: Results, sections: Sequence[Made]) -> str:
+def to_markdown_report(results: RunSet, sections: Sequence[FilledSection]) -> str:
     """Return the page in short: tables are folded, long ones and figures are links to files."""
-    parts = [f"# {markdown(title(results))}", markdown(", ".join(counts(results)) + ".")]
+    blocks = [f"# {markdown(title(results))}", markdown(", ".join(counts(results)) + ".")]
     if results.left_out:
-        parts.append(_folded("Left out of this report", _bullets(results.left_out), is_open=True))
+        blocks.append(_folded("Left out of this report", _bullets(results.left_out), is_open=True))
     for section in sections:
-        parts += [f"## {markdown(section.title)}", *_markdown_section(section)]
+        blocks += [f"## {markdown(section.title)}", *_markdown_section(section)]
     if results.notices:
-        summary = f"{count(len(results.notices))} from the runs"
-        parts += ["## Notices", _folded(summary, _bullets(results.notices))]
-    return "\n\n".join(parts) + "\n"
+        heading = f"{count(len(results.notices))} from the runs"
+        blocks += ["## Notices", _folded(heading, _bullets(results.notices))]
+    return "\n\n".join(blocks) + "\n"
 
 
-def _markdown_section(section: Made) -> Iterator[str]:
+def _markdown_section(section: FilledSection) -> Iterator[str]:
     is_open = section.name in OPEN
     if is_open:
         for table in section.tables:
@@ -309,11 +310,11 @@ def _table(table: Table) -> str:
     return f"The table is long: see {' or '.join(files)}."
 
 
-def _folded(summary: str, *parts: str, is_open: bool = False) -> str:
+def _folded(summary: str, *blocks: str, is_open: bool = False) -> str:
     # GitHub reads Markdown in it only behind an empty line; others make links of the first, too.
     text = html.escape(visible(summary), quote=False).translate(NO_LINK)
     opening = f"<details{' open' if is_open else ''}><summary>{text}</summary>"
-    return "\n\n".join([opening, *parts, "</details>"])
+    return "\n\n".join([opening, *blocks, "</details>"])
 
 
 def _bullets(texts: Sequence[str]) -> str:

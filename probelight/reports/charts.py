@@ -116,9 +116,9 @@ class Panel:
     chances: Mapping[str, float | None] = field(default_factory=dict)  # by label
 
 
-def in_panels(found: Sequence[T]) -> list[Sequence[T]]:
+def in_panels(series: Sequence[T]) -> list[Sequence[T]]:
     """Divide what would be one panel into panels of at most `MOST_MODELS`."""
-    return [found[place : place + MOST_MODELS] for place in range(0, len(found), MOST_MODELS)]
+    return [series[start : start + MOST_MODELS] for start in range(0, len(series), MOST_MODELS)]
 
 
 @figure.styled()
@@ -126,7 +126,7 @@ def line_figure(
     name: str,
     title: str,
     caption: str,
-    found: Sequence[Panel],
+    panels: Sequence[Panel],
     xlabel: str,
     ylabel: str = "accuracy, %",
     *,
@@ -138,14 +138,14 @@ def line_figure(
 
     On a `log` axis 0 has a place of its own. `shared` panels have the same y axis.
     """
-    shown = found[: figure.MAX_PANELS]
-    most = max(sum(bool(trace.label) for trace in panel.traces) for panel in shown)
-    canvas, axes = figure.panels(len(shown), max(2.9, 1.4 + 0.26 * most), shared)
-    for place, (axis, panel) in enumerate(zip(axes, shown, strict=True)):
+    visible_panels = panels[: figure.MAX_PANELS]
+    most = max(sum(bool(trace.label) for trace in panel.traces) for panel in visible_panels)
+    canvas, axes = figure.panels(len(visible_panels), max(2.9, 1.4 + 0.26 * most), shared)
+    for index, (axis, panel) in enumerate(zip(axes, visible_panels, strict=True)):
         figure.head(axis, panel.title, panel.subtitle)
-        axis.set_ylim(limits(shown if shared else [panel]))
+        axis.set_ylim(limits(visible_panels if shared else [panel]))
         axis.set_xlabel(xlabel)
-        if place % 2 == 0 or not shared:
+        if index % 2 == 0 or not shared:
             axis.set_ylabel(ylabel)
         numbers = sorted({number for trace in panel.traces for number, _ in trace.points})
         positions = log_positions(numbers) if log else {n: float(n) for n in numbers}
@@ -159,18 +159,19 @@ def line_figure(
     if looks:
         figure.legend(canvas, looks, handlelength=3.4)
     return figure.drawn(
-        name, title, caption + figure.left_out(len(found), figure.MAX_PANELS), canvas
+        name, title, caption + figure.left_out(len(panels), figure.MAX_PANELS), canvas
     )
 
 
-def limits(found: Sequence[Panel]) -> tuple[float, float]:
+def limits(panels: Sequence[Panel]) -> tuple[float, float]:
     """Return the ends of the y axis in per cent: the range of all panels, with a margin."""
-    values = [chance for panel in found for chance in panel.chances.values()]
-    for _, estimate in (point for panel in found for line in panel.traces for point in line.points):
+    values = [chance for panel in panels for chance in panel.chances.values()]
+    lines = [line for panel in panels for line in panel.traces]
+    for _, estimate in (point for line in lines for point in line.points):
         values += (estimate.value, *estimate.bounds)
-    known = [100 * value for value in values if value is not None]
-    margin = max(4.0, 0.08 * (max(known) - min(known)))
-    return max(0.0, min(known) - margin), min(102.0, max(known) + margin)
+    percents = [100 * value for value in values if value is not None]
+    margin = max(4.0, 0.08 * (max(percents) - min(percents)))
+    return max(0.0, min(percents) - margin), min(102.0, max(percents) + margin)
 
 
 def _draw_panel(axis: Axes, panel: Panel, positions: Mapping[int, float]) -> None:
@@ -208,15 +209,15 @@ def _draw_trace(axis: Axes, trace: Trace, positions: Mapping[int, float], zorder
 
     inches = axis.figure.dpi_scale_trans
     moved = axis.transData + ScaledTranslation(trace.shift / 72, 0, inches)
-    known = [
+    intervals = [
         (positions[number], 100 * estimate.ci_low, 100 * estimate.ci_high)
         for number, estimate in trace.points
         if estimate.ci_low is not None and estimate.ci_high is not None
     ]
     color = trace.look.color
-    if known:
-        xs, lows, highs = zip(*known, strict=True)
-        if trace.whiskers or len(known) == 1:
+    if intervals:
+        xs, lows, highs = zip(*intervals, strict=True)
+        if trace.whiskers or len(intervals) == 1:
             axis.vlines(xs, lows, highs, color, linewidth=0.9, alpha=0.55, transform=moved)
         else:
             axis.fill_between(xs, lows, highs, color=color, alpha=0.13, linewidth=0)
@@ -232,12 +233,12 @@ def _draw_trace(axis: Axes, trace: Trace, positions: Mapping[int, float], zorder
 def apart(values: Sequence[float], gap: float) -> list[float]:
     """Return the values moved as little as needed for neighbours to be `gap` apart, order kept."""
     order = sorted(range(len(values)), key=lambda index: values[index])
-    wanted = [values[index] - gap * rank for rank, index in enumerate(order)]
+    targets = [values[index] - gap * rank for rank, index in enumerate(order)]
     # Isotonic regression by its max-min formula (Robertson, Wright & Dykstra 1988, section 1.4).
     placed = [0.0] * len(values)
     for rank, index in enumerate(order):
         ends = range(rank + 1, len(order) + 1)
-        lowest = [min(fmean(wanted[start:end]) for end in ends) for start in range(rank + 1)]
+        lowest = [min(fmean(targets[start:end]) for end in ends) for start in range(rank + 1)]
         placed[index] = max(lowest) + gap * rank
     return placed
 

@@ -16,7 +16,7 @@ from probelight.reports.numbers import BY_GROUPS, INTERVAL, Estimate
 from probelight.reports.table import ACCURACY, SIZE, Cell, Column, Table, text
 from probelight.results.details import ComparisonDetails
 from probelight.results.frames import results_frame
-from probelight.results.load import Results
+from probelight.results.load import RunSet
 
 LEVEL = 0.05
 DIFFERENT = "clearly different"
@@ -28,7 +28,7 @@ MOST_LETTERS = 66  # of a label
 
 
 @lru_cache(maxsize=2)
-def differences(results: Results) -> pd.DataFrame:
+def differences(results: RunSet) -> pd.DataFrame:
     """Return a row per pair of systems, in the order of the sets.
 
     `difference` is the accuracy of the `first` minus that of the `second`; `are_apart` says whether
@@ -37,32 +37,32 @@ def differences(results: Results) -> pd.DataFrame:
     rows = results_frame(results).query("protocol == 'compare' and subset_kind == 'versus'")
     tests = rows.pivot(index=["path", "subset"], columns="metric", values="value")
     rows = rows[rows.metric == "difference"].assign(difference=rows.value)
-    found = _of_sets(results, rows).join(tests.reindex(columns=TESTS), on=["path", "subset"])
+    pairs = _with_details(results, rows).join(tests.reindex(columns=TESTS), on=["path", "subset"])
     for name in ("first", "second"):
-        found[name] = [part[name] for part in found.part]
-    return found.assign(are_apart=found.adjusted_p_value < LEVEL)
+        pairs[name] = [subset[name] for subset in pairs.part]
+    return pairs.assign(are_apart=pairs.adjusted_p_value < LEVEL)
 
 
 @lru_cache(maxsize=2)
-def systems(results: Results) -> pd.DataFrame:
+def systems(results: RunSet) -> pd.DataFrame:
     """Return a row per `system` and set, the best first; those not told apart share a letter."""
     rows = results_frame(results).query("protocol == 'compare' and subset_kind == 'model'")
     rows = rows[rows.metric == "accuracy"].rename(columns={"value": "accuracy"})
-    found = _of_sets(results, rows.sort_values("accuracy", ascending=False, kind="stable"))
-    found["system"] = [part["label"] for part in found.part]
-    pairs = zip(found.num_runs, found.system, strict=True)
-    found["num_runs"] = [runs.get(system) for runs, system in pairs]
+    ranked = _with_details(results, rows.sort_values("accuracy", ascending=False, kind="stable"))
+    ranked["system"] = [subset["label"] for subset in ranked.part]
+    runs_and_systems = zip(ranked.num_runs, ranked.system, strict=True)
+    ranked["num_runs"] = [runs.get(system) for runs, system in runs_and_systems]
     apart = differences(results).query("are_apart")
     letters: list[str] = []
-    for path, of_set in found.groupby("path", sort=False):
-        places = {system: place for place, system in enumerate(of_set.system)}
+    for path, set_rows in ranked.groupby("path", sort=False):
+        ranks = {system: rank for rank, system in enumerate(set_rows.system)}
         different = apart[apart.path == path]
-        two = zip(different["first"].map(places), different["second"].map(places), strict=True)
-        letters += compact_letters(len(of_set), {(min(pair), max(pair)) for pair in two})
-    return found.assign(letters=letters)
+        rank_pairs = zip(different["first"].map(ranks), different["second"].map(ranks), strict=True)
+        letters += compact_letters(len(set_rows), {(min(pair), max(pair)) for pair in rank_pairs})
+    return ranked.assign(letters=letters)
 
 
-def _of_sets(results: Results, rows: pd.DataFrame) -> pd.DataFrame:
+def _with_details(results: RunSet, rows: pd.DataFrame) -> pd.DataFrame:
     """Return rows in the order of the sets, with the details of each comparison."""
     sets = [
         {"path": run.path, **vars(details)}
@@ -70,31 +70,31 @@ def _of_sets(results: Results, rows: pd.DataFrame) -> pd.DataFrame:
         if (details := run.detail(ComparisonDetails))
     ]
     columns = ["path", *(field.name for field in fields(ComparisonDetails))]
-    found = rows.merge(pd.DataFrame(sets, columns=columns), on="path")
-    digits = found.setting.astype(str).str.replace(r"\D", "", regex=True)
-    about = zip(found.split, found.answered, found.setting, strict=True)
-    found = found.assign(
-        about=[", ".join(filter(None, parts)) for parts in about],
+    detailed = rows.merge(pd.DataFrame(sets, columns=columns), on="path")
+    digits = detailed.setting.astype(str).str.replace(r"\D", "", regex=True)
+    about = zip(detailed.split, detailed.answered, detailed.setting, strict=True)
+    detailed = detailed.assign(
+        about=[", ".join(filter(None, words)) for words in about],
         # Whatever the rule and the way of asking.
-        order=[ORDER.index(answered.partition(", ")[0]) for answered in found.answered],
+        order=[ORDER.index(answered.partition(", ")[0]) for answered in detailed.answered],
         examples=pd.to_numeric(digits).fillna(0),  # a setting begins or ends with their number
-        _runs=found.run,
+        _runs=detailed.run,
     )
     order = ["order", "probe", "split", "examples", "setting", "path"]
-    return found.sort_values(order, kind="stable", ignore_index=True)
+    return detailed.sort_values(order, kind="stable", ignore_index=True)
 
 
-def systems_table(results: Results) -> Table | None:
+def systems_table(results: RunSet) -> Table | None:
     """Make the table of each system's accuracy and letters."""
-    found = systems(results)
-    sizes = map(numbers.sample, found.num_items, found.num_groups)
+    ranked = systems(results)
+    sizes = map(numbers.sample, ranked.num_items, ranked.num_groups)
     return tables.table(
         "compared_systems",
         "Which systems are not clearly different?",
         f"{INTERVAL} ({BY_GROUPS}; over seeds too if there are several). Systems that "
         "share a letter are not clearly different (Piepho 2004); this does not show that they are "
         "equally good.",
-        found.assign(_about=[", ".join(about) for about in zip(found.about, sizes, strict=True)]),
+        ranked.assign(_about=[", ".join(about) for about in zip(ranked.about, sizes, strict=True)]),
         [
             text("probe", "probe", "_about"),
             text("system", "system"),
@@ -106,25 +106,25 @@ def systems_table(results: Results) -> Table | None:
     )
 
 
-def differences_table(results: Results) -> Table | None:
+def differences_table(results: RunSet) -> Table | None:
     """Make the table of each pair of systems: difference, tests, detectable difference."""
-    found = differences(results)
+    pairs = differences(results)
     tests = "p: McNemar's exact test, by groups where items come in groups."
-    if any(number > 1 for runs in found.num_runs for number in runs.values()):
+    if any(number > 1 for runs in pairs.num_runs for number in runs.values()):
         tests += (
             " If a system has several seeds, the test takes each item's mean over them, and p is "
             "not below that of the interval, which accounts for seeds too (Sellam et al. 2022)."
         )
-    made = " and ".join(map(numbers.count, sorted(set(found.num_pairs))))
+    num_pairs = " and ".join(map(numbers.count, sorted(set(pairs.num_pairs))))
     return tables.table(
         "compared",
         "Are the differences real?",
         f"Differences in percentage points with their 95% intervals. {tests} Adjusted p: by "
-        f"Benjamini and Hochberg, over all comparisons made together ({made}). Below 0.05, two "
-        "systems are clearly different; expect 5% of such findings to be false. Smallest "
+        f"Benjamini and Hochberg, over all comparisons made together ({num_pairs}). Below 0.05, "
+        "two systems are clearly different; expect 5% of such findings to be false. Smallest "
         "detectable: the smallest difference that these items, groups and seeds would have shown "
         "with probability 80% (Connor 1987).",
-        found,
+        pairs,
         [
             text("probe", "probe", "about"),
             Column("first − second", lambda row: Cell(row.first, f"− {row.second}"), "left"),
@@ -140,26 +140,26 @@ def differences_table(results: Results) -> Table | None:
     )
 
 
-def differences_figure(results: Results) -> Figure | None:
+def differences_figure(results: RunSet) -> Figure | None:
     """Draw the largest differences with their intervals, sorted; filled if significant."""
-    found = differences(results)
-    if found.empty:
+    pairs = differences(results)
+    if pairs.empty:
         return None
     # Keep the largest differences, and sort them from positive to negative.
-    shown = found.loc[found.difference.abs().nlargest(MOST_DRAWN).index]
-    shown = shown.sort_values("difference", ascending=False, kind="stable")
+    largest = pairs.loc[pairs.difference.abs().nlargest(MOST_DRAWN).index]
+    largest = largest.sort_values("difference", ascending=False, kind="stable")
     return row_figure(
         "compared",
         "Differences between systems",
         "Accuracy of the first minus that of the second on the same items, with 95% intervals. "
         "Filled: clearly different, at a false discovery rate of 5% over all comparisons."
-        + left_out(len(found), MOST_DRAWN),
-        shown.assign(
+        + left_out(len(pairs), MOST_DRAWN),
+        largest.assign(
             heading="",
-            name=(shown["first"] + " − " + shown["second"]).map(_short)
+            name=(largest["first"] + " − " + largest["second"]).map(_short)
             + "\n"
-            + (shown.probe + " (" + shown.about + ")").map(_short),
-            look=shown.are_apart.map({True: DIFFERENT, False: f"not {DIFFERENT}"}),
+            + (largest.probe + " (" + largest.about + ")").map(_short),
+            look=largest.are_apart.map({True: DIFFERENT, False: f"not {DIFFERENT}"}),
             chance=None,
         ),
         {DIFFERENT: Line(BLUE, "-", "o"), f"not {DIFFERENT}": Line(MUTED, "-", "o", PAPER)},
@@ -168,37 +168,37 @@ def differences_figure(results: Results) -> Figure | None:
     )
 
 
-def summary(results: Results) -> str:
+def comparison_summary(results: RunSet) -> str:
     """Return how many pairs clearly differ, and the largest or the detectable difference."""
-    found = differences(results)
-    if found.empty:
+    pairs = differences(results)
+    if pairs.empty:
         return ""
-    apart = found[found.are_apart]
-    of_all = "Of 1 comparison" if len(found) == 1 else f"Of {len(found)} comparisons"
+    apart = pairs[pairs.are_apart]
+    among = "Of 1 comparison" if len(pairs) == 1 else f"Of {len(pairs)} comparisons"
     verb = "shows" if len(apart) < 2 else "show"
-    told = f"{of_all}, {len(apart) or 'none'} {verb} a clear difference."
+    verdict = f"{among}, {len(apart) or 'none'} {verb} a clear difference."
     if len(apart):
         row = apart.loc[apart.difference.abs().idxmax()]
         gap, better, worse = Estimate.of(row), row["first"], row["second"]
         if gap.value < 0:
             gap, better, worse = gap.negative, worse, better
         return (
-            f"{told} The largest difference: on {row.probe} ({row.about}) {better} is "
+            f"{verdict} The largest difference: on {row.probe} ({row.about}) {better} is "
             f"{_unsigned(gap.value)} points better than {worse} (95% interval "
             f"{numbers.points_between(*gap.bounds)}, adjusted p "
             f"{numbers.probability(row.adjusted_p_value)})."
         )
-    seen = found.smallest_difference.dropna()
-    if seen.empty:
-        return f"{told} With so few groups of items, no difference could be detected."
-    if len(found) == 1:
-        which = f"A difference of {_unsigned(seen.iloc[0])} points"
+    detectable = pairs.smallest_difference.dropna()
+    if detectable.empty:
+        return f"{verdict} With so few groups of items, no difference could be detected."
+    if len(pairs) == 1:
+        range_text = f"A difference of {_unsigned(detectable.iloc[0])} points"
     else:
-        which = (
-            f"Differences from {_unsigned(seen.min())} points (the best case) or "
-            f"{_unsigned(seen.max())} points (the worst)"
+        range_text = (
+            f"Differences from {_unsigned(detectable.min())} points (the best case) or "
+            f"{_unsigned(detectable.max())} points (the worst)"
         )
-    return f"{told} {which} would have been detected (power 80%)."
+    return f"{verdict} {range_text} would have been detected (power 80%)."
 
 
 def _p(value: float) -> str:

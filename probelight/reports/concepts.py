@@ -20,7 +20,7 @@ from probelight.reports.inoculation.runs import Series, doses, inoculations
 from probelight.reports.numbers import ABSENT, INTERVAL, Estimate, listed, named
 from probelight.reports.table import Cell, Column, Table, accuracy, framed, share, text, whole
 from probelight.reports.zero_shot.scores import zero_shots
-from probelight.results.load import Results, Run, UnreadableResultError
+from probelight.results.load import Run, RunSet, UnreadableResultError
 from probelight.results.predictions import difficulty_of, read_item_lines
 
 BEFORE, AFTER = "report_probe_before", "report_probe"  # sets in an inoculation's predictions
@@ -32,64 +32,66 @@ MOST_QUESTIONS = 3
 SERIES = [*Series._fields]
 SHOWN = [name for name in SERIES if name != "keeping"]  # which is not told apart here
 COLUMNS = [
-    *SERIES, "about", "asked", "is_whole", "dose", "run", "place", "question", "concept",
+    *SERIES, "about", "question_set", "is_whole", "dose", "run", "place", "question", "concept",
     "difficulty", "gold", "answer", "correct",
 ]  # fmt: skip
 
 
 @lru_cache(maxsize=2)
-def answers(results: Results) -> tuple[pd.DataFrame, tuple[str, ...]]:
+def answers(results: RunSet) -> tuple[pd.DataFrame, tuple[str, ...]]:
     """Return a row per answer to a question about a concept, and sentences on unreadable files.
 
     Inoculations come first, then zero-shot runs whose predictions name concepts. Runs with the same
-    questions have the same number `asked`; `is_whole` says that these are the whole split,
+    questions have the same number `question_set`; `is_whole` says that these are the whole split,
     `is_several` that the concept has several questions, `is_enough` that at least `FEW` have.
     """
-    numbers: dict[object, int] = {}
+    set_numbers: dict[object, int] = {}
     unread: dict[str, None] = {}
-    rows = []
-    for series, run, sets, is_whole in _sources(results):
+    records = []
+    for series, run, sets, is_whole in _answered_sets(results):
         try:
             lines = read_item_lines(results, run)
         except UnreadableResultError as error:
             unread[f"Not counted by concept: {visible(results.below(str(error)))}."] = None
             continue
         for dose, name in sets.items():
-            kept = [line for line in lines if line.group and name in ("", line.set)]
-            difficulties = [difficulty_of(vars(line)) for line in kept]
+            concept_lines = [line for line in lines if line.group and name in ("", line.set)]
+            difficulties = [difficulty_of(vars(line)) for line in concept_lines]
             # Only runs with the same items are averaged.
-            asked = tuple((line.asked, line.group) for line in kept), tuple(difficulties)
-            number = numbers.setdefault((series, asked), len(numbers))
-            rows += [
-                (*series, series.about, number, is_whole, dose, run.key, place, line.question,
+            contents = tuple((line.content, line.group) for line in concept_lines)
+            questions = contents, tuple(difficulties)
+            number = set_numbers.setdefault((series, questions), len(set_numbers))
+            records += [
+                (*series, series.about, number, is_whole, dose, run.key, position, line.question,
                  line.group, difficulty, line.choices[line.answer],
                  "" if line.prediction is None else line.choices[line.prediction], line.correct)
-                for place, (line, difficulty) in enumerate(zip(kept, difficulties, strict=True))
+                for position, (line, difficulty)
+                in enumerate(zip(concept_lines, difficulties, strict=True))
             ]  # fmt: skip
-    found = pd.DataFrame(rows, columns=COLUMNS)
-    found["is_whole"] = found.groupby(SERIES).is_whole.transform("all")
-    by_concept = found.groupby(["asked", "dose", "run", "concept"])
-    found["is_several"] = by_concept.place.transform("size") > 1
-    several = found.concept.where(found.is_several).groupby(found.asked).transform("nunique")
-    return found.assign(is_enough=several >= FEW), tuple(unread)
+    rows = pd.DataFrame(records, columns=COLUMNS)
+    rows["is_whole"] = rows.groupby(SERIES).is_whole.transform("all")
+    by_concept = rows.groupby(["question_set", "dose", "run", "concept"])
+    rows["is_several"] = by_concept.place.transform("size") > 1
+    several = rows.concept.where(rows.is_several).groupby(rows.question_set).transform("nunique")
+    return rows.assign(is_enough=several >= FEW), tuple(unread)
 
 
-def _sources(results: Results) -> Iterator[tuple[Series, Run, Mapping[int, str], bool]]:
+def _answered_sets(results: RunSet) -> Iterator[tuple[Series, Run, Mapping[int, str], bool]]:
     """Yield series, run, its sets by dose ("" for any set) and whether they are whole splits."""
     for series, line in doses(inoculations(results)).items():
         for dose in line:
             # The model before inoculation is the same whatever the dose.
-            before = {UNTRAINED: BEFORE} if dose is line[0] else {}
+            sets_before = {UNTRAINED: BEFORE} if dose is line[0] else {}
             for cell in dose.runs:
-                yield series, cell.run, {**before, dose.dose: AFTER}, cell.whole_split
+                yield series, cell.run, {**sets_before, dose.dose: AFTER}, cell.whole_split
     for entry in zero_shots(results).itertuples():
         series = Series(entry.model, entry.probe, "", "", entry.split)
         yield series, results.by_path[entry.path], {UNTRAINED: ""}, True
 
 
-def clusters_table(results: Results) -> Table | None:
+def clusters_table(results: RunSet) -> Table | None:
     """Make the table of soft and strict cluster accuracy by model and dose."""
-    found, _ = answers(results)
+    rows, _ = answers(results)
     columns = [text("probe", "probe", "_about"), whole("k", "dose"), whole("seeds", "num_seeds")]
     for group, prefix in (("all concepts", ""), (SEVERAL, "several_")):
         columns.append(whole("concepts", f"{prefix}num_concepts", group=group))
@@ -106,15 +108,15 @@ def clusters_table(results: Results) -> Table | None:
         f"{INTERVAL}, over concepts and seeds.",
         [
             {
-                **asked.iloc[0][SHOWN],
+                **set_rows.iloc[0][SHOWN],
                 "dose": dose,
-                "num_seeds": asked.run.nunique(),
-                **counted(asked),
-                **{f"several_{k}": v for k, v in counted(asked[asked.is_several]).items()},
-                "_about": asked.about.iloc[0],
-                "_runs": [*asked.run.unique()],
+                "num_seeds": set_rows.run.nunique(),
+                **counted(set_rows),
+                **{f"several_{k}": v for k, v in counted(set_rows[set_rows.is_several]).items()},
+                "_about": set_rows.about.iloc[0],
+                "_runs": [*set_rows.run.unique()],
             }
-            for (_, dose), asked in found[found.is_enough].groupby(["asked", "dose"])
+            for (_, dose), set_rows in rows[rows.is_enough].groupby(["question_set", "dose"])
         ],
         [
             *columns,
@@ -124,24 +126,24 @@ def clusters_table(results: Results) -> Table | None:
     )
 
 
-def counted(asked: pd.DataFrame) -> dict[str, Any]:
+def counted(rows: pd.DataFrame) -> dict[str, Any]:
     """Return soft and strict accuracy at a dose, means over seeds with their intervals.
 
     There is none that is strict if questions of the split were not asked.
     """
-    by_concept = asked.groupby(["run", "concept"], sort=False).correct
+    by_concept = rows.groupby(["run", "concept"], sort=False).correct
     strict = if_independent = None
-    if asked.is_whole.all():
-        mean = _over_seeds if asked.run.nunique() > 1 else intervals.accuracy_interval
+    if rows.is_whole.all():
+        mean = _over_seeds if rows.run.nunique() > 1 else intervals.accuracy_interval
         strict = mean(by_concept.prod())
         if_independent = fmean(
-            strict_if_independent([*rows.correct], [*rows.concept])
-            for _, rows in asked.groupby("run")
+            strict_if_independent([*run_rows.correct], [*run_rows.concept])
+            for _, run_rows in rows.groupby("run")
         )
     return {
-        "num_concepts": asked.concept.nunique(),
-        "num_questions": asked.place.nunique(),
-        "accuracy": asked.correct.mean(),
+        "num_concepts": rows.concept.nunique(),
+        "num_questions": rows.place.nunique(),
+        "accuracy": rows.correct.mean(),
         "strict_if_independent": if_independent,
         **named("soft soft_ci_low soft_ci_high", Estimate(*_over_seeds(by_concept.mean()))),
         **named("strict strict_ci_low strict_ci_high", strict and Estimate(*strict)),
@@ -154,11 +156,11 @@ def _over_seeds(by_concept: pd.Series[float]) -> Interval:
     return intervals.sum_interval([Term(1.0, dict(enumerate(by_run)))])
 
 
-def concepts_table(results: Results) -> Table | None:
+def concepts_table(results: RunSet) -> Table | None:
     """Make the table of the concepts known most and least."""
-    found, _ = answers(results)
-    found = found[found.is_enough & found.is_several]
-    every = [(asked, _concepts(asked)) for _, asked in found.groupby("asked")]
+    rows, _ = answers(results)
+    rows = rows[rows.is_enough & rows.is_several]
+    by_set = [(set_rows, _concept_rows(set_rows)) for _, set_rows in rows.groupby("question_set")]
     return tables.table(
         "known_concepts",
         "The concepts known best and least",
@@ -169,7 +171,7 @@ def concepts_table(results: Results) -> Table | None:
         "alone: see “if independent” in the table above. Each concept has up to "
         f"{MOST_QUESTIONS} questions, with the answer of most seeds and its mean score. The csv "
         f"file has every concept, and the models after the first {MOST_MODELS}.",
-        pd.concat([concepts for _, concepts in every]) if every else [],
+        pd.concat([concepts for _, concepts in by_set]) if by_set else [],
         [
             text("probe", "probe", "_about"),
             text("known", "_rank", "_alike"),
@@ -180,42 +182,42 @@ def concepts_table(results: Results) -> Table | None:
             Column("answer before", lambda row: row._before, "left", prose=True),
             Column("after", lambda row: row._after, "left", prose=True),
         ],
-        shown=framed(row for pair in every[:MOST_MODELS] for row in _surest(*pair)),
+        visible=framed(row for pair in by_set[:MOST_MODELS] for row in _surest_rows(*pair)),
     )
 
 
-def _concepts(asked: pd.DataFrame) -> pd.DataFrame:
+def _concept_rows(rows: pd.DataFrame) -> pd.DataFrame:
     """Return a row per concept, with the shares right before and after."""
-    last = asked.dose.max()
-    by_concept = asked.groupby("concept")
-    found = by_concept[SHOWN].first().assign(dose=last, num_questions=by_concept.place.nunique())
-    shares = asked.groupby(["dose", "concept"]).correct.agg(fmean)
-    found["share_before"] = shares.get(UNTRAINED)
-    found["share_after"] = shares[last] if last != UNTRAINED else None
-    right = (shares[last] * found.num_questions).round(9)
+    last = rows.dose.max()
+    by_concept = rows.groupby("concept")
+    concepts = by_concept[SHOWN].first().assign(dose=last, num_questions=by_concept.place.nunique())
+    shares = rows.groupby(["dose", "concept"]).correct.agg(fmean)
+    concepts["share_before"] = shares.get(UNTRAINED)
+    concepts["share_after"] = shares[last] if last != UNTRAINED else None
+    right = (shares[last] * concepts.num_questions).round(9)
     # Right on 9 of 10 is surer than on 2 of 2.
-    bounds = map(intervals.wilson, right, found.num_questions)
-    found["_low"], found["_high"] = zip(*bounds, strict=True)
-    found["_alike"] = found.groupby(["_low", "_high"]).dose.transform("size")
-    found["_runs"] = [tuple(asked.run.unique())] * len(found)
-    return found.assign(_about=asked.about.iloc[0]).reset_index()
+    bounds = map(intervals.wilson, right, concepts.num_questions)
+    concepts["_low"], concepts["_high"] = zip(*bounds, strict=True)
+    concepts["_alike"] = concepts.groupby(["_low", "_high"]).dose.transform("size")
+    concepts["_runs"] = [tuple(rows.run.unique())] * len(concepts)
+    return concepts.assign(_about=rows.about.iloc[0]).reset_index()
 
 
-def _surest(asked: pd.DataFrame, concepts: pd.DataFrame) -> Iterator[dict[str, Any]]:
+def _surest_rows(answer_rows: pd.DataFrame, concepts: pd.DataFrame) -> Iterator[dict[str, Any]]:
     """Yield a row per question of the concepts known most and least."""
     most = concepts[concepts["_low"] > 0].sort_values("_low", ascending=False, kind="stable")
     least = concepts[concepts["_high"] < 1].sort_values("_high", kind="stable")
     for rank, ranked in (("best", most), ("least", least)):
         for concept in ranked[:OF_EACH].to_dict("records"):
-            of_concept = asked[asked.concept == concept["concept"]]
-            for _, rows in islice(of_concept.groupby("place"), MOST_QUESTIONS):
-                last = rows[rows.dose == concept["dose"]]
+            of_concept = answer_rows[answer_rows.concept == concept["concept"]]
+            for _, question_rows in islice(of_concept.groupby("place"), MOST_QUESTIONS):
+                last = question_rows[question_rows.dose == concept["dose"]]
                 yield concept | {
                     "_rank": rank,
                     "_alike": f"{concept['_alike']} tied",
                     "_size": f"{concept['num_questions']} questions",
-                    "_question": Cell(rows.question.iloc[0], rows.gold.iloc[0]),
-                    "_before": _answer(rows[rows.dose == UNTRAINED]),
+                    "_question": Cell(question_rows.question.iloc[0], question_rows.gold.iloc[0]),
+                    "_before": _answer(question_rows[question_rows.dose == UNTRAINED]),
                     "_after": Cell(ABSENT) if concept["dose"] == UNTRAINED else _answer(last),
                 }
 
@@ -231,14 +233,14 @@ def _answer(rows: pd.DataFrame) -> Cell:
     return Cell(answer or ABSENT, f"score {score:.2g}" if score else "")
 
 
-def summary(results: Results) -> str:
+def concepts_summary(results: RunSet) -> str:
     """Return which models know more whole concepts than by chance, and what is not counted."""
-    found, unread = answers(results)
+    rows, unread = answers(results)
     verdicts: dict[str, list[str]] = {}
-    for _, asked in found[found.is_enough & found.is_several].groupby("asked"):
-        last, series = counted(asked[asked.dose == asked.dose.max()]), asked.iloc[0]
-        if last["strict"] is not None:
-            is_above = last["strict_ci_low"] > last["strict_if_independent"]
+    for _, set_rows in rows[rows.is_enough & rows.is_several].groupby("question_set"):
+        accuracy, series = counted(set_rows[set_rows.dose == set_rows.dose.max()]), set_rows.iloc[0]
+        if accuracy["strict"] is not None:
+            is_above = accuracy["strict_ci_low"] > accuracy["strict_if_independent"]
             verdict = "More concepts" if is_above else "Not clearly more concepts"
             split = f" ({series.report_split})" if series.report_split else ""
             verdicts.setdefault(verdict, []).append(f"{series.model} on {series.probe}{split}")
@@ -247,7 +249,7 @@ def summary(results: Results) -> str:
         f"{listed(names)}."
         for verdict, names in verdicts.items()
     ]
-    if probes := [*found[~found.is_enough].probe.unique()]:
+    if probes := [*rows[~rows.is_enough].probe.unique()]:
         sentences.append(
             f"Not counted by concept, because fewer than {FEW} concepts have several questions: "
             f"{', '.join(probes)}."

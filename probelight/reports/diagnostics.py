@@ -20,7 +20,7 @@ from probelight.reports.numbers import ABSENT, VERDICTS, verdict_of
 from probelight.reports.published import published
 from probelight.reports.table import Cell, Column, Table, prose, text
 from probelight.results.frames import results_frame, with_columns
-from probelight.results.load import Results, Run, UnreadableResultError
+from probelight.results.load import Run, RunSet, UnreadableResultError
 from probelight.results.predictions import ContextLine, read_context_lines
 
 PLACE = ["model", "probe", "subset", "perturbation"]
@@ -47,7 +47,7 @@ MOST_CONTEXTS = 100  # of a table
 COUNTED = "Each share comes with its exact count and, below, Wilson's 95% interval."
 
 
-def labelled_runs(results: Results) -> list[tuple[Run, str]]:
+def labelled_runs(results: RunSet) -> list[tuple[Run, str]]:
     """Return each run with its model's name, by set; namesakes have the run in brackets."""
     of_sets = [
         run
@@ -62,7 +62,7 @@ def labelled_runs(results: Results) -> list[tuple[Run, str]]:
 
 
 @lru_cache(maxsize=2)
-def diagnosed(results: Results) -> pd.DataFrame:
+def diagnosed(results: RunSet) -> pd.DataFrame:
     """Return a row per number of the diagnostics, by set, perturbed contexts last.
 
     Further columns than those of the results: `title` of the set in the paper; `condition`, part
@@ -73,30 +73,30 @@ def diagnosed(results: Results) -> pd.DataFrame:
     rows = rows[rows.path.isin([*labels])]
     rows = rows.assign(model=rows.path.map(labels)).drop_duplicates([*PLACE, "metric"], keep="last")
     is_spread = rows.metric.str.endswith(SPREAD)
-    spread = rows[is_spread].assign(metric=rows.metric.str.removesuffix(SPREAD))
-    found = with_columns(rows[~is_spread], spread, {"value": "sd"}, [*PLACE, "metric"])
-    found["title"] = [SETS[name].title for name in found.probe]
-    perturbed = [PERTURBATIONS.get(name, name.replace("_", " ")) for name in found.perturbation]
-    parts = zip(found.subset, perturbed, strict=True)
-    found["condition"] = [", ".join(filter(None, part)) for part in parts]
-    found["chance"] = [1 / 3 if name == "cprag" else 1 / 2 for name in found.probe]
-    found["_set"] = [[*SETS].index(name) for name in found.probe]
-    found["_perturbed"] = found.perturbation != ""
-    found["_upper"] = [part["upper"] if part and part.kind == "cloze" else 0 for part in found.part]
-    found = found.sort_values(["_set", "_perturbed", "_upper"], kind="stable", ignore_index=True)
-    found = found.astype(object).where(found.notna(), None)
-    shares = [_counted(row) for row in found.to_dict("records")]
-    return found.assign(_share=shares, _runs=found.run)
+    spreads = rows[is_spread].assign(metric=rows.metric.str.removesuffix(SPREAD))
+    rows = with_columns(rows[~is_spread], spreads, {"value": "sd"}, [*PLACE, "metric"])
+    rows["title"] = [SETS[name].title for name in rows.probe]
+    perturbed = [PERTURBATIONS.get(name, name.replace("_", " ")) for name in rows.perturbation]
+    conditions = zip(rows.subset, perturbed, strict=True)
+    rows["condition"] = [", ".join(filter(None, s)) for s in conditions]
+    rows["chance"] = [1 / 3 if name == "cprag" else 1 / 2 for name in rows.probe]
+    rows["_set"] = [[*SETS].index(name) for name in rows.probe]
+    rows["_perturbed"] = rows.perturbation != ""
+    rows["_upper"] = [s["upper"] if s and s.kind == "cloze" else 0 for s in rows.part]
+    rows = rows.sort_values(["_set", "_perturbed", "_upper"], kind="stable", ignore_index=True)
+    rows = rows.astype(object).where(rows.notna(), None)
+    shares = [_share_cell(row) for row in rows.to_dict("records")]
+    return rows.assign(_share=shares, _runs=rows.run)
 
 
-def at_each_k(results: Results, name: str) -> dict[str, str]:
+def at_each_k(results: RunSet, name: str) -> dict[str, str]:
     """Return the headings of a metric at each k that was measured: {"accuracy@5": "@5 %"}."""
     depths = diagnosed(results).metric.str.removeprefix(f"{name}@").unique()
-    found = sorted(int(depth) for depth in depths if depth.isdecimal())
-    return {f"{name}@{k}": f"@{k} %" for k in found}
+    ks = sorted(int(depth) for depth in depths if depth.isdecimal())
+    return {f"{name}@{k}": f"@{k} %" for k in ks}
 
 
-def accuracy_table(results: Results) -> Table | None:
+def accuracy_table(results: RunSet) -> Table | None:
     """Make the table of word-prediction accuracy (tables 4, 7, 8 and 11 of the paper)."""
     return _completions(
         results,
@@ -111,7 +111,7 @@ def accuracy_table(results: Results) -> Table | None:
     )
 
 
-def survival_table(results: Results) -> Table | None:
+def survival_table(results: RunSet) -> Table | None:
     """Make the table of contexts that keep an expected word when perturbed (section 7.1)."""
     return _completions(
         results,
@@ -124,7 +124,7 @@ def survival_table(results: Results) -> Table | None:
     )
 
 
-def sensitivity_table(results: Results) -> Table | None:
+def sensitivity_table(results: RunSet) -> Table | None:
     """Make the table of completion sensitivity (tables 5, 9, 12 and 14)."""
     return _completions(
         results,
@@ -139,18 +139,18 @@ def sensitivity_table(results: Results) -> Table | None:
 
 
 def _completions(
-    results: Results, metrics: Mapping[str, str], name: str, title: str, note: str
+    results: RunSet, metrics: Mapping[str, str], name: str, title: str, note: str
 ) -> Table | None:
     """Make a table of metrics (headings by name) whose rows are parts of sets."""
     rows = diagnosed(results)
     rows = rows[rows.metric.isin([*metrics])]
-    found = rows.drop_duplicates(PLACE)
+    table_rows = rows.drop_duplicates(PLACE)
     measured = [metric for metric in metrics if metric in {*rows.metric}]
     csv = [*PLACE, "num_items"]
     for metric in measured:
         names = {column: f"{metric}{end}" for end, column in ENDS.items()}
-        of_metric = rows[rows.metric == metric]
-        found = with_columns(found, of_metric, names | {"_share": f"_{metric}"}, PLACE)
+        metric_rows = rows[rows.metric == metric]
+        table_rows = with_columns(table_rows, metric_rows, names | {"_share": f"_{metric}"}, PLACE)
         csv += names.values()
 
     def shares(metric: str) -> Column:
@@ -160,7 +160,7 @@ def _completions(
         name,
         title,
         note,
-        found,
+        table_rows,
         [text("set", "title", "condition")],
         rows="probe subset perturbation",
         across="model",
@@ -169,7 +169,7 @@ def _completions(
     )
 
 
-def _counted(row: Mapping[str, Any]) -> Cell:
+def _share_cell(row: Mapping[str, Any]) -> Cell:
     """Return a share with its exact count, or a mean over shuffles with its standard deviation."""
     value, number = row["value"], row["num_items"]
     interval = numbers.between(row["ci_low"], row["ci_high"])
@@ -182,13 +182,13 @@ def _counted(row: Mapping[str, Any]) -> Cell:
     return Cell(f"{numbers.percent(value)} ({exact})", interval)
 
 
-def first_words_table(results: Results) -> Table | None:
+def first_words_table(results: RunSet) -> Table | None:
     """Make the table of what models' best words go by (sections 9.1 to 9.4 of the paper)."""
     rows = diagnosed(results)
-    known = [SENSITIVITY, MARGIN, *at_each_k(results, ACCURACY), *at_each_k(results, SURVIVAL)]
-    found = rows[~rows.metric.isin(known)]
-    order = pd.factorize(found.metric)[0]
-    found = found.assign(_measured=found.metric.map(numbers.measure), _order=order)
+    at_k = [name for metric in (ACCURACY, SURVIVAL) for name in at_each_k(results, metric)]
+    rows = rows[~rows.metric.isin([SENSITIVITY, MARGIN, *at_k])]
+    order = pd.factorize(rows.metric)[0]
+    rows = rows.assign(_measured=rows.metric.map(numbers.measure), _order=order)
     return tables.table(
         "diagnostics_first_words",
         "What decides the first word",
@@ -196,7 +196,7 @@ def first_words_table(results: Results) -> Table | None:
         "(“a daisy is a daisy”; all errors of both BERTs do in section 9.1 of the paper), how "
         "often it begins with the sound that the article before it requires, and how often it "
         f"stays the same, or changes, when “not” is inserted into the statement. {COUNTED}",
-        found.sort_values(["_set", "_order"], kind="stable"),
+        rows.sort_values(["_set", "_order"], kind="stable"),
         [text("set", "title", "condition"), text("measured", "_measured")],
         rows="probe metric subset perturbation",
         across="model",
@@ -205,18 +205,18 @@ def first_words_table(results: Results) -> Table | None:
     )
 
 
-def words_tables(results: Results) -> list[Table | None]:
+def words_tables(results: RunSet) -> list[Table | None]:
     """Make a table per set of the best words after each context (tables 6, 10, 13 and 15)."""
     words_column = Column(
         "words", lambda row: Cell(row.words or ABSENT, row._hit), "left", prose=True
     )
     by_set: dict[str, dict[str, list[dict[str, Any]]]] = {}
     for run, label in labelled_runs(results):
-        asked: dict[str, list[ContextLine]] = {}  # a context may have several targets
+        lines_by_context: dict[str, list[ContextLine]] = {}  # a context may have several targets
         with suppress(UnreadableResultError):  # the page's items say so
             for line in read_context_lines(results, run):
-                asked.setdefault(line.context, []).append(line)
-        for context, lines in asked.items():
+                lines_by_context.setdefault(line.context, []).append(line)
+        for context, lines in lines_by_context.items():
             expected = dict.fromkeys(word for line in lines for word in line.expected)
             words = lines[0].predictions[:TOP]
             ranks = (f"{word} is no. {n}" for n, word in enumerate(words, 1) if word in expected)
@@ -249,7 +249,7 @@ def words_tables(results: Results) -> list[Table | None]:
     ]
 
 
-def accuracy_figure(results: Results) -> Figure | None:
+def accuracy_figure(results: RunSet) -> Figure | None:
     """Draw the accuracies of whole sets at each k, with the paper's perturbations."""
     rows = diagnosed(results)
     is_shown = (rows.perturbation == "") | _is_in_paper(rows)
@@ -263,7 +263,7 @@ def accuracy_figure(results: Results) -> Figure | None:
     )
 
 
-def sensitivity_figure(results: Results) -> Figure | None:
+def sensitivity_figure(results: RunSet) -> Figure | None:
     """Draw the sensitivities that the paper has too, with and without the margin."""
     rows = diagnosed(results)
     return _figure(
@@ -284,37 +284,37 @@ def _figure(
     rows = rows[rows.metric.isin([*metrics])]
     if rows.empty:
         return None
-    parts = zip(rows.condition, rows.metric.map(metrics), strict=True)
+    names = zip(rows.condition, rows.metric.map(metrics), strict=True)
     rows = rows.assign(
         heading=rows.title,
-        name=[", ".join(filter(None, part)) or "all" for part in parts],
+        name=[", ".join(filter(None, words)) or "all" for words in names],
         look=rows.model,
         chance=rows.chance.where(rows.metric == SENSITIVITY),
         _part=rows.groupby(["title", "condition"], sort=False).ngroup(),
         _rank=rows.metric.map([*metrics].index),
     ).sort_values(["_part", "_rank"], kind="stable")
-    places = rows.drop_duplicates(["heading", "name"]).drop(columns=["look", "value"])
-    of_paper = places.merge(_paper(), on=NUMBER)
+    named_rows = rows.drop_duplicates(["heading", "name"]).drop(columns=["look", "value"])
+    paper_rows = named_rows.merge(_printed(), on=NUMBER)
     looks = model_looks(rows.model.unique())
     looks["BERT-B (paper)"] = Line(INK, "none", "x")
     looks["BERT-L (paper)"] = Line(INK, "none", "+")
-    crosses = "" if of_paper.empty else " Crosses: Ettinger (2020), without intervals."
-    shown = pd.concat([rows, of_paper])
-    return row_figure(name, title, caption + crosses, shown, looks, "%")
+    crosses = "" if paper_rows.empty else " Crosses: Ettinger (2020), without intervals."
+    drawn_rows = pd.concat([rows, paper_rows])
+    return row_figure(name, title, caption + crosses, drawn_rows, looks, "%")
 
 
-def _paper() -> pd.DataFrame:
+def _printed() -> pd.DataFrame:
     """Return the paper's numbers in our columns."""
-    found = published().query("paper == 'Ettinger 2020'").rename(columns={"part": "subset"})
-    return found.assign(look=found.name + " (paper)")[[*NUMBER, "look", "value"]]
+    numbers = published().query("paper == 'Ettinger 2020'").rename(columns={"part": "subset"})
+    return numbers.assign(look=numbers.name + " (paper)")[[*NUMBER, "look", "value"]]
 
 
 def _is_in_paper(rows: pd.DataFrame) -> Any:
     """Return for each row whether the paper has that number."""
-    return pd.MultiIndex.from_frame(rows[NUMBER]).isin(pd.MultiIndex.from_frame(_paper()[NUMBER]))
+    return pd.MultiIndex.from_frame(rows[NUMBER]).isin(pd.MultiIndex.from_frame(_printed()[NUMBER]))
 
 
-def summary(results: Results) -> str:
+def diagnostics_summary(results: RunSet) -> str:
     """Return each model's verdicts, those on negation, and which runs are not shown."""
     rows = diagnosed(results)
     rows = rows[(rows.metric == SENSITIVITY) & (rows.perturbation == "")]
@@ -322,21 +322,21 @@ def summary(results: Results) -> str:
         (row.model, row.probe, row.subset): verdict_of((row.ci_low, row.ci_high), row.chance)
         for row in rows.itertuples()
     }
-    found: dict[str, list[str]] = {}
-    for (model, probe, part), verdict in verdicts.items():
+    by_finding: dict[str, list[str]] = {}
+    for (model, probe, subset), verdict in verdicts.items():
         negated = verdicts.get((model, probe, "negative"))
-        if probe in ("cprag", "role") and not part and verdict != "unknown":
-            start = f"Preference for good completions is {VERDICTS[verdict]}"
-        elif (probe, part) == ("neg_simp", "affirmative") and negated is not None:
-            start = NEGATION.get((verdict, negated), "Not clearly sensitive to negation")
+        if probe in ("cprag", "role") and not subset and verdict != "unknown":
+            finding = f"Preference for good completions is {VERDICTS[verdict]}"
+        elif (probe, subset) == ("neg_simp", "affirmative") and negated is not None:
+            finding = NEGATION.get((verdict, negated), "Not clearly sensitive to negation")
         else:
             continue
-        found.setdefault(start, []).append(f"{model} on {SETS[probe].title}")
-    sentences = [f"{start}: {numbers.listed(names)}." for start, names in found.items()]
-    shown = [run for run, _ in labelled_runs(results)]
+        by_finding.setdefault(finding, []).append(f"{model} on {SETS[probe].title}")
+    sentences = [f"{finding}: {numbers.listed(names)}." for finding, names in by_finding.items()]
+    labelled = [run for run, _ in labelled_runs(results)]
     sentences += [
         f"Not shown: {run.path}, because its record names no diagnostic set."
         for run in results.of("diagnose")
-        if run not in shown
+        if run not in labelled
     ]
     return " ".join(sentences)

@@ -16,7 +16,7 @@ from probelight.reports.inoculation.runs import ON_REPORTED, Series, inoculation
 from probelight.reports.numbers import count
 from probelight.reports.table import Table, share, text, whole
 from probelight.results.frames import results_frame
-from probelight.results.load import Results
+from probelight.results.load import RunSet
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -39,27 +39,27 @@ LEFT, GAP, HEAD, FOOT, LEAST_WIDTH = 1.85, 0.16, 0.56, 0.62, 5.4
 
 
 @lru_cache(maxsize=2)
-def heat_maps(results: Results) -> tuple[pd.DataFrame, pd.DataFrame]:
+def heat_maps(results: RunSet) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Return the cells of the heat maps, and those shown, in which cells of few items are merged.
 
     The columns are `BLOCK`, `QUESTIONS`, `WRONG`, `dose`, `accuracy` (mean over seeds), `num_items`
     (per seed) and `_runs`. Shown cells reach from `distractor_hops` to `last_hops`, and have their
     labels in `block`, `row` and `column`.
     """
-    asked = pd.concat([_inoculated(results), _zero_shot(results)], ignore_index=True)
+    scored = pd.concat([_inoculation_rows(results), _zero_shot_rows(results)], ignore_index=True)
     fields = ["hops", "distractor_type", "distractor_hops"]
-    asked[fields] = pd.DataFrame([dict(part.fields) for part in asked.part], columns=fields)
+    scored[fields] = pd.DataFrame([dict(s.fields) for s in scored.part], columns=fields)
     # Hypernyms and hyponyms share a column, as in the paper.
-    kinds = asked.distractor_type.replace(["hypernym", "hyponym"], "up/down")
-    asked = asked.assign(distractors=kinds, rank=[RANKS.get(kind, len(RANKS)) for kind in kinds])
-    place = [*BLOCK, *QUESTIONS, *WRONG]
-    cells = _over_seeds(asked, place)
-    spans = _merged(cells)
-    merged = [spans[key] for key in asked[place].itertuples(index=False, name=None)]
-    asked["distractor_hops"], asked["last_hops"] = ([span[i] for span in merged] for i in (0, 1))
-    shown = _over_seeds(asked, [*place, "last_hops"])
+    kinds = scored.distractor_type.replace(["hypernym", "hyponym"], "up/down")
+    scored = scored.assign(distractors=kinds, rank=[RANKS.get(kind, len(RANKS)) for kind in kinds])
+    cell_columns = [*BLOCK, *QUESTIONS, *WRONG]
+    cells = _over_seeds(scored, cell_columns)
+    spans = _merged_spans(cells)
+    merged = [spans[key] for key in scored[cell_columns].itertuples(index=False, name=None)]
+    scored["distractor_hops"], scored["last_hops"] = ([span[i] for span in merged] for i in (0, 1))
+    visible_cells = _over_seeds(scored, [*cell_columns, "last_hops"])
     names: dict[str, list[str]] = {"block": [], "row": [], "column": []}
-    for cell in shown.itertuples():
+    for cell in visible_cells.itertuples():
         origin = f" · original task {cell.original_task}" if cell.original_task else ""
         warning = " · chosen on the reported items" if cell.selection == ON_REPORTED else ""
         names["block"].append(f"{cell.model}{origin}{warning}")
@@ -68,10 +68,10 @@ def heat_maps(results: Results) -> tuple[pd.DataFrame, pd.DataFrame]:
         names["row"].append(f"{cell.probe.replace('_', ' ')}{split}, {hops}")
         last = f"–{cell.last_hops}" if cell.last_hops != cell.distractor_hops else ""
         names["column"].append(wrong_answers(cell.distractors, cell.distractor_hops) + last)
-    return cells, shown.assign(**names)
+    return cells, visible_cells.assign(**names)
 
 
-def _inoculated(results: Results) -> pd.DataFrame:
+def _inoculation_rows(results: RunSet) -> pd.DataFrame:
     """Return a row per difficulty, before inoculation and after each dose."""
     series = {cell.run.path: cell.series for cell in inoculations(results) if cell.chosen}
     rows = results_frame(results)
@@ -83,52 +83,52 @@ def _inoculated(results: Results) -> pd.DataFrame:
     )
 
 
-def _zero_shot(results: Results) -> pd.DataFrame:
+def _zero_shot_rows(results: RunSet) -> pd.DataFrame:
     """Return a row per question of the zero-shot runs."""
-    found, _ = answers(results)
-    is_zero_shot = found.groupby("asked").dose.transform("max") == UNTRAINED
-    found = found[is_zero_shot & found.is_enough & found.difficulty.notna()]
-    return found.assign(part=found.difficulty, right=found.correct, num_items=1)
+    questions, _ = answers(results)
+    is_zero_shot = questions.groupby("question_set").dose.transform("max") == UNTRAINED
+    questions = questions[is_zero_shot & questions.is_enough & questions.difficulty.notna()]
+    return questions.assign(part=questions.difficulty, right=questions.correct, num_items=1)
 
 
-def _over_seeds(asked: pd.DataFrame, place: Sequence[str]) -> pd.DataFrame:
+def _over_seeds(answered: pd.DataFrame, cell_columns: Sequence[str]) -> pd.DataFrame:
     """Return means over seeds, inoculated models first, since figures draw the first ones only."""
-    keys = [*place, "dose"]
-    seeds = asked.groupby([*keys, "run"])[["right", "num_items"]].sum().reset_index()
+    keys = [*cell_columns, "dose"]
+    seeds = answered.groupby([*keys, "run"])[["right", "num_items"]].sum().reset_index()
     seeds["accuracy"] = seeds.right / seeds.num_items
     by_cell = seeds.groupby(keys)
-    found = by_cell[["accuracy", "num_items"]].mean()
-    found["num_items"] = found.num_items.round().astype(int)
-    found["_runs"] = by_cell.run.agg(tuple)
-    found = found.reset_index()
-    found["_only_before"] = found.groupby(BLOCK).dose.transform("max") == UNTRAINED
-    return found.sort_values(["_only_before", *keys], ignore_index=True)
+    means = by_cell[["accuracy", "num_items"]].mean()
+    means["num_items"] = means.num_items.round().astype(int)
+    means["_runs"] = by_cell.run.agg(tuple)
+    means = means.reset_index()
+    means["_only_before"] = means.groupby(BLOCK).dose.transform("max") == UNTRAINED
+    return means.sort_values(["_only_before", *keys], ignore_index=True)
 
 
-def _merged(cells: pd.DataFrame) -> Mapping[tuple[Any, ...], tuple[int, int]]:
+def _merged_spans(cells: pd.DataFrame) -> Mapping[tuple[Any, ...], tuple[int, int]]:
     """Return for each cell the first and last distance that are shown together."""
-    *row, distance = [*BLOCK, *QUESTIONS, *WRONG]
-    smallest = cells.groupby([*row, distance]).num_items.min()
-    found: dict[tuple[Any, ...], tuple[int, int]] = {}
-    for place, sizes in smallest.groupby(level=row):
+    *group_columns, distance = [*BLOCK, *QUESTIONS, *WRONG]
+    smallest = cells.groupby([*group_columns, distance]).num_items.min()
+    spans_by_cell: dict[tuple[Any, ...], tuple[int, int]] = {}
+    for group, sizes in smallest.groupby(level=group_columns):
         spans: list[list[int]] = []  # distances that are shown together
-        number = FEW  # of items in the last of them
-        for (*_, hops), more in sizes.items():
-            if number >= FEW:
+        span_size = FEW  # of items in the last of them
+        for (*_, hops), num_items in sizes.items():
+            if span_size >= FEW:
                 spans.append([])
-                number = 0
+                span_size = 0
             spans[-1].append(hops)
-            number += more
-        if number < FEW and len(spans) > 1:
-            last = spans.pop()
-            spans[-1] += last
-        found |= {(*place, hops): (span[0], span[-1]) for span in spans for hops in span}
-    return found
+            span_size += num_items
+        if span_size < FEW and len(spans) > 1:
+            short_span = spans.pop()
+            spans[-1] += short_span
+        spans_by_cell |= {(*group, hops): (span[0], span[-1]) for span in spans for hops in span}
+    return spans_by_cell
 
 
-def difficulty_table(results: Results) -> Table | None:
+def difficulty_table(results: RunSet) -> Table | None:
     """Make the table of the heat maps, with a column per dose."""
-    cells, shown = heat_maps(results)
+    cells, visible_cells = heat_maps(results)
     return tables.table(
         "difficulty",
         "Accuracy by hops and wrong answers",
@@ -145,7 +145,7 @@ def difficulty_table(results: Results) -> Table | None:
         across="dose",
         each=lambda dose: [share(dose_title(dose), "accuracy", group="accuracy %")],
         values=sorted(cells.dose.unique()),
-        shown=shown,
+        visible=visible_cells,
         csv=" ".join([*BLOCK, *QUESTIONS, *WRONG[1:], "dose", "accuracy", "num_items"]),
     )
 
@@ -162,18 +162,18 @@ def wrong_answers(kind: str, distance: int) -> str:
     return f"{kind} {distance}" if distance else kind
 
 
-def difficulty_figure(results: Results) -> figure.Figure | None:
+def difficulty_figure(results: RunSet) -> figure.Figure | None:
     """Draw accuracy by hops and distractors, before inoculation and after each dose."""
     from matplotlib.figure import Figure as Canvas
 
-    cells, shown = heat_maps(results)
+    cells, visible_cells = heat_maps(results)
     if cells.empty:
         return None
     blocks, width, height = [], LEAST_WIDTH, 0.0
-    for place, block in [*shown.groupby(BLOCK, sort=False)][:MOST_BLOCKS]:
+    for block_key, block in [*visible_cells.groupby(BLOCK, sort=False)][:MOST_BLOCKS]:
         # A missing cell keeps its place in each map of a block.
-        of_block = cells.groupby(BLOCK).get_group(place)
-        columns = sorted({*of_block[WRONG].itertuples(index=False, name=None)})
+        block_cells = cells.groupby(BLOCK).get_group(block_key)
+        columns = sorted({*block_cells[WRONG].itertuples(index=False, name=None)})
         rows, maps = [*block.row.unique()], [*block.groupby("dose")]
         across, down = len(columns) * CELL_WIDTH, len(rows) * CELL_HEIGHT
         blocks.append((height, block.block.iloc[0], maps, rows, columns, across, down))
@@ -188,8 +188,8 @@ def difficulty_figure(results: Results) -> figure.Figure | None:
                 va="top",
             )  # fmt: skip
             for number, (dose, heat) in enumerate(maps):
-                left = LEFT + number * (across + GAP)
-                axis = figure.placed(canvas, left, top + HEAD, across, down)
+                x = LEFT + number * (across + GAP)
+                axis = figure.placed(canvas, x, top + HEAD, across, down)
                 draw_map(axis, heat, rows, columns)
                 title = dose_title(dose, inoculated=len(maps) > 1)
                 axis.set_title(title, loc="left", fontsize=8.5, pad=4)
@@ -201,7 +201,7 @@ def difficulty_figure(results: Results) -> figure.Figure | None:
             f"Accuracy in per cent, mean over seeds. {PLACES} Below each is the number of items. "
             f"{MERGED} If even then there are fewer, the number is in brackets and the cell has no "
             "shade."
-            f"{figure.left_out(shown.block.nunique(), MOST_BLOCKS)}",
+            f"{figure.left_out(visible_cells.block.nunique(), MOST_BLOCKS)}",
             canvas,
         )
 
@@ -224,9 +224,9 @@ def draw_map(axis: Axes, heat: pd.DataFrame, rows: list[str], columns: list[Any]
         if cell.num_items >= FEW:
             shares[row, first : last + 1] = cell.accuracy
             color, size = figure.ink_on(scale(cell.accuracy)), size.strip("()")
-        for below, words, points in ((-0.13, f"{100 * cell.accuracy:.0f}", 8), (0.28, size, 5.5)):
+        for offset, words, points in ((-0.13, f"{100 * cell.accuracy:.0f}", 8), (0.28, size, 5.5)):
             axis.text(
-                (first + last) / 2, row + below, words, fontsize=points, color=color, ha="center",
+                (first + last) / 2, row + offset, words, fontsize=points, color=color, ha="center",
                 va="center",
             )  # fmt: skip
     figure.heat_map(axis, shares, scale, aspect="auto")

@@ -184,9 +184,9 @@ def legend(canvas: Canvas, looks: Mapping[str, Line], **how: Any) -> None:
 def head(axis: Axes, title: str, subtitle: str) -> None:
     """Write a panel's title and its subtitle below, in small print."""
     lines = [
-        part
+        piece
         for line in subtitle.splitlines()
-        for part in textwrap.wrap(line, HEAD_WIDTH, break_long_words=False, break_on_hyphens=False)
+        for piece in textwrap.wrap(line, HEAD_WIDTH, break_long_words=False, break_on_hyphens=False)
     ]
     pad = 9 + 9 * len(lines)
     axis.set_title(title, loc="left", fontsize=9, fontweight="bold", pad=pad)
@@ -196,12 +196,10 @@ def head(axis: Axes, title: str, subtitle: str) -> None:
     )  # fmt: skip
 
 
-def placed(canvas: Canvas, left: float, top: float, width: float, height: float) -> Axes:
+def placed(canvas: Canvas, x: float, y: float, width: float, height: float) -> Axes:
     """Add a panel at a place in inches from the upper left corner."""
     across, down = canvas.get_size_inches()
-    return canvas.add_axes(
-        (left / across, 1 - (top + height) / down, width / across, height / down)
-    )
+    return canvas.add_axes((x / across, 1 - (y + height) / down, width / across, height / down))
 
 
 def heat_map(axis: Axes, shares: Any, shades: Colormap, **how: Any) -> None:

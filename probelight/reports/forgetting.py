@@ -29,7 +29,7 @@ from probelight.reports.zero_shot.consistency import CLASS_NOTE
 from probelight.results.details import ForgettingDetails, InoculationDetails
 from probelight.results.frames import source_of
 from probelight.results.hits import OTHER
-from probelight.results.load import Results, UnreadableResultError
+from probelight.results.load import RunSet, UnreadableResultError
 from probelight.results.measured import change_rows
 from probelight.results.predictions import read_item_lines
 from probelight.results.row import Row
@@ -60,7 +60,7 @@ OF_CLASS = {
 
 
 @lru_cache(maxsize=2)
-def changed(results: Results) -> pd.DataFrame:
+def changed(results: RunSet) -> pd.DataFrame:
     """Return a row for each set of items and what was measured after, over all of its seeds."""
     by_extra = {
         (dose.series, dose.dose): list(extras.values())
@@ -72,20 +72,20 @@ def changed(results: Results) -> pd.DataFrame:
         for dose in every_dose(results)
         for of_extra in by_extra.get((dose.series, dose.dose), [dose])
     ]
-    rows = [row for dose in doses for row in _of_dose(dose)]
-    return tables.framed([*rows, *_of_pairs(results)])
+    rows = [row for dose in doses for row in _dose_records(dose)]
+    return tables.framed([*rows, *_pair_records(results)])
 
 
-def _of_dose(dose: Dose) -> Iterator[dict[str, Any]]:
-    sides = [run.run.sides for run in dose.runs]
-    for task in sides[0]:
-        found = [of_run[task] for of_run in sides if task in of_run]
-        same = {(side.items, side.groups, side.choices) for side in found}
-        if len(found) < len(sides) or len(same) > 1 or not found[0].choices:
+def _dose_records(dose: Dose) -> Iterator[dict[str, Any]]:
+    sides_by_run = [run.run.sides for run in dose.runs]
+    for task in sides_by_run[0]:
+        sides = [run_sides[task] for run_sides in sides_by_run if task in run_sides]
+        item_sets = {(side.items, side.groups, side.choices) for side in sides}
+        if len(sides) < len(sides_by_run) or len(item_sets) > 1 or not sides[0].choices:
             continue  # of other items, or of runs from before choices were recorded
-        was, now = (
+        old, new = (
             {run.seed or 0: pd.Series(side.scores[time]).to_numpy(float)
-             for run, side in zip(dose.runs, found, strict=True)}
+             for run, side in zip(dose.runs, sides, strict=True)}
             for time in ("before", "after")
         )  # fmt: skip
         details = dose.runs[0].run.detail(InoculationDetails) or InoculationDetails()
@@ -105,14 +105,14 @@ def _of_dose(dose: Dose) -> Iterator[dict[str, Any]]:
             "extra": extras,
             **({"keeping": keeping} if keeping else {}),
             "num_seeds": len(dose.runs),
-            **_numbers(change_rows(was, now, found[0].choices, found[0].groups, Row())),
+            **_change_columns(change_rows(old, new, sides[0].choices, sides[0].groups, Row())),
             "_after": ", ".join(filter(None, (f"k = {count(dose.dose)}", dose.replay, keeping))),
             "_about": dotted(kinds.get(task, "another set"), series.about),
             "_runs": [run.run.key for run in dose.runs],
         }
 
 
-def _numbers(rows: Iterable[Any]) -> dict[str, Any]:
+def _change_columns(rows: Iterable[Any]) -> dict[str, Any]:
     """Return the columns of what changed, of the rows that a run has of it."""
     by_metric = {row.metric: row for row in rows}
     first = by_metric["forgetting"]
@@ -125,7 +125,7 @@ def _numbers(rows: Iterable[Any]) -> dict[str, Any]:
     return record
 
 
-def _of_pairs(results: Results) -> Iterator[dict[str, Any]]:
+def _pair_records(results: RunSet) -> Iterator[dict[str, Any]]:
     for run in results.runs:
         if (details := run.detail(ForgettingDetails)) is not None:
             yield {
@@ -137,7 +137,7 @@ def _of_pairs(results: Results) -> Iterator[dict[str, Any]]:
                 "dose": None,
                 "extra": "",
                 "num_seeds": details.num_seeds,
-                **_numbers(run.rows),
+                **_change_columns(run.rows),
                 "_after": run.model,
                 "_about": dotted(
                     run.rows[0].split, f"before: {details.before}" if details.before else ""
@@ -161,19 +161,19 @@ def verdict(row: Any) -> tuple[str, str]:
         return ("forgotten", reason)
     if row.adjusted_forgetting_ci_high < 0:
         return ("cannot tell", "fewer items changed than guessing would change")
-    seen = row.smallest_forgetting
-    if missing(seen):
+    smallest = row.smallest_forgetting
+    if missing(smallest):
         return ("none detected", "no loss is detectable")
-    items = count(round(seen * row.num_items))
-    return ("none detected", f"detectable from {percent(seen)}% ({items} items)")
+    items = count(round(smallest * row.num_items))
+    return ("none detected", f"detectable from {percent(smallest)}% ({items} items)")
 
 
-def changes_table(results: Results) -> Table | None:
+def changes_table(results: RunSet) -> Table | None:
     """Make the table of items lost and gained, with and without what guessing explains."""
-    found = changed(results)
-    if found.empty:
+    rows = changed(results)
+    if rows.empty:
         return None
-    verdicts, as_far_as = zip(*map(verdict, found.itertuples()), strict=True)
+    verdicts, reasons = zip(*map(verdict, rows.itertuples()), strict=True)
     return tables.table(
         "forgetting",
         "Lost and gained, item by item",
@@ -183,7 +183,7 @@ def changes_table(results: Results) -> Table | None:
         f"{ASSUMED} Detectable from: the smallest adjusted loss that these items, groups "
         "and seeds show with probability 80%. Intervals cover groups and seeds, and need at least "
         f"{LEAST_GROUPS} groups.",
-        found.assign(verdict=verdicts, as_far_as=as_far_as),
+        rows.assign(verdict=verdicts, as_far_as=reasons),
         [
             text("items of", "set", "_about"),
             text("after", "_after"),
@@ -207,7 +207,7 @@ def _flips(row: Any) -> Cell:
     return tables.flips(row.lost, row.gained, row.net_loss_p)
 
 
-def concepts_table(results: Results) -> Table | None:
+def concepts_table(results: RunSet) -> Table | None:
     """Make the table of the concepts that lost the most; the csv file has all."""
     rows: list[dict[str, Any]] = []
     chosen = {cell.run.path: cell for cell in with_controls(results) if cell.chosen}
@@ -234,19 +234,19 @@ def concepts_table(results: Results) -> Table | None:
     if not rows:
         return None
     names = ["set", "after", "concept"]
-    found = pd.DataFrame(rows).groupby(names, as_index=False, sort=False).sum()
-    found["forgetting"] = found.lost / found.num_answers
-    found["transfer"] = found.gained / found.num_answers
-    found = found.sort_values(["set", "after", "lost", "gained"], ascending=[1, 1, 0, 1])
-    shown = found[found.lost > 0].groupby(["set", "after"], sort=False).head(MOST_CONCEPTS)
-    if shown.empty:
+    losses = pd.DataFrame(rows).groupby(names, as_index=False, sort=False).sum()
+    losses["forgetting"] = losses.lost / losses.num_answers
+    losses["transfer"] = losses.gained / losses.num_answers
+    losses = losses.sort_values(["set", "after", "lost", "gained"], ascending=[1, 1, 0, 1])
+    worst = losses[losses.lost > 0].groupby(["set", "after"], sort=False).head(MOST_CONCEPTS)
+    if worst.empty:
         return None
     return tables.table(
         "forgotten_concepts",
         "The concepts that lost the most",
         "For each concept, the answers of all seeds to its questions, and how many were lost and "
         "gained. The csv file has all concepts.",
-        found,
+        losses,
         [
             text("items of", "set"),
             text("after", "after"),
@@ -256,7 +256,7 @@ def concepts_table(results: Results) -> Table | None:
             tables.number("gained", "gained", "{:,.4g}".format),
             tables.share("lost %", "forgetting"),
         ],
-        shown=shown,
+        visible=worst,
     )
 
 
@@ -265,23 +265,23 @@ def _after(cell: Inoculation) -> str:
     return f"{cell.run.model}, k = {count(cell.dose)}{keeping}"
 
 
-def summary(results: Results) -> str:
+def forgetting_summary(results: RunSet) -> str:
     """Return of each set how many items were lost and gained, and the verdict."""
-    found = changed(results)
+    rows = changed(results)
     sentences = []
-    for _, row in found.head(MOST_SENTENCES).iterrows():
+    for _, row in rows.head(MOST_SENTENCES).iterrows():
         lost, gained = _flips(row).text.split(" / ")
-        of = f" ({row.of})" if row.of else ""
+        kind = f" ({row.of})" if row.of else ""
         sentences.append(
-            f"{row.set}{of}, {row._after}: of {count(row.num_items)} items, {lost} were lost "
+            f"{row.set}{kind}, {row._after}: of {count(row.num_items)} items, {lost} were lost "
             f"and {gained} gained. Verdict: {', '.join(filter(None, verdict(row)))}."
         )
-    if (rest := len(found) - MOST_SENTENCES) > 0:
-        sentences.append(f"The table has {rest} more.")
+    if (num_more := len(rows) - MOST_SENTENCES) > 0:
+        sentences.append(f"The table has {num_more} more.")
     return " ".join(sentences)
 
 
-def classes_table(results: Results) -> Table | None:
+def classes_table(results: RunSet) -> Table | None:
     """Make the table of what a dose did to items of each knowledge class."""
     return tables.table(
         "knowledge_classes",
@@ -290,7 +290,7 @@ def classes_table(results: Results) -> Table | None:
         "by its answers in other phrasings than the one that is measured. "
         f"{CLASS_NOTE} k = 0: the same items in the measured phrasing before the dose. "
         "Means over seeds.",
-        [record for dose in every_dose(results) for record in _of_classes(dose)],
+        [record for dose in every_dose(results) for record in _class_records(dose)],
         [
             text("probe", "probe", "_about"),
             whole("k", "dose"),
@@ -307,32 +307,32 @@ def classes_table(results: Results) -> Table | None:
     )
 
 
-def _of_classes(dose: Dose) -> Iterator[dict[str, Any]]:
-    for name in CLASSES:
-        found = [
-            {metric: row for part, rows in cell.parts.items() if part.kind == "known"
-             and part["name"] == name for metric, row in rows.items()}
+def _class_records(dose: Dose) -> Iterator[dict[str, Any]]:
+    for class_name in CLASSES:
+        metrics_by_run = [
+            {metric: row for subset, rows in cell.parts.items() if subset.kind == "known"
+             and subset["name"] == class_name for metric, row in rows.items()}
             for cell in dose.runs
         ]  # fmt: skip
-        if not all("class_share" in of_run for of_run in found):
+        if not all("class_share" in metrics for metrics in metrics_by_run):
             continue
         means: dict[str, float | None] = {}
         for label, metric in OF_CLASS.items():
-            rows = [of_run[metric] for of_run in found if metric in of_run]
+            rows = [metrics[metric] for metrics in metrics_by_run if metric in metrics]
             mean = None
-            if len(rows) == len(found):  # of several seeds no interval is known
+            if len(rows) == len(metrics_by_run):  # of several seeds no interval is known
                 alone = len(rows) == 1
                 mean = Estimate.of(rows[0]) if alone else Estimate(fmean(r.value for r in rows))
                 mean = mean.negative if label == "gain" else mean
             means |= named(f"{label} {label}_ci_low {label}_ci_high", mean)
-        first = found[0].get("probe_accuracy")
+        first = metrics_by_run[0].get("probe_accuracy")
         yield {
             **dose.series.columns,
             "dose": dose.dose,
-            "known": name,
+            "known": class_name,
             "num_items": first.num_items if first else 0,
-            "share": found[0]["class_share"].value,
-            "guessed": found[0]["class_share_guessed"].value,
+            "share": metrics_by_run[0]["class_share"].value,
+            "guessed": metrics_by_run[0]["class_share_guessed"].value,
             **means,
             "_about": dose.series.about,
             "_runs": [cell.run.key for cell in dose.runs],

@@ -79,13 +79,13 @@ FRAME = 3  # the line before a cell, and a blank on each side of it
 
 def to_csv(table: Table) -> str:
     """Return the frame as csv, floats in full, with no cell that a spreadsheet would execute."""
-    known = table.frame.astype(object).where(table.frame.notna(), "")
-    safe = [
+    filled = table.frame.astype(object).where(table.frame.notna(), "")
+    cells = [
         [as_cell(value) if isinstance(value, str) else value for value in line]
-        for line in known.itertuples(index=False)
+        for line in filled.itertuples(index=False)
     ]
     # As objects, so that whole numbers of which one is missing stay whole.
-    frame = pd.DataFrame(safe, columns=table.frame.columns, dtype=object)
+    frame = pd.DataFrame(cells, columns=table.frame.columns, dtype=object)
     return str(frame.to_csv(index=False, lineterminator="\n"))
 
 
@@ -163,7 +163,7 @@ def _character(character: str) -> str:
     return f"{WRITTEN_OUT}{ord(character):04X}}}"
 
 
-def print_tables(folder: Path, protocol: str, *, kept: bool = True) -> None:
+def print_tables(folder: Path, protocol: str, *, is_saved: bool = True) -> None:
     """Print the tables and notices of one protocol's results in a folder, and where it is kept."""
     # In a notebook, rich would show the tables itself, although a Python call prints nothing.
     console = Console(force_jupyter=False)
@@ -172,7 +172,7 @@ def print_tables(folder: Path, protocol: str, *, kept: bool = True) -> None:
         print_table(table, console)
     for notice in results.notices:
         console.print(Text(brief(f"notice: {notice}"), style="yellow"))
-    if kept:
+    if is_saved:
         console.print(Text(visible(f"results: {folder / 'results.csv'}")), soft_wrap=True)
 
 
@@ -189,18 +189,18 @@ def print_table(table: Table, console: Console) -> None:
     if is_turned:
         cells = [list(line) for line in zip(heads, *cells, strict=True)]
         heads, aligns = [""] * len(cells[0]), ["left"] * len(cells[0])
-    parts: list[Widths] = [dict.fromkeys(range(len(heads)))]
+    views: list[Widths] = [dict.fromkeys(range(len(heads)))]
     if needed > console.width and not is_turned:
         heads, cells = _texts(table, "\n")
-        parts = list(_parts(heads, cells, console.width))
+        views = list(_views(heads, cells, console.width))
     title = table.title
-    for widths in parts:
+    for widths in views:
         view = RichTable(title=Text(title), title_justify="left", title_style="bold")
         view.show_header = not is_turned
-        for place, width in widths.items():
-            view.add_column(Text(heads[place]), justify=aligns[place], overflow="fold", width=width)
+        for index, width in widths.items():
+            view.add_column(Text(heads[index]), justify=aligns[index], overflow="fold", width=width)
         for row in cells:
-            view.add_row(*(Text(row[place]) for place in widths))
+            view.add_row(*(Text(row[index]) for index in widths))
         console.print(view)
         title = f"{table.title} (continued)"
     console.print(Text(table.note, style="dim"))
@@ -212,28 +212,28 @@ def _texts(table: Table, gap: str) -> tuple[list[str], list[list[str]]]:
     return heads, [[f"{c.text}{gap}{c.detail}".strip() for c in row] for row in table.rows]
 
 
-def _parts(labels: Sequence[str], cells: Sequence[Sequence[str]], most: int) -> Iterator[Widths]:
+def _views(labels: Sequence[str], cells: Sequence[Sequence[str]], most: int) -> Iterator[Widths]:
     """Yield the columns that fit side by side, with their widths; the first one may be folded.
 
     The first columns (at most three) are repeated, as many as identify the rows.
     """
     # A heading may be folded between its words, a number with its interval may not.
     widths = [
-        FRAME + max(len(part) for text in (*column, *label.split()) for part in text.split("\n"))
+        FRAME + max(len(group) for text in (*column, *label.split()) for group in text.split("\n"))
         for label, column in zip(labels, zip(*cells, strict=True), strict=True)
     ]
     widths[0] = min(widths[0], most // 3)
     repeated = next((n for n in (1, 2, 3) if len({(*row[:n],) for row in cells}) == len(cells)), 1)
     if sum(widths[:repeated]) > most // 2:
         repeated = 1
-    first: Widths = {0: None, **{place: widths[place] - FRAME for place in range(1, repeated)}}
-    part, taken = first, sum(widths[:repeated])
-    for place, width in enumerate(widths[repeated:], start=repeated):
-        if len(part) > repeated and taken + width >= most:
-            yield part
-            part, taken = first, sum(widths[:repeated])
-        part, taken = {**part, place: width - FRAME}, taken + width
-    yield part
+    first: Widths = {0: None, **{index: widths[index] - FRAME for index in range(1, repeated)}}
+    group, used_width = first, sum(widths[:repeated])
+    for index, width in enumerate(widths[repeated:], start=repeated):
+        if len(group) > repeated and used_width + width >= most:
+            yield group
+            group, used_width = first, sum(widths[:repeated])
+        group, used_width = {**group, index: width - FRAME}, used_width + width
+    yield group
 
 
 def page_line(page_path: Path) -> str:

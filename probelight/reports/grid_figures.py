@@ -18,7 +18,7 @@ from matplotlib.ticker import MaxNLocator
 from probelight.reports import figure
 from probelight.reports.grids import AGE_PANELS, SIZES, Grid, grids
 from probelight.reports.numbers import ABSENT, percent
-from probelight.results.load import Results
+from probelight.results.load import RunSet
 
 MOST_ROWS = 8
 WIDTH, ROW, KEY, PITCH, SIDE = 7.4, 2.85, 0.55, 1.81, 1.36  # inches of the figure of ages
@@ -30,34 +30,34 @@ SHADES = LinearSegmentedColormap.from_list(
 
 
 @figure.styled()
-def age_grid_figure(results: Results) -> figure.Figure | None:
+def age_grid_figure(results: RunSet) -> figure.Figure | None:
     """Draw younger or older for all pairs of ages and birth years (figures 2A and 3)."""
-    found = [grid for grid in grids(results) if grid.name in AGE_PANELS]
-    if not found:
+    panels = [grid for grid in grids(results) if grid.name in AGE_PANELS]
+    if not panels:
         return None
-    several = len({grid.wording for grid in found}) > 1
+    several = len({grid.wording for grid in panels}) > 1
     # Panels of one model and wording share a row; a panel over other values opens a further one.
     rows = []
-    for (model, wording), of_model in groupby(found, lambda grid: (grid.run.model, grid.wording)):
+    for (model, wording), group in groupby(panels, lambda grid: (grid.run.model, grid.wording)):
         label = f"{model} · {wording} wording" if several else model
-        members = [*of_model]
-        of_panel = [[grid for grid in members if grid.name == name] for name in AGE_PANELS]
-        rows += [(label, row) for row in zip_longest(*of_panel)]
-    shown = rows[:MOST_ROWS]
-    height = ROW * len(shown)
+        members = [*group]
+        by_panel = [[grid for grid in members if grid.name == name] for name in AGE_PANELS]
+        rows += [(label, row) for row in zip_longest(*by_panel)]
+    visible_rows = rows[:MOST_ROWS]
+    height = ROW * len(visible_rows)
     # Placed by hand: panels of all rows are below each other, whatever their headings are.
     canvas = Canvas(figsize=(WIDTH, height + KEY))
-    for number, (label, row) in enumerate(shown):
+    for number, (label, row) in enumerate(visible_rows):
         top = ROW * number
         canvas.text(
             0.01, 1 - (top + 0.08) / (height + KEY), label, fontsize=9.5, fontweight="bold",
             va="top",
         )  # fmt: skip
-        for place, grid in enumerate(row):
+        for column, grid in enumerate(row):
             if grid is not None:
-                _age_panel(figure.placed(canvas, 0.5 + PITCH * place, top + 1.1, SIDE, SIDE), grid)
+                _age_panel(figure.placed(canvas, 0.5 + PITCH * column, top + 1.1, SIDE, SIDE), grid)
     key_axis = figure.placed(canvas, WIDTH / 2 - 1.25, height, 2.5, 0.13)
-    _key(canvas, found[0].candidates, cax=key_axis)
+    _color_bar(canvas, panels[0].candidates, cax=key_axis)
     return figure.drawn(
         "grid",
         "Younger or older? Every pair of values",
@@ -85,27 +85,27 @@ def _age_panel(axis: Axes, grid: Grid) -> None:
     says = f"says {grid.candidates[0]} {percent(grid.first_share)}%"
     paper = f"paper {grid.published or ABSENT}"
     figure.head(axis, f"{grid.name}  {percent(grid.accuracy.value)}%", f"{title}\n{says}\n{paper}")
-    for place, right in (("lower right", grid.answer[0][-1]), ("upper left", grid.answer[-1][0])):
+    for loc, right in (("lower right", grid.answer[0][-1]), ("upper left", grid.answer[-1][0])):
         if right is not None:
             style = {"size": 6.3, "color": figure.ON_LIGHT}
-            text = AnchoredText(grid.candidates[right], place, prop=style, pad=0.15, borderpad=0.35)
+            text = AnchoredText(grid.candidates[right], loc, prop=style, pad=0.15, borderpad=0.35)
             text.patch.set(facecolor=figure.ON_DARK, edgecolor="none", alpha=0.88)
             axis.add_artist(text)
 
 
 @figure.styled()
-def size_grid_figure(results: Results) -> figure.Figure | None:
+def size_grid_figure(results: RunSet) -> figure.Figure | None:
     """Draw smaller or larger for all pairs of eight objects (table 4)."""
-    found = [grid for grid in grids(results) if grid.name == SIZES][:MOST_ROWS]
-    if not found:
+    size_grids = [grid for grid in grids(results) if grid.name == SIZES][:MOST_ROWS]
+    if not size_grids:
         return None
-    shown = [(grid, False) for grid in found]
-    shown += [(grid, True) for grid in found if grid.in_table_4][:1]
-    canvas, axes = figure.panels(len(shown), height=4.6, shared=False)
-    for axis, (grid, of_paper) in zip(axes, shown, strict=True):
-        _size_panel(axis, grid, of_paper)
-    _key(
-        canvas, found[0].candidates, ax=axes, location="bottom", shrink=0.35, aspect=20,
+    size_panels = [(grid, False) for grid in size_grids]
+    size_panels += [(grid, True) for grid in size_grids if grid.in_table_4][:1]
+    canvas, axes = figure.panels(len(size_panels), height=4.6, shared=False)
+    for axis, (grid, is_paper) in zip(axes, size_panels, strict=True):
+        _size_panel(axis, grid, is_paper)
+    _color_bar(
+        canvas, size_grids[0].candidates, ax=axes, location="bottom", shrink=0.35, aspect=20,
         fraction=0.15 / canvas.get_figheight(), pad=0.2 / canvas.get_figheight(), panchor=False,
     )  # fmt: skip
     return figure.drawn(
@@ -118,7 +118,7 @@ def size_grid_figure(results: Results) -> figure.Figure | None:
     )
 
 
-def _size_panel(axis: Axes, grid: Grid, of_paper: bool) -> None:
+def _size_panel(axis: Axes, grid: Grid, is_paper: bool) -> None:
     """Draw a model's answers, or the paper's, of which only the decision is known."""
     pairs, size, first = [*grid.pairs()], len(grid.values), grid.candidates[0]
     shade = np.full((size, size), np.nan)
@@ -126,7 +126,7 @@ def _size_panel(axis: Axes, grid: Grid, of_paper: bool) -> None:
     for pair in pairs:
         row, column, p = pair["_row"], pair["_column"], pair[f"p_{first}"]
         word, correct, number = pair["prediction"], pair["correct"], ""
-        if of_paper:
+        if is_paper:
             word, correct = pair["paper"], float(pair["paper"] == pair["answer"])
             shade[row, column] = 0.75 if word == first else 0.25
         elif p is not None:
@@ -147,17 +147,17 @@ def _size_panel(axis: Axes, grid: Grid, of_paper: bool) -> None:
     ends = (-0.5, size - 0.5)
     axis.plot(ends, ends, color=figure.ON_LIGHT, linewidth=0.8, dashes=(4, 3))
     share = f"{percent(right / len(pairs))}% right, {right:g} of {len(pairs)}"
-    if of_paper:
+    if is_paper:
         figure.head(axis, f"{grid.run.model} in the paper", f"{share} · table 4")
     else:
         figure.head(axis, grid.run.model, f"{share} · {grid.wording} wording")
 
 
-def _key(canvas: Canvas, candidates: Sequence[str], **place: Any) -> None:
+def _color_bar(canvas: Canvas, candidates: Sequence[str], **options: Any) -> None:
     """Draw the colour bar."""
     first, second = candidates
     key = canvas.colorbar(
-        ScalarMappable(cmap=SHADES), **{"orientation": "horizontal"} | place,
+        ScalarMappable(cmap=SHADES), **{"orientation": "horizontal"} | options,
         ticks=[0, 0.25, 0.5, 0.75, 1], format="%g",
     )  # fmt: skip
     key.set_label(f"says {second} ← p({first}) among the two → says {first}", fontsize=7.5)

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Literal, TypeVar
 from probelight.io.documents import STRICT, typed
 from probelight.io.escaping import all_visible, visible
 from probelight.reports import table as tables
-from probelight.reports.numbers import INTERVAL, listed, way
+from probelight.reports.numbers import INTERVAL, listed, scored_by
 from probelight.reports.published import (
     ScoreKey,
     paper_model,
@@ -20,7 +20,7 @@ from probelight.reports.published import (
 )
 from probelight.reports.table import SIZE, Cell, Column, Table
 from probelight.reports.zero_shot.scores import STUCK
-from probelight.results.load import GRID_FILE, Results, Run, UnreadableResultError
+from probelight.results.load import GRID_FILE, Run, RunSet, UnreadableResultError
 from probelight.results.row import Row
 
 T = TypeVar("T")
@@ -120,40 +120,40 @@ class Grid(GridFile):
             }
 
 
-def grids(results: Results) -> list[Grid]:
+def grids(results: RunSet) -> list[Grid]:
     """Return all grids that can be read, sorted by model, wording and panel."""
-    return _read(results)[0]
+    return _read_grids(results)[0]
 
 
 @lru_cache(maxsize=2)
-def _read(results: Results) -> tuple[list[Grid], list[str]]:
+def _read_grids(results: RunSet) -> tuple[list[Grid], list[str]]:
     """Return the grids, and a sentence on each that cannot be read."""
-    found, damaged = list[Grid](), list[str]()
+    read_grids, problems = list[Grid](), list[str]()
     for run in results.of("grid"):
         try:
-            if (held := results.read(run, GRID_FILE)) is not None:
-                found.append(_checked(held, run))
+            if (content := results.read(run, GRID_FILE)) is not None:
+                read_grids.append(_checked_grid(content, run))
         except UnreadableResultError as error:
-            damaged.append(f"Not shown: {visible(str(error))}.")
-    found.sort(key=lambda g: (g.run.model, g.wording, g.name, g.span))
-    return found, damaged
+            problems.append(f"Not shown: {visible(str(error))}.")
+    read_grids.sort(key=lambda g: (g.run.model, g.wording, g.name, g.span))
+    return read_grids, problems
 
 
-def _checked(held: object, run: Run) -> Grid:
-    place = f"{run.path}/{GRID_FILE}"
-    file = typed(GridFile, all_visible(held), place, UnreadableResultError)
+def _checked_grid(content: object, run: Run) -> Grid:
+    path = f"{run.path}/{GRID_FILE}"
+    file = typed(GridFile, all_visible(content), path, UnreadableResultError)
     grid = Grid(**vars(file), run=run)
     size = len(grid.values)
     for name in ("probability", "prediction", "answer"):
         if [len(row) for row in getattr(grid, name)] != [size] * size:
-            raise UnreadableResultError(f"{place}: `{name}` must be {size} rows of {size} values")
+            raise UnreadableResultError(f"{path}: `{name}` must be {size} rows of {size} values")
     kind = str if grid.name == SIZES else int
     if size < 2 or any(type(value) is not kind for value in grid.values):
-        raise UnreadableResultError(f"{place}: `values` do not fit grid {grid.name}")
+        raise UnreadableResultError(f"{path}: `values` do not fit grid {grid.name}")
     return grid
 
 
-def grid_table(results: Results) -> Table | None:
+def grid_table(results: RunSet) -> Table | None:
     """Make the table of the accuracy on each panel, with the paper's."""
     records = [
         {
@@ -167,7 +167,9 @@ def grid_table(results: Results) -> Table | None:
             "paper": grid.published or None,
             "first_share": grid.first_share,
             "order_accuracy": grid.value("order_accuracy"),
-            "_how": ", ".join(filter(None, (f"{grid.wording} wording", way(grid.accuracy.mode)))),
+            "_how": ", ".join(
+                filter(None, (f"{grid.wording} wording", scored_by(grid.accuracy.mode)))
+            ),
             "_grid": grid.title if grid.name == SIZES else f"{grid.name}: {grid.title}",
             "_runs": grid.run.key,
         }
@@ -195,15 +197,15 @@ def grid_table(results: Results) -> Table | None:
     )
 
 
-def sizes_table(results: Results) -> Table | None:
+def sizes_table(results: RunSet) -> Table | None:
     """Make the table of the answers to all pairs of objects (table 4 of the paper)."""
-    found = [grid for grid in grids(results) if grid.name == SIZES]
+    size_grids = [grid for grid in grids(results) if grid.name == SIZES]
 
     def answer(row: Any) -> Cell:
         wrong = "" if row.correct else " ✗"
-        other = " †" if row.paper not in (None, row.prediction) else ""
+        mark = " †" if row.paper not in (None, row.prediction) else ""
         p = row.p_smaller or 0.0
-        return Cell(f"{row.prediction}{wrong}{other}", f"{max(p, 1 - p):.2f}")
+        return Cell(f"{row.prediction}{wrong}{mark}", f"{max(p, 1 - p):.2f}")
 
     return tables.table(
         "sizes_grid",
@@ -216,26 +218,26 @@ def sizes_table(results: Results) -> Table | None:
                 "model": grid.run.model,
                 "wording": grid.wording,
                 **pair,
-                "_place": place,
+                "_place": number,
                 "_runs": grid.run.key,
             }
-            for place, grid in enumerate(found)
+            for number, grid in enumerate(size_grids)
             for pair in grid.pairs()
         ],
         [tables.text("model", "model", "wording"), tables.text("size of a …", "first")],
         rows="_place first",
         across="second",
         each=lambda name: [Column(name, answer, "left", "than the size of a …")],
-        values=list(dict.fromkeys(value for grid in found for value in grid.values)),
+        values=list(dict.fromkeys(value for grid in size_grids for value in grid.values)),
     )
 
 
-def summary(results: Results) -> str:
+def grids_summary(results: RunSet) -> str:
     """Return which models say one word whatever the values, and which grids are not shown."""
-    found, damaged = _read(results)
+    read_grids, problems = _read_grids(results)
     sentences = []
     for (model, wording), members in groupby(
-        found, key=lambda grid: (grid.run.model, grid.wording)
+        read_grids, key=lambda grid: (grid.run.model, grid.wording)
     ):
         stuck: dict[str, list[str]] = {}
         for grid in members:
@@ -247,6 +249,6 @@ def summary(results: Results) -> str:
             sentences.append(
                 f"Whatever the values ({wording} wording), {model} almost always says {words}."
             )
-    if (rest := len(sentences) - MOST_TOLD) > 0:
-        sentences[MOST_TOLD:] = [f"So do {rest} more."]
-    return " ".join([*sentences, *damaged])
+    if (num_more := len(sentences) - MOST_TOLD) > 0:
+        sentences[MOST_TOLD:] = [f"So do {num_more} more."]
+    return " ".join([*sentences, *problems])

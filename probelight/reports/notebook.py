@@ -45,7 +45,7 @@ class Results:
         self._figures: dict[str, list[Figure]] = {}  # by section
         self.plan = tuple(plan)
         if self.plan:
-            self._results = results_load.Results(self.folder.name, ())
+            self._results = results_load.RunSet(self.folder.name, ())
             return
         with quietly():
             self._results = results_load.load_results(self.folder)
@@ -103,12 +103,12 @@ class Results:
         sections = {section.name: section for section in shown_sections(self._results)}
         if name in sections and (drawn := self._drawn(sections[name])):
             return drawn[0]
-        known = {s.name: drawn[0] for s in sections.values() if (drawn := self._drawn(s))}
-        known |= {figure.name: figure for s in sections.values() for figure in self._drawn(s)}
-        if name not in known:
-            there = f"there are {', '.join(known)}" if known else "these results have none"
-            raise UsageError(f"there is no figure {name!r}{nearest(name, [*known])}; {there}")
-        return known[name]
+        figures = {s.name: drawn[0] for s in sections.values() if (drawn := self._drawn(s))}
+        figures |= {figure.name: figure for s in sections.values() for figure in self._drawn(s)}
+        if name not in figures:
+            available = f"there are {', '.join(figures)}" if figures else "these results have none"
+            raise UsageError(f"there is no figure {name!r}{nearest(name, [*figures])}; {available}")
+        return figures[name]
 
     def report(self, path: str | Path | None = None) -> Path:
         """Make the page with all tables and figures and return its path.
@@ -152,14 +152,14 @@ class Results:
 
         from probelight.reports.sections import shown_sections
 
-        parts = [f"<p>{escape(line)}</p>" for line in self.plan]
+        blocks = [f"<p>{escape(line)}</p>" for line in self.plan]
         for table in self.tables:
             heads = [f"{column.group} {column.label}".strip() for column in table.columns]
             rows = [[f"{c.text} {c.detail}".strip() for c in row] for row in table.rows]
-            shown = pd.DataFrame(rows[:MOST_ROWS], columns=heads)
-            parts.append(f"<h4>{escape(table.title)}</h4>{shown.to_html(index=False, border=0)}")
+            html = pd.DataFrame(rows[:MOST_ROWS], columns=heads).to_html(index=False, border=0)
+            blocks.append(f"<h4>{escape(table.title)}</h4>{html}")
             if (more := len(rows) - MOST_ROWS) > 0:
-                parts.append(f"<p>and {more:,} more rows in <code>.tables</code></p>")
+                blocks.append(f"<p>and {more:,} more rows in <code>.tables</code></p>")
         sections = (s for s in shown_sections(self._results) if s.name != "overview")
-        parts += next(([drawn[0].svg] for s in sections if (drawn := self._drawn(s))), [])
-        return "\n".join(parts)
+        blocks += next(([drawn[0].svg] for s in sections if (drawn := self._drawn(s))), [])
+        return "\n".join(blocks)

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from probelight.metrics.intervals import FEW
 from probelight.results.details import WatchDetails
-from probelight.results.load import Results, Run
+from probelight.results.load import Run, RunSet
 
 Bounds = tuple[float | None, float | None]  # of an interval; None where it is not known
 Verdict = Literal["above", "not above the majority", "not distinguishable", "below", "unknown"]
@@ -88,7 +88,7 @@ def verdict_of(bounds: Bounds, chance: float | None, majority: float | None = No
     return "above" if is_above else "not above the majority"
 
 
-def chance_levels(results: Results) -> dict[str, float]:
+def chance_levels(results: RunSet) -> dict[str, float]:
     """Return each probe's chance level, counting real choices alone, as any run recorded it."""
     levels: dict[str, float] = {}
     for name in ("chance", "floor"):  # the second counts real choices
@@ -170,7 +170,7 @@ def when_of(run: Run, size: int = 0) -> str:
     return f"after {count(size)} examples" if size else ELSEWHERE.get(run.kind, BEFORE)
 
 
-def way(mode: str) -> str:
+def scored_by(mode: str) -> str:
     """Return how choices were scored; empty for the usual way, at the mask of a masked LM."""
     return mode.removeprefix("zero_shot").removeprefix(", ").replace("_", " ")
 
@@ -190,11 +190,11 @@ def in_words(name: str) -> str:
     return re.sub(" small$", " (small)", name.replace("_", " "))
 
 
-def listed(parts: list[str]) -> str:
+def listed(phrases: list[str]) -> str:
     """Join the parts of a sentence by commas, and the last one by "and"."""
-    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
+    return phrases[0] if len(phrases) == 1 else f"{', '.join(phrases[:-1])} and {phrases[-1]}"
 
 
-def dotted(*parts: str) -> str:
+def dotted(*phrases: str) -> str:
     """Join the parts that are not empty by dots."""
-    return " · ".join(filter(None, parts))
+    return " · ".join(filter(None, phrases))

@@ -62,7 +62,7 @@ class ScoreKey(NamedTuple):
     mode: str = ""
 
 
-class Place(NamedTuple):
+class NumberKey(NamedTuple):
     """What a number of a model measures; the fields are columns of `published`."""
 
     probe: str
@@ -144,7 +144,7 @@ def published_size_errors() -> frozenset[tuple[str, str]]:
     """Return the pairs of objects that roberta-large got wrong (Talmor et al. 2020, table 4)."""
     rows = published().query("paper == 'Talmor et al. 2020' and table == 4")
     pairs = rows["item"].str.split("/", expand=True)
-    rank = {name: place for place, name in enumerate(pairs[0].unique())}  # small to large
+    rank = {name: size for size, name in enumerate(pairs[0].unique())}  # small to large
     is_larger = pairs[0].map(rank) > pairs[1].map(rank)
     wrong = pairs[is_larger != (rows.value == 1)]
     return frozenset(wrong.itertuples(index=False, name=None))
@@ -206,10 +206,10 @@ def _hub_names() -> dict[str, str]:
 
 def on_paper_task(run: Run) -> bool:
     """Whether a run's original task is the paper's: the same data sets, and all their questions."""
-    parts = run.detail(OriginalParts)
-    if parts is None or parts.train_items is not None:
+    trained_on = run.detail(OriginalParts)
+    if trained_on is None or trained_on.train_items is not None:
         return False
-    return set(parts.sets) - {RESERVED} == SCIENCE
+    return set(trained_on.sets) - {RESERVED} == SCIENCE
 
 
 def released_file(run: Run, split: str = "") -> DataFile | None:

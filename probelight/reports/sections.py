@@ -14,9 +14,9 @@ from typing import Any
 
 from probelight.reports.figure import Figure
 from probelight.reports.table import Table
-from probelight.results.load import WATCH, Results
+from probelight.results.load import WATCH, RunSet
 
-Maker = Callable[[Results], Any]  # returns a table, figure or text, a list, or None for nothing
+Maker = Callable[[RunSet], Any]  # returns a table, figure or text, a list, or None for nothing
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Section:
 
 
 @dataclass(frozen=True)
-class Made:
+class FilledSection:
     """A section with its contents."""
 
     name: str
@@ -95,7 +95,7 @@ def _grids() -> Makers:
     return Makers(
         (grids.grid_table, grids.sizes_table),
         (grid_figures.age_grid_figure, grid_figures.size_grid_figure),
-        (grids.summary,),
+        (grids.grids_summary,),
         {"grid": (grids.grid_table,)},
     )
 
@@ -143,7 +143,7 @@ def _diagnostics() -> Makers:
     return Makers(
         (*printed, diagnostics.words_tables),
         (diagnostics.accuracy_figure, diagnostics.sensitivity_figure),
-        (diagnostics.summary,),
+        (diagnostics.diagnostics_summary,),
         {"diagnose": printed},
     )
 
@@ -189,7 +189,7 @@ def _forgetting() -> Makers:
     printed = (forgetting.changes_table, forgetting.classes_table)
     return Makers(
         (*printed, forgetting.concepts_table),
-        summary=(forgetting.summary,),
+        summary=(forgetting.forgetting_summary,),
         printed={"inoculation": printed, "forgetting": printed},
     )
 
@@ -200,7 +200,7 @@ def _concepts() -> Makers:
     return Makers(
         (concepts.clusters_table, concepts.concepts_table, difficulty.difficulty_table),
         (difficulty.difficulty_figure,),
-        (concepts.summary,),
+        (concepts.concepts_summary,),
     )
 
 
@@ -208,7 +208,7 @@ def _audit() -> Makers:
     from probelight.reports import audit
 
     printed = (audit.audit_table, audit.rules_table, audit.words_table)
-    return Makers(printed, summary=(audit.summary,), printed={"audit": printed})
+    return Makers(printed, summary=(audit.audit_summary,), printed={"audit": printed})
 
 
 def _papers() -> Makers:
@@ -217,7 +217,7 @@ def _papers() -> Makers:
     printed = (papers.paper_tables,)
     return Makers(
         (papers.listed_table, *printed),
-        summary=(papers.summary,),
+        summary=(papers.papers_summary,),
         printed={"curve": printed, "diagnose": printed},
     )
 
@@ -232,9 +232,8 @@ def _compared() -> Makers:
     from probelight.reports import compare
 
     printed = (compare.systems_table, compare.differences_table)
-    return Makers(
-        printed, (compare.differences_figure,), (compare.summary,), printed={"compare": printed}
-    )
+    figures, summary = (compare.differences_figure,), (compare.comparison_summary,)
+    return Makers(printed, figures, summary, printed={"compare": printed})
 
 
 def _provenance() -> Makers:
@@ -271,7 +270,7 @@ SECTIONS = (
 )
 
 
-def made_sections(results: Results, medals: Path | None = None) -> list[Made]:
+def filled_sections(results: RunSet, medals: Path | None = None) -> list[FilledSection]:
     """Return the sections that have something to show, in the order of the page.
 
     `medals` is a YAML file with the rule of when a model earns a medal; None takes the shipped one.
@@ -286,15 +285,15 @@ def made_sections(results: Results, medals: Path | None = None) -> list[Made]:
         figures, tables = (make(of, results) for of in (makers.figures, makers.tables))
         summary = " ".join(make(makers.summary, results))
         if figures or tables or summary:
-            sections.append(Made(section.name, section.title, figures, tables, summary))
+            sections.append(FilledSection(section.name, section.title, figures, tables, summary))
     for kind in ("tables", "figures"):
-        names = Counter(made.name for section in sections for made in getattr(section, kind))
+        names = Counter(content.name for section in sections for content in getattr(section, kind))
         if twice := [name for name, number in names.items() if number > 1]:
             raise ValueError(f"{kind} of one name: {', '.join(twice)}")
     return sections
 
 
-def printed(protocol: str, results: Results) -> tuple[Table, ...]:
+def printed(protocol: str, results: RunSet) -> tuple[Table, ...]:
     """Return the tables that a protocol's command prints when it has finished."""
     printing = [
         section
@@ -304,16 +303,16 @@ def printed(protocol: str, results: Results) -> tuple[Table, ...]:
     return make((m for s in printing for m in s.makers().printed.get(protocol, ())), results)
 
 
-def shown_sections(results: Results) -> list[Section]:
+def shown_sections(results: RunSet) -> list[Section]:
     """Return the sections that show runs of the results' protocols."""
     protocols = {run.protocol for run in results.runs}
     return [s for s in SECTIONS if not s.protocols or protocols & {*s.protocols}]
 
 
-def make(makers: Iterable[Maker], results: Results) -> tuple[Any, ...]:
+def make(makers: Iterable[Maker], results: RunSet) -> tuple[Any, ...]:
     """Call these functions and return all they made, without None and ""."""
-    every: list[Any] = []
+    outputs: list[Any] = []
     for maker in makers:
-        made = maker(results)
-        every += made if isinstance(made, list | tuple) else [made]
-    return tuple(made for made in every if made is not None and made != "")
+        output = maker(results)
+        outputs += output if isinstance(output, list | tuple) else [output]
+    return tuple(output for output in outputs if output is not None and output != "")

@@ -24,7 +24,7 @@ from probelight.reports.numbers import (
 from probelight.reports.table import ACCURACY, SIZE, Table, accuracy, size, text, whole
 from probelight.results.details import WatchDetails
 from probelight.results.frames import results_frame
-from probelight.results.load import WATCH, Results, UnreadableResultError
+from probelight.results.load import WATCH, RunSet, UnreadableResultError
 from probelight.results.watched import changes, trained_models
 
 STEP = re.compile(r"(?<![a-z])(?:global[-_]?)?(?:steps?|checkpoint|ckpt|iter)[-_=]?(\d+)([km]?)\b")
@@ -41,12 +41,12 @@ def step_of(revision: str) -> int | None:
     means thousands or millions.
     """
     lower = revision.lower().replace("_", "-")
-    found = STEP.search(lower) or WHOLE.fullmatch(lower)
-    return int(found[1]) * TIMES[found[2]] if found else None
+    match = STEP.search(lower) or WHOLE.fullmatch(lower)
+    return int(match[1]) * TIMES[match[2]] if match else None
 
 
 @lru_cache(maxsize=2)
-def snapshots(results: Results) -> pd.DataFrame:
+def snapshots(results: RunSet) -> pd.DataFrame:
     """Return the results on whole sets of models with several steps, by model and step.
 
     They are accuracies and all shares of the diagnostics; revisions without a step come last.
@@ -64,7 +64,7 @@ def snapshots(results: Results) -> pd.DataFrame:
     revisions = [source.revision or "" for source in sources]
     rows = rows.assign(
         model=[watched.get(path, names[b]) for path, b in zip(rows.path, bases, strict=True)],
-        task=[look.task if look else "" for look in details],
+        task=[detail.task if detail else "" for detail in details],
         revision=revisions,
         step=pd.array([step_of(revision) for revision in revisions], dtype="Int64"),
         measure=[numbers.measure(metric) for metric in rows.metric],
@@ -73,11 +73,11 @@ def snapshots(results: Results) -> pd.DataFrame:
     )
     is_whole = (rows.subset == "") & (rows.perturbation == "") & rows.ci_low.notna()
     is_shown = (rows.protocol == "diagnose") | (rows.metric == "accuracy")
-    found = rows[is_whole & is_shown & (rows.scoring == "")]
-    several = found.groupby("model").step.transform("nunique") > 1
+    shown_rows = rows[is_whole & is_shown & (rows.scoring == "")]
+    several = shown_rows.groupby("model").step.transform("nunique") > 1
     order = ["model", "step", "revision", "task"]
-    found = found[several | (found.set == WATCH)]
-    return found.sort_values(order, kind="stable", ignore_index=True)
+    shown_rows = shown_rows[several | (shown_rows.set == WATCH)]
+    return shown_rows.sort_values(order, kind="stable", ignore_index=True)
 
 
 def _title(name: str) -> str:
@@ -87,26 +87,26 @@ def _title(name: str) -> str:
     return f"{SETS[name].title if name in SETS else 'Accuracy'}, by training step"
 
 
-def steps_tables(results: Results) -> list[Table | None]:
+def steps_tables(results: RunSet) -> list[Table | None]:
     """Make the tables of revisions by step; columns are probes, or measures of a set."""
-    every = snapshots(results)
-    if every.empty:
+    step_rows = snapshots(results)
+    if step_rows.empty:
         return []
-    made = []
-    for name, found in every.groupby("set"):
-        about = (found.split + ", " + found.task).str.strip(", ")
-        place = found.probe + (" (" + about + ")").where(about != "", "")
+    set_tables = []
+    for name, set_rows in step_rows.groupby("set"):
+        set_labels = (set_rows.split + ", " + set_rows.task).str.strip(", ")
+        probe_labels = set_rows.probe + (" (" + set_labels + ")").where(set_labels != "", "")
         revision = "The step is the number in a revision's name; revisions without one come last. "
-        made.append(
+        set_tables.append(
             tables.table(
                 f"training_steps_{name}".rstrip("_"),
                 _title(name),
                 f"{'' if name == WATCH else revision}{INTERVAL.replace('accuracy', 'share')} "
                 f"({BY_GROUPS}).",
-                found.assign(
-                    accuracy=found.value,
-                    _across=place if name in ("", WATCH) else found.measure,
-                    _revision=None if name == WATCH else found.revision.replace("", NO_REVISION),
+                set_rows.assign(
+                    accuracy=set_rows.value,
+                    _across=probe_labels if name in ("", WATCH) else set_rows.measure,
+                    _revision=None if name == WATCH else set_rows.revision.replace("", NO_REVISION),
                 ),
                 [whole("step", "step"), text("revision", "_revision"), text("model", "model")],
                 rows="model revision",
@@ -115,35 +115,35 @@ def steps_tables(results: Results) -> list[Table | None]:
                 csv=f"model revision step probe metric {ACCURACY} {SIZE} split mode",
             )
         )
-    return made
+    return set_tables
 
 
-def steps_figures(results: Results) -> list[Figure]:
+def steps_figures(results: RunSet) -> list[Figure]:
     """Draw each measure against the training step: a figure per set, a panel per measure."""
     from probelight.probes.diagnostics.sets import SETS
 
     bands = "Bands are 95% intervals, dotted lines are chance."
     of_revisions = " Steps are in revisions' names; the axis is logarithmic, 0 is on its left."
-    found = snapshots(results)
+    step_rows = snapshots(results)
     chances = chance_levels(results)
-    made = []
-    for name, of_set in found[found.step.notna()].groupby("set"):
-        looks = dict(zip(of_set.model.unique(), cycle(LINES), strict=False))
+    figures = []
+    for name, set_rows in step_rows[step_rows.step.notna()].groupby("set"):
+        looks = dict(zip(set_rows.model.unique(), cycle(LINES), strict=False))
         panels = [
             Panel(
                 SETS[probe].title if name == probe else numbers.in_words(probe),
-                numbers.dotted(task, what, split),
+                numbers.dotted(task, measure, split),
                 [
                     Trace([(row.step, Estimate.of(row)) for row in rows.itertuples()], looks[model])
-                    for model, rows in of_panel.groupby("model")
+                    for model, rows in panel_rows.groupby("model")
                 ],
                 {} if name == probe else {"chance": chances.get(probe)},
             )
-            for (task, probe, split, what), of_panel in of_set.groupby(
+            for (task, probe, split, measure), panel_rows in set_rows.groupby(
                 ["task", "probe", "split", "measure"], sort=False
             )
         ]
-        made.append(
+        figures.append(
             line_figure(
                 f"training_steps_{name}".rstrip("_"),
                 _title(name),
@@ -156,10 +156,10 @@ def steps_figures(results: Results) -> list[Figure]:
                 shared=False,
             )
         )
-    return made
+    return figures
 
 
-def changes_table(results: Results) -> Table | None:
+def changes_table(results: RunSet) -> Table | None:
     """Make the table of each probe before a training and after it, original tasks last."""
     try:
         rows = changes(results)

@@ -69,7 +69,7 @@ def table(
     across: str = "",
     each: Sequence[Column] | Callable[[Any], Sequence[Column]] = (),
     values: Sequence[Any] | None = None,
-    shown: pd.DataFrame | None = None,
+    visible: pd.DataFrame | None = None,
     csv: str = "",
 ) -> Table | None:
     """Make a table of a frame; None if the frame is empty.
@@ -88,21 +88,21 @@ def table(
         across: Column of the frame whose values are shown side by side, such as the model.
         each: The columns of each such value, or a function that makes them from it.
         values: Order of the values; None keeps the frame's.
-        shown: The part of the frame that people see, in their order; None shows all of it.
+        visible: The rows that people see, in their order; None shows the whole frame.
         csv: Columns of the csv file, separated by blanks; all of the frame by default.
     """
     frame = framed(frame)
     if frame.empty:
         return None
-    shown = frame if shown is None else shown
-    plain = shown.astype(object).where(shown.notna(), None)
+    visible = frame if visible is None else visible
+    plain = visible.astype(object).where(visible.notna(), None)
     # The records of each row by value, and the first one by None.
-    found: dict[Hashable, dict[Any, Any]] = {}
+    records_by_row: dict[Hashable, dict[Any, Any]] = {}
     for number, record in enumerate(plain.to_dict("records")):
-        place = tuple(record[name] for name in rows.split()) if across else number
-        line = SimpleNamespace(**record)
-        found.setdefault(place, {None: line})[record.get(across)] = line
-    order = dict.fromkeys(shown[across]) if across and values is None else values or ()
+        row_key = tuple(record[name] for name in rows.split()) if across else number
+        fields = SimpleNamespace(**record)
+        records_by_row.setdefault(row_key, {None: fields})[record.get(across)] = fields
+    order = dict.fromkeys(visible[across]) if across and values is None else values or ()
     # A value is the group of its columns, unless they have a group or the value is their label.
     repeated = [
         (value, replace(column, group=column.group or ("" if column.label == value else value)))
@@ -111,20 +111,20 @@ def table(
     ]
     all_columns = [*((None, column) for column in columns), *repeated]
     cells: list[list[Cell]] = []
-    for by_value in found.values():
+    for by_value in records_by_row.values():
         row = [c.show(by_value[v]) if v in by_value else ABSENT for v, c in all_columns]
-        cells.append([shown if isinstance(shown, Cell) else Cell(shown) for shown in row])
-    kept = [any(cell.text != ABSENT for cell in column) for column in zip(*cells, strict=True)]
-    visible_columns = tuple(column for _, column in compress(all_columns, kept))
+        cells.append([cell if isinstance(cell, Cell) else Cell(cell) for cell in row])
+    is_filled = [any(cell.text != ABSENT for cell in column) for column in zip(*cells, strict=True)]
+    visible_columns = tuple(column for _, column in compress(all_columns, is_filled))
     names = csv.split() or [name for name in frame.columns if not name.startswith("_")]
     return Table(
         name,
         title,
         _without_absent(note, [column for _, column in all_columns], visible_columns),
         visible_columns,
-        tuple(tuple(compress(line, kept)) for line in cells),
+        tuple(tuple(compress(row, is_filled)) for row in cells),
         frame[names],
-        tuple(_runs(by_value.values()) for by_value in found.values()),
+        tuple(_runs(by_value.values()) for by_value in records_by_row.values()),
     )
 
 
@@ -137,8 +137,8 @@ def _without_absent(note: str, columns: Sequence[Column], visible: Sequence[Colu
     absent = labels - visible_labels
     sentences = re.split(r"(?<=\.) (?=[A-Z]|[\w, ]+:)", note)
     heads = [sentence.partition(":")[0].casefold() for sentence in sentences]
-    is_there = [not ({head} <= absent or {*head.split(", ")} <= absent) for head in heads]
-    return " ".join(compress(sentences, is_there))
+    is_relevant = [not ({head} <= absent or {*head.split(", ")} <= absent) for head in heads]
+    return " ".join(compress(sentences, is_relevant))
 
 
 def framed(records: pd.DataFrame | Iterable[Mapping[str, object]]) -> pd.DataFrame:
@@ -163,9 +163,9 @@ def text(label: str, name: str, small: str = "", *, group: str = "", code: bool 
     """Make a column of words, with those of the column `small` in smaller type next to them."""
 
     def show(row: Any) -> Cell:
-        shown, detail = getattr(row, name), getattr(row, small) if small else ""
-        shown = ABSENT if numbers.missing(shown) else str(shown)
-        return Cell(shown, "" if numbers.missing(detail) else str(detail))
+        words, detail = getattr(row, name), getattr(row, small) if small else ""
+        words = ABSENT if numbers.missing(words) else str(words)
+        return Cell(words, "" if numbers.missing(detail) else str(detail))
 
     return Column(label, show, "left", group, code)
 

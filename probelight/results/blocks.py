@@ -72,12 +72,12 @@ class Block:
     @cached_property
     def groupings(self) -> list[NDArray[np.int64]]:
         """(N,) the group of each item, for each run that recorded them."""
-        found = []
+        indices = []
         for run in self.runs:
             if run.groups is not None:
                 by_item = dict(zip(run.scores, run.groups, strict=True))
-                found.append(group_indices([int(by_item[item]) for item in self.items]))
-        return found
+                indices.append(group_indices([int(by_item[item]) for item in self.items]))
+        return indices
 
     @property
     def groups(self) -> NDArray[np.int64] | None:
@@ -108,8 +108,8 @@ def blocks_of(systems: Sequence[System], *, across_folders: bool) -> tuple[list[
     for system in systems:
         by_set.setdefault(system.first.key, []).append(system)
     blocks, notices, alone = list[Block](), list[str](), list[str]()
-    for key, of_set in sorted(by_set.items()):
-        for block in _blocks_of_set(key, of_set, across_folders):
+    for key, members in sorted(by_set.items()):
+        for block in _blocks_of_set(key, members, across_folders):
             if not _meet(block, across_folders):
                 if key.answered != BEFORE:  # which comes with what was trained from it
                     alone.append(f"{block.title} in {block.systems[0].first.folder}")
@@ -122,14 +122,14 @@ def blocks_of(systems: Sequence[System], *, across_folders: bool) -> tuple[list[
                 check_items(block)
                 blocks.append(block)
     if alone:
-        rest = f"; and {len(alone) - MOST_ALONE} more" if len(alone) > MOST_ALONE else ""
-        notices.append(f"{ALONE}: {'; '.join(alone[:MOST_ALONE])}{rest}")
+        more = f"; and {len(alone) - MOST_ALONE} more" if len(alone) > MOST_ALONE else ""
+        notices.append(f"{ALONE}: {'; '.join(alone[:MOST_ALONE])}{more}")
     return blocks, notices
 
 
 def _blocks_of_set(key: SetKey, systems: Sequence[System], across_folders: bool) -> list[Block]:
     """Divide the systems of a set by the closest setting in which any two of them meet."""
-    found = list[Block]()
+    blocks = list[Block]()
     unsaid = tuple(
         name
         for name in UNSAID_IF_ONE
@@ -140,12 +140,12 @@ def _blocks_of_set(key: SetKey, systems: Sequence[System], across_folders: bool)
         for system in systems:
             shared = tuple(system.first.setting.get(name, "") for name in names)
             by_setting.setdefault(shared, []).append(system)
-        found = [
+        blocks = [
             Block(key, tuple(names), unsaid, tuple(systems)) for systems in by_setting.values()
         ]
-        if any(_meet(block, across_folders) for block in found):
+        if any(_meet(block, across_folders) for block in blocks):
             break
-    return found
+    return blocks
 
 
 def _meet(block: Block, across_folders: bool) -> bool:
@@ -156,9 +156,9 @@ def _meet(block: Block, across_folders: bool) -> bool:
 
 def check_items(block: Block) -> None:
     """Refuse systems, or runs of one, that answered different items, with how many each one has."""
-    first, *others = block.runs
+    first, *later_runs = block.runs
     items = first.scores.keys()
-    for run in others:
+    for run in later_runs:
         alone, added = items - run.scores.keys(), run.scores.keys() - items
         if not alone and not added:
             continue
@@ -179,28 +179,28 @@ def check_items(block: Block) -> None:
         )
 
 
-def named(blocks: Sequence[Block]) -> list[dict[str, System]]:
+def names_in_blocks(blocks: Sequence[Block]) -> list[dict[str, System]]:
     """Return each block's systems by name: the model and, where needed, folder and setting."""
 
-    def name_of(system: System, block: Block, parts: Sequence[str]) -> str:
+    def name_of(system: System, block: Block, fields: Sequence[str]) -> str:
         first = system.first
         shared = {*block.shared, *block.unsaid}
         setting = [value for key, value in first.setting.items() if value and key not in shared]
-        known = {"folder": first.folder, "setting": ", ".join(setting), "setup": first.setup}
-        more = ", ".join(filter(None, (known[part] for part in parts)))
+        texts = {"folder": first.folder, "setting": ", ".join(setting), "setup": first.setup}
+        more = ", ".join(filter(None, (texts[field] for field in fields)))
         return f"{first.model} ({more})" if more else first.model
 
     names: list[list[str]] = []
-    every = ("folder", "setting", "setup")
-    for parts in ((), every[:1], every[1:2], every[:2], every):
-        names = [[name_of(system, block, parts) for system in block.systems] for block in blocks]
-        if all(len(set(of_block)) == len(of_block) for of_block in names):
+    all_fields = ("folder", "setting", "setup")
+    for fields in ((), all_fields[:1], all_fields[1:2], all_fields[:2], all_fields):
+        names = [[name_of(system, block, fields) for system in block.systems] for block in blocks]
+        if all(len(set(block_names)) == len(block_names) for block_names in names):
             break
-    found = []
-    for block, of_block in zip(blocks, names, strict=True):
+    systems_by_name = []
+    for block, block_names in zip(blocks, names, strict=True):
         times, by_name = Counter[str](), dict[str, System]()
-        for name, system in zip(of_block, block.systems, strict=True):
+        for name, system in zip(block_names, block.systems, strict=True):
             times[name] += 1  # a name that is there already gets a number
             by_name[name if times[name] == 1 else f"{name} #{times[name]}"] = system
-        found.append(by_name)
-    return found
+        systems_by_name.append(by_name)
+    return systems_by_name

@@ -15,7 +15,7 @@ from docstring_parser import parse
 
 from probelight.results.details import InoculationDetails
 from probelight.results.hits import OTHER
-from probelight.results.load import Results, Run
+from probelight.results.load import Run, RunSet
 from probelight.results.predictions import ItemLine, read_item_lines
 from probelight.results.row import Row
 
@@ -23,13 +23,13 @@ from probelight.results.row import Row
 _OF_ROW = tuple(field.name for field in fields(Row) if field.name not in ("run_dir", "subset"))
 
 
-def described(kind: type) -> dict[str, str]:
+def attribute_docs(kind: type) -> dict[str, str]:
     """Return the descriptions of a class's attributes, from its docstring."""
-    found = parse(kind.__doc__ or "").params
-    return {text.arg_name: " ".join((text.description or "").split()) for text in found}
+    attributes = parse(kind.__doc__ or "").params
+    return {text.arg_name: " ".join((text.description or "").split()) for text in attributes}
 
 
-_ROW, _LINE = described(Row), described(ItemLine)
+_ROW, _LINE = attribute_docs(Row), attribute_docs(ItemLine)
 NUMBERS: Mapping[str, str] = {
     "run": "Key of the run: the name of its folder.",
     "path": "Folder of the run, relative to the folder of the results; unique to the run.",
@@ -56,12 +56,12 @@ WHOLE = ("num_train", "dose", "epoch", "seed", "num_items", "num_groups", "place
 
 
 @lru_cache(maxsize=2)
-def results_frame(results: Results) -> pd.DataFrame:
+def results_frame(results: RunSet) -> pd.DataFrame:
     """Return one row per number of all runs, in the order of the runs.
 
     The columns are those of `NUMBERS`. A missing number is NA or NaN, and a missing text is "".
     """
-    found = [
+    records = [
         {
             **{name: getattr(row, name) for name in _OF_ROW},
             "run": run.key,
@@ -71,12 +71,12 @@ def results_frame(results: Results) -> pd.DataFrame:
             "subset_kind": row.subset.kind if row.subset else "",
             "control_of": run.source.control_of,
             "model_sha256": run.model_sha256,
-            "place": place,
+            "place": number,
         }
         for run in results.runs
-        for place, row in enumerate(run.rows)
+        for number, row in enumerate(run.rows)
     ]
-    frame = pd.DataFrame(found, columns=list(NUMBERS))
+    frame = pd.DataFrame(records, columns=list(NUMBERS))
     numbers = dict.fromkeys(("strength", "learning_rate", "value", "ci_low", "ci_high"), "float64")
     return frame.astype({**dict.fromkeys(WHOLE, "Int64"), **numbers})
 
@@ -96,9 +96,9 @@ def with_columns(
 
 
 @lru_cache(maxsize=2)
-def items_frame(results: Results) -> pd.DataFrame:
+def items_frame(results: RunSet) -> pd.DataFrame:
     """Return one row per item that a run answered, with the columns of `ITEMS`."""
-    found = [
+    records = [
         {
             "run": run.key,
             "path": run.path,
@@ -110,7 +110,7 @@ def items_frame(results: Results) -> pd.DataFrame:
         for run in results.runs
         for line in read_item_lines(results, run)
     ]
-    return pd.DataFrame(found, columns=list(ITEMS))
+    return pd.DataFrame(records, columns=list(ITEMS))
 
 
 def item_columns(source: str, line: ItemLine) -> dict[str, Any]:

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
-Place = tuple[str, int]  # (control, number of training examples)
+Condition = tuple[str, int]  # (control, number of training examples)
 SIDES = ("probe", "original")
 OTHER = "other_"  # begins the name of a set that is neither
 
@@ -28,7 +28,7 @@ class Hits:
     """The scores of a curve's items; hashable, for caches."""
 
     groups: tuple[int, ...]  # index of each item's group; intervals go by whole groups
-    runs: tuple[tuple[Place, int, tuple[float, ...]], ...]  # ((control, N), seed, items' scores)
+    runs: tuple[tuple[Condition, int, tuple[float, ...]], ...]  # (condition, seed, items' scores)
 
 
 @dataclass(frozen=True)
@@ -66,21 +66,21 @@ def read_hits(value: object, num_train: int, name: str) -> Hits:
     return Hits(groups, tuple(runs))
 
 
-def joined(parts: list[Hits]) -> Hits | None:
+def joined_hits(points: list[Hits]) -> Hits | None:
     """Return the hits of all points of a curve; None if there are none or their items differ."""
-    if not parts or any(part.groups != parts[0].groups for part in parts):
+    if not points or any(point.groups != points[0].groups for point in points):
         return None
-    runs = {(place, seed): items for part in parts for place, seed, items in part.runs}
-    return Hits(parts[0].groups, tuple((*key, runs[key]) for key in sorted(runs)))
+    runs = {(condition, seed): items for point in points for condition, seed, items in point.runs}
+    return Hits(points[0].groups, tuple((*key, runs[key]) for key in sorted(runs)))
 
 
 @lru_cache(maxsize=128)
-def runs_by_place(hits: Hits) -> Mapping[Place, Mapping[int, Floats]]:
+def scores_by_condition(hits: Hits) -> Mapping[Condition, Mapping[int, Floats]]:
     """Return the (N,) scores of the items by control and number of examples, then by seed."""
-    found: dict[Place, dict[int, Floats]] = {}
-    for place, seed, items in hits.runs:
-        found.setdefault(place, {})[seed] = np.array(items)
-    return found
+    by_condition: dict[Condition, dict[int, Floats]] = {}
+    for condition, seed, items in hits.runs:
+        by_condition.setdefault(condition, {})[seed] = np.array(items)
+    return by_condition
 
 
 def read_sides(value: object, name: str) -> dict[str, Side]:
@@ -88,23 +88,23 @@ def read_sides(value: object, name: str) -> dict[str, Side]:
     if not isinstance(value, Mapping) or not all(isinstance(value.get(s), Mapping) for s in SIDES):
         raise ValueError(f"{name}: `probe` or `original` is missing")
     sides = {}
-    for side, written in value.items():
-        place = f"{name}: {side}"
-        if not isinstance(written, Mapping):
-            raise ValueError(f"{place}: not an object")
-        groups = _indices(written.get("groups"), f"{place}: groups")
+    for side, content in value.items():
+        label = f"{name}: {side}"
+        if not isinstance(content, Mapping):
+            raise ValueError(f"{label}: not an object")
+        groups = _indices(content.get("groups"), f"{label}: groups")
         scores = {
-            key: _scores(written.get(key), f"{place}: {key}", len(groups))
+            key: _scores(content.get(key), f"{label}: {key}", len(groups))
             for key in ("before", "after", "untouched")
-            if key != "untouched" or written.get(key) is not None
+            if key != "untouched" or content.get(key) is not None
         }
-        untouched, clusters = scores.pop("untouched", ()), written.get("clusters")
+        untouched, clusters = scores.pop("untouched", ()), content.get("clusters")
         if clusters is not None:
-            clusters = _indices(clusters, f"{place}: clusters", len(groups))
-        choices = written.get("choices")
+            clusters = _indices(clusters, f"{label}: clusters", len(groups))
+        choices = content.get("choices")
         if choices is not None:
-            choices = _indices(choices, f"{place}: choices", len(groups))
-        items = str(written.get("items"))
+            choices = _indices(choices, f"{label}: choices", len(groups))
+        items = str(content.get("items"))
         sides[side] = Side(items, groups, scores, untouched, clusters or (), choices or ())
     return sides
 

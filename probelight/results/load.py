@@ -21,7 +21,7 @@ from probelight.results.record import (
     OTHER_FORMAT,
     RESULT,
     RunRecord,
-    change,
+    artifact_change,
     read_result,
     remedy,
 )
@@ -30,8 +30,8 @@ from probelight.results.run_folder import (
     CONFIG,
     PLANNED,
     format_of,
-    of_earlier_plans,
-    planned_cells,
+    planned_keys,
+    superseded_results,
 )
 
 FIT = "fit"  # the protocol of a fit, whose folder is that of its run
@@ -51,7 +51,7 @@ class UnreadableResultError(ProbelightError, ValueError):
 class Run(RunRecord):
     """A run's record, and where it lies."""
 
-    path: str = ""  # folder of the run, relative to the folder of its `Results`
+    path: str = ""  # folder of the run, relative to the folder of its `RunSet`
     command: str = ""  # as it was typed; empty where it was not recorded
     hits: Hits | None = None  # scores of a curve's items, where they were recorded
     sides: Mapping[str, Side] = field(default_factory=dict)  # the same of an inoculation's items
@@ -68,7 +68,7 @@ class Run(RunRecord):
 
 
 @dataclass(frozen=True, eq=False)
-class Results:
+class RunSet:
     """Everything a report is made from; a key of caches, so compared by identity."""
 
     name: str  # of the folder, or of several
@@ -90,13 +90,13 @@ class Results:
     @cached_property
     def notices(self) -> tuple[str, ...]:
         """Each notice of the runs once, with its run or the number of its runs."""
-        keys: dict[str, list[str]] = {}
+        keys_by_notice: dict[str, list[str]] = {}
         for run in self.runs:
             for notice in run.notices:
-                keys.setdefault(notice, []).append(run.key)
+                keys_by_notice.setdefault(notice, []).append(run.key)
         return tuple(
-            f"{notice} ({found[0] if len(found) == 1 else f'{len(found)} runs'})"
-            for notice, found in keys.items()
+            f"{notice} ({keys[0] if len(keys) == 1 else f'{len(keys)} runs'})"
+            for notice, keys in keys_by_notice.items()
         )
 
     def of(self, protocol: str) -> list[Run]:
@@ -116,7 +116,7 @@ class Results:
         if self.folder is None:
             return None
         folder = self.folder / run.path
-        if changed := change(folder, run.files, name):
+        if changed := artifact_change(folder, run.files, name):
             raise UnreadableResultError(f"{run.path}/{changed}; {remedy(Path(run.path))}")
         try:
             return read_json(folder / name)
@@ -127,12 +127,12 @@ class Results:
             raise UnreadableResultError(_unreadable(error, folder / name, at)) from error
 
 
-def natural(name: str) -> list[int | str]:
+def natural_key(name: str) -> list[int | str]:
     """Return the key that sorts names with numbers by them: step50 before step100."""
-    return [int(part) if part.isdecimal() else part for part in re.split(r"(\d+)", name)]
+    return [int(t) if t.isdecimal() else t for t in re.split(r"(\d+)", name)]
 
 
-def load_results(folder: Path | Sequence[Path]) -> Results:
+def load_results(folder: Path | Sequence[Path]) -> RunSet:
     """Read every `runs/*/result.json` below one or several folders.
 
     A run that lies below two of them, or in a copy of its folder, counts once.
@@ -143,17 +143,17 @@ def load_results(folder: Path | Sequence[Path]) -> Results:
     folders = [folder] if isinstance(folder, Path) else list(dict.fromkeys(folder))
     if not folders:
         raise FileNotFoundError("no folder with results was given")
-    if missing := [given for given in folders if not given.is_dir()]:
+    if missing := [user_dir for user_dir in folders if not user_dir.is_dir()]:
         raise FileNotFoundError(f"{missing[0]}: there is no such folder")
-    roots = {given: given.resolve() for given in folders}
+    roots = {user_dir: user_dir.resolve() for user_dir in folders}
     root = Path(os.path.commonpath(roots.values()))
-    paths_below = {given: _result_paths(given, below) for given, below in roots.items()}
+    paths_below = {user_dir: _result_paths(user_dir, below) for user_dir, below in roots.items()}
     every = sorted({p for paths in paths_below.values() for p in paths}, key=lambda p: p.parts)
 
     read: list[Run] = []
     left_out: dict[Path, str] = {}
     unreadable: list[str] = []
-    earlier = of_earlier_plans(every)
+    earlier = superseded_results(every)
     folders_of_runs = {path.parent.parent.parent for path in every}
     foreign = {folder for folder in folders_of_runs if format_of(folder) != FORMAT}
     for path in every:
@@ -171,9 +171,9 @@ def load_results(folder: Path | Sequence[Path]) -> Results:
             left_out[path] = str(error)
             unreadable.append(str(error))
     if not read:
-        given, paths = next(iter(paths_below.items()))
+        user_dir, paths = next(iter(paths_below.items()))
         reasons = "\n  ".join(dict.fromkeys(left_out[path] for path in every if path in paths))
-        raise FileNotFoundError(f"{given}: none of its results can be read:\n  {reasons}")
+        raise FileNotFoundError(f"{user_dir}: none of its results can be read:\n  {reasons}")
 
     damaged_plans = _damaged_plans(every, root)
     runs, repeated = _without_repeats(read)
@@ -183,8 +183,8 @@ def load_results(folder: Path | Sequence[Path]) -> Results:
     unreadable = [*dict.fromkeys(unreadable)]
     reasons_left_out = dict.fromkeys(left_out.values())
     notices = [*reasons_left_out, *damaged_plans, *repeated, *unused_hits, *unfinished]
-    return Results(
-        visible(_name_of(roots.values())),
+    return RunSet(
+        visible(_report_name(roots.values())),
         tuple(runs),
         tuple(map(brief, notices)),
         root,
@@ -192,13 +192,13 @@ def load_results(folder: Path | Sequence[Path]) -> Results:
     )
 
 
-def _result_paths(given: Path, folder: Path) -> list[Path]:
-    """Return the results below a folder, which the user calls `given`; there must be some."""
+def _result_paths(user_dir: Path, folder: Path) -> list[Path]:
+    """Return the results below a folder, which the user calls `user_dir`; there must be some."""
     paths = [path for path in folder.rglob(RESULT) if path.parent.parent.name == RUNS_FOLDER]
     paths = paths or [*folder.glob(RESULT)]  # a fit's folder holds its result itself
     if not paths:
         raise FileNotFoundError(
-            f"{given}: no results here. Give the --output_dir of a command such as zero-shot, "
+            f"{user_dir}: no results here. Give the --output_dir of a command such as zero-shot, "
             f"inoculate or demo, in which they are {RUNS_FOLDER}/*/{RESULT}, or a folder with "
             "several of them"
         )
@@ -219,15 +219,15 @@ def _damaged_plans(result_paths: Iterable[Path], root: Path) -> list[str]:
         f"{os.path.relpath(folder / PLANNED, root)}: damaged, so runs of an earlier plan are "
         "counted too; rerun `sweep plan`"
         for folder in dict.fromkeys(path.parent.parent.parent for path in result_paths)
-        if (folder / PLANNED).exists() and planned_cells(folder) is None
+        if (folder / PLANNED).exists() and planned_keys(folder) is None
     ]
 
 
-def _name_of(folders: Iterable[Path]) -> str:
+def _report_name(folders: Iterable[Path]) -> str:
     """Return how a report calls the folders that it is made from."""
     names = list(distinct_ends(folder.as_posix() for folder in folders).values())
-    if (rest := len(names) - MAX_NAMED) > 0:
-        names = [*names[:MAX_NAMED], f"{rest} more folders"]
+    if (num_more := len(names) - MAX_NAMED) > 0:
+        names = [*names[:MAX_NAMED], f"{num_more} more folders"]
     return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
 
 
@@ -269,18 +269,19 @@ def _without_repeats(runs: Iterable[Run]) -> tuple[list[Run], list[str]]:
     Folders may be named by hand, so keys are compared within a protocol, model and probe. The same
     step of two trainings has one key, so those are compared within a folder.
     """
-    kept: dict[tuple[str, ...], Run] = {}
+    first_of: dict[tuple[str, ...], Run] = {}
     repeated = []
     for run in runs:
         training = str(PurePath(run.path).parent) if run.protocol == WATCH else ""
-        first = kept.setdefault((run.key, run.protocol, run.model, run.probe, training), run)
+        first = first_of.setdefault((run.key, run.protocol, run.model, run.probe, training), run)
         if first is not run:
             same = "the same numbers" if first.rows == run.rows else "OTHER numbers"
             repeated.append(
                 f"{run.path}: the run {run.key} exists twice, with {same}; "
                 f"only the one in {first.path} is counted"
             )
-    return [kept[key] for key in sorted(kept, key=lambda names: [*map(natural, names)])], repeated
+    keys = sorted(first_of, key=lambda names: [*map(natural_key, names)])
+    return [first_of[key] for key in keys], repeated
 
 
 def _with_hits(run: Run, root: Path, notices: list[str]) -> Run:
@@ -293,7 +294,7 @@ def _with_hits(run: Run, root: Path, notices: list[str]) -> Run:
     path = f"{run.path}/{name}"
     try:
         value = read_json(root / path)
-        if changed := change(root / run.path, run.files, name):
+        if changed := artifact_change(root / run.path, run.files, name):
             raise ValueError(changed)
         if of_curve:
             return replace(run, hits=read_hits(value, sizes.pop(), path))
@@ -306,15 +307,15 @@ def _with_hits(run: Run, root: Path, notices: list[str]) -> Run:
 
 def with_distinct_models(runs: Sequence[Run]) -> list[Run]:
     """Rename models that have the same name but were loaded from different places."""
-    places: dict[str, set[str]] = {}
+    locations: dict[str, set[str]] = {}
     for run in runs:
-        if place := run.source.loaded_from:
-            places.setdefault(run.model, set()).add(place)
+        if location := run.source.loaded_from:
+            locations.setdefault(run.model, set()).add(location)
     names = {
-        (label, place): f"{label} ({visible(end)})"
-        for label, sources in places.items()
+        (label, location): f"{label} ({visible(end)})"
+        for label, sources in locations.items()
         if len(sources) > 1
-        for place, end in distinct_ends(sorted(sources)).items()
+        for location, end in distinct_ends(sorted(sources)).items()
     }
     renamed = []
     for run in runs:

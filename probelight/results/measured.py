@@ -47,9 +47,9 @@ class Predictions:
         num_rescored: int = 0,
     ) -> Predictions:
         """Return the predictions on the records that have scores, by the records' places."""
-        kept = sorted(scores)
-        rows = [scores[i] for i in kept]
-        return cls(name, [records[i] for i in kept], rows, notices, num_rescored)
+        indices = sorted(scores)
+        rows = [scores[i] for i in indices]
+        return cls(name, [records[i] for i in indices], rows, notices, num_rescored)
 
     @cached_property
     def best(self) -> list[tuple[int, ...]]:
@@ -95,18 +95,18 @@ class Predictions:
 def score_notices(*sets: Predictions) -> list[str]:
     """Return notices of ties and of scores that are not numbers, for all sets together."""
     best = [choices for predictions in sets for choices in predictions.best]
-    of_all = f"of {len(best)} items of {sets[0].name}"
+    out_of = f"of {len(best)} items of {sets[0].name}"
     if len(sets) > 1:
-        of_all = f"of {len(best)} answers in {len(sets)} sets"
+        out_of = f"of {len(best)} answers in {len(sets)} sets"
     notices = []
     if num_tied := sum(len(choices) > 1 for choices in best):
         notices.append(
-            f"{num_tied} {of_all} are ties: n choices share the best score, and the item counts "
+            f"{num_tied} {out_of} are ties: n choices share the best score, and the item counts "
             "1/n if the right one is among them"
         )
     if num_lost := sum(not choices for choices in best):
         notices.append(
-            f"{num_lost} {of_all} have a score that is not a number (NaN) and count as wrong"
+            f"{num_lost} {out_of} have a score that is not a number (NaN) and count as wrong"
         )
     return notices
 
@@ -116,14 +116,14 @@ def accuracy_row(predictions: Predictions, groups: Sequence[Hashable], row: Row)
     return grouped_row(predictions.item_scores, groups, replace(row, metric="accuracy"))
 
 
-def chance_rows(predictions: Predictions, row: Row, part: str = "") -> list[Row]:
+def chance_rows(predictions: Predictions, row: Row, suffix: str = "") -> list[Row]:
     """Return chance and, where empty choices lower it, the floor: that of the real choices alone.
 
     `part` is the end of the metrics' names, such as "_probe".
     """
     chance, floor = predictions.chance, predictions.floor
     levels = {"chance": chance} if chance == floor else {"chance": chance, "floor": floor}
-    return [replace(row, metric=name + part, value=value) for name, value in levels.items()]
+    return [replace(row, metric=name + suffix, value=value) for name, value in levels.items()]
 
 
 def tied_row(predictions: Predictions, row: Row, metric: str = "tied_share") -> Row:
@@ -162,13 +162,13 @@ def grouped_row(item_scores: Sequence[float], groups: Sequence[Hashable], row: R
     See `probelight.metrics.intervals`: Wilson's where every item is a group of its own.
     """
     value, low, high = accuracy_interval(item_scores, groups)
-    found = replace(row, value=value, ci_low=low, ci_high=high, num_items=len(item_scores))
-    return replace(found, num_groups=num_groups(groups))
+    measured = replace(row, value=value, ci_low=low, ci_high=high, num_items=len(item_scores))
+    return replace(measured, num_groups=num_groups(groups))
 
 
 def change_rows(
-    before: Sequence[float] | Runs,
-    after: Sequence[float] | Runs,
+    old: Sequence[float] | Runs,
+    new: Sequence[float] | Runs,
     num_choices: Sequence[int],
     groups: Sequence[Hashable] | None,
     row: Row,
@@ -179,23 +179,23 @@ def change_rows(
     `before` and `after` are (N,) scores of the items, or such scores by seed.
     """
     runs = [
-        given if isinstance(given, Mapping) else {0: np.array(given, dtype=np.float64)}
-        for given in (before, after)
+        scores if isinstance(scores, Mapping) else {0: np.array(scores, dtype=np.float64)}
+        for scores in (old, new)
     ]
-    found = changes(runs[0], runs[1], num_choices, groups)
-    row = replace(row, num_items=found.num_items, num_groups=found.num_groups)
+    change = changes(runs[0], runs[1], num_choices, groups)
+    row = replace(row, num_items=change.num_items, num_groups=change.num_groups)
     rows = []
     for name in MEANS:
-        value, low, high = getattr(found, name)
-        one = replace(row, metric=prefix + name, value=value)
-        rows.append(replace(one, ci_low=low, ci_high=high) if found.has_intervals else one)
+        value, low, high = getattr(change, name)
+        mean = replace(row, metric=prefix + name, value=value)
+        rows.append(replace(mean, ci_low=low, ci_high=high) if change.has_intervals else mean)
     numbers = {
-        "lost": found.lost,
-        "gained": found.gained,
-        "guessing": found.guessing,
-        "net_loss_p": found.p_value if found.has_intervals else math.nan,
-        "changed_p": found.mcnemar_p,
-        "smallest_forgetting": found.smallest,
+        "lost": change.lost,
+        "gained": change.gained,
+        "guessing": change.guessing,
+        "net_loss_p": change.p_value if change.has_intervals else math.nan,
+        "changed_p": change.mcnemar_p,
+        "smallest_forgetting": change.smallest,
     }
     return rows + [
         replace(row, metric=prefix + name, value=value)
@@ -210,15 +210,15 @@ def subset_rows(
     """Return a row for each part of a set, with its accuracy; part None is left out."""
     scores = predictions.item_scores
     return [
-        grouped_row([scores[i] for i in part], [groups[i] for i in part], replace(row, subset=name))
-        for name, part in members(subsets).items()
+        grouped_row([scores[i] for i in ids], [groups[i] for i in ids], replace(row, subset=name))
+        for name, ids in members(subsets).items()
     ]
 
 
 def members(subsets: Sequence[Subset | None]) -> dict[Subset, list[int]]:
     """Return the indices of each part's items, sorted by the part's text; part None is left out."""
-    parts = sorted({subset for subset in subsets if subset}, key=lambda subset: subset.text)
-    return {part: [i for i, subset in enumerate(subsets) if subset == part] for part in parts}
+    ordered = sorted({subset for subset in subsets if subset}, key=lambda subset: subset.text)
+    return {subset: [i for i, s in enumerate(subsets) if s == subset] for subset in ordered}
 
 
 def majority_of(

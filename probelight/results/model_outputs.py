@@ -72,28 +72,28 @@ def find_recorded(folder: Path, sets: Sequence[str]) -> list[Recorded]:
         for path in sorted((folder / name).iterdir())
         if path.is_file() and not path.name.startswith(".")
     )
-    found: dict[tuple[str, str], Recorded] = {}
+    recorded: dict[tuple[str, str], Recorded] = {}
     for outputs in (*_in_one_folder(folder, files), *in_folders):
-        first = found.setdefault((outputs.recorded_as, outputs.model), outputs)
+        first = recorded.setdefault((outputs.recorded_as, outputs.model), outputs)
         if first is not outputs:
             raise UsageError(
                 f"{outputs.predictions}: {outputs.model} on {outputs.recorded_as} is in "
                 f"{first.predictions} too; keep one of them"
             )
-    if not found:
+    if not recorded:
         raise UsageError(
             f"{folder}: it has no recorded outputs; it needs {PREDICTIONS}-SET-MODEL with "
             f"{PROBABILITIES}-SET-MODEL, or SET/MODEL.txt, where SET is {', '.join(sets)}"
         )
     for (kind, name, model), path in files.items():
         if kind == SPLIT:
-            whose = name, visible(model)
-            if whose not in found:
+            key = name, visible(model)
+            if key not in recorded:
                 raise UsageError(f"{path}: the outputs of {model} on {name} are missing")
-            found[whose] = replace(found[whose], split=path)
+            recorded[key] = replace(recorded[key], split=path)
     order = list(sets)
     return sorted(
-        found.values(), key=lambda outputs: (order.index(outputs.recorded_as), outputs.model)
+        recorded.values(), key=lambda outputs: (order.index(outputs.recorded_as), outputs.model)
     )
 
 
@@ -105,12 +105,12 @@ def read_recorded(outputs: Recorded, prompts: Sequence[tuple[str, str]]) -> Mode
             targets differ; the message names file and line, and what is expected.
     """
     for path in outputs.lists:
-        place = LISTS.index(path.name.removesuffix(".txt").rpartition("-")[2])
+        column = LISTS.index(path.name.removesuffix(".txt").rpartition("-")[2])
         lines = _lines(path, outputs, len(prompts))
         for number, (text, expected) in enumerate(zip(lines, prompts, strict=True), start=1):
-            if _plain(text) != _plain(expected[place]):
+            if _plain(text) != _plain(expected[column]):
                 raise RecordError(
-                    f"{path}:{number}: {text!r} instead of {expected[place]!r}: the lines must be "
+                    f"{path}:{number}: {text!r} instead of {expected[column]!r}: the lines must be "
                     f"those of {outputs.recorded_as}, in the same order"
                 )
     parse = _words if outputs.probabilities else _python_list
@@ -147,17 +147,17 @@ def _in_one_folder(folder: Path, paths: Mapping[tuple[str, ...], Path]) -> Itera
     for (kind, name, model), path in paths.items():
         if kind == SPLIT:
             continue
-        other = PROBABILITIES if kind == PREDICTIONS else PREDICTIONS
-        fellow = paths.get((other, name, model))
+        lacking = PROBABILITIES if kind == PREDICTIONS else PREDICTIONS
+        fellow = paths.get((lacking, name, model))
         if fellow is None:
             raise UsageError(
-                f"{path.with_name(path.name.replace(kind, other, 1))}: missing; put it next to "
+                f"{path.with_name(path.name.replace(kind, lacking, 1))}: missing; put it next to "
                 f"{path.name}, with one line per context and target of {name}"
             )
         if kind == PREDICTIONS:
             lists = (folder / f"{name}-{kind}{end}" for kind in LISTS for end in ("", ".txt"))
-            there = tuple(path for path in lists if path.is_file())
-            yield Recorded(name, visible(model), path, fellow, there)
+            list_paths = tuple(path for path in lists if path.is_file())
+            yield Recorded(name, visible(model), path, fellow, list_paths)
 
 
 def _read(

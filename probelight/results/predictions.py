@@ -13,14 +13,14 @@ from probelight.io.escaping import all_visible, json_text
 from probelight.metrics.choices import best_of_each, item_score
 from probelight.metrics.intervals import group_indices, num_groups
 from probelight.probes.record import Record
-from probelight.results.load import Results, Run, UnreadableResultError
+from probelight.results.load import Run, RunSet, UnreadableResultError
 from probelight.results.row import Subset
 from probelight.results.run_folder import RunFolder
 
 PREDICTIONS = "predictions.jsonl"
 DOSE = "dose"  # the set of the items that an inoculation trained on, and its split in rows
 # What an item's notes say; in files of items it may be of another type: a number for a cluster.
-_FACTS: Mapping[str, Callable[[Any], object]] = {
+_NOTES: Mapping[str, Callable[[Any], object]] = {
     "group": str,
     "hops": int,
     "distractor_type": str,
@@ -130,7 +130,7 @@ class ItemLine:
         return f"{self.id}@{self.position}"
 
     @property
-    def asked(self) -> tuple[str, tuple[str, ...], int]:
+    def content(self) -> tuple[str, tuple[str, ...], int]:
         """Question, choices and answer; equal for the same item in two files."""
         return self.question, self.choices, self.answer
 
@@ -168,11 +168,11 @@ def write_predictions(
         lines: The lines.
         always: Optional fields to write even if they have their default.
     """
-    written = (line_as_json(line, always) for line in lines)
+    rows = (line_as_json(line, always) for line in lines)
     if isinstance(run, RunFolder):
-        run.write_lines(PREDICTIONS, written)
+        run.write_lines(PREDICTIONS, rows)
     else:
-        write_text_atomic(run, "".join(json_text(line) + "\n" for line in written))
+        write_text_atomic(run, "".join(json_text(line) + "\n" for line in rows))
 
 
 def line_as_json(line: ItemLine | ContextLine, always: Collection[str] = ()) -> dict[str, Any]:
@@ -195,7 +195,7 @@ def line_as_json(line: ItemLine | ContextLine, always: Collection[str] = ()) -> 
     return values
 
 
-def read_item_lines(results: Results, run: Run) -> tuple[ItemLine, ...]:
+def read_item_lines(results: RunSet, run: Run) -> tuple[ItemLine, ...]:
     """Return the items that a run answered; none if it has no such file or is a diagnostic.
 
     Raises:
@@ -219,19 +219,19 @@ def read_item_file(path: Path) -> tuple[ItemLine, ...]:
 
 def _item_lines(lines: Iterable[Any], path: str) -> tuple[ItemLine, ...]:
     items = _typed_lines(ItemLine, lines, path)
-    for place, item in items:
+    for where, item in items:
         num_choices = len(item.choices)
         if len(item.scores) != num_choices or not 0 <= item.answer < num_choices:
             raise UnreadableResultError(
-                f"{place}: {num_choices} choices, but {len(item.scores)} scores and the answer "
+                f"{where}: {num_choices} choices, but {len(item.scores)} scores and the answer "
                 f"{item.answer}"
             )
         if not 0 <= item.correct <= 1:
-            raise UnreadableResultError(f"{place}: `correct` is {item.correct}, not from 0 to 1")
+            raise UnreadableResultError(f"{where}: `correct` is {item.correct}, not from 0 to 1")
     return tuple(item for _, item in items)
 
 
-def read_context_lines(results: Results, run: Run) -> tuple[ContextLine, ...]:
+def read_context_lines(results: RunSet, run: Run) -> tuple[ContextLine, ...]:
     """Return the contexts of a diagnostic run, in the order of its file.
 
     Raises:
@@ -243,23 +243,23 @@ def read_context_lines(results: Results, run: Run) -> tuple[ContextLine, ...]:
 
 def _typed_lines(kind: type[Line], lines: Iterable[Any], path: str) -> list[tuple[str, Line]]:
     """Return the items or the contexts of a file, each with its place."""
-    names, found = {column.name for column in fields(kind)}, []
+    names, typed_lines = {column.name for column in fields(kind)}, []
     for number, line in enumerate(lines, start=1):
-        place = f"{path}:{number}"
+        where = f"{path}:{number}"
         is_context = isinstance(line, dict) and "choices" not in line and "context" in line
         if is_context != (kind is ContextLine):
             continue
         if not isinstance(line, Mapping):
-            raise UnreadableResultError(f"{place}: not an object")
-        known = {name: all_visible(value) for name, value in line.items() if name in names}
+            raise UnreadableResultError(f"{where}: not an object")
+        texts = {name: all_visible(value) for name, value in line.items() if name in names}
         try:
-            facts = {name: _FACTS[name](known[name]) for name in known.keys() & _FACTS.keys()}
-            found.append((place, typed(kind, known | facts, place)))
+            notes = {name: _NOTES[name](texts[name]) for name in texts.keys() & _NOTES.keys()}
+            typed_lines.append((where, typed(kind, texts | notes, where)))
         except (TypeError, ValueError) as error:
             problem = str(error)
-            message = problem if place in problem else f"{place}: {problem}"
+            message = problem if where in problem else f"{where}: {problem}"
             raise UnreadableResultError(message) from error
-    return found
+    return typed_lines
 
 
 def difficulty_of(notes: Mapping[str, Any]) -> Subset | None:
@@ -307,24 +307,24 @@ def prediction_lines(
             `interval_group`, unless each item is its own group.
     """
     lines = []
-    for record, given, best in zip(records, scores, best_of_each(scores), strict=True):
-        known = {"group": record.meta.get("cluster")}
-        known |= {name: record.meta.get(name) for name in _FACTS if name != "group"}
+    for record, choice_scores, best in zip(records, scores, best_of_each(scores), strict=True):
+        notes = {"group": record.meta.get("cluster")}
+        notes |= {name: record.meta.get(name) for name in _NOTES if name != "group"}
         line = ItemLine(
             set=name,
             id=record.id,
             position=record.position,
             question=record.stem,
-            choices=(*record.choices, *[""] * (len(given) - len(record.choices))),
-            scores=tuple(round(float(score), 6) for score in given),
+            choices=(*record.choices, *[""] * (len(choice_scores) - len(record.choices))),
+            scores=tuple(round(float(score), 6) for score in choice_scores),
             prediction=best[0] if best else None,
             tied=len(best),
             answer=record.answer,
             correct=item_score(best, record.answer),
-            **{name: value for name, value in known.items() if value is not None},
+            **{name: value for name, value in notes.items() if value is not None},
         )
         lines.append(line)
     if groups is None or num_groups(groups) == len(groups):
         return lines
-    of_each = zip(lines, group_indices(groups).tolist(), strict=True)
-    return [replace(line, interval_group=group) for line, group in of_each]
+    pairs = zip(lines, group_indices(groups).tolist(), strict=True)
+    return [replace(line, interval_group=group) for line, group in pairs]

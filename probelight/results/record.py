@@ -54,13 +54,13 @@ _CREDENTIALS = re.compile(r"(?<=://)[^/@\s]+@")
 
 def versions() -> dict[str, str]:
     """Return the versions of Python and of the packages that decide the numbers."""
-    found = {"python": platform.python_version()}
+    version_of = {"python": platform.python_version()}
     for package in PACKAGES:
         try:
-            found[package] = version(package)
+            version_of[package] = version(package)
         except PackageNotFoundError:
-            found[package] = "absent"
-    return found
+            version_of[package] = "absent"
+    return version_of
 
 
 def git_commit() -> str:
@@ -106,13 +106,13 @@ def set_command(name: str, arguments: Sequence[str]) -> None:
 
 def data_files(sets: Iterable[FromFiles]) -> tuple[DataFile, ...]:
     """Return the data files of some sets, each file once, with names but without folders."""
-    files = {file.sha256: file for part in sets for file in part.files}
+    files = {file.sha256: file for source in sets for file in source.files}
     return tuple(replace(file, path=Path(file.path).name) for file in files.values())
 
 
 def checksums(*sets: FromFiles) -> list[str]:
     """Return the checksums of the files of sets; a run on changed files is a different run."""
-    return [file.sha256 for part in sets for file in part.files]
+    return [file.sha256 for source in sets for file in source.files]
 
 
 def check_data(planned: Collection[str], sets: Iterable[FromFiles]) -> None:
@@ -125,10 +125,10 @@ def check_data(planned: Collection[str], sets: Iterable[FromFiles]) -> None:
     Raises:
         UsageError: If a checksum differs; the message names the files.
     """
-    read = {file.sha256: file.path for part in sets for file in part.files}
+    read = {file.sha256: file.path for source in sets for file in source.files}
     if read.keys() != set(planned):
-        others = [path for sha256, path in read.items() if sha256 not in planned]
-        raise changed_since(others or read.values())
+        paths = [path for sha256, path in read.items() if sha256 not in planned]
+        raise changed_since(paths or read.values())
 
 
 def changed_since(paths: Iterable[str]) -> UsageError:
@@ -148,13 +148,13 @@ class FileState(TypedDict):
 
 def artifacts_of(run: Path) -> dict[str, FileState]:
     """Return the size and checksum of a run's artifacts, by their paths in the run's folder."""
-    found: dict[str, FileState] = {}
+    states: dict[str, FileState] = {}
     paths = (run / name for name in _READ_AGAIN)
     for path in filter(Path.is_file, [*paths, *sorted((run / MODEL).rglob("*"))]):
         with suppress(FileNotFoundError):  # of a DDP run's processes one may be ahead
             size = path.stat().st_size
-            found[path.relative_to(run).as_posix()] = {"size": size, "sha256": sha256_of(path)}
-    return found
+            states[path.relative_to(run).as_posix()] = {"size": size, "sha256": sha256_of(path)}
+    return states
 
 
 def read_result(path: Path) -> Mapping[str, Any]:
@@ -174,14 +174,14 @@ def read_result(path: Path) -> Mapping[str, Any]:
     return result
 
 
-def check_artifact(run: Path, part: str) -> None:
+def check_artifact(run: Path, artifact: str) -> None:
     """Refuse a file or folder of a finished run that has changed since the run ended.
 
     Files of a run that has not ended, or that recorded no checksums, are not checked.
 
     Args:
         run: The run's folder.
-        part: Path of the file or folder in it, such as `MODEL`.
+        artifact: Path of the file or folder in it, such as `MODEL`.
 
     Raises:
         ValueError: If it has changed; the message says what to do.
@@ -189,23 +189,23 @@ def check_artifact(run: Path, part: str) -> None:
     if not (run / RESULT).is_file():
         return
     recorded = read_result(run / RESULT).get("files")
-    if isinstance(recorded, dict) and (changed := change(run, recorded, part)):
+    if isinstance(recorded, dict) and (changed := artifact_change(run, recorded, artifact)):
         raise ValueError(f"{run}/{changed}; {remedy(run)}")
 
 
-def change(run: Path, recorded: Mapping[str, object], part: str) -> str | None:
+def artifact_change(run: Path, recorded: Mapping[str, object], artifact: str) -> str | None:
     """Return how a file or folder differs from what its run recorded.
 
     Args:
         run: The run's folder.
         recorded: The `files` of its record.
-        part: Path of the file or folder in the run's folder.
+        artifact: Path of the file or folder in the run's folder.
 
     Returns:
         A text that begins with the name of the changed file, or None if nothing has changed.
     """
     for name, state in recorded.items():
-        if name != part and not name.startswith(f"{part}/"):
+        if name != artifact and not name.startswith(f"{artifact}/"):
             continue
         path = run / name
         if not path.is_file():
@@ -213,8 +213,8 @@ def change(run: Path, recorded: Mapping[str, object], part: str) -> str | None:
         if not isinstance(state, Mapping) or not state.keys() >= FileState.__required_keys__:
             return f"{name}: {RESULT} does not have its size and checksum"
         if (size := path.stat().st_size) != state["size"]:
-            left = state["size"]
-            return f"{name}: changed since the run ended ({left} bytes then, {size} now)"
+            recorded_size = state["size"]
+            return f"{name}: changed since the run ended ({recorded_size} bytes then, {size} now)"
         if sha256_of(path) != state["sha256"]:
             return f"{name}: changed since the run ended"
     return None
@@ -323,15 +323,15 @@ class RunRecord:
 
     def to_json(self) -> dict[str, Any]:
         """Return the content of the file."""
-        value: dict[str, Any] = {"format": FORMAT}
-        for part in fields(RunRecord):
-            found = getattr(self, part.name)
-            if part.name == "details":
-                by_key = {detail.key: detail for detail in found}
-                value |= {key: _written(by_key[key]) for key in DETAILS if key in by_key}
-            elif found != part.default:
-                value[part.name] = _written(found)
-        return value
+        content: dict[str, Any] = {"format": FORMAT}
+        for column in fields(RunRecord):
+            entry = getattr(self, column.name)
+            if column.name == "details":
+                by_key = {detail.key: detail for detail in entry}
+                content |= {key: _as_json(by_key[key]) for key in DETAILS if key in by_key}
+            elif entry != column.default:
+                content[column.name] = _as_json(entry)
+        return content
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any], name: str) -> Self:
@@ -351,7 +351,7 @@ class RunRecord:
             for key, kind in DETAILS.items()
             if value.get(key) is not None
         )
-        shared = {k: found for k, found in value.items() if k != "format" and k not in DETAILS}
+        shared = {k: entry for k, entry in value.items() if k != "format" and k not in DETAILS}
         return replace(typed(cls, shared, name), details=details)
 
     @staticmethod
@@ -364,13 +364,13 @@ class RunRecord:
         return RunRecord.from_json(read_result(path), str(path))
 
 
-def _written(value: Any) -> Any:
+def _as_json(value: Any) -> Any:
     """Return a value as JSON has it, without the fields that are at their defaults."""
     if isinstance(value, Row):
         return value.to_json()
     if is_dataclass(value):
-        parts = ((part, getattr(value, part.name)) for part in fields(value))
-        return {part.name: _written(written) for part, written in parts if written != part.default}
+        pairs = ((column, getattr(value, column.name)) for column in fields(value))
+        return {column.name: _as_json(entry) for column, entry in pairs if entry != column.default}
     if isinstance(value, tuple):
-        return [_written(part) for part in value]
+        return [_as_json(entry) for entry in value]
     return value

@@ -158,7 +158,7 @@ class Row:
     run_dir: str = ""
 
     @property
-    def kept(self) -> str:
+    def method(self) -> str:
         """The method against forgetting and its strength, as "l2_sp 0.01"; empty without one."""
         strength = "" if self.strength is None else f" {self.strength:g}"
         return f"{self.keeping}{strength}" if self.keeping else ""

@@ -87,7 +87,7 @@ class CommandFolder:
         self.path = path
         self.config = dict(config)
         self._records: dict[str, RunRecord] = {}
-        self._files = {file.sha256: file.path for part in data for file in part.files}
+        self._files = {file.sha256: file.path for source in data for file in source.files}
         self.runs_dir = path / "runs"
         check_format(path)
         self.runs_dir.mkdir(parents=True, exist_ok=True)
@@ -127,12 +127,12 @@ class CommandFolder:
 
     def _has_other_config(self, config_path: Path, text: str) -> bool:
         """Return whether another config is there; refuse one that something was computed with."""
-        before, now = _canonical(read_yaml(config_path)), _canonical(yaml.safe_load(text))
-        if json.loads(before) == json.loads(now):
+        saved, current = _canonical(read_yaml(config_path)), _canonical(yaml.safe_load(text))
+        if json.loads(saved) == json.loads(current):
             return False
         if is_computed(self.path, self.runs_dir):
-            there = config_path.read_text(encoding="utf-8")
-            raise ConfigConflictError(_conflict(config_path, there, text, self._files))
+            saved_text = config_path.read_text(encoding="utf-8")
+            raise ConfigConflictError(_conflict(config_path, saved_text, text, self._files))
         return True
 
     def run(self, name: str, config: Mapping[str, Any]) -> RunFolder:
@@ -150,9 +150,9 @@ class CommandFolder:
 
     def finished(self) -> list[RunRecord]:
         """Return the records of the finished runs by key, without a sweep's earlier plans."""
-        found = sorted(self.runs_dir.glob(f"*/{RESULT}"))
-        earlier = of_earlier_plans(found)
-        records = (self.result(path.parent.name) for path in found if path not in earlier)
+        paths = sorted(self.runs_dir.glob(f"*/{RESULT}"))
+        earlier = superseded_results(paths)
+        records = (self.result(path.parent.name) for path in paths if path not in earlier)
         return [record for record in records if record is not None]
 
     def rows(self) -> list[Row]:
@@ -240,8 +240,8 @@ class RunFolder:
         metrics = []
         for row in rows:
             seed = "" if row.seed is None else str(row.seed)
-            parts = (row.control, seed, row.subset_text, row.metric)
-            metrics.append((0, "", "/".join(filter(None, parts)), float(row.value)))
+            labels = (row.control, seed, row.subset_text, row.metric)
+            metrics.append((0, "", "/".join(filter(None, labels)), float(row.value)))
         write_metrics(self.path / METRICS_FILE, metrics)
 
     def finish(self, record: RunRecord) -> None:
@@ -308,12 +308,12 @@ def _as_yaml(config: Mapping[str, Any]) -> str:
     return text
 
 
-def _conflict(path: Path, before: str, now: str, files: Mapping[str, str]) -> str:
+def _conflict(path: Path, saved: str, current: str, files: Mapping[str, str]) -> str:
     lines = difflib.unified_diff(
-        before.splitlines(), now.splitlines(), "there", "this command", lineterm="", n=0
+        saved.splitlines(), current.splitlines(), "there", "this command", lineterm="", n=0
     )
     difference = "\n".join(line for line in lines if not line.startswith("@@"))
-    changed = [name for sha256, name in files.items() if sha256 not in before]
+    changed = [name for sha256, name in files.items() if sha256 not in saved]
     cause = f" or data (these files have changed: {', '.join(changed)})" if changed else ""
     return (
         f"{path.parent} was made with another config{cause}; choose another --output_dir. "
@@ -373,7 +373,7 @@ def write_metrics(path: Path, rows: Iterable[Logged]) -> None:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(METRICS_COLUMNS)
-    writer.writerows((*place, as_cell(name), value) for *place, name, value in rows)
+    writer.writerows((step, epoch, as_cell(name), value) for step, epoch, name, value in rows)
     write_text_atomic(path, text.getvalue())
 
 
@@ -395,23 +395,23 @@ def read_metrics(path: Path) -> list[Logged]:
         ) from None
 
 
-def of_earlier_plans(result_paths: Iterable[Path]) -> set[Path]:
+def superseded_results(result_paths: Iterable[Path]) -> set[Path]:
     """Return the `OUTPUT_DIR/runs/<key>/result.json` that the last plan of a sweep lacks."""
     by_folder: dict[Path, list[Path]] = {}
     for path in result_paths:
         by_folder.setdefault(path.parent.parent.parent, []).append(path)
-    found = set()
+    superseded = set()
     for folder, paths in by_folder.items():
-        cells = planned_cells(folder)  # one file for what may be hundreds of runs
-        if cells is not None:
-            found |= {path for path in paths if path.parent.name not in cells}
-    return found
+        keys = planned_keys(folder)  # one file for what may be hundreds of runs
+        if keys is not None:
+            superseded |= {path for path in paths if path.parent.name not in keys}
+    return superseded
 
 
-def planned_cells(output_dir: Path) -> frozenset[str] | None:
+def planned_keys(output_dir: Path) -> frozenset[str] | None:
     """Return the run keys of the last plan; None where there is none, or it cannot be read."""
     try:
-        found = read_json(output_dir / PLANNED)
-        return frozenset(str(cell["key"]) for cell in found["cells"])
+        plan = read_json(output_dir / PLANNED)
+        return frozenset(str(cell["key"]) for cell in plan["cells"])
     except (OSError, ValueError, KeyError, TypeError):
         return None

@@ -16,7 +16,7 @@ import numpy as np
 from probelight.metrics.choices import item_score
 from probelight.metrics.intervals import Floats, Groups, group_indices, num_groups
 from probelight.results.details import CurveDetails, InoculationDetails
-from probelight.results.load import WATCH, Results, Run
+from probelight.results.load import WATCH, Run, RunSet
 from probelight.results.predictions import ItemLine, read_item_lines
 from probelight.results.row import Row
 
@@ -55,7 +55,7 @@ class RunScores:
 
 
 def scores_of(
-    results: Results, folder: str, rules: Sequence[str] = (OWN,), *, mixed: bool = False
+    results: RunSet, folder: str, rules: Sequence[str] = (OWN,), *, mixed: bool = False
 ) -> Iterator[RunScores]:
     """Yield the scores of all runs of a folder, which the user calls `folder`.
 
@@ -77,7 +77,7 @@ def scores_of(
 def _zero_shot(
     run: Run, lines: Sequence[ItemLine], rules: Sequence[str], mixed: bool
 ) -> Iterator[RunScores]:
-    asked_as = set[str]()
+    labels = set[str]()
     for rule in rules:
         scoring = "" if rule == OWN else rule
         row = _accuracy(run, scoring=scoring)
@@ -90,13 +90,13 @@ def _zero_shot(
                 for line in lines
                 if line.by_rule and rule in line.by_rule
             ]
-        _, _, asked = row.mode.partition(", ")
+        _, _, wording = row.mode.partition(", ")
         # Imported labels of one order have the rule as their own score.
-        way = ", ".join(dict.fromkeys(filter(None, (scoring and f"by {rule}", asked))))
-        if way in asked_as:
+        label = ", ".join(dict.fromkeys(filter(None, (scoring and f"by {rule}", wording))))
+        if label in labels:
             continue
-        asked_as.add(way)
-        answered = ", ".join(filter(None, ("zero shot", "" if mixed else way)))
+        labels.add(label)
+        answered = ", ".join(filter(None, ("zero shot", "" if mixed else label)))
         key = SetKey(answered, row.probe, row.split)
         setting = {"scored by": row.mode, "rule": scoring}
         yield _run_scores(run, key, by_rule, setting, accuracy=row)
@@ -110,7 +110,7 @@ def _curve(run: Run, lines: Sequence[ItemLine]) -> Iterator[RunScores]:
     # Before any training there is no head yet.
     setting = {"head": row.mode if row.num_train else "", "size": _examples(row.num_train)}
     details = run.detail(CurveDetails)
-    files = frozenset(data.sha256 for data in run.data)
+    files = frozenset(file.sha256 for file in run.data)
     sample = (files, details.train if details else "", row.num_train)
     groups = run.hits.groups if run.hits else None
     by_seed: dict[int | None, list[ItemLine]] = {}
@@ -133,23 +133,23 @@ def _inoculation(run: Run, lines: Sequence[ItemLine]) -> Iterator[RunScores]:
     setting = {
         "dose": _examples(row.dose),
         "probe": f"probe {run.probe}",
-        "extra": " and ".join(f"with {part}" for part in (added, row.kept) if part),
+        "extra": " and ".join(f"with {phrase}" for phrase in (added, row.method) if phrase),
         "rate": "" if rate is None else f"learning rate {rate:g}",
     }
-    sample = (frozenset(data.sha256 for data in run.data), row.dose, row.extra, run.probe)
+    sample = (frozenset(file.sha256 for file in run.data), row.dose, row.extra, run.probe)
     by_set: dict[str, list[ItemLine]] = {}
     for line in lines:
         by_set.setdefault(line.set, []).append(line)
     setup = details.setup
     for side, name in {"probe": run.probe, "original": details.original_task}.items():
         groups = run.sides[side].groups if side in run.sides else None
-        if after := by_set.get(f"report_{side}"):
+        if lines_after := by_set.get(f"report_{side}"):
             key = SetKey("inoculated", name, "report")
-            scores = _run_scores(run, key, after, setting, groups)
+            scores = _run_scores(run, key, lines_after, setting, groups)
             yield replace(scores, setup=setup, seed=row.seed, sample=sample)
-        if before := by_set.get(f"report_{side}_before"):
+        if lines_before := by_set.get(f"report_{side}_before"):
             key = SetKey(BEFORE, name, "report")
-            scores = _run_scores(run, key, before, {}, groups)
+            scores = _run_scores(run, key, lines_before, {}, groups)
             yield replace(scores, setup=setup, origin=setup or scores.origin)
 
 
@@ -164,8 +164,8 @@ def _original(run: Run, lines: Sequence[ItemLine]) -> Iterator[RunScores]:
 def _accuracy(run: Run, split: str = "", scoring: str = "") -> Row | None:
     """Return the row of the accuracy on the whole set, by the model's own score or a rule."""
     rows = (row for row in run.rows if row.metric == "accuracy" and row.scoring == scoring)
-    whole = (row for row in rows if row.subset is None and split in ("", row.split))
-    return next(whole, None)
+    whole_set_rows = (row for row in rows if row.subset is None and split in ("", row.split))
+    return next(whole_set_rows, None)
 
 
 def _examples(number: int | None) -> str:
@@ -241,17 +241,17 @@ def systems_of(answers: Sequence[RunScores]) -> tuple[list[System], list[str]]:
                 f"{run.folder}/{run.path}: not compared, because {first.path} has the same model, "
                 "setting and seed; put it into a folder of its own"
             )
-    same: dict[object, list[System]] = {}  # systems that are equal wherever they were found
+    distinct: dict[object, list[System]] = {}  # systems that are equal wherever they were found
     for (key, _, model, setting, _), runs in by_name.items():
         content = frozenset((r.origin, r.seed, frozenset(r.scores.items())) for r in runs.values())
-        same.setdefault((key, model, setting, content), []).append(System(tuple(runs.values())))
-    if more := len(by_name) - len(same):
+        distinct.setdefault((key, model, setting, content), []).append(System(tuple(runs.values())))
+    if more := len(by_name) - len(distinct):
         notices.append(
             f"counted once: {more} of {len(by_name)} systems that are also in another folder, with "
             "the same answers"
         )
     once = [
-        replace(first, elsewhere=tuple(system.first.folder for system in others))
-        for first, *others in same.values()
+        replace(first, elsewhere=tuple(system.first.folder for system in copies))
+        for first, *copies in distinct.values()
     ]
     return once, notices

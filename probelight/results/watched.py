@@ -12,12 +12,12 @@ import pandas as pd
 from probelight.io.files import distinct_ends
 from probelight.metrics.comparisons import compare_runs
 from probelight.results.details import WatchDetails
-from probelight.results.load import WATCH, Results, Run
+from probelight.results.load import WATCH, Run, RunSet
 from probelight.results.predictions import read_item_lines
 
 
 @lru_cache(maxsize=2)
-def trained_models(results: Results) -> dict[str, str]:
+def trained_models(results: RunSet) -> dict[str, str]:
     """Return the model that a run scored, without its step, by the run's path.
 
     If there are several trainings, the name has the training's folder in brackets.
@@ -33,7 +33,7 @@ def trained_models(results: Results) -> dict[str, str]:
 
 
 @lru_cache(maxsize=2)
-def changes(results: Results) -> pd.DataFrame:
+def changes(results: RunSet) -> pd.DataFrame:
     """Return what each model gained and lost from its first step to its last, a row per probe.
 
     Original tasks come last. The columns are described in `Watch.changes`.
@@ -56,33 +56,33 @@ def changes(results: Results) -> pd.DataFrame:
         names = [name for name in lines[0] if name in lines[1]]
         named_groups = [lines[0][name].interval_group for name in names]
         groups = None if None in named_groups else named_groups
-        was, now = (np.array([answers[name].correct for name in names]) for answers in lines)
-        compared = compare_runs({0: now}, {0: was}, groups, same_samples=True)
-        before, after = ({row.metric: row for row in run.rows} for run in ends)
-        accuracies = {"before": before["accuracy"], "after": after["accuracy"]}
+        old, new = (np.array([answers[name].correct for name in names]) for answers in lines)
+        compared = compare_runs({0: new}, {0: old}, groups, same_samples=True)
+        first_rows, last_rows = ({row.metric: row for row in run.rows} for run in ends)
+        accuracies = {"before": first_rows["accuracy"], "after": last_rows["accuracy"]}
         bounds = product(accuracies, ("ci_low", "ci_high"))
         rows.append(
             {
                 "model": model,
                 "probe": probe,
-                "split": after["accuracy"].split,
+                "split": last_rows["accuracy"].split,
                 "task": task,
                 "is_original": bool(task),
                 "first_step": first,
                 "last_step": last,
-                "chance": after.get("floor", after["chance"]).value,  # of the real choices
+                "chance": last_rows.get("floor", last_rows["chance"]).value,  # of the real choices
                 **{end: row.value for end, row in accuracies.items()},
                 **{f"{end}_{bound}": getattr(accuracies[end], bound) for end, bound in bounds},
                 "change": compared.interval.value,
                 "ci_low": compared.interval.low,
                 "ci_high": compared.interval.high,
-                "lost": float(np.maximum(was - now, 0).sum()),
-                "gained": float(np.maximum(now - was, 0).sum()),
+                "lost": float(np.maximum(old - new, 0).sum()),
+                "gained": float(np.maximum(new - old, 0).sum()),
                 "p_value": compared.interval_p,
                 "changed_p": compared.mcnemar_p,
                 "could_see": compared.smallest,
                 "num_items": len(names),
-                "num_groups": after["accuracy"].num_groups,
+                "num_groups": last_rows["accuracy"].num_groups,
                 "_runs": [run.key for run in ends],
             }
         )

@@ -15,8 +15,8 @@ import pytest
 
 from probelight.reports.build import to_html
 from probelight.reports.page.items import MOST_IN_PAGE, items_of
-from probelight.reports.sections import made_sections
-from probelight.results.load import Results, load_results
+from probelight.reports.sections import filled_sections
+from probelight.results.load import RunSet, load_results
 from tests.fixtures.items import HOSTILE, lines, write_lines
 from tests.fixtures.report import present
 from tests.fixtures.results import write_run, zero_shot_rows
@@ -84,26 +84,26 @@ def tab(browser: Any) -> Iterator[Tab]:
     assert tab.errors == []
 
 
-def written(results: Results, folder: Path, most_in_page: int = MOST_IN_PAGE) -> Path:
+def written(results: RunSet, folder: Path, most_in_page: int = MOST_IN_PAGE) -> Path:
     """The page of results, with its files next to it."""
     items = present(items_of(results, most_in_page))
     for name, text in items.files.items():
         (folder / name).parent.mkdir(exist_ok=True, parents=True)
         (folder / name).write_text(text, encoding="utf-8")
     folder.mkdir(exist_ok=True)
-    sections = [made for made in made_sections(results) if made.name == "provenance"]
+    sections = [made for made in filled_sections(results) if made.name == "provenance"]
     (folder / "report.html").write_text(to_html(results, sections, items), encoding="utf-8")
     return folder / "report.html"
 
 
 @pytest.fixture
-def path(answered: Results, tmp_path: Path) -> Path:
+def path(answered: RunSet, tmp_path: Path) -> Path:
     """The page of `answered`."""
     return written(answered, tmp_path / "out")
 
 
 @pytest.mark.parametrize("most_in_page", [MOST_IN_PAGE, 0])
-def test_before_and_after(answered: Results, tmp_path: Path, tab: Tab, most_in_page: int) -> None:
+def test_before_and_after(answered: RunSet, tmp_path: Path, tab: Tab, most_in_page: int) -> None:
     # before: right, wrong, right, tied; after 100: wrong, right, tied, right
     tab.open(written(answered, tmp_path / "out", most_in_page), "probe=hypernymy")
     assert tab.text("[role=status]") == "4 of 4 items"
@@ -222,7 +222,7 @@ def test_contexts_show_words(path: Path, tab: Tab) -> None:
 
 
 def test_files_that_are_not_beside_the_page_are_missed(
-    answered: Results, tmp_path: Path, tab: Tab
+    answered: RunSet, tmp_path: Path, tab: Tab
 ) -> None:
     path = written(answered, tmp_path / "out", 0)
     shutil.rmtree(path.parent / "items")
@@ -234,7 +234,7 @@ def test_files_that_are_not_beside_the_page_are_missed(
     tab.errors.clear()
 
 
-def test_hostile_names_are_text(answered: Results, tmp_path: Path, tab: Tab) -> None:
+def test_hostile_names_are_text(answered: RunSet, tmp_path: Path, tab: Tab) -> None:
     own = [run for run in answered.runs if run.protocol == "zero_shot"]
     runs = tuple(replace(run, model=HOSTILE[:-2], probe="<b>&'\"#?=%@") for run in own)
     path = written(replace(answered, runs=runs), tmp_path / "out")

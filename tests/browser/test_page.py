@@ -10,7 +10,7 @@ import pytest
 
 from probelight.reports.build import build_report, to_html
 from probelight.reports.page.items import MOST_IN_PAGE, items_of
-from probelight.results.load import Results
+from probelight.results.load import RunSet
 from tests.fixtures.results import write_run, zero_shot_rows
 
 pytestmark = pytest.mark.browser
@@ -30,7 +30,7 @@ DANGLING = """() => [...document.querySelectorAll('a[href^="#"]')]
 
 
 @pytest.fixture
-def addresses(demo_folder: Path, answered: Results, tmp_path: Path) -> list[str]:
+def addresses(demo_folder: Path, answered: RunSet, tmp_path: Path) -> list[str]:
     """A page of zero-shot runs, curves and inoculations, and one with single items."""
     assert answered.folder is not None
     made = [build_report(demo_folder, tmp_path / "demo"), build_report(answered.folder)]
@@ -113,7 +113,7 @@ def test_links_lead_somewhere_and_open_what_is_folded(addresses: list[str], open
 
 @pytest.mark.parametrize("most_in_page", [MOST_IN_PAGE, 0])
 def test_what_got_into_the_page_may_not_act(
-    answered: Results, tmp_path: Path, browser: Any, most_in_page: int
+    answered: RunSet, tmp_path: Path, browser: Any, most_in_page: int
 ) -> None:
     items = items_of(answered, most_in_page)
     html = to_html(answered, [], items)

@@ -15,8 +15,8 @@ from probelight import cli
 from probelight.commands.compare import compare, same_samples
 from probelight.io.errors import UsageError
 from probelight.io.files import DataFile
-from probelight.reports.sections import made_sections
-from probelight.results.blocks import blocks_of, named
+from probelight.reports.sections import filled_sections
+from probelight.results.blocks import blocks_of, names_in_blocks
 from probelight.results.details import ComparisonDetails, InoculationDetails
 from probelight.results.load import UnreadableResultError, load_results
 from probelight.results.record import RunRecord
@@ -122,7 +122,7 @@ def test_two_folders_from_the_command_line(
     for metric in ("mcnemar_p", "p_value", "adjusted_p_value"):
         assert found[metric, pair] == pytest.approx(p_value)
     # A report of the folder, made from its files alone, shows it again.
-    made = made_sections(load_results(out))
+    made = filled_sections(load_results(out))
     assert {table.name for one in made for table in one.tables} >= {"compared", "compared_systems"}
 
 
@@ -333,7 +333,7 @@ def test_names_say_no_more_than_is_needed(tmp_path: Path) -> None:
     def names(*answers: RunScores) -> list[str]:
         systems, _ = systems_of(answers)
         [block], _ = blocks_of(systems, across_folders=False)
-        [found] = named([block])
+        [found] = names_in_blocks([block])
         return list(found)
 
     causal, there = {"scored by": "causal"}, {"folder": "b", "origin": "other weights"}

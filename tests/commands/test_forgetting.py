@@ -12,7 +12,7 @@ from probelight.commands.forgetting import forgetting
 from probelight.io.errors import UsageError
 from probelight.reports.build import title
 from probelight.reports.forgetting import changed, changes_table, verdict
-from probelight.reports.sections import made_sections
+from probelight.reports.sections import filled_sections
 from probelight.reports.table import Cell
 from probelight.results.frames import items_frame
 from probelight.results.load import load_results
@@ -46,7 +46,7 @@ def test_two_runs_by_plain_counting(tmp_path: Path) -> None:
     items = items_frame(results)
     now = items[items.set == "made"]
     assert ((now.before == 1) & (now.correct == 0)).sum() == lost
-    assert made_sections(results)[0].name == "forgetting"
+    assert filled_sections(results)[0].name == "forgetting"
     # The same command goes on where it stopped.
     assert cli.main(["forgetting", *map(str, folders), "--output_dir", str(out)]) == 0
 

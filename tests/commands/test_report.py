@@ -158,11 +158,11 @@ def test_a_plan_that_cannot_be_read_is_said(folders: tuple[Path, Path]) -> None:
 
 def test_hits_that_are_no_record_are_not_used(folders: tuple[Path, Path]) -> None:
     """Whatever is under `files` of a file, nothing is made of it."""
-    from probelight.results.record import change
+    from probelight.results.record import artifact_change
 
     [run] = folders[0].glob("runs/*")
     for facts in ({}, [], None, {"size": 3}, "x"):
-        said: Any = change(run, {"predictions.jsonl": facts}, "predictions.jsonl")
+        said: Any = artifact_change(run, {"predictions.jsonl": facts}, "predictions.jsonl")
         assert said == "predictions.jsonl: result.json does not have its size and checksum"
 
 

@@ -10,7 +10,7 @@ import pytest
 from probelight import cli
 from probelight.commands.unigrams import accuracies, unigram_rows
 from probelight.probes.words import CorpusFit
-from probelight.results.load import Results, Run
+from probelight.results.load import Run, RunSet
 from probelight.results.row import Row
 from tests.fixtures import subsets
 from tests.fixtures.results import write_run
@@ -22,8 +22,8 @@ def row(probe: str, model: str, value: float, **columns: Any) -> Row:
     return Row(value=value, metric="accuracy", probe=probe, model=model, **columns)
 
 
-def results(*rows: Row) -> Results:
-    return Results("r", (Run(path="p", key="k", protocol="curve", rows=rows),))
+def results(*rows: Row) -> RunSet:
+    return RunSet("r", (Run(path="p", key="k", protocol="curve", rows=rows),))
 
 
 def test_max_is_the_best_mean_over_seeds_without_n_0_controls_and_parts() -> None:

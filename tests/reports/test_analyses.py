@@ -5,7 +5,7 @@ from typing import Any
 
 from probelight.reports.analyses import fits_table, taxonomy_distance_table, unigrams_table
 from probelight.reports.sections import printed
-from probelight.results.load import Results, Run, load_results
+from probelight.results.load import Run, RunSet, load_results
 from probelight.results.row import Row
 from tests.fixtures import subsets
 from tests.fixtures.report import present, records, texts
@@ -74,7 +74,7 @@ def test_the_last_validation_is_next_to_the_best() -> None:
         Row(**common, metric="train/loss", value=0.1, extra="other"),
     )
     run = Run(protocol="fit", model="m", probe="ages", rows=rows, key="fit-a", path="runs/fit-a")
-    table = present(fits_table(Results("made", (run,))))
+    table = present(fits_table(RunSet("made", (run,))))
     assert texts(table) == [
         ["m", "ages", "val/loss", "0.25", "3", "–", "–"],
         ["m", "ages", "val/accuracy", "0.5", "3", "0.75", "1"],

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from probelight.reports.audit import audit_table, baselines, rules_table, summary, words_table
+from probelight.reports.audit import audit_summary, audit_table, baselines, rules_table, words_table
 from probelight.reports.table import Table
-from probelight.results.load import Results, Run
+from probelight.results.load import Run, RunSet
 from probelight.results.row import Row
 from tests.fixtures import subsets
 from tests.fixtures.report import present, records
@@ -35,14 +35,14 @@ def with_rows(made: Run, **columns: Any) -> Run:
 
 def test_a_transformer_that_saw_the_choices_alone_is_called_so() -> None:
     seen = with_rows(run("transformer", 0.5, 0.45, "mine"), control="choice_only", model="tiny")
-    [row] = rows_of(audit_table(Results("x", (seen,))))
+    [row] = rows_of(audit_table(RunSet("x", (seen,))))
     # The only row: of a probe of its own no paper has numbers.
     assert (row["group"], row["model"]) == ("part of the input", "Choice-only, tiny")
     assert row["verdict"] == "gives itself away"
 
 
 def test_ours_are_next_to_the_papers() -> None:
-    results = Results("x", (run("choice_only", 0.41, 0.36), run("question_to_choice", 0.5, 0.4)))
+    results = RunSet("x", (run("choice_only", 0.41, 0.36), run("question_to_choice", 0.5, 0.4)))
     table = audit_table(results)
     found = [
         (row["group"], row["model"], row["accuracy"], row["source"] == "ours")
@@ -70,18 +70,18 @@ def test_a_part_of_train_is_next_to_the_papers_test() -> None:
     runs = (run("choice_only", 0.3, 0.25, split="part of train"), run("choice_only", 0.3, 0.25))
     found = {
         (row["source"], row["split"], row["model"]): row["accuracy"]
-        for row in rows_of(audit_table(Results("x", runs)))
+        for row in rows_of(audit_table(RunSet("x", runs)))
     }
     assert found["paper, test", "part of train", "Choice-only, BERT"] == 0.544
     assert found["paper", "test", "Choice-only, BERT"] == 0.544
-    dev = rows_of(audit_table(Results("x", (run("choice_only", 0.3, 0.25, split="dev"),))))
+    dev = rows_of(audit_table(RunSet("x", (run("choice_only", 0.3, 0.25, split="dev"),))))
     assert [row["accuracy"] for row in dev if row["model"] == "Choice-only, BERT"] == [0.638]
 
 
 def test_seeds_have_names() -> None:
     one = run("choice_only", 0.3, 0.25, "mine")
     runs = tuple(replace(with_rows(one, seed=seed), path=str(seed)) for seed in range(2))
-    found = [row["model"] for row in rows_of(audit_table(Results("x", runs)))]
+    found = [row["model"] for row in rows_of(audit_table(RunSet("x", runs)))]
     assert found == ["choice_only, seed 0", "choice_only, seed 1"]
 
 
@@ -97,7 +97,7 @@ def test_seeds_have_names() -> None:
     ],
 )
 def test_verdicts(kind: str, value: float, low: float, verdict: str) -> None:
-    results = Results("x", (run(kind, value, low, "mine"),))
+    results = RunSet("x", (run(kind, value, low, "mine"),))
     assert list(baselines(results).verdict) == [verdict]
 
 
@@ -107,7 +107,7 @@ def test_the_paragraph_names_what_is_given_away() -> None:
         run("choice_only", 0.3, 0.22, "mine"),
         run("vec_similarity", 0.7, 0.6, "mine"),
     )
-    assert summary(Results("x", runs)) == (
+    assert audit_summary(RunSet("x", runs)) == (
         "hypernymy gives itself away: choice_only answers 41.0% of its test items from the choices "
         "alone, 21.0 points above chance. No baseline that sees only the choices is more than 15 "
         "points above chance on mine."
@@ -126,7 +126,7 @@ def test_what_is_counted() -> None:
         rows.append(Row(**own, metric="right_share", value=0.5, num_items=20))
         rows.append(Row(**own, metric="chance", value=0.25))
         rows.append(Row(**own, metric="pmi", value=pmi))
-    results = Results("x", (Run(**shared, model="the answers alone", rows=tuple(rows)),))
+    results = RunSet("x", (Run(**shared, model="the answers alone", rows=tuple(rows)),))
     looks, words = present(rules_table(results)), present(words_table(results))
     assert [row[1].text for row in looks.rows] == ["the rarest words", "the longest answer"]
     assert [row[2].text for row in words.rows] == ["w0", "w1", "w2", "w3", "w6"]
@@ -143,8 +143,8 @@ def test_a_rule_that_answers_a_probe_is_flagged() -> None:
         Row(**right, scoring="the longest answer", value=0.36, ci_low=0.3),
     ]
     looks = Run(protocol="audit", model="the answers alone", probe="mine", rows=tuple(rows))
-    results = Results("x", (run("choice_only", 0.3, 0.22, "mine"), looks))
-    assert summary(results) == (
+    results = RunSet("x", (run("choice_only", 0.3, 0.22, "mine"), looks))
+    assert audit_summary(results) == (
         "mine gives itself away: choosing an answer with the asked word is right in 48.0% of its "
         "dev items, 28.0 points above chance. No baseline that sees only the choices is more than "
         "15 points above chance on mine."

@@ -18,15 +18,15 @@ from probelight.reports.build import (
     build_report,
     counts,
     glossary,
-    linked,
+    linked_heading,
     policy,
     title,
     to_html,
     to_markdown_report,
 )
-from probelight.reports.sections import Made
+from probelight.reports.sections import FilledSection
 from probelight.reports.table import Cell, Table, framed, text
-from probelight.results.load import Results, load_results
+from probelight.results.load import RunSet, load_results
 from tests.fixtures.diagnostics import share
 from tests.fixtures.results import curve_rows, write_run, zero_shot_rows
 
@@ -184,8 +184,8 @@ def test_strong_numbers_are_those_outside_of_brackets() -> None:
 
 def test_a_table_without_rows_is_not_shown() -> None:
     whole = Table("w", "W", "", (text("a", "a"),), ((Cell("1"),),), framed([{"a": 1}]))
-    section = Made("s", "S", (), (replace(whole, name="e", rows=()), whole), "")
-    assert re.findall(r'id="table-(\w+)"', to_html(Results("r", ()), [section])) == ["w"]
+    section = FilledSection("s", "S", (), (replace(whole, name="e", rows=()), whole), "")
+    assert re.findall(r'id="table-(\w+)"', to_html(RunSet("r", ()), [section])) == ["w"]
 
 
 def test_the_page_may_run_its_script_and_load_nothing(written: str) -> None:
@@ -204,17 +204,17 @@ def test_the_page_may_run_its_script_and_load_nothing(written: str) -> None:
 
 def test_headings_lead_to_their_words_in_the_glossary() -> None:
     meaning = glossary()["ws"].meaning
-    assert linked("WS %") == f'<a class="term" href="#term-ws" title="{meaning}">WS</a> %'
-    assert linked("zero-shot %").startswith('<a class="term" href="#term-zero-shot"')
-    assert linked("model <b> & k2") == "model &lt;b&gt; &amp; k2"
+    assert linked_heading("WS %") == f'<a class="term" href="#term-ws" title="{meaning}">WS</a> %'
+    assert linked_heading("zero-shot %").startswith('<a class="term" href="#term-zero-shot"')
+    assert linked_heading("model <b> & k2") == "model &lt;b&gt; &amp; k2"
     headings = [word for term in glossary().values() for word in term.headings]
     assert len(headings) > 20
     assert len(set(headings)) == len(headings)
 
 
 def test_words_that_are_not_used_are_not_explained() -> None:
-    assert list(build.used(["MAX %", "The cost was 3.3 points.", "Kmax"])) == ["max", "cost"]
-    assert list(build.used(["its 95% interval"])) == ["interval"]
+    assert list(build.used_terms(["MAX %", "The cost was 3.3 points.", "Kmax"])) == ["max", "cost"]
+    assert list(build.used_terms(["its 95% interval"])) == ["interval"]
 
 
 # The report in Markdown.
@@ -232,18 +232,18 @@ def test_the_report_opens_with_the_verdicts_and_links_its_files(demo_report: Pat
 
 
 @pytest.fixture
-def results() -> Results:
-    return Results("r", ())
+def results() -> RunSet:
+    return RunSet("r", ())
 
 
-def made(cells: Sequence[str] = ("x<y",)) -> Made:
+def made(cells: Sequence[str] = ("x<y",)) -> FilledSection:
     rows = tuple((Cell(cell),) for cell in cells)
     frame = framed([{"p": cell} for cell in cells])
     table = Table("t", "A <t>", "*a*", (text("p", "p"),), rows, frame)
-    return Made("s", "S", (), (table,), "found *it*")
+    return FilledSection("s", "S", (), (table,), "found *it*")
 
 
-def test_a_table_is_folded_under_its_title_and_number_of_rows(results: Results) -> None:
+def test_a_table_is_folded_under_its_title_and_number_of_rows(results: RunSet) -> None:
     text = to_markdown_report(results, [made()])
     assert text.endswith(
         "## S\n\nfound \\*it\\*\n\n<details><summary>A &lt;t&gt; (1 row)</summary>\n\n"
@@ -251,13 +251,13 @@ def test_a_table_is_folded_under_its_title_and_number_of_rows(results: Results) 
     )
 
 
-def test_a_long_table_is_linked(results: Results) -> None:
+def test_a_long_table_is_linked(results: RunSet) -> None:
     text = to_markdown_report(results, [made([f"row {number}" for number in range(1000)])])
     assert "(1,000 rows)</summary>\n\nThe table is long: see [tables/t.md](tables/t.md) or" in text
     assert len(text) < 1000
 
 
-def test_a_table_without_rows_is_not_in_the_markdown(results: Results) -> None:
+def test_a_table_without_rows_is_not_in_the_markdown(results: RunSet) -> None:
     assert to_markdown_report(results, [made([])]).endswith("## S\n\nfound \\*it\\*\n")
 
 

@@ -8,7 +8,7 @@ import pytest
 from probelight.reports import compare
 from probelight.reports.table import Cell
 from probelight.results.details import ComparisonDetails
-from probelight.results.load import Results, Run
+from probelight.results.load import Run, RunSet
 from probelight.results.row import Row
 from tests.fixtures import subsets
 from tests.fixtures.report import present, records, texts
@@ -45,13 +45,13 @@ def comparison(
 
 
 @pytest.fixture
-def four() -> Results:
+def four() -> RunSet:
     scores = dict(zip(NAMES, (0.9, 0.8, 0.7, 0.5), strict=True))
     apart = {("bert", "electra"): 0.01, ("bert", "random"): 0.0004, ("roberta", "random"): 0.03}
-    return Results("made", (comparison(scores, apart, seeds=3),))
+    return RunSet("made", (comparison(scores, apart, seeds=3),))
 
 
-def test_systems_are_sorted_by_accuracy_with_their_letters(four: Results) -> None:
+def test_systems_are_sorted_by_accuracy_with_their_letters(four: RunSet) -> None:
     # bert is told from electra and random, roberta from random: three largest sets are left.
     found = compare.systems(four)
     assert [*found.system] == ["bert", "roberta", "electra", "random"]
@@ -62,7 +62,7 @@ def test_systems_are_sorted_by_accuracy_with_their_letters(four: Results) -> Non
     assert (record["system"], record["letters"], record["num_runs"]) == ("roberta", "ab", 3)
 
 
-def test_every_two_have_a_line_with_their_tests(four: Results) -> None:
+def test_every_two_have_a_line_with_their_tests(four: RunSet) -> None:
     table = present(compare.differences_table(four))
     assert len(table.rows) == 6
     assert table.rows[1] == (
@@ -81,7 +81,7 @@ def test_every_two_have_a_line_with_their_tests(four: Results) -> None:
 def test_sizes_are_in_their_order_and_the_best_system_first() -> None:
     scores = {"bert": 0.7, "roberta": 0.8}
     runs = [comparison(scores, {}, size=size, seeds=1) for size in (1000, 62)]
-    results = Results("made", tuple(runs))
+    results = RunSet("made", tuple(runs))
     table = present(compare.differences_table(results))
     beside = present(compare.systems_table(results))
     assert [row[0].detail for row in table.rows] == [
@@ -93,25 +93,25 @@ def test_sizes_are_in_their_order_and_the_best_system_first() -> None:
     assert len(records(beside)) == 4
 
 
-def test_the_paragraph_has_what_was_found(four: Results) -> None:
-    assert compare.summary(four) == (
+def test_the_paragraph_has_what_was_found(four: RunSet) -> None:
+    assert compare.comparison_summary(four) == (
         "Of 6 comparisons, 3 show a clear difference. The largest difference: on age (test, "
         "learning curve, mlp, 62 examples) bert is 40.0 points better than random (95% interval "
         "+35.0 to +45.0, adjusted p < 0.001)."
     )
     worse = comparison({"bert": 0.5, "roberta": 0.8}, {("bert", "roberta"): 0.01}, seeds=1)
-    said = compare.summary(Results("made", (worse,)))
+    said = compare.comparison_summary(RunSet("made", (worse,)))
     assert said.startswith("Of 1 comparison, 1 shows a clear difference.")
     assert "roberta is 30.0 points better than bert (95% interval +25.0 to +35.0" in said
     none = comparison({"bert": 0.5, "roberta": 0.8}, {}, seeds=1)
-    assert compare.summary(Results("made", (none,))) == (
+    assert compare.comparison_summary(RunSet("made", (none,))) == (
         "Of 1 comparison, none shows a clear difference. With so few groups of items, no "
         "difference could be detected."
     )
 
 
 def test_the_figure_has_a_line_a_difference_the_largest_kept(
-    four: Results, monkeypatch: pytest.MonkeyPatch
+    four: RunSet, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     figure = present(compare.differences_figure(four))
     assert "bert − random" in figure.svg

@@ -12,11 +12,17 @@ from matplotlib.figure import Figure as Canvas
 
 from probelight.metrics.intervals import wilson
 from probelight.reports import concepts, difficulty
-from probelight.reports.concepts import answers, clusters_table, concepts_table, counted, summary
+from probelight.reports.concepts import (
+    answers,
+    clusters_table,
+    concepts_summary,
+    concepts_table,
+    counted,
+)
 from probelight.reports.difficulty import BLOCK, WRONG
 from probelight.reports.figure import ON_LIGHT
 from probelight.reports.table import Cell
-from probelight.results.load import Results, load_results
+from probelight.results.load import RunSet, load_results
 from tests.fixtures import subsets
 from tests.fixtures.concepts import lines
 from tests.fixtures.items import write_lines
@@ -24,13 +30,13 @@ from tests.fixtures.report import named, present, records, texts, texts_of
 from tests.fixtures.results import inoculation_rows, write_run, zero_shot_rows
 
 
-def asked_of(results: Results) -> list[pd.DataFrame]:
+def asked_of(results: RunSet) -> list[pd.DataFrame]:
     """What each model was asked, where it is enough."""
     found, _ = answers(results)
-    return [own for _, own in found[found.is_enough].groupby("asked")]
+    return [own for _, own in found[found.is_enough].groupby("question_set")]
 
 
-def test_zero_shot_is_alone_and_inoculation_has_before_and_after(by_concept: Results) -> None:
+def test_zero_shot_is_alone_and_inoculation_has_before_and_after(by_concept: RunSet) -> None:
     inoculated, zero = asked_of(by_concept)
     assert {*zero.probe, *zero.report_split, *zero.dose} == {"hypernymy", "dev", 0}
     assert {*inoculated.original_task} == {"science"}
@@ -44,14 +50,14 @@ def test_zero_shot_is_alone_and_inoculation_has_before_and_after(by_concept: Res
     assert zero.is_several.sum() == 7
 
 
-def test_other_items_are_not_averaged_with(tmp_path: Path, by_concept: Results) -> None:
+def test_other_items_are_not_averaged_with(tmp_path: Path, by_concept: RunSet) -> None:
     run = write_run(tmp_path, "s9", inoculation_rows(seed=9, model="m"), original_task="science")
     write_lines(run, lines("report_probe", "++++++", ["dog"] * 2 + ["cat"] * 2 + ["oak"] * 2))
     found = [own[own.dose == 100] for own in asked_of(load_results(tmp_path))]
     assert [(own.place.nunique(), own.run.nunique()) for own in found[:2]] == [(6, 1), (8, 2)]
 
 
-def test_what_is_left_out_is_named(tmp_path: Path, by_concept: Results) -> None:
+def test_what_is_left_out_is_named(tmp_path: Path, by_concept: RunSet) -> None:
     few = write_run(tmp_path, "few", zero_shot_rows("few", 1, 2, 2))
     write_lines(few, lines("few", "++", ["dog", "dog"]))
     without = write_run(tmp_path, "none", zero_shot_rows("none", 1, 2, 2))
@@ -61,7 +67,7 @@ def test_what_is_left_out_is_named(tmp_path: Path, by_concept: Results) -> None:
     (cut / "predictions.jsonl").write_text(json.dumps(none[0]) + '\n{"set"')
     results = load_results(tmp_path)
     assert len(asked_of(results)) == 2
-    known, left_out = summary(results).split("Not counted by concept, ", 1)
+    known, left_out = concepts_summary(results).split("Not counted by concept, ", 1)
     # After 100 examples 1 of 3 are known whole, before any training another 1 of 3: no interval of
     # so few is above what is expected.
     assert known == (
@@ -72,7 +78,7 @@ def test_what_is_left_out_is_named(tmp_path: Path, by_concept: Results) -> None:
     assert re.match(rf"{few_concepts}.*cut-.*not a whole JSON file", left_out)
 
 
-def test_a_model_by_all_concepts_and_by_those_with_several_questions(by_concept: Results) -> None:
+def test_a_model_by_all_concepts_and_by_those_with_several_questions(by_concept: RunSet) -> None:
     zero = asked_of(by_concept)[1]
     # dog 1 1 1, cat 0 and a tie, oak 0 0, elm 1.
     every, several = counted(zero), counted(zero[zero.is_several])
@@ -85,7 +91,7 @@ def test_a_model_by_all_concepts_and_by_those_with_several_questions(by_concept:
     assert several["strict_if_independent"] == pytest.approx((0.5**3 + 2 * 0.5**2) / 3)
 
 
-def test_seeds_are_averaged(by_concept: Results) -> None:
+def test_seeds_are_averaged(by_concept: RunSet) -> None:
     asked = asked_of(by_concept)[0].query("is_several")
     assert counted(asked[asked.dose == 0])["soft"] == pytest.approx(1 / 9)
     # Seed 0: dog 2/3, cat 1, oak 1/2; seed 1: dog 1, cat 1/2, oak 1/2.
@@ -95,12 +101,12 @@ def test_seeds_are_averaged(by_concept: Results) -> None:
     assert after["soft_ci_low"] < after["soft"]
 
 
-def test_strict_is_not_told_of_concepts_that_lack_questions(by_concept: Results) -> None:
+def test_strict_is_not_told_of_concepts_that_lack_questions(by_concept: RunSet) -> None:
     found = counted(asked_of(by_concept)[1].assign(is_whole=False))
     assert (found["strict"], found["strict_if_independent"]) == (None, None)
 
 
-def test_the_table_has_a_row_a_dose(by_concept: Results) -> None:
+def test_the_table_has_a_row_a_dose(by_concept: RunSet) -> None:
     table = present(clusters_table(by_concept))
     assert [(row[0].text, row[1].text, row[2].text) for row in table.rows] == [
         ("hypernymy", "0", "2"), ("hypernymy", "100", "2"), ("hypernymy", "0", "1"),
@@ -113,7 +119,7 @@ def test_the_table_has_a_row_a_dose(by_concept: Results) -> None:
     assert len(table.runs[1]) == 2
 
 
-def test_the_csv_has_every_concept_with_several_questions(by_concept: Results) -> None:
+def test_the_csv_has_every_concept_with_several_questions(by_concept: RunSet) -> None:
     table = present(concepts_table(by_concept))
     found = [
         (r["dose"], r["concept"], r["num_questions"], r["share_before"], r["share_after"])
@@ -130,7 +136,7 @@ def test_the_csv_has_every_concept_with_several_questions(by_concept: Results) -
 
 
 def test_the_surest_are_shown_with_their_questions(
-    by_concept: Results, monkeypatch: pytest.MonkeyPatch
+    by_concept: RunSet, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(concepts, "OF_EACH", 1)
     monkeypatch.setattr(concepts, "MOST_QUESTIONS", 2)
@@ -148,7 +154,7 @@ def test_the_surest_are_shown_with_their_questions(
     assert named(table, 0)["known"] == Cell("best", "1 tied")
 
 
-def test_a_concept_that_is_known_whole_is_not_among_the_least_known(by_concept: Results) -> None:
+def test_a_concept_that_is_known_whole_is_not_among_the_least_known(by_concept: RunSet) -> None:
     table = present(concepts_table(by_concept))
     zero = [(row[1].text, row[2].text) for row in table.rows if "dev" in row[0].detail]
     assert ("least", "dog") not in zero
@@ -166,7 +172,7 @@ def places(frame: pd.DataFrame, names: list[str]) -> list[tuple[Any, ...]]:
 
 
 @pytest.fixture
-def with_few(tmp_path: Path) -> Results:
+def with_few(tmp_path: Path) -> RunSet:
     """A run whose cells are of 4, 3 and 3 and of 12 and 5 items."""
     made = inoculation_rows()
     like = {k: made[-1][k] for k in made[-1] if k not in ("metric", "value", "num_items")}
@@ -185,7 +191,7 @@ def with_few(tmp_path: Path) -> Results:
     return load_results(tmp_path)
 
 
-def test_cells_are_means_over_seeds_and_up_and_down_count_together(by_difficulty: Results) -> None:
+def test_cells_are_means_over_seeds_and_up_and_down_count_together(by_difficulty: RunSet) -> None:
     table = present(difficulty.difficulty_table(by_difficulty))
     assert [c.label for c in table.columns][-2:] == ["before (k = 0)", "k = 100"]
     assert texts(table, first=1) == [
@@ -203,7 +209,7 @@ def test_cells_are_means_over_seeds_and_up_and_down_count_together(by_difficulty
     assert len(table.runs[0]) == 2
 
 
-def test_few_items_are_merged_with_the_next_distances(with_few: Results) -> None:
+def test_few_items_are_merged_with_the_next_distances(with_few: RunSet) -> None:
     table = present(difficulty.difficulty_table(with_few))
     # 1 + 2 + 3 of 4 + 3 + 3, and 3 + 5 of 12 + 5; what has no neighbour is as it is.
     assert texts(table, first=2) == [
@@ -216,7 +222,7 @@ def test_few_items_are_merged_with_the_next_distances(with_few: Results) -> None
     assert {"60", "10", "47", "17", "(2)", "sister 4"} <= {*shown}
 
 
-def test_zero_shot_is_after_inoculation_before_any_training(by_concept: Results) -> None:
+def test_zero_shot_is_after_inoculation_before_any_training(by_concept: RunSet) -> None:
     cells, _ = difficulty.heat_maps(by_concept)  # its inoculations have no such rows
     assert {*places(cells, [*BLOCK, "dose", "report_split"])} == {("m", "", "", 0, "dev")}
     # Right are dog 1 1 1, cat 0 and a tie, oak 0 0, elm 1.
@@ -226,7 +232,7 @@ def test_zero_shot_is_after_inoculation_before_any_training(by_concept: Results)
     assert "without inoculation" in texts_of(difficulty.difficulty_figure(by_concept))
 
 
-def test_figure_names_rows_columns_and_small_cells(by_difficulty: Results) -> None:
+def test_figure_names_rows_columns_and_small_cells(by_difficulty: RunSet) -> None:
     figure = difficulty.difficulty_figure(by_difficulty)
     shown = texts_of(figure)
     assert {"hypernymy (test), 1 hop", "random", "up/down 1", "k = 100", "95", "50"} <= {*shown}
@@ -234,7 +240,7 @@ def test_figure_names_rows_columns_and_small_cells(by_difficulty: Results) -> No
     assert figure == difficulty.difficulty_figure(by_difficulty)
 
 
-def test_a_cell_of_under_ten_items_has_no_shade(with_few: Results) -> None:
+def test_a_cell_of_under_ten_items_has_no_shade(with_few: RunSet) -> None:
     cells, shown = difficulty.heat_maps(with_few)
     axis = Canvas().subplots()
     difficulty.draw_map(axis, shown, [*shown.row.unique()], sorted({*places(cells, WRONG)}))

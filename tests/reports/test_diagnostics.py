@@ -152,14 +152,14 @@ def test_a_run_on_no_diagnostic_set_is_named(tmp_path: Path) -> None:
     results = results_of(tmp_path, [share(1, 2, probe="age_comparison")])
     [run] = results.runs
     said = f"Not shown: {run.path}, because its record names no diagnostic set."
-    assert diagnostics.summary(results) == said
+    assert diagnostics.diagnostics_summary(results) == said
     assert diagnostics.accuracy_table(results) is None
 
 
 def test_the_paragraph_has_verdicts_against_chance(tmp_path: Path) -> None:
     rows = [share(25, 34, "sensitivity"), share(20, 44, "sensitivity", **ROLE)]
     other = [share(1, 34, "sensitivity", model="o"), share(1, 34, model="o")]
-    assert diagnostics.summary(results_of(tmp_path, rows[:1], rows[1:], other)) == (
+    assert diagnostics.diagnostics_summary(results_of(tmp_path, rows[:1], rows[1:], other)) == (
         "Preference for good completions is above chance: m on CPRAG-102. "
         "Preference for good completions is below chance: o on CPRAG-102. "
         "Preference for good completions is not clearly above chance: m on ROLE-88."
@@ -183,8 +183,10 @@ def test_sensitivity_to_negation_takes_both_polarities(
         share(affirmative, 18, "sensitivity", **SIMP, subset=subsets.statements("affirmative")),
         share(negative, 18, "sensitivity", **SIMP, subset=subsets.statements("negative")),
     ]
-    assert diagnostics.summary(results_of(tmp_path, rows)) == f"{verdict}: m on NEG-136-SIMP."
-    assert diagnostics.summary(results_of(tmp_path / "alone", rows[:1])) == ""
+    assert diagnostics.diagnostics_summary(results_of(tmp_path, rows)) == (
+        f"{verdict}: m on NEG-136-SIMP."
+    )
+    assert diagnostics.diagnostics_summary(results_of(tmp_path / "alone", rows[:1])) == ""
 
 
 def write(folder: Path, name: str, probe: str, lines: list[dict[str, Any]]) -> None:

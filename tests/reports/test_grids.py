@@ -9,18 +9,18 @@ from typing import Any
 import pytest
 
 from probelight.reports.grid_figures import SHADES, age_grid_figure, size_grid_figure
-from probelight.reports.grids import grid_table, grids, sizes_table, summary
+from probelight.reports.grids import grid_table, grids, grids_summary, sizes_table
 from probelight.reports.published import published_size_errors
-from probelight.results.load import Results, load_results
+from probelight.results.load import RunSet, load_results
 from tests.fixtures.grids import OBJECTS, always_smaller, as_in_table_4, write_grid
 from tests.fixtures.report import labels, named, present, records, texts
 
 
 @pytest.fixture
-def written(tmp_path: Path) -> Callable[..., Results]:
+def written(tmp_path: Path) -> Callable[..., RunSet]:
     """Write a grid, as `write_grid` does, and read all that were written."""
 
-    def write(*grid: Any, mode: str = "zero_shot") -> Results:
+    def write(*grid: Any, mode: str = "zero_shot") -> RunSet:
         write_grid(tmp_path, *grid, mode=mode)
         return load_results(tmp_path)
 
@@ -39,7 +39,7 @@ def written(tmp_path: Path) -> Callable[..., Results]:
     ],
 )
 def test_a_damaged_grid_is_named_and_the_others_are_shown(
-    damage: dict[str, Any], reason: str, tmp_path: Path, written: Callable[..., Results]
+    damage: dict[str, Any], reason: str, tmp_path: Path, written: Callable[..., RunSet]
 ) -> None:
     for model in ("sound", "other"):
         written("sizes", OBJECTS[:4], always_smaller, model)
@@ -47,11 +47,11 @@ def test_a_damaged_grid_is_named_and_the_others_are_shown(
     path.write_text(json.dumps(json.loads(path.read_text()) | damage))
     results = load_results(tmp_path)
     assert [grid.run.model for grid in grids(results)] == ["sound"]
-    assert f"Not shown: runs/{path.parent.name}/grid.json: " in summary(results)
-    assert re.search(reason, summary(results))
+    assert f"Not shown: runs/{path.parent.name}/grid.json: " in grids_summary(results)
+    assert re.search(reason, grids_summary(results))
 
 
-def test_accuracy_is_next_to_the_papers(written: Callable[..., Results]) -> None:
+def test_accuracy_is_next_to_the_papers(written: Callable[..., RunSet]) -> None:
     for model in ("roberta-large", "roberta-large (random weights)"):
         written("A", list(range(15, 21)), always_smaller, model)
     table = present(grid_table(written("C", [1920, 1930], lambda i, j: 0.1, "roberta-large")))
@@ -66,13 +66,13 @@ def test_accuracy_is_next_to_the_papers(written: Callable[..., Results]) -> None
     assert table.runs[0] != table.runs[1]
 
 
-def test_the_released_wording_has_no_published_number(written: Callable[..., Results]) -> None:
+def test_the_released_wording_has_no_published_number(written: Callable[..., RunSet]) -> None:
     table = present(grid_table(written("A", [1, 2], always_smaller, "roberta-large", "released")))
     assert "paper" not in labels(table)
     assert records(table)[0]["paper"] is None
 
 
-def test_a_model_that_is_asked_otherwise_says_how(written: Callable[..., Results]) -> None:
+def test_a_model_that_is_asked_otherwise_says_how(written: Callable[..., RunSet]) -> None:
     for mode in ("causal_likelihood", "zero_shot"):
         results = written("A", [20, 30], always_smaller, mode, mode=mode)
     table = present(grid_table(results))
@@ -81,7 +81,7 @@ def test_a_model_that_is_asked_otherwise_says_how(written: Callable[..., Results
 
 
 def test_table_4_has_47_of_56_right_and_marks_what_is_wrong(
-    written: Callable[..., Results],
+    written: Callable[..., RunSet],
 ) -> None:
     assert len(published_size_errors()) == 9
     results = written("sizes", OBJECTS, as_in_table_4, "roberta-large")
@@ -102,7 +102,7 @@ def test_table_4_has_47_of_56_right_and_marks_what_is_wrong(
     }  # fmt: skip
 
 
-def test_another_answer_than_the_papers_is_marked(written: Callable[..., Results]) -> None:
+def test_another_answer_than_the_papers_is_marked(written: Callable[..., RunSet]) -> None:
     results = written("sizes", OBJECTS, always_smaller, "roberta-large")
     table = present(sizes_table(results))
     pen = named(table, 1)["than the size of a …: nail"]
@@ -114,10 +114,10 @@ def test_another_answer_than_the_papers_is_marked(written: Callable[..., Results
     assert (0, 0) not in paper
 
 
-def test_the_paragraph_names_habits(written: Callable[..., Results]) -> None:
+def test_the_paragraph_names_habits(written: Callable[..., RunSet]) -> None:
     for name in "AC":
         written(name, [20, 30], lambda i, j: 0.1)
-    assert summary(written("sizes", OBJECTS, as_in_table_4)) == (
+    assert grids_summary(written("sizes", OBJECTS, as_in_table_4)) == (
         "Whatever the values (paper wording), m almost always says “older” (A, C)."
     )
 

@@ -18,13 +18,13 @@ from probelight.reports.numbers import (
     probability,
     rate,
     sample,
+    scored_by,
     short_count,
     verdict_of,
-    way,
     when_of,
 )
 from probelight.results.details import WatchDetails
-from probelight.results.load import Results, Run
+from probelight.results.load import Run, RunSet
 from probelight.results.row import Row
 
 Bounds = tuple[float | None, float | None]
@@ -70,7 +70,7 @@ def test_chance_is_that_of_the_real_choices() -> None:
         Row(probe="p", metric="floor", value=0.5),
         Row(probe="q", metric="chance_probe", value=0.2),
     )
-    results = Results("made", (Run(protocol="zero_shot", rows=rows, key="a", path="runs/a"),))
+    results = RunSet("made", (Run(protocol="zero_shot", rows=rows, key="a", path="runs/a"),))
     assert chance_levels(results) == {"p": 0.5, "q": 0.2}
 
 
@@ -129,8 +129,8 @@ def test_a_run_tells_when_its_model_answered(
         (probability(0.0004), "< 0.001"),
         (probability(0.0312), "= 0.031"),
         (probability(None), "not recorded"),
-        (way("zero_shot"), ""),
-        (way("pseudo_log_likelihood"), "pseudo log likelihood"),
+        (scored_by("zero_shot"), ""),
+        (scored_by("pseudo_log_likelihood"), "pseudo log likelihood"),
         (in_words("age_comparison"), "age comparison"),
         (in_words("taxonomy_small"), "taxonomy (small)"),
         (listed(["a"]), "a"),

@@ -12,10 +12,10 @@ import pytest
 from probelight import cli
 from probelight.io.files import DataFile
 from probelight.probes.catalog import load_probe_config
-from probelight.reports.papers import PEOPLE, listed_table, paper_list, paper_tables, summary
+from probelight.reports.papers import PEOPLE, listed_table, paper_list, paper_tables, papers_summary
 from probelight.reports.published import published, published_scores
 from probelight.reports.table import Table
-from probelight.results.load import Results, Run, load_results
+from probelight.results.load import Run, RunSet, load_results
 from probelight.results.record import ModelSource
 from probelight.results.row import Row
 from tests.fixtures import subsets
@@ -37,7 +37,7 @@ AGES: dict[str, Any] = {"model": "roberta-large", "train": "train of age_compari
 BERT: dict[str, Any] = {"model": "bert-base-uncased"}
 
 
-def tables_of(results: Results) -> dict[str, Table]:
+def tables_of(results: RunSet) -> dict[str, Table]:
     return {table.name.removeprefix("paper_"): table for table in paper_tables(results) if table}
 
 
@@ -51,7 +51,7 @@ def talmor(folder: Path, number: int) -> Found:
     return records(table) if table else []
 
 
-def shown_in(results: Results) -> dict[str, str]:
+def shown_in(results: RunSet) -> dict[str, str]:
     """Which of our tables shows each of the papers' that the results hold."""
     table = listed_table(results)
     return {row["place"]: row["shown"] for row in records(table) if row["shown"]} if table else {}
@@ -75,8 +75,8 @@ def test_every_table_of_the_papers_is_listed_once() -> None:
     assert numbers[ETTINGER] == list(range(1, 16))
     assert len({(table.paper, table.place) for table in paper_list()}) == len(paper_list())
     for table in paper_list():
-        assert bool(table.command) == bool(table.note or table.here)
-        assert bool(table.here) == bool(table.probes)
+        assert bool(table.command) == bool(table.note or table.our_table)
+        assert bool(table.our_table) == bool(table.probes)
         assert not table.maker or callable(resolve_name(f"probelight.reports.{table.maker}"))
 
 
@@ -97,7 +97,7 @@ def test_what_has_published_numbers_is_shown_with_them() -> None:
 def test_the_demo_has_no_such_section(tmp_path: Path) -> None:
     write_curve(tmp_path, shares, probe="age_small")
     results = load_results(tmp_path)
-    assert (listed_table(results), paper_tables(results), summary(results)) == (None, [], "")
+    assert (listed_table(results), paper_tables(results), papers_summary(results)) == (None, [], "")
 
 
 def test_the_list_names_what_is_held(tmp_path: Path) -> None:
@@ -201,7 +201,7 @@ def test_another_model_is_alone_whatever_it_is_called(tmp_path: Path) -> None:
     assert len(rows) == 5 * 7 + 5 + 5
     assert {row["paper"] for row in held(rows)} == {None}
     assert {row["difference"] for row in rows} == {None}
-    assert summary(load_results(tmp_path)) == ""
+    assert papers_summary(load_results(tmp_path)) == ""
 
 
 def test_sums_over_fewer_points_are_not_compared(tmp_path: Path) -> None:
@@ -256,7 +256,7 @@ def test_a_paper_has_a_sentence(tmp_path: Path) -> None:
     for probe, *counts in (("always_never", 28, 280, 5), ("age_comparison", 343, 500, 2)):
         found = zero_shot_rows(probe, *counts, model="bert-base-uncased")
         write_run(tmp_path, probe, found)
-    assert summary(load_results(tmp_path)) == (
+    assert papers_summary(load_results(tmp_path)) == (
         "2 numbers are for the same model and items as in Talmor et al. 2020; 1 of 2 intervals "
         "include the paper's. The largest difference is +19.6 points (table 2: BERT-B, zero-shot, "
         "%)."
@@ -330,7 +330,7 @@ def test_released_recordings_give_the_published_numbers(tmp_path: Path, data_mir
 # Baselines, science models and whole clusters (Richardson & Sabharwal 2020).
 
 
-def audit(hub_id: str | None = "roberta-large", **columns: Any) -> Results:
+def audit(hub_id: str | None = "roberta-large", **columns: Any) -> RunSet:
     """An audit of definitions: 140 of 500 right from the choices alone."""
     common = {"protocol": "audit", "model": "roberta-large", "probe": "definitions"}
     seen = {"split": "test", "control": "choice_only", "role": "baseline", "kind": "transformer"}
@@ -341,7 +341,7 @@ def audit(hub_id: str | None = "roberta-large", **columns: Any) -> Results:
         source=ModelSource(hub_id=hub_id),
         data=(DataFile(path="test.jsonl", sha256="0" * 64, num_items=500),),
     )
-    return Results("x", (run,))
+    return RunSet("x", (run,))
 
 
 def test_the_papers_encoders_are_compared_with_group_1() -> None:
@@ -435,7 +435,7 @@ def test_science_models_are_compared_before_and_after(
     assert pd.isna(ours.people["change"])
     assert pd.isna(ours.people_ci_low["after"])
     results = load_results(tmp_path)
-    assert summary(results) == (
+    assert papers_summary(results) == (
         "3 numbers are for the same model and items as in Richardson & Sabharwal 2020; 2 of 3 "
         "intervals include the paper's. The largest difference is +7.3 points (table 7, groups 3 "
         "and 4: BERT (large, whole-word masking), hypernymy, test, inoculated, %)."

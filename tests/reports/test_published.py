@@ -11,7 +11,7 @@ from probelight.metrics.intervals import wilson
 from probelight.reports.numbers import Estimate
 from probelight.reports.published import (
     COLUMNS,
-    Place,
+    NumberKey,
     PublishedError,
     ScoreKey,
     difference,
@@ -106,10 +106,10 @@ def test_diagnostics_as_printed() -> None:
     rows = published().query("paper == 'Ettinger 2020'")
     assert len(rows) == 52 + 24 + 8 + 4  # perturbed, their spread, in the text
     assert {*rows.model} == {"bert-base-uncased", "bert-large-uncased"}
-    numbers = rows.set_index(["model", *Place._fields]).value
+    numbers = rows.set_index(["model", *NumberKey._fields]).value
 
     def large(probe: str, metric: str, part: str = "", perturbation: str = "") -> float:
-        place = Place(probe, metric, part=part, perturbation=perturbation)
+        place = NumberKey(probe, metric, part=part, perturbation=perturbation)
         return float(numbers["bert-large-uncased", *place])
 
     assert large("cprag", "sensitivity_margin") == 0.588

@@ -13,9 +13,9 @@ import probelight.reports
 from probelight.reports import sections
 from probelight.reports.build import build_report
 from probelight.reports.figure import Figure
-from probelight.reports.sections import SECTIONS, Makers, Section, made_sections
+from probelight.reports.sections import SECTIONS, Makers, Section, filled_sections
 from probelight.reports.zero_shot.scores import zero_shot_table
-from probelight.results.load import Results, load_results
+from probelight.results.load import RunSet, load_results
 from tests.fixtures.grids import always_smaller, write_grid
 from tests.fixtures.report import tables
 from tests.fixtures.results import write_run, zero_shot_rows
@@ -49,15 +49,15 @@ def test_no_results_is_a_helpful_error(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
-EMPTY = Results("empty", ())
+EMPTY = RunSet("empty", ())
 MAKERS = [section.makers() for section in SECTIONS]
 TABLES = [maker for makers in MAKERS for maker in makers.tables]
 FIGURES = [maker for makers in MAKERS for maker in makers.figures]
 SUMMARIES = [maker for makers in MAKERS for maker in makers.summary]
 
 
-def figures(results: Results) -> list[Figure]:
-    return [figure for section in made_sections(results) for figure in section.figures]
+def figures(results: RunSet) -> list[Figure]:
+    return [figure for section in filled_sections(results) for figure in section.figures]
 
 
 def test_demo_makes_the_tables_it_has_numbers_for(demo_folder: Path) -> None:
@@ -68,13 +68,13 @@ def test_demo_makes_the_tables_it_has_numbers_for(demo_folder: Path) -> None:
 
 
 def test_a_section_has_one_short_paragraph(demo_folder: Path) -> None:
-    for section in made_sections(load_results(demo_folder)):
+    for section in filled_sections(load_results(demo_folder)):
         assert "\n" not in section.summary
         assert len(section.summary) < 1200, section.name
 
 
 def test_nothing_to_show() -> None:
-    assert made_sections(EMPTY) == []
+    assert filled_sections(EMPTY) == []
     for maker in TABLES + FIGURES + SUMMARIES:
         assert not maker(EMPTY), maker
 
@@ -84,7 +84,7 @@ def test_every_maker_of_a_table_or_figure_is_in_a_section() -> None:
     written = {
         f"probelight.reports.{'.'.join(path.relative_to(root).with_suffix('').parts)}.{name}"
         for path in root.rglob("*.py")
-        for name in re.findall(r"^def ((?!_)\w+)\(results: Results", path.read_text("utf-8"), re.M)
+        for name in re.findall(r"^def ((?!_)\w+)\(results: RunSet", path.read_text("utf-8"), re.M)
         if name.endswith(("_table", "_tables", "_figure", "_figures"))
     }
     functions = [getattr(maker, "func", maker) for maker in TABLES + FIGURES]
@@ -104,7 +104,7 @@ def test_two_tables_of_one_name_are_refused(
     twice = [Section(name, "", lambda: Makers((zero_shot_table,))) for name in "ab"]
     monkeypatch.setattr(sections, "SECTIONS", twice)
     with pytest.raises(ValueError, match="tables of one name: zero_shot"):
-        made_sections(load_results(demo_folder))
+        filled_sections(load_results(demo_folder))
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ def test_two_tables_of_one_name_are_refused(
             "resolve_name('probelight.reports.overview.story').story(results)",
             "curve diagnostics inoculation page matplotlib",
         ),
-        ("made_sections(results)", ""),
+        ("filled_sections(results)", ""),
     ],
 )
 def test_what_nobody_ran_is_not_loaded(make: str, unused: str, tmp_path: Path) -> None:
@@ -124,7 +124,7 @@ def test_what_nobody_ran_is_not_loaded(make: str, unused: str, tmp_path: Path) -
         "import sys",
         "from pathlib import Path",
         "from pkgutil import resolve_name",
-        "from probelight.reports.sections import made_sections, printed",
+        "from probelight.reports.sections import filled_sections, printed",
         "from probelight.results.load import load_results",
         f"results = load_results(Path({str(tmp_path)!r}))",
         f"assert {make}",

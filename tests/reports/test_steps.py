@@ -8,17 +8,17 @@ import pytest
 
 from probelight.reports.build import build_report, title
 from probelight.reports.page.items import items_of
-from probelight.reports.sections import made_sections, printed
+from probelight.reports.sections import filled_sections, printed
 from probelight.reports.steps import changes_table, step_of, steps_figures, steps_tables
 from probelight.results.details import WatchDetails
-from probelight.results.load import Results, load_results
+from probelight.results.load import RunSet, load_results
 from tests.fixtures.items import lines, write_lines
 from tests.fixtures.report import named, present, records, texts, texts_of
 from tests.fixtures.results import accuracy, write_run, zero_shot_rows
 
 
 @pytest.fixture
-def results(tmp_path: Path) -> Results:
+def results(tmp_path: Path) -> RunSet:
     """A model at three steps and two other revisions, and models that are no revisions."""
 
     def add(label: str, revision: str | None, right: int, base: str = "org/name") -> None:
@@ -41,7 +41,7 @@ def results(tmp_path: Path) -> Results:
     return load_results(tmp_path)
 
 
-def test_the_rows_are_revisions_by_step(results: Results) -> None:
+def test_the_rows_are_revisions_by_step(results: RunSet) -> None:
     zero_shot, cprag = map(present, steps_tables(results))
     assert texts(zero_shot) == [
         ["0", "step0", "name", "25.0", "40"],
@@ -59,7 +59,7 @@ def test_the_rows_are_revisions_by_step(results: Results) -> None:
     assert {table.name for table in printed("zero_shot", results)} >= {"training_steps"}
 
 
-def test_the_figures_have_the_steps_alone(results: Results) -> None:
+def test_the_figures_have_the_steps_alone(results: RunSet) -> None:
     figures = {figure.name: texts_of(figure) for figure in steps_figures(results)}
     assert list(figures) == ["training_steps", "training_steps_cprag"]
     assert {"age", "accuracy · dev"} <= set(figures["training_steps"])
@@ -184,4 +184,4 @@ def test_two_trainings_of_a_model_are_told_apart(tmp_path: Path) -> None:
     assert [row[1] for row in texts(table)] == ["mine (fast)"] * 2 + ["mine (slow)"] * 2 + [
         "mine (fast)", "mine (slow)"
     ]  # fmt: skip
-    assert [one.name for one in made_sections(results)][:2] == ["training", "steps"]
+    assert [one.name for one in filled_sections(results)][:2] == ["training", "steps"]

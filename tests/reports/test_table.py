@@ -82,7 +82,7 @@ def test_without_rows_there_is_no_table() -> None:
 
 def test_people_may_see_some_of_the_rows_in_another_order() -> None:
     frame = kit.framed(SCORES)
-    result = made(frame, [PROBE, MODEL], shown=frame.iloc[[2, 0]])
+    result = made(frame, [PROBE, MODEL], visible=frame.iloc[[2, 0]])
     assert texts(result) == [["p", "b"], ["p", "a"]]
     assert len(records(result)) == 3
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from probelight.reports.sections import made_sections, printed
+from probelight.reports.sections import filled_sections, printed
 from probelight.reports.table import Cell
 from probelight.reports.zero_shot.calibration import calibration_figure
 from probelight.reports.zero_shot.consistency import unread
@@ -205,7 +205,7 @@ def test_the_page_has_every_answer_share_and_the_terminal_what_is_read_first(
     demo_folder: Path,
 ) -> None:
     results = load_results(demo_folder)
-    [section] = [one for one in made_sections(results) if one.name == "before"]
+    [section] = [one for one in filled_sections(results) if one.name == "before"]
     assert [figure.name for figure in section.figures] == ["zero_shot"]
     names = [table.name for table in section.tables]
     assert names == ["zero_shot", "zero_shot_parts", "predicted_shares"]  # no pairs, ranks or rules

@@ -7,7 +7,14 @@ from typing import Any
 
 import pytest
 
-from probelight.results.hits import Side, joined, read_hits, read_sides, runs_by_place, written_hits
+from probelight.results.hits import (
+    Side,
+    joined_hits,
+    read_hits,
+    read_sides,
+    scores_by_condition,
+    written_hits,
+)
 from probelight.results.load import load_results
 from tests.fixtures.results import curve_rows, write_run
 
@@ -17,7 +24,7 @@ GOOD = {"groups": [0, 0, 1], "hits": {"standard": {"1": "011", "2": "111"}}}
 def test_hits_as_they_are_written() -> None:
     found = read_hits(GOOD, 62, "hits.json")
     assert found.groups == (0, 0, 1)
-    [(place, by_seed)] = runs_by_place(found).items()
+    [(place, by_seed)] = scores_by_condition(found).items()
     assert place == ("standard", 62)
     assert {seed: own.tolist() for seed, own in by_seed.items()} == {1: [0, 1, 1], 2: [1, 1, 1]}
 
@@ -43,17 +50,17 @@ def test_ties_are_written_and_read_as_scores() -> None:
     assert written_hits([0.0, 0.5, 1.0]) == [0.0, 0.5, 1.0]
     found = read_hits({**GOOD, "hits": {"standard": {"1": [0, 0.5, 1]}}}, 62, "hits.json")
     assert found.runs == ((("standard", 62), 1, (0.0, 0.5, 1.0)),)
-    assert runs_by_place(found)["standard", 62][1].tolist() == [0.0, 0.5, 1.0]
+    assert scores_by_condition(found)["standard", 62][1].tolist() == [0.0, 0.5, 1.0]
 
 
 def test_points_of_a_curve_join_where_their_items_agree() -> None:
     first, second = read_hits(GOOD, 62, "a"), read_hits(GOOD, 125, "b")
-    both = joined([second, first])
+    both = joined_hits([second, first])
     assert both is not None
     places = [(("standard", size), seed) for size in (62, 125) for seed in (1, 2)]
     assert [run[:2] for run in both.runs] == places
-    assert joined([first, read_hits({**GOOD, "groups": [0, 1, 1]}, 125, "b")]) is None
-    assert joined([]) is None
+    assert joined_hits([first, read_hits({**GOOD, "groups": [0, 1, 1]}, 125, "b")]) is None
+    assert joined_hits([]) is None
 
 
 def test_hits_are_read_beside_their_result(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 from probelight.io.errors import RecordError, UsageError
 from probelight.io.files import DataFile
 from probelight.results.importers import answers, hf_trainer, letters, lm_eval, minicons, plain
-from probelight.results.importers.answers import Answer, Gold, place_of, score_of, with_gold
+from probelight.results.importers.answers import Answer, Gold, index_of, score_of, with_gold
 
 
 def written(path: Path, text: str) -> Path:
@@ -54,9 +54,9 @@ def test_scores_and_choices() -> None:
         with pytest.raises(RecordError, match="a number is needed"):
             score_of(none)
     assert answers.plain(" a\u00a0 b\n") == "a b"
-    assert place_of("b  c", ["a", "b c"]) == 1
+    assert index_of("b  c", ["a", "b c"]) == 1
     with pytest.raises(RecordError, match="matches several of the candidates"):
-        place_of("a", ["a", "a "])
+        index_of("a", ["a", "a "])
 
 
 # Plain tables and lines of JSON.

@@ -14,10 +14,10 @@ import pytest
 
 from probelight.results import frames, load
 from probelight.results.frames import ITEMS, NUMBERS, items_frame, results_frame
-from probelight.results.load import Results, Run, UnreadableResultError
+from probelight.results.load import Run, RunSet, UnreadableResultError
 from probelight.results.record import ModelSource
 from probelight.results.row import Row
-from probelight.results.run_folder import FORMAT_FILE, PLANNED, planned_cells
+from probelight.results.run_folder import FORMAT_FILE, PLANNED, planned_keys
 from tests.fixtures import subsets
 from tests.fixtures.results import write_run, zero_shot_rows
 from tests.fixtures.rows import LINE
@@ -203,9 +203,9 @@ def test_what_the_last_plan_does_not_hold_is_left_out_and_said(tmp_path: Path, p
 
 @pytest.mark.parametrize("text", ["", "[]", '{"trainer": {}}'])
 def test_a_plan_that_cannot_be_read_hides_nothing(tmp_path: Path, text: str) -> None:
-    assert planned_cells(tmp_path) is None
+    assert planned_keys(tmp_path) is None
     (tmp_path / PLANNED).write_text(text)
-    assert planned_cells(tmp_path) is None
+    assert planned_keys(tmp_path) is None
 
 
 def planned(root: Path, name: str, *files: str) -> None:
@@ -270,11 +270,11 @@ ROWS = (
 SHOWN = ["run", "path", "place", "value", "control_of", "model_sha256", "subset", "subset_kind"]
 
 
-def folder_of(tmp_path: Path, *lines: str) -> Results:
+def folder_of(tmp_path: Path, *lines: str) -> RunSet:
     (tmp_path / "run").mkdir()
     (tmp_path / "run/predictions.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
     run = Run(protocol="zero_shot", model="m", probe="p", key="k", path="run")
-    return Results("made", (run,), (), tmp_path)
+    return RunSet("made", (run,), (), tmp_path)
 
 
 def test_each_number_is_a_row_with_its_run() -> None:
@@ -283,7 +283,7 @@ def test_each_number_is_a_row_with_its_run() -> None:
         protocol="curve", rows=ROWS, key="k1", path="a/runs/k1", source=source, model_sha256="abc"
     )
     grid = Run(protocol="grid", rows=(Row(metric="accuracy", value=1.0),), key="k2", path="runs/k2")
-    frame = results_frame(Results("made", (run, grid)))
+    frame = results_frame(RunSet("made", (run, grid)))
     assert list(frame) == list(NUMBERS)
     assert frame[SHOWN].to_numpy().tolist() == [
         ["k1", "a/runs/k1", 0, 0.5, "big", "abc", "", ""],
@@ -295,7 +295,7 @@ def test_each_number_is_a_row_with_its_run() -> None:
 
 def test_whole_numbers_stay_whole_and_what_is_not_there_is_missing() -> None:
     run = Run(protocol="curve", rows=ROWS, key="k1", path="runs/k1")
-    frame = results_frame(Results("made", (run,)))
+    frame = results_frame(RunSet("made", (run,)))
     first, second = frame.to_dict("records")
     assert (first["seed"], first["num_items"], first["model"]) == (3, 8, "m")
     assert isinstance(first["seed"], int)
@@ -305,7 +305,7 @@ def test_whole_numbers_stay_whole_and_what_is_not_there_is_missing() -> None:
 
 
 def test_without_runs_the_columns_and_their_types_are_there() -> None:
-    empty = Results("made", ())
+    empty = RunSet("made", ())
     assert list(results_frame(empty)) == list(NUMBERS)
     assert {str(results_frame(empty)[name].dtype) for name in frames.WHOLE} == {"Int64"}
     assert str(results_frame(empty).value.dtype) == "float64"
@@ -349,7 +349,7 @@ def test_damaged_predictions_are_named(tmp_path: Path) -> None:
 
 
 def test_the_same_results_are_read_once() -> None:
-    results = Results("made", ())
+    results = RunSet("made", ())
     assert results_frame(results) is results_frame(results)
 
 

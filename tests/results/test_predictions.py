@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from probelight.probes.record import Record
-from probelight.results.load import Results, Run, UnreadableResultError
+from probelight.results.load import Run, RunSet, UnreadableResultError
 from probelight.results.predictions import (
     ContextLine,
     RuleAnswer,
@@ -36,14 +36,14 @@ def read(folder: Path, *lines: Any) -> Any:
     text = "".join(json.dumps(line) + "\n" for line in lines)
     (folder / "run/predictions.jsonl").write_text(text, encoding="utf-8")
     run = Run(protocol="zero_shot", path="run")
-    return read_item_lines(Results("made", (run,), (), folder), run)
+    return read_item_lines(RunSet("made", (run,), (), folder), run)
 
 
 def test_lines_of_items_are_read_and_those_of_contexts_are_not(tmp_path: Path) -> None:
     of_other_types = LINE | {"group": 7, "hops": "2", "distractor_type": 3}
     context = {"context": "He", "target": "ran", "predictions": ["ran"]}
     line, other = read(tmp_path, LINE, of_other_types, context)
-    assert line.asked == ("a finch is a [MASK].", ("bird", "fish"), 0)
+    assert line.content == ("a finch is a [MASK].", ("bird", "fish"), 0)
     assert (line.scores, line.correct, line.group) == ((0.5, None), 1.0, "finch.n.01")
     assert (other.group, other.hops, other.distractor_type) == ("7", 2, "3")
     assert (line.tied, line.best, line.by_rule, line.interval_group) == (1, None, None, None)
@@ -134,7 +134,7 @@ def test_a_context_is_written_and_read_again(tmp_path: Path) -> None:
     run = RunFolder(tmp_path / "runs", "made", {})
     write_predictions(run, [plain, split])
     loaded = Run(protocol="diagnostics", path=f"runs/{run.key}")
-    results = Results("made", (loaded,), (), tmp_path)
+    results = RunSet("made", (loaded,), (), tmp_path)
     assert read_context_lines(results, loaded) == (plain, split)
     assert list(line_as_json(plain).items()) == [
         ("context", "He"), ("target", "ran"), ("expected", ()), ("predictions", ("ran", "is")),

@@ -25,7 +25,7 @@ from probelight.io.files import regular_file
 from probelight.io.ranges import Mirror, Names, NumItems, ShareOrNone, Within
 from probelight.metrics.intervals import num_groups, runs_interval
 from probelight.probes.record import Record
-from probelight.results.load import Results, UnreadableResultError, load_results
+from probelight.results.load import RunSet, UnreadableResultError, load_results
 from probelight.results.predictions import read_item_lines
 
 ITEMS = "items.jsonl"
@@ -169,7 +169,7 @@ class SetScores(NamedTuple):
     scores: ItemScores
 
 
-def item_scores(results: Results, records: Sequence[Record]) -> tuple[list[SetScores], list[str]]:
+def item_scores(results: RunSet, records: Sequence[Record]) -> tuple[list[SetScores], list[str]]:
     """Return how runs scored on the items, and notices of runs that did not answer them.
 
     A line of predictions.jsonl belongs to the item with its id, line and question, which leaves

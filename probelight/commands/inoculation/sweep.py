@@ -45,7 +45,7 @@ from probelight.models.chosen_models import with_model_type
 from probelight.models.registry import AUTO
 from probelight.models.settings import ModelSettings
 from probelight.models.tuning import FULL_TUNING, LORA, Tuning
-from probelight.results.run_folder import CommandFolder, planned_cells
+from probelight.results.run_folder import CommandFolder, planned_keys
 from probelight.runs.context import RunContext
 from probelight.runs.estimates import detectable_table, plan_lines
 from probelight.runs.fencing import without_driver
@@ -190,7 +190,7 @@ def plan(
     CommandFolder(folder, {"command": "sweep"})
     with without_driver(folder, engine.take_over):
         planned = plan_jobs(folder, jobs)
-        dropped_keys = (planned_cells(folder) or frozenset()) - {job.key for job in planned}
+        dropped_keys = (planned_keys(folder) or frozenset()) - {job.key for job in planned}
         Plan(context, engine, planned).keep(folder)
     lines = plan_lines(jobs, folder, device, resources.num_sharing)
     for line in [*lines, f"resources: a cell takes {resources}"]:

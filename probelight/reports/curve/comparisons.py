@@ -30,7 +30,7 @@ from probelight.reports.numbers import ABSENT, VERDICTS, Estimate, verdict_of
 from probelight.reports.published import ScoreKey, published_scores, released_file
 from probelight.reports.table import Cell, Column, Table, framed, table, text
 from probelight.reports.zero_shot.scores import MOST_MODELS, zero_shots
-from probelight.results.load import Results
+from probelight.results.load import RunSet
 
 PAPER_SPLIT = "dev"
 IN_TWO_STAGES = {"encyclopedic_composition"}  # trained on single-hop facts first (section 4.5)
@@ -46,7 +46,7 @@ RULE_PATH = Path(__file__).with_name("medals.yaml")
 
 
 @lru_cache(maxsize=2)
-def standard_curves(results: Results) -> tuple[Curve, ...]:
+def standard_curves(results: RunSet) -> tuple[Curve, ...]:
     """Return the curves that have a standard line, by probe; models first, then the baselines."""
 
     def place(curve: Curve) -> tuple[object, ...]:
@@ -109,7 +109,7 @@ def is_alike(curve: Curve, score: ScoreKey) -> bool:
     )
 
 
-def summary(results: Results) -> str:
+def summary(results: RunSet) -> str:
     """Return what models knew untrained, what they learned, and whether from the language."""
     every = standard_curves(results)
     found = [curve for curve in every if curve.role == "model"] or every
@@ -202,7 +202,7 @@ def read_rule(path: Path | None = None) -> MedalRule:
     return rule
 
 
-def medals_table(results: Results, rule_path: Path | None = None) -> Table | None:
+def medals_table(results: RunSet, rule_path: Path | None = None) -> Table | None:
     """Make the table of medals, probes by models, by a file's rule or the shipped one."""
     rule = read_rule(rule_path)
     found = framed(judgements(results, rule))
@@ -223,12 +223,12 @@ def medals_table(results: Results, rule_path: Path | None = None) -> Table | Non
         rows="probe split mode _rate",
         across="model",
         each=[Column("medal", mark, "left")],
-        shown=found[found.medal != "not judged"],
+        visible=found[found.medal != "not judged"],
         csv=f"probe model split mode learning_rate medal {' '.join(CONDITIONS)} lacking",
     )
 
 
-def not_judged(results: Results, rule_path: Path | None = None) -> str:
+def not_judged(results: RunSet, rule_path: Path | None = None) -> str:
     """Return why no curve has a medal; empty if one has."""
     found = [row["lacking"] for row in judgements(results, read_rule(rule_path))]
     if not all(found):
@@ -243,7 +243,7 @@ def not_judged(results: Results, rule_path: Path | None = None) -> str:
     )
 
 
-def judgements(results: Results, rule: MedalRule) -> list[dict[str, Any]]:
+def judgements(results: RunSet, rule: MedalRule) -> list[dict[str, Any]]:
     """Return a row for each model on each probe, without curves of the last layer alone."""
     every = standard_curves(results)
     return [

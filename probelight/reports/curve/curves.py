@@ -16,8 +16,8 @@ from probelight.reports.numbers import Bounds, Estimate, chance_levels
 from probelight.reports.numbers import rate as rate_text
 from probelight.reports.published import ScoreKey, paper_model
 from probelight.results.details import CurveDetails
-from probelight.results.hits import Hits, joined, runs_by_place
-from probelight.results.load import Results, Run
+from probelight.results.hits import Hits, joined_hits, scores_by_condition
+from probelight.results.load import Run, RunSet
 from probelight.results.row import Role, Row, Subset
 
 FULL = "full"  # the mode in which the whole network is fine-tuned
@@ -262,7 +262,7 @@ def weighted_gap(line: Line, other: Line) -> Estimate | None:
 
 
 @lru_cache(maxsize=2)
-def curves(results: Results) -> tuple[Curve, ...]:
+def curves(results: RunSet) -> tuple[Curve, ...]:
     """Return all learning curves, by probe, model, mode, split, train rows and stages."""
     found = _gathered(results)
     repeats = Counter(place[:4] for place in found)
@@ -280,7 +280,7 @@ def curves(results: Results) -> tuple[Curve, ...]:
     return tuple(curve for curve in made if curve.points)
 
 
-def _gathered(results: Results) -> dict[Place, list[tuple[Row, Run]]]:
+def _gathered(results: RunSet) -> dict[Place, list[tuple[Row, Run]]]:
     """Return the rows of curves with their runs; rows without training go to each trained mode."""
     found: dict[Place, list[tuple[Row, Run]]] = {}
     for run in results.of("curve"):
@@ -311,7 +311,7 @@ def _curve(
     of_probe = [row for run in runs for row in run.rows if row.probe == place[0]]
     levels = {row.metric: row.value for row in reversed(of_probe) if not row.subset}
     names = {paper_model(run) for run in runs}
-    hits = joined([run.hits for run in runs if run.hits is not None])
+    hits = joined_hits([run.hits for run in runs if run.hits is not None])
     return Curve(
         *place,
         rate,
@@ -336,7 +336,7 @@ def _lines(rows: Iterable[tuple[Name, Row]], hits: Hits | None = None) -> dict[N
         row = named[1]
         return row.control not in ("", STANDARD), row.control, row.num_train or 0, row.seed or 0
 
-    items = runs_by_place(hits) if hits else {}
+    items = scores_by_condition(hits) if hits else {}
     found: dict[Name, dict[int, Point]] = {}
     for name, row in sorted(rows, key=place):
         line, size = found.setdefault(name, {}), row.num_train or 0

@@ -14,7 +14,7 @@ from probelight.reports.curve.tables import TRAINED
 from probelight.reports.figure import INK, LINES, MUTED, Figure, Line
 from probelight.reports.numbers import Estimate, dotted, in_words, rate
 from probelight.reports.published import short_name
-from probelight.results.load import Results
+from probelight.results.load import RunSet
 
 IN_ONE_FIGURE = 6  # panels; a probe has a figure of its own where there would be more
 LOOKS = dict(zip((STANDARD, NO_LANGUAGE, PERTURBED), LINES, strict=False))
@@ -30,7 +30,7 @@ MODELS = (*LINES, Line(MUTED, (0, (3, 1, 1, 1, 1, 1)), "X"))
 AXIS = "training examples N"
 
 
-def models_figure(results: Results) -> Figure | None:
+def models_figure(results: RunSet) -> Figure | None:
     """Draw the standard curves of all models and baselines, one panel per probe and mode."""
     by_place: dict[object, list[Curve]] = {}
     for curve in standard_curves(results):
@@ -63,7 +63,7 @@ def models_figure(results: Results) -> Figure | None:
     )
 
 
-def control_figures(results: Results) -> list[Figure]:
+def control_figures(results: RunSet) -> list[Figure]:
     """Draw models with controls and rivals (Talmor et al. 2020, figures 1, 2 and 4)."""
     found = standard_curves(results)
     # What is drawn in a model's panel needs no panel.

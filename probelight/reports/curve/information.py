@@ -18,7 +18,7 @@ from probelight.reports import table as tables
 from probelight.reports.numbers import ABSENT, WHOLE, Estimate, count, missing, named, percent
 from probelight.reports.table import Cell, Column, Table, text, whole
 from probelight.results.frames import results_frame
-from probelight.results.load import Results, UnreadableResultError
+from probelight.results.load import RunSet, UnreadableResultError
 from probelight.results.predictions import read_item_lines
 
 CURVE = ["model", "probe", "mode", "split"]
@@ -26,7 +26,7 @@ BITS = {"v_information": "pvi", "conditional_v_information": "conditional_pvi"}
 OVER_CONFIDENT = "over-confident"
 
 
-def code_table(results: Results) -> Table | None:
+def code_table(results: RunSet) -> Table | None:
     """Make the table of online code lengths (Voita & Titov 2020), by model and control."""
     rows = results_frame(results).query("protocol == 'curve'")
     rows = rows[rows.metric.isin(["first_bits", "code_bits", "guessed_bits"])]
@@ -95,7 +95,7 @@ def _span(row: Any, name: str, form: Any) -> Cell:
 
 
 @lru_cache(maxsize=2)
-def information(results: Results) -> pd.DataFrame:
+def information(results: RunSet) -> pd.DataFrame:
     """Return a row per curve and N with V-information, over seeds and items, and the accuracy.
 
     `over_confident` says whether, since the N before it, the accuracy has risen and V-information
@@ -104,7 +104,7 @@ def information(results: Results) -> pd.DataFrame:
     return tables.framed(list(_points(results)))
 
 
-def _points(results: Results) -> Iterator[dict[str, Any]]:
+def _points(results: RunSet) -> Iterator[dict[str, Any]]:
     rows = results_frame(results).query("protocol == 'curve'")
     is_whole = (rows.subset == "") & rows.control.isin(WHOLE)
     measured = rows[is_whole & rows.metric.isin([*BITS, "accuracy"]) & (rows.num_train > 0)]
@@ -147,7 +147,7 @@ def _over_confident(changes: Mapping[str, Interval]) -> str:
 
 
 def _values(
-    results: Results, paths: set[str]
+    results: RunSet, paths: set[str]
 ) -> tuple[dict[str, dict[int, Floats]], tuple[int, ...] | None]:
     """Return, by metric and seed, (N,) the bits and scores of the items, and the items' groups."""
     found: dict[str, defaultdict[int, list[float]]]
@@ -168,7 +168,7 @@ def _values(
     return arrays, groups
 
 
-def information_table(results: Results) -> Table | None:
+def information_table(results: RunSet) -> Table | None:
     """Make the table of V-information by N, next to the accuracy."""
     found = information(results)
     if found.empty:
@@ -197,7 +197,7 @@ def information_table(results: Results) -> Table | None:
     )
 
 
-def imported_table(results: Results) -> Table | None:
+def imported_table(results: RunSet) -> Table | None:
     """Make the table of V-information of what other programs measured."""
     found = results_frame(results).query("protocol == 'information'")
     found = found.assign(_part=found.subset.replace("", "all"), _runs=found.run)
@@ -237,7 +237,7 @@ def _signed(bits: float | None) -> str:
     return "0.00" if text in ("+0.00", "-0.00") else text.replace("-", "−")
 
 
-def summary(results: Results) -> str:
+def summary(results: RunSet) -> str:
     """Return which models are over-confident: surer with more training, and not better informed."""
     sentences = []
     found = information(results)

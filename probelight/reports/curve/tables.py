@@ -15,7 +15,7 @@ from probelight.reports.curve.curves import LANGUAGE, MODES, SENSE, Curve, Point
 from probelight.reports.numbers import ABSENT, INTERVAL, TOO_FEW, named
 from probelight.reports.published import published, short_name
 from probelight.reports.table import ACCURACY, SIZE, Cell, Column, Table, share, table, text, whole
-from probelight.results.load import Results
+from probelight.results.load import RunSet
 
 TRAINED = dict(zip(MODES, ("MLP", "linear", "whole network"), strict=True))
 UNCLIPPED = "_unclipped"
@@ -28,7 +28,7 @@ DIFFERENCES = {score: f"{score}_difference {score}_low {score}_high" for score i
 Record = dict[str, Any]
 
 
-def summary_tables(results: Results) -> list[Table | None]:
+def summary_tables(results: RunSet) -> list[Table | None]:
     """Make a table for each probe, with another one for MC-QA."""
     by_place: dict[tuple[str, bool], list[Curve]] = {}
     for curve in standard_curves(results):
@@ -66,7 +66,7 @@ def _score_records(curve: Curve) -> Iterator[Record]:
     scores = {key.name: estimate for key, estimate in curve.scores.items()}
     gaps = {name + UNCLIPPED: curve.lang_gap(control) for name, control in curve.senses.items()}
     start = curve.line().get(0)
-    by = numbers.way(start.mode) if start and start.mode != curve.mode else ""
+    by = numbers.scored_by(start.mode) if start and start.mode != curve.mode else ""
     for score, estimate in (scores | gaps).items():
         if estimate:
             yield {
@@ -118,7 +118,7 @@ def _summary_note(found: Sequence[Curve]) -> str:
     return f"{note} Rate: the learning rate."
 
 
-def curve_table(results: Results) -> Table | None:
+def curve_table(results: RunSet) -> Table | None:
     """Make the table of all points: means over seeds, controls, and the difference."""
     found = curves(results)
     frame = kit.framed(
@@ -175,7 +175,7 @@ def curve_table(results: Results) -> Table | None:
         across="_group",
         each=lambda group: of_standard if group == STANDARD else of_control,
         values=[STANDARD, *(control.replace("_", " ") for control in controls)],
-        shown=frame.sort_values(["_curve", "num_train"], kind="stable"),
+        visible=frame.sort_values(["_curve", "num_train"], kind="stable"),
         csv=f"model probe mode split learning_rate control num_train {ACCURACY} median seed_min "
         f"seed_max seed_sd num_seeds num_at_chance {SIZE} chance majority {GAP} difference_min "
         "difference_max",
@@ -213,7 +213,7 @@ def _point_record(curve: Curve, control: str, num_train: int, point: Point) -> R
     }
 
 
-def against_table(results: Results) -> Table | None:
+def against_table(results: RunSet) -> Table | None:
     """Make the table of each model against its random weights and the baselines."""
     found = standard_curves(results)
     records: list[Record] = []
@@ -254,7 +254,7 @@ def against_table(results: Results) -> Table | None:
     )
 
 
-def parts_table(results: Results) -> Table | None:
+def parts_table(results: RunSet) -> Table | None:
     """Make the table of parts, untrained and at the largest N (Talmor et al. 2020, table 6)."""
     records = [record for curve in curves(results) for record in _part_records(curve)]
     note = (
@@ -282,7 +282,7 @@ def parts_table(results: Results) -> Table | None:
             kit.number("paper %", "_published", str),
         ],
         # Intervals are from the items alone, however few seeds there are.
-        shown=frame.drop(columns="num_seeds", errors="ignore"),
+        visible=frame.drop(columns="num_seeds", errors="ignore"),
         csv=f"probe model mode split part num_items {BEFORE} num_train {AFTER} num_seeds",
     )
 

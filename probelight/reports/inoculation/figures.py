@@ -14,7 +14,7 @@ from probelight.reports.figure import INK, LINES, MUTED, PAPER, Figure, Line, mo
 from probelight.reports.inoculation.keeping import MEASURED, NONE, Setting, comparisons
 from probelight.reports.inoculation.runs import TASKS, Dose, Inoculation, doses, drawn
 from probelight.reports.numbers import Estimate, count, dotted, in_words, rate, replayed
-from probelight.results.load import Results
+from probelight.results.load import RunSet
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -34,7 +34,7 @@ DODGE = 2  # points between the whiskers of neighbouring lines
 SIZES = (4.8, 6.2, 7.6)  # of marks, by rising rate
 
 
-def inoculation_figure(results: Results) -> Figure | None:
+def inoculation_figure(results: RunSet) -> Figure | None:
     """Draw both accuracies against the dose (Richardson & Sabharwal 2020, figure 4)."""
     lines = sorted(doses(drawn(results)).items(), key=lambda item: item[0][1:])
     if not lines:
@@ -127,7 +127,7 @@ def _dose_traces(
     return marks
 
 
-def trajectory_figure(results: Results) -> Figure | None:
+def trajectory_figure(results: RunSet) -> Figure | None:
     """Draw the scores on the selection splits, epoch by epoch, and the checkpoint chosen."""
     every = drawn(results)
     cells = [dose.runs[0] for line in doses(every).values() for dose in line]
@@ -182,7 +182,7 @@ def extra_marks(extras: Collection[str]) -> dict[str, Line]:
 
 
 @figures.styled()
-def keeping_figure(results: Results) -> Figure | None:
+def keeping_figure(results: RunSet) -> Figure | None:
     """Draw the cost of each method's settings against their gain, one panel per dose."""
     every = [one for one in comparisons(results) if one.methods]
     if not every:

@@ -26,7 +26,7 @@ from probelight.reports.inoculation.runs import (
 from probelight.reports.inoculation.tables import COST, WHAT, cost_column
 from probelight.reports.numbers import ABSENT, INTERVAL, Estimate, Verdict, named, verdict_of
 from probelight.reports.table import Column, Table, text, whole
-from probelight.results.load import Results
+from probelight.results.load import RunSet
 
 NONE, BEFORE = "none", "the model before"
 # What the strength of a method is; a larger one forgets less. Of other methods it is a rank.
@@ -182,7 +182,7 @@ def method_name(keeping: str, extra: str) -> str:
 
 
 @lru_cache(maxsize=2)
-def comparisons(results: Results) -> tuple[Comparison, ...]:
+def comparisons(results: RunSet) -> tuple[Comparison, ...]:
     """Return the doses that were given with several methods against forgetting."""
     found = []
     cells = sorted(
@@ -210,7 +210,7 @@ def comparisons(results: Results) -> tuple[Comparison, ...]:
     return tuple(found)
 
 
-def keeping_table(results: Results) -> Table | None:
+def keeping_table(results: RunSet) -> Table | None:
     """Make the table of what each method against forgetting cost at equal gain of the probe."""
     every = comparisons(results)
     num_settings = {len(found) for one in every for found in one.methods.values()}
@@ -300,7 +300,7 @@ def _rounded(number: float) -> str:
     return numbers.count(round(number))
 
 
-def keeping_settings_table(results: Results) -> Table | None:
+def keeping_settings_table(results: RunSet) -> Table | None:
     """Make the table of gain and cost of every setting of every method."""
     return tables.table(
         "keeping_settings",
@@ -352,7 +352,7 @@ def keeping_settings_table(results: Results) -> Table | None:
     )
 
 
-def summary(results: Results) -> str:
+def summary(results: RunSet) -> str:
     """Return which method lost least at the largest dose that can be compared, and what cannot."""
     every = comparisons(results)
     last = {one.series: one for one in every if not one.refused}

@@ -20,7 +20,7 @@ from probelight.metrics.intervals import DIFFERENCES, SHARES, Floats, Term, sum_
 from probelight.reports.numbers import WHOLE, Bounds, Estimate, replayed, verdict_of
 from probelight.results.details import InoculationDetails
 from probelight.results.hits import Side
-from probelight.results.load import Results, Run
+from probelight.results.load import Run, RunSet
 from probelight.results.row import Row, Subset
 
 ON_REPORTED = "paper"  # `selection` of runs whose checkpoint was chosen on the reported items
@@ -121,12 +121,12 @@ class Inoculation:
         return EpochAccuracies(probe, original, self.learning_rate or 0.0, self.epoch)
 
 
-def inoculations(results: Results) -> list[Inoculation]:
+def inoculations(results: RunSet) -> list[Inoculation]:
     """Return the runs of `drawn` without a control, sorted by series, dose and seed."""
     return [cell for cell in drawn(results) if not cell.series.control]
 
 
-def drawn(results: Results) -> list[Inoculation]:
+def drawn(results: RunSet) -> list[Inoculation]:
     """Return the runs whose lines are drawn, each followed by its controls."""
     cells = with_controls(results)
     lines = drawn_series(cell.series for cell in cells)
@@ -143,7 +143,7 @@ def drawn_series(every: Iterable[Series]) -> set[Series]:
 
 
 @lru_cache(maxsize=2)
-def with_controls(results: Results) -> tuple[Inoculation, ...]:
+def with_controls(results: RunSet) -> tuple[Inoculation, ...]:
     """Return all inoculation runs, each followed by its controls."""
 
     def order(cell: Inoculation) -> tuple[object, ...]:
@@ -170,7 +170,7 @@ def best_of(cells: Iterable[Inoculation]) -> Inoculation | None:
     return best_checkpoint(scored, attrgetter("checkpoint")) if scored else None
 
 
-def _inoculation(results: Results, run: Run) -> Inoculation | None:
+def _inoculation(results: RunSet, run: Run) -> Inoculation | None:
     """Return what a run measured; None if it did not get to its report."""
     measured: dict[str, Row] = {}
     parts: dict[Subset, dict[str, Row]] = {}
@@ -218,7 +218,7 @@ def above_chance(measured: Mapping[str, Row], otherwise: bool) -> bool:
 
 
 @lru_cache(maxsize=2)
-def series_by_path(results: Results) -> dict[str, Series]:
+def series_by_path(results: RunSet) -> dict[str, Series]:
     """Return the series of all runs; with a setup if runs of the same names differ in it."""
     found = {}
     setups: dict[Series, set[str]] = {}
@@ -226,7 +226,7 @@ def series_by_path(results: Results) -> dict[str, Series]:
         details = run.detail(InoculationDetails) or InoculationDetails()
         split = "held-out train" if details.report_split is None else details.report_split
         control = next((row.control for row in run.rows if row.control not in WHOLE), "")
-        kept = next((row.kept for row in run.rows if row.kept), "")
+        kept = next((row.method for row in run.rows if row.method), "")
         names = Series(
             run.model, run.probe, details.original_task, details.selection, split, "", control
         )
@@ -308,12 +308,12 @@ def doses(cells: Iterable[Inoculation]) -> dict[Series, list[Dose]]:
     return lines
 
 
-def every_dose(results: Results) -> list[Dose]:
+def every_dose(results: RunSet) -> list[Dose]:
     """Return the chosen runs of all series and doses, controls included."""
     return [dose for line in doses(with_controls(results)).values() for dose in line]
 
 
-def with_and_without_replay(results: Results) -> list[dict[str, Dose]]:
+def with_and_without_replay(results: RunSet) -> list[dict[str, Dose]]:
     """Return M*_k of each extra, "none" first, of the doses that were given with several."""
     found = []
     for (series, dose), cells in groupby(with_controls(results), attrgetter("series", "dose")):

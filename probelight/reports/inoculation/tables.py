@@ -35,7 +35,7 @@ from probelight.reports.numbers import (
 )
 from probelight.reports.table import Cell, Column, Table, accuracy, share, size, table, text, whole
 from probelight.results.frames import results_frame
-from probelight.results.load import Results
+from probelight.results.load import RunSet
 from probelight.results.row import Row
 
 PROBE, ORIGINAL = TASKS.values()
@@ -61,7 +61,7 @@ COSTS: Mapping[Verdict, str] = {
 }
 
 
-def original_table(results: Results) -> Table | None:
+def original_table(results: RunSet) -> Table | None:
     """Make the table of the accuracy of the original-task models."""
     rows = results_frame(results)
     is_shown = (rows.protocol == "original") & (rows.metric == "accuracy")
@@ -84,7 +84,7 @@ def original_table(results: Results) -> Table | None:
     )
 
 
-def inoculation_table(results: Results) -> Table | None:
+def inoculation_table(results: RunSet) -> Table | None:
     """Make the table of each run: both scores before and after, their average, and the cost."""
     return table(
         "inoculation",
@@ -112,7 +112,7 @@ def inoculation_table(results: Results) -> Table | None:
     )
 
 
-def seeds_table(results: Results) -> Table | None:
+def seeds_table(results: RunSet) -> Table | None:
     """Make the table of M*_k averaged over seeds; None where every dose has one seed."""
     every = every_dose(results)
     if all(len(dose.runs) == 1 for dose in every):
@@ -141,7 +141,7 @@ def seeds_table(results: Results) -> Table | None:
     )
 
 
-def replay_table(results: Results) -> Table | None:
+def replay_table(results: RunSet) -> Table | None:
     """Make the table of gain and cost with replay and without it, and of their differences."""
     records = []
     for by_extra in with_and_without_replay(results):
@@ -179,7 +179,7 @@ def replay_table(results: Results) -> Table | None:
     )
 
 
-def inoculation_parts_table(results: Results) -> Table | None:
+def inoculation_parts_table(results: RunSet) -> Table | None:
     """Make the table of parts of the probe and each data set of the original task."""
     cells = with_controls(results)
     return table(
@@ -201,7 +201,7 @@ def inoculation_parts_table(results: Results) -> Table | None:
             size("n", "after_num_items after_num_groups"),
             cost_column("cost, points"),
         ],
-        shown=tables.framed(record for cell in cells for record in _parts(cell, POOLED_FROM)),
+        visible=tables.framed(record for cell in cells for record in _parts(cell, POOLED_FROM)),
     )
 
 
@@ -320,7 +320,7 @@ def _pooled(rows: Sequence[Row]) -> Row:
     return replace(rows[0], value=right / number, ci_low=low, ci_high=high, num_items=number)
 
 
-def summary(results: Results) -> str:
+def summary(results: RunSet) -> str:
     """Return gain and cost of the largest doses, and whether selection lost anything."""
     lines = list(doses(drawn(results)).values())
     # Names have what differs: the model, the original task, the control or the split.

@@ -34,7 +34,7 @@ from probelight.reports.inoculation.runs import (
 from probelight.reports.numbers import count, dotted, in_words, rate, replayed
 from probelight.reports.table import Column, Table, number, share, table, text, whole
 from probelight.results.frames import results_frame
-from probelight.results.load import Results, UnreadableResultError
+from probelight.results.load import RunSet, UnreadableResultError
 from probelight.results.predictions import DOSE, read_item_lines
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ CORRECT = ("right in no epoch", "in some epochs", "in all epochs")
 
 
 @lru_cache(maxsize=2)
-def candidates(results: Results) -> pd.DataFrame:
+def candidates(results: RunSet) -> pd.DataFrame:
     """Return a row for each checkpoint (a setting after an epoch), sorted by `CHOICE`.
 
     `aggregate` is the average that decides; `on_front`: no other checkpoint of the choice is better
@@ -98,7 +98,7 @@ def candidates(results: Results) -> pd.DataFrame:
     return found.assign(chosen=[key in chosen for key in keys], _runs=found.run)
 
 
-def pareto_table(results: Results) -> Table | None:
+def pareto_table(results: RunSet) -> Table | None:
     """Make the table of each choice's front; the csv file has all checkpoints."""
     found = candidates(results)
     found = found[found._settings > 1]
@@ -125,7 +125,7 @@ def pareto_table(results: Results) -> Table | None:
             Column("", lambda row: "M*" if row.chosen else "", "left"),
             whole("checkpoints", "_checkpoints"),
         ],
-        shown=front.assign(
+        visible=front.assign(
             _rate="rate " + front.learning_rate.map(rate), _extra=front.extra.map(replayed)
         ),
         csv=" ".join(
@@ -137,7 +137,7 @@ def pareto_table(results: Results) -> Table | None:
 
 
 @figures.styled()
-def pareto_figure(results: Results) -> Figure | None:
+def pareto_figure(results: RunSet) -> Figure | None:
     """Draw probe against original-task accuracy of every checkpoint, one panel per dose."""
     order = list(dict.fromkeys(["probe", "original_task", *PANEL]))
     panels = [panel for _, panel in candidates(results).groupby(order)]
@@ -215,7 +215,7 @@ def _draw_panel(
             )  # fmt: skip
 
 
-def dynamics_table(results: Results) -> Table | None:
+def dynamics_table(results: RunSet) -> Table | None:
     """Make the table of the means over the items that the training looked at after each epoch."""
     return tables.table(
         "dynamics",
@@ -273,7 +273,7 @@ def _dynamics(dose: Dose) -> Iterator[dict[str, Any]]:
 
 
 @lru_cache(maxsize=2)
-def dose_items(results: Results) -> pd.DataFrame:
+def dose_items(results: RunSet) -> pd.DataFrame:
     """Return a row for each dose item of the chosen runs that trained for several epochs."""
     rows = []
     for line in doses(drawn(results)).values():
@@ -294,7 +294,7 @@ def dose_items(results: Results) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=columns)
 
 
-def data_map_figure(results: Results) -> Figure | None:
+def data_map_figure(results: RunSet) -> Figure | None:
     """Draw confidence against variability of each dose item, one panel per dose."""
     found = dose_items(results)
     if found.empty:

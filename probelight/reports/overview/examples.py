@@ -11,7 +11,7 @@ from urllib.parse import quote, urlencode
 
 from probelight.reports.numbers import WHOLE, when_of
 from probelight.reports.overview.skills import POLARITIES, Skill, SkillVerdict
-from probelight.results.load import Results, Run, UnreadableResultError
+from probelight.results.load import Run, RunSet, UnreadableResultError
 from probelight.results.predictions import ItemLine, read_context_lines, read_item_lines
 
 MOST_MODELS = 4
@@ -57,7 +57,7 @@ class _Answer:
         return any(key in self.right for key in self.given[:1])
 
 
-def examples(results: Results, row: Sequence[SkillVerdict]) -> Iterator[Example]:
+def examples(results: RunSet, row: Sequence[SkillVerdict]) -> Iterator[Example]:
     """Yield the examples of the verdicts on one skill; none if no run kept its answers.
 
     Of a skill that a model knew or learned: an item that the first model gets right, and one that
@@ -72,7 +72,7 @@ def examples(results: Results, row: Sequence[SkillVerdict]) -> Iterator[Example]
 
 
 def _example(
-    results: Results, row: Sequence[SkillVerdict], is_right: bool | None = None
+    results: RunSet, row: Sequence[SkillVerdict], is_right: bool | None = None
 ) -> Example | None:
     """Return an item of median ease, of those that the first model gets right or wrong if asked.
 
@@ -100,7 +100,7 @@ def _example(
     return _shown(found, title, len(row) - len(found))
 
 
-def forgotten(results: Results, verdict: SkillVerdict) -> Example | None:
+def forgotten(results: RunSet, verdict: SkillVerdict) -> Example | None:
     """Return an item of the original task that inoculation made a model forget; None without one.
 
     Of all that were right before and are wrong after, the one in the middle by how sure it was.
@@ -160,7 +160,7 @@ def _when(run: Run) -> str:
     return when_of(run, size or 0)
 
 
-def _answers(results: Results, verdict: SkillVerdict, learned: bool) -> dict[Hashable, _Answer]:
+def _answers(results: RunSet, verdict: SkillVerdict, learned: bool) -> dict[Hashable, _Answer]:
     """Return answers by question, of the first run that left readable ones."""
     skill, found = verdict.skill, dict[Hashable, _Answer]()
     for run in verdict.runs[:: -1 if learned else 1]:
@@ -176,7 +176,7 @@ def _answers(results: Results, verdict: SkillVerdict, learned: bool) -> dict[Has
     return found
 
 
-def _words(results: Results, run: Run, skill: Skill) -> Iterator[tuple[Hashable, _Answer]]:
+def _words(results: RunSet, run: Run, skill: Skill) -> Iterator[tuple[Hashable, _Answer]]:
     contexts = list(enumerate(read_context_lines(results, run), start=1))
     if skill.about in POLARITIES:  # the two alternate
         contexts = contexts[POLARITIES.index(skill.about) :: len(POLARITIES)]
@@ -189,11 +189,11 @@ def _words(results: Results, run: Run, skill: Skill) -> Iterator[tuple[Hashable,
         )
 
 
-def _choices(results: Results, run: Run, learned: bool) -> Iterator[tuple[Hashable, _Answer]]:
+def _choices(results: RunSet, run: Run, learned: bool) -> Iterator[tuple[Hashable, _Answer]]:
     wanted = PROBE if learned else PROBE_BEFORE
     for item in read_item_lines(results, run):
         if item.control in WHOLE and (run.protocol != "inoculation" or item.set == wanted):
-            yield item.asked, _answer(run, item)
+            yield item.content, _answer(run, item)
 
 
 def _answer(run: Run, item: ItemLine) -> _Answer:

@@ -16,7 +16,7 @@ from probelight.reports.overview.examples import examples
 from probelight.reports.overview.skills import SkillVerdict, verdicts
 from probelight.reports.overview.verdicts import HELD, RULES, Word
 from probelight.reports.table import Cell, Column, Table, table, text
-from probelight.results.load import Results, natural
+from probelight.results.load import RunSet, natural_key
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -42,7 +42,7 @@ COLORS = [*(line.color for line in LINES), INK]
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 
 
-def grid(results: Results) -> dict[str, Any] | None:
+def grid(results: RunSet) -> dict[str, Any] | None:
     """Return what the partial template shows; None if nothing can be judged.
 
     Each of its `rows` is a skill, a verdict per model (None if not asked) and its examples.
@@ -67,10 +67,10 @@ def grid(results: Results) -> dict[str, Any] | None:
 
 def models_of(found: Iterable[SkillVerdict]) -> list[str]:
     """Return the models by name, numbers in names by size: step 900 before step 1000."""
-    return sorted({verdict.model for verdict in found}, key=natural)
+    return sorted({verdict.model for verdict in found}, key=natural_key)
 
 
-def verdicts_table(results: Results) -> Table | None:
+def verdicts_table(results: RunSet) -> Table | None:
     """Make the table of the grid: verdict, the numbers behind it, and the reason."""
 
     def show(row: Any) -> Cell:
@@ -126,7 +126,7 @@ def whiskers_of(dose: Dose, before: Point) -> list[tuple[int, float, float, bool
 
 
 @figure.styled()
-def arrows_figure(results: Results) -> Figure | None:
+def arrows_figure(results: RunSet) -> Figure | None:
     """Draw every inoculation as an arrow from the scores before it to those after it."""
     if not results.of("inoculation"):
         return None

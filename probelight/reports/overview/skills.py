@@ -18,7 +18,7 @@ from probelight.reports import numbers
 from probelight.reports.numbers import BEFORE, NOT_INTERPRETABLE, WHOLE, Estimate, verdict_of
 from probelight.reports.overview.verdicts import Case, Control, Score, Verdict, above, judge
 from probelight.reports.zero_shot.scores import zero_shots
-from probelight.results.load import Results, Run
+from probelight.results.load import Run, RunSet
 
 if TYPE_CHECKING:
     from probelight.reports.curve.curves import Curve
@@ -107,7 +107,7 @@ class Point(Score):
 
 
 @lru_cache(maxsize=2)
-def verdicts(results: Results) -> tuple[SkillVerdict, ...]:
+def verdicts(results: RunSet) -> tuple[SkillVerdict, ...]:
     """Return all verdicts, by kind, probe and model.
 
     Baselines and random weights are only compared with, and judged only if there is no model.
@@ -133,7 +133,7 @@ def verdicts(results: Results) -> tuple[SkillVerdict, ...]:
     return tuple(_verdict(by_model[place], points) for place in models or order)
 
 
-def _zero_shot(results: Results) -> Iterator[Point]:
+def _zero_shot(results: RunSet) -> Iterator[Point]:
     found = zero_shots(results).rename(columns={"accuracy": "value"})
     for row in found.astype(object).where(found.notna(), None).itertuples():
         levels = {"chance": row.floor, "majority": row.majority_accuracy}
@@ -142,7 +142,7 @@ def _zero_shot(results: Results) -> Iterator[Point]:
         yield _of_row(results.by_path[row.path], "asked", row, row.split, **levels)
 
 
-def _curves(results: Results) -> Iterator[Point]:
+def _curves(results: RunSet) -> Iterator[Point]:
     """Yield the points of all curves; of a model's several LangSense's first, `linear` last."""
     from probelight.reports.audit import PARTIAL_KINDS
     from probelight.reports.curve.curves import FULL, curves
@@ -169,7 +169,7 @@ def _curves(results: Results) -> Iterator[Point]:
                 )
 
 
-def _grids(results: Results) -> Iterator[Point]:
+def _grids(results: RunSet) -> Iterator[Point]:
     """Yield grids of ages and of sizes; the other panels are perturbations of the first."""
     from probelight.reports.grids import AGE_PANELS, SIZES, grids
 
@@ -182,7 +182,7 @@ def _grids(results: Results) -> Iterator[Point]:
             yield _of_row(grid.run, "paired", grid.accuracy, about, among=same, chance=chance)
 
 
-def _inoculations(results: Results) -> Iterator[Point]:
+def _inoculations(results: RunSet) -> Iterator[Point]:
     from probelight.reports.inoculation.runs import doses, drawn
 
     for series, line in doses(drawn(results)).items():
@@ -211,7 +211,7 @@ def _inoculations(results: Results) -> Iterator[Point]:
                     )
 
 
-def _diagnostics(results: Results) -> Iterator[Point]:
+def _diagnostics(results: RunSet) -> Iterator[Point]:
     """Yield sets; affirmative and negative statements apart, as together they are at chance."""
     from probelight.reports.diagnostics import PERTURBATIONS, SENSITIVITY, diagnosed
 
@@ -227,7 +227,7 @@ def _diagnostics(results: Results) -> Iterator[Point]:
             )
 
 
-def _baselines(results: Results) -> Iterator[Point]:
+def _baselines(results: RunSet) -> Iterator[Point]:
     """Yield an audit's baselines, which see only a part of the input."""
     from probelight.reports.audit import PARTIAL, baselines
 

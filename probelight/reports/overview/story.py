@@ -20,7 +20,7 @@ from probelight.reports.overview.examples import LONGEST_NAME, cut, examples, fo
 from probelight.reports.overview.glance import MARKS
 from probelight.reports.overview.skills import HOW, NO_LANGUAGE, SkillVerdict, change, verdicts
 from probelight.reports.overview.verdicts import Word
-from probelight.results.load import Results, load_results
+from probelight.results.load import RunSet, load_results
 
 if TYPE_CHECKING:
     from probelight.reports.inoculation.runs import Dose
@@ -66,7 +66,7 @@ def print_story(folder: Path, *end: str) -> None:
         console.print(Text(shown), soft_wrap=True)
 
 
-def story(results: Results) -> list[str]:
+def story(results: RunSet) -> list[str]:
     """Return the lines, at most 27; empty if nothing can be judged."""
     found = verdicts(results)
     if not found:
@@ -109,7 +109,7 @@ def _curve(best_first: Sequence[SkillVerdict]) -> list[str]:
     return []
 
 
-def _inoculation(results: Results, found: Sequence[SkillVerdict]) -> list[str]:
+def _inoculation(results: RunSet, found: Sequence[SkillVerdict]) -> list[str]:
     """Return the lines of the first inoculation: the scores of both tasks by dose."""
     for verdict in found:
         line = [point.dose for point in verdict.points if point.dose and point.size]
@@ -145,7 +145,7 @@ def _inoculation(results: Results, found: Sequence[SkillVerdict]) -> list[str]:
     return []
 
 
-def _replay(results: Results, last: Dose) -> list[str]:
+def _replay(results: RunSet, last: Dose) -> list[str]:
     """Return the lines of gain and cost without replay and with it, where both were tried."""
     from probelight.reports.inoculation.runs import with_and_without_replay
 
@@ -163,7 +163,7 @@ def _replay(results: Results, last: Dose) -> list[str]:
     return []
 
 
-def _item(results: Results, best_first: Sequence[SkillVerdict]) -> list[str]:
+def _item(results: RunSet, best_first: Sequence[SkillVerdict]) -> list[str]:
     """Return the lines of an item of the best-judged skill that has one, and of one it lost."""
     found = (next(examples(results, [verdict]), None) for verdict in best_first)
     lost = (forgotten(results, verdict) for verdict in best_first)

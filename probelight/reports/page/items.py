@@ -1,7 +1,7 @@
 """Every item of every run and every answer to it, packed for the page's scripts.
 
 An item is stored once per probe, however many models answered it. The items of a probe and the
-answers of a model to them are a part each: JSON, deflated, in base64, which a browser reads by
+answers of a model to them are a chunk each: JSON, deflated, in base64, which a browser reads by
 `DecompressionStream("deflate")`.
 """
 
@@ -16,10 +16,10 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from probelight.io.escaping import visible
-from probelight.reports.numbers import BEFORE, WHOLE, count, rate, replayed, way, when_of
+from probelight.reports.numbers import BEFORE, WHOLE, count, rate, replayed, scored_by, when_of
 from probelight.results.details import ForgettingDetails, InoculationDetails, WatchDetails
 from probelight.results.frames import source_of
-from probelight.results.load import INOCULATION, Results, Run, UnreadableResultError
+from probelight.results.load import INOCULATION, Run, RunSet, UnreadableResultError
 from probelight.results.predictions import (
     DOSE,
     PREDICTIONS,
@@ -31,7 +31,7 @@ from probelight.results.predictions import (
 from probelight.results.row import Row
 from probelight.results.watched import trained_models
 
-MOST_IN_PAGE = 15_000_000  # bytes of all parts; beyond that they are files next to the page
+MOST_IN_PAGE = 15_000_000  # bytes of all chunks; beyond that they are files next to the page
 FOLDER = "items"
 NOTES = ("group", "hops", "distractor_type", "distractor_hops")
 Notes = tuple[str | int | None, ...]  # one of each of `NOTES`; None where no run knew it
@@ -41,9 +41,9 @@ Notes = tuple[str | int | None, ...]  # one of each of `NOTES`; None where no ru
 class Items:
     """The data of the section "Every item"."""
 
-    index: Mapping[str, Any]  # names, labels and numbers of parts, of each probe and its models
-    parts: tuple[str, ...]  # base64; empty if they are in files
-    files: Mapping[str, str]  # by path from the page's folder, if the page cannot hold the parts
+    index: Mapping[str, Any]  # names, labels and numbers of chunks, of each probe and its models
+    chunks: tuple[str, ...]  # base64; empty if they are in files
+    files: Mapping[str, str]  # by path from the page's folder, if the page cannot hold the chunks
     num_items: int
     unread: tuple[str, ...]  # sentences about runs whose items are missing
 
@@ -71,7 +71,7 @@ class Sheet:
     is_before: bool  # before inoculation
     control: str  # empty or "standard" for unchanged items
     seed: int  # 0 if nothing was drawn
-    places: tuple[int, ...] = ()  # of the items in those of the probe
+    item_indices: tuple[int, ...] = ()  # of the items in those of the probe
     answers: str = ""  # JSON of columns: as numbers, large results would not fit in memory
 
     @property
@@ -82,20 +82,20 @@ class Sheet:
 
 @dataclass
 class ProbeItems:
-    """The items of a probe by place, what is known of them, and each model's answers."""
+    """The items of a probe by index, what is known of them, and each model's answers."""
 
     items: dict[Item, int] = field(default_factory=dict)
     notes: dict[Item, Notes] = field(default_factory=dict)
     sheets: dict[str, list[Sheet]] = field(default_factory=dict)
 
-    def place(self, item: Item, notes: Notes) -> int:
-        """Return the place of an item, adding it if it is new."""
-        known = zip(self.notes.get(item, notes), notes, strict=True)
-        self.notes[item] = tuple(new if old is None else old for old, new in known)
-        return self.items.setdefault(item, len(self.items))
+    def index_of(self, question: Item, notes: Notes) -> int:
+        """Return the index of an item, adding it if it is new."""
+        pairs = zip(self.notes.get(question, notes), notes, strict=True)
+        self.notes[question] = tuple(new if old is None else old for old, new in pairs)
+        return self.items.setdefault(question, len(self.items))
 
 
-def items_of(results: Results, most_in_page: int = MOST_IN_PAGE) -> Items | None:
+def items_of(results: RunSet, most_in_page: int = MOST_IN_PAGE) -> Items | None:
     """Return every item of the results; None without any. The same results give the same bytes.
 
     Packed data of more than `most_in_page` bytes go into files next to the page.
@@ -103,59 +103,59 @@ def items_of(results: Results, most_in_page: int = MOST_IN_PAGE) -> Items | None
     probes, unread = read_probes(results)
     if not probes:
         return None
-    parts: list[str] = []
+    chunks: list[str] = []
 
-    def part(text: str) -> int:
-        parts.append(base64.b64encode(zlib.compress(text.encode())).decode("ascii"))
-        return len(parts) - 1
+    def add_chunk(text: str) -> int:
+        chunks.append(base64.b64encode(zlib.compress(text.encode())).decode("ascii"))
+        return len(chunks) - 1
 
     def answers(sheet: Sheet) -> str:
-        first, num = sheet.places[0], len(sheet.places)
-        is_row = sheet.places == tuple(range(first, first + num))
-        places = {"row": [first, num]} if is_row else {"places": sheet.places}
-        return f'{{"items":{_json(places)},"answers":{sheet.answers}}}'
+        start, length = sheet.item_indices[0], len(sheet.item_indices)
+        is_row = sheet.item_indices == tuple(range(start, start + length))
+        indices = {"row": [start, length]} if is_row else {"places": sheet.item_indices}
+        return f'{{"items":{_json(indices)},"answers":{sheet.answers}}}'
 
     index = []
     for name, probe in probes.items():
         models = [
             {
                 "name": model,
-                "part": part(f"[{','.join(map(answers, sheets))}]"),
+                "part": add_chunk(f"[{','.join(map(answers, sheets))}]"),
                 "sheets": [
                     {"name": sheet.name, "run": sheet.run.key, "label": sheet.label}
                     | {"protocol": sheet.run.protocol.replace("_", " ")}
                     for sheet in sheets
                 ],
-                "shown": _shown_first(sheets),
+                "shown": _initially_visible(sheets),
             }
             for model, sheets in probe.sheets.items()
         ]
         rows = ((*item, *notes) for item, notes in probe.notes.items())
         columns = zip((*Item._fields, *NOTES), zip(*rows, strict=True), strict=True)
-        known = {
+        filled_columns = {
             column: values
             for column, values in columns
             if any(value not in ((), "", None) for value in values)
         }
-        index.append({"name": name, "part": part(_json(known)), "models": models})
-    in_files = sum(map(len, parts)) > most_in_page
+        index.append({"name": name, "part": add_chunk(_json(filled_columns)), "models": models})
+    in_files = sum(map(len, chunks)) > most_in_page
     # A page that was opened from a disk may load scripts, not data.
-    files = {f"{FOLDER}/{i}.js": f'probelightItems({i},"{t}");\n' for i, t in enumerate(parts)}
+    files = {f"{FOLDER}/{i}.js": f'probelightItems({i},"{c}");\n' for i, c in enumerate(chunks)}
     return Items(
         {"probes": index, "folder": FOLDER if in_files else None},
-        () if in_files else tuple(parts),
+        () if in_files else tuple(chunks),
         files if in_files else {},
         sum(len(probe.items) for probe in probes.values()),
         unread,
     )
 
 
-def read_probes(results: Results) -> tuple[dict[str, ProbeItems], tuple[str, ...]]:
+def read_probes(results: RunSet) -> tuple[dict[str, ProbeItems], tuple[str, ...]]:
     """Return all answers by probe, and sentences about runs whose items are missing."""
     probes: dict[str, ProbeItems] = {}
-    silent: Counter[str] = Counter()
+    num_without_answers: Counter[str] = Counter()
     unread: list[str] = []
-    watched = trained_models(results)
+    model_by_path = trained_models(results)
     for run in results.runs:
         if run.protocol == "inoculation_cell":  # the items of the chosen one are in the report's
             continue
@@ -169,19 +169,20 @@ def read_probes(results: Results) -> tuple[dict[str, ProbeItems], tuple[str, ...
             unread.append(f"Not shown: {visible(results.below(str(error)))}.")
             continue
         if not sets:
-            silent[run.protocol.replace("_", " ")] += 1
-        for name, lines in sets.items():
-            sheet = _sheet(run, name, lines[0])
+            num_without_answers[run.protocol.replace("_", " ")] += 1
+        for set_name, lines in sets.items():
+            sheet = _sheet(run, set_name, lines[0])
             probe = probes.setdefault(sheet.probe, ProbeItems())
-            sheet.places = tuple(probe.place(*_item(line, n)) for n, line in enumerate(lines, 1))
+            items = [_item(line, number) for number, line in enumerate(lines, start=1)]
+            sheet.item_indices = tuple(probe.index_of(item, notes) for item, notes in items)
             sheet.answers = _answers(lines)
-            probe.sheets.setdefault(watched.get(run.path, run.model), []).append(sheet)
+            probe.sheets.setdefault(model_by_path.get(run.path, run.model), []).append(sheet)
     for probe in probes.values():
-        probe.sheets = {model: _distinct(found) for model, found in sorted(probe.sheets.items())}
+        probe.sheets = {model: _distinct(sheets) for model, sheets in sorted(probe.sheets.items())}
     unread += [
         f"{number} {'run' if number == 1 else 'runs'} ({protocol}) kept no answers in "
         f"{PREDICTIONS}."
-        for protocol, number in sorted(silent.items())
+        for protocol, number in sorted(num_without_answers.items())
     ]
     return dict(sorted(probes.items())), tuple(unread)
 
@@ -191,7 +192,7 @@ def _item(line: ItemLine | ContextLine, number: int) -> tuple[Item, Notes]:
     if isinstance(line, ContextLine):
         target = (line.target,) if line.target else ()
         return Item("", number, line.context, target, None, line.expected), (None,) * len(NOTES)
-    last = max([line.answer, *(place for place, text in enumerate(line.choices) if text)])
+    last = max([line.answer, *(index for index, text in enumerate(line.choices) if text)])
     item = Item(line.id, line.position, line.question, line.choices[: last + 1], line.answer)
     return item, (line.group or None, line.hops, line.distractor_type or None, line.distractor_hops)
 
@@ -228,43 +229,44 @@ def _sheet(run: Run, name: str, line: ItemLine | ContextLine) -> Sheet:
     is_before = run.protocol == "before" or name.endswith("_before")
     # The examples of an original task are none of the probe's.
     size = 0 if is_before or run.protocol == "original" else row.dose or row.num_train or 0
-    if (look := run.detail(WatchDetails)) is not None:
-        size = look.step
+    if (watch_details := run.detail(WatchDetails)) is not None:
+        size = watch_details.step
     task = ""
     if details and "original" in name.split("_"):
         task = details.original_task or "original task"
     elif details and isinstance(line, ItemLine) and (source := source_of(run, line)) != run.probe:
         task = source
     seed_text = "" if seed is None else f"seed {seed}"
-    trained = [f"after {count(size)} examples{f' of {run.probe}' if task else ''}", seed_text]
+    training = [f"after {count(size)} examples{f' of {run.probe}' if task else ''}", seed_text]
     match run.protocol:
         case "zero_shot":
-            parts = ["zero shot" if when_of(run) == BEFORE else "", way(row.mode)]
+            phrases = ["zero shot" if when_of(run) == BEFORE else "", scored_by(row.mode)]
         case "watch":
-            parts = [when_of(run)]
+            phrases = [when_of(run)]
         case "curve":
-            parts = [*trained, row.mode]
+            phrases = [*training, row.mode]
         case "original":
-            parts = ["after the original task"]
+            phrases = ["after the original task"]
         case "forgetting":
-            compared = run.detail(ForgettingDetails)
-            was = f"before: {compared.before}" if compared else "before"
-            parts = [was if is_before else f"after: {run.model}", seed_text]
+            change = run.detail(ForgettingDetails)
+            before_label = f"before: {change.before}" if change else "before"
+            phrases = [before_label if is_before else f"after: {run.model}", seed_text]
         case _ if is_before:
-            parts = ["before inoculation"]
+            phrases = ["before inoculation"]
         case "inoculation":
-            parts = [*trained, "" if row.extra == "none" else replayed(row.extra), row.kept]
-            parts.append(f"learning rate {rate(row.learning_rate)}")
+            replay = "" if row.extra == "none" else replayed(row.extra)
+            phrases = [*training, replay, row.method]
+            phrases.append(f"learning rate {rate(row.learning_rate)}")
             if task and row.control not in WHOLE:
-                parts.append(f"inoculated with control {row.control.replace('_', ' ')}")
+                phrases.append(f"inoculated with control {row.control.replace('_', ' ')}")
         case "diagnose":
-            parts = ["words after the context"]
+            phrases = ["words after the context"]
         case protocol:
-            parts = [protocol.replace("_", " "), name, seed_text]
-    parts.append("" if control in WHOLE else control.replace("_", " "))
-    parts.append("selection items" if name.startswith("selection") else "")
-    parts.append("dose items" if name == DOSE else "")
-    label, probe = ", ".join(filter(None, parts)), task or run.probe or name
+            phrases = [protocol.replace("_", " "), name, seed_text]
+    phrases.append("" if control in WHOLE else control.replace("_", " "))
+    phrases.append("selection items" if name.startswith("selection") else "")
+    phrases.append("dose items" if name == DOSE else "")
+    label, probe = ", ".join(filter(None, phrases)), task or run.probe or name
     return Sheet(run, f"{run.key}/{name}", probe, label, size, is_before, control, seed or 0)
 
 
@@ -277,26 +279,27 @@ def _distinct(sheets: Iterable[Sheet]) -> list[Sheet]:
         is_later = sheet.is_watched, sheet.is_before, is_changed
         return sheet.size, *is_later, sheet.control, sheet.seed, *key
 
-    kept: dict[tuple[object, ...], Sheet] = {}
+    distinct_sheets: dict[tuple[object, ...], Sheet] = {}
     for sheet in sorted(sheets, key=order):
-        kept.setdefault((sheet.label, sheet.answers, sheet.places), sheet)
-    labels = Counter(sheet.label for sheet in kept.values())
-    for sheet in kept.values():
+        distinct_sheets.setdefault((sheet.label, sheet.answers, sheet.item_indices), sheet)
+    labels = Counter(sheet.label for sheet in distinct_sheets.values())
+    for sheet in distinct_sheets.values():
         if labels[sheet.label] > 1:
             sheet.label = f"{sheet.label} ({sheet.name})"
-    return [*kept.values()]
+    return [*distinct_sheets.values()]
 
 
-def _shown_first(sheets: Sequence[Sheet]) -> list[int]:
-    """Return the places of the answers after most training and, if any, before it."""
-    standard = [place for place, sheet in enumerate(sheets) if sheet.control in WHOLE] or [0]
-    after = max(standard, key=lambda place: sheets[place].size)  # the first one of a size
-    size, items = sheets[after].size, set(sheets[after].places)
-    before = [p for p in standard if sheets[p].size < size and items & {*sheets[p].places}]
+def _initially_visible(sheets: Sequence[Sheet]) -> list[int]:
+    """Return the indices of the answers after most training and, if any, before it."""
+    standard = [index for index, sheet in enumerate(sheets) if sheet.control in WHOLE] or [0]
+    last = max(standard, key=lambda index: sheets[index].size)  # the first one of a size
+    size, items = sheets[last].size, set(sheets[last].item_indices)
+    is_smaller = [sheet.size < size and items & {*sheet.item_indices} for sheet in sheets]
+    earlier = [index for index in standard if is_smaller[index]]
     # An inoculated model answered in the same way before; zero shot may be in another.
-    is_inoculated = sheets[after].run.protocol == INOCULATION
-    before.sort(key=lambda place: sheets[place].is_before != is_inoculated)
-    return [after, *before[:1]]
+    is_inoculated = sheets[last].run.protocol == INOCULATION
+    earlier.sort(key=lambda index: sheets[index].is_before != is_inoculated)
+    return [last, *earlier[:1]]
 
 
 def _short(number: float) -> float:

@@ -13,11 +13,11 @@ from probelight.io.errors import ConfigError
 from probelight.probes.catalog import load_probe_config, probe_names
 from probelight.reports.table import Column, Table, number, table, text, whole
 from probelight.results.details import InoculationDetails
-from probelight.results.load import Results, Run
+from probelight.results.load import Run, RunSet
 from probelight.results.record import RunRecord
 
 
-def computing_time(results: Results) -> str:
+def computing_time(results: RunSet) -> str:
     """Return the time that all runs took, in words."""
     seconds = sum(run.seconds or 0.0 for run in results.runs)
     if seconds < 120:
@@ -26,12 +26,12 @@ def computing_time(results: Results) -> str:
     return f"{minutes:.0f} min" if minutes < 120 else f"{minutes / 60:.1f} h"
 
 
-def commits(results: Results) -> list[str]:
+def commits(results: RunSet) -> list[str]:
     """Return the commits of the code that made the runs."""
     return sorted({run.git_commit for run in results.runs if run.git_commit})
 
 
-def models_table(results: Results) -> Table | None:
+def models_table(results: RunSet) -> Table | None:
     """Make the table of the weights used, and in how many runs."""
     runs = Counter(
         (run.model, run.protocol.replace("_", " "), run.model_sha256, run.dtype)
@@ -64,7 +64,7 @@ def models_table(results: Results) -> Table | None:
     )
 
 
-def data_table(results: Results) -> Table | None:
+def data_table(results: RunSet) -> Table | None:
     """Make the table of every recorded file; runs record its name without the folder."""
     read: dict[tuple[str, str], list[tuple[Run, int | None]]] = {}
     for run in results.runs:
@@ -72,7 +72,7 @@ def data_table(results: Results) -> Table | None:
             read.setdefault((file.path, file.sha256), []).append((run, file.num_items))
     records: list[dict[str, Any]] = []
     for (path, sha256), uses in read.items():
-        name = _name(path, sha256, [run for run, _ in uses])
+        name = _path_with_probe(path, sha256, [run for run, _ in uses])
         records.append({"path": name, "num_items": uses[0][1], "sha256": sha256})
     records.sort(key=itemgetter("path", "sha256"))
     checksum = text("sha256", "sha256", code=True)
@@ -80,46 +80,46 @@ def data_table(results: Results) -> Table | None:
     return table("data", "Data files", "", records, columns)
 
 
-def _name(path: str, sha256: str, runs: list[Run]) -> str:
+def _path_with_probe(path: str, sha256: str, runs: list[Run]) -> str:
     """Return a file's path below the probe's folder; two names if the runs leave it open."""
     if "/" in path or not Path(path).suffix:  # whole already, or no file: items made for a run
         return path
     # What all runs that read the file have in common is what it belongs to.
     tasks = [(run.probe, run.detail(InoculationDetails)) for run in runs]
-    named = [[name for name in (probe, of and of.original_task) if name] for probe, of in tasks]
-    first, *others = [names for names in named if names] or [[]]  # an analysis over probes has none
-    shared = [name for name in first if all(name in names for names in others)]
-    known = _released().get(sha256, [])
-    folders = [name for name in known if name in shared] or known[:1] or shared
+    named = [[name for name in (probe, d and d.original_task) if name] for probe, d in tasks]
+    first, *more = [names for names in named if names] or [[]]  # an analysis over probes has none
+    shared = [name for name in first if all(name in names for names in more)]
+    probes = _released_files().get(sha256, [])
+    folders = [name for name in probes if name in shared] or probes[:1] or shared
     return f"{' or '.join(folders)}/{path}" if folders else path
 
 
 @cache
-def _released() -> dict[str, list[str]]:
+def _released_files() -> dict[str, list[str]]:
     """Return the catalogued probes that release a file, by its checksum."""
-    found: dict[str, list[str]] = {}
+    probes_by_checksum: dict[str, list[str]] = {}
     for name in probe_names():
         with suppress(ConfigError):  # a user's, half written; no reason to refuse a report
             for file in load_probe_config(name).files.values():
                 if file.sha256:
-                    found.setdefault(file.sha256, []).append(name)
-    return found
+                    probes_by_checksum.setdefault(file.sha256, []).append(name)
+    return probes_by_checksum
 
 
-def software_table(results: Results) -> Table | None:
+def software_table(results: RunSet) -> Table | None:
     """Make the table of the versions of packages, and of the commits."""
-    found: dict[str, set[str]] = {}
+    versions: dict[str, set[str]] = {}
     for run in results.runs:
         for package, version in run.versions.items():
-            found.setdefault(package, set()).add(version)
-    if made_with := commits(results):
-        found["Probelight, git commit"] = set(made_with)
-    records = [{"package": name, "version": ", ".join(sorted(v))} for name, v in found.items()]
+            versions.setdefault(package, set()).add(version)
+    if hashes := commits(results):
+        versions["Probelight, git commit"] = set(hashes)
+    records = [{"package": name, "version": ", ".join(sorted(v))} for name, v in versions.items()]
     columns = [text("package", "package"), text("version", "version", code=True)]
     return table("software", "Software", "", records, columns)
 
 
-def runs_table(results: Results) -> Table | None:
+def runs_table(results: RunSet) -> Table | None:
     """Make the table of every run."""
     records = [
         {

@@ -15,7 +15,7 @@ from probelight.reports.figure import Figure, model_looks
 from probelight.reports.numbers import dotted, in_words
 from probelight.reports.table import Table
 from probelight.reports.zero_shot.consistency import ORDER, OWN, PLACE, answers
-from probelight.results.load import Results
+from probelight.results.load import RunSet
 
 COVERAGES = (0.5, 0.2)  # shares of the items that a model is surest of
 PROBABILITIES = "calibrated"  # the rule whose scores are probabilities already
@@ -33,7 +33,7 @@ class Measured(NamedTuple):
 
 
 @lru_cache(maxsize=2)
-def calibrations(results: Results) -> list[Measured]:
+def calibrations(results: RunSet) -> list[Measured]:
     """Return the calibration of each model and set that was scored by several rules."""
     found = []
     for (model, probe, split), items in answers(results)[0].groupby(PLACE, sort=False):
@@ -65,7 +65,7 @@ def _logarithms(rule: str, scores: Sequence[float | None], best: Sequence[int]) 
     ]
 
 
-def calibration_table(results: Results) -> Table | None:
+def calibration_table(results: RunSet) -> Table | None:
     """Make the table of calibration by rule."""
     found: list[dict[str, Any]] = []
     for place in calibrations(results):
@@ -117,7 +117,7 @@ def _different(by_rule: Mapping[str, Calibration]) -> dict[str, Calibration]:
     return {rule: by_rule[rule] for rule in first.values()}
 
 
-def calibration_figure(results: Results) -> Figure | None:
+def calibration_figure(results: RunSet) -> Figure | None:
     """Draw accuracy against confidence, and against the share of items answered, by rule."""
     found = [place for place in calibrations(results) if place.by_rule]
     if not found:

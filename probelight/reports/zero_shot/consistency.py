@@ -19,7 +19,7 @@ from probelight.reports.numbers import ABSENT, BY_GROUPS, INTERVAL, VERDICTS, li
 from probelight.reports.table import ACCURACY, SIZE, Table
 from probelight.reports.zero_shot.scores import of_entries, zero_shot_rows, zero_shots
 from probelight.results.frames import results_frame, with_columns
-from probelight.results.load import Results, UnreadableResultError
+from probelight.results.load import RunSet, UnreadableResultError
 from probelight.results.predictions import PREDICTIONS, read_item_lines
 
 OWN = "own score"  # what the accuracies of all other tables go by
@@ -38,7 +38,7 @@ CLASS_NOTE = (
 
 
 @lru_cache(maxsize=2)
-def rule_rows(results: Results) -> pd.DataFrame:
+def rule_rows(results: RunSet) -> pd.DataFrame:
     """Return a row for each rule of each model and set, with its verdict against chance."""
     rows = zero_shot_rows(results)
     rows = of_entries(results, rows[rows.is_whole].rename(columns={"scoring": "rule"}))
@@ -60,7 +60,7 @@ def rule_rows(results: Results) -> pd.DataFrame:
     return found.rename(columns={"value": "accuracy"})
 
 
-def rules_table(results: Results) -> Table | None:
+def rules_table(results: RunSet) -> Table | None:
     """Make the table of accuracy by rule: rows are probes and models, columns are rules."""
     found = rule_rows(results)
     by_rule = [kit.accuracy("accuracy %"), kit.share("flipped %", "flipped_share")]
@@ -92,7 +92,7 @@ def rules_table(results: Results) -> Table | None:
     )
 
 
-def other_verdicts(results: Results) -> str:
+def other_verdicts(results: RunSet) -> str:
     """Return a sentence about the sets on which a rule's verdict is not that of the own score."""
     sentences = []
     for (probe, split, model), rows in rule_rows(results).groupby(
@@ -117,7 +117,7 @@ def other_verdicts(results: Results) -> str:
     return f"Rules disagree about chance: {shown}."
 
 
-def letters_table(results: Results) -> Table | None:
+def letters_table(results: RunSet) -> Table | None:
     """Make the table of answers by letter over the orders of the choices."""
     rows = zero_shot_rows(results)
     rows = of_entries(results, rows[rows.is_whole & rows.scoring.isin([LETTER, DEBIASED])])
@@ -169,7 +169,7 @@ def letters_table(results: Results) -> Table | None:
     )
 
 
-def flips_table(results: Results) -> Table | None:
+def flips_table(results: RunSet) -> Table | None:
     """Make the table of how many items two rules answer differently."""
     found: list[dict[str, Any]] = []
     for (model, probe, split), items in answers(results)[0].groupby(PLACE, sort=False):
@@ -197,7 +197,7 @@ def flips_table(results: Results) -> Table | None:
     )
 
 
-def flipped_items_table(results: Results) -> Table | None:
+def flipped_items_table(results: RunSet) -> Table | None:
     """Make the table of the first items that two rules answer differently."""
     items = answers(results)[0]
     flipped = items[items.best.map(lambda best: len({*best.values()}) > 1).astype(bool)]
@@ -229,13 +229,13 @@ def flipped_items_table(results: Results) -> Table | None:
     )
 
 
-def unread(results: Results) -> str:
+def unread(results: RunSet) -> str:
     """Return a sentence about each run whose answers by rule cannot be read."""
     return " ".join(answers(results)[1])
 
 
 @lru_cache(maxsize=2)
-def answers(results: Results) -> tuple[pd.DataFrame, list[str]]:
+def answers(results: RunSet) -> tuple[pd.DataFrame, list[str]]:
     """Return every item with its `best` choices by rule, and sentences about damaged files."""
     found: list[dict[str, Any]] = []
     damaged = []
@@ -251,7 +251,7 @@ def answers(results: Results) -> tuple[pd.DataFrame, list[str]]:
     return pd.DataFrame(found, columns=columns), damaged
 
 
-def _items(results: Results, entry: Any) -> list[dict[str, Any]]:
+def _items(results: RunSet, entry: Any) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
     for number, line in enumerate(read_item_lines(results, results.by_path[entry.path]), start=1):
         place = f"{entry.path}/{PREDICTIONS}:{number}"
@@ -268,7 +268,7 @@ def _items(results: Results, entry: Any) -> list[dict[str, Any]]:
     return found
 
 
-def phrasings_table(results: Results) -> Table | None:
+def phrasings_table(results: RunSet) -> Table | None:
     """Make the table of accuracy and consistency over phrasings, and of knowledge classes."""
     rows = results_frame(results).query("protocol == 'zero_shot'")
     rows = rows[rows.run.isin(rows[rows.metric == "consistency"].run)]

@@ -16,7 +16,7 @@ from probelight.reports.figure import INK, PAPER, Figure, Line, model_looks
 from probelight.reports.numbers import BY_GROUPS, INTERVAL, VERDICTS, WHOLE, verdict_of
 from probelight.reports.table import ACCURACY, SIZE, Table
 from probelight.results.frames import results_frame, with_columns
-from probelight.results.load import Results
+from probelight.results.load import RunSet
 from probelight.results.record import RunRecord
 
 PLACE = ["path", "name", "probe", "split"]  # identifies a model on a set
@@ -38,7 +38,7 @@ AGAINST_CHANCE = {  # verdicts in cells
 }
 
 
-def zero_shot_rows(results: Results) -> pd.DataFrame:
+def zero_shot_rows(results: RunSet) -> pd.DataFrame:
     """Return the rows of the zero-shot runs, with the model as `name`.
 
     `is_changed`: of a perturbed or controlled probe; `is_whole`: of all items of an unchanged one.
@@ -49,7 +49,7 @@ def zero_shot_rows(results: Results) -> pd.DataFrame:
 
 
 @lru_cache(maxsize=2)
-def zero_shots(results: Results) -> pd.DataFrame:
+def zero_shots(results: RunSet) -> pd.DataFrame:
     """Return a row for each model and split of a probe, by the model's own score, sorted.
 
     Added to the columns of results: `accuracy` and, as fractions, `chance` (one over all choices
@@ -78,18 +78,18 @@ def zero_shots(results: Results) -> pd.DataFrame:
     return found.sort_values(["probe", "split", "model"], ignore_index=True)
 
 
-def title(results: Results) -> str:
+def title(results: RunSet) -> str:
     """Return the title of the table and of the figure."""
     return f"Accuracy {' or '.join(dict.fromkeys(map(numbers.when_of, results.of('zero_shot'))))}"
 
 
-def zero_shot_table(results: Results) -> Table | None:
+def zero_shot_table(results: RunSet) -> Table | None:
     """Make the table of accuracy: rows are probes, columns are models."""
     found = zero_shots(results)
     with_floor = bool((found.chance != found.floor).any())
     differ = bool((found.groupby("probe").mode.nunique() > 1).any())
     with_ties, with_near = bool(found.tied_share.any()), bool(found.near_tied_share.any())
-    ways = found["mode"].map(numbers.way)
+    ways = found["mode"].map(numbers.scored_by)
     how = (found.split + ", " + ways).str.strip(", ")
     dtypes = found.path.map(lambda path: results.by_path[path].dtype).astype(str)
     with_dtypes = bool((dtypes != FLOAT32).any())
@@ -145,7 +145,7 @@ def zero_shot_table(results: Results) -> Table | None:
     )
 
 
-def zero_shot_figure(results: Results) -> Figure | None:
+def zero_shot_figure(results: RunSet) -> Figure | None:
     """Draw the accuracies of `zero_shot_table`, with intervals and chance levels."""
     found = zero_shots(results)
     if found.empty:
@@ -170,7 +170,7 @@ def zero_shot_figure(results: Results) -> Figure | None:
     )
 
 
-def predicted_shares_table(results: Results) -> Table | None:
+def predicted_shares_table(results: RunSet) -> Table | None:
     """Make the table of how often each answer was predicted, whatever the question."""
     found = of_entries(results, zero_shot_rows(results).query("metric == 'predicted_share'"))
     return kit.table(
@@ -188,7 +188,7 @@ def predicted_shares_table(results: Results) -> Table | None:
     )
 
 
-def parts_table(results: Results) -> Table | None:
+def parts_table(results: RunSet) -> Table | None:
     """Make the table of accuracy by template, perturbation or control."""
     rows = zero_shot_rows(results)
     is_part = rows.is_changed | ~rows.is_whole & (rows.subset_kind != "paradigm")
@@ -213,7 +213,7 @@ def parts_table(results: Results) -> Table | None:
     )
 
 
-def paradigms_table(results: Results) -> Table | None:
+def paradigms_table(results: RunSet) -> Table | None:
     """Make the table of minimal pairs by paradigm: rows are paradigms, columns are models."""
     rows = zero_shot_rows(results).query("metric == 'accuracy'")
     parts = rows[rows.subset_kind == "paradigm"].sort_values("subset", kind="stable")
@@ -250,7 +250,7 @@ def paradigms_table(results: Results) -> Table | None:
     )
 
 
-def ranks_table(results: Results) -> Table | None:
+def ranks_table(results: RunSet) -> Table | None:
     """Make the table of the candidates' vocabulary ranks (Talmor et al. 2020, section 4.5)."""
     rows = zero_shot_rows(results).query("subset == ''")
     ranks = rows[rows.metric == "median_gold_rank"].rename(columns={"value": "median_gold_rank"})
@@ -279,7 +279,7 @@ def ranks_table(results: Results) -> Table | None:
     )
 
 
-def summary(results: Results) -> str:
+def summary(results: RunSet) -> str:
     """Return which probes each model was above chance on, and what the tables do not say."""
     found = zero_shots(results)
     if found.empty:
@@ -322,7 +322,7 @@ def summary(results: Results) -> str:
     return " ".join(sentences)
 
 
-def of_entries(results: Results, rows: pd.DataFrame) -> pd.DataFrame:
+def of_entries(results: RunSet, rows: pd.DataFrame) -> pd.DataFrame:
     """Return rows in the order of `zero_shots`, with its names of models."""
     entries = zero_shots(results)[[*PLACE, "model"]]
     found = entries.merge(rows, on=PLACE)

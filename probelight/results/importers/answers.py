@@ -77,26 +77,26 @@ def plain(text: str) -> str:
     return " ".join(text.split())
 
 
-def score_of(value: object, what: str = "the score") -> float:
+def score_of(value: object, name: str = "the score") -> float:
     """Return the number, or that of its text; a RecordError if it is none.
 
     -inf is one: the log-probability of what a model holds impossible.
     """
     number = number_of(value, finite=False)
     if math.isnan(number) or number == math.inf:
-        raise RecordError(f"{what} is {value!r}; a number is needed, higher is better")
+        raise RecordError(f"{name} is {value!r}; a number is needed, higher is better")
     return number
 
 
-def place_of(text: str, choices: Sequence[str]) -> int:
+def index_of(text: str, choices: Sequence[str]) -> int:
     """Return the index of a choice by its text, white space aside; there must be just one."""
-    found = [place for place, choice in enumerate(choices) if plain(choice) == plain(text)]
-    if len(found) != 1:
+    indices = [index for index, choice in enumerate(choices) if plain(choice) == plain(text)]
+    if len(indices) != 1:
         raise RecordError(
-            f"the gold {text!r} {'matches several' if found else 'is not one'} of the candidates "
+            f"the gold {text!r} {'matches several' if indices else 'is not one'} of the candidates "
             f"{', '.join(map(repr, choices))}"
         )
-    return found[0]
+    return indices[0]
 
 
 def with_gold(answers: Sequence[Answer], gold: Gold) -> tuple[Answer, ...]:
@@ -107,7 +107,7 @@ def with_gold(answers: Sequence[Answer], gold: Gold) -> tuple[Answer, ...]:
             none of its candidates, or a line of the second file belongs to no item.
     """
     right = {with_mask(name): choice for name, choice in gold.right.items()}
-    found, used = [], set()
+    complete, used = [], set()
     for answer in answers:
         names = (with_mask(plain(name)) for name in (answer.id, *answer.texts))
         key = next((name for name in names if name and name in right), None)
@@ -115,15 +115,15 @@ def with_gold(answers: Sequence[Answer], gold: Gold) -> tuple[Answer, ...]:
             raise RecordError(f"{answer.where}: the file of --gold has no line for this item")
         text, where = right[key]
         with at(where):
-            place = place_of(text, answer.choices)
-        if answer.gold not in (None, place):
-            other = answer.choices[answer.gold or 0]
-            raise RecordError(f"{where}: the gold is {text!r}, but {answer.where} has {other!r}")
+            index = index_of(text, answer.choices)
+        if answer.gold not in (None, index):
+            listed = answer.choices[answer.gold or 0]
+            raise RecordError(f"{where}: the gold is {text!r}, but {answer.where} has {listed!r}")
         used.add(key)
-        found.append(replace(answer, gold=place))
+        complete.append(replace(answer, gold=index))
     if unused := [where for key, (_, where) in right.items() if key not in used]:
         raise RecordError(f"{unused[0]}: this gold belongs to an item that has no scores")
-    return tuple(found)
+    return tuple(complete)
 
 
 @contextmanager
@@ -136,29 +136,29 @@ def at(where: str) -> Iterator[None]:
 
 
 def known_columns(
-    path: Path, table: pd.DataFrame, known: Mapping[str, Sequence[str]], needed: Collection[str]
+    path: Path, table: pd.DataFrame, aliases: Mapping[str, Sequence[str]], needed: Collection[str]
 ) -> tuple[pd.DataFrame, tuple[str, ...]]:
     """Return a table's known columns by our names, and a notice of those that are not read.
 
     Args:
         path: The file, for messages.
         table: Its cells.
-        known: Our name of each column, with those that a header may give it, in lower case.
+        aliases: Our name of each column, with those that a header may give it, in lower case.
         needed: Our names of those that must be there.
 
     Raises:
         RecordError: If one of these is missing, or two columns are the same.
     """
-    ours_of = {name: ours for ours, names in known.items() for name in names}
-    found: dict[str, str] = {}
+    ours_of = {name: ours for ours, names in aliases.items() for name in names}
+    headers: dict[str, str] = {}
     for name in table.columns:
         if ours := ours_of.get(name.lower()):
-            if ours in found:
-                both = f"{found[ours]} and {name}"
+            if ours in headers:
+                both = f"{headers[ours]} and {name}"
                 raise RecordError(f"{path}:1: the columns {both} both name the {ours}; keep one")
-            found[ours] = name
-    if lacking := [ours for ours in needed if ours not in found]:
-        names = known[lacking[0]]
+            headers[ours] = name
+    if lacking := [ours for ours in needed if ours not in headers]:
+        names = aliases[lacking[0]]
         near = nearest(names[0], list(table.columns))
         if len(table.columns) == 1:
             near += " (cells need commas between them in .csv, tabs in .tsv)"
@@ -166,9 +166,9 @@ def known_columns(
             f"{path}:1: no column for the {lacking[0]}{near}; call it {' or '.join(names)}. The "
             f"columns are {', '.join(table.columns)}"
         )
-    unread = [name for name in table.columns if name not in found.values()]
+    unread = [name for name in table.columns if name not in headers.values()]
     notices = (f"columns ignored: {', '.join(unread)}",) if unread else ()
-    return table[[*found.values()]].set_axis([*found], axis="columns"), notices
+    return table[[*headers.values()]].set_axis([*headers], axis="columns"), notices
 
 
 def imported(
@@ -195,25 +195,25 @@ def imported(
     rows["item"] = pd.factorize(rows["item"])[0]
     answers = []
     for _, item_rows in rows.groupby("item"):
-        first, *others = item = list(item_rows.itertuples())
-        choices = tuple(row.choice for row in item if isinstance(row.choice, str))
-        right = [place for place, row in enumerate(item) if row.right is True]
+        first, *more_rows = item_rows = list(item_rows.itertuples())
+        choices = tuple(row.choice for row in item_rows if isinstance(row.choice, str))
+        right = [index for index, row in enumerate(item_rows) if row.right is True]
         scores, wheres = list[float](), dict[str, str]()
-        for row in item:
+        for row in item_rows:
             with at(row.where):
-                if not others:
+                if not more_rows:
                     raise RecordError(f"{len(choices)} candidate(s); at least 2 are needed")
                 same = plain(str(row.text)) == plain(str(first.text))
                 if not same or plain(row.gold) != plain(first.gold):
                     raise RecordError(f"the same item has another text or gold at {first.where}")
-                if (other := wheres.setdefault(plain(str(row.choice)), row.where)) != row.where:
-                    raise RecordError(f"the same item has this choice at {other} too")
-                what = f"the score of {row.choice!r}" if choices else "the score"
-                scores.append(sign * score_of(row.score, what))
+                if (earlier := wheres.setdefault(plain(str(row.choice)), row.where)) != row.where:
+                    raise RecordError(f"the same item has this choice at {earlier} too")
+                name = f"the score of {row.choice!r}" if choices else "the score"
+                scores.append(sign * score_of(row.score, name))
         with at(first.where):
             if isinstance(first.right, bool) and len(right) != 1:
                 raise RecordError(f"the item has {len(right)} right choices; one is needed")
-            gold = place_of(first.gold, choices) if first.gold else next(iter(right), None)
+            gold = index_of(first.gold, choices) if first.gold else next(iter(right), None)
         texts = (first.text,) if isinstance(first.text, str) else ()
         answers.append(
             Answer(

@@ -35,10 +35,10 @@ def read(path: Path) -> Imported:
     import pandas as pd  # not above: --help is quick
 
     if path.suffix not in (".npy", ".npz"):
-        what = "its name is not that of a NumPy file"
+        problem = "its name is not that of a NumPy file"
         if path.name.startswith(("predict_results", "eval_results", "all_results")):
-            what = "labels or metrics without the scores"
-        raise UsageError(f"{path}: {what}; write the predictions with {_WRITTEN}")
+            problem = "labels or metrics without the scores"
+        raise UsageError(f"{path}: {problem}; write the predictions with {_WRITTEN}")
     names = _names(regular_file(path))
     if PREDICTIONS not in names:
         raise RecordError(

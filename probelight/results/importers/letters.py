@@ -27,7 +27,7 @@ from probelight.results.importers.answers import (
     Imported,
     Labelled,
     at,
-    place_of,
+    index_of,
     plain,
     score_of,
 )
@@ -41,7 +41,7 @@ def read(path: Path) -> Imported:
         RecordError: If a line is not as above, or two lines of an item contradict each other; the
             message names file and line.
     """
-    found: dict[tuple[str, ...], Answer] = {}
+    answers: dict[tuple[str, ...], Answer] = {}
     unread: set[str] = set()
     for number, text in read_lines(path):
         if text.strip():
@@ -50,12 +50,12 @@ def read(path: Path) -> Imported:
                 answer = _answer(row, where)
                 unread |= row.keys() - {"id", "text", "question", "gold", "order", "scores"}
                 key = (answer.id,) if answer.id else (*answer.texts, *_sorted(answer.choices))
-                found[key] = _joined(found[key], answer) if key in found else answer
-    if not found:
+                answers[key] = _with_order(answers[key], answer) if key in answers else answer
+    if not answers:
         raise RecordError(f"{path}:1: the file is empty; it has no items")
     return Imported(
-        (DataFile(str(path), content_sha256(path), len(found)),),
-        tuple(found.values()),
+        (DataFile(str(path), content_sha256(path), len(answers)),),
+        tuple(answers.values()),
         path.name.partition(".")[0],
         notices=(f"keys ignored: {', '.join(sorted(unread))}",) if unread else (),
     )
@@ -64,21 +64,21 @@ def read(path: Path) -> Imported:
 def _answer(row: Mapping[str, Any], where: str) -> Answer:
     """Return the answer that a line alone makes."""
     needed = {"order": "a list of the choices", "scores": "an object of numbers by label"}
-    for key, what in needed.items():
+    for key, form in needed.items():
         if key not in row:
             raise RecordError(f"`{key}` is missing{nearest(key, list(row))}")
         if not isinstance(row[key], list | dict if key == "scores" else list):
-            raise RecordError(f"`{key}` is {kind_of(row[key])}; {what} is needed")
-    order, given = row["order"], row["scores"]
+            raise RecordError(f"`{key}` is {kind_of(row[key])}; {form} is needed")
+    order, raw = row["order"], row["scores"]
     if strange := [text for text in order if not isinstance(text, str)]:
         raise RecordError(f"a choice is {kind_of(strange[0])}; a text is needed")
     if len(order) < 2:
         raise RecordError(f"{len(order)} choice(s) in `order`; at least 2 are needed")
-    if len(order) != len(given):
-        raise RecordError(f"{len(order)} choices in `order`, but {len(given)} labels in `scores`")
+    if len(order) != len(raw):
+        raise RecordError(f"{len(order)} choices in `order`, but {len(raw)} labels in `scores`")
     if len({*map(plain, order)}) < len(order):
         raise RecordError("two choices in `order` are the same")
-    by_label = _in_order(given) if isinstance(given, dict) else enumerate(given, start=1)
+    by_label = _in_order(raw) if isinstance(raw, dict) else enumerate(raw, start=1)
     scores = tuple(score_of(score, f"the score of {name!r}") for name, score in by_label)
     names = names_of(row)
     text, name, gold = (str(names.get(key, "")) for key in ("text", "id", "gold"))
@@ -90,15 +90,15 @@ def _answer(row: Mapping[str, Any], where: str) -> Answer:
         texts=(text,) if "text" in names else (),
         choices=tuple(order),
         scores=scores,
-        gold=place_of(gold, order) if gold else None,
+        gold=index_of(gold, order) if gold else None,
         labelled=(Labelled(tuple(order), scores),),
     )
 
 
 def _in_order(scores: Mapping[str, object]) -> list[tuple[str, object]]:
     """Return labels with their scores, from A, a or 1 on."""
-    for known in (ascii_uppercase, ascii_lowercase, [str(n + 1) for n in range(len(scores))]):
-        labels = [*known[: len(scores)]]
+    for alphabet in (ascii_uppercase, ascii_lowercase, [str(n + 1) for n in range(len(scores))]):
+        labels = [*alphabet[: len(scores)]]
         if {*labels} == {name.strip() for name in scores}:
             by_name = {name.strip(): score for name, score in scores.items()}
             return [(label, by_name[label]) for label in labels]
@@ -108,23 +108,24 @@ def _in_order(scores: Mapping[str, object]) -> list[tuple[str, object]]:
     )
 
 
-def _joined(first: Answer, other: Answer) -> Answer:
+def _with_order(first: Answer, line: Answer) -> Answer:
     """Return an item with one more order; both lines must be of the same item."""
-    if _sorted(first.choices) != _sorted(other.choices):
+    if _sorted(first.choices) != _sorted(line.choices):
         raise RecordError(f"the same item has other choices at {first.where}")
-    if first.texts and other.texts and plain(first.texts[0]) != plain(other.texts[0]):
+    if first.texts and line.texts and plain(first.texts[0]) != plain(line.texts[0]):
         raise RecordError(f"the same item has another text at {first.where}")
-    [one] = other.labelled
-    if any([*map(plain, one.order)] == [*map(plain, known.order)] for known in first.labelled):
+    [added] = line.labelled
+    orders = [[*map(plain, earlier.order)] for earlier in first.labelled]
+    if [*map(plain, added.order)] in orders:
         raise RecordError(f"the item that begins at {first.where} already has this order")
     gold = first.gold
-    if other.gold is not None:
-        place = place_of(other.choices[other.gold], first.choices)
-        if gold not in (None, place):
+    if line.gold is not None:
+        index = index_of(line.choices[line.gold], first.choices)
+        if gold not in (None, index):
             raise RecordError(f"the same item has another gold at {first.where}")
-        gold = place
-    labelled = (*first.labelled, one)
-    return replace(first, gold=gold, texts=first.texts or other.texts, labelled=labelled)
+        gold = index
+    labelled = (*first.labelled, added)
+    return replace(first, gold=gold, texts=first.texts or line.texts, labelled=labelled)
 
 
 def _sorted(choices: tuple[str, ...]) -> list[str]:

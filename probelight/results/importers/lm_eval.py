@@ -37,8 +37,8 @@ def read(path: Path) -> Imported:
         UsageError: If its name is not that of such a file.
         RecordError: If a line is not of a multiple-choice task.
     """
-    found = _NAME.fullmatch(path.name)
-    if found is None:
+    match = _NAME.fullmatch(path.name)
+    if match is None:
         raise UsageError(f"{path}: {_misnamed(path)}")
     answers, wheres, alone = [], dict[str, str](), 0
     for number, text in read_lines(path, limit=LARGE):
@@ -48,19 +48,19 @@ def read(path: Path) -> Imported:
                 sample = json_object(text, hint=hint)
                 answer = _answer(sample, where)
                 name = sample.get("doc_id", where)
-                if (other := wheres.setdefault(str(name), where)) != where:
-                    raise RecordError(f"the item with `doc_id` {name} is at {other} too{_FILTERS}")
+                if (first := wheres.setdefault(str(name), where)) != where:
+                    raise RecordError(f"the item with `doc_id` {name} is at {first} too{_FILTERS}")
             answers.append(answer)
             alone += "acc_mutual_info" in sample
     if not answers:
         raise RecordError(f"{path}:1: the file is empty; it has no samples")
-    results = path.with_name(f"results_{found['date']}.json")  # of the same evaluation
+    results = path.with_name(f"results_{match['date']}.json")  # of the same evaluation
     names = read_json(results, json.loads) if results.is_file() else None
     model = names.get("model_name") if isinstance(names, dict) else None
     return Imported(
         (DataFile(str(path), content_sha256(path, LARGE), len(answers)),),
         tuple(answers),
-        found["task"],
+        match["task"],
         Path(model).name if isinstance(model, str) else "",
         (f"{alone} items also have scores of choices without context; these are ignored",)
         if alone
@@ -145,8 +145,8 @@ def _texts(value: object) -> list[str]:
     """Return all texts of a document, at whatever depth."""
     if isinstance(value, str):
         return [value] if value.strip() else []
-    parts = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return [text for part in parts for text in _texts(part)]
+    nested = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return [text for child in nested for text in _texts(child)]
 
 
 def _gold(sample: Mapping[str, Any], choices: Sequence[str], scores: Sequence[float]) -> int | None:
@@ -157,13 +157,13 @@ def _gold(sample: Mapping[str, Any], choices: Sequence[str], scores: Sequence[fl
     target = str(sample.get("target", ""))
     texts = [plain(choice) for choice in choices]
     is_text = not isinstance(sample.get("target"), int) and plain(target) in texts
-    found = {texts.index(plain(target))} if is_text else set[int]()
-    found |= {index for index in range(len(choices)) if target == str(index)}
-    if len(found) > 1:
+    indices = {texts.index(plain(target))} if is_text else set[int]()
+    indices |= {index for index in range(len(choices)) if target == str(index)}
+    if len(indices) > 1:
         raise RecordError(f"`target` {target!r} is both a choice and the index of another one")
-    if not found:
+    if not indices:
         return None
-    gold = found.pop()
+    gold = indices.pop()
     best = scores.index(max(scores))  # of several the first, as the harness has it
     if (acc := sample.get("acc")) in (0, 1) and acc != float(best == gold):
         raise RecordError(f"`acc` {acc:g} contradicts the scores and `target` {target!r}")

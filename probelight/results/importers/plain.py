@@ -91,8 +91,8 @@ def _candidate_columns(
     alike = [of_prefix for of_prefix in by_prefix.values() if len(of_prefix) > 1]
     readings = [by_name, *alike] if choices else alike or [by_name]
     if choices:
-        known = {*map(plain, choices)}
-        readings = [{n: t for n, t in names.items() if plain(t) in known} for names in readings]
+        texts = {*map(plain, choices)}
+        readings = [{n: t for n, t in names.items() if plain(t) in texts} for names in readings]
     readings = [names for names in readings if len(names) > 1]
     if len(readings) != 1:
         either = " or ".join(map(", ".join, readings)) or ", ".join(columns)
@@ -112,17 +112,17 @@ def read_gold(path: Path) -> Gold:
         frame, _ = known_columns(path, read_table(path), NAMES, ())
     else:
         frame = _lines(path, names_of)
-    found: dict[str, tuple[str, str]] = {}
+    gold_by_key: dict[str, tuple[str, str]] = {}
     for row in frame.reindex(columns=[*NAMES]).astype(object).fillna("").itertuples():
         key = row.id or plain(row.text)
         if not key or not row.gold:
             raise RecordError(
                 f"{row.Index}: `{'gold' if key else 'id` or `text'}` is missing or empty"
             )
-        gold, earlier = found.setdefault(key, (row.gold, row.Index))
+        gold, earlier = gold_by_key.setdefault(key, (row.gold, row.Index))
         if plain(gold) != plain(row.gold):
             raise RecordError(f"{row.Index}: {key!r} has another gold, {gold!r}, at {earlier}")
-    return Gold((DataFile(str(path), content_sha256(path), len(found)),), found)
+    return Gold((DataFile(str(path), content_sha256(path), len(gold_by_key)),), gold_by_key)
 
 
 def _lines(path: Path, parse: Callable[[Mapping[str, Any]], dict[str, object]]) -> pd.DataFrame:
@@ -141,18 +141,18 @@ def _lines(path: Path, parse: Callable[[Mapping[str, Any]], dict[str, object]]) 
 
 def names_of(row: Mapping[str, Any]) -> dict[str, object]:
     """Return the id, text and gold of a JSON object, those that it has."""
-    found: dict[str, object] = {}
-    for ours, names in NAMES.items():
-        for name in names:
-            value = row.get(name)
+    texts: dict[str, object] = {}
+    for ours, aliases in NAMES.items():
+        for alias in aliases:
+            value = row.get(alias)
             if value is None:
                 continue
             if isinstance(value, bool) or not isinstance(value, str | int):
-                raise RecordError(f"`{name}` is {kind_of(value)}; a text is needed")
-            if ours in found:
-                raise RecordError(f"{' and '.join(names)} mean the same; give one of them")
-            found[ours] = str(value)
-    return found
+                raise RecordError(f"`{alias}` is {kind_of(value)}; a text is needed")
+            if ours in texts:
+                raise RecordError(f"{' and '.join(aliases)} mean the same; give one of them")
+            texts[ours] = str(value)
+    return texts
 
 
 def _candidates(row: Mapping[str, Any]) -> dict[str, object]:

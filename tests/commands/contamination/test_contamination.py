@@ -16,7 +16,7 @@ from probelight.commands.contamination.contamination import item_scores, run_sco
 from probelight.metrics.intervals import wilson
 from probelight.probes.importers.items import write_ai2
 from probelight.probes.record import Record
-from probelight.results.load import Results, Run
+from probelight.results.load import Run, RunSet
 from tests.fixtures.results import write_run, zero_shot_rows
 
 
@@ -140,7 +140,7 @@ def test_runs_that_differ_in_a_setting_alone_have_their_whole_keys(tmp_path: Pat
         line = json.dumps(answered_line("dev", item, 1, correct=correct)) + "\n"
         (tmp_path / key / "predictions.jsonl").write_text(line)
     runs = tuple(Run(protocol="zero_shot", model="m", key=key, path=key) for key in keys)
-    answered, notices = item_scores(Results("made", runs, folder=tmp_path), [item])
+    answered, notices = item_scores(RunSet("made", runs, folder=tmp_path), [item])
     assert [one.run for one in answered] == [*keys[:2], "b"]
     assert notices == []
     scored = list(run_scores(answered, ["1"], {"text": [True]}))

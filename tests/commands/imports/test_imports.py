@@ -21,7 +21,7 @@ from probelight.probes.record import Record
 from probelight.probes.source import ProbeData
 from probelight.reports.build import title, to_html
 from probelight.reports.page.items import items_of
-from probelight.reports.sections import made_sections
+from probelight.reports.sections import filled_sections
 from probelight.reports.zero_shot.consistency import rule_rows
 from probelight.reports.zero_shot.scores import zero_shots
 from probelight.results.details import ComparisonDetails
@@ -62,7 +62,7 @@ def test_nobody_says_that_imported_scores_are_from_before_training(tmp_path: Pat
     """The rules of verdicts and the glossary may say it, of other results."""
     assert imported(tmp_path, "lm_eval", *map(str, SAMPLES)) == 0
     results = load_results(tmp_path)
-    sections = made_sections(results)
+    sections = filled_sections(results)
     page = to_html(results, sections, items_of(results))
     rules = re.compile('<details class="overview-more">.*?</details>', re.DOTALL)
     said = [title(results), rules.sub("", page)]
@@ -452,7 +452,7 @@ def test_labels_in_several_orders_give_the_table_of_letters(tmp_path: Path) -> N
     assert rows["letter", "label_bias", ""] == pytest.approx(bias)
     page = {
         table.name
-        for section in made_sections(load_results(tmp_path / "out"))
+        for section in filled_sections(load_results(tmp_path / "out"))
         for table in section.tables
     }
     assert {"zero_shot_letters", "zero_shot_rules", "zero_shot_calibration"} <= page

@@ -16,7 +16,7 @@ from probelight.metrics.knowledge import knowledge_class
 from probelight.probes.catalog import ProbeConfig
 from probelight.probes.record import Record
 from probelight.probes.source import ProbeData
-from probelight.reports.page.items import _shown_first, read_probes
+from probelight.reports.page.items import _initially_visible, read_probes
 from probelight.results.frames import items_frame
 from probelight.results.load import load_results
 from probelight.results.measured import Predictions
@@ -104,7 +104,7 @@ def test_other_sets_are_scored_before_and_after(
     assert any(name.endswith("/report_other_first:train") for name in sheets)
     # Shown first: the reported items after the dose and before, not those of the dose.
     [sheets_of_model] = probes["second"].sheets.values()
-    first = [sheets_of_model[place].name for place in _shown_first(sheets_of_model)]
+    first = [sheets_of_model[place].name for place in _initially_visible(sheets_of_model)]
     assert [name.rpartition("/")[2] for name in first] == ["report_probe", "report_probe_before"]
     hits = next((tmp_path / "out").glob("runs/inoculate-*/hits.json"))
     assert len(json.loads(hits.read_text())["other_first:train"]["choices"]) == 80

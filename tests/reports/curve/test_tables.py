@@ -16,7 +16,7 @@ from probelight.reports.curve.comparisons import (
 )
 from probelight.reports.curve.figures import bands, control_figures, heading, models_figure
 from probelight.reports.curve.tables import against_table, curve_table, parts_table, summary_tables
-from probelight.reports.sections import made_sections, printed
+from probelight.reports.sections import filled_sections, printed
 from probelight.reports.table import Cell, Table
 from probelight.results.load import load_results
 from tests.fixtures import subsets
@@ -344,7 +344,7 @@ def test_the_page_goes_by_the_rule_that_was_given(tmp_path: Path) -> None:
     # From 50% by chance 90% is four fifths of the way.
     for text, mark in (("high: 0.9", ["~ partial"]), ("need_random: true", [])):
         rule.write_text(text)
-        [section] = [one for one in made_sections(results, rule) if one.name == "curves"]
+        [section] = [one for one in filled_sections(results, rule) if one.name == "curves"]
         medals = [one for one in section.tables if one.name == "curve_medals"]
         assert [one.rows[0][2].text for one in medals] == mark
     assert "needs random weights (--random_weights true), which these" in section.summary

@@ -16,7 +16,7 @@ from probelight.reports.inoculation.figures import (
 from probelight.reports.inoculation.training import candidates, pareto_figure, pareto_table
 from probelight.reports.numbers import replayed
 from probelight.reports.table import Cell
-from probelight.results.load import Results, load_results
+from probelight.results.load import RunSet, load_results
 from tests.fixtures.inoculations import FAST, SLOW
 from tests.fixtures.report import present, texts_of
 
@@ -30,7 +30,7 @@ def test_inoculation_shows_both_tasks_and_one_chance_line(demo_folder: Path) -> 
 
 @pytest.mark.parametrize("seeds", [("x1",), ("none", "x1"), ("none", "x2", "x2")])
 def test_inoculation_marks_what_was_added(
-    inoculated: Callable[..., Results], seeds: tuple[str, ...]
+    inoculated: Callable[..., RunSet], seeds: tuple[str, ...]
 ) -> None:
     for seed, extra in enumerate(seeds, start=1):
         right = {"probe_correct": (200, 300 + 50 * seed)}
@@ -52,7 +52,7 @@ def test_inoculation_marks_what_was_added(
 
 @pytest.mark.filterwarnings("error::UserWarning")  # a layout that does not fit is one
 def test_more_models_than_a_panel_can_tell_apart_are_in_several(
-    inoculated: Callable[..., Results],
+    inoculated: Callable[..., RunSet],
 ) -> None:
     for number in range(7):
         results = inoculated({"model": f"model-{number}"})
@@ -65,7 +65,7 @@ def test_more_models_than_a_panel_can_tell_apart_are_in_several(
 
 
 def test_inoculation_says_when_the_cost_cannot_be_read(
-    inoculated: Callable[..., Results],
+    inoculated: Callable[..., RunSet],
 ) -> None:
     low = {"original_correct": (130, 128), "chance": (0.2, 0.25)}
     said = texts_of(inoculation_figure(inoculated(low, cost_interpretable=False)))
@@ -90,7 +90,7 @@ def test_trajectory_names_the_original_task_and_rings_the_chosen_checkpoint(
 
 
 def test_trajectory_says_where_it_was_chosen_on_the_reported_items(
-    inoculated: Callable[..., Results],
+    inoculated: Callable[..., RunSet],
 ) -> None:
     on_reported = "rate 2e-5 · seed 1 · chosen on the reported items (dev)"
     assert on_reported not in texts_of(trajectory_figure(inoculated(report_split="dev")))
@@ -103,7 +103,7 @@ def test_each_extra_has_a_mark_and_a_place_in_the_legend() -> None:
     assert [*extra_marks({"x9", "x2", "none"})] == ["no replay", "replay x2", "replay x9"]
 
 
-def test_front_and_choice_by_hand(sweep: Results) -> None:
+def test_front_and_choice_by_hand(sweep: RunSet) -> None:
     found = candidates(sweep)
     assert {*zip(found.dose, found.seed, found.probe, strict=True)} == {(100, 1, "hypernymy")}
     # Epoch 0 is no candidate, and what was chosen is not there twice.
@@ -116,7 +116,7 @@ def test_front_and_choice_by_hand(sweep: Results) -> None:
     assert [*found.chosen] == [False, False, False, False, True, False]
 
 
-def test_table_holds_the_front_and_the_csv_everything(sweep: Results) -> None:
+def test_table_holds_the_front_and_the_csv_everything(sweep: RunSet) -> None:
     table = present(pareto_table(sweep))
     texts = [[cell.text for cell in row[3:]] for row in table.rows]
     assert texts == [
@@ -134,7 +134,7 @@ def test_table_holds_the_front_and_the_csv_everything(sweep: Results) -> None:
     }
 
 
-def test_a_seed_looks_the_same_in_every_panel(inoculated: Callable[..., Results]) -> None:
+def test_a_seed_looks_the_same_in_every_panel(inoculated: Callable[..., RunSet]) -> None:
     runs = (
         {"dose": dose, "seed": seed, "learning_rate": rate, "selection": selection}
         for dose, seed in ((100, 1), (100, 2), (1000, 2))
@@ -148,7 +148,7 @@ def test_a_seed_looks_the_same_in_every_panel(inoculated: Callable[..., Results]
     assert {"seed 1", "seed 2"} <= set(texts_of(figure))
 
 
-def test_figure_names_its_tasks_marks_and_choice(sweep: Results) -> None:
+def test_figure_names_its_tasks_marks_and_choice(sweep: RunSet) -> None:
     figure = present(pareto_figure(sweep))
     said = set(texts_of(figure))
     assert {"hypernymy, k = 100", "definitions, accuracy %", "hypernymy, accuracy %"} <= said

@@ -27,13 +27,13 @@ from probelight.reports.inoculation.keeping import (
 from probelight.reports.inoculation.runs import doses, with_controls
 from probelight.reports.inoculation.training import pareto_figure
 from probelight.reports.table import Cell
-from probelight.results.load import Results, load_results
+from probelight.results.load import RunSet, load_results
 from probelight.results.row import Row
 from tests.fixtures.report import findings, named, present, records, tables, texts_of
 from tests.fixtures.results import inoculation_rows, write_run
 
 N = 10  # items of either task
-Add = Callable[..., Results]
+Add = Callable[..., RunSet]
 
 
 @pytest.fixture
@@ -59,7 +59,7 @@ def added(tmp_path: Path) -> Add:
         updates: int | None = None,
         interpretable: bool = True,
         **more: Any,
-    ) -> Results:
+    ) -> RunSet:
         for seed, gain, loss in zip(seeds, gained, lost, strict=True):
             cost = loss / N if selected is None else selected
             rows = inoculation_rows(
@@ -94,7 +94,7 @@ def added(tmp_path: Path) -> Add:
     return add
 
 
-def two_ways(added: Add, **more: Any) -> Results:
+def two_ways(added: Add, **more: Any) -> RunSet:
     """None gains 2 and 6 of ten items and loses 1 and 5; L2-SP gains 1 and 4, and loses 0 and 2."""
     added("", None, 1e-5, (2, 2), (1, 1), updates=10, **more)
     added("", None, 1e-4, (6, 6), (4, 6), updates=30, **more)
@@ -359,7 +359,7 @@ def test_tables_have_all_ways(added: Add, tmp_path: Path) -> None:
 
 
 def test_results_without_ways_have_no_column_or_table_of_them(
-    sweep: Results, demo_folder: Path
+    sweep: RunSet, demo_folder: Path
 ) -> None:
     for folder in (present(sweep.folder), demo_folder):
         found = tables(folder)
@@ -369,8 +369,8 @@ def test_results_without_ways_have_no_column_or_table_of_them(
 
 
 def test_items_of_several_ways_are_told_apart() -> None:
-    assert [Row(keeping=way, strength=0.5).kept for way in ("", "replay")] == ["", "replay 0.5"]
-    assert Row(keeping="peft.IA3Config").kept == "peft.IA3Config"
+    assert [Row(keeping=way, strength=0.5).method for way in ("", "replay")] == ["", "replay 0.5"]
+    assert Row(keeping="peft.IA3Config").method == "peft.IA3Config"
 
 
 def test_printed_tables_do_not_load_matplotlib(added: Add, tmp_path: Path) -> None:

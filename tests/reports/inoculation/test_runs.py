@@ -20,7 +20,7 @@ from probelight.reports.inoculation.runs import (
 )
 from probelight.reports.numbers import Bounds
 from probelight.results.hits import Side, read_sides
-from probelight.results.load import Results, load_results
+from probelight.results.load import RunSet, load_results
 from tests.fixtures import subsets
 from tests.fixtures.report import present
 from tests.fixtures.results import inoculation_rows, write_run
@@ -45,7 +45,7 @@ def test_demo_is_gathered(demo_folder: Path) -> None:
     ],
 )
 def test_best_setting_is_chosen_on_the_selection_split(
-    inoculated: Callable[..., Results],
+    inoculated: Callable[..., RunSet],
     slow: tuple[float, float],
     fast: tuple[float, float],
     winner: float,
@@ -60,7 +60,7 @@ def test_best_setting_is_chosen_on_the_selection_split(
     assert [run.learning_rate for run in line[0].runs] == [winner]
 
 
-def test_the_best_setting_is_over_extras_too(inoculated: Callable[..., Results]) -> None:
+def test_the_best_setting_is_over_extras_too(inoculated: Callable[..., RunSet]) -> None:
     better = {"extra": "x2", "selection": [(0.2, 0.6), (0.9, 0.9)]}
     lines = doses(inoculations(inoculated({}, better)))
     assert list(lines) == [Series("dictionary-lm", "hypernymy", "")]
@@ -68,7 +68,7 @@ def test_the_best_setting_is_over_extras_too(inoculated: Callable[..., Results])
     assert [run.extra for run in dose.runs] == ["x2"]
 
 
-def test_a_sweep_says_what_it_chose_from(inoculated: Callable[..., Results]) -> None:
+def test_a_sweep_says_what_it_chose_from(inoculated: Callable[..., RunSet]) -> None:
     (one,) = inoculations(inoculated(candidates=["u", "v"], report_items=None))
     assert (one.num_settings, one.whole_split) == (2, True)
 
@@ -84,13 +84,13 @@ def test_a_sweep_says_what_it_chose_from(inoculated: Callable[..., Results]) -> 
     ],
 )
 def test_cost_is_read_only_above_chance(
-    inoculated: Callable[..., Results], facts: dict[str, bool], before: int, interpretable: bool
+    inoculated: Callable[..., RunSet], facts: dict[str, bool], before: int, interpretable: bool
 ) -> None:
     (one,) = inoculations(inoculated({"original_correct": (before, before)}, **facts))
     assert one.interpretable is interpretable
 
 
-def test_parts_are_kept_apart(inoculated: Callable[..., Results]) -> None:
+def test_parts_are_kept_apart(inoculated: Callable[..., RunSet]) -> None:
     parts = {"easy": (300, 150, 120), "hard": (200, 60, 70)}
     (one,) = inoculations(inoculated({"datasets": parts}))
     assert list(one.parts) == [subsets.source_set("easy"), subsets.source_set("hard")]
@@ -105,7 +105,7 @@ def test_run_without_report_is_no_cell(tmp_path: Path) -> None:
 
 
 def test_splits_and_ways_of_choosing_are_lines_of_their_own(
-    inoculated: Callable[..., Results],
+    inoculated: Callable[..., RunSet],
 ) -> None:
     for way, split in (("train", "dev"), ("train", "test"), ("paper", "test")):
         results = inoculated(selection=way, report_split=split)
@@ -116,7 +116,7 @@ def test_splits_and_ways_of_choosing_are_lines_of_their_own(
 
 @pytest.mark.parametrize(("setups", "named"), [(["a1", "b2"], ["a1", "b2"]), (["a1"], [""])])
 def test_namesakes_of_another_setup_are_lines_of_their_own(
-    inoculated: Callable[..., Results], setups: list[str], named: list[str]
+    inoculated: Callable[..., RunSet], setups: list[str], named: list[str]
 ) -> None:
     for setup in setups:
         results = inoculated(setup=setup)
@@ -217,7 +217,7 @@ def test_a_mean_over_seeds_goes_by_the_files_beside_its_runs(tmp_path: Path) -> 
     assert dose.interval("inoculation_cost") == (None, None)
 
 
-def test_seeds_are_averaged(inoculated: Callable[..., Results]) -> None:
+def test_seeds_are_averaged(inoculated: Callable[..., RunSet]) -> None:
     seeds = ({"seed": seed, "probe_correct": (200, 300 + 100 * seed)} for seed in (1, 2))
     ((dose,),) = doses(inoculations(inoculated(*seeds))).values()
     assert dose.values("probe_accuracy") == [0.4, 0.5]
@@ -226,7 +226,7 @@ def test_seeds_are_averaged(inoculated: Callable[..., Results]) -> None:
     assert dose.mean("absent") is None
 
 
-def test_best_dose_is_chosen_on_the_selection_items(inoculated: Callable[..., Results]) -> None:
+def test_best_dose_is_chosen_on_the_selection_items(inoculated: Callable[..., RunSet]) -> None:
     for dose, selected, reported in ((100, 0.6, 500), (1000, 0.8, 400), (3000, 0.8, 900)):
         own = {"probe_correct": (200, reported), "selection": [(0.2, 0.6), (selected, 0.6)]}
         results = inoculated({"dose": dose, **own})

@@ -7,7 +7,7 @@ import pytest
 
 from probelight.reports.numbers import ABSENT
 from probelight.reports.table import Cell
-from probelight.results.load import Results
+from probelight.results.load import RunSet
 from tests.fixtures import subsets
 from tests.fixtures.report import findings, named, records, tables
 from tests.fixtures.results import accuracy, inoculation_rows, write_run
@@ -33,7 +33,7 @@ def test_inoculation_row_by_hand(demo_folder: Path) -> None:
 
 
 def test_replay_is_shown_beside_the_dose_alone(
-    tmp_path: Path, inoculated: Callable[..., Results]
+    tmp_path: Path, inoculated: Callable[..., RunSet]
 ) -> None:
     """Two seeds each: costs of 20 and 30 of 500 without replay, of 5 and 10 with it."""
     for extra, kept in (("none", (280, 270)), ("x1", (295, 290))):
@@ -53,14 +53,14 @@ def test_replay_is_shown_beside_the_dose_alone(
 
 
 def test_doses_that_were_all_given_alone_have_no_table_of_replay(
-    tmp_path: Path, inoculated: Callable[..., Results]
+    tmp_path: Path, inoculated: Callable[..., RunSet]
 ) -> None:
     inoculated({"seed": 1}, {"seed": 2})
     assert "replay" not in tables(tmp_path)
 
 
 def test_cost_at_chance_is_not_interpretable(
-    tmp_path: Path, inoculated: Callable[..., Results]
+    tmp_path: Path, inoculated: Callable[..., RunSet]
 ) -> None:
     datasets = {"easy": (300, 60, 60), "hard": (200, 40, 38)}
     low = {"original_correct": (100, 98), "datasets": datasets}
@@ -72,7 +72,7 @@ def test_cost_at_chance_is_not_interpretable(
         assert {row[label] for row in rows} == {Cell("not interpretable")}, name
 
 
-def test_seeds_and_unchosen_rates(tmp_path: Path, inoculated: Callable[..., Results]) -> None:
+def test_seeds_and_unchosen_rates(tmp_path: Path, inoculated: Callable[..., RunSet]) -> None:
     for seed, after in ((1, 300), (2, 400)):
         for rate, score in ((1e-5, 0.4), (5e-5, 0.3)):
             selection = [(0.2, 0.6), (score, 0.5)]
@@ -199,7 +199,7 @@ ADDED = " with replay x1"
 )
 def test_verdicts_on_gain_and_cost(
     tmp_path: Path,
-    inoculated: Callable[..., Results],
+    inoculated: Callable[..., RunSet],
     run: dict[str, object],
     is_interpretable: bool,
     probe: str,
@@ -214,7 +214,7 @@ def test_verdicts_on_gain_and_cost(
 
 
 def test_seeds_without_their_items_have_no_interval(
-    tmp_path: Path, inoculated: Callable[..., Results]
+    tmp_path: Path, inoculated: Callable[..., RunSet]
 ) -> None:
     inoculated(*({"seed": seed} for seed in (1, 2)))
     assert findings(tmp_path) == [
@@ -223,14 +223,14 @@ def test_seeds_without_their_items_have_no_interval(
     ]
 
 
-def test_what_differs_is_in_the_names(tmp_path: Path, inoculated: Callable[..., Results]) -> None:
+def test_what_differs_is_in_the_names(tmp_path: Path, inoculated: Callable[..., RunSet]) -> None:
     inoculated({"model": "a"}, {"model": "b"}, original_task="definitions")
     [told] = findings(tmp_path)
     assert "above chance for hypernymy (a) and hypernymy (b)." in told
 
 
 def test_checkpoint_worse_than_the_model_before_is_told(
-    tmp_path: Path, inoculated: Callable[..., Results]
+    tmp_path: Path, inoculated: Callable[..., RunSet]
 ) -> None:
     # The averages before are 0.40; after 0.39, 0.40 and 0.45.
     after = {1: (0.30, 0.48), 2: (0.30, 0.50), 3: (0.40, 0.50)}
@@ -245,7 +245,7 @@ def test_checkpoint_worse_than_the_model_before_is_told(
 
 
 def test_many_inoculations_are_told_briefly(
-    tmp_path: Path, inoculated: Callable[..., Results]
+    tmp_path: Path, inoculated: Callable[..., RunSet]
 ) -> None:
     inoculated(*({"probe": f"p{i}"} for i in range(8)))
     names = ", ".join(f"p{i}" for i in range(5))

@@ -16,7 +16,7 @@ from probelight.reports.overview.examples import Example, forgotten
 from probelight.reports.overview.glance import arrows_figure, grid, verdicts_table
 from probelight.reports.overview.skills import verdicts
 from probelight.reports.table import Cell
-from probelight.results.load import Results, load_results
+from probelight.results.load import RunSet, load_results
 from tests.fixtures import subsets
 from tests.fixtures.diagnostics import share
 from tests.fixtures.grids import write_grid
@@ -228,7 +228,7 @@ def test_missing_or_damaged_answers_are_no_example(tmp_path: Path) -> None:
     assert examples(tmp_path) == [None, None, None]
 
 
-Inoculated = Callable[..., Results]
+Inoculated = Callable[..., RunSet]
 
 
 def whiskers_of(dose: Dose) -> list[tuple[int, float, float, bool]]:

@@ -12,7 +12,7 @@ from probelight.reports.figure import STYLE
 from probelight.reports.overview.glance import models_of
 from probelight.reports.overview.skills import Skill, verdicts
 from probelight.reports.overview.verdicts import HELD
-from probelight.results.load import Results, load_results
+from probelight.results.load import RunSet, load_results
 from tests.fixtures import subsets
 from tests.fixtures.curves import levels
 from tests.fixtures.diagnostics import results_of, share
@@ -217,7 +217,7 @@ def test_no_further_evidence_in_the_folders_raises_a_verdict(tmp_path: Path) -> 
     assert lowered > 2
 
 
-def test_a_floor_makes_the_cost_unreadable(inoculated: Callable[..., Results]) -> None:
+def test_a_floor_makes_the_cost_unreadable(inoculated: Callable[..., RunSet]) -> None:
     (found,) = verdicts(inoculated(cost_interpretable=False))
     assert found.cost == "cost not interpretable"
 
@@ -271,7 +271,7 @@ def test_a_diagnostic_is_judged_by_its_rows_whatever_its_record_names(tmp_path: 
     assert [[one.key for one in verdict.runs] for verdict in found] == [[run.name]] * 2
 
 
-def test_of_a_sweep_the_chosen_run_is_judged(sweep: Results) -> None:
+def test_of_a_sweep_the_chosen_run_is_judged(sweep: RunSet) -> None:
     (found,) = verdicts(sweep)
     assert found.word == "cannot tell"  # 200 of 1,000 before, 440 after, no control
     assert found.evidence[0][1] == 0.44

@@ -11,7 +11,7 @@ import pytest
 
 from probelight.reports.overview.skills import verdicts
 from probelight.reports.overview.story import ASCII, BARS, WIDTH, bars, print_story, story
-from probelight.results.load import Results, load_results
+from probelight.results.load import RunSet, load_results
 from tests.fixtures.diagnostics import share
 from tests.fixtures.items import write_lines
 from tests.fixtures.results import write_run, zero_shot_rows
@@ -46,7 +46,7 @@ def test_the_story_of_a_demo_has_the_numbers_of_results_csv(demo_folder: Path) -
     assert cost.endswith("  cost +3.8 (+0.8 to +6.8)")
 
 
-def test_a_change_that_may_be_0_says_so(inoculated: Callable[..., Results]) -> None:
+def test_a_change_that_may_be_0_says_so(inoculated: Callable[..., RunSet]) -> None:
     """A cost of 0.4 points with 3 on either side, and one of 7.6 with as many; names give way."""
     first = story(inoculated({"original_correct": (300, 298)}))
     assert first[-1].endswith("  no measurable cost (+0.4, −2.6 to +3.4)")
@@ -57,7 +57,7 @@ def test_a_change_that_may_be_0_says_so(inoculated: Callable[..., Results]) -> N
     assert max(map(len, more)) <= WIDTH
 
 
-def test_replay_has_a_line_below_the_dose_alone(inoculated: Callable[..., Results]) -> None:
+def test_replay_has_a_line_below_the_dose_alone(inoculated: Callable[..., RunSet]) -> None:
     """Gains of 100 and 50 of 1,000, costs of 20 and 5 of 500."""
     alone = {"probe_correct": (200, 300), "original_correct": (300, 280)}
     replayed = {"extra": "x1", "probe_correct": (200, 250), "original_correct": (300, 295)}
@@ -69,7 +69,7 @@ def test_replay_has_a_line_below_the_dose_alone(inoculated: Callable[..., Result
     ]
 
 
-def test_a_gain_that_took_replay_says_so(inoculated: Callable[..., Results]) -> None:
+def test_a_gain_that_took_replay_says_so(inoculated: Callable[..., RunSet]) -> None:
     alone = {"probe_correct": (200, 250), "original_correct": (300, 250)}
     replayed: dict[str, Any] = {"extra": "x1", "probe_correct": (200, 300)}
     replayed["original_correct"] = (300, 290)
@@ -84,7 +84,7 @@ def test_a_gain_that_took_replay_says_so(inoculated: Callable[..., Results]) -> 
 
 
 def test_replay_of_some_seeds_or_doses_is_named_as_such(
-    inoculated: Callable[..., Results],
+    inoculated: Callable[..., RunSet],
 ) -> None:
     inoculated({"seed": 1}, {"seed": 2, "extra": "x1"})
     lines = story(inoculated({"seed": 1, "dose": 1000}, {"seed": 2, "dose": 1000}))
@@ -92,7 +92,7 @@ def test_replay_of_some_seeds_or_doses_is_named_as_such(
 
 
 def test_what_was_forgotten_is_shown_below_what_was_learned(
-    tmp_path: Path, inoculated: Callable[..., Results]
+    tmp_path: Path, inoculated: Callable[..., RunSet]
 ) -> None:
     inoculated({}, {"model": "other"})
     item = {"id": "1", "position": 1, "question": "q", "choices": ["a", "b"], "answer": 0}

@@ -13,7 +13,7 @@ from probelight.io.escaping import visible
 from probelight.reports import build
 from probelight.reports.build import build_report, to_html
 from probelight.reports.page.items import MOST_IN_PAGE, Item, Items, items_of, read_probes
-from probelight.results.load import Results
+from probelight.results.load import RunSet
 from tests.fixtures.report import present
 
 
@@ -21,17 +21,17 @@ def unpacked(text: str) -> Any:
     return json.loads(zlib.decompress(base64.b64decode(text, validate=True)))
 
 
-def found(results: Results, most_in_page: int = MOST_IN_PAGE) -> Items:
+def found(results: RunSet, most_in_page: int = MOST_IN_PAGE) -> Items:
     return present(items_of(results, most_in_page))
 
 
-def test_an_item_is_held_once_a_probe(answered: Results) -> None:
+def test_an_item_is_held_once_a_probe(answered: RunSet) -> None:
     probes, _ = read_probes(answered)
     assert list(probes) == ["hypernymy", "role", "science"]
     hypernymy = probes["hypernymy"]
     assert [item.id for item in hypernymy.items] == ["q0", "q1", "q2", "q3"]
     assert [*hypernymy.notes.values()][3] == ("c1", 1, None, None)
-    assert [(sheet.label, sheet.places) for sheet in hypernymy.sheets["m"]] == [
+    assert [(sheet.label, sheet.item_indices) for sheet in hypernymy.sheets["m"]] == [
         ("zero shot", (0, 1, 2, 3)),
         ("before inoculation", (0, 1, 2, 3)),  # once, whatever the doses
         ("after 50 examples, seed 0, learning rate 2e-5", (0, 1, 2, 3)),
@@ -47,7 +47,7 @@ def test_an_item_is_held_once_a_probe(answered: Results) -> None:
     assert hypernymy.notes[item] == ("c0", 0, "random", 2)  # what one run knows holds for all
 
 
-def test_empty_answers_that_pad_a_question_make_no_other_item(answered: Results) -> None:
+def test_empty_answers_that_pad_a_question_make_no_other_item(answered: RunSet) -> None:
     science = read_probes(answered)[0]["science"]
     [item] = science.items
     assert item.choices == ("a", "b")
@@ -56,7 +56,7 @@ def test_empty_answers_that_pad_a_question_make_no_other_item(answered: Results)
     assert first.label == "after 50 examples of hypernymy, seed 0, learning rate 2e-5"
 
 
-def test_contexts_have_words_instead_of_choices(answered: Results) -> None:
+def test_contexts_have_words_instead_of_choices(answered: RunSet) -> None:
     role = read_probes(answered)[0]["role"]
     assert list(role.items) == [Item("", 1, "He is not a", ("dog",), None, ("cat",))]
     columns = json.loads(role.sheets["m"][0].answers)
@@ -64,7 +64,7 @@ def test_contexts_have_words_instead_of_choices(answered: Results) -> None:
     assert columns["words"][0][0] == "cat"
 
 
-def test_runs_that_cannot_be_shown_are_named(answered: Results) -> None:
+def test_runs_that_cannot_be_shown_are_named(answered: RunSet) -> None:
     damaged, silent = found(answered).unread
     at = "runs/cut-378bfce5cda2/predictions.jsonl"
     assert damaged.startswith(f"Not shown: {at}: not a whole JSON")
@@ -72,11 +72,11 @@ def test_runs_that_cannot_be_shown_are_named(answered: Results) -> None:
     assert silent in to_html(answered, [], found(answered))
 
 
-def test_the_page_holds_every_item_and_answer(answered: Results) -> None:
+def test_the_page_holds_every_item_and_answer(answered: RunSet) -> None:
     made = found(answered)
     assert made.files == {}
     assert made.num_items == 6
-    parts = [unpacked(part) for part in made.parts]
+    parts = [unpacked(part) for part in made.chunks]
     [probe, *_] = made.index["probes"]
     columns = parts[probe["part"]]
     assert columns["question"] == [f"Question {place}?" for place in range(4)]
@@ -91,41 +91,41 @@ def test_the_page_holds_every_item_and_answer(answered: Results) -> None:
     assert model["sheets"][before]["label"] == "before inoculation"
     assert sheets[after]["answers"]["said"] == [1, 0, 0, 0]
     html = to_html(answered, [], made)
-    assert re.findall(r'octet-stream" id="items-part-\d+">(.*?)<', html) == list(made.parts)
+    assert re.findall(r'octet-stream" id="items-part-\d+">(.*?)<', html) == list(made.chunks)
 
 
-def test_beyond_a_size_the_data_are_files_next_to_the_page(answered: Results) -> None:
+def test_beyond_a_size_the_data_are_files_next_to_the_page(answered: RunSet) -> None:
     inside = found(answered)
-    size = sum(map(len, inside.parts))
+    size = sum(map(len, inside.chunks))
     assert found(answered, size) == inside
     outside = found(answered, size - 1)
-    assert outside.parts == ()
+    assert outside.chunks == ()
     assert outside.index == {**inside.index, "folder": "items"}
-    assert list(outside.files) == [f"items/{number}.js" for number in range(len(inside.parts))]
+    assert list(outside.files) == [f"items/{number}.js" for number in range(len(inside.chunks))]
     calls = [re.fullmatch(r'probelightItems\(\d+,"(.*)"\);\n', t) for t in outside.files.values()]
-    assert [call[1] for call in calls if call] == list(inside.parts)
+    assert [call[1] for call in calls if call] == list(inside.chunks)
 
 
-def test_texts_are_data(answered: Results) -> None:
+def test_texts_are_data(answered: RunSet) -> None:
     made = found(answered)
-    [sheet, *_] = unpacked(made.parts[made.index["probes"][1]["models"][0]["part"]])
+    [sheet, *_] = unpacked(made.chunks[made.index["probes"][1]["models"][0]["part"]])
     hostile = "</script><img src=x onerror=alert(1)>\\u2028<!-- \\ud800"
     assert sheet["answers"]["words"][0][1] == hostile
     names = {"probe": "</script><img>", "model": "<!--<script>"}
     renamed = replace(answered, runs=tuple(replace(run, **names) for run in answered.runs))
     for results in (answered, renamed):
         html = to_html(results, [], found(results))
-        assert html.count("<script") == html.count("</script>") == 2 + len(found(results).parts)
+        assert html.count("<script") == html.count("</script>") == 2 + len(found(results).chunks)
         assert "<img" not in html
         assert visible(html) == html
 
 
-def test_without_answers_there_is_no_section(answered: Results) -> None:
+def test_without_answers_there_is_no_section(answered: RunSet) -> None:
     assert items_of(replace(answered, folder=None)) is None
     assert 'id="items"' not in to_html(answered, [])
 
 
-def test_the_report_writes_the_files(answered: Results, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_report_writes_the_files(answered: RunSet, monkeypatch: pytest.MonkeyPatch) -> None:
     made = found(answered, 0)
     monkeypatch.setattr(build, "items_of", lambda results: items_of(results, 0))
     assert answered.folder

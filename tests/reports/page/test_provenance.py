@@ -7,7 +7,7 @@ import pytest
 from probelight.probes.catalog import load_probe_config
 from probelight.reports.page.provenance import computing_time
 from probelight.reports.table import Table
-from probelight.results.load import Results, Run
+from probelight.results.load import Run, RunSet
 from tests.fixtures.report import present, tables
 from tests.fixtures.results import inoculation_rows, write_run, zero_shot_rows
 
@@ -21,7 +21,7 @@ def texts(table: Table) -> list[list[str]]:
     [(12.34, "12.3 s"), (150, "2 min"), (7199, "120 min"), (9000, "2.5 h"), (None, "0.0 s")],
 )
 def test_computing_time(seconds: float | None, said: str) -> None:
-    assert computing_time(Results("r", (Run(protocol="fit", seconds=seconds),))) == said
+    assert computing_time(RunSet("r", (Run(protocol="fit", seconds=seconds),))) == said
 
 
 def test_everything_is_listed_once(tmp_path: Path) -> None:
