@@ -18,7 +18,7 @@ from probelight.metrics.knowledge import CLASSES
 from probelight.reports import table as tables
 from probelight.reports.inoculation.runs import (
     Dose,
-    Inoculation,
+    InoculationRun,
     every_dose,
     with_and_without_replay,
     with_controls,
@@ -260,7 +260,7 @@ def concepts_table(results: Results) -> Table | None:
     )
 
 
-def _after(cell: Inoculation) -> str:
+def _after(cell: InoculationRun) -> str:
     keeping = f", {cell.series.keeping}" if cell.keeping else ""
     return f"{cell.run.model}, k = {count(cell.dose)}{keeping}"
 
@@ -310,7 +310,7 @@ def classes_table(results: Results) -> Table | None:
 def _of_classes(dose: Dose) -> Iterator[dict[str, Any]]:
     for name in CLASSES:
         found = [
-            {metric: row for part, rows in cell.parts.items() if part.kind == "known"
+            {metric: row for part, rows in cell.subset_rows.items() if part.kind == "known"
              and part["name"] == name for metric, row in rows.items()}
             for cell in dose.runs
         ]  # fmt: skip

@@ -355,7 +355,7 @@ def _of_inoculations(results: Results) -> Iterator[dict[str, Any]]:
         on_task = all(on_paper_task(cell.run) for cell in cells)
         key = models.pop() if len(models) == 1 and on_task else None
         about = ("" if on_task else f"original task {series.original_task}", series.remarks)
-        if before := cells[0].measured.get("probe_accuracy_before"):
+        if before := cells[0].report_rows.get("probe_accuracy_before"):
             place = Place(series.probe, before.metric, split)
             yield _number(place, before, series.model, key, *about, runs=(cells[0].run.key,))
         accuracy, strict, cost = map(
@@ -371,7 +371,7 @@ def _of_inoculations(results: Results) -> Iterator[dict[str, Any]]:
             of_original = metric == "original_task_change"
             is_readable = best.interpretable or not of_original
             # Every seed measured as many items.
-            measured = best.runs[0].measured.get("inoculation_cost" if of_original else metric)
+            measured = best.runs[0].report_rows.get("inoculation_cost" if of_original else metric)
             if value:
                 yield _number(
                     Place(series.probe, metric, "" if of_original else split),
