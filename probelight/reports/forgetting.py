@@ -18,7 +18,7 @@ from probelight.metrics.knowledge import CLASSES
 from probelight.reports import table as tables
 from probelight.reports.inoculation.runs import (
     Dose,
-    InoculationRun,
+    DoseRun,
     every_dose,
     with_and_without_replay,
     with_controls,
@@ -260,7 +260,7 @@ def concepts_table(results: Results) -> Table | None:
     )
 
 
-def _after(cell: InoculationRun) -> str:
+def _after(cell: DoseRun) -> str:
     keeping = f", {cell.series.keeping}" if cell.keeping else ""
     return f"{cell.run.model}, k = {count(cell.dose)}{keeping}"
 

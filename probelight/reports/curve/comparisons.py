@@ -22,7 +22,7 @@ from probelight.reports.curve.curves import (
     LANGUAGE,
     MODES,
     NO_LANGUAGE,
-    LearningCurve,
+    ProbeCurve,
     curves,
     weighted_gap,
 )
@@ -46,17 +46,17 @@ RULE_PATH = Path(__file__).with_name("medals.yaml")
 
 
 @lru_cache(maxsize=2)
-def standard_curves(results: Results) -> tuple[LearningCurve, ...]:
+def standard_curves(results: Results) -> tuple[ProbeCurve, ...]:
     """Return the curves that have a standard line, by probe; models first, then the baselines."""
 
-    def order(curve: LearningCurve) -> tuple[object, ...]:
+    def order(curve: ProbeCurve) -> tuple[object, ...]:
         rank = MODES.index(curve.mode) if curve.mode in MODES else len(MODES)
         return (curve.probe, curve.role == "baseline", curve.model, rank)
 
     return tuple(sorted((curve for curve in curves(results) if curve.line()), key=order))
 
 
-def rivals(curve: LearningCurve, candidates: Sequence[LearningCurve]) -> list[LearningCurve]:
+def rivals(curve: ProbeCurve, candidates: Sequence[ProbeCurve]) -> list[ProbeCurve]:
     """Return what a model must be better than: random weights, then the baselines.
 
     They have the same train rows, mode and stages. A baseline has a hidden layer to train, so it is
@@ -69,7 +69,7 @@ def rivals(curve: LearningCurve, candidates: Sequence[LearningCurve]) -> list[Le
     return [*random_twins[:1], *(rival for rival in comparable if rival.role == "baseline")]
 
 
-def difference(score: Score, curve: LearningCurve, rival: LearningCurve) -> Estimate | None:
+def difference(score: Score, curve: ProbeCurve, rival: ProbeCurve) -> Estimate | None:
     """Return a curve minus another over the points that both have; None without any.
 
     The interval pairs items and seeds; there is none if the curves have different items.
@@ -86,7 +86,7 @@ def difference(score: Score, curve: LearningCurve, rival: LearningCurve) -> Esti
     return best.minus(rival_best)
 
 
-def is_alike(curve: LearningCurve, score: ScoreKey) -> bool:
+def is_alike(curve: ProbeCurve, score: ScoreKey) -> bool:
     """Return whether the paper has a number that was measured in the same way.
 
     That is on the whole released set; trained on the released train file, in the paper's stages, at
@@ -141,7 +141,7 @@ def summary(results: Results) -> str:
     return " ".join(sentences)
 
 
-def _verdict(curve: LearningCurve, size: int) -> str:
+def _verdict(curve: ProbeCurve, size: int) -> str:
     """Compare a point with chance and, if it was trained, with its controls."""
     bounds = curve.line()[size].estimate.bounds
     verdicts = [VERDICTS[verdict_of(bounds, curve.chance, curve.majority)]]
@@ -257,7 +257,7 @@ def judgements(results: Results, rule: MedalRule) -> list[dict[str, Any]]:
 
 
 def judgement(
-    curve: LearningCurve, candidates: Sequence[LearningCurve], rule: MedalRule
+    curve: ProbeCurve, candidates: Sequence[ProbeCurve], rule: MedalRule
 ) -> dict[str, Any]:
     """Return a `medal`, the `CONDITIONS` (None if not judged) and what is `lacking` to judge it."""
     chance, weighted, language = curve.chance, curve.weighted_sum, curve.lang_gap(NO_LANGUAGE)

@@ -97,7 +97,7 @@ class Difference(Estimate):
 
 
 @dataclass(frozen=True, eq=False)
-class LearningCurve:
+class ProbeCurve:
     """The curves of one model, probe and mode: the standard one and its controls.
 
     Its scores are those of Talmor et al. 2020, section 3: zero-shot, WS, MAX and LangSense.
@@ -262,7 +262,7 @@ def weighted_gap(line: Line, reference: Line) -> Estimate | None:
 
 
 @lru_cache(maxsize=2)
-def curves(results: Results) -> tuple[LearningCurve, ...]:
+def curves(results: Results) -> tuple[ProbeCurve, ...]:
     """Return all learning curves, by probe, model, mode, split, train rows and stages."""
     rows_by_key = _rows_by_key(results)
     repeats = Counter(key[:4] for key in rows_by_key)
@@ -307,13 +307,13 @@ def _curve(
     rows: list[tuple[Row, Run]],
     chance: float | None,
     variant: str,
-) -> LearningCurve:
+) -> ProbeCurve:
     runs = tuple({run.path: run for _, run in rows}.values())
     probe_rows = [row for run in runs for row in run.rows if row.probe == key[0]]
     levels = {row.metric: row.value for row in reversed(probe_rows) if not row.subset}
     names = {paper_model(run) for run in runs}
     hits = joined([run.hits for run in runs if run.hits is not None])
-    return LearningCurve(
+    return ProbeCurve(
         *key,
         rate,
         _lines([(row.control or STANDARD, row) for row, _ in rows if not row.subset], hits),

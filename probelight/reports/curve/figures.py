@@ -9,7 +9,7 @@ from typing import Literal
 from probelight.probes.controls import STANDARD
 from probelight.reports.charts import Panel, Trace, in_panels, line_figure
 from probelight.reports.curve.comparisons import rivals, standard_curves
-from probelight.reports.curve.curves import NO_LANGUAGE, PERTURBED, LearningCurve
+from probelight.reports.curve.curves import NO_LANGUAGE, PERTURBED, ProbeCurve
 from probelight.reports.curve.tables import TRAINED
 from probelight.reports.figure import INK, LINES, MUTED, Figure, Line
 from probelight.reports.numbers import Estimate, dotted, in_words, rate
@@ -32,7 +32,7 @@ AXIS = "training examples N"
 
 def models_figure(results: Results) -> Figure | None:
     """Draw the standard curves of all models and baselines, one panel per probe and mode."""
-    by_source: dict[object, list[LearningCurve]] = {}
+    by_source: dict[object, list[ProbeCurve]] = {}
     for curve in standard_curves(results):
         if curve.role != "control" and curve.mode != "linear":
             by_source.setdefault((curve.source, curve.mode), []).append(curve)
@@ -85,7 +85,7 @@ def control_figures(results: Results) -> list[Figure]:
 
 
 def _control_figure(
-    name: str, subject: str, curves: Sequence[LearningCurve], all_curves: Sequence[LearningCurve]
+    name: str, subject: str, curves: Sequence[ProbeCurve], all_curves: Sequence[ProbeCurve]
 ) -> Figure:
     several = len({curve.probe for curve in curves}) > 1
     panels = [
@@ -108,7 +108,7 @@ def _control_figure(
     )
 
 
-def _companions(curve: LearningCurve, all_curves: Sequence[LearningCurve]) -> list[LearningCurve]:
+def _companions(curve: ProbeCurve, all_curves: Sequence[ProbeCurve]) -> list[ProbeCurve]:
     """Return what a model's panel shows besides it: the last layer alone, and the rivals."""
     identity = (curve.source, curve.model, "linear")
     linear = [c for c in all_curves if (c.source, c.model, c.mode) == identity]
@@ -116,7 +116,7 @@ def _companions(curve: LearningCurve, all_curves: Sequence[LearningCurve]) -> li
     return [*linear, *rivals(curve, all_curves)]
 
 
-def _controls(curve: LearningCurve, all_curves: Sequence[LearningCurve]) -> list[Trace]:
+def _controls(curve: ProbeCurve, all_curves: Sequence[ProbeCurve]) -> list[Trace]:
     further = sorted(curve.points.keys() - LOOKS.keys())
     looks = LOOKS | dict(zip(further, cycle(FURTHER), strict=False))
     traces = [Trace(_points(curve, c), looks[c], c.replace("_", " ")) for c in curve.points]
@@ -133,11 +133,11 @@ def _controls(curve: LearningCurve, all_curves: Sequence[LearningCurve]) -> list
     return traces
 
 
-def _points(curve: LearningCurve, control: str = STANDARD) -> list[tuple[int, Estimate]]:
+def _points(curve: ProbeCurve, control: str = STANDARD) -> list[tuple[int, Estimate]]:
     return [(size, point.estimate) for size, point in curve.line(control).items()]
 
 
-def bands(drawn_curves: Sequence[LearningCurve]) -> str:
+def bands(drawn_curves: Sequence[ProbeCurve]) -> str:
     """Return what the bands around the lines show."""
     has_hits = all(curve.hits for curve in drawn_curves)
     unknown = "items alone, where runs did not record which items were right"
@@ -145,7 +145,7 @@ def bands(drawn_curves: Sequence[LearningCurve]) -> str:
     return f"Lines are means over seeds; bands are 95% intervals over {source}."
 
 
-def heading(curve: LearningCurve, first: Literal["probe", "model", ""]) -> tuple[str, str]:
+def heading(curve: ProbeCurve, first: Literal["probe", "model", ""]) -> tuple[str, str]:
     """Return a panel's title and subtitle, without a model that all panels share."""
     probe, model = in_words(curve.probe), short_name(curve.model)
     trained = TRAINED.get(curve.mode, curve.mode)

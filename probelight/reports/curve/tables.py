@@ -11,7 +11,7 @@ from probelight.probes.controls import STANDARD
 from probelight.reports import numbers
 from probelight.reports import table as kit
 from probelight.reports.curve.comparisons import Score, difference, rivals, standard_curves
-from probelight.reports.curve.curves import LANGUAGE, MODES, SENSE, LearningCurve, curves
+from probelight.reports.curve.curves import LANGUAGE, MODES, SENSE, ProbeCurve, curves
 from probelight.reports.numbers import ABSENT, INTERVAL, TOO_FEW, named
 from probelight.reports.published import published, short_name
 from probelight.reports.table import ACCURACY, SIZE, Cell, Column, Table, share, table, text, whole
@@ -30,7 +30,7 @@ Record = dict[str, Any]
 
 def summary_tables(results: Results) -> list[Table | None]:
     """Make a table for each probe, with another one for MC-QA."""
-    by_key: dict[tuple[str, bool], list[LearningCurve]] = {}
+    by_key: dict[tuple[str, bool], list[ProbeCurve]] = {}
     for curve in standard_curves(results):
         key = (curve.probe, curve.setup == "mc_qa")
         by_key.setdefault(key, []).append(curve)
@@ -38,7 +38,7 @@ def summary_tables(results: Results) -> list[Table | None]:
 
 
 def _summary_table(
-    probe: str, are_questions: bool, probe_curves: Sequence[LearningCurve]
+    probe: str, are_questions: bool, probe_curves: Sequence[ProbeCurve]
 ) -> Table | None:
     """Make the table of a probe: a row per curve, in the csv file a row per score."""
     senses = LANGUAGE | {name: c for curve in probe_curves for name, c in curve.senses.items()}
@@ -64,7 +64,7 @@ def _summary_table(
     )
 
 
-def _score_records(curve: LearningCurve) -> Iterator[Record]:
+def _score_records(curve: ProbeCurve) -> Iterator[Record]:
     scores = {key.name: estimate for key, estimate in curve.scores.items()}
     gaps = {name + UNCLIPPED: curve.lang_gap(control) for name, control in curve.senses.items()}
     start = curve.line().get(0)
@@ -94,7 +94,7 @@ def _score_column(score: str) -> list[Column]:
     return [column(label, VALUE, group=f"LangSense {sense}")]
 
 
-def _summary_note(probe_curves: Sequence[LearningCurve]) -> str:
+def _summary_note(probe_curves: Sequence[ProbeCurve]) -> str:
     note = (
         "WS, weighted score: the mean of the accuracies at N = 62 to 4,000, in which small N count "
         "most (weights 0.23 to 0.07). MAX: the best of them; as in the paper, it is chosen on the "
@@ -185,7 +185,7 @@ def curve_table(results: Results) -> Table | None:
     )
 
 
-def _point_record(curve: LearningCurve, control: str, num_train: int) -> Record:
+def _point_record(curve: ProbeCurve, control: str, num_train: int) -> Record:
     point = curve.line(control)[num_train]
     values = [row.value for row in point.by_seed.values()]
     gap = None if control == STANDARD else curve.difference(control, num_train)
@@ -291,7 +291,7 @@ def parts_table(results: Results) -> Table | None:
     )
 
 
-def _part_records(curve: LearningCurve) -> Iterator[Record]:
+def _part_records(curve: ProbeCurve) -> Iterator[Record]:
     for subset, line in curve.subset_lines.items():
         last = max(line)
         points = line.get(0), line[last] if last else None

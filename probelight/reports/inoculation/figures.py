@@ -12,7 +12,7 @@ from probelight.reports import figure as figures
 from probelight.reports.charts import MOST_MODELS, Panel, Trace, in_panels, line_figure
 from probelight.reports.figure import INK, LINES, MUTED, PAPER, Figure, Line, model_looks
 from probelight.reports.inoculation.keeping import MEASURED, NONE, MethodSetting, comparisons
-from probelight.reports.inoculation.runs import TASKS, Dose, InoculationRun, doses, drawn_runs
+from probelight.reports.inoculation.runs import TASKS, Dose, DoseRun, doses, drawn_runs
 from probelight.reports.numbers import Estimate, count, dotted, in_words, rate, replayed
 from probelight.results.load import Results
 
@@ -150,7 +150,7 @@ def trajectory_figure(results: Results) -> Figure | None:
     )
 
 
-def _trajectory_panel(run: InoculationRun) -> Panel:
+def _trajectory_panel(run: DoseRun) -> Panel:
     series = run.series
     names = dotted(series.model, f"original task: {series.original_task or 'unnamed'}")
     setting = dotted(

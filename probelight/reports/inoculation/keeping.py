@@ -18,7 +18,7 @@ from probelight.reports import table as tables
 from probelight.reports.inoculation.runs import (
     METRICS,
     Dose,
-    InoculationRun,
+    DoseRun,
     Series,
     best_of,
     with_controls,
@@ -191,7 +191,7 @@ def comparisons(results: Results) -> tuple[Comparison, ...]:
     )
     for (series, dose), group in groupby(runs, lambda r: (r.series.without_keeping, r.dose)):
         dose_runs = [*group]
-        methods: dict[str, dict[SettingKey, dict[int | None, list[InoculationRun]]]] = {}
+        methods: dict[str, dict[SettingKey, dict[int | None, list[DoseRun]]]] = {}
         for run in dose_runs:
             settings = methods.setdefault(method_name(run.keeping, run.extra), {})
             key = (run.keeping, run.strength, run.learning_rate)

@@ -89,7 +89,7 @@ class Series(NamedTuple):
 
 
 @dataclass(frozen=True)
-class InoculationRun:
+class DoseRun:
     """One run at one dose and setting: M*_k of a sweep, or a run of its own."""
 
     run: Run
@@ -122,12 +122,12 @@ class InoculationRun:
         return Checkpoint(probe, original, self.learning_rate or 0.0, self.epoch)
 
 
-def inoculations(results: Results) -> list[InoculationRun]:
+def inoculations(results: Results) -> list[DoseRun]:
     """Return the runs of `drawn` without a control, sorted by series, dose and seed."""
     return [run for run in drawn_runs(results) if not run.series.control]
 
 
-def drawn_runs(results: Results) -> list[InoculationRun]:
+def drawn_runs(results: Results) -> list[DoseRun]:
     """Return the runs whose lines are drawn, each followed by its controls."""
     runs = with_controls(results)
     lines = drawn_series(run.series for run in runs)
@@ -144,19 +144,19 @@ def drawn_series(candidates: Iterable[Series]) -> set[Series]:
 
 
 @lru_cache(maxsize=2)
-def with_controls(results: Results) -> tuple[InoculationRun, ...]:
+def with_controls(results: Results) -> tuple[DoseRun, ...]:
     """Return all inoculation runs, each followed by its controls."""
 
-    def order(run: InoculationRun) -> tuple[object, ...]:
+    def order(run: DoseRun) -> tuple[object, ...]:
         series, seed = run.series, -1 if run.seed is None else run.seed
         setting = (seed, run.extra, run.learning_rate or 0.0)
         line = (series.without_keeping, run.keeping, run.strength or 0.0)
         return (series.probe, series.original_task, *line, run.dose, *setting, run.run.key)
 
     # The best of each dose and seed on the selection split; those without scores all count.
-    runs_by_choice: dict[tuple[object, ...], list[InoculationRun]] = {}
+    runs_by_choice: dict[tuple[object, ...], list[DoseRun]] = {}
     for recorded in results.of("inoculation"):  # by key
-        if run := _inoculation_run(results, recorded):
+        if run := _dose_run(results, recorded):
             runs_by_choice.setdefault((run.series, run.dose, run.seed), []).append(run)
     runs = []
     for same_choice in runs_by_choice.values():
@@ -165,13 +165,13 @@ def with_controls(results: Results) -> tuple[InoculationRun, ...]:
     return tuple(sorted(runs, key=order))
 
 
-def best_of(candidates: Iterable[InoculationRun]) -> InoculationRun | None:
+def best_of(candidates: Iterable[DoseRun]) -> DoseRun | None:
     """Return the run with the best checkpoint on the selection items; None without their scores."""
     scored_runs = [run for run in candidates if run.checkpoint]
     return best_checkpoint(scored_runs, attrgetter("checkpoint")) if scored_runs else None
 
 
-def _inoculation_run(results: Results, run: Run) -> InoculationRun | None:
+def _dose_run(results: Results, run: Run) -> DoseRun | None:
     """Return a run's scores and setting; None if it did not get to its report."""
     report_rows: dict[str, Row] = {}
     rows_by_subset: dict[Subset, dict[str, Row]] = {}
@@ -190,7 +190,7 @@ def _inoculation_run(results: Results, run: Run) -> InoculationRun | None:
         return None
     details = run.detail(InoculationDetails) or InoculationDetails()
     recorded = details.cost_interpretable
-    return InoculationRun(
+    return DoseRun(
         run=run,
         series=series_by_path(results)[run.path],
         dose=after.dose,
@@ -247,7 +247,7 @@ class Dose:
 
     series: Series
     dose: int
-    runs: tuple[InoculationRun, ...]
+    runs: tuple[DoseRun, ...]
 
     @property
     def interpretable(self) -> bool:
@@ -300,7 +300,7 @@ class Dose:
         return Estimate(end - start, *interval_of([(1.0, self, "probe_gain")]))
 
 
-def doses(runs: Iterable[InoculationRun]) -> dict[Series, list[Dose]]:
+def doses(runs: Iterable[DoseRun]) -> dict[Series, list[Dose]]:
     """Return the chosen runs of each series by dose; `runs` must be sorted by series and dose."""
     chosen = (run for run in runs if run.chosen)
     doses_by_series: dict[Series, list[Dose]] = {}
@@ -319,7 +319,7 @@ def with_and_without_replay(results: Results) -> list[dict[str, Dose]]:
     """Return M*_k of each extra, "none" first, of the doses that were given with several."""
     comparisons = []
     for (series, dose), runs in groupby(with_controls(results), attrgetter("series", "dose")):
-        runs_by_extra: dict[str, dict[int | None, list[InoculationRun]]] = {}
+        runs_by_extra: dict[str, dict[int | None, list[DoseRun]]] = {}
         for run in runs:
             runs_by_extra.setdefault(run.extra, {}).setdefault(run.seed, []).append(run)
         if len(runs_by_extra) > 1:

@@ -14,7 +14,7 @@ from probelight.reports import table as tables
 from probelight.reports.inoculation.runs import (
     TASKS,
     Dose,
-    InoculationRun,
+    DoseRun,
     above_chance,
     doses,
     drawn_runs,
@@ -216,7 +216,7 @@ def cost_column(label: str, group: str = "", *, name: str = COST) -> Column:
 
 
 def _record(
-    run: InoculationRun, rows: Mapping[str, Row], interpretable: bool | None, **labels: object
+    run: DoseRun, rows: Mapping[str, Row], interpretable: bool | None, **labels: object
 ) -> dict[str, object]:
     """Return what identifies a run, and the given rows by metric."""
     epoch = "" if run.epoch is None else f", epoch {run.epoch}"
@@ -292,7 +292,7 @@ def _spread(metric: str, group: str) -> Column:
     return Column("over seeds", show, group=group)
 
 
-def _subset_records(run: InoculationRun, pooled_from: float = inf) -> Iterator[dict[str, object]]:
+def _subset_records(run: DoseRun, pooled_from: float = inf) -> Iterator[dict[str, object]]:
     """Yield a row per part, but for heat maps; clusters of `pooled_from` or more are pooled."""
     rows_by_name: dict[str, list[Mapping[str, Row]]] = {}
     for subset, rows in run.subset_rows.items():

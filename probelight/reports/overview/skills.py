@@ -21,7 +21,7 @@ from probelight.reports.zero_shot.scores import zero_shots
 from probelight.results.load import Results, Run
 
 if TYPE_CHECKING:
-    from probelight.reports.curve.curves import CurvePoint, LearningCurve
+    from probelight.reports.curve.curves import CurvePoint, ProbeCurve
     from probelight.reports.inoculation.runs import Dose
 
 Kind = Literal["asked", "paired", "inoculated", "diagnosed"]
@@ -99,7 +99,7 @@ class ScorePoint(Score):
     is_partial: bool = False  # read only a part of the input: compared with all scores on the split
     chance: float | None = None
     majority: float | None = None
-    curve: LearningCurve | None = None
+    curve: ProbeCurve | None = None
     seeds: CurvePoint | None = None  # the point of `curve`
     dose: Dose | None = None
     metric: str = ""  # measured at `dose`

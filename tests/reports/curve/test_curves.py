@@ -12,7 +12,7 @@ from probelight.reports.curve.comparisons import (
     standard_curves,
     summary,
 )
-from probelight.reports.curve.curves import CurvePoint, LearningCurve, curves, summed
+from probelight.reports.curve.curves import CurvePoint, ProbeCurve, curves, summed
 from probelight.reports.curve.tables import curve_table, parts_table, summary_tables
 from probelight.reports.numbers import Estimate
 from probelight.reports.published import ScoreKey, published_scores
@@ -25,12 +25,12 @@ from tests.fixtures.results import SIZES, curve_rows, write_curve, write_run, ze
 
 
 @pytest.fixture
-def curve(demo_folder: Path) -> LearningCurve:
+def curve(demo_folder: Path) -> ProbeCurve:
     (found,) = curves(load_results(demo_folder))
     return found
 
 
-def test_mean_over_seeds(curve: LearningCurve) -> None:
+def test_mean_over_seeds(curve: ProbeCurve) -> None:
     assert list(curve.means()) == [0, 62, 125, 250, 500]
     assert (curve.controls, curve.chance, curve.learning_rate) == (["no_language"], 0.5, 1e-3)
     point = curve.line()[62]
@@ -43,7 +43,7 @@ def test_mean_over_seeds(curve: LearningCurve) -> None:
     assert curve.num_seeds is None
 
 
-def test_difference_is_paired_by_seed(curve: LearningCurve) -> None:
+def test_difference_is_paired_by_seed(curve: ProbeCurve) -> None:
     gap = present(curve.difference("no_language", 62))
     # Seeds 1 and 2: 262 - 249 = 13 and 281 - 262 = 19 of 500 items.
     assert gap.value == pytest.approx(16 / 500)
@@ -149,7 +149,7 @@ def test_sums_of_points() -> None:
 
     standard_line = line({0: 0.5, 10: 0.95, 62: 0.6, 125: 0.9})
     points = {"standard": standard_line, "control": line({62: 0.5, 250: 0.7})}
-    curve = LearningCurve("p", "m", "mlp", "dev", "", False, "mc_mlm", 1e-3, points)
+    curve = ProbeCurve("p", "m", "mlp", "dev", "", False, "mc_mlm", 1e-3, points)
     standard, other = curve.line()[62], curve.line("control")[62]
     assert curve.zero_shot == Estimate(0.5)
     assert curve.line("other control") == {}
@@ -171,13 +171,13 @@ ZERO_SHOT, NO_LANG = ScoreKey("zero_shot"), ScoreKey("langsense_nolang")
 WS, MAX = ScoreKey("ws", "mlp"), ScoreKey("max", "mlp")
 
 
-def beside_paper(one: LearningCurve, score: ScoreKey) -> float | None:
+def beside_paper(one: ProbeCurve, score: ScoreKey) -> float | None:
     """The paper's number of the same model, where it is of the same items and training."""
     scores = published_scores(one.probe).get(one.paper_model or "", {})
     return scores.get(score) if is_alike(one, score) else None
 
 
-def read(folder: Path) -> tuple[LearningCurve, ...]:
+def read(folder: Path) -> tuple[ProbeCurve, ...]:
     return standard_curves(load_results(folder))
 
 
