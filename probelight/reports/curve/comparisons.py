@@ -112,7 +112,7 @@ def is_alike(curve: ProbeCurve, score: ScoreKey) -> bool:
     )
 
 
-def summary(results: Results) -> str:
+def curve_sentences(results: Results) -> str:
     """Return what models knew untrained, what they learned, and whether from the language."""
     all_curves = standard_curves(results)
     judged = [curve for curve in all_curves if curve.role == "model"] or all_curves
@@ -231,7 +231,7 @@ def medals_table(results: Results, rule_path: Path | None = None) -> Table | Non
     )
 
 
-def not_judged(results: Results, rule_path: Path | None = None) -> str:
+def not_judged_sentence(results: Results, rule_path: Path | None = None) -> str:
     """Return why no curve has a medal; empty if one has."""
     reasons = [row["lacking"] for row in judgements(results, read_rule(rule_path))]
     if not all(reasons):

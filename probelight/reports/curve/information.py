@@ -237,7 +237,7 @@ def _signed(bits: float | None) -> str:
     return "0.00" if text in ("+0.00", "-0.00") else text.replace("-", "−")
 
 
-def summary(results: Results) -> str:
+def over_confidence_sentences(results: Results) -> str:
     """Return which models are over-confident: surer with more training, and not better informed."""
     sentences = []
     points = information(results)

@@ -352,7 +352,7 @@ def keeping_settings_table(results: Results) -> Table | None:
     )
 
 
-def summary(results: Results) -> str:
+def keeping_sentences(results: Results) -> str:
     """Return which method lost least at the largest dose that can be compared, and what cannot."""
     by_dose = comparisons(results)
     largest = {c.series: c for c in by_dose if not c.refused}

@@ -320,7 +320,7 @@ def _pooled(rows: Sequence[Row]) -> Row:
     return replace(rows[0], value=num_right / num, ci_low=low, ci_high=high, num_items=num)
 
 
-def summary(results: Results) -> str:
+def inoculation_sentences(results: Results) -> str:
     """Return gain and cost of the largest doses, and whether selection lost anything."""
     lines = list(doses(drawn_runs(results)).values())
     # Names have what differs: the model, the original task, the control or the split.

@@ -78,7 +78,7 @@ def rules_table(results: Results) -> Table | None:
         "2021). letter: the log-probability of the choice's letter, after a prompt that lists all "
         "choices (Robinson et al. 2023). A rule that always equals one before it is not listed. "
         "Choose a rule before you see these results, or on other items. "
-        f"{other_verdicts(results)}".strip(),
+        f"{verdict_sentence(results)}".strip(),
         rows.sort_values(["probe", "split", "model", "_order"]),
         [
             kit.text("probe", "probe", "split"),
@@ -93,7 +93,7 @@ def rules_table(results: Results) -> Table | None:
     )
 
 
-def other_verdicts(results: Results) -> str:
+def verdict_sentence(results: Results) -> str:
     """Return a sentence about the sets on which a rule's verdict is not that of the own score."""
     sentences = []
     for (probe, split, model), rows in rule_rows(results).groupby(
@@ -230,7 +230,7 @@ def flipped_items_table(results: Results) -> Table | None:
     )
 
 
-def unread(results: Results) -> str:
+def unread_runs(results: Results) -> str:
     """Return a sentence about each run whose answers by rule cannot be read."""
     return " ".join(answers(results)[1])
 

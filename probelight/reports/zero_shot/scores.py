@@ -280,7 +280,7 @@ def ranks_table(results: Results) -> Table | None:
     )
 
 
-def summary(results: Results) -> str:
+def zero_shot_sentences(results: Results) -> str:
     """Return which probes each model was above chance on, and what the tables do not say."""
     entries = zero_shots(results)
     if entries.empty:

@@ -6,11 +6,11 @@ import pytest
 
 from probelight.metrics.learning_curve import WEIGHTS
 from probelight.reports.curve.comparisons import (
+    curve_sentences,
     difference,
     is_alike,
     rivals,
     standard_curves,
-    summary,
 )
 from probelight.reports.curve.curves import CurvePoint, ProbeCurve, curves, summed
 from probelight.reports.curve.tables import curve_table, parts_table, summary_tables
@@ -279,7 +279,9 @@ def test_the_paragraph_names_what_was_known_and_learned(tmp_path: Path) -> None:
         path.write_text(path.read_text().replace('"value": 0.52', '"value": 0.62'))
     random = {"model": "dictionary-lm (random weights)"}
     write_curve(tmp_path, levels(0.6, 0.5, 0.9), probe="new", **sizes, **random)
-    before, after = summary(load_results(tmp_path)).split(" With the most training examples, ")
+    before, after = curve_sentences(load_results(tmp_path)).split(
+        " With the most training examples, "
+    )
     assert before == (
         "Before any training, dictionary-lm was no better than always giving the most frequent "
         "answer on frequent; above chance on known; not clearly above chance on new and wrong."
@@ -291,7 +293,7 @@ def test_the_paragraph_names_what_was_known_and_learned(tmp_path: Path) -> None:
     )
     # What a model knew is in the paragraph of its zero-shot runs.
     write_run(tmp_path, "zero", zero_shot_rows("other", 30, 60, 2))
-    assert summary(load_results(tmp_path)).startswith("With the most training examples, ")
+    assert curve_sentences(load_results(tmp_path)).startswith("With the most training examples, ")
 
 
 def test_the_paragraph_goes_by_all_seeds_where_there_is_no_interval(tmp_path: Path) -> None:
@@ -300,7 +302,7 @@ def test_the_paragraph_goes_by_all_seeds_where_there_is_no_interval(tmp_path: Pa
         write_run(tmp_path, f"{probe}b", curve_rows(probe, "no_language", {62: controls}, 100))
         write_run(tmp_path, f"{probe}c", zero_shot_rows(probe, 60, 100, 2))
     chance = "not clearly above chance and"
-    assert summary(load_results(tmp_path)) == (
+    assert curve_sentences(load_results(tmp_path)) == (
         f"With the most training examples, dictionary-lm was {chance} not clearly different from "
         f"its no language control on p; {chance} above its no language control on q; not clearly "
         "above chance on r."
@@ -311,7 +313,7 @@ def test_the_paragraph_has_baselines_alone_and_settings_of_a_probe_apart(tmp_pat
     found = curve_rows("p", "standard", {62: [90, 90]}, 100, model="MLM-baseline (x)")
     other = [{**row, "learning_rate": 1e-4} for row in found]
     write_run(tmp_path, "a", [*found, *other])
-    assert summary(load_results(tmp_path)) == (
+    assert curve_sentences(load_results(tmp_path)) == (
         "With the most training examples, MLM-baseline (x) was not comparable with chance (no "
         "chance level or no interval) on p (mlp, dev, rate 0.0001) and p (mlp, dev, rate 0.001)."
     )
