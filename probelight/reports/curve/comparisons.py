@@ -126,10 +126,10 @@ def curve_sentences(results: Results) -> str:
         if repeats[curve.model, name] > 1:
             name += f" ({curve.mode}, {curve.where}, rate {numbers.rate(curve.learning_rate)})"
         if 0 in curve.line() and curve.model not in zero_shot:
-            rows.append((curve.model, "Before any training", _verdict(curve, 0), name))
+            rows.append((curve.model, "Before any training", _verdict_in_words(curve, 0), name))
         if last := max(curve.line()):
             when = "With the most training examples"
-            rows.append((curve.model, when, _verdict(curve, last), name))
+            rows.append((curve.model, when, _verdict_in_words(curve, last), name))
     frame = pd.DataFrame(rows, columns=["model", "when", "verdict", "name"])
     sentences = []
     for (model, when), verdicts in frame.groupby(["model", "when"], sort=False):
@@ -141,7 +141,7 @@ def curve_sentences(results: Results) -> str:
     return " ".join(sentences)
 
 
-def _verdict(curve: ProbeCurve, size: int) -> str:
+def _verdict_in_words(curve: ProbeCurve, size: int) -> str:
     """Compare a point with chance and, if it was trained, with its controls."""
     bounds = curve.line()[size].estimate.bounds
     verdicts = [VERDICTS[verdict_of(bounds, curve.chance, curve.majority)]]

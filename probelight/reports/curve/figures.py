@@ -91,7 +91,7 @@ def _control_figure(
     panels = [
         Panel(
             *heading(curve, "probe" if several else "model"),
-            _controls(curve, all_curves),
+            _control_traces(curve, all_curves),
             {"chance": curve.chance},
         )
         for curve in curves
@@ -116,7 +116,7 @@ def _companions(curve: ProbeCurve, all_curves: Sequence[ProbeCurve]) -> list[Pro
     return [*linear, *rivals(curve, all_curves)]
 
 
-def _controls(curve: ProbeCurve, all_curves: Sequence[ProbeCurve]) -> list[Trace]:
+def _control_traces(curve: ProbeCurve, all_curves: Sequence[ProbeCurve]) -> list[Trace]:
     further = sorted(curve.points.keys() - LOOKS.keys())
     looks = LOOKS | dict(zip(further, cycle(FURTHER), strict=False))
     traces = [Trace(_points(curve, c), looks[c], c.replace("_", " ")) for c in curve.points]

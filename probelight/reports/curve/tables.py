@@ -75,7 +75,7 @@ def _score_records(curve: ProbeCurve) -> Iterator[Record]:
             yield {
                 **curve.record,
                 **named(VALUE, estimate),
-                **_points(curve.sizes),
+                **_summed_points(curve.sizes),
                 "score": score,
                 "num_seeds": None if score == "zero_shot" else curve.num_seeds,
                 "_name": short_name(curve.model),
@@ -228,7 +228,7 @@ def against_table(results: Results) -> Table | None:
             record = {
                 **curve.record,
                 "against": rival.model,
-                **_points(sizes),
+                **_summed_points(sizes),
                 "_runs": curve.record["_runs"] + rival.record["_runs"],
             }
             for score, names in DIFFERENCES.items():
@@ -318,7 +318,7 @@ def _part_records(curve: ProbeCurve) -> Iterator[Record]:
         }
 
 
-def _points(sizes: Sequence[int]) -> Record:
+def _summed_points(sizes: Sequence[int]) -> Record:
     """Return the points of a sum, for the csv file and for people."""
     listed = ", ".join(map(numbers.count, sizes)) or ABSENT
     are_all = len(sizes) == len(WEIGHTS)

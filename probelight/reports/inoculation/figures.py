@@ -203,7 +203,7 @@ def keeping_figure(results: Results) -> Figure | None:
         for draw_zero in (axis.axhline, axis.axvline):
             draw_zero(0, color=MUTED, linewidth=0.7, zorder=1)
         for name, points in comparison.methods.items():
-            _draw(axis, points, looks[name])
+            _draw_method(axis, points, looks[name])
         for name, cut in comparison.cuts.items():
             gain = 100 * comparison.gain
             axis.axvline(gain, color=MUTED, linewidth=1.0, dashes=(1, 2))
@@ -230,7 +230,7 @@ def keeping_figure(results: Results) -> Figure | None:
     )
 
 
-def _draw(axis: Axes, settings: Sequence[tuple[MethodSetting, Point]], look: Line) -> None:
+def _draw_method(axis: Axes, settings: Sequence[tuple[MethodSetting, Point]], look: Line) -> None:
     """Draw the lines of a method, its marks and their whiskers."""
     varies = len({setting.strength for setting, _ in settings}) > 1
     by_rate: dict[float, list[tuple[MethodSetting, Point]]] = {}

@@ -96,18 +96,18 @@ def inoculation_table(results: Results) -> Table | None:
         "right, with p of the cost, below 0.05 exactly if its interval excludes 0 (the csv file "
         "also has McNemar's exact test, by whole groups if items come in groups). "
         f"{COLUMNS}",
-        [_record(run, run.report_rows, run.interpretable) for run in with_controls(results)],
+        [_run_record(run, run.report_rows, run.interpretable) for run in with_controls(results)],
         [
             WHAT,
             whole("k", "dose"),
             SETTING,
-            *_pair("probe %", PROBE, _num_items),
-            *_pair("original task %", ORIGINAL, _num_items),
+            *_pair_columns("probe %", PROBE, _num_items),
+            *_pair_columns("original task %", ORIGINAL, _num_items),
             share("average", "aggregate", group="both %"),
             share("above chance", "aggregate_above_chance", group="both %"),
             cost_column("cost, points"),
             Column("lost / gained", _flips),
-            *_pair("whole clusters %", CLUSTERS, _num_items),
+            *_pair_columns("whole clusters %", CLUSTERS, _num_items),
         ],
     )
 
@@ -125,18 +125,18 @@ def seeds_table(results: Results) -> Table | None:
         "record a score per item). Over seeds: the lowest and the highest seed. "
         f"{COLUMNS} Probe, group not in train: items whose group has no item in the train "
         "file.",
-        [_means(dose) for dose in every],
+        [_dose_record(dose) for dose in every],
         [
             WHAT,
             whole("k", "dose"),
             whole("seeds", "num_seeds"),
-            *_pair("probe %", PROBE, _spread),
-            *_pair("original task %", ORIGINAL, _spread),
+            *_pair_columns("probe %", PROBE, _spread_column),
+            *_pair_columns("original task %", ORIGINAL, _spread_column),
             cost_column("mean", "cost, points"),
-            _spread(COST, "cost, points"),
-            *_pair("both %", BOTH, _spread, "above chance", "average"),
-            *_pair("whole clusters %", CLUSTERS, _spread),
-            *_pair("probe, group not in train %", UNRELATED, _spread),
+            _spread_column(COST, "cost, points"),
+            *_pair_columns("both %", BOTH, _spread_column, "above chance", "average"),
+            *_pair_columns("whole clusters %", CLUSTERS, _spread_column),
+            *_pair_columns("probe, group not in train %", UNRELATED, _spread_column),
         ],
     )
 
@@ -146,7 +146,7 @@ def replay_table(results: Results) -> Table | None:
     records = []
     for by_extra in with_and_without_replay(results):
         for extra, dose in by_extra.items():
-            record = _means(dose) | {"extra": extra}
+            record = _dose_record(dose) | {"extra": extra}
             if gain := dose.gain:
                 record |= named("gain gain_ci_low gain_ci_high", gain)
             if extra != "none" and (without := by_extra.get("none")):
@@ -215,7 +215,7 @@ def cost_column(label: str, group: str = "", *, name: str = COST) -> Column:
     return replace(column, show=show)
 
 
-def _record(
+def _run_record(
     run: DoseRun, rows: Mapping[str, Row], interpretable: bool | None, **labels: object
 ) -> dict[str, object]:
     """Return what identifies a run, and the given rows by metric."""
@@ -247,7 +247,7 @@ def _flips(row: Any) -> Cell:
     return Cell(ABSENT) if lost is None or gained is None else tables.flips(lost, gained, p)
 
 
-def _means(dose: Dose) -> dict[str, object]:
+def _dose_record(dose: Dose) -> dict[str, object]:
     """Return the mean and the spread of each metric."""
     record: dict[str, object] = {
         **dose.series.columns,
@@ -267,7 +267,7 @@ def _means(dose: Dose) -> dict[str, object]:
     return record
 
 
-def _pair(
+def _pair_columns(
     group: str, metrics: Sequence[str], last: Callable[[str, str], Column], *labels: str
 ) -> list[Column]:
     """Return the columns of two metrics, and what `last` makes of the second."""
@@ -280,7 +280,7 @@ def _num_items(metric: str, group: str) -> Column:
     return whole("n", f"{metric}_num_items", group=group)
 
 
-def _spread(metric: str, group: str) -> Column:
+def _spread_column(metric: str, group: str) -> Column:
     """Make the column of the lowest and the highest seed."""
     form = numbers.points_between if metric == COST else numbers.between
 
@@ -308,7 +308,7 @@ def _subset_records(run: DoseRun, pooled_from: float = inf) -> Iterator[dict[str
                 if task == "original task":
                     row_by_column |= {m: rows[m] for m in rows if m not in (*PROBE, *ORIGINAL)}
                     interpretable = above_chance(rows, run.interpretable)
-                yield _record(run, row_by_column, interpretable, of=task, part=name)
+                yield _run_record(run, row_by_column, interpretable, of=task, part=name)
 
 
 def _pooled(rows: Sequence[Row]) -> Row:
@@ -331,7 +331,7 @@ def inoculation_sentences(results: Results) -> str:
         series = line[-1].series
         differing = ", ".join(remark for remark in remarks[series] if remark not in common)
         named = f"{series.probe} ({differing})" if differing else series.probe
-        for subject, verdict, name in _verdicts(line[-1], named):
+        for subject, verdict, name in _clauses(line[-1], named):
             verdicts_by_subject.setdefault(subject, {}).setdefault(verdict, []).append(name)
     sentences = []
     for subject, by_verdict in verdicts_by_subject.items():
@@ -343,7 +343,7 @@ def inoculation_sentences(results: Results) -> str:
     return " ".join(sentences)
 
 
-def _verdicts(dose: Dose, name: str) -> Iterator[tuple[str, str, str]]:
+def _clauses(dose: Dose, name: str) -> Iterator[tuple[str, str, str]]:
     """Yield the beginning of a sentence, the verdict, and what it is about."""
     num_seeds = len(dose.runs)
     if num_seeds > 1 and not all(run.run.sides for run in dose.runs):

@@ -227,7 +227,7 @@ def dynamics_table(results: Results) -> Table | None:
         "items that turned from right to wrong at least once; events: how often this happened per "
         "item (Toneva et al. 2019). Selection items are scored before training too. Of a large "
         "dose only the first items are scored, as many as make an epoch a tenth longer.",
-        [row for dose in every_dose(results) for row in _dynamics(dose)],
+        [row for dose in every_dose(results) for row in _dynamics_records(dose)],
         [
             text("items", "items", "_about"),
             whole("k", "dose"),
@@ -242,7 +242,7 @@ def dynamics_table(results: Results) -> Table | None:
     )
 
 
-def _dynamics(dose: Dose) -> Iterator[dict[str, Any]]:
+def _dynamics_records(dose: Dose) -> Iterator[dict[str, Any]]:
     epochs = max(len(run.trajectory.get("aggregate", {})) - 1 for run in dose.runs)
     for name, label in SETS.items():
         # Those of the dose are measured on no split of the probe, others on the selection items.

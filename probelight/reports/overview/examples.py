@@ -57,6 +57,9 @@ class _ModelAnswer:
         return any(key in self.right for key in self.predictions[:1])
 
 
+KeyedAnswer = tuple[Hashable, _ModelAnswer]  # with what tells its question from another
+
+
 def examples(results: Results, verdicts: Sequence[SkillVerdict]) -> Iterator[Example]:
     """Yield the examples of the verdicts on one skill; none if no run kept its answers.
 
@@ -155,7 +158,7 @@ def _example_of(answers: Mapping[str, _ModelAnswer], title: str, more_models: in
     )
 
 
-def _when(run: Run) -> str:
+def _moment(run: Run) -> str:
     size = next((n for row in run.rows for n in (row.num_train, row.dose) if n), None)
     return when_of(run, size or 0)
 
@@ -167,10 +170,10 @@ def _answers(
     skill, by_question = verdict.skill, dict[Hashable, _ModelAnswer]()
     for run in verdict.runs[:: -1 if learned else 1]:
         with suppress(UnreadableResultError):
-            is_diagnosed = skill.kind == "diagnosed"
-            answers = (
-                _words(results, run, skill) if is_diagnosed else _choices(results, run, learned)
-            )
+            if skill.kind == "diagnosed":
+                answers = _context_answers(results, run, skill)
+            else:
+                answers = _item_answers(results, run, learned)
             for question, answer in answers:
                 by_question.setdefault(question, answer)  # of several seeds the first one's
         if by_question:
@@ -178,7 +181,7 @@ def _answers(
     return by_question
 
 
-def _words(results: Results, run: Run, skill: Skill) -> Iterator[tuple[Hashable, _ModelAnswer]]:
+def _context_answers(results: Results, run: Run, skill: Skill) -> Iterator[KeyedAnswer]:
     contexts = list(enumerate(read_context_lines(results, run), start=1))
     if skill.about in POLARITIES:  # the two alternate
         contexts = contexts[POLARITIES.index(skill.about) :: len(POLARITIES)]
@@ -187,11 +190,11 @@ def _words(results: Results, run: Run, skill: Skill) -> Iterator[tuple[Hashable,
         words, ease = line.predictions, line.probability
         yield (
             line.context,
-            _ModelAnswer(run, _when(run), f"@{number}", question, {}, line.expected, words, ease),
+            _ModelAnswer(run, _moment(run), f"@{number}", question, {}, line.expected, words, ease),
         )
 
 
-def _choices(results: Results, run: Run, learned: bool) -> Iterator[tuple[Hashable, _ModelAnswer]]:
+def _item_answers(results: Results, run: Run, learned: bool) -> Iterator[KeyedAnswer]:
     item_set = PROBE if learned else PROBE_BEFORE
     for item in read_item_lines(results, run):
         if item.control in WHOLE and (run.protocol != "inoculation" or item.set == item_set):
@@ -204,7 +207,7 @@ def _answer(run: Run, item: ItemLine) -> _ModelAnswer:
     ease = None if right is None or not scores else right - max(scores)
     question, choices = cut(item.question, LONGEST_QUESTION), dict(enumerate(item.choices))
     predictions = [] if item.prediction is None else [item.prediction]
-    when = "before inoculation" if item.set in (PROBE_BEFORE, ORIGINAL_BEFORE) else _when(run)
+    when = "before inoculation" if item.set in (PROBE_BEFORE, ORIGINAL_BEFORE) else _moment(run)
     return _ModelAnswer(run, when, item.name, question, choices, [item.answer], predictions, ease)
 
 

@@ -157,7 +157,7 @@ def arrows_figure(results: Results) -> Figure | None:
     _draw_chances(axis, [dose for dose, *_ in visible])
     for name, (dose, start, end) in zip(names, visible, strict=True):
         look = looks[name] if dose.interpretable else replace(looks[name], color=MUTED)
-        _draw(axis, dose, start, end, look)
+        _draw_arrow(axis, dose, start, end, look)
         if len(visible) <= MOST_LABELLED:
             right = end[0] >= start[0]
             label = ", ".join(filter(None, (f"k = {short_count(dose.dose)}", dose.replay)))
@@ -189,7 +189,7 @@ def arrows_figure(results: Results) -> Figure | None:
     )
 
 
-def _draw(axis: Axes, dose: Dose, start: Accuracies, end: Accuracies, look: Line) -> None:
+def _draw_arrow(axis: Axes, dose: Dose, start: Accuracies, end: Accuracies, look: Line) -> None:
     from matplotlib.patches import FancyArrowPatch
 
     axis.update_datalim([start, end])

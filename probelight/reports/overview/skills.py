@@ -111,15 +111,15 @@ def verdicts(results: Results) -> tuple[SkillVerdict, ...]:
 
     Baselines and random weights are only compared with, and judged only if there is no model.
     """
-    gather = {
-        "zero_shot": _zero_shot,
-        "curve": _curves,
-        "grid": _grids,
-        "inoculation": _inoculations,
-        "diagnose": _diagnostics,
-        "audit": _baselines,
+    makers = {
+        "zero_shot": _zero_shot_points,
+        "curve": _curve_points,
+        "grid": _grid_points,
+        "inoculation": _inoculation_points,
+        "diagnose": _diagnostic_points,
+        "audit": _baseline_points,
     }
-    gathered = [make(results) for protocol, make in gather.items() if results.of(protocol)]
+    gathered = [make(results) for protocol, make in makers.items() if results.of(protocol)]
     points = [*chain(*gathered)]
     by_model: dict[tuple[Skill, str], list[ScorePoint]] = {}
     for point in points:
@@ -132,16 +132,16 @@ def verdicts(results: Results) -> tuple[SkillVerdict, ...]:
     return tuple(_verdict(by_model[key], points) for key in models or order)
 
 
-def _zero_shot(results: Results) -> Iterator[ScorePoint]:
+def _zero_shot_points(results: Results) -> Iterator[ScorePoint]:
     rows = zero_shots(results).rename(columns={"accuracy": "value"})
     for row in rows.astype(object).where(rows.notna(), None).itertuples():
         levels = {"chance": row.floor, "majority": row.majority_accuracy}
         if row.auc is not None:
             levels["auc"] = Estimate(row.auc, row.auc_ci_low, row.auc_ci_high)
-        yield _of_row(results.by_path[row.path], "asked", row, row.split, **levels)
+        yield _point_of_row(results.by_path[row.path], "asked", row, row.split, **levels)
 
 
-def _curves(results: Results) -> Iterator[ScorePoint]:
+def _curve_points(results: Results) -> Iterator[ScorePoint]:
     """Yield the points of all curves; of a model's several LangSense's first, `linear` last."""
     from probelight.reports.audit import PARTIAL_KINDS
     from probelight.reports.curve.curves import FULL, curves
@@ -159,7 +159,7 @@ def _curves(results: Results) -> Iterator[ScorePoint]:
                     runs=tuple(sorted(curve.runs, key=lambda run: run.rows[0].num_train or 0)),
                     split=curve.split,
                     size=size,
-                    how=_how(control),
+                    how=_control_in_words(control),
                     is_partial=control == CHOICE_ONLY or curve.runs[0].kind in PARTIAL_KINDS,
                     chance=curve.chance,
                     majority=curve.majority,
@@ -168,7 +168,7 @@ def _curves(results: Results) -> Iterator[ScorePoint]:
                 )
 
 
-def _grids(results: Results) -> Iterator[ScorePoint]:
+def _grid_points(results: Results) -> Iterator[ScorePoint]:
     """Yield grids of ages and of sizes; the other panels are perturbations of the first."""
     from probelight.reports.grids import AGE_PANELS, SIZES, grids
 
@@ -176,12 +176,12 @@ def _grids(results: Results) -> Iterator[ScorePoint]:
         if grid.name in (AGE_PANELS[0], SIZES):
             wording = "" if grid.wording == "paper" else f"{grid.wording} wording"
             about = ", ".join(filter(None, (grid.title, grid.span, wording)))
-            matching = (grid.name, grid.wording, grid.values)
-            chance = 1 / len(grid.candidates)
-            yield _of_row(grid.run, "paired", grid.accuracy, about, among=matching, chance=chance)
+            same, chance = (grid.name, grid.wording, grid.values), 1 / len(grid.candidates)
+            row = grid.accuracy
+            yield _point_of_row(grid.run, "paired", row, about, among=same, chance=chance)
 
 
-def _inoculations(results: Results) -> Iterator[ScorePoint]:
+def _inoculation_points(results: Results) -> Iterator[ScorePoint]:
     from probelight.reports.inoculation.runs import doses, drawn_runs
 
     for series, line in doses(drawn_runs(results)).items():
@@ -202,7 +202,7 @@ def _inoculations(results: Results) -> Iterator[ScorePoint]:
                         among=series[1:5],
                         split=series.report_split,
                         size=size,
-                        how=_how(series.control),
+                        how=_control_in_words(series.control),
                         is_partial=series.control == CHOICE_ONLY,
                         chance=dose.floor("probe"),
                         dose=dose,
@@ -210,7 +210,7 @@ def _inoculations(results: Results) -> Iterator[ScorePoint]:
                     )
 
 
-def _diagnostics(results: Results) -> Iterator[ScorePoint]:
+def _diagnostic_points(results: Results) -> Iterator[ScorePoint]:
     """Yield sets; affirmative and negative statements apart, as together they are at chance."""
     from probelight.reports.diagnostics import PERTURBATIONS, SENSITIVITY, diagnosed
 
@@ -221,12 +221,12 @@ def _diagnostics(results: Results) -> Iterator[ScorePoint]:
         disturbed = PERTURBATIONS.get(row.perturbation, row.perturbation)
         how = f"with {disturbed}" if row.perturbation else ""
         if row.subset in (POLARITIES if row.probe in divided else ("",)):
-            yield _of_row(
+            yield _point_of_row(
                 results.by_path[row.path], "diagnosed", row, row.subset, how=how, chance=row.chance
             )
 
 
-def _baselines(results: Results) -> Iterator[ScorePoint]:
+def _baseline_points(results: Results) -> Iterator[ScorePoint]:
     """Yield an audit's baselines, which see only a part of the input."""
     from probelight.reports.audit import PARTIAL, baselines
 
@@ -234,10 +234,10 @@ def _baselines(results: Results) -> Iterator[ScorePoint]:
     for row in rows[rows.group == PARTIAL].itertuples():
         how = CHOICES if row.sees_choices else "from a part of the input"
         details = {"how": how, "is_partial": True, "among": "audit"}
-        yield _of_row(results.by_path[row.path], "asked", row, row.split, **details)
+        yield _point_of_row(results.by_path[row.path], "asked", row, row.split, **details)
 
 
-def _of_row(run: Run, kind: Kind, row: Any, about: str, **details: Any) -> ScorePoint:
+def _point_of_row(run: Run, kind: Kind, row: Any, about: str, **details: Any) -> ScorePoint:
     identity: dict[str, Any] = {"skill": Skill(kind, row.probe, about), "split": row.split}
     score = vars(Estimate.of(row))
     when, model = numbers.when_of(run), row.model
@@ -281,11 +281,11 @@ def _verdict(skill_points: list[ScorePoint], points: list[ScorePoint]) -> SkillV
 
 
 def _with_controls(point: ScorePoint, points: list[ScorePoint]) -> ScorePoint:
-    controls = (_control(point, candidate) for candidate in points)
+    controls = (_control_score(point, candidate) for candidate in points)
     return replace(point, controls=tuple(filter(None, controls)))
 
 
-def _control(point: ScorePoint, candidate: ScorePoint) -> ControlScore | None:
+def _control_score(point: ScorePoint, candidate: ScorePoint) -> ControlScore | None:
     """Return another score as a control of a score; None if it is none."""
     if how := _lacking(point, candidate):
         if candidate.size > point.size and how != CHOICES:
@@ -338,7 +338,7 @@ def _least_gap(point: ScorePoint, reference: ScorePoint) -> float | None:
     return point.seeds.minus(reference.seeds).ci_low if point.seeds and reference.seeds else None
 
 
-def _how(control: str) -> str:
+def _control_in_words(control: str) -> str:
     return "" if control in WHOLE else HOW.get(control, f"with control {control.replace('_', ' ')}")
 
 

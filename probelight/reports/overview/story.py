@@ -75,8 +75,7 @@ def story(results: Results) -> list[str]:
     several = len(models) > 1
     who = f"{len(models)} models" if several else cut(models[0], LONGEST_NAME)
     lines = [f"What {who} knew, learned and forgot (accuracy in %)", ""]
-    num_listed = MOST_VERDICTS - (len(all_verdicts) > MOST_VERDICTS)
-    listed = all_verdicts[:num_listed]
+    listed = all_verdicts[: MOST_VERDICTS - (len(all_verdicts) > MOST_VERDICTS)]
     names = [v.skill.words + (f", {v.model}" if several else "") for v in listed]
     names = _padded([cut(name, LONGEST_NAME) for name in names])
     words = _padded([verdict.words for verdict in listed])
@@ -86,7 +85,8 @@ def story(results: Results) -> list[str]:
     if num_more := len(all_verdicts) - len(listed):
         lines.append(f"  and {num_more} more on the page")
     best_first = sorted(all_verdicts, key=lambda verdict: ORDER.index(verdict.word))
-    lines += _curve(best_first) + _inoculation(results, all_verdicts) + _item(results, best_first)
+    lines += _curve_lines(best_first) + _inoculation_lines(results, all_verdicts)
+    lines += _example_lines(results, best_first)
     return [_fitted(visible(line).replace("\n", " ")) for line in lines]
 
 
@@ -96,7 +96,7 @@ def bars(values: Sequence[float], low: float, high: float) -> str:
     return "".join(BARS[round(height)] for height in heights)
 
 
-def _curve(best_first: Sequence[SkillVerdict]) -> list[str]:
+def _curve_lines(best_first: Sequence[SkillVerdict]) -> list[str]:
     """Return the lines of the best-judged curve that has a control."""
     for verdict in best_first:
         if not (curve := verdict.points[-1].curve):
@@ -106,11 +106,11 @@ def _curve(best_first: Sequence[SkillVerdict]) -> list[str]:
             chance = "" if curve.chance is None else f" (chance {percent(curve.chance)})"
             rows = {name: [line[size] for size in sizes] for name, line in lines.items()}
             head = f"{verdict.skill.words} after {', '.join(map(count, sizes))} examples{chance}"
-            return ["", head, *_charts(rows, curve.chance)]
+            return ["", head, *_bar_lines(rows, curve.chance)]
     return []
 
 
-def _inoculation(results: Results, verdicts: Sequence[SkillVerdict]) -> list[str]:
+def _inoculation_lines(results: Results, verdicts: Sequence[SkillVerdict]) -> list[str]:
     """Return the lines of the first inoculation: the scores of both tasks by dose."""
     for verdict in verdicts:
         line = [point.dose for point in verdict.points if point.dose and point.size]
@@ -133,7 +133,7 @@ def _inoculation(results: Results, verdicts: Sequence[SkillVerdict]) -> list[str
         tasks = (in_words(series.probe), ORIGINAL)
         names = [cut(task, min(max(room, 8), LONGEST_NAME)) for task in tasks]
         chances = [floor for task in ("probe", "original") if (floor := line[0].floor(task))]
-        charts = _charts(dict(zip(names, sides, strict=True)), min(chances, default=None))
+        charts = _bar_lines(dict(zip(names, sides, strict=True)), min(chances, default=None))
         sizes, shared = [count(dose.dose) for dose in line], verdict.replay
         if len({dose.replay for dose in line}) > 1:
             shared = ""
@@ -142,11 +142,11 @@ def _inoculation(results: Results, verdicts: Sequence[SkillVerdict]) -> list[str
         head = f"Fine-tuning on {', '.join(sizes)} examples of "
         head += cut(in_words(series.probe), LONGEST_NAME) + (f", with {shared}" if shared else "")
         lines = map("  ".join, zip(charts, changes, strict=True))
-        return ["", head, *lines, *_replay(results, line[-1])]
+        return ["", head, *lines, *_replay_lines(results, line[-1])]
     return []
 
 
-def _replay(results: Results, last: Dose) -> list[str]:
+def _replay_lines(results: Results, last: Dose) -> list[str]:
     """Return the lines of gain and cost without replay and with it, where both were tried."""
     from probelight.reports.inoculation.runs import with_and_without_replay
 
@@ -164,7 +164,7 @@ def _replay(results: Results, last: Dose) -> list[str]:
     return []
 
 
-def _item(results: Results, best_first: Sequence[SkillVerdict]) -> list[str]:
+def _example_lines(results: Results, best_first: Sequence[SkillVerdict]) -> list[str]:
     """Return the lines of an item of the best-judged skill that has one, and of one it lost."""
     typical = (next(examples(results, [verdict]), None) for verdict in best_first)
     lost = (forgotten_example(results, verdict) for verdict in best_first)
@@ -182,7 +182,7 @@ def _item(results: Results, best_first: Sequence[SkillVerdict]) -> list[str]:
     return lines
 
 
-def _charts(rows: Mapping[str, Sequence[float]], low: float | None) -> list[str]:
+def _bar_lines(rows: Mapping[str, Sequence[float]], low: float | None) -> list[str]:
     """Return rows of bars on one scale, with the first value and the last."""
     values = [value for row in rows.values() for value in row]
     low = min(values) if low is None else min(low, *values)
