@@ -42,9 +42,9 @@ def models_figure(results: Results) -> Figure | None:
     drawn_curves = [curve for group in groups for curve in group]
     pages = [page for group in groups for page in in_panels(group)]
     looks: dict[str, Line] = {}
-    for role, of_role in (("model", MODELS), ("baseline", BASELINES)):
+    for role, role_looks in (("model", MODELS), ("baseline", BASELINES)):
         names = dict.fromkeys(curve.model for curve in drawn_curves if curve.role == role)
-        looks |= zip(names, cycle(of_role), strict=False)
+        looks |= zip(names, cycle(role_looks), strict=False)
     panels = []
     for page in pages:
         title, subtitle = heading(page[0], "")

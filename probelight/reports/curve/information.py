@@ -241,8 +241,8 @@ def over_confidence_sentences(results: Results) -> str:
     """Return which models are over-confident: surer with more training, and not better informed."""
     sentences = []
     points = information(results)
-    for key, of_curve in () if points.empty else points.groupby(CURVE, sort=False):
-        for earlier, later in pairwise(of_curve.to_dict("records")):
+    for key, curve_points in () if points.empty else points.groupby(CURVE, sort=False):
+        for earlier, later in pairwise(curve_points.to_dict("records")):
             if later["over_confident"]:
                 sentences.append(
                     f"{key[0]} is {later['over_confident']} on {key[1]} ({key[2]}): from N = "

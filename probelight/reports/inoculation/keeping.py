@@ -111,8 +111,8 @@ class Comparison:
     @cached_property
     def methods(self) -> dict[str, list[tuple[MethodSetting, Point]]]:
         """The methods with their settings that are compared."""
-        pairs = {m: [(s, s.point) for s in all_s if s.point] for m, all_s in self.settings.items()}
-        return {method: compared for method, compared in pairs.items() if compared}
+        pairs = {n: [(s, s.point) for s in tried if s.point] for n, tried in self.settings.items()}
+        return {name: compared for name, compared in pairs.items() if compared}
 
     @cached_property
     def highest(self) -> dict[str, float]:
@@ -139,7 +139,7 @@ class Comparison:
         if self.refused:
             return {}
         points = {name: [point for _, point in pairs] for name, pairs in self.methods.items()}
-        return {name: cut_at(of_method, self.gain) for name, of_method in points.items()}
+        return {name: cut_at(points[name], self.gain) for name in points}
 
     @property
     def first(self) -> str:

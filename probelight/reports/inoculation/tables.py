@@ -114,8 +114,8 @@ def inoculation_table(results: Results) -> Table | None:
 
 def seeds_table(results: Results) -> Table | None:
     """Make the table of M*_k averaged over seeds; None where every dose has one seed."""
-    every = every_dose(results)
-    if all(len(dose.runs) == 1 for dose in every):
+    all_doses = every_dose(results)
+    if all(len(dose.runs) == 1 for dose in all_doses):
         return None
     return table(
         "inoculation_seeds",
@@ -125,7 +125,7 @@ def seeds_table(results: Results) -> Table | None:
         "record a score per item). Over seeds: the lowest and the highest seed. "
         f"{COLUMNS} Probe, group not in train: items whose group has no item in the train "
         "file.",
-        [_dose_record(dose) for dose in every],
+        [_dose_record(dose) for dose in all_doses],
         [
             WHAT,
             whole("k", "dose"),

@@ -309,12 +309,12 @@ def data_map_figure(results: Results) -> Figure | None:
     visible = panels[: figures.MAX_PANELS]
     with figures.styled():
         canvas, axes = figures.panels(len(visible), height=3.0)
-        for axis, ((series, dose), dosed) in zip(axes, visible, strict=True):
+        for axis, ((series, dose), panel) in zip(axes, visible, strict=True):
             title = f"{in_words(series.probe)}, k = {count(dose)}"
             figures.head(axis, title, series.about)
-            when = dosed.correctness.map(lambda c: CORRECT[0 if c == 0 else 2 if c == 1 else 1])
+            when = panel.correctness.map(lambda c: CORRECT[0 if c == 0 else 2 if c == 1 else 1])
             for label, look in looks.items():
-                marked = dosed[when == label]
+                marked = panel[when == label]
                 style = {**look.style, "alpha": 0.75, "markeredgewidth": 0.8}
                 axis.plot(100 * marked.variability, 100 * marked.confidence, **style)
             axis.set_xlim(-1, 51)

@@ -73,8 +73,8 @@ def story(results: Results) -> list[str]:
         return []
     models = list(dict.fromkeys(verdict.model for verdict in all_verdicts))
     several = len(models) > 1
-    who = f"{len(models)} models" if several else cut(models[0], LONGEST_NAME)
-    lines = [f"What {who} knew, learned and forgot (accuracy in %)", ""]
+    subject = f"{len(models)} models" if several else cut(models[0], LONGEST_NAME)
+    lines = [f"What {subject} knew, learned and forgot (accuracy in %)", ""]
     listed = all_verdicts[: MOST_VERDICTS - (len(all_verdicts) > MOST_VERDICTS)]
     names = [v.skill.words + (f", {v.model}" if several else "") for v in listed]
     names = _padded([cut(name, LONGEST_NAME) for name in names])
