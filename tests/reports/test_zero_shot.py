@@ -11,7 +11,7 @@ import pytest
 from probelight.reports.sections import made_sections, printed
 from probelight.reports.table import Cell
 from probelight.reports.zero_shot.calibration import calibration_figure
-from probelight.reports.zero_shot.consistency import unread
+from probelight.reports.zero_shot.consistency import unread_runs
 from probelight.reports.zero_shot.scores import ranks_table, summary, zero_shot_figure, zero_shots
 from probelight.results.load import load_results
 from tests.fixtures import subsets
@@ -369,8 +369,8 @@ def test_damaged_predictions_are_named_and_the_accuracies_shown(tmp_path: Path) 
     start, _, end = second.rpartition('"best": [1]')
     path.write_text(f'{first}\n{start}"best": [7]{end}\n')
     results = load_results(tmp_path)
-    assert unread(results).startswith("Left out of the tables by rule: ")
-    assert "predictions.jsonl:2: a rule's best choice does not exist" in unread(results)
+    assert unread_runs(results).startswith("Left out of the tables by rule: ")
+    assert "predictions.jsonl:2: a rule's best choice does not exist" in unread_runs(results)
     made = tables(tmp_path)
     assert "zero_shot_rules" in made
     assert not {"zero_shot_flips", "zero_shot_flipped_items"} & set(made)
