@@ -18,7 +18,7 @@ from probelight.metrics.knowledge import CLASSES
 from probelight.reports import table as tables
 from probelight.reports.inoculation.runs import (
     Dose,
-    Inoculation,
+    DoseRun,
     every_dose,
     with_and_without_replay,
     with_controls,
@@ -260,7 +260,7 @@ def concepts_table(results: RunSet) -> Table | None:
     )
 
 
-def _after(cell: Inoculation) -> str:
+def _after(cell: DoseRun) -> str:
     keeping = f", {cell.series.keeping}" if cell.keeping else ""
     return f"{cell.run.model}, k = {count(cell.dose)}{keeping}"
 
@@ -310,7 +310,7 @@ def classes_table(results: RunSet) -> Table | None:
 def _class_records(dose: Dose) -> Iterator[dict[str, Any]]:
     for class_name in CLASSES:
         metrics_by_run = [
-            {metric: row for subset, rows in cell.parts.items() if subset.kind == "known"
+            {metric: row for subset, rows in cell.subset_rows.items() if subset.kind == "known"
              and subset["name"] == class_name for metric, row in rows.items()}
             for cell in dose.runs
         ]  # fmt: skip

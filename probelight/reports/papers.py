@@ -358,7 +358,7 @@ def _inoculation_numbers(results: RunSet) -> Iterator[dict[str, Any]]:
         on_task = all(on_paper_task(cell.run) for cell in cells)
         checkpoint = models.pop() if len(models) == 1 and on_task else None
         about = ("" if on_task else f"original task {series.original_task}", series.remarks)
-        if row_before := cells[0].measured.get("probe_accuracy_before"):
+        if row_before := cells[0].report_rows.get("probe_accuracy_before"):
             key = NumberKey(series.probe, row_before.metric, split)
             yield _our_number(
                 key, row_before, series.model, checkpoint, *about, runs=(cells[0].run.key,)
@@ -376,7 +376,7 @@ def _inoculation_numbers(results: RunSet) -> Iterator[dict[str, Any]]:
             of_original = metric == "original_task_change"
             is_readable = best.interpretable or not of_original
             # Every seed measured as many items.
-            row_after = best.runs[0].measured.get("inoculation_cost" if of_original else metric)
+            row_after = best.runs[0].report_rows.get("inoculation_cost" if of_original else metric)
             if estimate:
                 yield _our_number(
                     NumberKey(series.probe, metric, "" if of_original else split),

@@ -84,7 +84,7 @@ def _zero_shot() -> Makers:
     return Makers(
         (*printed, *further),
         (scores.zero_shot_figure, calibration.calibration_figure),
-        (scores.summary, consistency.other_verdicts, consistency.unread),
+        (scores.zero_shot_sentences, consistency.verdict_sentence, consistency.unread_runs),
         {"zero_shot": printed},
     )
 
@@ -109,11 +109,11 @@ def _curves(medals: Path | None = None) -> Makers:
         information.code_table,
         information.information_table,
     )
-    not_judged = partial(comparisons.not_judged, rule_path=medals)
+    not_judged = partial(comparisons.not_judged_sentence, rule_path=medals)
     return Makers(
         (*printed, tables.against_table, tables.parts_table, tables.curve_table),
         (figures.models_figure, figures.control_figures),
-        (comparisons.summary, not_judged, information.summary),
+        (comparisons.curve_sentences, not_judged, information.over_confidence_sentences),
         {"curve": printed},
     )
 
@@ -178,7 +178,7 @@ def _inoculation() -> Makers:
             training.pareto_figure,
             training.data_map_figure,
         ),
-        (tables.summary, keeping.summary),
+        (tables.inoculation_sentences, keeping.keeping_sentences),
         {"original": original, "inoculation": printed},
     )
 

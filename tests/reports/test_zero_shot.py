@@ -11,8 +11,13 @@ import pytest
 from probelight.reports.sections import filled_sections, printed
 from probelight.reports.table import Cell
 from probelight.reports.zero_shot.calibration import calibration_figure
-from probelight.reports.zero_shot.consistency import unread
-from probelight.reports.zero_shot.scores import ranks_table, summary, zero_shot_figure, zero_shots
+from probelight.reports.zero_shot.consistency import unread_runs
+from probelight.reports.zero_shot.scores import (
+    ranks_table,
+    zero_shot_figure,
+    zero_shot_sentences,
+    zero_shots,
+)
 from probelight.results.load import load_results
 from tests.fixtures import subsets
 from tests.fixtures.items import write_lines
@@ -185,7 +190,7 @@ def test_paradigms_are_rows_after_the_whole_and_models_columns(tmp_path: Path) -
 
 def test_paradigms_are_counted_by_their_verdicts(tmp_path: Path) -> None:
     write_run(tmp_path, "a", pairs())
-    assert summary(load_results(tmp_path)).endswith(
+    assert zero_shot_sentences(load_results(tmp_path)).endswith(
         "Of the 4 kinds of minimal pairs of blimp, m1 is above chance on 2 and below it on 1."
     )
 
@@ -214,7 +219,7 @@ def test_the_page_has_every_answer_share_and_the_terminal_what_is_read_first(
 
 
 def test_the_paragraph_has_the_verdict_of_each_probe(demo_folder: Path) -> None:
-    assert summary(load_results(demo_folder)) == (
+    assert zero_shot_sentences(load_results(demo_folder)) == (
         "Before any training, dictionary-lm was above chance on taxonomy_conjunction; no better "
         "than always giving the most frequent answer on always_never; not clearly above chance on "
         "age_comparison, antonym_negation and multihop_composition; below chance on "
@@ -225,7 +230,7 @@ def test_the_paragraph_has_the_verdict_of_each_probe(demo_folder: Path) -> None:
 def test_what_another_program_measured_comes_first(tmp_path: Path) -> None:
     found = zero_shot_rows("taxonomy_conjunction", 367, 599, 3)
     write_run(tmp_path, "a", [{**row, "kind": "imported"} for row in found])
-    assert summary(load_results(tmp_path)) == (
+    assert zero_shot_sentences(load_results(tmp_path)) == (
         "It is not known whether imported models were trained on similar items before. In "
         "the imported scores, dictionary-lm was above chance on taxonomy_conjunction."
     )
@@ -236,7 +241,7 @@ def test_a_model_that_always_says_the_same_is_named(tmp_path: Path) -> None:
     shares = {subsets.answered("choice 1"): 0.95, subsets.answered("choice 2"): 0.05}
     found = [{**row, "value": shares.get(row.get("subset"), row["value"])} for row in found]
     write_run(tmp_path, "a", found)
-    assert summary(load_results(tmp_path)).endswith(
+    assert zero_shot_sentences(load_results(tmp_path)).endswith(
         "Almost always the same answer: “choice 1” from dictionary-lm on age_comparison."
     )
 
@@ -244,7 +249,7 @@ def test_a_model_that_always_says_the_same_is_named(tmp_path: Path) -> None:
 def test_many_models_are_not_all_named(tmp_path: Path) -> None:
     for number in range(8):
         write_run(tmp_path, f"m{number}", zero_shot_rows("p", 5, 10, 2, model=f"m{number}"))
-    sentences = summary(load_results(tmp_path))
+    sentences = zero_shot_sentences(load_results(tmp_path))
     assert sentences.count("Before any training") == 6
     assert sentences.endswith("The table has 2 more models.")
 
@@ -252,7 +257,7 @@ def test_many_models_are_not_all_named(tmp_path: Path) -> None:
 def test_no_interval_is_no_verdict(tmp_path: Path) -> None:
     bare = {"protocol": "zero_shot", "metric": "accuracy", "value": 0.9, "model": "m"}
     write_run(tmp_path, "p", [{**bare, "probe": "p"}])
-    assert summary(load_results(tmp_path)) == (
+    assert zero_shot_sentences(load_results(tmp_path)) == (
         "Before any training, m was not comparable with chance (no chance level or no interval) on "
         "p."
     )
@@ -369,8 +374,8 @@ def test_damaged_predictions_are_named_and_the_accuracies_shown(tmp_path: Path) 
     start, _, end = second.rpartition('"best": [1]')
     path.write_text(f'{first}\n{start}"best": [7]{end}\n')
     results = load_results(tmp_path)
-    assert unread(results).startswith("Left out of the tables by rule: ")
-    assert "predictions.jsonl:2: a rule's best choice does not exist" in unread(results)
+    assert unread_runs(results).startswith("Left out of the tables by rule: ")
+    assert "predictions.jsonl:2: a rule's best choice does not exist" in unread_runs(results)
     made = tables(tmp_path)
     assert "zero_shot_rules" in made
     assert not {"zero_shot_flips", "zero_shot_flipped_items"} & set(made)

@@ -22,7 +22,7 @@ from probelight.reports.curve.curves import (
     LANGUAGE,
     MODES,
     NO_LANGUAGE,
-    Curve,
+    ProbeCurve,
     curves,
     weighted_gap,
 )
@@ -46,60 +46,63 @@ RULE_PATH = Path(__file__).with_name("medals.yaml")
 
 
 @lru_cache(maxsize=2)
-def standard_curves(results: RunSet) -> tuple[Curve, ...]:
+def standard_curves(results: RunSet) -> tuple[ProbeCurve, ...]:
     """Return the curves that have a standard line, by probe; models first, then the baselines."""
 
-    def place(curve: Curve) -> tuple[object, ...]:
+    def order(curve: ProbeCurve) -> tuple[object, ...]:
         rank = MODES.index(curve.mode) if curve.mode in MODES else len(MODES)
         return (curve.probe, curve.role == "baseline", curve.model, rank)
 
-    return tuple(sorted((curve for curve in curves(results) if curve.line()), key=place))
+    return tuple(sorted((curve for curve in curves(results) if curve.line()), key=order))
 
 
-def rivals(curve: Curve, others: Sequence[Curve]) -> list[Curve]:
+def rivals(curve: ProbeCurve, candidates: Sequence[ProbeCurve]) -> list[ProbeCurve]:
     """Return what a model must be better than: random weights, then the baselines.
 
     They have the same train rows, mode and stages. A baseline has a hidden layer to train, so it is
     a rival of `mlp` and `full` alone.
     """
-    place = (curve.source, curve.mode)
-    same = [o for o in others if (o.source, o.mode) == place and o.model != curve.model]
-    twins = [other for other in same if other.control_of == curve.model]
-    return [*twins[:1], *(other for other in same if other.role == "baseline")]
+    settings = (curve.source, curve.mode)
+    comparable = [c for c in candidates if (c.source, c.mode) == settings]
+    comparable = [rival for rival in comparable if rival.model != curve.model]
+    random_twins = [rival for rival in comparable if rival.control_of == curve.model]
+    return [*random_twins[:1], *(rival for rival in comparable if rival.role == "baseline")]
 
 
-def difference(score: Score, curve: Curve, rival: Curve) -> Estimate | None:
+def difference(score: Score, curve: ProbeCurve, rival: ProbeCurve) -> Estimate | None:
     """Return a curve minus another over the points that both have; None without any.
 
     The interval pairs items and seeds; there is none if the curves have different items.
     """
-    line, other = curve.line(), rival.line()
+    line, rival_line = curve.line(), rival.line()
     if score == "weighted_sum":
-        return weighted_gap(line, other)
-    sizes = [n for n in line if n in other and (n == 0) == (score == "zero_shot")]
+        return weighted_gap(line, rival_line)
+    sizes = [n for n in line if n in rival_line and (n == 0) == (score == "zero_shot")]
     if not sizes:
         return None
-    best, theirs = (max((of[n] for n in sizes), key=lambda p: p.mean) for of in (line, other))
-    return best.minus(theirs)
+    best, rival_best = (
+        max((points[n] for n in sizes), key=lambda p: p.mean) for points in (line, rival_line)
+    )
+    return best.minus(rival_best)
 
 
-def is_alike(curve: Curve, score: ScoreKey) -> bool:
+def is_alike(curve: ProbeCurve, score: ScoreKey) -> bool:
     """Return whether the paper has a number that was measured in the same way.
 
     That is on the whole released set; trained on the released train file, in the paper's stages, at
     all seven points (for LangSense those of the control too). The paper's LangSense is that of
     `mlp`, or of `full` where the whole network is trained.
     """
-    printed = published_scores(curve.probe)
-    if not printed or curve.split != PAPER_SPLIT:
+    paper_scores = published_scores(curve.probe)
+    if not paper_scores or curve.split != PAPER_SPLIT:
         return False
     for run in curve.runs:
         sizes = [file.num_items for file in run.data]  # where no file is recorded it is whole
-        is_whole = not sizes or run.counts.get("evaluation") in (None, *sizes)
-        if not (is_whole and released_file(run, curve.split)):
+        is_all = not sizes or run.counts.get("evaluation") in (None, *sizes)
+        if not (is_all and released_file(run, curve.split)):
             return False
     if control := LANGUAGE.get(score.name):
-        is_printed = any(ScoreKey("ws", curve.mode) in scores for scores in printed.values())
+        is_printed = any(ScoreKey("ws", curve.mode) in scores for scores in paper_scores.values())
         if curve.mode == "linear" or not (is_printed and is_complete(curve.line(control))):
             return False
     return score.name == "zero_shot" or (
@@ -109,36 +112,36 @@ def is_alike(curve: Curve, score: ScoreKey) -> bool:
     )
 
 
-def summary(results: RunSet) -> str:
+def curve_sentences(results: RunSet) -> str:
     """Return what models knew untrained, what they learned, and whether from the language."""
-    every = standard_curves(results)
-    found = [curve for curve in every if curve.role == "model"] or every
-    found = [curve for curve in found if curve.mode != "linear"] or found
-    named = list(dict.fromkeys(curve.model for curve in found))
-    repeats = Counter((curve.model, curve.probe) for curve in found)
+    all_curves = standard_curves(results)
+    judged = [curve for curve in all_curves if curve.role == "model"] or all_curves
+    judged = [curve for curve in judged if curve.mode != "linear"] or judged
+    models = list(dict.fromkeys(curve.model for curve in judged))
+    repeats = Counter((curve.model, curve.probe) for curve in judged)
     zero_shot = {*zero_shots(results).name}  # what these knew is in the paragraph of zero-shot runs
     rows = []
-    for curve in found:
+    for curve in judged:
         name = curve.probe
         if repeats[curve.model, name] > 1:
             name += f" ({curve.mode}, {curve.where}, rate {numbers.rate(curve.learning_rate)})"
         if 0 in curve.line() and curve.model not in zero_shot:
-            rows.append((curve.model, "Before any training", _verdict(curve, 0), name))
+            rows.append((curve.model, "Before any training", _verdict_in_words(curve, 0), name))
         if last := max(curve.line()):
             when = "With the most training examples"
-            rows.append((curve.model, when, _verdict(curve, last), name))
+            rows.append((curve.model, when, _verdict_in_words(curve, last), name))
     frame = pd.DataFrame(rows, columns=["model", "when", "verdict", "name"])
     sentences = []
     for (model, when), verdicts in frame.groupby(["model", "when"], sort=False):
         by_verdict = verdicts.groupby("verdict", sort=False).name.agg(list).items()
-        on = "; ".join(f"{verdict} on {numbers.listed(names)}" for verdict, names in by_verdict)
-        sentences += [f"{when}, {model} was {on}."] if model in named[:MOST_MODELS] else []
-    if (rest := len(named) - MOST_MODELS) > 0:
-        sentences.append(f"The tables have {rest} more models.")
+        clauses = "; ".join(f"{verdict} on {numbers.listed(n)}" for verdict, n in by_verdict)
+        sentences += [f"{when}, {model} was {clauses}."] if model in models[:MOST_MODELS] else []
+    if (num_more := len(models) - MOST_MODELS) > 0:
+        sentences.append(f"The tables have {num_more} more models.")
     return " ".join(sentences)
 
 
-def _verdict(curve: Curve, size: int) -> str:
+def _verdict_in_words(curve: ProbeCurve, size: int) -> str:
     """Compare a point with chance and, if it was trained, with its controls."""
     bounds = curve.line()[size].estimate.bounds
     verdicts = [VERDICTS[verdict_of(bounds, curve.chance, curve.majority)]]
@@ -205,8 +208,8 @@ def read_rule(path: Path | None = None) -> MedalRule:
 def medals_table(results: RunSet, rule_path: Path | None = None) -> Table | None:
     """Make the table of medals, probes by models, by a file's rule or the shipped one."""
     rule = read_rule(rule_path)
-    found = framed(judgements(results, rule))
-    if found.empty or (found.medal == "not judged").all():
+    medals = framed(judgements(results, rule))
+    if medals.empty or (medals.medal == "not judged").all():
         return None
 
     def mark(row: Any) -> Cell:
@@ -218,23 +221,23 @@ def medals_table(results: RunSet, rule_path: Path | None = None) -> Table | None
         "Medals",
         f"{rule.words} The paper's own medals (table 12) are missing from its text, so the table "
         "has only ours.",
-        found,
+        medals,
         [text("probe", "probe", "split"), text("trained", "mode", "_rate")],
         rows="probe split mode _rate",
         across="model",
         each=[Column("medal", mark, "left")],
-        visible=found[found.medal != "not judged"],
+        visible=medals[medals.medal != "not judged"],
         csv=f"probe model split mode learning_rate medal {' '.join(CONDITIONS)} lacking",
     )
 
 
-def not_judged(results: RunSet, rule_path: Path | None = None) -> str:
+def not_judged_sentence(results: RunSet, rule_path: Path | None = None) -> str:
     """Return why no curve has a medal; empty if one has."""
-    found = [row["lacking"] for row in judgements(results, read_rule(rule_path))]
-    if not all(found):
+    reasons = [row["lacking"] for row in judgements(results, read_rule(rule_path))]
+    if not all(reasons):
         return ""
-    lacking = dict.fromkeys(name for names in found for name in names.split(", "))
-    if not found:
+    lacking = dict.fromkeys(name for names in reasons for name in names.split(", "))
+    if not reasons:
         return ""
     needs = [f"{name} ({OPTIONS[name]})" if name in OPTIONS else name for name in lacking]
     return (
@@ -245,22 +248,24 @@ def not_judged(results: RunSet, rule_path: Path | None = None) -> str:
 
 def judgements(results: RunSet, rule: MedalRule) -> list[dict[str, Any]]:
     """Return a row for each model on each probe, without curves of the last layer alone."""
-    every = standard_curves(results)
+    candidates = standard_curves(results)
     return [
-        {**curve.record, **judgement(curve, every, rule)}
-        for curve in every
+        {**curve.record, **judgement(curve, candidates, rule)}
+        for curve in candidates
         if curve.role == "model" and curve.mode != "linear"
     ]
 
 
-def judgement(curve: Curve, others: Sequence[Curve], rule: MedalRule) -> dict[str, Any]:
+def judgement(
+    curve: ProbeCurve, candidates: Sequence[ProbeCurve], rule: MedalRule
+) -> dict[str, Any]:
     """Return a `medal`, the `CONDITIONS` (None if not judged) and what is `lacking` to judge it."""
     chance, weighted, language = curve.chance, curve.weighted_sum, curve.lang_gap(NO_LANGUAGE)
-    hurdles = rivals(curve, others)
+    hurdles = rivals(curve, candidates)
     roles = [rival.role for rival in hurdles]
     gaps = [difference("weighted_sum", curve, rival) for rival in hurdles]
     margins = [None if gap is None else gap.ci_low for gap in gaps]
-    needed = {
+    requirements = {
         "a no-language control": language is not None,
         "a baseline": not rule.need_baseline or "baseline" in roles,
         "random weights": not rule.need_random or "control" in roles,
@@ -268,10 +273,10 @@ def judgement(curve: Curve, others: Sequence[Curve], rule: MedalRule) -> dict[st
         "a record of which items were right": weighted is not None and weighted.ci_low is not None,
         "the baselines' curves on the same items and points": None not in margins,
     }
-    lacking = [name for name, is_there in needed.items() if not is_there]
+    lacking = [name for name, is_met in requirements.items() if not is_met]
     if lacking or weighted is None or weighted.ci_low is None or language is None or chance is None:
-        nothing = dict.fromkeys(CONDITIONS)
-        return {"medal": "not judged", **nothing, "lacking": ", ".join(lacking)}
+        unknown = dict.fromkeys(CONDITIONS)
+        return {"medal": "not judged", **unknown, "lacking": ", ".join(lacking)}
     if curve.majority is not None:
         margins.append(weighted.ci_low - curve.majority)
     highest = max(weighted.value, curve.zero_shot.value if curve.zero_shot else 0.0)

@@ -28,11 +28,11 @@ LANGUAGE = {f"{SENSE}pert": PERTURBED, f"{SENSE}nolang": NO_LANGUAGE}  # as the 
 TRAIN_ACCURACY = "train_accuracy"
 Name = TypeVar("Name", str, Subset)
 # Probe, model, mode, split, train rows, whether there was a first stage, setup.
-Place = tuple[str, str, str, str, str, bool, str]
+CurveKey = tuple[str, str, str, str, str, bool, str]
 
 
 @dataclass(frozen=True, eq=False)
-class Point:
+class CurvePoint:
     """The runs of all seeds at one number of training examples."""
 
     by_seed: dict[int | None, Row] = field(default_factory=dict)
@@ -65,22 +65,22 @@ class Point:
     def over_items(self) -> Estimate:
         """The mean, with the mean of the seeds' intervals: over items alone."""
         ends = [(row.ci_low, row.ci_high) for row in self.by_seed.values()]
-        known = [(low, high) for low, high in ends if low is not None and high is not None]
-        bounds = map(fmean, zip(*known, strict=True)) if len(known) == len(ends) else ()
+        known_ends = [(low, high) for low, high in ends if low is not None and high is not None]
+        bounds = map(fmean, zip(*known_ends, strict=True)) if len(known_ends) == len(ends) else ()
         return Estimate(self.mean, *bounds)
 
     @property
     def estimate(self) -> Estimate:
         """The mean with its interval over items and seeds; over items alone without hits."""
-        found = summed([(1.0, self)])
-        return self.over_items if found.ci_low is None else found
+        over_seeds = summed([(1.0, self)])
+        return self.over_items if over_seeds.ci_low is None else over_seeds
 
-    def minus(self, other: Point) -> Estimate:
+    def minus(self, reference: CurvePoint) -> Estimate:
         """Return the mean minus that of another point; the interval pairs items and seeds."""
-        return summed([(1.0, self), (-1.0, other)])
+        return summed([(1.0, self), (-1.0, reference)])
 
 
-Line = Mapping[int, Point]  # by N
+Line = Mapping[int, CurvePoint]  # by N
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ class Difference(Estimate):
 
 
 @dataclass(frozen=True, eq=False)
-class Curve:
+class ProbeCurve:
     """The curves of one model, probe and mode: the standard one and its controls.
 
     Its scores are those of Talmor et al. 2020, section 3: zero-shot, WS, MAX and LangSense.
@@ -112,7 +112,7 @@ class Curve:
     setup: str  # "mc_mlm" or "mc_qa"
     learning_rate: float | None  # None if nothing was trained
     points: Mapping[str, Line]  # by control, the standard one first
-    parts: Mapping[Subset, Line] = field(default_factory=dict)  # standard lines, e.g. by template
+    subset_lines: Mapping[Subset, Line] = field(default_factory=dict)  # standard, e.g. by template
     chance: float | None = None  # 1 / number of real choices
     runs: tuple[Run, ...] = ()
     hits: Hits | None = None  # None unless all runs recorded the same items
@@ -175,14 +175,14 @@ class Curve:
 
     def difference(self, control: str, num_train: int) -> Difference | None:
         """Return standard minus control, seed by seed; None where no seed has both."""
-        standard, other = self.line().get(num_train), self.line(control).get(num_train)
-        if standard is None or other is None:
+        standard, controlled = self.line().get(num_train), self.line(control).get(num_train)
+        if standard is None or controlled is None:
             return None
-        pairs = [(row, other.by_seed.get(seed)) for seed, row in standard.by_seed.items()]
+        pairs = [(row, controlled.by_seed.get(seed)) for seed, row in standard.by_seed.items()]
         gaps = tuple(row.value - paired.value for row, paired in pairs if paired)
         if not gaps:
             return None
-        bounds = standard.minus(other).bounds if len(gaps) == len(pairs) else (None, None)
+        bounds = standard.minus(controlled).bounds if len(gaps) == len(pairs) else (None, None)
         return Difference(fmean(gaps), *bounds, gaps)
 
     @property
@@ -209,8 +209,8 @@ class Curve:
         value = lang_sense(self.means(), self.means(control))
         if gap.ci_low is None:
             return Estimate(value)
-        others = self.line(control)
-        gaps = {n: point.minus(others[n]) for n, point in self.line().items() if n in others}
+        controlled = self.line(control)
+        gaps = {n: p.minus(controlled[n]) for n, p in self.line().items() if n in controlled}
         highs = {size: max(0.0, gap.ci_high or 0.0) for size, gap in gaps.items()}
         return Estimate(value, max(0.0, gap.ci_low), weighted_sum(highs))
 
@@ -221,8 +221,8 @@ class Curve:
     @property
     def senses(self) -> dict[str, str]:
         """Controls by the name of their LangSense: the paper's two, then all others."""
-        known = LANGUAGE.values()
-        return LANGUAGE | {f"{SENSE}{c}": c for c in self.controls if c not in known}
+        of_paper = LANGUAGE.values()
+        return LANGUAGE | {f"{SENSE}{c}": c for c in self.controls if c not in of_paper}
 
     @cached_property
     def scores(self) -> Mapping[ScoreKey, Estimate]:
@@ -232,16 +232,16 @@ class Curve:
         """
         means = self.means()
         best = self.line()[best_size(means)] if any(means) else None
-        found = {
+        scores = {
             ScoreKey("zero_shot"): self.zero_shot,
             ScoreKey("ws", self.mode): self.weighted_sum,
             ScoreKey("max", self.mode): summed([(1.0, best)]) if best else None,
             **{ScoreKey(name): self.lang_sense(control) for name, control in self.senses.items()},
         }
-        return {name: estimate for name, estimate in found.items() if estimate is not None}
+        return {name: estimate for name, estimate in scores.items() if estimate is not None}
 
 
-def summed(terms: Sequence[tuple[float, Point]]) -> Estimate:
+def summed(terms: Sequence[tuple[float, CurvePoint]]) -> Estimate:
     """Return a weighted sum of points, with an interval if all have hits on the same items."""
     value = sum(weight * point.mean for weight, point in terms)
     groups = terms[0][1].groups
@@ -249,71 +249,72 @@ def summed(terms: Sequence[tuple[float, Point]]) -> Estimate:
         return Estimate(value)
     is_difference = any(weight < 0 for weight, _ in terms)
     bounds = intervals.DIFFERENCES if is_difference else intervals.SHARES
-    found = [intervals.Term(weight, point.hits) for weight, point in terms]
-    return Estimate(value, *intervals.sum_interval(found, groups, bounds)[1:])
+    hit_terms = [intervals.Term(weight, point.hits) for weight, point in terms]
+    return Estimate(value, *intervals.sum_interval(hit_terms, groups, bounds)[1:])
 
 
-def weighted_gap(line: Line, other: Line) -> Estimate | None:
+def weighted_gap(line: Line, reference: Line) -> Estimate | None:
     """Return WS of a line minus that of another, over the points that both have."""
-    weights = weights_over(size for size in line if size in other).items()
-    ours = [(weight, line[size]) for size, weight in weights]
-    theirs = [(-weight, other[size]) for size, weight in weights]
-    return summed([*ours, *theirs]) if ours else None
+    weights = weights_over(size for size in line if size in reference).items()
+    added = [(weight, line[size]) for size, weight in weights]
+    subtracted = [(-weight, reference[size]) for size, weight in weights]
+    return summed([*added, *subtracted]) if added else None
 
 
 @lru_cache(maxsize=2)
-def curves(results: RunSet) -> tuple[Curve, ...]:
+def curves(results: RunSet) -> tuple[ProbeCurve, ...]:
     """Return all learning curves, by probe, model, mode, split, train rows and stages."""
-    found = _gathered(results)
-    repeats = Counter(place[:4] for place in found)
-    made = []
-    for place, rows in sorted(found.items(), key=lambda item: item[0]):
-        probe, *_, train, first_stage, _ = place
-        variant = [train, "after a first stage" * first_stage] if repeats[place[:4]] > 1 else []
+    rows_by_key = _rows_by_key(results)
+    repeats = Counter(key[:4] for key in rows_by_key)
+    every_curve = []
+    for key, rows in sorted(rows_by_key.items(), key=lambda item: item[0]):
+        probe, *_, train, first_stage, _ = key
+        variant = [train, "after a first stage" * first_stage] if repeats[key[:4]] > 1 else []
         chance = chance_levels(results).get(probe)
         # The point without training has no learning rate: it belongs to the curve of each.
-        known = {row.learning_rate for row, _ in rows if row.learning_rate is not None}
-        rates: list[float | None] = [*sorted(known)] or [None]
+        trained_rates = {row.learning_rate for row, _ in rows if row.learning_rate is not None}
+        rates: list[float | None] = [*sorted(trained_rates)] or [None]
         for rate in rates:
             line = [(row, run) for row, run in rows if row.learning_rate in (rate, None)]
-            made.append(_curve(place, rate, line, chance, ", ".join(filter(None, variant))))
-    return tuple(curve for curve in made if curve.points)
+            every_curve.append(_curve(key, rate, line, chance, ", ".join(filter(None, variant))))
+    return tuple(curve for curve in every_curve if curve.points)
 
 
-def _gathered(results: RunSet) -> dict[Place, list[tuple[Row, Run]]]:
+def _rows_by_key(results: RunSet) -> dict[CurveKey, list[tuple[Row, Run]]]:
     """Return the rows of curves with their runs; rows without training go to each trained mode."""
-    found: dict[Place, list[tuple[Row, Run]]] = {}
+    rows_by_key: dict[CurveKey, list[tuple[Row, Run]]] = {}
     for run in results.of("curve"):
         details = run.detail(CurveDetails) or CurveDetails()
         for row in run.rows:
             if row.metric in ("accuracy", TRAIN_ACCURACY):
                 setup = details.setup or ("mc_qa" if row.mode == FULL else "mc_mlm")
                 setting = (row.split, details.train, details.first_stage, setup)
-                found.setdefault((row.probe, row.model, row.mode, *setting), []).append((row, run))
+                key = (row.probe, row.model, row.mode, *setting)
+                rows_by_key.setdefault(key, []).append((row, run))
     # Heads that do not begin with the model's answers have these, in the scorer's mode, as N = 0 of
     # each curve; where nothing was trained they are a curve alone.
-    for place in [place for place in found if place[2] not in MODES]:
-        alike = [(*place[:2], mode, *place[3:]) for mode in MODES]
-        if trained := [other for other in alike if other in found]:
-            rows = found.pop(place)
-            found |= {other: [*rows, *found[other]] for other in trained}
-    return found
+    for key in [key for key in rows_by_key if key[2] not in MODES]:
+        mode_keys = [(*key[:2], mode, *key[3:]) for mode in MODES]
+        if trained := [mode_key for mode_key in mode_keys if mode_key in rows_by_key]:
+            rows = rows_by_key.pop(key)
+            rows_by_key |= {mode_key: [*rows, *rows_by_key[mode_key]] for mode_key in trained}
+    return rows_by_key
 
 
 def _curve(
-    place: Place,
+    key: CurveKey,
     rate: float | None,
     rows: list[tuple[Row, Run]],
     chance: float | None,
     variant: str,
-) -> Curve:
+) -> ProbeCurve:
     runs = tuple({run.path: run for _, run in rows}.values())
-    of_probe = [row for run in runs for row in run.rows if row.probe == place[0]]
-    levels = {row.metric: row.value for row in reversed(of_probe) if not row.subset}
+    probe_rows = [row for run in runs for row in run.rows if row.probe == key[0]]
+    levels = {row.metric: row.value for row in reversed(probe_rows) if not row.subset}
     names = {paper_model(run) for run in runs}
     hits = joined_hits([run.hits for run in runs if run.hits is not None])
-    return Curve(
-        *place,
+    return ProbeCurve(
+        *key,
         rate,
         _lines([(row.control or STANDARD, row) for row, _ in rows if not row.subset], hits),
         _lines([(row.subset, row) for row, _ in rows if row.subset]),
@@ -332,17 +333,17 @@ def _curve(
 def _lines(rows: Iterable[tuple[Name, Row]], hits: Hits | None = None) -> dict[Name, Line]:
     """Return lines by the given names, the standard one first."""
 
-    def place(named: tuple[Name, Row]) -> tuple[bool, str, int, int]:
-        row = named[1]
+    def order(named_row: tuple[Name, Row]) -> tuple[bool, str, int, int]:
+        _, row = named_row
         return row.control not in ("", STANDARD), row.control, row.num_train or 0, row.seed or 0
 
-    items = scores_by_condition(hits) if hits else {}
-    found: dict[Name, dict[int, Point]] = {}
-    for name, row in sorted(rows, key=place):
-        line, size = found.setdefault(name, {}), row.num_train or 0
+    condition_scores = scores_by_condition(hits) if hits else {}
+    lines: dict[Name, dict[int, CurvePoint]] = {}
+    for name, row in sorted(rows, key=order):
+        line, size = lines.setdefault(name, {}), row.num_train or 0
         if size not in line:
-            scores = items.get((row.control, size), {})
-            line[size] = Point(hits=scores, groups=hits.groups if hits else ())
+            scores = condition_scores.get((row.control, size), {})
+            line[size] = CurvePoint(hits=scores, groups=hits.groups if hits else ())
         seeds = line[size].trained if row.metric == TRAIN_ACCURACY else line[size].by_seed
         seeds.setdefault(row.seed, row)
-    return {name: {n: p for n, p in line.items() if p.by_seed} for name, line in found.items()}
+    return {name: {n: p for n, p in line.items() if p.by_seed} for name, line in lines.items()}

@@ -9,7 +9,7 @@ from typing import Literal
 from probelight.probes.controls import STANDARD
 from probelight.reports.charts import Panel, Trace, in_panels, line_figure
 from probelight.reports.curve.comparisons import rivals, standard_curves
-from probelight.reports.curve.curves import NO_LANGUAGE, PERTURBED, Curve
+from probelight.reports.curve.curves import NO_LANGUAGE, PERTURBED, ProbeCurve
 from probelight.reports.curve.tables import TRAINED
 from probelight.reports.figure import INK, LINES, MUTED, Figure, Line
 from probelight.reports.numbers import Estimate, dotted, in_words, rate
@@ -32,31 +32,31 @@ AXIS = "training examples N"
 
 def models_figure(results: RunSet) -> Figure | None:
     """Draw the standard curves of all models and baselines, one panel per probe and mode."""
-    by_place: dict[object, list[Curve]] = {}
+    by_source: dict[object, list[ProbeCurve]] = {}
     for curve in standard_curves(results):
         if curve.role != "control" and curve.mode != "linear":
-            by_place.setdefault((curve.source, curve.mode), []).append(curve)
-    several = [group for group in by_place.values() if sum(s.role == "model" for s in group) > 1]
-    if not several:
+            by_source.setdefault((curve.source, curve.mode), []).append(curve)
+    groups = [group for group in by_source.values() if sum(c.role == "model" for c in group) > 1]
+    if not groups:
         return None
-    shown = [curve for group in several for curve in group]
-    parts = [part for group in several for part in in_panels(group)]
+    drawn_curves = [curve for group in groups for curve in group]
+    pages = [page for group in groups for page in in_panels(group)]
     looks: dict[str, Line] = {}
-    for role, of_role in (("model", MODELS), ("baseline", BASELINES)):
-        names = dict.fromkeys(curve.model for curve in shown if curve.role == role)
-        looks |= zip(names, cycle(of_role), strict=False)
+    for role, role_looks in (("model", MODELS), ("baseline", BASELINES)):
+        names = dict.fromkeys(curve.model for curve in drawn_curves if curve.role == role)
+        looks |= zip(names, cycle(role_looks), strict=False)
     panels = []
-    for part in parts:
-        title, subtitle = heading(part[0], "")
-        if len(parts) > len(several):  # looks come again
-            subtitle = dotted(", ".join(short_name(curve.model) for curve in part), subtitle)
-        traces = [Trace(_points(curve), looks[curve.model]) for curve in part]
-        panels.append(Panel(title, subtitle, traces, {"chance": part[0].chance}))
+    for page in pages:
+        title, subtitle = heading(page[0], "")
+        if len(pages) > len(groups):  # looks come again
+            subtitle = dotted(", ".join(short_name(curve.model) for curve in page), subtitle)
+        traces = [Trace(_points(curve), looks[curve.model]) for curve in page]
+        panels.append(Panel(title, subtitle, traces, {"chance": page[0].chance}))
     return line_figure(
         "learning_curve_models",
         "Learning curves of all models",
         "Standard curves only, by number of training examples (log axis; 0 is the untrained "
-        f"model). {bands(shown)}",
+        f"model). {bands(drawn_curves)}",
         panels,
         AXIS,
         looks={short_name(model): look for model, look in looks.items()},
@@ -65,89 +65,92 @@ def models_figure(results: RunSet) -> Figure | None:
 
 def control_figures(results: RunSet) -> list[Figure]:
     """Draw models with controls and rivals (Talmor et al. 2020, figures 1, 2 and 4)."""
-    found = standard_curves(results)
+    all_curves = standard_curves(results)
     # What is drawn in a model's panel needs no panel.
-    lower = {other for s in found if s.role == "model" for other in _others(s, found)}
-    shown = [curve for curve in found if curve not in lower]
-    probes = list(dict.fromkeys(curve.probe for curve in shown))
-    if len(shown) <= IN_ONE_FIGURE or len(probes) == 1:
-        return [_control_figure("learning_curve", "", shown, found)] if shown else []
+    models = [curve for curve in all_curves if curve.role == "model"]
+    companions = {companion for curve in models for companion in _companions(curve, all_curves)}
+    own_panel = [curve for curve in all_curves if curve not in companions]
+    probes = list(dict.fromkeys(curve.probe for curve in own_panel))
+    if len(own_panel) <= IN_ONE_FIGURE or len(probes) == 1:
+        return [_control_figure("learning_curve", "", own_panel, all_curves)] if own_panel else []
     return [
         _control_figure(
             f"learning_curve_{probe}",
             f": {in_words(probe)}",
-            [curve for curve in shown if curve.probe == probe],
-            found,
+            [curve for curve in own_panel if curve.probe == probe],
+            all_curves,
         )
         for probe in probes
     ]
 
 
-def _control_figure(name: str, of: str, shown: Sequence[Curve], found: Sequence[Curve]) -> Figure:
-    several = len({curve.probe for curve in shown}) > 1
+def _control_figure(
+    name: str, subject: str, curves: Sequence[ProbeCurve], all_curves: Sequence[ProbeCurve]
+) -> Figure:
+    several = len({curve.probe for curve in curves}) > 1
     panels = [
         Panel(
             *heading(curve, "probe" if several else "model"),
-            _controls(curve, found),
+            _control_traces(curve, all_curves),
             {"chance": curve.chance},
         )
-        for curve in shown
+        for curve in curves
     ]
     return line_figure(
         name,
-        f"Accuracy by number of training examples{of}",
+        f"Accuracy by number of training examples{subject}",
         "Accuracy on the full question (standard) and under controls, after training on N examples "
         "(log axis; 0 is the untrained model). The gap between a model's standard line and its "
         "controls shows what it owes to language. The gap to random weights and baselines shows "
-        f"what it owes to pre-training. {bands(shown)} Linear: only the last layer is trained.",
+        f"what it owes to pre-training. {bands(curves)} Linear: only the last layer is trained.",
         panels,
         AXIS,
     )
 
 
-def _others(curve: Curve, found: Sequence[Curve]) -> list[Curve]:
-    """Return the other curves of a model's panel: the last layer alone, and the rivals."""
-    place = (curve.source, curve.model, "linear")
-    linear = [s for s in found if (s.source, s.model, s.mode) == place]
+def _companions(curve: ProbeCurve, all_curves: Sequence[ProbeCurve]) -> list[ProbeCurve]:
+    """Return what a model's panel shows besides it: the last layer alone, and the rivals."""
+    identity = (curve.source, curve.model, "linear")
+    linear = [c for c in all_curves if (c.source, c.model, c.mode) == identity]
     linear = linear if curve.mode == "mlp" and len(linear) == 1 else []
-    return [*linear, *rivals(curve, found)]
+    return [*linear, *rivals(curve, all_curves)]
 
 
-def _controls(curve: Curve, found: Sequence[Curve]) -> list[Trace]:
+def _control_traces(curve: ProbeCurve, all_curves: Sequence[ProbeCurve]) -> list[Trace]:
     further = sorted(curve.points.keys() - LOOKS.keys())
     looks = LOOKS | dict(zip(further, cycle(FURTHER), strict=False))
     traces = [Trace(_points(curve, c), looks[c], c.replace("_", " ")) for c in curve.points]
     baselines = cycle(BASELINES)
-    for other in _others(curve, found) if curve.role == "model" else ():
-        points = _points(other)
-        if other.model == curve.model:  # without its band, which would cover that of the curve
+    for companion in _companions(curve, all_curves) if curve.role == "model" else ():
+        points = _points(companion)
+        if companion.model == curve.model:  # without its band, which would cover that of the curve
             points = [(size, Estimate(estimate.value)) for size, estimate in points]
             traces.append(Trace(points, LINEAR, "standard, linear"))
-        elif other.role == "control":
+        elif companion.role == "control":
             traces.append(Trace(points, RANDOM, "random weights"))
         else:
-            traces.append(Trace(points, next(baselines), other.model.split(" (")[0]))
+            traces.append(Trace(points, next(baselines), companion.model.split(" (")[0]))
     return traces
 
 
-def _points(curve: Curve, control: str = STANDARD) -> list[tuple[int, Estimate]]:
+def _points(curve: ProbeCurve, control: str = STANDARD) -> list[tuple[int, Estimate]]:
     return [(size, point.estimate) for size, point in curve.line(control).items()]
 
 
-def bands(shown: Sequence[Curve]) -> str:
+def bands(drawn_curves: Sequence[ProbeCurve]) -> str:
     """Return what the bands around the lines show."""
-    known = all(curve.hits for curve in shown)
+    has_hits = all(curve.hits for curve in drawn_curves)
     unknown = "items alone, where runs did not record which items were right"
-    source = "groups of items and seeds" if known else unknown
+    source = "groups of items and seeds" if has_hits else unknown
     return f"Lines are means over seeds; bands are 95% intervals over {source}."
 
 
-def heading(curve: Curve, first: Literal["probe", "model", ""]) -> tuple[str, str]:
+def heading(curve: ProbeCurve, first: Literal["probe", "model", ""]) -> tuple[str, str]:
     """Return a panel's title and subtitle, without a model that all panels share."""
     probe, model = in_words(curve.probe), short_name(curve.model)
     trained = TRAINED.get(curve.mode, curve.mode)
     if not first:
         return probe, dotted(trained, curve.where)
-    title, other = (probe, model) if first == "probe" else (model, probe)
+    title, second = (probe, model) if first == "probe" else (model, probe)
     at_rate = f"rate {rate(curve.learning_rate)}" if curve.learning_rate else ""
-    return title, dotted(other, trained, curve.where, at_rate)
+    return title, dotted(second, trained, curve.where, at_rate)

@@ -33,11 +33,11 @@ def code_table(results: RunSet) -> Table | None:
     if rows.empty:
         return None
     records = []
-    for key, of_curve in rows.groupby([*CURVE, "control"], sort=False):
+    for key, curve_rows in rows.groupby([*CURVE, "control"], sort=False):
         lengths, guessed, num_sent = [], [], 0
-        for _, of_seed in of_curve.groupby("seed"):
+        for _, seed_rows in curve_rows.groupby("seed"):
             first, code, even = (
-                of_seed[of_seed.metric == name].sort_values("num_train")
+                seed_rows[seed_rows.metric == name].sort_values("num_train")
                 for name in ("first_bits", "code_bits", "guessed_bits")
             )
             # A code needs all its portions: each begins where the one before ends.
@@ -62,7 +62,7 @@ def code_table(results: RunSet) -> Table | None:
                 "compression_min": min(shares),
                 "compression_max": max(shares),
                 "_control": "full question" if key[4] in WHOLE else key[4].replace("_", " "),
-                "_runs": [*of_curve.run.unique()],
+                "_runs": [*curve_rows.run.unique()],
             }
         )
     return tables.table(
@@ -101,28 +101,28 @@ def information(results: RunSet) -> pd.DataFrame:
     `over_confident` says whether, since the N before it, the accuracy has risen and V-information
     fallen, and whether that may be chance; it is empty if not.
     """
-    return tables.framed(list(_points(results)))
+    return tables.framed(list(_information_records(results)))
 
 
-def _points(results: RunSet) -> Iterator[dict[str, Any]]:
+def _information_records(results: RunSet) -> Iterator[dict[str, Any]]:
     rows = results_frame(results).query("protocol == 'curve'")
-    is_whole = (rows.subset == "") & rows.control.isin(WHOLE)
-    measured = rows[is_whole & rows.metric.isin([*BITS, "accuracy"]) & (rows.num_train > 0)]
+    on_all_items = (rows.subset == "") & rows.control.isin(WHOLE)
+    measured = rows[on_all_items & rows.metric.isin([*BITS, "accuracy"]) & (rows.num_train > 0)]
     informed = measured[measured.metric == "v_information"]
-    for key, of_curve in measured.groupby(CURVE, sort=False):
-        before: dict[str, Any] | None = None
-        of_sizes = of_curve[of_curve.run.isin(informed.run)].groupby("num_train")
-        for size, of_size in of_sizes:
-            values, groups = _values(results, {*of_size.path})
+    for key, curve_rows in measured.groupby(CURVE, sort=False):
+        previous: dict[str, Any] | None = None
+        informed_rows = curve_rows[curve_rows.run.isin(informed.run)]
+        for size, size_rows in informed_rows.groupby("num_train"):
+            values, groups = _item_values(results, {*size_rows.path})
             if not values["v_information"]:
                 continue
             record: dict[str, Any] = {
                 **dict(zip(CURVE, key, strict=True)),
                 "num_train": size,
-                "num_seeds": of_size.seed.nunique(),
-                "accuracy": float(of_size[of_size.metric == "accuracy"].value.mean()),
-                "num_items": int(of_size.num_items.iloc[0]),
-                "_runs": [*of_size.run.unique()],
+                "num_seeds": size_rows.seed.nunique(),
+                "accuracy": float(size_rows[size_rows.metric == "accuracy"].value.mean()),
+                "num_items": int(size_rows.num_items.iloc[0]),
+                "_runs": [*size_rows.run.unique()],
             }
             for name in BITS:
                 if runs := values[name]:
@@ -130,12 +130,12 @@ def _points(results: RunSet) -> Iterator[dict[str, Any]]:
                     estimate = Estimate(value, *(ends if math.isfinite(ends[0]) else ()))
                     record |= named(f"{name} {name}_ci_low {name}_ci_high", estimate)
             changes = {
-                name: mean_interval({s: values[name][s] - old[s] for s in old}, groups)
-                for name, old in (before or {}).items()
-                if old.keys() == values[name].keys()
+                name: mean_interval({s: values[name][s] - earlier[s] for s in earlier}, groups)
+                for name, earlier in (previous or {}).items()
+                if earlier.keys() == values[name].keys()
             }
             yield record | {"over_confident": _over_confident(changes)}
-            before = {name: values[name] for name in ("accuracy", "v_information")}
+            previous = {name: values[name] for name in ("accuracy", "v_information")}
 
 
 def _over_confident(changes: Mapping[str, Interval]) -> str:
@@ -146,13 +146,13 @@ def _over_confident(changes: Mapping[str, Interval]) -> str:
     return OVER_CONFIDENT if sure else f"{OVER_CONFIDENT} (may be chance)"
 
 
-def _values(
+def _item_values(
     results: RunSet, paths: set[str]
 ) -> tuple[dict[str, dict[int, Floats]], tuple[int, ...] | None]:
     """Return, by metric and seed, (N,) the bits and scores of the items, and the items' groups."""
-    found: dict[str, defaultdict[int, list[float]]]
+    scores: dict[str, defaultdict[int, list[float]]]
     columns = {**BITS, "accuracy": "correct"}
-    found, groups = {name: defaultdict(list) for name in columns}, None
+    scores, groups = {name: defaultdict(list) for name in columns}, None
     for path in sorted(paths):
         run = results.by_path[path]
         groups = run.hits.groups if run.hits else groups
@@ -163,15 +163,15 @@ def _values(
         for line in (line for line in lines if line.pvi is not None):
             for name, column in columns.items():
                 if (value := getattr(line, column)) is not None:
-                    found[name][line.seed or 0].append(value)
-    arrays = {n: {seed: np.array(v) for seed, v in runs.items()} for n, runs in found.items()}
+                    scores[name][line.seed or 0].append(value)
+    arrays = {n: {seed: np.array(v) for seed, v in runs.items()} for n, runs in scores.items()}
     return arrays, groups
 
 
 def information_table(results: RunSet) -> Table | None:
     """Make the table of V-information by N, next to the accuracy."""
-    found = information(results)
-    if found.empty:
+    points = information(results)
+    if points.empty:
         return None
     return tables.table(
         "v_information",
@@ -183,7 +183,7 @@ def information_table(results: RunSet) -> Table | None:
         "less likely. Intervals are over groups of items and seeds. Over-confident: since the "
         "previous N, accuracy has risen and V-information has fallen; this may be chance if the "
         "interval of either change includes 0.",
-        found,
+        points,
         [
             text("probe", "probe", "split"),
             text("model", "model", "mode"),
@@ -199,8 +199,8 @@ def information_table(results: RunSet) -> Table | None:
 
 def imported_table(results: RunSet) -> Table | None:
     """Make the table of V-information of what other programs measured."""
-    found = results_frame(results).query("protocol == 'information'")
-    found = found.assign(_part=found.subset.replace("", "all"), _runs=found.run)
+    rows = results_frame(results).query("protocol == 'information'")
+    rows = rows.assign(_part=rows.subset.replace("", "all"), _runs=rows.run)
     ends = {"ci_low": "v_information_ci_low", "ci_high": "v_information_ci_high"}
     return tables.table(
         "imported_information",
@@ -208,7 +208,7 @@ def imported_table(results: RunSet) -> Table | None:
         "By how many bits per item the input makes the right label likelier (Ethayarajh et al. "
         "2022), with 95% intervals that treat items as independent. The run's pvi.csv has each "
         "item.",
-        found.rename(columns={"value": "v_information", **ends}),
+        rows.rename(columns={"value": "v_information", **ends}),
         [
             text("items", "probe"),
             text("model", "model"),
@@ -237,20 +237,20 @@ def _signed(bits: float | None) -> str:
     return "0.00" if text in ("+0.00", "-0.00") else text.replace("-", "−")
 
 
-def summary(results: RunSet) -> str:
+def over_confidence_sentences(results: RunSet) -> str:
     """Return which models are over-confident: surer with more training, and not better informed."""
     sentences = []
-    found = information(results)
-    for key, of_curve in () if found.empty else found.groupby(CURVE, sort=False):
-        points = of_curve.to_dict("records")
-        for before, now in pairwise(points):
-            if now["over_confident"]:
+    points = information(results)
+    for key, curve_points in () if points.empty else points.groupby(CURVE, sort=False):
+        for earlier, later in pairwise(curve_points.to_dict("records")):
+            if later["over_confident"]:
                 sentences.append(
-                    f"{key[0]} is {now['over_confident']} on {key[1]} ({key[2]}): from N = "
-                    f"{count(before['num_train'])} to {count(now['num_train'])} its "
-                    f"accuracy rises from {percent(before['accuracy'])} to "
-                    f"{percent(now['accuracy'])} and its V-information falls from "
-                    f"{_signed(before['v_information'])} to {_signed(now['v_information'])} bits."
+                    f"{key[0]} is {later['over_confident']} on {key[1]} ({key[2]}): from N = "
+                    f"{count(earlier['num_train'])} to {count(later['num_train'])} its "
+                    f"accuracy rises from {percent(earlier['accuracy'])} to "
+                    f"{percent(later['accuracy'])} and its V-information falls from "
+                    f"{_signed(earlier['v_information'])} to "
+                    f"{_signed(later['v_information'])} bits."
                 )
                 break
     return " ".join(sentences)

@@ -11,7 +11,7 @@ from probelight.probes.controls import STANDARD
 from probelight.reports import numbers
 from probelight.reports import table as kit
 from probelight.reports.curve.comparisons import Score, difference, rivals, standard_curves
-from probelight.reports.curve.curves import LANGUAGE, MODES, SENSE, Curve, Point, curves
+from probelight.reports.curve.curves import LANGUAGE, MODES, SENSE, ProbeCurve, curves
 from probelight.reports.numbers import ABSENT, INTERVAL, TOO_FEW, named
 from probelight.reports.published import published, short_name
 from probelight.reports.table import ACCURACY, SIZE, Cell, Column, Table, share, table, text, whole
@@ -30,23 +30,25 @@ Record = dict[str, Any]
 
 def summary_tables(results: RunSet) -> list[Table | None]:
     """Make a table for each probe, with another one for MC-QA."""
-    by_place: dict[tuple[str, bool], list[Curve]] = {}
+    by_key: dict[tuple[str, bool], list[ProbeCurve]] = {}
     for curve in standard_curves(results):
-        place = (curve.probe, curve.setup == "mc_qa")
-        by_place.setdefault(place, []).append(curve)
-    return [_summary_table(*place, by_place[place]) for place in sorted(by_place)]
+        key = (curve.probe, curve.setup == "mc_qa")
+        by_key.setdefault(key, []).append(curve)
+    return [_summary_table(*key, by_key[key]) for key in sorted(by_key)]
 
 
-def _summary_table(probe: str, are_questions: bool, found: Sequence[Curve]) -> Table | None:
+def _summary_table(
+    probe: str, are_questions: bool, probe_curves: Sequence[ProbeCurve]
+) -> Table | None:
     """Make the table of a probe: a row per curve, in the csv file a row per score."""
-    senses = LANGUAGE | {name: c for curve in found for name, c in curve.senses.items()}
+    senses = LANGUAGE | {name: c for curve in probe_curves for name, c in curve.senses.items()}
     return table(
         f"curve_summary_{probe}{'_full' * are_questions}",
         f"Learning curves in numbers: {probe.replace('_', ' ')}{' (questions)' * are_questions}",
-        _summary_note(found),
+        _summary_note(probe_curves),
         [
             {**record, "_curve": number}
-            for number, curve in enumerate(found)
+            for number, curve in enumerate(probe_curves)
             for record in _score_records(curve)
         ],
         [
@@ -62,21 +64,22 @@ def _summary_table(probe: str, are_questions: bool, found: Sequence[Curve]) -> T
     )
 
 
-def _score_records(curve: Curve) -> Iterator[Record]:
+def _score_records(curve: ProbeCurve) -> Iterator[Record]:
     scores = {key.name: estimate for key, estimate in curve.scores.items()}
     gaps = {name + UNCLIPPED: curve.lang_gap(control) for name, control in curve.senses.items()}
     start = curve.line().get(0)
-    by = numbers.scored_by(start.mode) if start and start.mode != curve.mode else ""
+    scorer = numbers.scored_by(start.mode) if start and start.mode != curve.mode else ""
+    notes = (curve.where, scorer and f"zero-shot by {scorer}")
     for score, estimate in (scores | gaps).items():
         if estimate:
             yield {
                 **curve.record,
                 **named(VALUE, estimate),
-                **_points(curve.sizes),
+                **_summed_points(curve.sizes),
                 "score": score,
                 "num_seeds": None if score == "zero_shot" else curve.num_seeds,
                 "_name": short_name(curve.model),
-                "_about": ", ".join(filter(None, (curve.where, by and f"zero-shot by {by}"))),
+                "_about": ", ".join(filter(None, notes)),
             }
 
 
@@ -91,7 +94,7 @@ def _score_column(score: str) -> list[Column]:
     return [column(label, VALUE, group=f"LangSense {sense}")]
 
 
-def _summary_note(found: Sequence[Curve]) -> str:
+def _summary_note(probe_curves: Sequence[ProbeCurve]) -> str:
     note = (
         "WS, weighted score: the mean of the accuracies at N = 62 to 4,000, in which small N count "
         "most (weights 0.23 to 0.07). MAX: the best of them; as in the paper, it is chosen on the "
@@ -100,7 +103,7 @@ def _summary_note(found: Sequence[Curve]) -> str:
         "the paper. Noise alone makes it positive, so the unclipped mean is next to it (pert: key "
         "words replaced; nolang: no language)."
     )
-    groups = sorted({curve.num_groups for curve in found if curve.num_groups is not None})
+    groups = sorted({curve.num_groups for curve in probe_curves if curve.num_groups is not None})
     note += (
         " Below each number is its 95% interval, over seeds and over items (in "
         f"{' or '.join(map(numbers.count, groups))} groups); it is wide if there are few, and "
@@ -108,24 +111,24 @@ def _summary_note(found: Sequence[Curve]) -> str:
         if groups
         else " There is no interval: the runs did not record which items were right."
     )
-    if any(curve.sizes and not is_complete(curve.sizes) for curve in found):
+    if any(curve.sizes and not is_complete(curve.sizes) for curve in probe_curves):
         note += (
             f" With fewer than all {len(WEIGHTS)} values of N, the weights are renormalised, and "
             "the result is not compared with the paper's."
         )
-    trained = dict.fromkeys(curve.train for curve in found if curve.train)
+    trained = dict.fromkeys(curve.train for curve in probe_curves if curve.train)
     note += "".join(f" Training examples: {rows}." for rows in trained)
     return f"{note} Rate: the learning rate."
 
 
 def curve_table(results: RunSet) -> Table | None:
     """Make the table of all points: means over seeds, controls, and the difference."""
-    found = curves(results)
+    all_curves = curves(results)
     frame = kit.framed(
-        {**_point_record(curve, control, num_train, point), "_curve": number}
-        for number, curve in enumerate(found)
+        {**_point_record(curve, control, num_train), "_curve": number}
+        for number, curve in enumerate(all_curves)
         for control, line in curve.points.items()
-        for num_train, point in line.items()
+        for num_train in line
     )
     if frame.empty:
         return None
@@ -138,7 +141,7 @@ def curve_table(results: RunSet) -> Table | None:
         "interval or, if there is none, its lowest and highest seed. At chance: runs whose "
         "accuracy on the training examples is not above chance; the mean includes them."
     )
-    of_standard = [
+    standard_columns = [
         kit.accuracy("accuracy %"),
         Column(
             "median seed %",
@@ -152,11 +155,11 @@ def curve_table(results: RunSet) -> Table | None:
         kit.number("at chance", "_at_chance", str),
         kit.size(),
     ]
-    of_control = [
+    control_columns = [
         kit.accuracy("accuracy %"),
         kit.gap("standard − control", "standard_minus_control _low _high"),
     ]
-    controls = sorted({control for curve in found for control in curve.controls})
+    controls = sorted({control for curve in all_curves for control in curve.controls})
     return table(
         "learning_curve",
         "Learning curves",
@@ -173,7 +176,7 @@ def curve_table(results: RunSet) -> Table | None:
         ],
         rows="_curve num_train",
         across="_group",
-        each=lambda group: of_standard if group == STANDARD else of_control,
+        each=lambda group: standard_columns if group == STANDARD else control_columns,
         values=[STANDARD, *(control.replace("_", " ") for control in controls)],
         visible=frame.sort_values(["_curve", "num_train"], kind="stable"),
         csv=f"model probe mode split learning_rate control num_train {ACCURACY} median seed_min "
@@ -182,7 +185,8 @@ def curve_table(results: RunSet) -> Table | None:
     )
 
 
-def _point_record(curve: Curve, control: str, num_train: int, point: Point) -> Record:
+def _point_record(curve: ProbeCurve, control: str, num_train: int) -> Record:
+    point = curve.line(control)[num_train]
     values = [row.value for row in point.by_seed.values()]
     gap = None if control == STANDARD else curve.difference(control, num_train)
     ends = [row.ci_low for row in point.trained.values() if row.ci_low is not None]
@@ -215,22 +219,22 @@ def _point_record(curve: Curve, control: str, num_train: int, point: Point) -> R
 
 def against_table(results: RunSet) -> Table | None:
     """Make the table of each model against its random weights and the baselines."""
-    found = standard_curves(results)
+    all_curves = standard_curves(results)
     records: list[Record] = []
-    for curve in found:
-        for other in rivals(curve, found) if curve.role == "model" else ():
-            sizes = [size for size in curve.sizes if size in other.sizes]
-            seeds = [line.num_seeds for line in (curve, other) if line.num_seeds]
+    for curve in all_curves:
+        for rival in rivals(curve, all_curves) if curve.role == "model" else ():
+            sizes = [size for size in curve.sizes if size in rival.sizes]
+            seeds = [c.num_seeds for c in (curve, rival) if c.num_seeds]
             record = {
                 **curve.record,
-                "against": other.model,
-                **_points(sizes),
-                "_runs": curve.record["_runs"] + other.record["_runs"],
+                "against": rival.model,
+                **_summed_points(sizes),
+                "_runs": curve.record["_runs"] + rival.record["_runs"],
             }
             for score, names in DIFFERENCES.items():
-                drawn = 1 if score == "zero_shot" else min(seeds, default=None)
-                record |= named(names, difference(score, curve, other))
-                record[f"{score}_difference_num_seeds"] = drawn
+                num_seeds = 1 if score == "zero_shot" else min(seeds, default=None)
+                record |= named(names, difference(score, curve, rival))
+                record[f"{score}_difference_num_seeds"] = num_seeds
             records.append(record)
     return table(
         "curve_against",
@@ -287,38 +291,38 @@ def parts_table(results: RunSet) -> Table | None:
     )
 
 
-def _part_records(curve: Curve) -> Iterator[Record]:
-    for part, line in curve.parts.items():
+def _part_records(curve: ProbeCurve) -> Iterator[Record]:
+    for subset, line in curve.subset_lines.items():
         last = max(line)
         points = line.get(0), line[last] if last else None
-        before, after = (point.over_items if point else None for point in points)
-        name = "/".join(part["words"]) if part.kind == "choices" else part.text
-        name = str(part["name"]) if part.kind == "template" else name
-        printed = []  # two of the paper's templates (table 6) may share one of ours
-        if part.kind == "template":
+        untrained, trained = (point.over_items if point else None for point in points)
+        name = "/".join(subset["words"]) if subset.kind == "choices" else subset.text
+        name = str(subset["name"]) if subset.kind == "template" else name
+        paper_numbers = []  # two of the paper's templates (table 6) may share one of ours
+        if subset.kind == "template":
             table_6 = "paper == 'Talmor et al. 2020' and table == 6"
             rows = published().query(f"{table_6} and probe == @curve.probe and part == @name")
-            printed = [f"{100 * value:.0f}" for value in rows.value]
+            paper_numbers = [f"{100 * value:.0f}" for value in rows.value]
         yield {
             **curve.record,
-            **named(BEFORE, before),
-            **named(AFTER, after),
-            "part": part.text,
+            **named(BEFORE, untrained),
+            **named(AFTER, trained),
+            "part": subset.text,
             "num_items": line[last].num_items,
             "num_train": last or None,
             "num_seeds": len(line[last].by_seed) if last else None,
             "_name": name,
-            "_change": after.value - before.value if before and after else None,
-            "_published": " / ".join(printed) or None,
+            "_change": trained.value - untrained.value if untrained and trained else None,
+            "_published": " / ".join(paper_numbers) or None,
             "_runs": [key for point in points if point for key in point.run_keys],
         }
 
 
-def _points(sizes: Sequence[int]) -> Record:
+def _summed_points(sizes: Sequence[int]) -> Record:
     """Return the points of a sum, for the csv file and for people."""
-    shown = ", ".join(map(numbers.count, sizes)) or ABSENT
-    is_whole = len(sizes) == len(WEIGHTS)
+    listed = ", ".join(map(numbers.count, sizes)) or ABSENT
+    are_all = len(sizes) == len(WEIGHTS)
     return {
         "points": " ".join(map(str, sizes)),
-        "_points": f"all {len(WEIGHTS)}" if is_whole else shown,
+        "_points": f"all {len(WEIGHTS)}" if are_all else listed,
     }

@@ -11,8 +11,8 @@ from probelight.metrics.front import TradeOff
 from probelight.reports import figure as figures
 from probelight.reports.charts import MOST_MODELS, Panel, Trace, in_panels, line_figure
 from probelight.reports.figure import INK, LINES, MUTED, PAPER, Figure, Line, model_looks
-from probelight.reports.inoculation.keeping import MEASURED, NONE, Setting, comparisons
-from probelight.reports.inoculation.runs import TASKS, Dose, Inoculation, doses, drawn
+from probelight.reports.inoculation.keeping import MEASURED, NONE, MethodSetting, comparisons
+from probelight.reports.inoculation.runs import TASKS, Dose, DoseRun, doses, drawn_runs
 from probelight.reports.numbers import Estimate, count, dotted, in_words, rate, replayed
 from probelight.results.load import RunSet
 
@@ -36,16 +36,16 @@ SIZES = (4.8, 6.2, 7.6)  # of marks, by rising rate
 
 def inoculation_figure(results: RunSet) -> Figure | None:
     """Draw both accuracies against the dose (Richardson & Sabharwal 2020, figure 4)."""
-    lines = sorted(doses(drawn(results)).items(), key=lambda item: item[0][1:])
+    lines = sorted(doses(drawn_runs(results)).items(), key=lambda item: item[0][1:])
     if not lines:
         return None
     # A panel is one probe and original task, with its models.
-    found = [
-        [line for _, line in part]
+    groups = [
+        [line for _, line in page]
         for _, group in groupby(lines, lambda item: item[0][1:])
-        for part in in_panels(list(group))
+        for page in in_panels(list(group))
     ]
-    several = any(len(group) > 1 for group in found)
+    several = any(len(group) > 1 for group in groups)
     looks = model_looks(dict.fromkeys(series.model for series, _ in lines) if several else ())
     extras = {run.extra for _, line in lines for dose in line for run in dose.runs}
     by_extra = extras != {"none"}
@@ -53,8 +53,8 @@ def inoculation_figure(results: RunSet) -> Figure | None:
     if by_extra:
         marks = {model: replace(look, marker="") for model, look in looks.items()}
         marks |= extra_marks(extras)
-    styles = " Solid lines are the probe, dashed ones the original task." if several else ""
-    added = (
+    styles_note = " Solid lines are the probe, dashed ones the original task." if several else ""
+    replay_note = (
         " The shape of a mark at k > 0 shows the replay of the chosen setting; with several seeds, "
         f"a bar is their mean. {EXTRAS_NOTE}"
     )
@@ -66,8 +66,8 @@ def inoculation_figure(results: RunSet) -> Figure | None:
         "the chosen checkpoint: the best average of both tasks on the selection items, over "
         "settings and epochs. All accuracies are on the report items. Whiskers are 95% intervals; "
         "with several seeds, lines are means and small marks seeds."
-        f"{styles}{added if by_extra else ''}",
-        [_dose_panel(group, looks, by_extra) for group in found],
+        f"{styles_note}{replay_note if by_extra else ''}",
+        [_dose_panel(group, looks, by_extra) for group in groups],
         "probe examples k",
         looks=marks,
     )
@@ -99,14 +99,14 @@ def _dose_traces(
     line: list[Dose], task: str, look: Line, shift: float, by_extra: bool
 ) -> list[Trace]:
     """Make the line of a task, its marks, and small marks of the seeds right of each mean."""
-    before, after = TASKS[task]
+    start, end = TASKS[task]
     points, marks = [], []
-    for k, dose, metric in [(0, line[0], before), *((dose.dose, dose, after) for dose in line)]:
+    for k, dose, metric in [(0, line[0], start), *((dose.dose, dose, end) for dose in line)]:
         if (estimate := dose.estimate(metric)) is None:
             continue
         points.append((k, estimate))
         by_seed = [
-            (run.measured[metric].value, extra_mark(run.extra) if by_extra and k else "o")
+            (run.report_rows[metric].value, extra_mark(run.extra) if by_extra and k else "o")
             for run in dose.runs
         ]
         mark = replace(look, dash="none")
@@ -129,13 +129,13 @@ def _dose_traces(
 
 def trajectory_figure(results: RunSet) -> Figure | None:
     """Draw the scores on the selection splits, epoch by epoch, and the checkpoint chosen."""
-    every = drawn(results)
-    cells = [dose.runs[0] for line in doses(every).values() for dose in line]
-    cells = [cell for cell in cells if len(cell.trajectory.get("aggregate", {})) > 1]
-    if not cells:
+    runs = drawn_runs(results)
+    shown_runs = [dose.runs[0] for line in doses(runs).values() for dose in line]
+    shown_runs = [run for run in shown_runs if len(run.trajectory.get("aggregate", {})) > 1]
+    if not shown_runs:
         return None
-    is_part = len(cells) < sum(cell.chosen for cell in every)
-    seeds = " One seed of each dose is shown." if is_part else ""
+    is_partial = len(shown_runs) < sum(run.chosen for run in runs)
+    seeds = " One seed of each dose is shown." if is_partial else ""
     return line_figure(
         "selection",
         "How the checkpoint was chosen",
@@ -143,30 +143,30 @@ def trajectory_figure(results: RunSet) -> Figure | None:
         "inoculation, which cannot be chosen. Selection items are never report items, unless a "
         "panel says that the checkpoint was chosen on the reported items of the probe. The ring "
         f"marks the best average of the two tasks: the reported checkpoint.{seeds}",
-        [_trajectory_panel(cell) for cell in cells],
+        [_trajectory_panel(run) for run in shown_runs],
         "epoch",
         looks={"chosen": RING},
         log=False,
     )
 
 
-def _trajectory_panel(cell: Inoculation) -> Panel:
-    series = cell.series
+def _trajectory_panel(run: DoseRun) -> Panel:
+    series = run.series
     names = dotted(series.model, f"original task: {series.original_task or 'unnamed'}")
     setting = dotted(
-        f"rate {rate(cell.learning_rate)}",
-        "" if cell.seed is None else f"seed {cell.seed}",
-        "" if cell.extra == "none" else replayed(cell.extra),
+        f"rate {rate(run.learning_rate)}",
+        "" if run.seed is None else f"seed {run.seed}",
+        "" if run.extra == "none" else replayed(run.extra),
         series.remarks,
     )
     traces = []
-    chosen = cell.selected_on("aggregate")
-    if cell.epoch is not None and chosen is not None:
-        traces.append(Trace([(cell.epoch, Estimate(chosen))], RING))
+    chosen = run.selected_on("aggregate")
+    if run.epoch is not None and chosen is not None:
+        traces.append(Trace([(run.epoch, Estimate(chosen))], RING))
     for label, (metric, look) in SELECTED.items():
-        points = [(n, Estimate(value)) for n, value in cell.trajectory.get(metric, {}).items()]
+        points = [(n, Estimate(value)) for n, value in run.trajectory.get(metric, {}).items()]
         traces += [Trace(points, look, label)] if points else []
-    title = f"{in_words(series.probe)}, k = {count(cell.dose)}"
+    title = f"{in_words(series.probe)}, k = {count(run.dose)}"
     return Panel(title, f"{names}\n{setting}", traces)
 
 
@@ -177,44 +177,46 @@ def extra_mark(extra: str) -> str:
 
 def extra_marks(extras: Collection[str]) -> dict[str, Line]:
     """Return the marks of these add-some settings, for a legend."""
-    known = [extra for extra in EXTRAS if extra in extras] + sorted({*extras} - {*EXTRAS})
-    return {replayed(extra): Line(INK, "none", extra_mark(extra)) for extra in known}
+    ordered = [extra for extra in EXTRAS if extra in extras] + sorted({*extras} - {*EXTRAS})
+    return {replayed(extra): Line(INK, "none", extra_mark(extra)) for extra in ordered}
 
 
 @figures.styled()
 def keeping_figure(results: RunSet) -> Figure | None:
     """Draw the cost of each method's settings against their gain, one panel per dose."""
-    every = [one for one in comparisons(results) if one.methods]
-    if not every:
+    compared = [comparison for comparison in comparisons(results) if comparison.methods]
+    if not compared:
         return None
-    names = dict.fromkeys(name for one in every for name in one.methods if name != NONE)
+    names = dict.fromkeys(n for comparison in compared for n in comparison.methods if n != NONE)
     lines = [replace(line, face=face) for face in ("", PAPER) for line in LINES]
     looks = {NONE: Line(INK, "-", "o", PAPER)}
     looks |= dict(zip(names, cycle(lines), strict=False))
     ring = Line(INK, "none", "o", "none", size=9.5)
-    shown = every[: figures.MAX_PANELS]
-    canvas, axes = figures.panels(len(shown), height=3.4, shared=False)
-    for axis, one in zip(axes, shown, strict=True):
-        subtitle = dotted(one.series.about, f"not compared: {one.refused}" if one.refused else "")
-        figures.head(axis, f"{in_words(one.series.probe)}, k = {count(one.dose)}", subtitle)
+    visible = compared[: figures.MAX_PANELS]
+    canvas, axes = figures.panels(len(visible), height=3.4, shared=False)
+    for axis, comparison in zip(axes, visible, strict=True):
+        series, refused = comparison.series, comparison.refused
+        subtitle = dotted(series.about, f"not compared: {refused}" if refused else "")
+        figures.head(axis, f"{in_words(series.probe)}, k = {count(comparison.dose)}", subtitle)
         axis.set_xlabel("gain on the probe (points)")
         axis.set_ylabel("cost on the original task (points)")
-        for zero in (axis.axhline, axis.axvline):
-            zero(0, color=MUTED, linewidth=0.7, zorder=1)
-        for name, found in one.methods.items():
-            _draw(axis, found, looks[name])
-        for name, cut in one.cuts.items():
-            gain = 100 * one.gain
+        for draw_zero in (axis.axhline, axis.axvline):
+            draw_zero(0, color=MUTED, linewidth=0.7, zorder=1)
+        for name, points in comparison.methods.items():
+            _draw_method(axis, points, looks[name])
+        for name, cut in comparison.cuts.items():
+            gain = 100 * comparison.gain
             axis.axvline(gain, color=MUTED, linewidth=1.0, dashes=(1, 2))
             # Neighbours of two rates are on no line.
-            ends = [one.methods[name][index][1] for index in cut.ends]
-            xs, ys = ([100 * getattr(end, what) for end in ends] for what in ("gain", "cost"))
+            ends = [comparison.methods[name][index][1] for index in cut.ends]
+            xs, ys = zip(*((100 * end.gain, 100 * end.cost) for end in ends), strict=True)
             axis.plot(xs, ys, color=looks[name].color, linewidth=0.8, zorder=2)
             axis.plot([gain], [100 * cut.cost], **ring.style, zorder=6)
-    legend = {name: look for name, look in looks.items() if any(name in o.methods for o in shown)}
-    legend |= {"compared": ring} if any(one.cuts for one in shown) else {}
+    tried = {name for comparison in visible for name in comparison.methods}
+    legend = {name: look for name, look in looks.items() if name in tried}
+    legend |= {"compared": ring} if any(comparison.cuts for comparison in visible) else {}
     figures.legend(canvas, legend, handlelength=3.4)
-    left_out = figures.left_out(len(every), figures.MAX_PANELS)
+    left_out = figures.left_out(len(compared), figures.MAX_PANELS)
     return figures.drawn(
         "keeping",
         "Gain and cost of inoculation, by method against forgetting",
@@ -228,20 +230,23 @@ def keeping_figure(results: RunSet) -> Figure | None:
     )
 
 
-def _draw(axis: Axes, found: Sequence[tuple[Setting, TradeOff]], look: Line) -> None:
+def _draw_method(
+    axis: Axes, settings: Sequence[tuple[MethodSetting, TradeOff]], look: Line
+) -> None:
     """Draw the lines of a method, its marks and their whiskers."""
-    varies = len({setting.strength for setting, _ in found}) > 1
-    by_rate: dict[float, list[tuple[Setting, TradeOff]]] = {}
-    for setting, point in sorted(found, key=lambda pair: pair[1].coordinates):
+    varies = len({setting.strength for setting, _ in settings}) > 1
+    by_rate: dict[float, list[tuple[MethodSetting, TradeOff]]] = {}
+    for setting, point in sorted(settings, key=lambda pair: pair[1].coordinates):
         by_rate.setdefault(setting.rate or 0 if varies else 0, []).append((setting, point))
-    for rank, (_, of_rate) in enumerate(sorted(by_rate.items())):
-        xs, ys = ([0.0, *(100 * getattr(p, what) for _, p in of_rate)] for what in ("gain", "cost"))
+    for rank, (_, at_rate) in enumerate(sorted(by_rate.items())):
+        xs = [0.0, *(100 * point.gain for _, point in at_rate)]
+        ys = [0.0, *(100 * point.cost for _, point in at_rate)]
         axis.plot(xs, ys, **replace(look, marker="").style, zorder=3)
         marks = replace(look, dash="none", size=SIZES[min(rank, len(SIZES) - 1)])
         axis.plot(xs[1:], ys[1:], **marks.style, zorder=4)
-        for x, y, (setting, _) in zip(xs[1:], ys[1:], of_rate, strict=True):
+        for x, y, (setting, _) in zip(xs[1:], ys[1:], at_rate, strict=True):
             whiskers = ((axis.hlines, y, setting.gain), (axis.vlines, x, setting.cost))
-            for draw, at, estimate in whiskers:
+            for draw, position, estimate in whiskers:
                 if estimate and estimate.ci_low is not None and estimate.ci_high is not None:
                     ends = (100 * estimate.ci_low, 100 * estimate.ci_high)
-                    draw(at, *ends, look.color, linewidth=0.8, alpha=0.35, zorder=2)
+                    draw(position, *ends, look.color, linewidth=0.8, alpha=0.35, zorder=2)

@@ -1,4 +1,4 @@
-"""Ways of keeping what was known, compared where the probe has gained as much with each of them."""
+"""Methods against forgetting, compared where the probe has gained as much with each of them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from probelight.reports import table as tables
 from probelight.reports.inoculation.runs import (
     METRICS,
     Dose,
-    Inoculation,
+    DoseRun,
     Series,
     best_of,
     with_controls,
@@ -32,7 +32,7 @@ NONE, BEFORE = "none", "the model before"
 # What the strength of a method is; a larger one forgets less. Of other methods it is a rank.
 STRENGTHS = {"replay": "share", "l2_sp": "alpha", "distillation": "weight"}
 GAIN, ORIGINAL = "probe_gain", "original_accuracy"
-Place = tuple[str, float | None, float | None]  # method, strength, rate
+SettingKey = tuple[str, float | None, float | None]  # method, strength, rate
 MOST = 3  # comparisons in the paragraph
 MEASURED = (
     "Gain: accuracy on the probe after minus before. Cost: accuracy on the original task before "
@@ -47,7 +47,7 @@ AGAINST: Mapping[Verdict, str] = {
 
 
 @dataclass(frozen=True)
-class Setting:
+class MethodSetting:
     """A strength and a rate of a method against forgetting, with the runs of its seeds."""
 
     keeping: str
@@ -74,29 +74,29 @@ class Setting:
 
     @cached_property
     def point(self) -> TradeOff | None:
-        """Its place among the settings, and its means; None if it is not compared."""
+        """Its order among the settings, and its means; None if it is not compared."""
         if not (self.has_seeds and self.gain and self.cost):
             return None
         strength = self.strength or 0.0
-        coordinates = (strength if self.strength_name == "rank" else -strength, self.rate or 0.0)
-        lost = self.selected(ORIGINAL, before=True) - self.selected(ORIGINAL)
-        return TradeOff(coordinates, self.gain.value, self.cost.value, inf if isnan(lost) else lost)
+        order = (strength if self.strength_name == "rank" else -strength, self.rate or 0.0)
+        lost = self.selected(ORIGINAL, at_start=True) - self.selected(ORIGINAL)
+        return TradeOff(order, self.gain.value, self.cost.value, inf if isnan(lost) else lost)
 
-    def selected(self, metric: str, *, before: bool = False) -> float:
+    def selected(self, metric: str, *, at_start: bool = False) -> float:
         """Return a score on the selection items at the chosen epochs; nan if one is unknown."""
         scores = (
-            run.trajectory.get(metric, {}).get(0) if before else run.selected_on(metric)
+            run.trajectory.get(metric, {}).get(0) if at_start else run.selected_on(metric)
             for run in self.dose.runs
         )
         return fmean(nan if score is None else score for score in scores)
 
-    def items(self, metric: str) -> Runs:
+    def item_changes(self, metric: str) -> Runs:
         """Return by seed what each item gained, or lost."""
         task, signs, _ = METRICS[metric]
         scores = {run.seed or 0: run.run.sides[task].scores for run in self.dose.runs}
         return {
-            seed: np.sum([sign * np.array(own[time]) for time, sign in signs.items()], axis=0)
-            for seed, own in scores.items()
+            seed: np.sum([sign * np.array(by_time[time]) for time, sign in signs.items()], axis=0)
+            for seed, by_time in scores.items()
         }
 
 
@@ -106,18 +106,18 @@ class Comparison:
 
     series: Series
     dose: int
-    settings: Mapping[str, Sequence[Setting]]
+    settings: Mapping[str, Sequence[MethodSetting]]
 
     @cached_property
-    def methods(self) -> dict[str, list[tuple[Setting, TradeOff]]]:
+    def methods(self) -> dict[str, list[tuple[MethodSetting, TradeOff]]]:
         """The methods with their settings that are compared."""
-        found = {n: [(s, s.point) for s in every if s.point] for n, every in self.settings.items()}
-        return {name: every for name, every in found.items() if every}
+        pairs = {n: [(s, s.point) for s in tried if s.point] for n, tried in self.settings.items()}
+        return {name: compared for name, compared in pairs.items() if compared}
 
     @cached_property
     def highest(self) -> dict[str, float]:
         """The highest gain of each method."""
-        return {n: max(point.gain for _, point in found) for n, found in self.methods.items()}
+        return {n: max(point.gain for _, point in pairs) for n, pairs in self.methods.items()}
 
     @property
     def gain(self) -> float:
@@ -129,7 +129,7 @@ class Comparison:
         """Why the methods are not compared; "" if they are."""
         if len(self.methods) < 2:
             return "the methods have no seeds in common"
-        if not all(s.dose.interpretable for found in self.methods.values() for s, _ in found):
+        if not all(s.dose.interpretable for pairs in self.methods.values() for s, _ in pairs):
             return "the model was not above chance on the original task before"
         return "" if self.gain > 0 else "not every method gained on the probe"
 
@@ -138,15 +138,15 @@ class Comparison:
         """Where each method has the gain that methods are compared at; empty if they are not."""
         if self.refused:
             return {}
-        points = {name: [point for _, point in found] for name, found in self.methods.items()}
-        return {name: cut_at(found, self.gain) for name, found in points.items()}
+        points = {name: [point for _, point in pairs] for name, pairs in self.methods.items()}
+        return {name: cut_at(points[name], self.gain) for name in points}
 
     @property
     def first(self) -> str:
-        """The method that the others are compared with: none, if that was tried."""
+        """The method that all others are compared with: none, if that was tried."""
         return NONE if NONE in self.methods else next(iter(self.methods))
 
-    def ends(self, name: str) -> list[Setting]:
+    def ends(self, name: str) -> list[MethodSetting]:
         """Return the two settings that a method is interpolated between; one if next to 0."""
         return [self.methods[name][i][0] for i in self.cuts[name].ends] if self.cuts else []
 
@@ -155,65 +155,65 @@ class Comparison:
         if not self.cuts or name == minus:
             return None
         weights = {name: 1.0, **({minus: -1.0} if minus else {})}
-        value = sum(weight * self.cuts[one].cost for one, weight in weights.items())
-        every = [setting for one in weights for setting in self.ends(one)]
-        known = (_groups(every, task) for task in ("original", "probe"))
-        groups = [found for found in known if found is not None]
+        cost = sum(weight * self.cuts[method].cost for method, weight in weights.items())
+        ends = [setting for method in weights for setting in self.ends(method)]
+        groups = [g for task in ("original", "probe") if (g := _groups(ends, task)) is not None]
         if len(groups) < 2:
-            return Estimate(value)
-        parts = []
-        for one, weight in weights.items():
-            lost, gained = ([end.items(m) for end in self.ends(one)] for m in (COST, GAIN))
-            parts.append((weight, influences(self.cuts[one], lost, gained)))
-        return Estimate(value, *cost_bounds(value, parts, groups))
+            return Estimate(cost)
+        terms = []
+        for method, weight in weights.items():
+            settings = self.ends(method)
+            lost, gained = ([end.item_changes(m) for end in settings] for m in (COST, GAIN))
+            terms.append((weight, influences(self.cuts[method], lost, gained)))
+        return Estimate(cost, *cost_bounds(cost, terms, groups))
 
 
-def _groups(settings: Sequence[Setting], task: str) -> tuple[int, ...] | None:
+def _groups(settings: Sequence[MethodSetting], task: str) -> tuple[int, ...] | None:
     """Return the groups of a task's items; None if not all runs have recorded the same."""
     sides = [run.run.sides.get(task) for setting in settings for run in setting.dose.runs]
-    found = {(side.items, side.groups) if side else ("", None) for side in sides}
-    return found.pop()[1] if len(found) == 1 else None
+    recorded = {(side.items, side.groups) if side else ("", None) for side in sides}
+    return recorded.pop()[1] if len(recorded) == 1 else None
 
 
 def method_name(keeping: str, extra: str) -> str:
     """Return what tables call a method against forgetting."""
-    parts = [keeping.replace("l2_sp", "L2-SP").replace("lora", "LoRA")] if keeping else []
-    return ", ".join([*parts, *([f"extra {extra}"] if extra != "none" else [])]) or NONE
+    names = [keeping.replace("l2_sp", "L2-SP").replace("lora", "LoRA")] if keeping else []
+    return ", ".join([*names, *([f"extra {extra}"] if extra != "none" else [])]) or NONE
 
 
 @lru_cache(maxsize=2)
 def comparisons(results: RunSet) -> tuple[Comparison, ...]:
     """Return the doses that were given with several methods against forgetting."""
-    found = []
-    cells = sorted(
+    comparable = []
+    runs = sorted(
         with_controls(results),
-        key=lambda c: (c.series.probe, c.series.original_task, c.series.without_keeping, c.dose),
+        key=lambda r: (r.series.probe, r.series.original_task, r.series.without_keeping, r.dose),
     )
-    for (series, dose), group in groupby(cells, lambda c: (c.series.without_keeping, c.dose)):
-        of_dose = [*group]
-        methods: dict[str, dict[Place, dict[int | None, list[Inoculation]]]] = {}
-        for cell in of_dose:
-            settings = methods.setdefault(method_name(cell.keeping, cell.extra), {})
-            place = (cell.keeping, cell.strength, cell.learning_rate)
-            settings.setdefault(place, {}).setdefault(cell.seed, []).append(cell)
-        if len(methods) < 2 or not any(cell.keeping for cell in of_dose):
+    for (series, dose), group in groupby(runs, lambda r: (r.series.without_keeping, r.dose)):
+        dose_runs = [*group]
+        methods: dict[str, dict[SettingKey, dict[int | None, list[DoseRun]]]] = {}
+        for run in dose_runs:
+            settings = methods.setdefault(method_name(run.keeping, run.extra), {})
+            key = (run.keeping, run.strength, run.learning_rate)
+            settings.setdefault(key, {}).setdefault(run.seed, []).append(run)
+        if len(methods) < 2 or not any(run.keeping for run in dose_runs):
             continue
         seeds = set.intersection(*({s for v in m.values() for s in v} for m in methods.values()))
-        every: dict[str, list[Setting]] = {name: [] for name in methods}
+        tried: dict[str, list[MethodSetting]] = {name: [] for name in methods}
         for name, settings in methods.items():
-            for place, by_seed in settings.items():
+            for key, by_seed in settings.items():
                 has_seeds = bool(seeds) and seeds <= {*by_seed}
-                shown = {s: same for s, same in by_seed.items() if not has_seeds or s in seeds}
-                runs = tuple(best_of(same) or same[0] for same in shown.values())
-                every[name].append(Setting(*place, Dose(series, dose, runs), has_seeds))
-        found.append(Comparison(series, dose, every))
-    return tuple(found)
+                candidates = [c for s, c in by_seed.items() if not has_seeds or s in seeds]
+                best = tuple(best_of(same_seed) or same_seed[0] for same_seed in candidates)
+                tried[name].append(MethodSetting(*key, Dose(series, dose, best), has_seeds))
+        comparable.append(Comparison(series, dose, tried))
+    return tuple(comparable)
 
 
 def keeping_table(results: RunSet) -> Table | None:
     """Make the table of what each method against forgetting cost at equal gain of the probe."""
-    every = comparisons(results)
-    num_settings = {len(found) for one in every for found in one.methods.values()}
+    by_dose = comparisons(results)
+    num_settings = {len(pairs) for c in by_dose for pairs in c.methods.values()}
     uneven = (
         " The methods were tried with different numbers of settings, and more settings are more "
         "chances to look good."
@@ -229,7 +229,7 @@ def keeping_table(results: RunSet) -> Table | None:
         "per item). Difference: from none, or from the first method if none was not tried, on the "
         "same items and seeds."
         f"{uneven if len(num_settings) > 1 else ''}",
-        [record for one in every for record in _methods(one)],
+        [record for comparison in by_dose for record in _method_records(comparison)],
         [
             WHAT,
             whole("k", "dose"),
@@ -247,35 +247,35 @@ def keeping_table(results: RunSet) -> Table | None:
     )
 
 
-def _methods(one: Comparison) -> Iterator[dict[str, Any]]:
-    for name, found in one.methods.items():
-        cut, ends = one.cuts.get(name), one.ends(name)
-        settings = [setting for setting, _ in found]
+def _method_records(comparison: Comparison) -> Iterator[dict[str, Any]]:
+    for name, pairs in comparison.methods.items():
+        cut, ends, first = comparison.cuts.get(name), comparison.ends(name), comparison.first
+        settings = [setting for setting, _ in pairs]
         yield {
-            **one.series.columns,
-            "dose": one.dose,
+            **comparison.series.columns,
+            "dose": comparison.dose,
             "method": name,
             "num_settings": len(settings),
             "num_seeds": len(settings[0].dose.runs),
-            "highest_gain": one.highest[name],
-            "compared_gain": one.gain if cut else None,
-            **named("cost cost_ci_low cost_ci_high", one.cost(name)),
-            "against": one.first,
-            **named("cost_more cost_more_ci_low cost_more_ci_high", one.cost(name, one.first)),
+            "highest_gain": comparison.highest[name],
+            "compared_gain": comparison.gain if cut else None,
+            **named("cost cost_ci_low cost_ci_high", comparison.cost(name)),
+            "against": first,
+            **named("cost_more cost_more_ci_low cost_more_ci_high", comparison.cost(name, first)),
             "between": _between(ends, is_one=cut is not None and cut.weight == 1.0),
             "weight_of_second": cut.weight if cut else None,
             **_amounts("updates", ends),
             **_amounts("examples", ends),
-            "_about": one.series.about,
+            "_about": comparison.series.about,
             "_runs": [run.run.key for setting in settings for run in setting.dose.runs],
         }
 
 
-def _between(ends: Sequence[Setting], is_one: bool) -> str | None:
+def _between(ends: Sequence[MethodSetting], is_one: bool) -> str | None:
     """Return two settings, one next to the model before, or one: "alpha 0.1 to 1, rate 1e-4"."""
     strengths = dict.fromkeys(end.strength for end in ends if end.strength is not None)
     rates = dict.fromkeys(end.rate for end in ends if end.rate is not None)
-    parts = [
+    ranges = [
         f"{name} {' to '.join(map(form, values))}"
         for name, form, values in (
             (ends[0].strength_name if ends else "", "{:g}".format, strengths),
@@ -284,16 +284,16 @@ def _between(ends: Sequence[Setting], is_one: bool) -> str | None:
         if values
     ]
     near = f"{BEFORE} and " if len(ends) == 1 and not is_one else ""
-    return near + ", ".join(parts) or None
+    return near + ", ".join(ranges) or None
 
 
-def _amounts(what: str, ends: Sequence[Setting]) -> dict[str, Any]:
+def _amounts(unit: str, ends: Sequence[MethodSetting]) -> dict[str, Any]:
     """Return the least and the most of the means over seeds, as numbers and in words."""
-    found = (end.dose.mean(f"num_{what}") for end in ends)
-    known = sorted(number for number in found if number is not None)
-    least, most = (known[0], known[-1]) if known else (None, None)
-    shown = "–".join(dict.fromkeys(map(_rounded, known))) or ABSENT
-    return {f"least_{what}": least, f"most_{what}": most, f"_{what}": shown}
+    means = (end.dose.mean(f"num_{unit}") for end in ends)
+    amounts = sorted(mean for mean in means if mean is not None)
+    least, most = (amounts[0], amounts[-1]) if amounts else (None, None)
+    in_words = "–".join(dict.fromkeys(map(_rounded, amounts))) or ABSENT
+    return {f"least_{unit}": least, f"most_{unit}": most, f"_{unit}": in_words}
 
 
 def _rounded(number: float) -> str:
@@ -311,8 +311,8 @@ def keeping_settings_table(results: RunSet) -> Table | None:
         "means over seeds.",
         [
             {
-                **one.series.columns,
-                "dose": one.dose,
+                **comparison.series.columns,
+                "dose": comparison.dose,
                 "method": name,
                 "keeping": setting.keeping,
                 "strength": setting.strength,
@@ -329,11 +329,11 @@ def keeping_settings_table(results: RunSet) -> Table | None:
                 "_strength": None
                 if setting.strength is None
                 else f"{setting.strength_name} {setting.strength:g}",
-                "_about": one.series.about,
+                "_about": comparison.series.about,
                 "_runs": [run.run.key for run in setting.dose.runs],
             }
-            for one in comparisons(results)
-            for name, settings in one.settings.items()
+            for comparison in comparisons(results)
+            for name, settings in comparison.settings.items()
             for setting in settings
         ],
         [
@@ -352,34 +352,36 @@ def keeping_settings_table(results: RunSet) -> Table | None:
     )
 
 
-def summary(results: RunSet) -> str:
+def keeping_sentences(results: RunSet) -> str:
     """Return which method lost least at the largest dose that can be compared, and what cannot."""
-    every = comparisons(results)
-    last = {one.series: one for one in every if not one.refused}
-    told = [one for one in every if one.refused or one is last[one.series]]
+    by_dose = comparisons(results)
+    largest = {c.series: c for c in by_dose if not c.refused}
+    reported = [c for c in by_dose if c.refused or c is largest[c.series]]
     sentences = []
-    for one in told[:MOST]:
-        what = f"{one.series.probe} ({one.series.about}; k = {numbers.count(one.dose)})"
-        if one.refused:
+    for comparison in reported[:MOST]:
+        series, cuts = comparison.series, comparison.cuts
+        subject = f"{series.probe} ({series.about}; k = {numbers.count(comparison.dose)})"
+        if comparison.refused:
             sentences.append(
-                f"Methods against forgetting are not compared for {what}: {one.refused}."
+                f"Methods against forgetting are not compared for {subject}: {comparison.refused}."
             )
             continue
-        best = min(one.cuts, key=lambda name: one.cuts[name].cost)
+        first = comparison.first
+        best = min(cuts, key=lambda name: cuts[name].cost)
         verdicts: dict[Verdict, list[str]] = {}
-        for name in one.cuts:
-            if more := one.cost(name, one.first):
-                verdicts.setdefault(verdict_of(more.bounds, 0.0), []).append(name)
+        for name in cuts:
+            if difference := comparison.cost(name, first):
+                verdicts.setdefault(verdict_of(difference.bounds, 0.0), []).append(name)
         clauses = [
             f"{clause} {numbers.listed(verdicts[verdict])}"
             for verdict, clause in AGAINST.items()
             if verdict in verdicts
         ]
-        gain, cost = map(numbers.points, (one.gain, one.cuts[best].cost))
+        gain, cost = map(numbers.points, (comparison.gain, cuts[best].cost))
         sentences.append(
-            f"At an equal gain of {gain} points on {what}, the original task lost least with "
-            f"{best}: {cost} points. Compared with {one.first}, {'; '.join(clauses)}."
+            f"At an equal gain of {gain} points on {subject}, the original task lost least with "
+            f"{best}: {cost} points. Compared with {first}, {'; '.join(clauses)}."
         )
-    if (rest := len(told) - MOST) > 0:
-        sentences.append(f"The table of the methods shows {rest} more.")
+    if (num_more := len(reported) - MOST) > 0:
+        sentences.append(f"The table of the methods shows {num_more} more.")
     return " ".join(sentences)

@@ -58,11 +58,11 @@ class Series(NamedTuple):
     report_split: str = ""  # split of the probe that is reported, if recorded
     setup: str = ""  # first model and reported items, if namesakes differ in these
     control: str = ""  # what was done to the probe's items, such as "choice_only"
-    keeping: str = ""  # how what was known was kept, with its strength, such as "l2_sp 0.01"
+    keeping: str = ""  # the method against forgetting with its strength, such as "l2_sp 0.01"
 
     @property
     def columns(self) -> dict[str, str]:
-        """Its columns in a table; `keeping` only where something was done."""
+        """Its columns in a table; `keeping` only where there was a method."""
         return {name: cell for name, cell in self._asdict().items() if name != "keeping" or cell}
 
     @property
@@ -74,11 +74,12 @@ class Series(NamedTuple):
     def remarks(self) -> str:
         """What is unusual; empty if nothing is."""
         split = self.report_split
-        on_reported = f"chosen on the reported items{f' ({split})' if split else ''}"
-        how = on_reported if self.selection == ON_REPORTED else split
-        other = f"setup {self.setup}: another start or other report items than its namesake"
+        if self.selection == ON_REPORTED:
+            split = f"chosen on the reported items{f' ({split})' if split else ''}"
+        setup = f"setup {self.setup}: another start or other report items than its namesake"
         control = self.control.replace("_", " ")
-        return ", ".join(filter(None, (control, self.keeping, how, other if self.setup else "")))
+        remarks = (control, self.keeping, split, setup if self.setup else "")
+        return ", ".join(filter(None, remarks))
 
     @property
     def about(self) -> str:
@@ -88,7 +89,7 @@ class Series(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Inoculation:
+class DoseRun:
     """One run at one dose and setting: M*_k of a sweep, or a run of its own."""
 
     run: Run
@@ -100,8 +101,8 @@ class Inoculation:
     learning_rate: float | None
     seed: int | None
     epoch: int | None  # of the chosen checkpoint, from 1
-    measured: Mapping[str, Row]  # by metric, on the report split; also `..._group_not_in_train`
-    parts: Mapping[Subset, Mapping[str, Row]]  # the same by part, such as a data set
+    report_rows: Mapping[str, Row]  # by metric, on the whole report split or `NOT_IN_TRAIN`
+    subset_rows: Mapping[Subset, Mapping[str, Row]]  # the same by subset, such as a data set
     trajectory: Mapping[str, Mapping[int, float]]  # selection scores by metric and epoch
     interpretable: bool  # False if the original task was at chance before
     num_settings: int  # that a sweep chose from; 1 for a run of its own
@@ -121,75 +122,75 @@ class Inoculation:
         return EpochAccuracies(probe, original, self.learning_rate or 0.0, self.epoch)
 
 
-def inoculations(results: RunSet) -> list[Inoculation]:
+def inoculations(results: RunSet) -> list[DoseRun]:
     """Return the runs of `drawn` without a control, sorted by series, dose and seed."""
-    return [cell for cell in drawn(results) if not cell.series.control]
+    return [run for run in drawn_runs(results) if not run.series.control]
 
 
-def drawn(results: RunSet) -> list[Inoculation]:
+def drawn_runs(results: RunSet) -> list[DoseRun]:
     """Return the runs whose lines are drawn, each followed by its controls."""
-    cells = with_controls(results)
-    lines = drawn_series(cell.series for cell in cells)
-    return [cell for cell in cells if cell.series in lines]
+    runs = with_controls(results)
+    lines = drawn_series(run.series for run in runs)
+    return [run for run in runs if run.series in lines]
 
 
-def drawn_series(every: Iterable[Series]) -> set[Series]:
+def drawn_series(candidates: Iterable[Series]) -> set[Series]:
     """Return those whose lines are drawn: without a method against forgetting, if there are any.
 
     The methods are many, and are compared in a figure of their own.
     """
-    known = {*every}
-    return {one for one in known if not one.keeping or one.without_keeping not in known}
+    all_series = {*candidates}
+    return {s for s in all_series if not s.keeping or s.without_keeping not in all_series}
 
 
 @lru_cache(maxsize=2)
-def with_controls(results: RunSet) -> tuple[Inoculation, ...]:
+def with_controls(results: RunSet) -> tuple[DoseRun, ...]:
     """Return all inoculation runs, each followed by its controls."""
 
-    def order(cell: Inoculation) -> tuple[object, ...]:
-        series, seed = cell.series, -1 if cell.seed is None else cell.seed
-        setting = (seed, cell.extra, cell.learning_rate or 0.0)
-        line = (series.without_keeping, cell.keeping, cell.strength or 0.0)
-        return (series.probe, series.original_task, *line, cell.dose, *setting, cell.run.key)
+    def order(run: DoseRun) -> tuple[object, ...]:
+        series, seed = run.series, -1 if run.seed is None else run.seed
+        setting = (seed, run.extra, run.learning_rate or 0.0)
+        line = (series.without_keeping, run.keeping, run.strength or 0.0)
+        return (series.probe, series.original_task, *line, run.dose, *setting, run.run.key)
 
     # The best of each dose and seed on the selection split; those without scores all count.
-    choices: dict[tuple[object, ...], list[Inoculation]] = {}
-    for run in results.of("inoculation"):  # by key
-        if cell := _inoculation(results, run):
-            choices.setdefault((cell.series, cell.dose, cell.seed), []).append(cell)
-    found = []
-    for cells in choices.values():
-        best = best_of(cells)
-        found += [replace(cell, chosen=best is None or cell is best) for cell in cells]
-    return tuple(sorted(found, key=order))
+    runs_by_choice: dict[tuple[object, ...], list[DoseRun]] = {}
+    for recorded in results.of("inoculation"):  # by key
+        if run := _dose_run(results, recorded):
+            runs_by_choice.setdefault((run.series, run.dose, run.seed), []).append(run)
+    runs = []
+    for same_choice in runs_by_choice.values():
+        best = best_of(same_choice)
+        runs += [replace(run, chosen=best is None or run is best) for run in same_choice]
+    return tuple(sorted(runs, key=order))
 
 
-def best_of(cells: Iterable[Inoculation]) -> Inoculation | None:
+def best_of(candidates: Iterable[DoseRun]) -> DoseRun | None:
     """Return the run with the best checkpoint on the selection items; None without their scores."""
-    scored = [cell for cell in cells if cell.checkpoint]
-    return best_checkpoint(scored, attrgetter("checkpoint")) if scored else None
+    scored_runs = [run for run in candidates if run.checkpoint]
+    return best_checkpoint(scored_runs, attrgetter("checkpoint")) if scored_runs else None
 
 
-def _inoculation(results: RunSet, run: Run) -> Inoculation | None:
-    """Return what a run measured; None if it did not get to its report."""
-    measured: dict[str, Row] = {}
-    parts: dict[Subset, dict[str, Row]] = {}
+def _dose_run(results: RunSet, run: Run) -> DoseRun | None:
+    """Return a run's scores and setting; None if it did not get to its report."""
+    report_rows: dict[str, Row] = {}
+    rows_by_subset: dict[Subset, dict[str, Row]] = {}
     trajectory: dict[str, dict[int, float]] = {}
     for row in run.rows:
         if row.split == SELECTION:
             trajectory.setdefault(row.metric, {})[row.epoch or 0] = row.value
         elif row.subset is None:
-            measured[row.metric] = row
+            report_rows[row.metric] = row
         else:
-            parts.setdefault(row.subset, {})[row.metric] = row
+            rows_by_subset.setdefault(row.subset, {})[row.metric] = row
             if row.subset == NOT_IN_TRAIN and row.metric.startswith("probe_accuracy"):
-                measured[f"{row.metric}_group_not_in_train"] = row
-    after = measured.get("probe_accuracy")
+                report_rows[f"{row.metric}_group_not_in_train"] = row
+    after = report_rows.get("probe_accuracy")
     if after is None or after.dose is None:
         return None
     details = run.detail(InoculationDetails) or InoculationDetails()
     recorded = details.cost_interpretable
-    return Inoculation(
+    return DoseRun(
         run=run,
         series=series_by_path(results)[run.path],
         dose=after.dose,
@@ -199,44 +200,44 @@ def _inoculation(results: RunSet, run: Run) -> Inoculation | None:
         learning_rate=after.learning_rate,
         seed=after.seed,
         epoch=after.epoch,
-        measured=measured,
-        parts=parts,
+        report_rows=report_rows,
+        subset_rows=rows_by_subset,
         trajectory=trajectory,
-        interpretable=above_chance(measured, True) if recorded is None else recorded,
+        interpretable=above_chance(report_rows, True) if recorded is None else recorded,
         num_settings=max(1, len(details.candidates)),
         whole_split=details.report_items is None,
     )
 
 
-def above_chance(measured: Mapping[str, Row], otherwise: bool) -> bool:
+def above_chance(report_rows: Mapping[str, Row], otherwise: bool) -> bool:
     """Return whether the original task was above chance before; `otherwise` if it is not known."""
-    before = measured.get("original_accuracy_before")
-    chance = measured.get("floor_original") or measured.get("chance_original")
-    if before is None or chance is None:
+    accuracy_before = report_rows.get("original_accuracy_before")
+    chance = report_rows.get("floor_original") or report_rows.get("chance_original")
+    if accuracy_before is None or chance is None:
         return otherwise
-    return verdict_of(Estimate.of(before).bounds, chance.value) in ("above", "unknown")
+    return verdict_of(Estimate.of(accuracy_before).bounds, chance.value) in ("above", "unknown")
 
 
 @lru_cache(maxsize=2)
 def series_by_path(results: RunSet) -> dict[str, Series]:
     """Return the series of all runs; with a setup if runs of the same names differ in it."""
-    found = {}
+    recorded_series = {}
     setups: dict[Series, set[str]] = {}
     for run in results.runs:
         details = run.detail(InoculationDetails) or InoculationDetails()
         split = "held-out train" if details.report_split is None else details.report_split
         control = next((row.control for row in run.rows if row.control not in WHOLE), "")
-        kept = next((row.method for row in run.rows if row.method), "")
-        names = Series(
+        method = next((row.method for row in run.rows if row.method), "")
+        series_key = Series(
             run.model, run.probe, details.original_task, details.selection, split, "", control
         )
-        setups.setdefault(names, set()).update(filter(None, [details.setup]))
-        found[run.path] = names._replace(setup=details.setup, keeping=kept)
+        setups.setdefault(series_key, set()).update(filter(None, [details.setup]))
+        recorded_series[run.path] = series_key._replace(setup=details.setup, keeping=method)
     return {
         path: series
         if len(setups[series.without_keeping._replace(setup="")]) > 1
         else series._replace(setup="")
-        for path, series in found.items()
+        for path, series in recorded_series.items()
     }
 
 
@@ -246,7 +247,7 @@ class Dose:
 
     series: Series
     dose: int
-    runs: tuple[Inoculation, ...]
+    runs: tuple[DoseRun, ...]
 
     @property
     def interpretable(self) -> bool:
@@ -265,7 +266,7 @@ class Dose:
 
     def values(self, metric: str) -> list[float]:
         """Return a metric of every seed; empty if one lacks it, as means are over all."""
-        rows = [run.measured[metric] for run in self.runs if metric in run.measured]
+        rows = [run.report_rows[metric] for run in self.runs if metric in run.report_rows]
         return [row.value for row in rows] if len(rows) == len(self.runs) else []
 
     def mean(self, metric: str) -> float | None:
@@ -286,47 +287,48 @@ class Dose:
     def interval(self, metric: str) -> Bounds:
         """Return the 95% interval; of several seeds over groups of items and seeds."""
         if len(self.runs) == 1:
-            row = self.runs[0].measured.get(metric)
+            row = self.runs[0].report_rows.get(metric)
             return Estimate.of(row).bounds if row else (None, None)
         return interval_of([(1.0, self, metric)])
 
     @property
     def gain(self) -> Estimate | None:
         """Accuracy gained on the probe; with an interval if the runs recorded their items."""
-        before, after = map(self.mean, ("probe_accuracy_before", "probe_accuracy"))
-        if before is None or after is None:
+        start, end = map(self.mean, ("probe_accuracy_before", "probe_accuracy"))
+        if start is None or end is None:
             return None
-        return Estimate(after - before, *interval_of([(1.0, self, "probe_gain")]))
+        return Estimate(end - start, *interval_of([(1.0, self, "probe_gain")]))
 
 
-def doses(cells: Iterable[Inoculation]) -> dict[Series, list[Dose]]:
-    """Return the chosen runs of each series by dose; `cells` must be sorted by series and dose."""
-    chosen = (cell for cell in cells if cell.chosen)
-    lines: dict[Series, list[Dose]] = {}
-    for (series, dose), runs in groupby(chosen, attrgetter("series", "dose")):
-        lines.setdefault(series, []).append(Dose(series, dose, tuple(runs)))
-    return lines
+def doses(runs: Iterable[DoseRun]) -> dict[Series, list[Dose]]:
+    """Return the chosen runs of each series by dose; `runs` must be sorted by series and dose."""
+    chosen = (run for run in runs if run.chosen)
+    doses_by_series: dict[Series, list[Dose]] = {}
+    for (series, dose), dose_runs in groupby(chosen, attrgetter("series", "dose")):
+        doses_by_series.setdefault(series, []).append(Dose(series, dose, tuple(dose_runs)))
+    return doses_by_series
 
 
 def every_dose(results: RunSet) -> list[Dose]:
     """Return the chosen runs of all series and doses, controls included."""
-    return [dose for line in doses(with_controls(results)).values() for dose in line]
+    by_series = doses(with_controls(results))
+    return [dose for series_doses in by_series.values() for dose in series_doses]
 
 
 def with_and_without_replay(results: RunSet) -> list[dict[str, Dose]]:
     """Return M*_k of each extra, "none" first, of the doses that were given with several."""
-    found = []
-    for (series, dose), cells in groupby(with_controls(results), attrgetter("series", "dose")):
-        by_extra: dict[str, dict[int | None, list[Inoculation]]] = {}
-        for cell in cells:
-            by_extra.setdefault(cell.extra, {}).setdefault(cell.seed, []).append(cell)
-        if len(by_extra) > 1:
-            best = {
-                extra: tuple(best_of(of_seed) or of_seed[0] for of_seed in seeds.values())
-                for extra, seeds in sorted(by_extra.items())
+    comparisons = []
+    for (series, dose), runs in groupby(with_controls(results), attrgetter("series", "dose")):
+        runs_by_extra: dict[str, dict[int | None, list[DoseRun]]] = {}
+        for run in runs:
+            runs_by_extra.setdefault(run.extra, {}).setdefault(run.seed, []).append(run)
+        if len(runs_by_extra) > 1:
+            best_runs = {
+                extra: tuple(best_of(same) or same[0] for same in by_seed.values())
+                for extra, by_seed in sorted(runs_by_extra.items())
             }
-            found.append({extra: Dose(series, dose, runs) for extra, runs in best.items()})
-    return found
+            comparisons.append({e: Dose(series, dose, best) for e, best in best_runs.items()})
+    return comparisons
 
 
 def best_dose(line: list[Dose]) -> Dose:
@@ -344,32 +346,32 @@ def interval_of(means: Sequence[tuple[float, Dose, str]]) -> Bounds:
     `means` are weights, doses and metrics. (None, None) if a run did not record its items' scores,
     or the runs were reported on different items.
     """
-    parts, items = [], set()
+    weighted_sides, item_sets = [], set()
     for weight, dose, metric in means:
         task, times, unit = METRICS.get(metric, ("", {}, ALL))
         sides = {run.seed: run.run.sides[task] for run in dose.runs if task in run.run.sides}
         if len(sides) < len(dose.runs):
             return None, None
-        items |= {(side.items, side.groups, unit, getattr(side, unit)) for side in sides.values()}
-        parts += [(weight * sign, time, sides) for time, sign in times.items()]
-    (_, groups, unit, marks), *others = items
-    if others or not marks:
+        item_sets |= {(s.items, s.groups, unit, getattr(s, unit)) for s in sides.values()}
+        weighted_sides += [(weight * sign, time, sides) for time, sign in times.items()]
+    (_, groups, unit, marks), *differing_sets = item_sets
+    if differing_sets or not marks:
         return None, None
-    is_kept = np.array(marks) > 0 if unit == UNTOUCHED else np.full(len(groups), True)
+    is_counted = np.array(marks) > 0 if unit == UNTOUCHED else np.full(len(groups), True)
 
     def scores(side: Side, time: str) -> Floats:
         if unit == CLUSTERS:
             return np.array(strict_scores(side.scores[time], side.clusters))
-        return np.array(side.scores[time])[is_kept]
+        return np.array(side.scores[time])[is_counted]
 
     terms = [
         Term(weight, {seed or 0: scores(side, time) for seed, side in sides.items()})
-        for weight, time, sides in parts
+        for weight, time, sides in weighted_sides
     ]
-    every_group = None if unit == CLUSTERS else np.array(groups)[is_kept]
+    group_ids = None if unit == CLUSTERS else np.array(groups)[is_counted]
     terms.sort(key=lambda term: term.weight)
     if [(term.weight, len(term.runs)) for term in terms] == [(-1.0, 1), (1.0, 1)]:
-        was, now = (scores for term in terms for scores in term.runs.values())
-        paired = paired_difference(was, now, every_group)
+        subtrahend, minuend = (scores for term in terms for scores in term.runs.values())
+        paired = paired_difference(subtrahend, minuend, group_ids)
         return paired.low, paired.high
-    return sum_interval(terms, every_group, DIFFERENCES if len(terms) > 1 else SHARES)[1:]
+    return sum_interval(terms, group_ids, DIFFERENCES if len(terms) > 1 else SHARES)[1:]

@@ -14,10 +14,10 @@ from probelight.reports import table as tables
 from probelight.reports.inoculation.runs import (
     TASKS,
     Dose,
-    Inoculation,
+    DoseRun,
     above_chance,
     doses,
-    drawn,
+    drawn_runs,
     every_dose,
     interval_of,
     with_and_without_replay,
@@ -40,7 +40,7 @@ from probelight.results.row import Row
 
 PROBE, ORIGINAL = TASKS.values()
 CLUSTERS = ("strict_cluster_accuracy_before", "strict_cluster_accuracy")
-WHOLES = {**TASKS, "whole clusters": CLUSTERS}
+PAIRS = {**TASKS, "whole clusters": CLUSTERS}
 BOTH = ("aggregate_above_chance", "aggregate")
 UNRELATED = tuple(f"{metric}_group_not_in_train" for metric in PROBE)
 COST = "inoculation_cost"
@@ -65,12 +65,12 @@ def original_table(results: RunSet) -> Table | None:
     """Make the table of the accuracy of the original-task models."""
     rows = results_frame(results)
     is_shown = (rows.protocol == "original") & (rows.metric == "accuracy")
-    found = rows[is_shown & (rows.split != "selection")]
+    rows = rows[is_shown & (rows.split != "selection")]
     return table(
         "original_task",
         "The original task, before inoculation",
         f"{INTERVAL}.",
-        found.rename(columns={"probe": "task", "value": "accuracy"}).assign(_runs=found.run),
+        rows.rename(columns={"probe": "task", "value": "accuracy"}).assign(_runs=rows.run),
         [
             text("original task", "task", "split"),
             text("model", "model"),
@@ -96,26 +96,26 @@ def inoculation_table(results: RunSet) -> Table | None:
         "right, with p of the cost, below 0.05 exactly if its interval excludes 0 (the csv file "
         "also has McNemar's exact test, by whole groups if items come in groups). "
         f"{COLUMNS}",
-        [_record(cell, cell.measured, cell.interpretable) for cell in with_controls(results)],
+        [_run_record(run, run.report_rows, run.interpretable) for run in with_controls(results)],
         [
             WHAT,
             whole("k", "dose"),
             SETTING,
-            *_pair("probe %", PROBE, _num_items),
-            *_pair("original task %", ORIGINAL, _num_items),
+            *_pair_columns("probe %", PROBE, _num_items),
+            *_pair_columns("original task %", ORIGINAL, _num_items),
             share("average", "aggregate", group="both %"),
             share("above chance", "aggregate_above_chance", group="both %"),
             cost_column("cost, points"),
             Column("lost / gained", _flips),
-            *_pair("whole clusters %", CLUSTERS, _num_items),
+            *_pair_columns("whole clusters %", CLUSTERS, _num_items),
         ],
     )
 
 
 def seeds_table(results: RunSet) -> Table | None:
     """Make the table of M*_k averaged over seeds; None where every dose has one seed."""
-    every = every_dose(results)
-    if all(len(dose.runs) == 1 for dose in every):
+    all_doses = every_dose(results)
+    if all(len(dose.runs) == 1 for dose in all_doses):
         return None
     return table(
         "inoculation_seeds",
@@ -125,18 +125,18 @@ def seeds_table(results: RunSet) -> Table | None:
         "record a score per item). Over seeds: the lowest and the highest seed. "
         f"{COLUMNS} Probe, group not in train: items whose group has no item in the train "
         "file.",
-        [_means(dose) for dose in every],
+        [_dose_record(dose) for dose in all_doses],
         [
             WHAT,
             whole("k", "dose"),
             whole("seeds", "num_seeds"),
-            *_pair("probe %", PROBE, _spread),
-            *_pair("original task %", ORIGINAL, _spread),
+            *_pair_columns("probe %", PROBE, _spread_column),
+            *_pair_columns("original task %", ORIGINAL, _spread_column),
             cost_column("mean", "cost, points"),
-            _spread(COST, "cost, points"),
-            *_pair("both %", BOTH, _spread, "above chance", "average"),
-            *_pair("whole clusters %", CLUSTERS, _spread),
-            *_pair("probe, group not in train %", UNRELATED, _spread),
+            _spread_column(COST, "cost, points"),
+            *_pair_columns("both %", BOTH, _spread_column, "above chance", "average"),
+            *_pair_columns("whole clusters %", CLUSTERS, _spread_column),
+            *_pair_columns("probe, group not in train %", UNRELATED, _spread_column),
         ],
     )
 
@@ -146,18 +146,18 @@ def replay_table(results: RunSet) -> Table | None:
     records = []
     for by_extra in with_and_without_replay(results):
         for extra, dose in by_extra.items():
-            record = _means(dose) | {"extra": extra}
+            record = _dose_record(dose) | {"extra": extra}
             if gain := dose.gain:
                 record |= named("gain gain_ci_low gain_ci_high", gain)
             if extra != "none" and (without := by_extra.get("none")):
-                for name, metric, now, then in (
+                for name, metric, estimate, baseline in (
                     ("gain_more", "probe_gain", dose.gain, without.gain),
                     ("cost_more", COST, dose.estimate(COST), without.estimate(COST)),
                 ):
-                    if now and then:
+                    if estimate and baseline:
                         bounds = interval_of([(1.0, dose, metric), (-1.0, without, metric)])
-                        more = Estimate(now.value - then.value, *bounds)
-                        record |= named(f"{name} {name}_ci_low {name}_ci_high", more)
+                        difference = Estimate(estimate.value - baseline.value, *bounds)
+                        record |= named(f"{name} {name}_ci_low {name}_ci_high", difference)
             records.append(record)
     return table(
         "replay",
@@ -181,7 +181,7 @@ def replay_table(results: RunSet) -> Table | None:
 
 def inoculation_parts_table(results: RunSet) -> Table | None:
     """Make the table of parts of the probe and each data set of the original task."""
-    cells = with_controls(results)
+    runs = with_controls(results)
     return table(
         "inoculation_parts",
         "Inoculation, part by part",
@@ -189,7 +189,7 @@ def inoculation_parts_table(results: RunSet) -> Table | None:
         "and concepts with a given number of questions, of which all must be right (the csv file "
         f"has each number). {INTERVAL}. The cost of a data set is shown if the model was above "
         "chance on it before.",
-        [record for cell in cells for record in _parts(cell)],
+        [record for run in runs for record in _subset_records(run)],
         [
             WHAT,
             whole("k", "dose"),
@@ -201,7 +201,9 @@ def inoculation_parts_table(results: RunSet) -> Table | None:
             size("n", "after_num_items after_num_groups"),
             cost_column("cost, points"),
         ],
-        visible=tables.framed(record for cell in cells for record in _parts(cell, POOLED_FROM)),
+        visible=tables.framed(
+            record for run in runs for record in _subset_records(run, POOLED_FROM)
+        ),
     )
 
 
@@ -215,23 +217,23 @@ def cost_column(label: str, group: str = "", *, name: str = COST) -> Column:
     return replace(column, show=show)
 
 
-def _record(
-    cell: Inoculation, rows: Mapping[str, Row], interpretable: bool | None, **more: object
+def _run_record(
+    run: DoseRun, rows: Mapping[str, Row], interpretable: bool | None, **labels: object
 ) -> dict[str, object]:
     """Return what identifies a run, and the given rows by metric."""
-    epoch = "" if cell.epoch is None else f", epoch {cell.epoch}"
-    seed = "" if cell.seed is None else f", seed {cell.seed}"
-    best = f", best of {cell.num_settings}" if cell.num_settings > 1 else ""
-    setting = "dose extra learning_rate num_settings seed epoch chosen".split()
+    epoch = "" if run.epoch is None else f", epoch {run.epoch}"
+    seed = "" if run.seed is None else f", seed {run.seed}"
+    best = f", best of {run.num_settings}" if run.num_settings > 1 else ""
+    setting_names = "dose extra learning_rate num_settings seed epoch chosen".split()
     record = {
-        **cell.series.columns,
-        **{name: getattr(cell, name) for name in setting},
-        **more,
+        **run.series.columns,
+        **{name: getattr(run, name) for name in setting_names},
+        **labels,
         "cost_interpretable": interpretable,
-        "_about": cell.series.about,
-        "_setting": f"rate {numbers.rate(cell.learning_rate)}{epoch}{'' if cell.chosen else ' †'}",
-        "_among": f"{numbers.replayed(cell.extra)}{seed}{best}",
-        "_runs": cell.run.key,
+        "_about": run.series.about,
+        "_setting": f"rate {numbers.rate(run.learning_rate)}{epoch}{'' if run.chosen else ' †'}",
+        "_among": f"{numbers.replayed(run.extra)}{seed}{best}",
+        "_runs": run.run.key,
     }
     for metric, row in rows.items():
         record[metric] = row.value
@@ -247,7 +249,7 @@ def _flips(row: Any) -> Cell:
     return Cell(ABSENT) if lost is None or gained is None else tables.flips(lost, gained, p)
 
 
-def _means(dose: Dose) -> dict[str, object]:
+def _dose_record(dose: Dose) -> dict[str, object]:
     """Return the mean and the spread of each metric."""
     record: dict[str, object] = {
         **dose.series.columns,
@@ -260,14 +262,14 @@ def _means(dose: Dose) -> dict[str, object]:
     for metric in (*PROBE, *ORIGINAL, *BOTH, *CLUSTERS, COST, *UNRELATED):
         if mean := dose.estimate(metric):
             record[metric] = mean.value
-            for name, of in (("min", min), ("max", max), ("median", median)):
-                record[f"{metric}_{name}"] = of(dose.values(metric))
+            for name, statistic in (("min", min), ("max", max), ("median", median)):
+                record[f"{metric}_{name}"] = statistic(dose.values(metric))
             if mean.ci_low is not None:
                 record |= named(f"{metric} {metric}_ci_low {metric}_ci_high", mean)
     return record
 
 
-def _pair(
+def _pair_columns(
     group: str, metrics: Sequence[str], last: Callable[[str, str], Column], *labels: str
 ) -> list[Column]:
     """Return the columns of two metrics, and what `last` makes of the second."""
@@ -280,70 +282,70 @@ def _num_items(metric: str, group: str) -> Column:
     return whole("n", f"{metric}_num_items", group=group)
 
 
-def _spread(metric: str, group: str) -> Column:
+def _spread_column(metric: str, group: str) -> Column:
     """Make the column of the lowest and the highest seed."""
     form = numbers.points_between if metric == COST else numbers.between
 
     def show(row: Any) -> str:
         ends = (getattr(row, f"{metric}_{end}", None) for end in ("min", "max"))
-        is_known = row.num_seeds > 1 and (row.cost_interpretable or metric != COST)
-        return (form(*ends) if is_known else "") or ABSENT
+        is_shown = row.num_seeds > 1 and (row.cost_interpretable or metric != COST)
+        return (form(*ends) if is_shown else "") or ABSENT
 
     return Column("over seeds", show, group=group)
 
 
-def _parts(cell: Inoculation, pooled_from: float = inf) -> Iterator[dict[str, object]]:
+def _subset_records(run: DoseRun, pooled_from: float = inf) -> Iterator[dict[str, object]]:
     """Yield a row per part, but for heat maps; clusters of `pooled_from` or more are pooled."""
-    by_name: dict[str, list[Mapping[str, Row]]] = {}
-    for part, rows in cell.parts.items():
-        is_large = part.kind == "clusters" and part["size"] >= pooled_from
-        if part.kind != "difficulty":
-            by_name.setdefault(POOLED if is_large else part.text, []).append(rows)
-    for name, [rows, *others] in by_name.items():
-        if others:
-            rows = {metric: _pooled([r[metric] for r in (rows, *others)]) for metric in CLUSTERS}
-        for of, (before, after) in WHOLES.items():
-            if after in rows:
-                found, readable = {"before": rows[before], "after": rows[after]}, None
-                if of == "original task":
-                    found |= {m: row for m, row in rows.items() if m not in (*PROBE, *ORIGINAL)}
-                    readable = above_chance(rows, cell.interpretable)
-                yield _record(cell, found, readable, of=of, part=name)
+    rows_by_name: dict[str, list[Mapping[str, Row]]] = {}
+    for subset, rows in run.subset_rows.items():
+        is_large = subset.kind == "clusters" and subset["size"] >= pooled_from
+        if subset.kind != "difficulty":
+            rows_by_name.setdefault(POOLED if is_large else subset.text, []).append(rows)
+    for name, [rows, *more_rows] in rows_by_name.items():
+        if more_rows:
+            rows = {metric: _pooled([r[metric] for r in (rows, *more_rows)]) for metric in CLUSTERS}
+        for task, (start, end) in PAIRS.items():
+            if end in rows:
+                row_by_column, interpretable = {"before": rows[start], "after": rows[end]}, None
+                if task == "original task":
+                    row_by_column |= {m: rows[m] for m in rows if m not in (*PROBE, *ORIGINAL)}
+                    interpretable = above_chance(rows, run.interpretable)
+                yield _run_record(run, row_by_column, interpretable, of=task, part=name)
 
 
 def _pooled(rows: Sequence[Row]) -> Row:
     """Return the share over the clusters of all rows, weighted by their number."""
-    number = sum(row.num_items or 0 for row in rows)
+    num = sum(row.num_items or 0 for row in rows)
     # Whole numbers, but for ties; rounded, so that no rounding error makes more than there are.
-    right = round(sum(row.value * (row.num_items or 0) for row in rows), 6)
-    low, high = wilson(right, number)
-    return replace(rows[0], value=right / number, ci_low=low, ci_high=high, num_items=number)
+    num_right = round(sum(row.value * (row.num_items or 0) for row in rows), 6)
+    low, high = wilson(num_right, num)
+    return replace(rows[0], value=num_right / num, ci_low=low, ci_high=high, num_items=num)
 
 
-def summary(results: RunSet) -> str:
+def inoculation_sentences(results: RunSet) -> str:
     """Return gain and cost of the largest doses, and whether selection lost anything."""
-    lines = list(doses(drawn(results)).values())
+    lines = list(doses(drawn_runs(results)).values())
     # Names have what differs: the model, the original task, the control or the split.
-    parts = {line[-1].series: line[-1].series.about.split(", ") for line in lines}
-    common = set[str].intersection(*map(set, parts.values())) if parts else set()
-    found: dict[str, dict[str, list[str]]] = {}
+    remarks = {line[-1].series: line[-1].series.about.split(", ") for line in lines}
+    common = set[str].intersection(*map(set, remarks.values())) if remarks else set()
+    verdicts_by_subject: dict[str, dict[str, list[str]]] = {}
     for line in lines[:MOST]:
         series = line[-1].series
-        differing = ", ".join(part for part in parts[series] if part not in common)
+        differing = ", ".join(remark for remark in remarks[series] if remark not in common)
         named = f"{series.probe} ({differing})" if differing else series.probe
-        for about, verdict, name in _verdicts(line[-1], named):
-            found.setdefault(about, {}).setdefault(verdict, []).append(name)
+        for subject, verdict, name in _clauses(line[-1], named):
+            verdicts_by_subject.setdefault(subject, {}).setdefault(verdict, []).append(name)
     sentences = []
-    for about, by_verdict in found.items():
-        on = ((verdict, numbers.listed(names)) for verdict, names in by_verdict.items())
-        clauses = [f"{verdict} for {names}" for verdict, names in on]
-        sentences.append(f"{about} {'; '.join(clauses)}.")
-    if (rest := len(lines) - MOST) > 0:
-        sentences.append(f"The tables show {rest} more.")
+    for subject, by_verdict in verdicts_by_subject.items():
+        listed = ((verdict, numbers.listed(names)) for verdict, names in by_verdict.items())
+        clauses = [f"{verdict} for {names}" for verdict, names in listed]
+        sentences.append(f"{subject} {'; '.join(clauses)}.")
+    if (num_more := len(lines) - MOST) > 0:
+        sentences.append(f"The tables show {num_more} more.")
     return " ".join(sentences)
 
 
-def _verdicts(dose: Dose, name: str) -> Iterator[tuple[str, str, str]]:
+def _clauses(dose: Dose, name: str) -> Iterator[tuple[str, str, str]]:
     """Yield the beginning of a sentence, the verdict, and what it is about."""
     num_seeds = len(dose.runs)
     if num_seeds > 1 and not all(run.run.sides for run in dose.runs):

@@ -25,7 +25,7 @@ from probelight.reports.inoculation.runs import (
     Dose,
     Series,
     doses,
-    drawn,
+    drawn_runs,
     drawn_series,
     every_dose,
     series_by_path,
@@ -76,35 +76,36 @@ def candidates(results: RunSet) -> pd.DataFrame:
         extra=rows.extra.replace("", "none"),
         _about=[line.about for line in series],
     )
-    place = ["protocol", "run", "_about", *CHECKPOINT]
-    found = rows.drop_duplicates([*place, "metric"], keep="last")
-    found = found.pivot(index=place, columns="metric", values="value").reindex(columns=SCORES)
+    identity = ["protocol", "run", "_about", *CHECKPOINT]
+    scores = rows.drop_duplicates([*identity, "metric"], keep="last")
+    scores = scores.pivot(index=identity, columns="metric", values="value").reindex(columns=SCORES)
     # What a sweep chose repeats the scores of its setting, which are before it.
-    found = found.dropna().reset_index().sort_values("protocol", ascending=False, kind="stable")
-    found = found.drop_duplicates(CHECKPOINT).sort_values(CHECKPOINT, ignore_index=True)
-    found["aggregate"] = aggregate(found.probe_accuracy, found.original_accuracy)
-    found = found.assign(on_front=False, _settings=0, _checkpoints=0)
-    for _, choice in found.groupby(CHOICE):
+    scores = scores.dropna().reset_index().sort_values("protocol", ascending=False, kind="stable")
+    scores = scores.drop_duplicates(CHECKPOINT).sort_values(CHECKPOINT, ignore_index=True)
+    scores["aggregate"] = aggregate(scores.probe_accuracy, scores.original_accuracy)
+    scores = scores.assign(on_front=False, _settings=0, _checkpoints=0)
+    for _, choice in scores.groupby(CHOICE):
         front = pareto_front([*zip(choice.original_accuracy, choice.probe_accuracy, strict=True)])
-        found.loc[choice.index[front], "on_front"] = True
-        settings = len(choice.drop_duplicates(["extra", "learning_rate"]))
-        found.loc[choice.index, ["_settings", "_checkpoints"]] = settings, len(choice)
+        scores.loc[choice.index[front], "on_front"] = True
+        num_settings = len(choice.drop_duplicates(["extra", "learning_rate"]))
+        scores.loc[choice.index, ["_settings", "_checkpoints"]] = num_settings, len(choice)
     chosen = {
-        (*cell.series, cell.dose, cell.seed or 0, cell.extra, cell.learning_rate, cell.epoch)
-        for cell in with_controls(results)
-        if cell.chosen
+        (*run.series, run.dose, run.seed or 0, run.extra, run.learning_rate, run.epoch)
+        for run in with_controls(results)
+        if run.chosen
     }
-    keys = found[CHECKPOINT].itertuples(index=False, name=None)
-    return found.assign(chosen=[key in chosen for key in keys], _runs=found.run)
+    keys = scores[CHECKPOINT].itertuples(index=False, name=None)
+    return scores.assign(chosen=[key in chosen for key in keys], _runs=scores.run)
 
 
 def pareto_table(results: RunSet) -> Table | None:
     """Make the table of each choice's front; the csv file has all checkpoints."""
-    found = candidates(results)
-    found = found[found._settings > 1]
-    if found.empty:
+    checkpoints = candidates(results)
+    checkpoints = checkpoints[checkpoints._settings > 1]
+    if checkpoints.empty:
         return None
-    front = found[found.on_front].sort_values([*CHOICE, "original_accuracy", "probe_accuracy"])
+    on_front = checkpoints[checkpoints.on_front]
+    front = on_front.sort_values([*CHOICE, "original_accuracy", "probe_accuracy"])
     return table(
         "pareto",
         "The Pareto front",
@@ -112,7 +113,7 @@ def pareto_table(results: RunSet) -> Table | None:
         "accuracy on the selection items, sorted by the original task. M*_k has the best average "
         "of both. The last column counts all checkpoints (settings and epochs); the csv file "
         "lists them.",
-        found,
+        checkpoints,
         [
             text("probe", "probe", "_about"),
             whole("k", "dose"),
@@ -131,7 +132,7 @@ def pareto_table(results: RunSet) -> Table | None:
         csv=" ".join(
             name
             for name in (*CHECKPOINT, *SCORES, "aggregate", "on_front", "chosen")
-            if name != "keeping" or any(found.keeping)
+            if name != "keeping" or any(checkpoints.keeping)
         ),
     )
 
@@ -146,18 +147,18 @@ def pareto_figure(results: RunSet) -> Figure | None:
     if not panels:
         return None
     starts = {
-        cell.series: cell.trajectory.get("original_accuracy", {}).get(0)
-        for cell in with_controls(results)
+        run.series: run.trajectory.get("original_accuracy", {}).get(0)
+        for run in with_controls(results)
     }
-    shown = panels[: figures.MAX_PANELS]
-    drawn = pd.concat(shown)
+    visible = panels[: figures.MAX_PANELS]
+    plotted = pd.concat(visible)
     # A seed looks the same in every panel, whichever seeds the panel has.
-    seeds = dict(zip(sorted({*drawn.seed}), cycle(SEEDS), strict=False))
-    canvas, axes = figures.panels(len(shown), height=3.1, shared=False)
-    for axis, panel in zip(axes, shown, strict=True):
+    seeds = dict(zip(sorted({*plotted.seed}), cycle(SEEDS), strict=False))
+    canvas, axes = figures.panels(len(visible), height=3.1, shared=False)
+    for axis, panel in zip(axes, visible, strict=True):
         series = _series_of(panel)
         _draw_panel(axis, panel, series, starts.get(series), seeds)
-    marks = extra_marks({*drawn.extra})
+    marks = extra_marks({*plotted.extra})
     if len(seeds) > 1:
         marks |= {f"seed {seed}": replace(look, marker="") for seed, look in seeds.items()}
     figures.legend(canvas, {**marks, "M*": RING})
@@ -180,7 +181,7 @@ def _series_of(panel: pd.DataFrame) -> Series:
 
 
 def _draw_panel(
-    axis: Axes, panel: pd.DataFrame, series: Series, before: float | None, seeds: dict[int, Line]
+    axis: Axes, panel: pd.DataFrame, series: Series, start: float | None, seeds: dict[int, Line]
 ) -> None:
     probe = in_words(series.probe)
     figures.head(
@@ -189,14 +190,14 @@ def _draw_panel(
     axis.set_xlabel(f"{series.original_task or 'original task'}, accuracy %")
     axis.set_ylabel(f"{probe}, accuracy %")
     axis.margins(0.08)
-    if before is not None:
-        axis.axvline(100 * before, color=MUTED, linewidth=1.0, dashes=(1, 2), zorder=1)
+    if start is not None:
+        axis.axvline(100 * start, color=MUTED, linewidth=1.0, dashes=(1, 2), zorder=1)
     panel = panel.assign(x=100 * panel.original_accuracy, y=100 * panel.probe_accuracy)
-    for seed, of_seed in panel.groupby("seed"):
+    for seed, seed_rows in panel.groupby("seed"):
         look = replace(seeds[seed], marker="", width=1.2)
-        stairs = of_seed[of_seed.on_front].sort_values(["x", "y"], ascending=[True, False])
+        stairs = seed_rows[seed_rows.on_front].sort_values(["x", "y"], ascending=[True, False])
         axis.plot(stairs.x, stairs.y, **look.style, drawstyle="steps-pre", zorder=2)
-        for (extra, on_front), marks in of_seed.groupby(["extra", "on_front"]):
+        for (extra, on_front), marks in seed_rows.groupby(["extra", "on_front"]):
             look = replace(look, dash="none", marker=extra_mark(extra))
             if on_front:
                 axis.plot(marks.x, marks.y, **look.style, zorder=4)
@@ -226,7 +227,7 @@ def dynamics_table(results: RunSet) -> Table | None:
         "items that turned from right to wrong at least once; events: how often this happened per "
         "item (Toneva et al. 2019). Selection items are scored before training too. Of a large "
         "dose only the first items are scored, as many as make an epoch a tenth longer.",
-        [row for dose in every_dose(results) for row in _dynamics(dose)],
+        [row for dose in every_dose(results) for row in _dynamics_records(dose)],
         [
             text("items", "items", "_about"),
             whole("k", "dose"),
@@ -241,11 +242,11 @@ def dynamics_table(results: RunSet) -> Table | None:
     )
 
 
-def _dynamics(dose: Dose) -> Iterator[dict[str, Any]]:
+def _dynamics_records(dose: Dose) -> Iterator[dict[str, Any]]:
     epochs = max(len(run.trajectory.get("aggregate", {})) - 1 for run in dose.runs)
     for name, label in SETS.items():
         # Those of the dose are measured on no split of the probe, others on the selection items.
-        found = [
+        rows_by_metric = [
             {
                 metric: row
                 for metric in MEANS
@@ -254,18 +255,18 @@ def _dynamics(dose: Dose) -> Iterator[dict[str, Any]]:
             }
             for run in dose.runs
         ]
-        if not all(found):
+        if not all(rows_by_metric):
             continue
         yield {
             **dose.series.columns,
             "items": label,
             "dose": dose.dose,
             "epochs": epochs,
-            "num_items": next(iter(found[0].values())).num_items,
+            "num_items": next(iter(rows_by_metric[0].values())).num_items,
             **{
-                metric: fmean(of_run[metric].value for of_run in found)
+                metric: fmean(rows[metric].value for rows in rows_by_metric)
                 for metric in MEANS
-                if all(metric in of_run for of_run in found)
+                if all(metric in rows for rows in rows_by_metric)
             },
             "_about": dose.series.about,
             "_runs": [run.run.key for run in dose.runs],
@@ -276,19 +277,19 @@ def _dynamics(dose: Dose) -> Iterator[dict[str, Any]]:
 def dose_items(results: RunSet) -> pd.DataFrame:
     """Return a row for each dose item of the chosen runs that trained for several epochs."""
     rows = []
-    for line in doses(drawn(results)).values():
-        for dose in line:
-            for cell in dose.runs:
-                if len(cell.trajectory.get("aggregate", {})) - 1 < LEAST_EPOCHS:
+    for series_doses in doses(drawn_runs(results)).values():
+        for dose in series_doses:
+            for run in dose.runs:
+                if len(run.trajectory.get("aggregate", {})) - 1 < LEAST_EPOCHS:
                     continue
                 try:
-                    items = read_item_lines(results, cell.run)
+                    item_lines = read_item_lines(results, run.run)
                 except UnreadableResultError:
                     continue  # the section of all items says so
                 rows += [
-                    (cell.series, cell.dose, one.confidence, one.variability, one.correctness)
-                    for one in items
-                    if one.set == DOSE and one.confidence is not None
+                    (run.series, run.dose, line.confidence, line.variability, line.correctness)
+                    for line in item_lines
+                    if line.set == DOSE and line.confidence is not None
                 ]
     columns = ["series", "dose", "confidence", "variability", "correctness"]
     return pd.DataFrame(rows, columns=columns)
@@ -296,26 +297,26 @@ def dose_items(results: RunSet) -> pd.DataFrame:
 
 def data_map_figure(results: RunSet) -> Figure | None:
     """Draw confidence against variability of each dose item, one panel per dose."""
-    found = dose_items(results)
-    if found.empty:
+    items = dose_items(results)
+    if items.empty:
         return None
     looks = {
         CORRECT[0]: figures.Line(figures.ORANGE, "none", "x", size=3.6),
         CORRECT[1]: figures.Line(figures.PURPLE, "none", "s", figures.PAPER, size=3.2),
         CORRECT[2]: figures.Line(figures.BLUE, "none", "o", size=2.8),
     }
-    panels = [*found.groupby(["series", "dose"], sort=False)]
-    shown = panels[: figures.MAX_PANELS]
+    panels = [*items.groupby(["series", "dose"], sort=False)]
+    visible = panels[: figures.MAX_PANELS]
     with figures.styled():
-        canvas, axes = figures.panels(len(shown), height=3.0)
-        for axis, ((series, dose), items) in zip(axes, shown, strict=True):
+        canvas, axes = figures.panels(len(visible), height=3.0)
+        for axis, ((series, dose), panel) in zip(axes, visible, strict=True):
             title = f"{in_words(series.probe)}, k = {count(dose)}"
             figures.head(axis, title, series.about)
-            right = items.correctness.map(lambda c: CORRECT[0 if c == 0 else 2 if c == 1 else 1])
+            when = panel.correctness.map(lambda c: CORRECT[0 if c == 0 else 2 if c == 1 else 1])
             for label, look in looks.items():
-                part = items[right == label]
+                marked = panel[when == label]
                 style = {**look.style, "alpha": 0.75, "markeredgewidth": 0.8}
-                axis.plot(100 * part.variability, 100 * part.confidence, **style)
+                axis.plot(100 * marked.variability, 100 * marked.confidence, **style)
             axis.set_xlim(-1, 51)
             axis.set_ylim(-2, 102)
             axis.set_xlabel("variability, percentage points")

@@ -39,144 +39,147 @@ class Example:
 
 
 @dataclass(frozen=True)
-class _Answer:
+class _ModelAnswer:
     """A model's answer: the number of a choice, or words, the most probable first."""
 
     run: Run
-    when: str  # it was given
+    when: str  # before or after which training
     item: str  # name in the explorer
     question: str
     choices: Mapping[Any, str]
     right: Sequence[Any]
-    given: Sequence[Any]
+    predictions: Sequence[Any]
     ease: float | None  # the example is the item of median ease
 
     @property
     def is_right(self) -> bool:
         """Whether the first answer is a right one."""
-        return any(key in self.right for key in self.given[:1])
+        return any(key in self.right for key in self.predictions[:1])
 
 
-def examples(results: RunSet, row: Sequence[SkillVerdict]) -> Iterator[Example]:
+KeyedAnswer = tuple[Hashable, _ModelAnswer]  # with what tells its question from another
+
+
+def examples(results: RunSet, verdicts: Sequence[SkillVerdict]) -> Iterator[Example]:
     """Yield the examples of the verdicts on one skill; none if no run kept its answers.
 
     Of a skill that a model knew or learned: an item that the first model gets right, and one that
     inoculation made it forget, or that it gets wrong. Of another skill a typical item.
     """
-    if not any(verdict.word in ("knew it", "learned it") for verdict in row):
-        yield from filter(None, [_example(results, row)])
+    if not any(verdict.word in ("knew it", "learned it") for verdict in verdicts):
+        yield from filter(None, [_example(results, verdicts)])
         return
-    yield from filter(None, [_example(results, row, True)])
-    lost = next(filter(None, (forgotten(results, verdict) for verdict in row)), None)
-    yield from filter(None, [lost or _example(results, row, False)])
+    yield from filter(None, [_example(results, verdicts, True)])
+    lost = next(filter(None, (forgotten_example(results, verdict) for verdict in verdicts)), None)
+    yield from filter(None, [lost or _example(results, verdicts, False)])
 
 
 def _example(
-    results: RunSet, row: Sequence[SkillVerdict], is_right: bool | None = None
+    results: RunSet, verdicts: Sequence[SkillVerdict], is_right: bool | None = None
 ) -> Example | None:
     """Return an item of median ease, of those that the first model gets right or wrong if asked.
 
     Learned skills are shown with the answers after training, all others with those before it.
     """
-    learned = any(verdict.word == "learned it" for verdict in row)
-    found: dict[str, _Answer] = {}
+    learned = any(verdict.word == "learned it" for verdict in verdicts)
+    by_model: dict[str, _ModelAnswer] = {}
     typical: Hashable = None
-    for verdict in row:
-        answers = _answers(results, verdict, learned) if len(found) < MOST_MODELS else {}
-        if is_right is not None and not found:
-            answers = {key: one for key, one in answers.items() if one.is_right == is_right}
-        if answers and not found:
-            eases = [(answer.ease, place) for place, answer in enumerate(answers.values())]
-            known = [pair for pair in eases if pair[0] is not None]
-            typical = list(answers)[median_low(known)[1] if known else 0]  # the first of equal ones
+    for verdict in verdicts:
+        answers = _answers(results, verdict, learned) if len(by_model) < MOST_MODELS else {}
+        if is_right is not None and not by_model:
+            answers = {q: answer for q, answer in answers.items() if answer.is_right == is_right}
+        if answers and not by_model:
+            pairs = [(answer.ease, index) for index, answer in enumerate(answers.values())]
+            eases = [pair for pair in pairs if pair[0] is not None]
+            typical = list(answers)[median_low(eases)[1] if eases else 0]  # the first of equal ones
         if typical in answers:
-            found[verdict.model] = answers[typical]
-    if not found:
+            by_model[verdict.model] = answers[typical]
+    if not by_model:
         return None
     title = ""
     if is_right is not None:
-        first = cut(next(iter(found)), LONGEST_NAME)
+        first = cut(next(iter(by_model)), LONGEST_NAME)
         title = f"{first} gets this {'right' if is_right else 'wrong'}"
-    return _shown(found, title, len(row) - len(found))
+    return _example_of(by_model, title, len(verdicts) - len(by_model))
 
 
-def forgotten(results: RunSet, verdict: SkillVerdict) -> Example | None:
+def forgotten_example(results: RunSet, verdict: SkillVerdict) -> Example | None:
     """Return an item of the original task that inoculation made a model forget; None without one.
 
     Of all that were right before and are wrong after, the one in the middle by how sure it was.
     """
     for run in verdict.runs if verdict.skill.kind == "inoculated" else ():
         with suppress(UnreadableResultError):
-            sets: dict[str, dict[tuple[str, int], ItemLine]] = {ORIGINAL_BEFORE: {}, ORIGINAL: {}}
+            items: dict[str, dict[tuple[str, int], ItemLine]] = {ORIGINAL_BEFORE: {}, ORIGINAL: {}}
             for item in read_item_lines(results, run):
-                if item.set in sets:
-                    sets[item.set][item.id, item.position] = item
-            after_all = sets[ORIGINAL]
+                if item.set in items:
+                    items[item.set][item.id, item.position] = item
+            after = items[ORIGINAL]
             lost = [
-                (max(score for score in item.scores if score is not None), place)
-                for place, item in sets[ORIGINAL_BEFORE].items()
-                if item.correct == 1 and place in after_all and after_all[place].correct == 0
+                (max(score for score in item.scores if score is not None), key)
+                for key, item in items[ORIGINAL_BEFORE].items()
+                if item.correct == 1 and key in after and after[key].correct == 0
             ]
             if lost:
-                answer = _answer(run, after_all[median_low(lost)[1]])
+                answer = _answer(run, after[median_low(lost)[1]])
                 name = cut(run.model, LONGEST_NAME)
-                return _shown({run.model: answer}, f"{name} forgot this (original task)")
+                return _example_of({run.model: answer}, f"{name} forgot this (original task)")
     return None
 
 
-def _shown(found: Mapping[str, _Answer], title: str, more_models: int = 0) -> Example:
+def _example_of(answers: Mapping[str, _ModelAnswer], title: str, more_models: int = 0) -> Example:
     """Return the models' answers to one question as an example."""
-    first = next(iter(found.values()))
-    num_words = NUM_WORDS if len(found) == 1 else 1
-    given = [key for answer in found.values() for key in answer.given[:num_words]]
-    kept = dict.fromkeys([*given, *first.right])
-    others = (key for key, text in first.choices.items() if text)
-    every = list(dict.fromkeys([*kept, *others]))
-    shown = every[: max(MOST_CHOICES, len(kept))]
+    first = next(iter(answers.values()))
+    num_words = NUM_WORDS if len(answers) == 1 else 1
+    chosen = [key for answer in answers.values() for key in answer.predictions[:num_words]]
+    needed = dict.fromkeys([*chosen, *first.right])
+    further = (key for key, text in first.choices.items() if text)
+    ordered = list(dict.fromkeys([*needed, *further]))
+    visible = ordered[: max(MOST_CHOICES, len(needed))]
     if first.choices:
-        shown.sort()
-    where = {"probe": first.run.probe, "model": first.run.model, "item": first.item}
+        visible.sort()
+    query = {"probe": first.run.probe, "model": first.run.model, "item": first.item}
     return Example(
         question=first.question,
         choices=tuple(
             (
                 cut(first.choices.get(key, str(key)), LONGEST_CHOICE),
                 key in first.right,
-                tuple(model for model, answer in found.items() if key in answer.given[:1]),
+                tuple(model for model, a in answers.items() if key in a.predictions[:1]),
             )
-            for key in shown
+            for key in visible
         ),
         when=first.when,
-        silent=tuple(model for model, answer in found.items() if not answer.given),
-        more_choices=len(every) - len(shown),
+        silent=tuple(model for model, answer in answers.items() if not answer.predictions),
+        more_choices=len(ordered) - len(visible),
         more_models=more_models,
-        address=f"#items?{urlencode(where, safe='@', quote_via=quote)}",
+        address=f"#items?{urlencode(query, safe='@', quote_via=quote)}",
         title=title,
     )
 
 
-def _when(run: Run) -> str:
+def _moment(run: Run) -> str:
     size = next((n for row in run.rows for n in (row.num_train, row.dose) if n), None)
     return when_of(run, size or 0)
 
 
-def _answers(results: RunSet, verdict: SkillVerdict, learned: bool) -> dict[Hashable, _Answer]:
+def _answers(results: RunSet, verdict: SkillVerdict, learned: bool) -> dict[Hashable, _ModelAnswer]:
     """Return answers by question, of the first run that left readable ones."""
-    skill, found = verdict.skill, dict[Hashable, _Answer]()
+    skill, by_question = verdict.skill, dict[Hashable, _ModelAnswer]()
     for run in verdict.runs[:: -1 if learned else 1]:
         with suppress(UnreadableResultError):
-            is_diagnosed = skill.kind == "diagnosed"
-            answers = (
-                _words(results, run, skill) if is_diagnosed else _choices(results, run, learned)
-            )
+            if skill.kind == "diagnosed":
+                answers = _context_answers(results, run, skill)
+            else:
+                answers = _item_answers(results, run, learned)
             for question, answer in answers:
-                found.setdefault(question, answer)  # of several seeds the first one's
-        if found:
+                by_question.setdefault(question, answer)  # of several seeds the first one's
+        if by_question:
             break
-    return found
+    return by_question
 
 
-def _words(results: RunSet, run: Run, skill: Skill) -> Iterator[tuple[Hashable, _Answer]]:
+def _context_answers(results: RunSet, run: Run, skill: Skill) -> Iterator[KeyedAnswer]:
     contexts = list(enumerate(read_context_lines(results, run), start=1))
     if skill.about in POLARITIES:  # the two alternate
         contexts = contexts[POLARITIES.index(skill.about) :: len(POLARITIES)]
@@ -185,25 +188,25 @@ def _words(results: RunSet, run: Run, skill: Skill) -> Iterator[tuple[Hashable, 
         words, ease = line.predictions, line.probability
         yield (
             line.context,
-            _Answer(run, _when(run), f"@{number}", question, {}, line.expected, words, ease),
+            _ModelAnswer(run, _moment(run), f"@{number}", question, {}, line.expected, words, ease),
         )
 
 
-def _choices(results: RunSet, run: Run, learned: bool) -> Iterator[tuple[Hashable, _Answer]]:
-    wanted = PROBE if learned else PROBE_BEFORE
+def _item_answers(results: RunSet, run: Run, learned: bool) -> Iterator[KeyedAnswer]:
+    item_set = PROBE if learned else PROBE_BEFORE
     for item in read_item_lines(results, run):
-        if item.control in WHOLE and (run.protocol != "inoculation" or item.set == wanted):
+        if item.control in WHOLE and (run.protocol != "inoculation" or item.set == item_set):
             yield item.content, _answer(run, item)
 
 
-def _answer(run: Run, item: ItemLine) -> _Answer:
+def _answer(run: Run, item: ItemLine) -> _ModelAnswer:
     scores = [s for i, s in enumerate(item.scores) if i != item.answer and s is not None]
     right = item.scores[item.answer]
     ease = None if right is None or not scores else right - max(scores)
     question, choices = cut(item.question, LONGEST_QUESTION), dict(enumerate(item.choices))
-    given = [] if item.prediction is None else [item.prediction]
-    when = "before inoculation" if item.set in (PROBE_BEFORE, ORIGINAL_BEFORE) else _when(run)
-    return _Answer(run, when, item.name, question, choices, [item.answer], given, ease)
+    predictions = [] if item.prediction is None else [item.prediction]
+    when = "before inoculation" if item.set in (PROBE_BEFORE, ORIGINAL_BEFORE) else _moment(run)
+    return _ModelAnswer(run, when, item.name, question, choices, [item.answer], predictions, ease)
 
 
 def cut(text: str, longest: int) -> str:

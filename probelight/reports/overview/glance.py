@@ -37,7 +37,7 @@ LINK = "#inoculation"
 DASH = (0, (2, 1.5))
 BEFORE = ("original_accuracy_before", "probe_accuracy_before")
 AFTER = ("original_accuracy_after", "probe_accuracy")
-Point = tuple[float, float]  # (original-task, probe) accuracy
+Accuracies = tuple[float, float]  # (original-task, probe) accuracy
 COLORS = [*(line.color for line in LINES), INK]
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 
@@ -47,27 +47,27 @@ def grid(results: RunSet) -> dict[str, Any] | None:
 
     Each of its `rows` is a skill, a verdict per model (None if not asked) and its examples.
     """
-    if not (found := verdicts(results)):
+    if not (all_verdicts := verdicts(results)):
         return None
-    models = models_of(found)
-    by_place = {(verdict.skill, verdict.model): verdict for verdict in found}
+    models = models_of(all_verdicts)
+    verdict_by_cell = {(verdict.skill, verdict.model): verdict for verdict in all_verdicts}
     rows = []
-    for skill in dict.fromkeys(verdict.skill for verdict in found):
-        cells = [by_place.get((skill, model)) for model in models]
+    for skill in dict.fromkeys(verdict.skill for verdict in all_verdicts):
+        cells = [verdict_by_cell.get((skill, model)) for model in models]
         rows.append((skill, cells, [*examples(results, [cell for cell in cells if cell])]))
     return {
         "models": models,
         "rows": rows,
-        "has_examples": any(shown for *_, shown in rows),
+        "has_examples": any(row_examples for *_, row_examples in rows),
         "marks": MARKS,
         "rules": RULES,
         "held": HELD,
     }
 
 
-def models_of(found: Iterable[SkillVerdict]) -> list[str]:
+def models_of(verdicts: Iterable[SkillVerdict]) -> list[str]:
     """Return the models by name, numbers in names by size: step 900 before step 1000."""
-    return sorted({verdict.model for verdict in found}, key=natural_key)
+    return sorted({verdict.model for verdict in verdicts}, key=natural_key)
 
 
 def verdicts_table(results: RunSet) -> Table | None:
@@ -79,7 +79,7 @@ def verdicts_table(results: RunSet) -> Table | None:
         detail = "; ".join(filter(None, (numbers, verdict.changes)))
         return Cell(f"{MARKS[verdict.word]} {verdict.words}", detail)
 
-    found = verdicts(results)
+    all_verdicts = verdicts(results)
     records = [
         {
             **vars(verdict.skill),
@@ -90,7 +90,7 @@ def verdicts_table(results: RunSet) -> Table | None:
             "_verdict": verdict,
             "_runs": [run.key for run in verdict.runs],
         }
-        for verdict in found
+        for verdict in all_verdicts
     ]
     rules = [f"{word[0].upper()}{word[1:]}: {rule}" for word, rule in RULES.items()]
     return table(
@@ -102,26 +102,26 @@ def verdicts_table(results: RunSet) -> Table | None:
         rows="kind probe about",
         across="model",
         each=[Column("verdict", show, "left")],
-        values=models_of(found),
+        values=models_of(all_verdicts),
         csv=f"kind probe about model verdict in_part {EVIDENCE} gain cost replay reason",
     )
 
 
-def ends_of(dose: Dose) -> tuple[Point, Point] | None:
+def ends_of(dose: Dose) -> tuple[Accuracies, Accuracies] | None:
     """Return accuracies before and after in per cent, means over seeds; None if one is unknown."""
     means = [dose.mean(metric) for metric in (*BEFORE, *AFTER)]
-    known = [100 * mean for mean in means if mean is not None]
-    return ((known[0], known[1]), (known[2], known[3])) if len(known) == len(means) else None
+    scores = [100 * mean for mean in means if mean is not None]
+    return ((scores[0], scores[1]), (scores[2], scores[3])) if len(scores) == len(means) else None
 
 
-def whiskers_of(dose: Dose, before: Point) -> list[tuple[int, float, float, bool]]:
+def whiskers_of(dose: Dose, start: Accuracies) -> list[tuple[int, float, float, bool]]:
     """Return (axis, low, high, excludes 0) of cost (axis 0) and gain, in per cent, where known."""
     lost = dose.estimate("inoculation_cost") if dose.interpretable else None
     whiskers = []
     for axis, change in enumerate((lost and lost.negative, dose.gain)):
         if change and change.ci_low is not None and change.ci_high is not None:
-            low, high = (before[axis] + 100 * end for end in (change.ci_low, change.ci_high))
-            whiskers.append((axis, low, high, not low <= before[axis] <= high))
+            low, high = (start[axis] + 100 * end for end in (change.ci_low, change.ci_high))
+            whiskers.append((axis, low, high, not low <= start[axis] <= high))
     return whiskers
 
 
@@ -135,12 +135,12 @@ def arrows_figure(results: RunSet) -> Figure | None:
     from probelight.reports.inoculation.runs import doses, inoculations
 
     lines = doses(inoculations(results)).values()
-    found = [(dose, *ends) for line in lines for dose in line if (ends := ends_of(dose))]
-    if not found:
+    inoculated = [(dose, *ends) for line in lines for dose in line if (ends := ends_of(dose))]
+    if not inoculated:
         return None
-    shown = found[:MOST]
-    models = [dose.series.model for dose, *_ in shown]
-    probes = [in_words(dose.series.probe) for dose, *_ in shown]
+    visible = inoculated[:MOST]
+    models = [dose.series.model for dose, *_ in visible]
+    probes = [in_words(dose.series.probe) for dose, *_ in visible]
     names = models if len({*models}) > 1 else probes
     # Colours and marks go round at different paces, so that many models stay apart.
     places = zip(dict.fromkeys(names), cycle(COLORS), cycle(MARKERS), strict=False)
@@ -154,15 +154,15 @@ def arrows_figure(results: RunSet) -> Figure | None:
     canvas.set_layout_engine("constrained", w_pad=0.06, h_pad=0.06)
     axis = canvas.subplots()
     axis.margins(0.14)
-    _draw_chances(axis, [dose for dose, *_ in shown])
-    for name, (dose, before, after) in zip(names, shown, strict=True):
+    _draw_chances(axis, [dose for dose, *_ in visible])
+    for name, (dose, start, end) in zip(names, visible, strict=True):
         look = looks[name] if dose.interpretable else replace(looks[name], color=MUTED)
-        _draw(axis, dose, before, after, look)
-        if len(shown) <= MOST_LABELLED:
-            right = after[0] >= before[0]
+        _draw_arrow(axis, dose, start, end, look)
+        if len(visible) <= MOST_LABELLED:
+            right = end[0] >= start[0]
             label = ", ".join(filter(None, (f"k = {short_count(dose.dose)}", dose.replay)))
             axis.annotate(
-                label, after, xytext=(5 if right else -5, 5),
+                label, end, xytext=(5 if right else -5, 5),
                 textcoords="offset points", fontsize=8, ha="left" if right else "right", url=LINK,
                 color=look.color,
             )  # fmt: skip
@@ -172,52 +172,52 @@ def arrows_figure(results: RunSet) -> Figure | None:
     axis.set_xlabel("original-task accuracy, %  (← forgetting)")
     axis.set_ylabel("probe accuracy, %  (gain →)")
     figure.legend(canvas, marks)
-    who = models[0] if len({*models}) == 1 else f"{len({*models})} models"
-    what = probes[0] if len({*probes}) == 1 else f"{len({*probes})} probes"
-    named = f" The first {MOST_NAMED} of {len(looks)} are named."
+    model = models[0] if len({*models}) == 1 else f"{len({*models})} models"
+    probe = probes[0] if len({*probes}) == 1 else f"{len({*probes})} probes"
+    named = f" The first {MOST_NAMED} of {len(looks)} are named." if len(looks) > MOST_NAMED else ""
     return figure.drawn(
         "arrows",
-        f"Gain (up) and forgetting (left) after fine-tuning on k examples: {who}, {what}",
+        f"Gain (up) and forgetting (left) after fine-tuning on k examples: {model}, {probe}",
         "One arrow per k, from the accuracies before inoculation to those after fine-tuning on k "
         "examples of the probe (means over seeds). Of several settings, such as with and without "
         "replay, it is the one that was best on the selection items. Up is gain on the probe, left "
         "is accuracy lost on the original task. Whiskers at the head are the 95% intervals of "
         "both, dashed if they include 0; the arrow is solid only if neither does. No whisker: "
         "there is no interval. Grey: the original task was near chance before, so its loss means "
-        "nothing." + figure.left_out(len(found), MOST) + (named if len(looks) > MOST_NAMED else ""),
+        f"nothing.{figure.left_out(len(inoculated), MOST)}{named}",
         canvas,
     )
 
 
-def _draw(axis: Axes, dose: Dose, before: Point, after: Point, look: Line) -> None:
+def _draw_arrow(axis: Axes, dose: Dose, start: Accuracies, end: Accuracies, look: Line) -> None:
     from matplotlib.patches import FancyArrowPatch
 
-    axis.update_datalim([before, after])
-    axis.plot(*before, **replace(look, dash="none", face=PAPER).style, zorder=3)
-    whiskers = whiskers_of(dose, before)
-    if before != after:
+    axis.update_datalim([start, end])
+    axis.plot(*start, **replace(look, dash="none", face=PAPER).style, zorder=3)
+    whiskers = whiskers_of(dose, start)
+    if start != end:
         is_sure = sum(excludes_0 for *_, excludes_0 in whiskers) == 2
         patch = FancyArrowPatch(
-            before, after, arrowstyle="-|>", mutation_scale=10, color=look.color, linewidth=1.5,
+            start, end, arrowstyle="-|>", mutation_scale=10, color=look.color, linewidth=1.5,
             linestyle="-" if is_sure else DASH, shrinkA=3, shrinkB=0, zorder=2, fill=is_sure,
             url=LINK,
         )  # fmt: skip
         axis.add_patch(patch)
-    for at, low, high, excludes_0 in whiskers:
-        ends = [(low, high), (after[1 - at],) * 2]
+    for across, low, high, excludes_0 in whiskers:
+        ends = [(low, high), (end[1 - across],) * 2]
         whisker = Line(
-            look.color, "-" if excludes_0 else DASH, "_" if at else "|", size=6, width=1.0
+            look.color, "-" if excludes_0 else DASH, "_" if across else "|", size=6, width=1.0
         )
-        axis.plot(*(ends[::-1] if at else ends), **whisker.style, alpha=0.75, zorder=1)
+        axis.plot(*(ends[::-1] if across else ends), **whisker.style, alpha=0.75, zorder=1)
 
 
-def _draw_chances(axis: Axes, shown: Sequence[Dose]) -> None:
+def _draw_chances(axis: Axes, doses: Sequence[Dose]) -> None:
     """Draw the levels of chance that all inoculations share."""
-    probe, original = ({dose.floor(task) for dose in shown} for task in ("probe", "original"))
+    probe, original = ({dose.floor(task) for dose in doses} for task in ("probe", "original"))
     if len(probe) == 1 and (level := probe.pop()) is not None:
         # With the empty choices that a model was given, where there are such.
-        scored = {dose.mean("chance_probe") for dose in shown} - {level, None}
-        levels = [percent(other) for other in scored]
+        scored = {dose.mean("chance_probe") for dose in doses} - {level, None}
+        levels = [percent(level) for level in scored]
         empty = f" ({' or '.join(levels)} with empty choices)" if levels else ""
         axis.axhline(100 * level, color=MUTED, linewidth=0.9, dashes=(1, 2))
         axis.text(

@@ -16,13 +16,12 @@ from typing import TYPE_CHECKING, Any, Literal
 from probelight.probes.controls import CHOICE_ONLY
 from probelight.reports import numbers
 from probelight.reports.numbers import BEFORE, NOT_INTERPRETABLE, WHOLE, Estimate, verdict_of
-from probelight.reports.overview.verdicts import Case, Control, Score, Verdict, above, judge
+from probelight.reports.overview.verdicts import Case, ControlScore, Score, Verdict, above, judge
 from probelight.reports.zero_shot.scores import zero_shots
 from probelight.results.load import Run, RunSet
 
 if TYPE_CHECKING:
-    from probelight.reports.curve.curves import Curve
-    from probelight.reports.curve.curves import Point as Seeds
+    from probelight.reports.curve.curves import CurvePoint, ProbeCurve
     from probelight.reports.inoculation.runs import Dose
 
 Kind = Literal["asked", "paired", "inoculated", "diagnosed"]
@@ -62,7 +61,7 @@ class SkillVerdict(Verdict):
     skill: Skill
     model: str
     case: Case
-    points: tuple[Point, ...]  # the evidence, by number of training examples
+    points: tuple[ScorePoint, ...]  # the evidence, by number of training examples
     gain: str = ""  # of inoculation on the probe, in words
     cost: str = ""  # of inoculation on the original task, in words
     replay: str = ""  # in that inoculation, in words
@@ -71,7 +70,7 @@ class SkillVerdict(Verdict):
     def runs(self) -> tuple[Run, ...]:
         """The runs behind it; of inoculations those of the last dose."""
         last = self.points[-1].dose
-        runs = {run.path: run for p in self.points if p.dose is last for run in p.runs}
+        runs = {run.path: run for point in self.points if point.dose is last for run in point.runs}
         return tuple(runs.values())
 
     @property
@@ -82,12 +81,12 @@ class SkillVerdict(Verdict):
     @property
     def changes(self) -> str:
         """Gain and cost, where known."""
-        found = "; ".join(filter(None, (self.gain, self.cost)))
-        return f"with {self.replay}: {found}" if found and self.replay else found
+        changes = "; ".join(filter(None, (self.gain, self.cost)))
+        return f"with {self.replay}: {changes}" if changes and self.replay else changes
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Point(Score):
+class ScorePoint(Score):
     """A score of a model on a skill, or one that it is compared with."""
 
     skill: Skill
@@ -100,8 +99,8 @@ class Point(Score):
     is_partial: bool = False  # read only a part of the input: compared with all scores on the split
     chance: float | None = None
     majority: float | None = None
-    curve: Curve | None = None
-    seeds: Seeds | None = None  # the point of `curve`
+    curve: ProbeCurve | None = None
+    seeds: CurvePoint | None = None  # the point of `curve`
     dose: Dose | None = None
     metric: str = ""  # measured at `dose`
 
@@ -112,55 +111,55 @@ def verdicts(results: RunSet) -> tuple[SkillVerdict, ...]:
 
     Baselines and random weights are only compared with, and judged only if there is no model.
     """
-    gather = {
-        "zero_shot": _zero_shot,
-        "curve": _curves,
-        "grid": _grids,
-        "inoculation": _inoculations,
-        "diagnose": _diagnostics,
-        "audit": _baselines,
+    makers = {
+        "zero_shot": _zero_shot_points,
+        "curve": _curve_points,
+        "grid": _grid_points,
+        "inoculation": _inoculation_points,
+        "diagnose": _diagnostic_points,
+        "audit": _baseline_points,
     }
-    used = [make(results) for protocol, make in gather.items() if results.of(protocol)]
-    points = [*chain(*used)]
-    by_model: dict[tuple[Skill, str], list[Point]] = {}
+    gathered = [make(results) for protocol, make in makers.items() if results.of(protocol)]
+    points = [*chain(*gathered)]
+    by_model: dict[tuple[Skill, str], list[ScorePoint]] = {}
     for point in points:
         if not point.how:
             by_model.setdefault((point.skill, point.model), []).append(point)
-    asked = sorted(place for place in by_model if place[0].kind == "asked")
-    order = dict.fromkeys([*asked, *by_model])
+    asked_keys = sorted(key for key in by_model if key[0].kind == "asked")
+    order = dict.fromkeys([*asked_keys, *by_model])
     references = ("baseline", "control")
-    models = [place for place in order if by_model[place][0].runs[0].role not in references]
-    return tuple(_verdict(by_model[place], points) for place in models or order)
+    models = [key for key in order if by_model[key][0].runs[0].role not in references]
+    return tuple(_verdict(by_model[key], points) for key in models or order)
 
 
-def _zero_shot(results: RunSet) -> Iterator[Point]:
-    found = zero_shots(results).rename(columns={"accuracy": "value"})
-    for row in found.astype(object).where(found.notna(), None).itertuples():
+def _zero_shot_points(results: RunSet) -> Iterator[ScorePoint]:
+    rows = zero_shots(results).rename(columns={"accuracy": "value"})
+    for row in rows.astype(object).where(rows.notna(), None).itertuples():
         levels = {"chance": row.floor, "majority": row.majority_accuracy}
         if row.auc is not None:
             levels["auc"] = Estimate(row.auc, row.auc_ci_low, row.auc_ci_high)
-        yield _of_row(results.by_path[row.path], "asked", row, row.split, **levels)
+        yield _point_of_row(results.by_path[row.path], "asked", row, row.split, **levels)
 
 
-def _curves(results: RunSet) -> Iterator[Point]:
+def _curve_points(results: RunSet) -> Iterator[ScorePoint]:
     """Yield the points of all curves; of a model's several LangSense's first, `linear` last."""
     from probelight.reports.audit import PARTIAL_KINDS
     from probelight.reports.curve.curves import FULL, curves
 
     ranks = {"mlp": 0, FULL: 1, "linear": 3}
     for curve in sorted(curves(results), key=lambda curve: ranks.get(curve.mode, 2)):
-        before = "" if curve.mode == FULL else BEFORE
+        untrained = "" if curve.mode == FULL else BEFORE
         for control, line in curve.points.items():
             for size, seeds in line.items():
-                yield Point(
+                yield ScorePoint(
                     **vars(seeds.estimate),
-                    when=numbers.when_of(curve.runs[0], size) if size else before,
+                    when=numbers.when_of(curve.runs[0], size) if size else untrained,
                     skill=Skill("asked", curve.probe, curve.split),
                     model=curve.model,
                     runs=tuple(sorted(curve.runs, key=lambda run: run.rows[0].num_train or 0)),
                     split=curve.split,
                     size=size,
-                    how=_how(control),
+                    how=_control_in_words(control),
                     is_partial=control == CHOICE_ONLY or curve.runs[0].kind in PARTIAL_KINDS,
                     chance=curve.chance,
                     majority=curve.majority,
@@ -169,7 +168,7 @@ def _curves(results: RunSet) -> Iterator[Point]:
                 )
 
 
-def _grids(results: RunSet) -> Iterator[Point]:
+def _grid_points(results: RunSet) -> Iterator[ScorePoint]:
     """Yield grids of ages and of sizes; the other panels are perturbations of the first."""
     from probelight.reports.grids import AGE_PANELS, SIZES, grids
 
@@ -177,15 +176,15 @@ def _grids(results: RunSet) -> Iterator[Point]:
         if grid.name in (AGE_PANELS[0], SIZES):
             wording = "" if grid.wording == "paper" else f"{grid.wording} wording"
             about = ", ".join(filter(None, (grid.title, grid.span, wording)))
-            same = (grid.name, grid.wording, grid.values)
-            chance = 1 / len(grid.candidates)
-            yield _of_row(grid.run, "paired", grid.accuracy, about, among=same, chance=chance)
+            same, chance = (grid.name, grid.wording, grid.values), 1 / len(grid.candidates)
+            row = grid.accuracy
+            yield _point_of_row(grid.run, "paired", row, about, among=same, chance=chance)
 
 
-def _inoculations(results: RunSet) -> Iterator[Point]:
-    from probelight.reports.inoculation.runs import doses, drawn
+def _inoculation_points(results: RunSet) -> Iterator[ScorePoint]:
+    from probelight.reports.inoculation.runs import doses, drawn_runs
 
-    for series, line in doses(drawn(results)).items():
+    for series, line in doses(drawn_runs(results)).items():
         task = numbers.in_words(series.original_task)
         about = ", ".join(filter(None, (task and f"original task {task}", series.remarks)))
         for dose in line:
@@ -193,7 +192,7 @@ def _inoculations(results: RunSet) -> Iterator[Point]:
             end = (numbers.when_of(dose.runs[0].run, dose.dose), dose.dose, "probe_accuracy")
             for when, size, metric in (start, end):
                 if measured := dose.estimate(metric):
-                    yield Point(
+                    yield ScorePoint(
                         **vars(measured),
                         when=when,
                         skill=Skill("inoculated", series.probe, about),
@@ -203,7 +202,7 @@ def _inoculations(results: RunSet) -> Iterator[Point]:
                         among=series[1:5],
                         split=series.report_split,
                         size=size,
-                        how=_how(series.control),
+                        how=_control_in_words(series.control),
                         is_partial=series.control == CHOICE_ONLY,
                         chance=dose.floor("probe"),
                         dose=dose,
@@ -211,7 +210,7 @@ def _inoculations(results: RunSet) -> Iterator[Point]:
                     )
 
 
-def _diagnostics(results: RunSet) -> Iterator[Point]:
+def _diagnostic_points(results: RunSet) -> Iterator[ScorePoint]:
     """Yield sets; affirmative and negative statements apart, as together they are at chance."""
     from probelight.reports.diagnostics import PERTURBATIONS, SENSITIVITY, diagnosed
 
@@ -222,34 +221,35 @@ def _diagnostics(results: RunSet) -> Iterator[Point]:
         disturbed = PERTURBATIONS.get(row.perturbation, row.perturbation)
         how = f"with {disturbed}" if row.perturbation else ""
         if row.subset in (POLARITIES if row.probe in divided else ("",)):
-            yield _of_row(
+            yield _point_of_row(
                 results.by_path[row.path], "diagnosed", row, row.subset, how=how, chance=row.chance
             )
 
 
-def _baselines(results: RunSet) -> Iterator[Point]:
+def _baseline_points(results: RunSet) -> Iterator[ScorePoint]:
     """Yield an audit's baselines, which see only a part of the input."""
     from probelight.reports.audit import PARTIAL, baselines
 
     rows = baselines(results)
     for row in rows[rows.group == PARTIAL].itertuples():
         how = CHOICES if row.sees_choices else "from a part of the input"
-        more = {"how": how, "is_partial": True, "among": "audit"}
-        yield _of_row(results.by_path[row.path], "asked", row, row.split, **more)
+        details = {"how": how, "is_partial": True, "among": "audit"}
+        yield _point_of_row(results.by_path[row.path], "asked", row, row.split, **details)
 
 
-def _of_row(run: Run, kind: Kind, row: Any, about: str, **more: Any) -> Point:
-    place: dict[str, Any] = {"skill": Skill(kind, row.probe, about), "split": row.split}
+def _point_of_row(run: Run, kind: Kind, row: Any, about: str, **details: Any) -> ScorePoint:
+    identity: dict[str, Any] = {"skill": Skill(kind, row.probe, about), "split": row.split}
     score = vars(Estimate.of(row))
-    return Point(**score, when=numbers.when_of(run), **place, model=row.model, runs=(run,), **more)
+    when, model = numbers.when_of(run), row.model
+    return ScorePoint(**score, when=when, **identity, model=model, runs=(run,), **details)
 
 
-def _verdict(own: list[Point], points: list[Point]) -> SkillVerdict:
+def _verdict(skill_points: list[ScorePoint], points: list[ScorePoint]) -> SkillVerdict:
     """Judge a model and a skill, by the first of several curves."""
-    curves = list(dict.fromkeys(point.curve for point in own if point.curve))
-    own = [point for point in own if point.curve in (None, *curves[:1])]
-    first, last = own[0], own[-1]
-    start = next((point for point in reversed(own) if point.when and not point.size), None)
+    curves = list(dict.fromkeys(point.curve for point in skill_points if point.curve))
+    skill_points = [point for point in skill_points if point.curve in (None, *curves[:1])]
+    first, last = skill_points[0], skill_points[-1]
+    start = next((p for p in reversed(skill_points) if p.when and not p.size), None)
     end = last if last.size else None
     least_gain = _least_gap(end, start) if start and end else None
     gain = cost = replay = ""
@@ -261,90 +261,96 @@ def _verdict(own: list[Point], points: list[Point]) -> SkillVerdict:
     start, end = (score and _with_controls(score, points) for score in (start, end))
     majority = first.majority if last.majority is None else last.majority
     case = Case(last.chance, majority, start, end, least_gain)
-    verdict, added = judge(case), ""
+    verdict, remarks = judge(case), ""
     if len(curves) > 1:
-        which = curves[0].mode, f"rate {numbers.rate(curves[0].learning_rate)}", curves[0].variant
-        added = f" By the first of {len(curves)} curves ({', '.join(filter(None, which))})."
+        judged = curves[0]
+        names = judged.mode, f"rate {numbers.rate(judged.learning_rate)}", judged.variant
+        remarks = f" By the first of {len(curves)} curves ({', '.join(filter(None, names))})."
     if last.dose and (task := last.dose.series.original_task):
-        added += f" Its original task was {numbers.in_words(task)}."
+        remarks += f" Its original task was {numbers.in_words(task)}."
     return SkillVerdict(
-        **{**vars(verdict), "reason": verdict.reason + added},
+        **{**vars(verdict), "reason": verdict.reason + remarks},
         skill=last.skill,
         model=last.model,
         case=case,
-        points=tuple(own),
+        points=tuple(skill_points),
         gain=gain,
         cost=cost,
         replay=replay,
     )
 
 
-def _with_controls(point: Point, points: list[Point]) -> Point:
-    found = (_control(point, other) for other in points)
-    return replace(point, controls=tuple(filter(None, found)))
+def _with_controls(point: ScorePoint, points: list[ScorePoint]) -> ScorePoint:
+    controls = (_control_score(point, candidate) for candidate in points)
+    return replace(point, controls=tuple(filter(None, controls)))
 
 
-def _control(point: Point, other: Point) -> Control | None:
+def _control_score(point: ScorePoint, candidate: ScorePoint) -> ControlScore | None:
     """Return another score as a control of a score; None if it is none."""
-    if how := _lacking(point, other):
-        if other.size > point.size and how != CHOICES:
+    if how := _lacking(point, candidate):
+        if candidate.size > point.size and how != CHOICES:
             return None
-        low = _least_gap(point, other)
-        is_lower = above(point, other) if low is None else low > 0 and other.value < point.value
-        of_line = how == RANDOM_WEIGHTS or other.curve is point.curve
-        if other.size > point.size:  # stricter than like for like, so it is not hidden
-            how = f"{how} {other.when}"
-        is_alike = of_line and other.size == point.size
-        when = other.when if other.size < point.size else ""
-        return Control(how, other.value, is_lower, is_alike, when)
-    of_place = (other.skill.probe, other.split) == (point.skill.probe, point.split)
-    is_itself = other.model == point.model and not other.how
-    if not (other.is_partial and of_place) or is_itself:
+        low = _least_gap(point, candidate)
+        is_lower = above(point, candidate)
+        if low is not None:
+            is_lower = low > 0 and candidate.value < point.value
+        is_comparable = how == RANDOM_WEIGHTS or candidate.curve is point.curve
+        if candidate.size > point.size:  # stricter than like for like, so it is not hidden
+            how = f"{how} {candidate.when}"
+        is_alike = is_comparable and candidate.size == point.size
+        when = candidate.when if candidate.size < point.size else ""
+        return ControlScore(how, candidate.value, is_lower, is_alike, when)
+    is_same_set = (candidate.skill.probe, candidate.split) == (point.skill.probe, point.split)
+    is_itself = candidate.model == point.model and not candidate.how
+    if not (candidate.is_partial and is_same_set) or is_itself:
         return None
-    name = other.model.partition(" (")[0]  # without its vectors
-    how = CHOICES if other.how == CHOICES else f"by {name}"
-    return Control(how, other.value, above(point, other), is_alike=False)
+    name = candidate.model.partition(" (")[0]  # without its vectors
+    how = CHOICES if candidate.how == CHOICES else f"by {name}"
+    return ControlScore(how, candidate.value, above(point, candidate), is_alike=False)
 
 
-def _lacking(point: Point, other: Point) -> str:
+def _lacking(point: ScorePoint, candidate: ScorePoint) -> str:
     """Return what a control of the same skill lacks; empty if `other` is none."""
-    if (other.among or other.skill) != (point.among or point.skill):
+    if (candidate.among or candidate.skill) != (point.among or point.skill):
         return ""
-    if other.model == point.model:
-        runs = (*point.runs, *other.runs)
-        sides = [run.sides["original"] for run in runs if "original" in run.sides]
-        began = {(side.items, side.scores["before"]) for side in sides}
-        return other.how if len(began) < 2 else ""  # with the same original model
-    if other.runs[0].source.control_of != point.model or other.how:
+    if candidate.model == point.model:
+        runs = (*point.runs, *candidate.runs)
+        original_sides = [run.sides["original"] for run in runs if "original" in run.sides]
+        starts = {(side.items, side.scores["before"]) for side in original_sides}
+        return candidate.how if len(starts) < 2 else ""  # with the same original model
+    if candidate.runs[0].source.control_of != point.model or candidate.how:
         return ""
-    if point.curve and other.curve:
-        is_twin = (point.curve.source, point.curve.mode) == (other.curve.source, other.curve.mode)
+    if point.curve and candidate.curve:
+        curve, twin = point.curve, candidate.curve
+        is_twin = (curve.source, curve.mode) == (twin.source, twin.mode)
     else:
-        is_twin = not other.curve and (point.size == 0 or other.dose is not None)
+        is_twin = not candidate.curve and (point.size == 0 or candidate.dose is not None)
     return RANDOM_WEIGHTS if is_twin else ""
 
 
-def _least_gap(point: Point, other: Point) -> float | None:
+def _least_gap(point: ScorePoint, reference: ScorePoint) -> float | None:
     """Return the lower end of the interval of a score minus another, on the same items."""
-    if point.dose and other.dose:
+    if point.dose and reference.dose:
         from probelight.reports.inoculation.runs import interval_of
 
-        return interval_of([(1.0, point.dose, point.metric), (-1.0, other.dose, other.metric)])[0]
-    return point.seeds.minus(other.seeds).ci_low if point.seeds and other.seeds else None
+        subtracted = (-1.0, reference.dose, reference.metric)
+        return interval_of([(1.0, point.dose, point.metric), subtracted])[0]
+    return point.seeds.minus(reference.seeds).ci_low if point.seeds and reference.seeds else None
 
 
-def _how(control: str) -> str:
+def _control_in_words(control: str) -> str:
     return "" if control in WHOLE else HOW.get(control, f"with control {control.replace('_', ' ')}")
 
 
-def change(name: str, of: Estimate | None, says_doubt: bool = True) -> str:
+def change(name: str, estimate: Estimate | None, says_doubt: bool = True) -> str:
     """Return a gain or a cost in words; empty where it was not measured.
 
     `says_doubt`: whether to say that it may be 0 too, besides its interval.
     """
-    if of is None:
+    if estimate is None:
         return ""
-    size, inside = f"{numbers.points(of.value)} points", numbers.points_between(*of.bounds)
-    if says_doubt and verdict_of(of.bounds, 0.0) == "not distinguishable":
+    size = f"{numbers.points(estimate.value)} points"
+    inside = numbers.points_between(*estimate.bounds)
+    if says_doubt and verdict_of(estimate.bounds, 0.0) == "not distinguishable":
         return f"no measurable {name} ({size}, {inside})"
     return f"{name} {size} ({inside})" if inside else f"{name} {size}"

@@ -16,7 +16,7 @@ from rich.text import Text
 
 from probelight.io.escaping import visible
 from probelight.reports.numbers import count, in_words, percent
-from probelight.reports.overview.examples import LONGEST_NAME, cut, examples, forgotten
+from probelight.reports.overview.examples import LONGEST_NAME, cut, examples, forgotten_example
 from probelight.reports.overview.glance import MARKS
 from probelight.reports.overview.skills import HOW, NO_LANGUAGE, SkillVerdict, change, verdicts
 from probelight.reports.overview.verdicts import Word
@@ -62,40 +62,41 @@ def print_story(folder: Path, *end: str) -> None:
         lines.append(f"{number} {'notice is' if number == 1 else 'notices are'} on the page")
     for line in lines:
         # Some letters of an item have no sign in a terminal of another encoding.
-        shown = line.encode(console.encoding, "replace").decode(console.encoding)
-        console.print(Text(shown), soft_wrap=True)
+        printable = line.encode(console.encoding, "replace").decode(console.encoding)
+        console.print(Text(printable), soft_wrap=True)
 
 
 def story(results: RunSet) -> list[str]:
     """Return the lines, at most 27; empty if nothing can be judged."""
-    found = verdicts(results)
-    if not found:
+    all_verdicts = verdicts(results)
+    if not all_verdicts:
         return []
-    models = list(dict.fromkeys(verdict.model for verdict in found))
+    models = list(dict.fromkeys(verdict.model for verdict in all_verdicts))
     several = len(models) > 1
-    who = f"{len(models)} models" if several else cut(models[0], LONGEST_NAME)
-    lines = [f"What {who} knew, learned and forgot (accuracy in %)", ""]
-    shown = found if len(found) <= MOST_VERDICTS else found[: MOST_VERDICTS - 1]
-    names = [v.skill.words + (f", {v.model}" if several else "") for v in shown]
+    subject = f"{len(models)} models" if several else cut(models[0], LONGEST_NAME)
+    lines = [f"What {subject} knew, learned and forgot (accuracy in %)", ""]
+    listed = all_verdicts[: MOST_VERDICTS - (len(all_verdicts) > MOST_VERDICTS)]
+    names = [v.skill.words + (f", {v.model}" if several else "") for v in listed]
     names = _padded([cut(name, LONGEST_NAME) for name in names])
-    words = _padded([verdict.words for verdict in shown])
-    for verdict, name, word in zip(shown, names, words, strict=True):
+    words = _padded([verdict.words for verdict in listed])
+    for verdict, name, word in zip(listed, names, words, strict=True):
         numbers = ", ".join(f"{percent(value)} {label}" for label, value in verdict.evidence)
         lines.append(f"{MARKS[verdict.word]} {name}  {word}  {numbers}")
-    if len(found) > len(shown):
-        lines.append(f"  and {len(found) - len(shown)} more on the page")
-    best_first = sorted(found, key=lambda verdict: ORDER.index(verdict.word))
-    lines += _curve(best_first) + _inoculation(results, found) + _item(results, best_first)
+    if num_more := len(all_verdicts) - len(listed):
+        lines.append(f"  and {num_more} more on the page")
+    best_first = sorted(all_verdicts, key=lambda verdict: ORDER.index(verdict.word))
+    lines += _curve_lines(best_first) + _inoculation_lines(results, all_verdicts)
+    lines += _example_lines(results, best_first)
     return [_fitted(visible(line).replace("\n", " ")) for line in lines]
 
 
 def bars(values: Sequence[float], low: float, high: float) -> str:
     """Return one bar per value on the scale `low` to `high`; values beyond it are clipped."""
-    places = np.interp(values, (low, high), (0, len(BARS) - 1))
-    return "".join(BARS[round(place)] for place in places)
+    heights = np.interp(values, (low, high), (0, len(BARS) - 1))
+    return "".join(BARS[round(height)] for height in heights)
 
 
-def _curve(best_first: Sequence[SkillVerdict]) -> list[str]:
+def _curve_lines(best_first: Sequence[SkillVerdict]) -> list[str]:
     """Return the lines of the best-judged curve that has a control."""
     for verdict in best_first:
         if not (curve := verdict.points[-1].curve):
@@ -105,19 +106,19 @@ def _curve(best_first: Sequence[SkillVerdict]) -> list[str]:
             chance = "" if curve.chance is None else f" (chance {percent(curve.chance)})"
             rows = {name: [line[size] for size in sizes] for name, line in lines.items()}
             head = f"{verdict.skill.words} after {', '.join(map(count, sizes))} examples{chance}"
-            return ["", head, *_charts(rows, curve.chance)]
+            return ["", head, *_bar_lines(rows, curve.chance)]
     return []
 
 
-def _inoculation(results: RunSet, found: Sequence[SkillVerdict]) -> list[str]:
+def _inoculation_lines(results: RunSet, verdicts: Sequence[SkillVerdict]) -> list[str]:
     """Return the lines of the first inoculation: the scores of both tasks by dose."""
-    for verdict in found:
+    for verdict in verdicts:
         line = [point.dose for point in verdict.points if point.dose and point.size]
         sides = []
-        for before, after in SIDES:
+        for metric_before, metric_after in SIDES:
             means = [
-                *(dose.mean(before) for dose in line[:1]),
-                *(dose.mean(after) for dose in line),
+                *(dose.mean(metric_before) for dose in line[:1]),
+                *(dose.mean(metric_after) for dose in line),
             ]
             sides.append([mean for mean in means if mean is not None])
         if min(map(len, sides)) <= len(line):
@@ -132,7 +133,7 @@ def _inoculation(results: RunSet, found: Sequence[SkillVerdict]) -> list[str]:
         tasks = (in_words(series.probe), ORIGINAL)
         names = [cut(task, min(max(room, 8), LONGEST_NAME)) for task in tasks]
         chances = [floor for task in ("probe", "original") if (floor := line[0].floor(task))]
-        charts = _charts(dict(zip(names, sides, strict=True)), min(chances, default=None))
+        charts = _bar_lines(dict(zip(names, sides, strict=True)), min(chances, default=None))
         sizes, shared = [count(dose.dose) for dose in line], verdict.replay
         if len({dose.replay for dose in line}) > 1:
             shared = ""
@@ -141,47 +142,47 @@ def _inoculation(results: RunSet, found: Sequence[SkillVerdict]) -> list[str]:
         head = f"Fine-tuning on {', '.join(sizes)} examples of "
         head += cut(in_words(series.probe), LONGEST_NAME) + (f", with {shared}" if shared else "")
         lines = map("  ".join, zip(charts, changes, strict=True))
-        return ["", head, *lines, *_replay(results, line[-1])]
+        return ["", head, *lines, *_replay_lines(results, line[-1])]
     return []
 
 
-def _replay(results: RunSet, last: Dose) -> list[str]:
+def _replay_lines(results: RunSet, last: Dose) -> list[str]:
     """Return the lines of gain and cost without replay and with it, where both were tried."""
     from probelight.reports.inoculation.runs import with_and_without_replay
 
     for by_extra in with_and_without_replay(results):
-        one = by_extra.get("none")
-        if one and (one.series, one.dose) == (last.series, last.dose):
+        without = by_extra.get("none")
+        if without and (without.series, without.dose) == (last.series, last.dose):
             names = [EXTRAS.get(extra, f"with replay {extra}") for extra in by_extra]
             lines = []
             for name, dose in zip(_padded(names), by_extra.values(), strict=True):
                 changes = {"gain": dose.gain, "cost": dose.estimate("inoculation_cost")}
                 # There is no room to say that one may be 0.
-                gain, cost = (change(*of, says_doubt=False) for of in changes.items())
+                gain, cost = (change(name, c, says_doubt=False) for name, c in changes.items())
                 lines.append(f"  {name}  {gain}, {cost}".replace(" points", ""))
             return lines
     return []
 
 
-def _item(results: RunSet, best_first: Sequence[SkillVerdict]) -> list[str]:
+def _example_lines(results: RunSet, best_first: Sequence[SkillVerdict]) -> list[str]:
     """Return the lines of an item of the best-judged skill that has one, and of one it lost."""
-    found = (next(examples(results, [verdict]), None) for verdict in best_first)
-    lost = (forgotten(results, verdict) for verdict in best_first)
-    shown = [*islice(filter(None, found), 1), *islice(filter(None, lost), 1)]
+    typical = (next(examples(results, [verdict]), None) for verdict in best_first)
+    lost = (forgotten_example(results, verdict) for verdict in best_first)
+    printed = [*islice(filter(None, typical), 1), *islice(filter(None, lost), 1)]
     lines = []
-    for item in shown:
+    for item in printed:
         right = [text for text, is_right, _ in item.choices if is_right][:1]
         answer = next((text for text, _, models in item.choices if models), "nothing")
-        parts = [
+        headed_lines = [
             (f"{item.title or 'A typical item'}: ", item.question or "Which sentence is right?"),
             *(("  right answer: ", text) for text in right),  # of some contexts there is none
             (f"  its answer {item.when}: ", answer),
         ]
-        lines += ["", *(head + cut(text, WIDTH - len(head)) for head, text in parts)]
+        lines += ["", *(head + cut(text, WIDTH - len(head)) for head, text in headed_lines)]
     return lines
 
 
-def _charts(rows: Mapping[str, Sequence[float]], low: float | None) -> list[str]:
+def _bar_lines(rows: Mapping[str, Sequence[float]], low: float | None) -> list[str]:
     """Return rows of bars on one scale, with the first value and the last."""
     values = [value for row in rows.values() for value in row]
     low = min(values) if low is None else min(low, *values)

@@ -43,7 +43,7 @@ HELD = (
 
 
 @dataclass(frozen=True)
-class Control:
+class ControlScore:
     """A score of the probe without something that knowing it takes."""
 
     how: str  # "without language", "by VecSimilarity"
@@ -63,11 +63,11 @@ class Score(Estimate):
     """An accuracy that was measured at one time."""
 
     when: str  # "before training", "after 1,000 examples"
-    controls: tuple[Control, ...] = ()
+    controls: tuple[ControlScore, ...] = ()
     auc: Estimate | None = None  # of choices that all items share
 
     @property
-    def as_good(self) -> Control | None:
+    def as_good(self) -> ControlScore | None:
         """The best control that the score is not above; None if there is none."""
         failed = [control for control in self.controls if not control.is_lower]
         return max(failed, key=lambda control: control.value, default=None)
@@ -89,9 +89,9 @@ class Score(Estimate):
         return f"{self.when} {percent(self.value)}%" + (f" ({inside})" if inside else "")
 
     @property
-    def quoted(self) -> list[Control]:
+    def quoted(self) -> list[ControlScore]:
         """A control of each kind: the best that is like for like, or else the best."""
-        by_kind: dict[str, Control] = {}
+        by_kind: dict[str, ControlScore] = {}
         for control in sorted(self.controls, key=lambda c: (not c.is_alike, -c.value)):
             by_kind.setdefault(control.how, control)
         return list(by_kind.values())
@@ -180,12 +180,12 @@ def judge(case: Case) -> Verdict:
         # What training did not raise is as good as what it began with.
         score = above_chance[-1 if start in above_chance and not case.rose else 0]
         if control := score.as_good:
-            same = f"{control.words} it is {percent(control.value)}%, which is not clearly lower"
+            rival = f"{control.words} it is {percent(control.value)}%, which is not clearly lower"
             evidence = [score.number, (control.words, control.value)]
-            return verdict("cannot tell", evidence, f"{score.words}; {same}.")
+            return verdict("cannot tell", evidence, f"{score.words}; {rival}.")
         if start and score is end and not case.rose:
-            before = f"the {percent(start.value)}% {start.when}"
-            reason = f"{score.words}, above {name}, but not clearly above {before}."
+            start_score = f"the {percent(start.value)}% {start.when}"
+            reason = f"{score.words}, above {name}, but not clearly above {start_score}."
             return verdict("cannot tell", [("before", start.value), score.number], reason)
         reason = f"{score.words}, above {named}, but no like-for-like control was run."
         return verdict("cannot tell", [score.number, *numbers], reason)
@@ -232,8 +232,8 @@ def _detectable(score: Score, level: float | None, name: str) -> str:
     return f" This set would usually show {accuracy} as above {name}."
 
 
-def above(estimate: Estimate, other: Estimate) -> bool:
+def above(estimate: Estimate, reference: Estimate) -> bool:
     """Return whether an interval is above another, for scores without recorded items."""
-    if estimate.ci_low is None or other.ci_high is None:
+    if estimate.ci_low is None or reference.ci_high is None:
         return False
-    return estimate.ci_low > other.ci_high
+    return estimate.ci_low > reference.ci_high

@@ -14,15 +14,15 @@ from probelight.reports import table as kit
 from probelight.reports.figure import Figure, model_looks
 from probelight.reports.numbers import dotted, in_words
 from probelight.reports.table import Table
-from probelight.reports.zero_shot.consistency import ORDER, OWN, PLACE, answers
+from probelight.reports.zero_shot.consistency import MODEL_ON_SET, ORDER, OWN_SCORE, answers
 from probelight.results.load import RunSet
 
 COVERAGES = (0.5, 0.2)  # shares of the items that a model is surest of
 PROBABILITIES = "calibrated"  # the rule whose scores are probabilities already
-MOST_PLACES = 6  # models on sets of which calibration is drawn
+MOST_ENTRIES = 6  # models on sets of which calibration is drawn
 
 
-class Measured(NamedTuple):
+class RuleCalibrations(NamedTuple):
     """The calibration of a model on a set, by rule."""
 
     model: str
@@ -33,26 +33,26 @@ class Measured(NamedTuple):
 
 
 @lru_cache(maxsize=2)
-def calibrations(results: RunSet) -> list[Measured]:
+def calibrations(results: RunSet) -> list[RuleCalibrations]:
     """Return the calibration of each model and set that was scored by several rules."""
-    found = []
-    for (model, probe, split), items in answers(results)[0].groupby(PLACE, sort=False):
+    entries = []
+    for (model, probe, split), items in answers(results)[0].groupby(MODEL_ON_SET, sort=False):
         records = items.to_dict("records")
         by_rule = {}
         for rule in (rule for rule in ORDER if rule in records[0]["best"]):
-            kept = [
-                record["scores"] if rule == OWN else record["by_rule"][rule].scores
+            scores_by_item = [
+                record["scores"] if rule == OWN_SCORE else record["by_rule"][rule].scores
                 for record in records
             ]
-            scores = [
-                _logarithms(rule, row, record["best"][rule])
-                for row, record in zip(kept, records, strict=True)
+            logarithms = [
+                _logarithms(rule, item_scores, record["best"][rule])
+                for item_scores, record in zip(scores_by_item, records, strict=True)
             ]
-            measured = Calibration.of(scores, [record["answer"] for record in records])
-            if measured is not None:
-                by_rule[rule] = measured
-        found.append(Measured(model, probe, split, records[0]["_runs"], by_rule))
-    return found
+            calibration = Calibration.of(logarithms, [record["answer"] for record in records])
+            if calibration is not None:
+                by_rule[rule] = calibration
+        entries.append(RuleCalibrations(model, probe, split, records[0]["_runs"], by_rule))
+    return entries
 
 
 def _logarithms(rule: str, scores: Sequence[float | None], best: Sequence[int]) -> list[float]:
@@ -67,15 +67,16 @@ def _logarithms(rule: str, scores: Sequence[float | None], best: Sequence[int]) 
 
 def calibration_table(results: RunSet) -> Table | None:
     """Make the table of calibration by rule."""
-    found: list[dict[str, Any]] = []
-    for place in calibrations(results):
-        for rule, measured in place.by_rule.items():
-            row: dict[str, Any] = {name: getattr(place, name) for name in PLACE}
-            row |= {"rule": rule, "_runs": place.runs, "num_items": len(measured.correct)}
-            row |= {"ece": measured.ece, "brier": measured.brier, "even": measured.brier_of_even}
-            row |= {"confidence": fmean(measured.confidence), "accuracy": fmean(measured.correct)}
-            row |= {f"surest_{c:.0%}": measured.selective_accuracy(c) for c in COVERAGES}
-            found.append(row)
+    records: list[dict[str, Any]] = []
+    for entry in calibrations(results):
+        for rule, calibration in entry.by_rule.items():
+            row: dict[str, Any] = {name: getattr(entry, name) for name in MODEL_ON_SET}
+            correct, brier = calibration.correct, calibration.brier
+            row |= {"rule": rule, "_runs": entry.runs, "num_items": len(correct)}
+            row |= {"ece": calibration.ece, "brier": brier, "even": calibration.brier_of_even}
+            row |= {"confidence": fmean(calibration.confidence), "accuracy": fmean(correct)}
+            row |= {f"surest_{c:.0%}": calibration.selective_accuracy(c) for c in COVERAGES}
+            records.append(row)
     surest = [f"surest_{coverage:.0%}" for coverage in COVERAGES]
     return kit.table(
         "zero_shot_calibration",
@@ -87,7 +88,7 @@ def calibration_table(results: RunSet) -> Table | None:
         "best. Even: the Brier score of equal probabilities; a higher Brier score means that the "
         "scores mislead. Surest: the accuracy on the items that the model is surest of. Items "
         "without probabilities are left out.",
-        found,
+        records,
         [
             kit.text("probe", "probe", "split"),
             kit.text("model", "model"),
@@ -108,40 +109,40 @@ def calibration_table(results: RunSet) -> Table | None:
     )
 
 
-def _different(by_rule: Mapping[str, Calibration]) -> dict[str, Calibration]:
+def _distinct_rules(by_rule: Mapping[str, Calibration]) -> dict[str, Calibration]:
     """Return the rules without those that have the numbers of one before them, but for rounding."""
-    first: dict[tuple[float, ...], str] = {}
-    for rule, found in by_rule.items():
-        numbers = (*found.confidence, *found.correct)
-        first.setdefault(tuple(round(number, 4) for number in numbers), rule)
-    return {rule: by_rule[rule] for rule in first.values()}
+    rule_by_numbers: dict[tuple[float, ...], str] = {}
+    for rule, calibration in by_rule.items():
+        numbers = (*calibration.confidence, *calibration.correct)
+        rule_by_numbers.setdefault(tuple(round(number, 4) for number in numbers), rule)
+    return {rule: by_rule[rule] for rule in rule_by_numbers.values()}
 
 
 def calibration_figure(results: RunSet) -> Figure | None:
     """Draw accuracy against confidence, and against the share of items answered, by rule."""
-    found = [place for place in calibrations(results) if place.by_rule]
-    if not found:
+    entries = [entry for entry in calibrations(results) if entry.by_rule]
+    if not entries:
         return None
-    found = [place._replace(by_rule=_different(place.by_rule)) for place in found]
-    rules = [rule for rule in ORDER if any(rule in place.by_rule for place in found)]
+    entries = [entry._replace(by_rule=_distinct_rules(entry.by_rule)) for entry in entries]
+    rules = [rule for rule in ORDER if any(rule in entry.by_rule for entry in entries)]
     looks = model_looks(rules)
     with figure.styled():
-        canvas, axes = figure.panels(2 * len(found[:MOST_PLACES]), shared=False)
-        for number, place in enumerate(found[:MOST_PLACES]):
-            name = dotted(in_words(place.probe), place.split, place.model)
+        canvas, axes = figure.panels(2 * len(entries[:MOST_ENTRIES]), shared=False)
+        for number, entry in enumerate(entries[:MOST_ENTRIES]):
+            name = dotted(in_words(entry.probe), entry.split, entry.model)
             confidence, coverage = axes[2 * number : 2 * number + 2]
             figure.head(confidence, name, "accuracy in bins of equally many items")
             figure.head(coverage, name, "accuracy on the items that the model is surest of")
             confidence.plot([0, 100], [0, 100], color=figure.MUTED, linewidth=0.9, dashes=(1, 2))
-            for rule, measured in place.by_rule.items():
-                bins = measured.bins
-                across = [100 * each.confidence for each in bins]
+            for rule, calibration in entry.by_rule.items():
+                bins = calibration.bins
+                mean_confidence = [100 * each.confidence for each in bins]
                 marks = {**looks[rule].style, "linestyle": "none"}
-                confidence.plot(across, [100 * each.accuracy for each in bins], **marks)
+                confidence.plot(mean_confidence, [100 * each.accuracy for each in bins], **marks)
                 shares = [share / 20 for share in range(1, 21)]
-                kept = [100 * measured.selective_accuracy(share) for share in shares]
-                across = [100 * share for share in shares]
-                coverage.plot(across, kept, markevery=3, **looks[rule].style)
+                accuracies = [100 * calibration.selective_accuracy(share) for share in shares]
+                answered = [100 * share for share in shares]
+                coverage.plot(answered, accuracies, markevery=3, **looks[rule].style)
             for axis, label in ((confidence, "confidence, %"), (coverage, "items answered, %")):
                 axis.set(xlim=(0, 103), ylim=(-3, 103), xlabel=label, ylabel="accuracy, %")
         figure.legend(canvas, looks)
@@ -151,6 +152,6 @@ def calibration_figure(results: RunSet) -> Figure | None:
             "Left: on the dotted line, answers are right as often as their probability says; below "
             "it, the model is surer than it should be. Right: if confidence is useful, accuracy "
             "falls from left to right. A rule with the same numbers as another is not drawn."
-            + figure.left_out(len(found), MOST_PLACES),
+            + figure.left_out(len(entries), MOST_ENTRIES),
             canvas,
         )

@@ -22,11 +22,11 @@ from probelight.results.frames import results_frame, with_columns
 from probelight.results.load import RunSet, UnreadableResultError
 from probelight.results.predictions import PREDICTIONS, read_item_lines
 
-OWN = "own score"  # what the accuracies of all other tables go by
-ORDER = [OWN, *RULES, DEBIASED]
+OWN_SCORE = "own score"  # what the accuracies of all other tables go by
+ORDER = [OWN_SCORE, *RULES, DEBIASED]
 MOST_EXAMPLES = 20
 MOST_VERDICTS = 6  # sets on which they differ that are named
-PLACE = ["model", "probe", "split"]
+MODEL_ON_SET = ["model", "probe", "split"]
 SHARES = {"class_share": "share", "class_share_guessed": "guessed"}
 CLASS_NOTE = (
     "HighlyKnown: right in all phrasings. MaybeKnown: right in some. WeaklyKnown: right in none, "
@@ -42,27 +42,28 @@ def rule_rows(results: RunSet) -> pd.DataFrame:
     """Return a row for each rule of each model and set, with its verdict against chance."""
     rows = zero_shot_rows(results)
     rows = of_entries(results, rows[rows.is_whole].rename(columns={"scoring": "rule"}))
-    rows = rows.replace({"rule": {"": OWN}})
+    rows = rows.replace({"rule": {"": OWN_SCORE}})
     flipped = rows[rows.metric == "flipped_share"]
-    found = rows[(rows.metric == "accuracy") & rows.path.isin(flipped.path)]
-    place = ["path", *PLACE]
-    found = with_columns(found, flipped, {"value": "flipped_share"}, [*place, "rule"])
-    found = with_columns(found, zero_shots(results), {"floor": "chance"}, place)
-    found = with_columns(found, zero_shots(results), {"majority_accuracy": "majority"}, place)
-    of_labels = rows[(rows.metric == "majority_accuracy") & (rows.rule == LETTER)]
-    found = with_columns(found, of_labels, {"value": "of_labels"}, [*place, "rule"])
-    found["majority"] = found[["majority", "of_labels"]].astype(float).max(axis="columns")
-    found["_order"] = found.rule.map(ORDER.index)
-    found["verdict"] = [
+    accuracies = rows[(rows.metric == "accuracy") & rows.path.isin(flipped.path)]
+    keys = ["path", *MODEL_ON_SET]
+    accuracies = with_columns(accuracies, flipped, {"value": "flipped_share"}, [*keys, "rule"])
+    levels = {"floor": "chance", "majority_accuracy": "majority"}
+    accuracies = with_columns(accuracies, zero_shots(results), levels, keys)
+    label_rows = rows[(rows.metric == "majority_accuracy") & (rows.rule == LETTER)]
+    accuracies = with_columns(accuracies, label_rows, {"value": "label_majority"}, [*keys, "rule"])
+    majorities = accuracies[["majority", "label_majority"]].astype(float)
+    accuracies["majority"] = majorities.max(axis="columns")
+    accuracies["_order"] = accuracies.rule.map(ORDER.index)
+    accuracies["verdict"] = [
         verdict_of((row.ci_low, row.ci_high), row.chance, row.majority)
-        for row in found.itertuples()
+        for row in accuracies.itertuples()
     ]
-    return found.rename(columns={"value": "accuracy"})
+    return accuracies.rename(columns={"value": "accuracy"})
 
 
 def rules_table(results: RunSet) -> Table | None:
     """Make the table of accuracy by rule: rows are probes and models, columns are rules."""
-    found = rule_rows(results)
+    rows = rule_rows(results)
     by_rule = [kit.accuracy("accuracy %"), kit.share("flipped %", "flipped_share")]
     return kit.table(
         "zero_shot_rules",
@@ -77,8 +78,8 @@ def rules_table(results: RunSet) -> Table | None:
         "2021). letter: the log-probability of the choice's letter, after a prompt that lists all "
         "choices (Robinson et al. 2023). A rule that always equals one before it is not listed. "
         "Choose a rule before you see these results, or on other items. "
-        f"{other_verdicts(results)}".strip(),
-        found.sort_values(["probe", "split", "model", "_order"]),
+        f"{verdict_sentence(results)}".strip(),
+        rows.sort_values(["probe", "split", "model", "_order"]),
         [
             kit.text("probe", "probe", "split"),
             kit.text("model", "model"),
@@ -86,35 +87,35 @@ def rules_table(results: RunSet) -> Table | None:
         ],
         rows="probe split model",
         across="rule",
-        each=lambda rule: by_rule[:1] if rule == OWN else by_rule,
+        each=lambda rule: by_rule[:1] if rule == OWN_SCORE else by_rule,
         values=ORDER,
         csv=f"model probe split rule {ACCURACY} {SIZE} chance flipped_share",
     )
 
 
-def other_verdicts(results: RunSet) -> str:
+def verdict_sentence(results: RunSet) -> str:
     """Return a sentence about the sets on which a rule's verdict is not that of the own score."""
     sentences = []
     for (probe, split, model), rows in rule_rows(results).groupby(
         ["probe", "split", "model"], sort=False
     ):
         verdicts = dict(zip(rows.rule, rows.verdict, strict=True))
-        own = verdicts.pop(OWN)
-        others = {
+        own_verdict = verdicts.pop(OWN_SCORE)
+        rules_by_verdict = {
             verdict: [r for r in verdicts if verdicts[r] == verdict]
             for verdict in verdicts.values()
         }
-        others.pop(own, None)
-        if others:
-            where = " ".join(filter(None, (probe, split)))
-            parts = [f"{VERDICTS[one]} with {listed(rules)}" for one, rules in others.items()]
-            parts = [f"{VERDICTS[own]} with its own score", *parts]
-            sentences.append(f"{model} on {where}: {', '.join(parts)}")
+        rules_by_verdict.pop(own_verdict, None)
+        if rules_by_verdict:
+            probe_split = " ".join(filter(None, (probe, split)))
+            clauses = [f"{VERDICTS[own_verdict]} with its own score"]
+            clauses += [f"{VERDICTS[v]} with {listed(r)}" for v, r in rules_by_verdict.items()]
+            sentences.append(f"{model} on {probe_split}: {', '.join(clauses)}")
     if not sentences:
         return ""
-    more = len(sentences) - MOST_VERDICTS
-    shown = "; ".join(sentences[:MOST_VERDICTS]) + (f"; and {more} more" if more > 0 else "")
-    return f"Rules disagree about chance: {shown}."
+    num_more = len(sentences) - MOST_VERDICTS
+    more = f"; and {num_more} more" if num_more > 0 else ""
+    return f"Rules disagree about chance: {'; '.join(sentences[:MOST_VERDICTS])}{more}."
 
 
 def letters_table(results: RunSet) -> Table | None:
@@ -129,15 +130,15 @@ def letters_table(results: RunSet) -> Table | None:
         (LETTER, "unstable_share"): "unstable",
         (LETTER, "label_bias"): "label_bias",
     }
-    found: dict[tuple[str, ...], dict[str, Any]] = {}
+    records: dict[tuple[str, ...], dict[str, Any]] = {}
     for row in rows.to_dict("records"):
         if name := names.get((row["scoring"], row["metric"])):
-            place = tuple(row[part] for part in ("path", *PLACE))
-            line = found.setdefault(place, {part: row[part] for part in (*PLACE, "_runs")})
-            line[name] = row["value"]
-            line |= {f"{name}_{end}": row[end] for end in ("ci_low", "ci_high")}
+            key = tuple(row[column] for column in ("path", *MODEL_ON_SET))
+            record = records.setdefault(key, {c: row[c] for c in (*MODEL_ON_SET, "_runs")})
+            record[name] = row["value"]
+            record |= {f"{name}_{end}": row[end] for end in ("ci_low", "ci_high")}
             if name == "file_order":
-                line |= {size: row[size] for size in SIZE.split()}
+                record |= {size: row[size] for size in SIZE.split()}
     titles = {
         "file_order": "file's order %",
         "mean_order": "mean over orders %",
@@ -145,7 +146,7 @@ def letters_table(results: RunSet) -> Table | None:
         "debiased": "debiased %",
         "unstable": "unstable %",
     }
-    measured = [name for name in titles if any(name in line for line in found.values())]
+    measured = [name for name in titles if any(name in record for record in records.values())]
     ends = " ".join(f"{name} {name}_ci_low {name}_ci_high" for name in measured)
     return kit.table(
         "zero_shot_letters",
@@ -157,7 +158,7 @@ def letters_table(results: RunSet) -> Table | None:
         "with the order. Label bias: how far the labels' shares among all answers are from equal "
         "(total variation distance; 0 is no preference; Zheng et al. 2024; Pezeshkpour and "
         f"Hruschka 2024). {INTERVAL} ({BY_GROUPS}).",
-        list(found.values()),
+        list(records.values()),
         [
             kit.text("probe", "probe", "split"),
             kit.text("model", "model"),
@@ -171,19 +172,19 @@ def letters_table(results: RunSet) -> Table | None:
 
 def flips_table(results: RunSet) -> Table | None:
     """Make the table of how many items two rules answer differently."""
-    found: list[dict[str, Any]] = []
-    for (model, probe, split), items in answers(results)[0].groupby(PLACE, sort=False):
-        place = {"model": model, "probe": probe, "_split": split, "_runs": items._runs.iloc[0]}
-        for rule, other in combinations(items.best.iloc[0], 2):
-            flips = sum(best[rule] != best[other] for best in items.best)
+    records: list[dict[str, Any]] = []
+    for (model, probe, split), items in answers(results)[0].groupby(MODEL_ON_SET, sort=False):
+        identity = {"model": model, "probe": probe, "_split": split, "_runs": items._runs.iloc[0]}
+        for rule, other_rule in combinations(items.best.iloc[0], 2):
+            flips = sum(best[rule] != best[other_rule] for best in items.best)
             counts = {"num_flipped": flips, "num_items": len(items)}
-            found.append({**place, **counts, "rule": rule, "other_rule": other})
+            records.append({**identity, **counts, "rule": rule, "other_rule": other_rule})
     return kit.table(
         "zero_shot_flips",
         "Items whose answer depends on the rule",
         "How many of the n items get a different answer, right or wrong, by the rule of the row "
         "and by the rule of the column.",
-        found,
+        records,
         [
             kit.text("probe", "probe", "_split"),
             kit.text("model", "model"),
@@ -193,7 +194,7 @@ def flips_table(results: RunSet) -> Table | None:
         rows="probe _split model rule",
         across="other_rule",
         each=lambda rule: [kit.whole(rule, "num_flipped")],
-        values=[rule for rule in ORDER if rule in {row["other_rule"] for row in found}],
+        values=[rule for rule in ORDER if rule in {row["other_rule"] for row in records}],
     )
 
 
@@ -201,11 +202,11 @@ def flipped_items_table(results: RunSet) -> Table | None:
     """Make the table of the first items that two rules answer differently."""
     items = answers(results)[0]
     flipped = items[items.best.map(lambda best: len({*best.values()}) > 1).astype(bool)]
-    of_each = max(1, MOST_EXAMPLES // max(1, flipped.groupby(PLACE).ngroups))
-    shown = flipped.groupby(PLACE, sort=False).head(of_each).head(MOST_EXAMPLES)
-    rules = [rule for rule in ORDER if any(rule in best for best in shown.best)]
+    num_each = max(1, MOST_EXAMPLES // max(1, flipped.groupby(MODEL_ON_SET).ngroups))
+    examples = flipped.groupby(MODEL_ON_SET, sort=False).head(num_each).head(MOST_EXAMPLES)
+    rules = [rule for rule in ORDER if any(rule in best for best in examples.best)]
     names = {rule: rule.replace(" ", "_") for rule in rules}
-    records = shown.to_dict("records")
+    records = examples.to_dict("records")
     for record in records:
         choices, answer = record["choices"], record["answer"]
         record["right_answer"] = choices[answer]
@@ -229,7 +230,7 @@ def flipped_items_table(results: RunSet) -> Table | None:
     )
 
 
-def unread(results: RunSet) -> str:
+def unread_runs(results: RunSet) -> str:
     """Return a sentence about each run whose answers by rule cannot be read."""
     return " ".join(answers(results)[1])
 
@@ -237,35 +238,35 @@ def unread(results: RunSet) -> str:
 @lru_cache(maxsize=2)
 def answers(results: RunSet) -> tuple[pd.DataFrame, list[str]]:
     """Return every item with its `best` choices by rule, and sentences about damaged files."""
-    found: list[dict[str, Any]] = []
+    items: list[dict[str, Any]] = []
     damaged = []
     flipped = zero_shot_rows(results).query("metric == 'flipped_share'")
     for entry in zero_shots(results).itertuples():
         if entry.path not in {*flipped.path}:
             continue
         try:
-            found += _items(results, entry)
+            items += _items(results, entry)
         except UnreadableResultError as error:
             damaged.append(f"Left out of the tables by rule: {visible(results.below(str(error)))}.")
-    columns = [*PLACE, "best", "choices", "answer", "id", "question", "scores", "by_rule", "_runs"]
-    return pd.DataFrame(found, columns=columns), damaged
+    columns = "best choices answer id question scores by_rule _runs".split()
+    return pd.DataFrame(items, columns=[*MODEL_ON_SET, *columns]), damaged
 
 
 def _items(results: RunSet, entry: Any) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = []
+    items: list[dict[str, Any]] = []
     for number, line in enumerate(read_item_lines(results, results.by_path[entry.path]), start=1):
-        place = f"{entry.path}/{PREDICTIONS}:{number}"
+        source = f"{entry.path}/{PREDICTIONS}:{number}"
         if line.best is None or line.by_rule is None:
-            raise UnreadableResultError(f"{place}: `best` or `by_rule` is missing")
-        best = {OWN: line.best, **{rule: scored.best for rule, scored in line.by_rule.items()}}
+            raise UnreadableResultError(f"{source}: `best` or `by_rule` is missing")
+        best = {OWN_SCORE: line.best, **{rule: s.best for rule, s in line.by_rule.items()}}
         indices = range(len(line.choices))
         if any(choice not in indices for choices in best.values() for choice in choices):
-            raise UnreadableResultError(f"{place}: a rule's best choice does not exist")
-        if found and found[0]["best"].keys() != best.keys():
-            raise UnreadableResultError(f"{place}: its rules differ from those of the first line")
-        of_entry = {name: getattr(entry, name) for name in PLACE}
-        found.append({**of_entry, **vars(line), "best": best, "_runs": entry.run})
-    return found
+            raise UnreadableResultError(f"{source}: a rule's best choice does not exist")
+        if items and items[0]["best"].keys() != best.keys():
+            raise UnreadableResultError(f"{source}: its rules differ from those of the first line")
+        identity = {name: getattr(entry, name) for name in MODEL_ON_SET}
+        items.append({**identity, **vars(line), "best": best, "_runs": entry.run})
+    return items
 
 
 def phrasings_table(results: RunSet) -> Table | None:
@@ -273,26 +274,26 @@ def phrasings_table(results: RunSet) -> Table | None:
     rows = results_frame(results).query("protocol == 'zero_shot'")
     rows = rows[rows.run.isin(rows[rows.metric == "consistency"].run)]
     records = []
-    for _, of_run in rows.groupby("path", sort=False):
-        one = {row.metric: row for row in of_run.itertuples() if not row.subset}
-        consistency = one["consistency"]
+    for _, run_rows in rows.groupby("path", sort=False):
+        row_by_metric = {row.metric: row for row in run_rows.itertuples() if not row.subset}
+        consistency = row_by_metric["consistency"]
         record: dict[str, Any] = {
             "probe": consistency.probe,
             "split": consistency.split,
             "model": consistency.model,
-            "phrasings": (of_run.subset_kind == "phrasing").sum(),
+            "phrasings": (run_rows.subset_kind == "phrasing").sum(),
             "num_items": consistency.num_items,
             "num_groups": consistency.num_groups,
             "consistency": consistency.value,
             "consistency_ci_low": consistency.ci_low,
             "consistency_ci_high": consistency.ci_high,
-            **{n: one[f"phrasings_{n}"].value for n in ("mean", "lowest", "best")},
+            **{n: row_by_metric[f"phrasings_{n}"].value for n in ("mean", "lowest", "best")},
             "_runs": consistency.run,
         }
-        for row in of_run[of_run.metric.isin(SHARES)].itertuples():
+        for row in run_rows[run_rows.metric.isin(SHARES)].itertuples():
             record[f"{row.part['name']}_{SHARES[row.metric]}"] = row.value
         records.append(record)
-    known = [
+    class_columns = [
         column
         for name in CLASSES
         for column in (
@@ -315,6 +316,6 @@ def phrasings_table(results: RunSet) -> Table | None:
             kit.share("lowest", "lowest", group="accuracy %"),
             kit.share("best", "best", group="accuracy %"),
             kit.accuracy("consistency %", "consistency"),
-            *known,
+            *class_columns,
         ],
     )

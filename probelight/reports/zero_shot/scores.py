@@ -19,7 +19,7 @@ from probelight.results.frames import results_frame, with_columns
 from probelight.results.load import RunSet
 from probelight.results.record import RunRecord
 
-PLACE = ["path", "name", "probe", "split"]  # identifies a model on a set
+ENTRY = ["path", "name", "probe", "split"]  # identifies a model on a set
 LEVELS = [
     "chance", "floor", "majority_accuracy", "macro_accuracy", "tied_share", "near_tied_share"
 ]  # fmt: skip
@@ -58,24 +58,24 @@ def zero_shots(results: RunSet) -> pd.DataFrame:
     several models share a name.
     """
     rows = zero_shot_rows(results)
-    whole = rows[rows.is_whole & (rows.scoring == "")].drop_duplicates([*PLACE, "metric"])
-    levels = whole.pivot(index=PLACE, columns="metric", values="value").reindex(columns=LEVELS)
-    found = whole[whole.metric == "accuracy"].rename(columns={"value": "accuracy"})
-    found = found.join(levels, on=PLACE)
+    all_items = rows[rows.is_whole & (rows.scoring == "")].drop_duplicates([*ENTRY, "metric"])
+    levels = all_items.pivot(index=ENTRY, columns="metric", values="value")
+    entries = all_items[all_items.metric == "accuracy"].rename(columns={"value": "accuracy"})
+    entries = entries.join(levels.reindex(columns=LEVELS), on=ENTRY)
     auc = dict(zip(("value", "ci_low", "ci_high"), AUC.split(), strict=True))
-    found = with_columns(found, whole[whole.metric == "auc"], auc, PLACE)
-    found["floor"] = found.floor.fillna(found.chance)
-    alike = found.groupby(["name", "probe", "split"])
-    repeats = alike.name.transform("size")
-    by_weights = alike.model_sha256.transform("nunique") == repeats
-    which = found.model_sha256.str[:8].where(by_weights, found.run)
-    found["model"] = found.name.where(repeats == 1, found.name + " (" + which + ")")
-    found["against_chance"] = [
+    entries = with_columns(entries, all_items[all_items.metric == "auc"], auc, ENTRY)
+    entries["floor"] = entries.floor.fillna(entries.chance)
+    namesakes = entries.groupby(["name", "probe", "split"])
+    repeats = namesakes.name.transform("size")
+    by_weights = namesakes.model_sha256.transform("nunique") == repeats
+    suffix = entries.model_sha256.str[:8].where(by_weights, entries.run)
+    entries["model"] = entries.name.where(repeats == 1, entries.name + " (" + suffix + ")")
+    entries["against_chance"] = [
         verdict_of((row.ci_low, row.ci_high), row.floor, row.majority_accuracy)
-        for row in found.itertuples()
+        for row in entries.itertuples()
     ]
-    found["_runs"] = found.run
-    return found.sort_values(["probe", "split", "model"], ignore_index=True)
+    entries["_runs"] = entries.run
+    return entries.sort_values(["probe", "split", "model"], ignore_index=True)
 
 
 def title(results: RunSet) -> str:
@@ -85,13 +85,13 @@ def title(results: RunSet) -> str:
 
 def zero_shot_table(results: RunSet) -> Table | None:
     """Make the table of accuracy: rows are probes, columns are models."""
-    found = zero_shots(results)
-    with_floor = bool((found.chance != found.floor).any())
-    differ = bool((found.groupby("probe").mode.nunique() > 1).any())
-    with_ties, with_near = bool(found.tied_share.any()), bool(found.near_tied_share.any())
-    ways = found["mode"].map(numbers.scored_by)
-    how = (found.split + ", " + ways).str.strip(", ")
-    dtypes = found.path.map(lambda path: results.by_path[path].dtype).astype(str)
+    entries = zero_shots(results)
+    with_floor = bool((entries.chance != entries.floor).any())
+    scorers_differ = bool((entries.groupby("probe").mode.nunique() > 1).any())
+    with_ties, with_near = bool(entries.tied_share.any()), bool(entries.near_tied_share.any())
+    scorers = entries["mode"].map(numbers.scored_by)
+    split_and_scorer = (entries.split + ", " + scorers).str.strip(", ")
+    dtypes = entries.path.map(lambda path: results.by_path[path].dtype).astype(str)
     with_dtypes = bool((dtypes != FLOAT32).any())
     each = [
         kit.accuracy("accuracy %"),
@@ -100,7 +100,7 @@ def zero_shot_table(results: RunSet) -> Table | None:
         kit.size(),
         *([kit.share("chance with empty choices", "chance")] if with_floor else []),
         kit.text("against chance", "_verdict"),
-        *([kit.text("scored by", "_way")] if differ else []),
+        *([kit.text("scored by", "_scorer")] if scorers_differ else []),
         *([kit.text("dtype", "_dtype")] if with_dtypes else []),
         *([kit.share("ties %", "tied_share")] if with_ties else []),
         *([kit.share("near-ties %", "near_tied_share")] if with_near else []),
@@ -110,7 +110,7 @@ def zero_shot_table(results: RunSet) -> Table | None:
         "giving the most frequent answer. Macro: the accuracy on the items of each right answer, "
         "averaged."
     )
-    if found.auc.notna().any():
+    if entries.auc.notna().any():
         note += (
             " AUC: how well the scores of choices that all items share tell the right answers "
             "apart, whatever the threshold (50% is chance), even if the model prefers one answer."
@@ -127,11 +127,11 @@ def zero_shot_table(results: RunSet) -> Table | None:
         "zero_shot",
         title(results),
         note,
-        found.assign(
+        entries.assign(
             _dtype=dtypes,
-            _way=ways.replace("", "the mask"),
-            _how=found.split if differ else how,
-            _verdict=found.against_chance.map(AGAINST_CHANCE),
+            _scorer=scorers.replace("", "the mask"),
+            _how=entries.split if scorers_differ else split_and_scorer,
+            _verdict=entries.against_chance.map(AGAINST_CHANCE),
         ),
         [
             kit.text("probe", "probe", "_how"),
@@ -147,39 +147,39 @@ def zero_shot_table(results: RunSet) -> Table | None:
 
 def zero_shot_figure(results: RunSet) -> Figure | None:
     """Draw the accuracies of `zero_shot_table`, with intervals and chance levels."""
-    found = zero_shots(results)
-    if found.empty:
+    entries = zero_shots(results)
+    if entries.empty:
         return None
-    names = found.probe.str.replace("_", " ")
-    if found.split.nunique() > 1:
-        names += (" (" + found.split + ")").where(found.split != "", "")
-    found = found.assign(
-        heading="", name=names, look=found.model, value=found.accuracy, chance=found.floor,
-        over=(found.accuracy - found.floor.fillna(0)).groupby(names).transform("max"),
+    names = entries.probe.str.replace("_", " ")
+    if entries.split.nunique() > 1:
+        names += (" (" + entries.split + ")").where(entries.split != "", "")
+    entries = entries.assign(
+        heading="", name=names, look=entries.model, value=entries.accuracy, chance=entries.floor,
+        over=(entries.accuracy - entries.floor.fillna(0)).groupby(names).transform("max"),
     ).sort_values("over", ascending=False, kind="stable")  # fmt: skip
-    majority = found.dropna(subset="majority_accuracy").drop_duplicates("name")
+    majority = entries.dropna(subset="majority_accuracy").drop_duplicates("name")
     return row_figure(
         "zero_shot",
         title(results),
         "Lines are 95% intervals. The vertical line of each probe is chance. The diamond is the "
         "accuracy of always giving the most frequent answer. A model whose interval reaches the "
         "chance line is not clearly above chance.",
-        pd.concat([found, majority.assign(look=MAJORITY, value=majority.majority_accuracy)]),
-        {**model_looks(found.model.unique()), MAJORITY: Line(INK, "none", "D", PAPER)},
+        pd.concat([entries, majority.assign(look=MAJORITY, value=majority.majority_accuracy)]),
+        {**model_looks(entries.model.unique()), MAJORITY: Line(INK, "none", "D", PAPER)},
         "accuracy, %",
     )
 
 
 def predicted_shares_table(results: RunSet) -> Table | None:
     """Make the table of how often each answer was predicted, whatever the question."""
-    found = of_entries(results, zero_shot_rows(results).query("metric == 'predicted_share'"))
+    shares = of_entries(results, zero_shot_rows(results).query("metric == 'predicted_share'"))
     return kit.table(
         "predicted_shares",
         "What the model tends to say",
         "The share of items for which each answer was predicted; if every item has its own "
         "choices, choice 1 is the first of them. A model that mostly gives one answer is right "
         "about as often as that answer is.",
-        found.rename(columns={"subset": "answer", "value": "share"}),
+        shares.rename(columns={"subset": "answer", "value": "share"}),
         [kit.text("probe", "probe", "split"), kit.text("answer", "answer")],
         rows="probe split answer",
         across="model",
@@ -192,16 +192,16 @@ def parts_table(results: RunSet) -> Table | None:
     """Make the table of accuracy by template, perturbation or control."""
     rows = zero_shot_rows(results)
     is_part = rows.is_changed | ~rows.is_whole & (rows.subset_kind != "paradigm")
-    found = of_entries(results, rows[is_part & (rows.metric == "accuracy")])
-    control = found.control.where(found.control != "standard", "")
-    names = zip(found.subset, found.perturbation, control, strict=True)
-    found = found.assign(part=[", ".join(filter(None, parts)) for parts in names])
+    part_rows = of_entries(results, rows[is_part & (rows.metric == "accuracy")])
+    control = part_rows.control.where(part_rows.control != "standard", "")
+    labels = zip(part_rows.subset, part_rows.perturbation, control, strict=True)
+    part_rows = part_rows.assign(part=[", ".join(filter(None, label)) for label in labels])
     return kit.table(
         "zero_shot_parts",
         "Parts and variants of the probes",
         "Accuracy by template (a sentence pattern of the probe) and by set of choices, and under "
         f"each control. {INTERVAL}, which is wide because parts have few items.",
-        found.assign(accuracy=found.value),
+        part_rows.assign(accuracy=part_rows.value),
         [
             kit.text("probe", "probe", "split"),
             kit.text("part", "part"),
@@ -216,15 +216,16 @@ def parts_table(results: RunSet) -> Table | None:
 def paradigms_table(results: RunSet) -> Table | None:
     """Make the table of minimal pairs by paradigm: rows are paradigms, columns are models."""
     rows = zero_shot_rows(results).query("metric == 'accuracy'")
-    parts = rows[rows.subset_kind == "paradigm"].sort_values("subset", kind="stable")
-    every = pd.concat([rows[rows.is_whole & rows.path.isin(parts.path)], parts])
-    every["uid"] = [part["name"] if part else "all" for part in every.part]
-    found = of_entries(results, every.rename(columns={"value": "accuracy"}))
-    pairs = found[found.scoring == ""].sort_values(["probe", "split", "model"], kind="stable")
-    rules = [rule for rule in RULES if rule != "sum" and rule in {*found.scoring}]
+    paradigms = rows[rows.subset_kind == "paradigm"].sort_values("subset", kind="stable")
+    uid_rows = pd.concat([rows[rows.is_whole & rows.path.isin(paradigms.path)], paradigms])
+    uid_rows["uid"] = [subset["name"] if subset else "all" for subset in uid_rows.part]
+    uid_rows = of_entries(results, uid_rows.rename(columns={"value": "accuracy"}))
+    pairs = uid_rows[uid_rows.scoring == ""]
+    pairs = pairs.sort_values(["probe", "split", "model"], kind="stable")
+    rules = [rule for rule in RULES if rule != "sum" and rule in {*uid_rows.scoring}]
     for rule in rules:  # the sum is the model's own score
         names = {name: f"{rule}_{name}" for name in ACCURACY.split()}
-        pairs = with_columns(pairs, found[found.scoring == rule], names, [*PLACE, "uid"])
+        pairs = with_columns(pairs, uid_rows[uid_rows.scoring == rule], names, [*ENTRY, "uid"])
     note = (
         f"{INTERVAL} ({BY_GROUPS}); n is the number of pairs. A sentence's score is the sum of "
         "its tokens' log-probabilities. mean_token, mean_char: the sum divided by the number of "
@@ -232,7 +233,7 @@ def paradigms_table(results: RunSet) -> Table | None:
     )
     if pairs["mode"].str.startswith("imported").any():
         note += " Imported scores are shown as they are in their files."
-    full = {rule: " ".join(f"{rule}_{name}" for name in ACCURACY.split()) for rule in rules}
+    columns = {rule: " ".join(f"{rule}_{name}" for name in ACCURACY.split()) for rule in rules}
     return kit.table(
         "minimal_pairs",
         "Minimal pairs by kind (UID)",
@@ -244,9 +245,9 @@ def paradigms_table(results: RunSet) -> Table | None:
         across="model",
         each=[
             kit.accuracy("accuracy %"),
-            *(kit.accuracy(f"{rule} %", names) for rule, names in full.items()),
+            *(kit.accuracy(f"{rule} %", names) for rule, names in columns.items()),
         ],
-        csv=f"model probe split mode uid {ACCURACY} {SIZE} {' '.join(full.values())}",
+        csv=f"model probe split mode uid {ACCURACY} {SIZE} {' '.join(columns.values())}",
     )
 
 
@@ -255,11 +256,11 @@ def ranks_table(results: RunSet) -> Table | None:
     rows = zero_shot_rows(results).query("subset == ''")
     ranks = rows[rows.metric == "median_gold_rank"].rename(columns={"value": "median_gold_rank"})
     shares = ("gold_in_top10", "all_in_top10")
-    full = [f"{metric} {metric}_ci_low {metric}_ci_high" for metric in shares]
+    columns = [f"{metric} {metric}_ci_low {metric}_ci_high" for metric in shares]
     for metric in shares:
-        more = {name: f"{metric}_{name}" for name in ("ci_low", "ci_high", *SIZE.split())}
-        of_metric = rows[rows.metric == metric]
-        ranks = with_columns(ranks, of_metric, {"value": metric, **more}, ["path"])
+        names = {name: f"{metric}_{name}" for name in ("ci_low", "ci_high", *SIZE.split())}
+        metric_rows = rows[rows.metric == metric]
+        ranks = with_columns(ranks, metric_rows, {"value": metric, **names}, ["path"])
     return kit.table(
         "zero_shot_ranks",
         "Would the model say these answers by itself?",
@@ -275,55 +276,55 @@ def ranks_table(results: RunSet) -> Table | None:
             kit.accuracy("all answers in the top 10 %", shares[1]),
             kit.size("n", f"num_items {shares[0]}_num_groups"),
         ],
-        csv=f"probe split model median_gold_rank {' '.join(full)} num_items",
+        csv=f"probe split model median_gold_rank {' '.join(columns)} num_items",
     )
 
 
-def summary(results: RunSet) -> str:
+def zero_shot_sentences(results: RunSet) -> str:
     """Return which probes each model was above chance on, and what the tables do not say."""
-    found = zero_shots(results)
-    if found.empty:
+    entries = zero_shots(results)
+    if entries.empty:
         return ""
     sentences = []
-    if (found.kind == IMPORTED).any():
+    if (entries.kind == IMPORTED).any():
         sentences.append(
             "It is not known whether imported models were trained on similar items before."
         )
-    for model, of_model in islice(found.groupby("model"), MOST_MODELS):
-        by_verdict = of_model.groupby("against_chance").probe.agg(list)
-        on = "; ".join(
+    for model, model_rows in islice(entries.groupby("model"), MOST_MODELS):
+        by_verdict = model_rows.groupby("against_chance").probe.agg(list)
+        clauses = "; ".join(
             f"{words} on {numbers.listed(list(dict.fromkeys(by_verdict[verdict])))}"
             for verdict, words in VERDICTS.items()
             if verdict in by_verdict
         )
         when = (
-            "In the imported scores" if set(of_model.kind) == {IMPORTED} else "Before any training"
+            "In the imported scores" if {*model_rows.kind} == {IMPORTED} else "Before any training"
         )
-        sentences.append(f"{when}, {model} was {on}.")
-    if (rest := found.model.nunique() - MOST_MODELS) > 0:
-        sentences.append(f"The table has {rest} more models.")
+        sentences.append(f"{when}, {model} was {clauses}.")
+    if (num_more := entries.model.nunique() - MOST_MODELS) > 0:
+        sentences.append(f"The table has {num_more} more models.")
     rows = zero_shot_rows(results)
     is_paradigm = (rows.subset_kind == "paradigm") & (rows.metric == "accuracy")
     paradigms = of_entries(results, rows[is_paradigm & (rows.scoring == "")])
-    paradigms = with_columns(paradigms, found, {"chance": "chance"}, [*PLACE, "model"])
+    paradigms = with_columns(paradigms, entries, {"chance": "chance"}, [*ENTRY, "model"])
     by_set = paradigms.groupby(["model", "probe", "split"])
-    for (model, probe, _), parts in islice(by_set, MOST_MODELS):
-        if len(parts) >= MIN_PARADIGMS:
-            verdicts = [verdict_of((p.ci_low, p.ci_high), p.chance) for p in parts.itertuples()]
+    for (model, probe, _), rows in islice(by_set, MOST_MODELS):
+        if len(rows) >= MIN_PARADIGMS:
+            verdicts = [verdict_of((r.ci_low, r.ci_high), r.chance) for r in rows.itertuples()]
             sentences.append(
-                f"Of the {len(parts)} kinds of minimal pairs of {probe}, {model} is above chance "
+                f"Of the {len(rows)} kinds of minimal pairs of {probe}, {model} is above chance "
                 f"on {verdicts.count('above')} and below it on {verdicts.count('below')}."
             )
     shares = of_entries(results, rows[rows.metric == "predicted_share"])
-    stuck = shares[shares.value >= STUCK]
-    if len(stuck):
-        answers = [f"“{r.subset}” from {r.model} on {r.probe}" for r in stuck.itertuples()]
+    biased = shares[shares.value >= STUCK]
+    if len(biased):
+        answers = [f"“{r.subset}” from {r.model} on {r.probe}" for r in biased.itertuples()]
         sentences.append(f"Almost always the same answer: {numbers.listed(answers)}.")
     return " ".join(sentences)
 
 
 def of_entries(results: RunSet, rows: pd.DataFrame) -> pd.DataFrame:
     """Return rows in the order of `zero_shots`, with its names of models."""
-    entries = zero_shots(results)[[*PLACE, "model"]]
-    found = entries.merge(rows, on=PLACE)
-    return found.assign(_runs=found.run)
+    entries = zero_shots(results)[[*ENTRY, "model"]]
+    named_rows = entries.merge(rows, on=ENTRY)
+    return named_rows.assign(_runs=named_rows.run)

@@ -6,13 +6,13 @@ import pytest
 
 from probelight.metrics.learning_curve import WEIGHTS
 from probelight.reports.curve.comparisons import (
+    curve_sentences,
     difference,
     is_alike,
     rivals,
     standard_curves,
-    summary,
 )
-from probelight.reports.curve.curves import Curve, Point, curves, summed
+from probelight.reports.curve.curves import CurvePoint, ProbeCurve, curves, summed
 from probelight.reports.curve.tables import curve_table, parts_table, summary_tables
 from probelight.reports.numbers import Estimate
 from probelight.reports.published import ScoreKey, published_scores
@@ -25,12 +25,12 @@ from tests.fixtures.results import SIZES, curve_rows, write_curve, write_run, ze
 
 
 @pytest.fixture
-def curve(demo_folder: Path) -> Curve:
+def curve(demo_folder: Path) -> ProbeCurve:
     (found,) = curves(load_results(demo_folder))
     return found
 
 
-def test_mean_over_seeds(curve: Curve) -> None:
+def test_mean_over_seeds(curve: ProbeCurve) -> None:
     assert list(curve.means()) == [0, 62, 125, 250, 500]
     assert (curve.controls, curve.chance, curve.learning_rate) == (["no_language"], 0.5, 1e-3)
     point = curve.line()[62]
@@ -43,7 +43,7 @@ def test_mean_over_seeds(curve: Curve) -> None:
     assert curve.num_seeds is None
 
 
-def test_difference_is_paired_by_seed(curve: Curve) -> None:
+def test_difference_is_paired_by_seed(curve: ProbeCurve) -> None:
     gap = present(curve.difference("no_language", 62))
     # Seeds 1 and 2: 262 - 249 = 13 and 281 - 262 = 19 of 500 items.
     assert gap.value == pytest.approx(16 / 500)
@@ -144,12 +144,12 @@ def test_what_a_scorer_said_is_n_0_of_each_curve_of_its_model(tmp_path: Path) ->
 def test_sums_of_points() -> None:
     """One seed, without hits, so that nothing has an interval."""
 
-    def line(values: dict[int, float]) -> dict[int, Point]:
-        return {n: Point({1: Row(value=value)}) for n, value in values.items()}
+    def line(values: dict[int, float]) -> dict[int, CurvePoint]:
+        return {n: CurvePoint({1: Row(value=value)}) for n, value in values.items()}
 
     standard_line = line({0: 0.5, 10: 0.95, 62: 0.6, 125: 0.9})
     points = {"standard": standard_line, "control": line({62: 0.5, 250: 0.7})}
-    curve = Curve("p", "m", "mlp", "dev", "", False, "mc_mlm", 1e-3, points)
+    curve = ProbeCurve("p", "m", "mlp", "dev", "", False, "mc_mlm", 1e-3, points)
     standard, other = curve.line()[62], curve.line("control")[62]
     assert curve.zero_shot == Estimate(0.5)
     assert curve.line("other control") == {}
@@ -171,13 +171,13 @@ ZERO_SHOT, NO_LANG = ScoreKey("zero_shot"), ScoreKey("langsense_nolang")
 WS, MAX = ScoreKey("ws", "mlp"), ScoreKey("max", "mlp")
 
 
-def beside_paper(one: Curve, score: ScoreKey) -> float | None:
+def beside_paper(one: ProbeCurve, score: ScoreKey) -> float | None:
     """The paper's number of the same model, where it is of the same items and training."""
     scores = published_scores(one.probe).get(one.paper_model or "", {})
     return scores.get(score) if is_alike(one, score) else None
 
 
-def read(folder: Path) -> tuple[Curve, ...]:
+def read(folder: Path) -> tuple[ProbeCurve, ...]:
     return standard_curves(load_results(folder))
 
 
@@ -279,7 +279,9 @@ def test_the_paragraph_names_what_was_known_and_learned(tmp_path: Path) -> None:
         path.write_text(path.read_text().replace('"value": 0.52', '"value": 0.62'))
     random = {"model": "dictionary-lm (random weights)"}
     write_curve(tmp_path, levels(0.6, 0.5, 0.9), probe="new", **sizes, **random)
-    before, after = summary(load_results(tmp_path)).split(" With the most training examples, ")
+    before, after = curve_sentences(load_results(tmp_path)).split(
+        " With the most training examples, "
+    )
     assert before == (
         "Before any training, dictionary-lm was no better than always giving the most frequent "
         "answer on frequent; above chance on known; not clearly above chance on new and wrong."
@@ -291,7 +293,7 @@ def test_the_paragraph_names_what_was_known_and_learned(tmp_path: Path) -> None:
     )
     # What a model knew is in the paragraph of its zero-shot runs.
     write_run(tmp_path, "zero", zero_shot_rows("other", 30, 60, 2))
-    assert summary(load_results(tmp_path)).startswith("With the most training examples, ")
+    assert curve_sentences(load_results(tmp_path)).startswith("With the most training examples, ")
 
 
 def test_the_paragraph_goes_by_all_seeds_where_there_is_no_interval(tmp_path: Path) -> None:
@@ -300,7 +302,7 @@ def test_the_paragraph_goes_by_all_seeds_where_there_is_no_interval(tmp_path: Pa
         write_run(tmp_path, f"{probe}b", curve_rows(probe, "no_language", {62: controls}, 100))
         write_run(tmp_path, f"{probe}c", zero_shot_rows(probe, 60, 100, 2))
     chance = "not clearly above chance and"
-    assert summary(load_results(tmp_path)) == (
+    assert curve_sentences(load_results(tmp_path)) == (
         f"With the most training examples, dictionary-lm was {chance} not clearly different from "
         f"its no language control on p; {chance} above its no language control on q; not clearly "
         "above chance on r."
@@ -311,7 +313,7 @@ def test_the_paragraph_has_baselines_alone_and_settings_of_a_probe_apart(tmp_pat
     found = curve_rows("p", "standard", {62: [90, 90]}, 100, model="MLM-baseline (x)")
     other = [{**row, "learning_rate": 1e-4} for row in found]
     write_run(tmp_path, "a", [*found, *other])
-    assert summary(load_results(tmp_path)) == (
+    assert curve_sentences(load_results(tmp_path)) == (
         "With the most training examples, MLM-baseline (x) was not comparable with chance (no "
         "chance level or no interval) on p (mlp, dev, rate 0.0001) and p (mlp, dev, rate 0.001)."
     )

@@ -10,7 +10,7 @@ from probelight.reports.curve.comparisons import (
     MedalRule,
     judgements,
     medals_table,
-    not_judged,
+    not_judged_sentence,
     read_rule,
     standard_curves,
 )
@@ -283,7 +283,7 @@ def test_what_lacks_a_control_or_a_baseline_is_not_judged(tmp_path: Path) -> Non
         "a no-language control, a baseline, a chance level, a record of which items were right",
     ]
     assert medals_table(results) is None
-    assert not_judged(results) == (
+    assert not_judged_sentence(results) == (
         "No medals (the paper's verdicts on a skill): a curve needs a no-language control "
         "(--grid.controls standard,no_language), a baseline (mlm_baseline, or esim for questions, "
         "among its --models), a chance level and a record of which items were right, which these "
@@ -306,7 +306,7 @@ def test_table_says_the_rule_and_what_was_met(tmp_path: Path) -> None:
     rule = tmp_path / "rule.yaml"
     rule.write_text("high: 0.25\n")
     table = present(medals_table(load_results(tmp_path), rule))
-    assert not_judged(load_results(tmp_path)) == ""
+    assert not_judged_sentence(load_results(tmp_path)) == ""
     assert [named(table, place) for place in range(len(table.rows))] == [
         {
             "probe": Cell("age_comparison", "dev"),

@@ -19,10 +19,10 @@ from probelight.reports.inoculation.figures import (
 )
 from probelight.reports.inoculation.keeping import (
     comparisons,
+    keeping_sentences,
     keeping_settings_table,
     keeping_table,
     method_name,
-    summary,
 )
 from probelight.reports.inoculation.runs import doses, with_controls
 from probelight.reports.inoculation.training import pareto_figure
@@ -193,7 +193,7 @@ def test_the_selection_items_choose_between_rates(
 
 
 def test_one_sentence_says_who_lost_least(added: Add) -> None:
-    said = summary(two_ways(added))
+    said = keeping_sentences(two_ways(added))
     assert said == (
         "At an equal gain of +40.0 points on hypernymy (dictionary-lm, original task books; k = "
         "100), the original task lost least with L2-SP: +20.0 points. Compared with none, there is "
@@ -206,7 +206,9 @@ def test_nothing_is_compared_where_a_way_gained_nothing(added: Add, tmp_path: Pa
     results = added("lora", 8.0, 1e-4, (0, 0), (0, 0))
     why = "not every method gained on the probe"
     about = "hypernymy (dictionary-lm, original task books; k = 100)"
-    assert summary(results) == (f"Methods against forgetting are not compared for {about}: {why}.")
+    assert keeping_sentences(results) == (
+        f"Methods against forgetting are not compared for {about}: {why}."
+    )
     row = named(present(keeping_table(results)), 0)
     assert "cost, points: at that gain" not in row
     assert row["gain, points: highest"].text == "+20.0"
@@ -218,14 +220,14 @@ def test_the_largest_dose_that_can_be_compared_is_told(added: Add) -> None:
     for dose in (50, 100):
         two_ways(added, dose=dose)
     added("", None, 1e-5, (0, 0), (1, 1), dose=500)
-    said = summary(added("l2_sp", 1.0, 1e-5, (2, 2), (1, 1), dose=500))
+    said = keeping_sentences(added("l2_sp", 1.0, 1e-5, (2, 2), (1, 1), dose=500))
     assert said.count("At an equal gain") == said.count("k = 100)") == 1
     assert said.endswith("k = 500): not every method gained on the probe.")
 
 
 def test_a_cost_at_chance_is_not_compared(added: Add) -> None:
     results = two_ways(added, interpretable=False)
-    assert "was not above chance on the original task before" in summary(results)
+    assert "was not above chance on the original task before" in keeping_sentences(results)
     row = named(present(keeping_settings_table(results)), 0)
     assert row["cost, points"] == Cell("not interpretable")
 
@@ -248,7 +250,7 @@ def test_seeds_are_those_that_all_ways_have(added: Add) -> None:
 def test_ways_without_a_common_seed_are_not_compared(added: Add) -> None:
     added("", None, 1e-5, (4,), (2,), seeds=(1,))
     results = added("l2_sp", 0.1, 2e-5, (4,), (2,), seeds=(2,))
-    assert "the methods have no seeds in common" in summary(results)
+    assert "the methods have no seeds in common" in keeping_sentences(results)
     assert keeping_table(results) is None
     assert [row[2].text for row in present(keeping_settings_table(results)).rows] == [
         "none †",
@@ -266,7 +268,7 @@ def test_other_items_are_told_from_nothing(added: Add, more: dict[str, Any]) -> 
     assert none["cost_ci_low"] < 0.3 < none["cost_ci_high"]
     assert l2_sp["cost_more_ci_low"] is l2_sp["cost_more_ci_high"] is None
     assert (l2_sp["cost_ci_low"] is None) == ("hits" in more)
-    assert "there is no interval of the difference with L2-SP." in summary(results)
+    assert "there is no interval of the difference with L2-SP." in keeping_sentences(results)
 
 
 def test_one_seed_has_an_interval_over_items(added: Add) -> None:

@@ -31,7 +31,7 @@ def test_demo_is_gathered(demo_folder: Path) -> None:
     assert (first.dose, second.dose) == (100, 1000)
     assert (first.epoch, first.extra, first.interpretable, first.chosen) == (2, "none", True, True)
     assert first.series == Series("dictionary-lm", "hypernymy", "definitions")
-    assert first.measured["probe_accuracy_before"].value == 0.291
+    assert first.report_rows["probe_accuracy_before"].value == 0.291
     assert first.trajectory["aggregate"][2] == pytest.approx(0.505)
     assert first.selected_on("original_accuracy") == 0.60
 
@@ -93,9 +93,10 @@ def test_cost_is_read_only_above_chance(
 def test_parts_are_kept_apart(inoculated: Callable[..., RunSet]) -> None:
     parts = {"easy": (300, 150, 120), "hard": (200, 60, 70)}
     (one,) = inoculations(inoculated({"datasets": parts}))
-    assert list(one.parts) == [subsets.source_set("easy"), subsets.source_set("hard")]
-    assert one.parts[subsets.source_set("easy")]["inoculation_cost"].value == pytest.approx(0.1)
-    assert one.measured["original_accuracy_before"].value == 0.6
+    assert list(one.subset_rows) == [subsets.source_set("easy"), subsets.source_set("hard")]
+    easy = one.subset_rows[subsets.source_set("easy")]
+    assert easy["inoculation_cost"].value == pytest.approx(0.1)
+    assert one.report_rows["original_accuracy_before"].value == 0.6
 
 
 def test_run_without_report_is_no_cell(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from matplotlib.patches import FancyArrowPatch
 from probelight.reports.build import inline_svg, to_html
 from probelight.reports.inoculation.runs import Dose, doses, inoculations
 from probelight.reports.overview import glance
-from probelight.reports.overview.examples import Example, forgotten
+from probelight.reports.overview.examples import Example, forgotten_example
 from probelight.reports.overview.glance import arrows_figure, grid, verdicts_table
 from probelight.reports.overview.skills import verdicts
 from probelight.reports.table import Cell
@@ -185,7 +185,7 @@ def test_what_inoculation_made_a_model_forget_was_right_before_and_is_wrong_afte
     lines += [item(name, [s, 1], set="report_original") for name, s in after.items()]
     write_lines(run, lines)
     [verdict] = verdicts(load_results(tmp_path))
-    shown = present(forgotten(load_results(tmp_path), verdict))
+    shown = present(forgotten_example(load_results(tmp_path), verdict))
     assert (shown.title, shown.question) == ("dictionary-lm forgot this (original task)", "middle")
     assert shown.choices == (("c0", True, ()), ("c1", False, ("dictionary-lm",)))
     assert shown.when == "after 100 examples"

@@ -9,7 +9,15 @@ from dataclasses import replace
 import pytest
 
 from probelight.reports.numbers import Estimate
-from probelight.reports.overview.verdicts import RULES, Case, Control, Score, Word, above, judge
+from probelight.reports.overview.verdicts import (
+    RULES,
+    Case,
+    ControlScore,
+    Score,
+    Word,
+    above,
+    judge,
+)
 
 HIGH = Estimate(0.80, 0.75, 0.85)
 MIDDLE = Estimate(0.60, 0.55, 0.65)  # above chance of 0.5, below the 0.75 half of the way
@@ -17,23 +25,23 @@ LOW = Estimate(0.50, 0.45, 0.55)
 GAIN, NO_GAIN = 0.02, -0.02  # lower ends of intervals
 
 
-def lower(value: float) -> Control:
-    return Control("without language", value, is_lower=True, is_alike=True)
+def lower(value: float) -> ControlScore:
+    return ControlScore("without language", value, is_lower=True, is_alike=True)
 
 
-def as_good(value: float) -> Control:
-    return Control("without language", value, is_lower=False, is_alike=True)
+def as_good(value: float) -> ControlScore:
+    return ControlScore("without language", value, is_lower=False, is_alike=True)
 
 
-def part(value: float, is_lower: bool) -> Control:
-    return Control("from the choices alone", value, is_lower, is_alike=False)
+def part(value: float, is_lower: bool) -> ControlScore:
+    return ControlScore("from the choices alone", value, is_lower, is_alike=False)
 
 
-def before(measured: Estimate, *controls: Control, auc: Estimate | None = None) -> Score:
+def before(measured: Estimate, *controls: ControlScore, auc: Estimate | None = None) -> Score:
     return Score(**vars(measured), when="before training", controls=controls, auc=auc)
 
 
-def after(measured: Estimate, *controls: Control) -> Score:
+def after(measured: Estimate, *controls: ControlScore) -> Score:
     return Score(**vars(measured), when="after 1,000 examples", controls=controls)
 
 
@@ -223,7 +231,7 @@ def drawn_score(draw: random.Random, when: str) -> Score | None:
 
 def beside(score: Score, value: float, is_alike: bool) -> Score:
     other = Estimate(value, value - 0.05, value + 0.05)
-    control = Control("without", value, above(score, other), is_alike)
+    control = ControlScore("without", value, above(score, other), is_alike)
     return replace(score, controls=(*score.controls, control))
 
 
