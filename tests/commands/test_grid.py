@@ -123,19 +123,6 @@ def test_what_makes_no_grid_is_refused(
     assert words in refused(command, code)
 
 
-def test_a_grid_is_another_one_with_other_values_or_sentences() -> None:
-    grids = [
-        age_grids(ages=(20, 30), years=(1960, 1990))[0],
-        age_grids(ages=(20, 40), years=(1960, 1990))[0],
-        age_grids(ages=(20, 30), years=(1960, 1990), wording="released")[0],
-    ]
-    jobs = [grid_job(MODEL, grid, TrainerSettings()) for grid in grids]
-    assert jobs[0].config["values"] == [20, 30]
-    assert len({job.key for job in jobs}) == 3
-    again = age_grids(ages=(20, 30), years=(1800, 1801))[0]
-    assert grid_job(MODEL, again, TrainerSettings(max_eval_tokens=9)).key == jobs[0].key
-
-
 def test_sentences_that_changed_behind_the_plan_are_refused(tmp_path: Path) -> None:
     job = grid_job(MODEL, age_grids(ages=(20, 30))[0], TrainerSettings())
     config = {**job.config, "stems": "0" * 64}

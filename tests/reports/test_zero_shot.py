@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from probelight.reports.sections import made_sections, printed
+from probelight.reports.sections import printed
 from probelight.reports.table import Cell
 from probelight.reports.zero_shot.calibration import calibration_figure
 from probelight.reports.zero_shot.consistency import unread
-from probelight.reports.zero_shot.scores import ranks_table, summary, zero_shot_figure, zero_shots
+from probelight.reports.zero_shot.scores import ranks_table, summary, zero_shots
 from probelight.results.load import load_results
 from tests.fixtures import subsets
 from tests.fixtures.items import write_lines
@@ -111,12 +111,6 @@ def test_other_ways_of_scoring_are_named(tmp_path: Path) -> None:
     assert sorted(ways) == ["causal likelihood", "pseudo log likelihood"]
 
 
-def test_predicted_shares(demo_folder: Path) -> None:
-    table = tables(demo_folder)["predicted_shares"]
-    shares = [row for row in table.rows if row[0].text == "always_never"]
-    assert [row[2].text for row in shares] == ["50.0", "12.5", "12.5", "12.5", "12.5"]
-
-
 def test_ranks_are_in_another_table(tmp_path: Path) -> None:
     found = zero_shot_rows("age", 30, 60, 2)
     fields = {key: found[0][key] for key in ("protocol", "model", "probe", "split")}
@@ -188,29 +182,6 @@ def test_paradigms_are_counted_by_their_verdicts(tmp_path: Path) -> None:
     assert summary(load_results(tmp_path)).endswith(
         "Of the 4 kinds of minimal pairs of blimp, m1 is above chance on 2 and below it on 1."
     )
-
-
-def test_the_figure_has_chance_levels_and_the_best_first(demo_folder: Path) -> None:
-    demo = load_results(demo_folder)
-    texts = texts_of(zero_shot_figure(demo))
-    assert texts.count("chance 50.0") == 3
-    assert {"61.3", "57.3–65.1"} <= {*texts}
-    # Sorted by the distance from chance, the best first.
-    probes = [text for text in texts if text.replace(" ", "_") in {r.probe for r in demo.runs}]
-    assert probes[0] == "taxonomy conjunction"
-    assert probes[-1] == "objects comparison"
-
-
-def test_the_page_has_every_answer_share_and_the_terminal_what_is_read_first(
-    demo_folder: Path,
-) -> None:
-    results = load_results(demo_folder)
-    [section] = [one for one in made_sections(results) if one.name == "before"]
-    assert [figure.name for figure in section.figures] == ["zero_shot"]
-    names = [table.name for table in section.tables]
-    assert names == ["zero_shot", "zero_shot_parts", "predicted_shares"]  # no pairs, ranks or rules
-    on_terminal = [table.name for table in printed("zero_shot", results)]
-    assert on_terminal == ["zero_shot", "zero_shot_parts"]
 
 
 def test_the_paragraph_has_the_verdict_of_each_probe(demo_folder: Path) -> None:
