@@ -16,10 +16,7 @@ import yaml
 from probelight import cli
 from probelight.evaluation.scorers import check_scorer, source_of
 from probelight.io.errors import RecordError, UsageError
-from probelight.lightning_modules.baselines.esim import ESIM
-from probelight.lightning_modules.baselines.mlm_baseline import MLMBaseline
 from probelight.lightning_modules.inoculation import Inoculation
-from probelight.lightning_modules.masked_choice import MaskedChoice
 from probelight.lightning_modules.sentence_choice import SentenceChoice
 from probelight.models.checkpoint_files import PretrainedError
 from probelight.models.registry import (
@@ -40,26 +37,6 @@ from tests.fixtures.snippets import add_module, register
 from tests.fixtures.tiny import Refused
 
 MLM, PAIRS = ModelSettings(kind="mlm_baseline"), ModelSettings(kind="esim", max_length=40)
-
-
-def test_a_masked_sentence() -> None:
-    module = module_for(MLM, "mc_mlm", mode="linear", learning_rate=2e-3, seed=3)
-    assert isinstance(module, MLMBaseline)
-    assert (module.mode, module.learning_rate) == ("linear", 2e-3)
-    module = module_for(ModelSettings(max_length=64), "mc_mlm", mode="mlp", learning_rate=2e-3)
-    assert isinstance(module, MaskedChoice)
-    assert (module.mode, module.max_length) == ("mlp", 64)
-
-
-def test_a_question_with_answers() -> None:
-    module = module_for(PAIRS, "mc_qa", num_choices=5, monitor="val/accuracy", max_grad_norm=1.0)
-    assert isinstance(module, ESIM)
-    assert (module.num_choices, module.max_length, module.max_grad_norm) == (5, 40, 1.0)
-    assert (module.learning_rate, module.monitor) == (4e-4, "val/accuracy")
-    linear = ModelSettings(head="linear")
-    module = module_for(linear, "mc_qa", learning_rate=1e-3, monitor="ignored")
-    assert isinstance(module, SentenceChoice)
-    assert (module.head_kind, module.learning_rate) == ("linear", 1e-3)
 
 
 @pytest.mark.parametrize(

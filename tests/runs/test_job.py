@@ -159,6 +159,7 @@ def test_another_process_is_told_all_of_it() -> None:
         "file:///mirror",
         {"whales": ProbeConfig("whales", "mc_qa", 3, 0.4, candidates=("a", "b", "c"))},
         {"wordnet": "/somewhere"},
+        force=True,
     )
     found = json.loads(json.dumps(context.to_json()))
     assert RunContext.from_json(found) == context

@@ -89,15 +89,6 @@ def test_other_forms_are_inoculated_too(
         assert json.loads((folder / "choice_head.json").read_text())["kind"] == kind
 
 
-def test_a_given_decoder_needs_no_head(
-    inoculation_config: dict[str, Any], curve_lm: Folder, tmp_path: Path
-) -> None:
-    config = of(inoculation_config, curve_lm("gpt2"), "causal")
-    config["original"] = {**config["original"], "checkpoint": str(curve_lm("gpt2"))}
-    assert run({**config, "epochs": 1}, tmp_path / "out", tmp_path) == 0
-    assert not list(tmp_path.glob("out/runs/original-*"))
-
-
 def test_a_given_decoder_is_scored_as_the_settings_say(
     inoculation_config: dict[str, Any],
     curve_lm: Folder,
@@ -110,6 +101,7 @@ def test_a_given_decoder_is_scored_as_the_settings_say(
         return {**config, "epochs": 1}
 
     assert run(given(curve_lm("gpt2"), scoring="sum"), tmp_path / "out", tmp_path) == 0
+    assert not list(tmp_path.glob("out/runs/original-*"))  # it needs no head
     [best] = tmp_path.glob("out/runs/inoculate-*/checkpoints/best")
     saved = json.loads((best / "choice_head.json").read_text())
     assert (saved["scoring"], saved["max_length"]) == ("sum", 32)

@@ -12,9 +12,8 @@ from probelight.reports.curve.comparisons import (
     medals_table,
     not_judged,
     read_rule,
-    standard_curves,
 )
-from probelight.reports.curve.figures import bands, control_figures, heading, models_figure
+from probelight.reports.curve.figures import control_figures, models_figure
 from probelight.reports.curve.tables import against_table, curve_table, parts_table, summary_tables
 from probelight.reports.sections import made_sections, printed
 from probelight.reports.table import Cell, Table
@@ -385,13 +384,6 @@ def test_many_panels_are_a_figure_a_probe(tmp_path: Path) -> None:
     assert "over items alone" in found[3].caption  # there are no hits
 
 
-def test_a_control_that_has_no_look_of_its_own_is_drawn_under_its_name(tmp_path: Path) -> None:
-    controls = ("standard", "no_language", "word_salad")
-    write_curve(tmp_path, rising, controls=controls, sizes=(0, 62))
-    [figure] = control_figures(load_results(tmp_path))
-    assert {"standard", "no language", "word salad"} <= set(texts_of(figure))
-
-
 def test_models_stand_side_by_side(tmp_path: Path) -> None:
     for model in ("roberta-large", "dictionary-lm"):
         write_curve(tmp_path, rising, model=model, sizes=(62, 125))
@@ -403,13 +395,3 @@ def test_models_stand_side_by_side(tmp_path: Path) -> None:
     assert {"RoBERTa-L", "dictionary-lm", "age comparison", "MLP · dev"} <= set(said)
     assert "no language" not in said
     assert {"RoBERTa-L", "dictionary-lm"} <= set(texts_of(controls))
-
-
-def test_a_heading_leaves_out_what_all_panels_share(tmp_path: Path) -> None:
-    write_curve(tmp_path, rising, model="roberta-large", sizes=(0, 62))
-    [curve] = standard_curves(load_results(tmp_path))
-    where = "MLP · dev · rate 0.001"
-    assert heading(curve, "model") == ("RoBERTa-L", f"age comparison · {where}")
-    assert heading(curve, "probe") == ("age comparison", f"RoBERTa-L · {where}")
-    assert heading(curve, "") == ("age comparison", "MLP · dev")
-    assert bands([curve]).endswith("95% intervals over groups of items and seeds.")
