@@ -30,7 +30,7 @@ from probelight.models.settings import ModelSettings
 from probelight.probes.importers.items import write_ai2
 from probelight.probes.record import Record, Setup
 from probelight.training.fit import compile_transformers
-from probelight.training.modules import check_module, check_questions, module_for, saved_module
+from probelight.training.modules import check_module, check_questions, module_for
 from tests.fixtures.checkout import ROOT
 from tests.fixtures.rows import read_results
 from tests.fixtures.snippets import add_module, register
@@ -52,18 +52,6 @@ def test_a_type_that_is_not_trained_for_a_setup_says_what_to_choose(
 ) -> None:
     with pytest.raises(UsageError, match=message):
         module_for(model, setup)
-
-
-@pytest.mark.parametrize(
-    ("model", "setup"), [(MLM, "mc_mlm"), (PAIRS, "mc_qa"), (ModelSettings(), "mc_qa")]
-)
-def test_a_saved_module_comes_back_as_what_it_was(
-    model: ModelSettings, setup: Setup, tmp_path: Path
-) -> None:
-    module = module_for(model, setup)
-    module.save_pretrained(tmp_path / "saved")
-    loaded = saved_module(tmp_path / "saved", learning_rate=0.25, monitor="val/accuracy")
-    assert (type(loaded), loaded.learning_rate) == (type(module), 0.25)
 
 
 @pytest.mark.parametrize("kind", ["mlm_baseline", "esim"])
