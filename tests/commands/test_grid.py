@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable
 from pathlib import Path
@@ -60,26 +59,6 @@ def test_a_constant_output_says_both_words_half_the_time() -> None:
     assert matrix["probability"] == [[None, 0.5, 0.5], [0.5, None, 0.5], [0.5, 0.5, None]]
     skipped = Predictions("A", GRID.records[:1], [[1000.0, -1000.0]])
     assert grid_matrix(skipped, GRID)["probability"][:2] == [[None, 1.0, None], [None] * 3]
-
-
-def test_the_command_fills_grids_and_goes_on(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    command = ["grid", f"--output_dir={tmp_path}", *SMALL, "--grid.panels=[A, C, sizes]"]
-    assert cli.main(command) == 0
-    [path] = tmp_path.glob("runs/grid-A-*/grid.json")
-    matrix = json.loads(path.read_text())
-    assert matrix["values"] == [18, 21, 24]
-    rows = read_results(tmp_path / "results.csv")
-    sizes = {r["perturbation"]: r["num_items"] for r in rows if r["metric"] == "accuracy"}
-    assert sizes == {"A": "6", "C": "6", "sizes": "56"}
-    # Three ages in both orders: six sentences about three pairs.
-    assert {r["num_groups"] for r in rows if r["metric"] == "accuracy"} >= {"3"}
-    files = (path, tmp_path / "results.csv")
-    before = [file.read_bytes() for file in files]
-    assert cli.main(command) == 0
-    assert capsys.readouterr().out.count(", bookshelf-lm: complete\n") == 3
-    assert [file.read_bytes() for file in files] == before
 
 
 def test_several_models_and_both_wordings(

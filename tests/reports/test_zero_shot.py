@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from probelight.reports.sections import printed
+from probelight.reports.sections import made_sections, printed
 from probelight.reports.table import Cell
 from probelight.reports.zero_shot.calibration import calibration_figure
 from probelight.reports.zero_shot.consistency import unread
-from probelight.reports.zero_shot.scores import ranks_table, summary, zero_shots
+from probelight.reports.zero_shot.scores import ranks_table, summary, zero_shot_figure, zero_shots
 from probelight.results.load import load_results
 from tests.fixtures import subsets
 from tests.fixtures.items import write_lines
@@ -184,6 +184,29 @@ def test_paradigms_are_counted_by_their_verdicts(tmp_path: Path) -> None:
     )
 
 
+def test_the_figure_has_chance_levels_and_the_best_first(demo_folder: Path) -> None:
+    demo = load_results(demo_folder)
+    texts = texts_of(zero_shot_figure(demo))
+    assert texts.count("chance 50.0") == 3
+    assert {"61.3", "57.3–65.1"} <= {*texts}
+    # Sorted by the distance from chance, the best first.
+    probes = [text for text in texts if text.replace(" ", "_") in {r.probe for r in demo.runs}]
+    assert probes[0] == "taxonomy conjunction"
+    assert probes[-1] == "objects comparison"
+
+
+def test_the_page_has_every_answer_share_and_the_terminal_what_is_read_first(
+    demo_folder: Path,
+) -> None:
+    results = load_results(demo_folder)
+    [section] = [one for one in made_sections(results) if one.name == "before"]
+    assert [figure.name for figure in section.figures] == ["zero_shot"]
+    names = [table.name for table in section.tables]
+    assert names == ["zero_shot", "zero_shot_parts", "predicted_shares"]  # no pairs, ranks or rules
+    on_terminal = [table.name for table in printed("zero_shot", results)]
+    assert on_terminal == ["zero_shot", "zero_shot_parts"]
+
+
 def test_the_paragraph_has_the_verdict_of_each_probe(demo_folder: Path) -> None:
     assert summary(load_results(demo_folder)) == (
         "Before any training, dictionary-lm was above chance on taxonomy_conjunction; no better "
@@ -218,15 +241,6 @@ def test_many_models_are_not_all_named(tmp_path: Path) -> None:
     sentences = summary(load_results(tmp_path))
     assert sentences.count("Before any training") == 6
     assert sentences.endswith("The table has 2 more models.")
-
-
-def test_no_interval_is_no_verdict(tmp_path: Path) -> None:
-    bare = {"protocol": "zero_shot", "metric": "accuracy", "value": 0.9, "model": "m"}
-    write_run(tmp_path, "p", [{**bare, "probe": "p"}])
-    assert summary(load_results(tmp_path)) == (
-        "Before any training, m was not comparable with chance (no chance level or no interval) on "
-        "p."
-    )
 
 
 # Accuracy by rule, the items that flip between rules, and some of them, by hand.

@@ -31,7 +31,7 @@ from probelight.runs.run import run_jobs
 from probelight.training.settings import FitSettings
 from tests.commands.curve.conftest import TRAINER, curve_command
 from tests.fixtures.checkout import ROOT
-from tests.fixtures.rows import read_result, read_results
+from tests.fixtures.rows import read_results
 from tests.fixtures.tiny import Refused
 
 
@@ -46,13 +46,6 @@ def arguments(folder: Path) -> list[str]:
     grid = "--grid.sizes=[62,125,5000] --grid.seeds=[1,2] --grid.modes=[mlp] --grid.epochs=2"
     controls = "--grid.controls=[standard,no_language]"
     return ["curve", "--probes=age_small", *grid.split(), controls, f"--output_dir={folder}"]
-
-
-def test_one_row_a_control_size_and_seed(traced: Path) -> None:
-    rows = [r for r in read_results(traced / "results.csv") if r["metric"] == "accuracy"]
-    points = sorted((row["control"], int(row["num_train"]), row["seed"]) for row in rows)
-    own = [(0, ""), (62, "1"), (62, "2"), (125, "1"), (125, "2")]  # 5000 is beyond the train file
-    assert points == [(c, n, s) for c in ("no_language", "standard") for n, s in own]
 
 
 def test_the_zero_shot_point_is_that_of_zero_shot(traced: Path, tmp_path: Path) -> None:
@@ -81,11 +74,6 @@ def test_finished_points_are_not_computed_again(
     assert json.loads(removed.read_text())["rows"] == kept
     assert cli.main(arguments(traced)) == 0
     assert "age_small: curve of bookshelf-lm complete" in capsys.readouterr().out
-
-
-def test_the_mapping_of_the_control_is_said(traced: Path) -> None:
-    notices = read_result(traced, "*-62-*")["notices"]
-    assert any("for younger" in notice and "for older" in notice for notice in notices)
 
 
 CONFIGS = sorted(
