@@ -7,6 +7,7 @@ import pytest
 from probelight.metrics.learning_curve import WEIGHTS
 from probelight.reports.curve.comparisons import (
     difference,
+    is_alike,
     rivals,
     standard_curves,
     summary,
@@ -14,13 +15,13 @@ from probelight.reports.curve.comparisons import (
 from probelight.reports.curve.curves import Curve, Point, curves, summed
 from probelight.reports.curve.tables import curve_table, parts_table, summary_tables
 from probelight.reports.numbers import Estimate
-from probelight.reports.published import ScoreKey
+from probelight.reports.published import ScoreKey, published_scores
 from probelight.results.load import load_results
 from probelight.results.row import Row
 from tests.fixtures import subsets
 from tests.fixtures.curves import levels, shares
 from tests.fixtures.report import present, records
-from tests.fixtures.results import curve_rows, write_curve, write_run, zero_shot_rows
+from tests.fixtures.results import SIZES, curve_rows, write_curve, write_run, zero_shot_rows
 
 
 @pytest.fixture
@@ -170,8 +171,50 @@ ZERO_SHOT, NO_LANG = ScoreKey("zero_shot"), ScoreKey("langsense_nolang")
 WS, MAX = ScoreKey("ws", "mlp"), ScoreKey("max", "mlp")
 
 
+def beside_paper(one: Curve, score: ScoreKey) -> float | None:
+    """The paper's number of the same model, where it is of the same items and training."""
+    scores = published_scores(one.probe).get(one.paper_model or "", {})
+    return scores.get(score) if is_alike(one, score) else None
+
+
 def read(folder: Path) -> tuple[Curve, ...]:
     return standard_curves(load_results(folder))
+
+
+def test_the_paper_stands_beside_the_same_model_and_points(tmp_path: Path) -> None:
+    own = {"probe": "age_comparison", "train": "train of age_comparison"}
+    write_curve(tmp_path, shares, model="roberta-large", **own)
+    write_curve(tmp_path, shares, model="bert-base-uncased", **own, sizes=(0, 62, 125))
+    write_curve(tmp_path, shares, model="dictionary-lm", **own)
+    divided = {"split": "part of dev", "train": "grouped split of dev, share 0.6"}
+    write_curve(tmp_path, shares, model="roberta-base", **divided)
+    lent = "train of age_small, not the probe's own"
+    write_curve(tmp_path, shares, model="bert-large-uncased", train=lent)
+    found = {curve.model: curve for curve in read(tmp_path)}
+    whole = found["roberta-large"]
+    assert (beside_paper(whole, WS), beside_paper(whole, MAX)) == (0.98, 1.0)
+    assert beside_paper(whole, NO_LANG) == 0.51
+    few = found["bert-base-uncased"]
+    assert (beside_paper(few, ZERO_SHOT), beside_paper(few, WS)) == (0.49, None)
+    assert few.sizes == [62, 125]
+    borrowed = found["bert-large-uncased"]
+    assert (beside_paper(borrowed, ZERO_SHOT), beside_paper(borrowed, WS)) == (0.5, None)
+    assert found["dictionary-lm"].paper_model is None
+    assert beside_paper(found["roberta-base"], ZERO_SHOT) is None
+
+
+def test_parts_of_a_set_and_other_stages_stand_beside_nothing(tmp_path: Path) -> None:
+    more = {"model": "roberta-large", "train": "train of encyclopedic_composition"}
+    composition = {**more, "probe": "encyclopedic_composition", "mode": "full"}
+    write_curve(tmp_path / "facts first", shares, **composition, first_stage=True)
+    write_curve(tmp_path / "at once", shares, **composition)
+    left_out = {"counts": {"train": 4000, "evaluation": 110}}
+    write_curve(tmp_path / "part", shares, model="roberta-large", **left_out)
+    found = {name: read(tmp_path / name)[0] for name in ("facts first", "at once", "part")}
+    assert beside_paper(found["facts first"], ScoreKey("ws", "full")) == 0.42
+    assert beside_paper(found["at once"], ScoreKey("ws", "full")) is None
+    assert beside_paper(found["part"], ZERO_SHOT) is None
+    assert found["part"].num_groups == 60
 
 
 def test_who_is_held_against_whom(tmp_path: Path) -> None:
@@ -202,6 +245,26 @@ def test_differences_pair_items_and_seeds(tmp_path: Path) -> None:
     assert best.value == pytest.approx(0.1)
     unpaired = present(difference("weighted_sum", one, third))
     assert unpaired.ci_low is None
+
+
+def test_langsense_stands_beside_the_papers_mode_and_whole_control(tmp_path: Path) -> None:
+    own = {"model": "roberta-large", "train": "train of age_comparison"}
+    for mode in ("mlp", "linear", "full"):
+        write_curve(tmp_path / mode, shares, mode=mode, **own)
+    found = {mode: read(tmp_path / mode)[0] for mode in ("mlp", "linear", "full")}
+    beside = {mode: beside_paper(one, NO_LANG) for mode, one in found.items()}
+    # The paper's table 2 has LangSense of the MLP alone.
+    assert beside == {"mlp": 0.51, "linear": None, "full": None}
+    assert beside_paper(found["linear"], ScoreKey("ws", "linear")) == 0.97
+
+    write_curve(tmp_path / "part", shares, sizes=(0, *SIZES[:-1]), **own)
+    few = ("standard", "perturbed_language")
+    write_curve(tmp_path / "part", shares, sizes=SIZES[-1:], controls=few, **own)
+    (part,) = read(tmp_path / "part")
+    assert part.lang_sense("no_language") is not None
+    assert beside_paper(part, NO_LANG) is None
+    assert beside_paper(part, ScoreKey("langsense_pert")) == 0.31
+    assert beside_paper(part, WS) == 0.98
 
 
 def test_the_paragraph_names_what_was_known_and_learned(tmp_path: Path) -> None:
