@@ -59,6 +59,12 @@ def figures(results: Results) -> list[Figure]:
     return [figure for section in made_sections(results) for figure in section.figures]
 
 
+def test_a_section_has_one_short_paragraph(demo_folder: Path) -> None:
+    for section in made_sections(load_results(demo_folder)):
+        assert "\n" not in section.summary
+        assert len(section.summary) < 1200, section.name
+
+
 def test_nothing_to_show() -> None:
     assert made_sections(EMPTY) == []
     for maker in TABLES + FIGURES + SUMMARIES:

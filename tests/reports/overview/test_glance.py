@@ -13,14 +13,15 @@ from probelight.reports.build import inline_svg, to_html
 from probelight.reports.inoculation.runs import Dose, doses, inoculations
 from probelight.reports.overview import glance
 from probelight.reports.overview.examples import Example, forgotten
-from probelight.reports.overview.glance import arrows_figure, grid
+from probelight.reports.overview.glance import arrows_figure, grid, verdicts_table
 from probelight.reports.overview.skills import verdicts
+from probelight.reports.table import Cell
 from probelight.results.load import Results, load_results
 from tests.fixtures import subsets
 from tests.fixtures.diagnostics import share
 from tests.fixtures.grids import write_grid
 from tests.fixtures.items import write_lines
-from tests.fixtures.report import present, texts_of
+from tests.fixtures.report import present, records, texts_of
 from tests.fixtures.results import inoculation_rows, write_run, zero_shot_rows
 
 
@@ -41,6 +42,21 @@ def test_every_kind_of_skill_has_a_heading(tmp_path: Path) -> None:
 def test_nothing_that_can_be_judged_gives_no_grid(tmp_path: Path) -> None:
     write_run(tmp_path, "d", [share(8, 34)])
     assert grid(load_results(tmp_path)) is None
+
+
+def test_the_grid_as_a_table(demo_folder: Path) -> None:
+    table = present(verdicts_table(load_results(demo_folder)))
+    assert table.rows[0] == (
+        Cell("age comparison", "dev"),
+        Cell("↗ learned it", "after 500 examples 85.1, without language 62.3"),
+    )
+    record = records(table)[-1]
+    assert record["probe"] == "hypernymy"
+    assert (record["verdict"], record["in_part"]) == ("cannot tell", False)  # without a control
+    assert (record["first_number"], record["first_value"]) == ("after 1,000 examples", 0.553)
+    assert record["gain"] == "gain +26.2 points"  # its runs did not record what each item counted
+    assert record["cost"] == "cost +3.8 points (+0.8 to +6.8)"
+    assert "Cannot tell: " in table.note
 
 
 # The example of a row.
