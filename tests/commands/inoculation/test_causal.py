@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,14 +11,10 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from probelight.commands.inoculation.sweep import SweepGrid, sweep_jobs
-from probelight.models.settings import ModelSettings
 from probelight.probes.source import load_probe
-from probelight.runs.context import RunContext
 from tests.commands.inoculation.conftest import assert_same, run
 from tests.fixtures.faults import TRAINING_STEP, run_with_fault
 from tests.fixtures.rows import read_results
-from tests.fixtures.tiny import make_runs
 
 Folder = Callable[[str], Path]
 
@@ -126,18 +121,6 @@ def test_questions_are_not_filled_up_for_a_model_without_a_score_of_nothing(
     assert "original.num_choices 7: model.kind causal cannot score the empty choices" in (
         capsys.readouterr().err
     )
-
-
-def test_a_sweep_has_the_jobs_of_a_decoder(
-    grid: SweepGrid, context: RunContext, curve_lm: Folder, tmp_path: Path
-) -> None:
-    model = ModelSettings(str(curve_lm("gpt2")), kind="causal", max_length=32)
-    row = replace(grid.rows[0], doses=[8], learning_rates=[1e-3], extras=["none"])
-    jobs = sweep_jobs(replace(grid, models={"tiny": model}, rows=[row]), context)
-    records = make_runs(jobs, tmp_path, context)
-    assert {record.protocol for record in records.values()} == {
-        *("original", "before", "inoculation_cell", "inoculation")
-    }
 
 
 @pytest.mark.slow
