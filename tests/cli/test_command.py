@@ -105,29 +105,6 @@ def test_every_experiment_is_a_valid_config(path: Path, capsys: pytest.CaptureFi
     assert config.keys() <= printed.keys()
 
 
-def test_help_says_what_is_required_and_the_defaults(capsys: pytest.CaptureFixture[str]) -> None:
-    text = " ".join(printed_by(["inoculate", "--help"], capsys).split())
-    assert "--original.name Name of the original task in tables. (required)" in text
-    assert (
-        "--epochs Epochs; the one with the best average of both tasks is reported. (default: 3)"
-        in text
-    )
-    text = " ".join(printed_by(["demo", "--help"], capsys).split())
-    assert "--plan.curve_probes Probes with a learning curve. (default: ['taxonomy_small'" in text
-    text = printed_by(["report", "-h"], capsys)
-    assert text.startswith("usage: train.py report FOLDER... [--config")
-    text = printed_by(["fit", "--help"], capsys)
-    assert "Train one module on one data module (LightningCLI).\n" in text
-    assert "probelight.lightning_modules.masked_choice.MaskedChoice" in text
-    assert "probelight.datamodules.probe." in text
-
-
-def test_long_examples_are_lines_that_a_shell_takes_as_one() -> None:
-    text = short_help("train.py x", "Does.", {}, "train.py x " + "--option value " * 10)
-    example = text.split("example:\n")[1].split("\n\n")[0].splitlines()
-    assert [line.endswith(" \\") for line in example] == [True, False]
-
-
 def test_an_option_too_long_for_its_column_has_a_line_of_its_own() -> None:
     options = {"--a": "short", "--" + "b" * 40: "long"}
     lines = short_help("train.py x", "Does.", options, "train.py x").splitlines()

@@ -27,29 +27,26 @@ from transformers import (
 
 from probelight import cli
 from probelight.commands.inoculation.settings import OriginalTask
-from probelight.datamodules.choices import ChoiceDataModule
 from probelight.evaluation.scorers import scorer_for
 from probelight.io.errors import UsageError
 from probelight.lightning_modules.sentence_choice import SentenceChoice
 from probelight.models import loading
-from probelight.models.checkpoint_files import PretrainedError, base_of
+from probelight.models.checkpoint_files import PretrainedError
 from probelight.models.chosen_models import chosen_models, with_model_type
 from probelight.models.kept_model import KeptModel
-from probelight.models.loading import CAUSAL_LM, MASKED_LM, load_pretrained, outlines
+from probelight.models.loading import CAUSAL_LM, MASKED_LM, load_pretrained
 from probelight.models.networks import model_fingerprint
 from probelight.models.precision import upcast
 from probelight.models.registry import saved_model_type
 from probelight.models.settings import ModelSettings
 from probelight.models.tuning import Tuning
 from probelight.probes.record import Record
-from probelight.training.memory import Processes, memory_need
 from probelight.training.modules import module_for
 from tests.fixtures.answers import answers
 from tests.fixtures.architectures import byte_bpe
 from tests.fixtures.causal import causal_folder
 from tests.fixtures.checkout import ROOT
 from tests.fixtures.seq2seq import seq2seq
-from tests.training.test_memory import TRAINER
 
 __all__ = ["byte_bpe", "causal_folder", "seq2seq"]
 Folder = Callable[[str], Path]
@@ -427,29 +424,6 @@ def test_sums_of_a_checkpoint_change_with_the_model_below(tiny_model: Path, tmp_
     scaled = task.checkpoint_sums()
     assert scaled is not None
     assert {n for n in after if after[n] != scaled[n]} == {"adapter_config.json"}
-
-
-def test_frozen_weights_take_no_gradients_in_the_estimate(tiny_model: Path) -> None:
-    needs = {}
-    for tuning in (None, Tuning("lora", rank=2)):
-        with outlines():
-            module: Any = SentenceChoice(str(tiny_model), tuning=tuning)
-        assert all(weight.is_meta for weight in module.transformer.parameters())
-        data = ChoiceDataModule([Record("1", "what is grass ?", ("red", "green"), 1)] * 4, {}, 4)
-        data.encode(module.encoder())
-        need = memory_need(module, data, 1, TRAINER, Processes("cpu"))
-        assert not need.problem
-        needs[tuning and tuning.method] = need
-    full, lora = needs[None], needs["lora"]
-    assert lora.weights > full.weights
-    assert lora.gradients < 0.2 * full.gradients
-    trained = SentenceChoice(str(tiny_model), tuning=Tuning("lora", rank=2)).parameters()
-    expected = 4 * sum(p.numel() for p in trained if p.requires_grad)
-    assert lora.gradients == expected
-
-
-def test_a_bundled_model_has_no_adapter() -> None:
-    assert base_of("bookshelf-lm") == ("bookshelf-lm", None, [])
 
 
 def test_baselines_have_no_adapters() -> None:

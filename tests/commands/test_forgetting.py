@@ -58,23 +58,20 @@ def test_an_inoculation_is_measured_after_by_what_it_ended_with(tmp_path: Path) 
     assert values(tmp_path / "out")["lost"] == 10
 
 
-def test_columns_of_a_table_with_groups(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("head", "tuned"),
+    [
+        ("base,tuned,group,num_choices", "tuned"),
+        ("Base,tuned,Group,Num_Choices", "Tuned"),  # names are known in any case
+    ],
+)
+def test_columns_of_a_table_with_groups(head: str, tuned: str, tmp_path: Path) -> None:
     table = tmp_path / "scores.csv"
     rows = [f"{n % 2},{int(n % 3 == 0)},g{n // 2},4" for n in range(100)]
-    table.write_text("\n".join(["base,tuned,group,num_choices", *rows]))
-    forgetting([f"{table}:base", f"{table}:tuned"], tmp_path / "out")
+    table.write_text("\n".join([head, *rows]))
+    forgetting([f"{table}:base", f"{table}:{tuned}"], tmp_path / "out")
     lost = sum(n % 2 == 1 and n % 3 != 0 for n in range(100))
     [row] = [r for r in read_results(tmp_path / "out" / "results.csv") if r["metric"] == "lost"]
-    assert (float(row["value"]), row["num_groups"]) == (lost, "50")
-
-
-def test_columns_are_known_by_their_names_in_any_case(tmp_path: Path) -> None:
-    table = tmp_path / "scores.csv"
-    rows = [f"i{n},{n % 2},{int(n % 3 == 0)},g{n // 2},4" for n in range(100)]
-    table.write_text("\n".join(["ID,Base,tuned,Group,Num_Choices", *rows]))
-    forgetting([f"{table}:base", f"{table}:Tuned"], tmp_path / "out")
-    [row] = [r for r in read_results(tmp_path / "out" / "results.csv") if r["metric"] == "lost"]
-    lost = sum(n % 2 == 1 and n % 3 != 0 for n in range(100))
     assert (float(row["value"]), row["num_groups"]) == (lost, "50")
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable
 from pathlib import Path
@@ -62,26 +61,6 @@ def test_a_constant_output_says_both_words_half_the_time() -> None:
     assert grid_matrix(skipped, GRID)["probability"][:2] == [[None, 1.0, None], [None] * 3]
 
 
-def test_the_command_fills_grids_and_goes_on(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    command = ["grid", f"--output_dir={tmp_path}", *SMALL, "--grid.panels=[A, C, sizes]"]
-    assert cli.main(command) == 0
-    [path] = tmp_path.glob("runs/grid-A-*/grid.json")
-    matrix = json.loads(path.read_text())
-    assert matrix["values"] == [18, 21, 24]
-    rows = read_results(tmp_path / "results.csv")
-    sizes = {r["perturbation"]: r["num_items"] for r in rows if r["metric"] == "accuracy"}
-    assert sizes == {"A": "6", "C": "6", "sizes": "56"}
-    # Three ages in both orders: six sentences about three pairs.
-    assert {r["num_groups"] for r in rows if r["metric"] == "accuracy"} >= {"3"}
-    files = (path, tmp_path / "results.csv")
-    before = [file.read_bytes() for file in files]
-    assert cli.main(command) == 0
-    assert capsys.readouterr().out.count(", bookshelf-lm: complete\n") == 3
-    assert [file.read_bytes() for file in files] == before
-
-
 def test_several_models_and_both_wordings(
     causal_folder: Callable[[str], Path], tmp_path: Path
 ) -> None:
@@ -121,19 +100,6 @@ def test_what_makes_no_grid_is_refused(
     code = cli.FAILURE if "TINY" in options else cli.USAGE_ERROR
     command = ["grid", f"--output_dir={tmp_path / 'out'}", "--grid.panels=[A]", *small, *given]
     assert words in refused(command, code)
-
-
-def test_a_grid_is_another_one_with_other_values_or_sentences() -> None:
-    grids = [
-        age_grids(ages=(20, 30), years=(1960, 1990))[0],
-        age_grids(ages=(20, 40), years=(1960, 1990))[0],
-        age_grids(ages=(20, 30), years=(1960, 1990), wording="released")[0],
-    ]
-    jobs = [grid_job(MODEL, grid, TrainerSettings()) for grid in grids]
-    assert jobs[0].config["values"] == [20, 30]
-    assert len({job.key for job in jobs}) == 3
-    again = age_grids(ages=(20, 30), years=(1800, 1801))[0]
-    assert grid_job(MODEL, again, TrainerSettings(max_eval_tokens=9)).key == jobs[0].key
 
 
 def test_sentences_that_changed_behind_the_plan_are_refused(tmp_path: Path) -> None:

@@ -164,18 +164,6 @@ def key(asked: command.LoadedSet, trainer: TrainerSettings = TRAINER, **more: An
     return job.key
 
 
-def test_what_decides_the_numbers_is_in_the_key_and_nothing_else_is(age: command.LoadedSet) -> None:
-    assert key(age, TrainerSettings(max_eval_tokens=64)) == key(age)
-    keys = {
-        key(age),
-        key(age, ranks=True),
-        key(age, TrainerSettings(precision="bf16-mixed")),
-        key(age._replace(split="test")),
-        key(age, rules=["sum"]),
-    }
-    assert len(keys) == 5
-
-
 def test_the_domain_stem_decides_numbers_where_it_is_asked_for(age: command.LoadedSet) -> None:
     config = replace(age.data.config, domain_stem="Older is [MASK] .")
     own = age._replace(data=replace(age.data, config=config))
@@ -191,14 +179,6 @@ def test_each_probe_has_its_own_split_that_of_all_or_dev() -> None:
     ]
     [only] = command.load_sets(["age_small"], DEFAULT_FILE, "train", None)
     assert only.split == "train"
-
-
-def test_a_file_of_ones_own_is_called_as_it_is(tmp_path: Path) -> None:
-    path = tmp_path / "whales.jsonl.gz"
-    write_ai2(path, [Record("1", "a whale is [MASK] than a mouse .", ("larger", "smaller"), 0)])
-    [one] = command.load_sets((), FileSettings(str(path), "mc_mlm"), None, None)
-    assert (one.name, one.split, len(one.data.records)) == ("whales", "", 1)
-    assert checksums(one.data) == [one.data.files[0].sha256]
 
 
 def test_what_the_catalogue_lacks_is_told_to_the_process_that_reads_it(

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 import torch
-from jsonargparse import ArgumentParser
 
 from probelight.datamodules.probe import ProbeDataModule
 from probelight.encoding.masked import MaskedChoiceEncoder
@@ -129,15 +128,3 @@ def test_smaller_samples_are_part_of_larger_ones(probe: tuple[str, str], tokeniz
 def test_contradictions_are_refused(options: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         ProbeDataModule(**options)
-
-
-def test_the_command_line_knows_every_argument(capsys: pytest.CaptureFixture[str]) -> None:
-    parser = ArgumentParser(exit_on_error=False)
-    parser.add_class_arguments(ProbeDataModule, "data")
-    parsed = parser.parse_args(["--data.path", "f.jsonl", "--data.setup", "mc_mlm"])
-    assert parser.instantiate(parsed).data.kind == "mc_mlm"
-    with pytest.raises(SystemExit):
-        parser.parse_args(["--help"])
-    shown = capsys.readouterr().out
-    assert "Name of a probe in configs/probe" in shown
-    assert "Padded tokens in an evaluation batch" in shown

@@ -18,11 +18,9 @@ from probelight.commands.zero_shot import chosen_rules
 from probelight.evaluation import measures
 from probelight.evaluation.predictions import predict
 from probelight.evaluation.scorers import scorer_for
-from probelight.io.errors import UsageError
-from probelight.lightning_modules.sentence_choice import SentenceChoice
 from probelight.metrics.intervals import wilson
 from probelight.metrics.scoring_rules import RULES
-from probelight.models.scorer import Scorer, TrainedScorer
+from probelight.models.scorer import Scorer
 from probelight.models.settings import ModelSettings
 from probelight.probes.catalog import ProbeConfig
 from probelight.probes.prompts import Prompts
@@ -171,15 +169,6 @@ def test_each_choice_is_asked_for_once_behind_a_stem(monkeypatch: pytest.MonkeyP
     assert {stem for stem, _ in texts} == {"[MASK] .", "N/A [MASK] .", "[MASK] [MASK] ."}
 
 
-def test_what_was_not_asked_for_is_not_there() -> None:
-    scorer = scorer_for(ModelSettings(), "mc_qa")
-    own = predict(scorer, {"mine": QA}, TRAINER)["mine"]
-    found = measures.rule_predictions(
-        scorer, own, ["mean_char"], Prompts(None, "mc_qa"), "", TRAINER
-    )
-    assert list(found.by_rule) == ["mean_char"]
-
-
 def test_rows_and_lines_by_hand() -> None:
     records = [Record(str(i), "a [MASK]", ("x", "y"), 0) for i in range(4)]
     own = Predictions("p", records, [[2, 1], [1, 2], [1, 1], [2, 1]])
@@ -200,15 +189,6 @@ def test_rows_and_lines_by_hand() -> None:
     assert by_rule[2]["pmi"] == RuleAnswer(scores=(2.0, 1.0), best=(0,))
     assert by_rule[3]["pmi"].best == ()
     assert by_rule[2]["sum"].best == (0, 1)
-
-
-def test_a_head_that_was_fine_tuned_has_no_log_likelihoods() -> None:
-    scorer = TrainedScorer(SentenceChoice("dictionary-lm", num_choices=2))
-    own = Predictions("mine", QA, [[1.0, 0.0, 0.0], [1.0, 0.0]])
-    with pytest.raises(
-        UsageError, match=r"TrainedScorer \(mode fine_tuned\) cannot compute log-likeli"
-    ):
-        measures.rule_predictions(scorer, own, ["sum"], Prompts(None, "mc_qa"), "", TRAINER)
 
 
 @pytest.mark.parametrize(

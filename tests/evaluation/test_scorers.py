@@ -16,10 +16,7 @@ import yaml
 from probelight import cli
 from probelight.evaluation.scorers import check_scorer, source_of
 from probelight.io.errors import RecordError, UsageError
-from probelight.lightning_modules.baselines.esim import ESIM
-from probelight.lightning_modules.baselines.mlm_baseline import MLMBaseline
 from probelight.lightning_modules.inoculation import Inoculation
-from probelight.lightning_modules.masked_choice import MaskedChoice
 from probelight.lightning_modules.sentence_choice import SentenceChoice
 from probelight.models.checkpoint_files import PretrainedError
 from probelight.models.registry import (
@@ -33,33 +30,13 @@ from probelight.models.settings import ModelSettings
 from probelight.probes.importers.items import write_ai2
 from probelight.probes.record import Record, Setup
 from probelight.training.fit import compile_transformers
-from probelight.training.modules import check_module, check_questions, module_for, saved_module
+from probelight.training.modules import check_module, check_questions, module_for
 from tests.fixtures.checkout import ROOT
 from tests.fixtures.rows import read_results
 from tests.fixtures.snippets import add_module, register
 from tests.fixtures.tiny import Refused
 
 MLM, PAIRS = ModelSettings(kind="mlm_baseline"), ModelSettings(kind="esim", max_length=40)
-
-
-def test_a_masked_sentence() -> None:
-    module = module_for(MLM, "mc_mlm", mode="linear", learning_rate=2e-3, seed=3)
-    assert isinstance(module, MLMBaseline)
-    assert (module.mode, module.learning_rate) == ("linear", 2e-3)
-    module = module_for(ModelSettings(max_length=64), "mc_mlm", mode="mlp", learning_rate=2e-3)
-    assert isinstance(module, MaskedChoice)
-    assert (module.mode, module.max_length) == ("mlp", 64)
-
-
-def test_a_question_with_answers() -> None:
-    module = module_for(PAIRS, "mc_qa", num_choices=5, monitor="val/accuracy", max_grad_norm=1.0)
-    assert isinstance(module, ESIM)
-    assert (module.num_choices, module.max_length, module.max_grad_norm) == (5, 40, 1.0)
-    assert (module.learning_rate, module.monitor) == (4e-4, "val/accuracy")
-    linear = ModelSettings(head="linear")
-    module = module_for(linear, "mc_qa", learning_rate=1e-3, monitor="ignored")
-    assert isinstance(module, SentenceChoice)
-    assert (module.head_kind, module.learning_rate) == ("linear", 1e-3)
 
 
 @pytest.mark.parametrize(
@@ -75,18 +52,6 @@ def test_a_type_that_is_not_trained_for_a_setup_says_what_to_choose(
 ) -> None:
     with pytest.raises(UsageError, match=message):
         module_for(model, setup)
-
-
-@pytest.mark.parametrize(
-    ("model", "setup"), [(MLM, "mc_mlm"), (PAIRS, "mc_qa"), (ModelSettings(), "mc_qa")]
-)
-def test_a_saved_module_comes_back_as_what_it_was(
-    model: ModelSettings, setup: Setup, tmp_path: Path
-) -> None:
-    module = module_for(model, setup)
-    module.save_pretrained(tmp_path / "saved")
-    loaded = saved_module(tmp_path / "saved", learning_rate=0.25, monitor="val/accuracy")
-    assert (type(loaded), loaded.learning_rate) == (type(module), 0.25)
 
 
 @pytest.mark.parametrize("kind", ["mlm_baseline", "esim"])

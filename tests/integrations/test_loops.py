@@ -337,35 +337,24 @@ def other_model(kind: str, folder: Path) -> tuple[Any, Any]:
     return network, reader
 
 
-@pytest.mark.parametrize("kind", ["causal", "seq2seq"])
-def test_decoders_and_encoder_decoders_are_scored_as_zero_shot_scores_them(
-    kind: str, trained: Callable[..., Any], tmp_path: Path
-) -> None:
-    stems = [f"the {one} is [MASK] than a {other} ." for one in ANIMALS for other in ANIMALS]
-    choices = ["much smaller", "larger"]  # of two words and one
-    items = [
-        {"sentence": stem, "choices": choices, "answer": i % 2} for i, stem in enumerate(stems)
-    ]
-    path = tmp_path / "animals.jsonl"
-    path.write_text(items_text(items), encoding="utf-8")
-    _, without = trained(model=other_model(kind, tmp_path))
-    watch = transformers.ProbeTrainerCallback([str(path)], every=3, output_dir=tmp_path / "looks")
-    trainer, weights = trained(watch, model=other_model(kind, tmp_path))
-    assert_equal(weights, without)
-    trainer.model.save_pretrained(tmp_path / "last")
-    trainer.processing_class.save_pretrained(tmp_path / "last")
-    reference = probelight.zero_shot(str(tmp_path / "last"), path).items
-    ours = watch.results.items
-    ours = ours[ours["model"].str.endswith("@step6")]
-    assert [*ours["item"]] == [*reference["item"]]
-    assert [*ours["scores"]] == [*reference["scores"]]
-    first = watch.results.items.query("model.str.endswith('@step0')", engine="python")
-    assert [*first["scores"]] != [*ours["scores"]]
-
-
-@pytest.mark.parametrize("kind", ["masked", "causal"])
-def test_training_in_bfloat16_is_scored_by_its_weights(
-    kind: str, tokenizer: Any, trained: Callable[..., Any], tmp_path: Path
+@pytest.mark.parametrize(
+    ("kind", "options", "choices", "text"),
+    [
+        ("causal", {}, ["much smaller", "larger"], {}),  # of two words and one
+        ("seq2seq", {}, ["much smaller", "larger"], {}),
+        ("masked", {"bf16": True}, ["smaller", "larger"], {}),
+        ("causal", {"bf16": True}, ["smaller", "larger"], {}),
+        ("masked", {}, ["unkempt", "larger"], {"multi_token": "pseudo_log_likelihood"}),
+    ],
+)
+def test_every_kind_in_any_precision_is_scored_as_zero_shot_scores_it(
+    kind: str,
+    options: dict[str, Any],
+    choices: list[str],
+    text: dict[str, Any],
+    tokenizer: Any,
+    trained: Callable[..., Any],
+    tmp_path: Path,
 ) -> None:
     """Scores are those of the saved checkpoint, not of the autocast of the training."""
 
@@ -373,18 +362,26 @@ def test_training_in_bfloat16_is_scored_by_its_weights(
         return (fresh(tokenizer), tokenizer) if kind == "masked" else other_model(kind, tmp_path)
 
     stems = [f"the {one} is [MASK] than a {other} ." for one in ANIMALS for other in ANIMALS]
-    items = [{"sentence": s, "choices": ["smaller", "larger"], "answer": 0} for s in stems]
-    _, without = trained(model=model(), bf16=True)
+    items = [
+        {"sentence": stem, "choices": choices, "answer": i % 2} for i, stem in enumerate(stems)
+    ]
+    path = tmp_path / "animals.jsonl"
+    path.write_text(items_text(items), encoding="utf-8")
+    _, without = trained(model=model(), **options)
     watch = transformers.ProbeTrainerCallback(
-        probelight.load_probe(items), every=3, output_dir=tmp_path / "looks"
+        [str(path)], every=3, output_dir=tmp_path / "looks", text=text
     )
-    trainer, weights = trained(watch, model=model(), bf16=True)
+    trainer, weights = trained(watch, model=model(), **options)
     assert_equal(weights, without)
     trainer.model.save_pretrained(tmp_path / "last")
     trainer.processing_class.save_pretrained(tmp_path / "last")
-    reference = probelight.zero_shot(str(tmp_path / "last"), items).items
+    settings = {"name_or_path": str(tmp_path / "last"), **text}
+    reference = probelight.zero_shot(settings if text else str(tmp_path / "last"), path).items
     ours = watch.results.items.query("model.str.endswith('@step6')", engine="python")
+    assert [*ours["item"]] == [*reference["item"]]
     assert [*ours["scores"]] == [*reference["scores"]]
+    first = watch.results.items.query("model.str.endswith('@step0')", engine="python")
+    assert [*first["scores"]] != [*ours["scores"]]
 
 
 def test_a_model_in_half_precision_is_scored_in_it(tokenizer: Any) -> None:
@@ -490,27 +487,6 @@ def test_a_look_that_fails_is_a_warning(
         _, weights = trained(watch)
     assert_equal(weights, without)
     assert [look.step for look in watch.watch.looks] == [0, 4, 6]
-
-
-def test_candidates_of_several_pieces_are_scored_as_zero_shot_scores_them(
-    trained: Callable[..., Any], tmp_path: Path
-) -> None:
-    stems = [f"A {one} is [MASK] than a {other} ." for one in ANIMALS for other in ANIMALS]
-    items = [{"sentence": s, "choices": ["unkempt", "larger"], "answer": 0} for s in stems]
-    path = tmp_path / "animals.jsonl"
-    path.write_text(items_text(items), encoding="utf-8")
-    text = {"multi_token": "pseudo_log_likelihood"}
-    watch = transformers.ProbeTrainerCallback(
-        [str(path)], every=6, output_dir=tmp_path / "looks", text=text
-    )
-    trainer, _ = trained(watch)
-    trainer.model.save_pretrained(tmp_path / "last")
-    trainer.processing_class.save_pretrained(tmp_path / "last")
-    settings = {"name_or_path": str(tmp_path / "last"), "multi_token": "pseudo_log_likelihood"}
-    reference = probelight.zero_shot(settings, path).items
-    ours = watch.results.items.query("model.str.endswith('@step6')", engine="python")
-    assert [*ours["scores"]] == [*reference["scores"]]
-    assert len(ours) == 9
 
 
 def test_a_model_that_says_nan_is_wrong_and_that_is_said(

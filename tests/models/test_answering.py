@@ -84,12 +84,6 @@ def test_how_batches_are_made_changes_no_score(
             assert found[name].scores[place] == pytest.approx(scores, abs=1e-5)
 
 
-def test_other_questions_have_numbers_of_their_own(scorer: MaskedScorer) -> None:
-    found = answer(scorer, {"a": RECORDS}, scorer.vocabulary(), per_choice=False)["a"]
-    assert {len(numbers) for numbers in found.scores.values()} == {len(scorer.masked.tokenizer)}
-    assert sorted(found.scores) == [0, 1]
-
-
 def test_lower_precision_changes_numbers_and_none_that_is_not_known(scorer: MaskedScorer) -> None:
     exact = answer(scorer, {"a": RECORDS})["a"].scores[0]
     lower = answer(scorer, {"a": RECORDS}, precision="bf16-mixed")["a"].scores[0]

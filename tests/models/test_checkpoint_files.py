@@ -13,7 +13,6 @@ from probelight.models.checkpoint_files import (
     agree,
     base_of,
     check_config,
-    check_input_sizes,
     check_size,
     one_error,
     resolve,
@@ -48,15 +47,6 @@ def test_what_cannot_be_loaded_is_refused(
 ) -> None:
     with pytest.raises(PretrainedError, match=message):
         check(tmp_path)
-
-
-def test_sizes_that_fit_are_taken_and_settings_that_agree_kept(tmp_path: Path) -> None:
-    check_size("here", 100, 25)
-    check_size("here", 100, None)
-    check_input_sizes(tmp_path, {"max_length": 8, "num_choices": None})
-    assert agree("num_choices", None, 5, "here") == 5
-    assert agree("num_choices", 4, None, "here") == 4
-    assert agree("num_choices", 5, 5, "here") == 5
 
 
 def test_whatever_a_library_raises_is_one_line_with_its_place(tmp_path: Path) -> None:

@@ -202,14 +202,6 @@ def test_what_is_no_language_model_or_may_be_two_is_refused_by_name(
         found_model_type(written(tmp_path, family, architecture, **options))
 
 
-def test_names_on_the_hub_are_told_by_their_config(hub_cache: HubCache) -> None:
-    hub_cache("org/name", {"step1": {"model_type": "bert", "architectures": ["BertModel"]}})
-    line = "org/name@step1: encoder (architectures BertModel)"
-    assert found_model_type("org/name", "step1") == (TRANSFORMER, line)
-    with pytest.raises(PretrainedError, match=r"'org/name@step2' \(a name on the Hub\)"):
-        found_model_type("org/name", "step2")
-
-
 def test_what_was_saved_here(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     found = with_model_type(ModelSettings(kind=AUTO))
     assert found == ModelSettings()

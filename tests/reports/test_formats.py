@@ -13,17 +13,12 @@ from probelight.reports.formats import escaped, print_table, to_csv, to_latex, t
 from probelight.reports.table import Cell, Column, Table
 from tests.fixtures.report import present
 
-SCORE = {
-    "model": "m", "split": "dev", "accuracy": 1 / 3, "ci_low": 0.25, "ci_high": 0.5,
-    "num_items": 1234, "num_groups": 617, "gap": 0.02, "low": -0.01, "high": 0.05, "none": None,
-}  # fmt: skip
 SCORES = [
     {"probe": "p", "model": "a", "accuracy": 0.5, "_runs": "run-1"},
     {"probe": "q", "model": "a", "accuracy": 0.25, "_runs": "run-2"},
     {"probe": "p", "model": "b", "accuracy": 0.75, "_runs": ("run-3", "run-0")},
 ]
 PROBE, MODEL = kit.text("probe", "probe"), kit.text("model", "model")
-SHARE = kit.share("%", "accuracy")
 
 
 def made(found: Any, columns: list[Column], **more: Any) -> Table:

@@ -11,7 +11,6 @@ from probelight.reports.numbers import (
     count,
     in_words,
     listed,
-    missing,
     percent,
     points,
     points_between,
@@ -52,12 +51,6 @@ def test_the_verdict_is_where_the_interval_lies(
 ) -> None:
     assert verdict_of(bounds, 0.5, majority) == verdict
     assert verdict_of(bounds, None, majority) == verdict_of(bounds, math.nan) == "unknown"
-
-
-def test_a_cost_seen_as_a_gain_has_its_ends_exchanged() -> None:
-    assert Estimate(0.02, -0.01, 0.05).negative == Estimate(-0.02, -0.05, 0.01)
-    assert Estimate(0.02).negative == Estimate(-0.02)
-    assert Estimate(0.02, -0.01, 0.05).bounds == (-0.01, 0.05)
 
 
 def test_an_estimate_of_a_row_of_a_frame_has_no_ends_that_are_not_numbers() -> None:
@@ -139,8 +132,3 @@ def test_a_run_tells_when_its_model_answered(
 )
 def test_numbers_and_names_for_the_eye(written: str, expected: str) -> None:
     assert written == expected
-
-
-def test_nothing_and_not_a_number_are_missing() -> None:
-    assert all(map(missing, (None, math.nan)))
-    assert not any(map(missing, (0, 0.0, "")))

@@ -251,18 +251,6 @@ def test_other_scores_than_at_the_mask_are_alone(tmp_path: Path) -> None:
     assert row["about"] == "by pseudo log likelihood"
 
 
-def test_a_paper_has_a_sentence(tmp_path: Path) -> None:
-    # Against 11% and 49%.
-    for probe, *counts in (("always_never", 28, 280, 5), ("age_comparison", 343, 500, 2)):
-        found = zero_shot_rows(probe, *counts, model="bert-base-uncased")
-        write_run(tmp_path, probe, found)
-    assert papers_summary(load_results(tmp_path)) == (
-        "2 numbers are for the same model and items as in Talmor et al. 2020; 1 of 2 intervals "
-        "include the paper's. The largest difference is +19.6 points (table 2: BERT-B, zero-shot, "
-        "%)."
-    )
-
-
 # Diagnostics (Ettinger 2020).
 
 
@@ -300,12 +288,6 @@ def test_another_set_of_that_name_has_no_table(tmp_path: Path) -> None:
     other = [DataFile(path="CPRAG-102.tsv", sha256="0" * 64)]
     write_run(tmp_path, "a", [share(9, 34, **BERT)], data=other)
     assert paper_tables(load_results(tmp_path)) == []
-
-
-def test_a_recording_is_not_known_by_its_name(tmp_path: Path) -> None:
-    rows = [{**share(9, 34, **BERT), "role": "model", "kind": "recorded"}]
-    found = held(records(tables_of(results_of(tmp_path, rows))["ettinger2020_table_4"]))
-    assert [row["paper"] for row in found] == [None]
 
 
 @pytest.mark.paper_data

@@ -22,7 +22,6 @@ from probelight.reports.published import (
     published_scores,
     published_size_errors,
     released_file,
-    short_name,
 )
 from probelight.results.load import Run
 from probelight.results.row import Row
@@ -148,13 +147,6 @@ def test_expert_probes_as_printed() -> None:
     assert (7, "human", "human", "accuracy", "dev") not in known
     assert known[8, "", "roberta", "strict_cluster_accuracy", "dev"] == pytest.approx(0.367)
     assert known[8, "", "choice_only", "delta", "dev"] == pytest.approx(-0.337)
-
-
-def test_short_names_keep_what_follows() -> None:
-    assert short_name("bert-large-uncased-whole-word-masking") == "BERT-WWM"
-    assert short_name("roberta-large (random weights)") == "RoBERTa-L (random weights)"
-    assert short_name("MLM-baseline (word_vectors)") == "MLM-baseline (word_vectors)"
-    assert short_name("dictionary-lm (random weights)") == "dictionary-lm (random weights)"
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,6 @@ from probelight.reports.sections import SECTIONS, Makers, Section, filled_sectio
 from probelight.reports.zero_shot.scores import zero_shot_table
 from probelight.results.load import RunSet, load_results
 from tests.fixtures.grids import always_smaller, write_grid
-from tests.fixtures.report import tables
 from tests.fixtures.results import write_run, zero_shot_rows
 
 
@@ -58,13 +57,6 @@ SUMMARIES = [maker for makers in MAKERS for maker in makers.summary]
 
 def figures(results: RunSet) -> list[Figure]:
     return [figure for section in filled_sections(results) for figure in section.figures]
-
-
-def test_demo_makes_the_tables_it_has_numbers_for(demo_folder: Path) -> None:
-    assert " ".join(tables(demo_folder)) == (
-        "verdicts zero_shot zero_shot_parts predicted_shares curve_summary_age_comparison "
-        "learning_curve inoculation models data software runs"
-    )
 
 
 def test_a_section_has_one_short_paragraph(demo_folder: Path) -> None:

@@ -116,12 +116,6 @@ def test_other_ways_of_scoring_are_named(tmp_path: Path) -> None:
     assert sorted(ways) == ["causal likelihood", "pseudo log likelihood"]
 
 
-def test_predicted_shares(demo_folder: Path) -> None:
-    table = tables(demo_folder)["predicted_shares"]
-    shares = [row for row in table.rows if row[0].text == "always_never"]
-    assert [row[2].text for row in shares] == ["50.0", "12.5", "12.5", "12.5", "12.5"]
-
-
 def test_ranks_are_in_another_table(tmp_path: Path) -> None:
     found = zero_shot_rows("age", 30, 60, 2)
     fields = {key: found[0][key] for key in ("protocol", "model", "probe", "split")}
@@ -252,15 +246,6 @@ def test_many_models_are_not_all_named(tmp_path: Path) -> None:
     sentences = zero_shot_sentences(load_results(tmp_path))
     assert sentences.count("Before any training") == 6
     assert sentences.endswith("The table has 2 more models.")
-
-
-def test_no_interval_is_no_verdict(tmp_path: Path) -> None:
-    bare = {"protocol": "zero_shot", "metric": "accuracy", "value": 0.9, "model": "m"}
-    write_run(tmp_path, "p", [{**bare, "probe": "p"}])
-    assert zero_shot_sentences(load_results(tmp_path)) == (
-        "Before any training, m was not comparable with chance (no chance level or no interval) on "
-        "p."
-    )
 
 
 # Accuracy by rule, the items that flip between rules, and some of them, by hand.

@@ -188,10 +188,6 @@ def test_a_record_comes_back_from_its_file_as_it_was(tmp_path: Path) -> None:
     assert RunRecord.from_json(json.loads(json.dumps(bare.to_json())), "r") == bare
 
 
-PARADIGM = {"kind": "paradigm", "name": "order"}
-LIKELIHOOD = "pseudo_log_likelihood"
-
-
 def test_what_is_as_it_is_without_being_said_is_not_written() -> None:
     written = RunRecord(protocol="p", details=(details.CurveDetails(train="t"),)).to_json()
     assert {"seconds", "key", "source", "inoculation"}.isdisjoint(written)

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 from dataclasses import replace
@@ -11,15 +10,11 @@ import yaml
 
 from probelight.io.atomic import write_text_atomic
 from probelight.io.errors import ConfigError
-from probelight.io.files import DataFile
-from probelight.probes.catalog import ProbeConfig
-from probelight.probes.source import ProbeData
 from probelight.results import run_folder
 from probelight.results.record import RunRecord
 from probelight.results.row import Row
 from tests.fixtures import subsets
 from tests.fixtures.checkout import ROOT
-from tests.fixtures.rows import read_results
 
 RECORD = RunRecord(protocol="p")
 
@@ -104,51 +99,6 @@ def test_a_finished_run_keeps_its_best_model_and_no_training_states(tmp_path: Pa
     run.finish(RECORD)
     left = [p.name for p in run.checkpoint_dir.rglob("*")]
     assert sorted(left) == ["best", "model.safetensors"]
-
-
-def test_the_key_names_the_run_and_changes_with_its_config() -> None:
-    first, second = (run_folder.run_key("a b/c", {"dose": dose, "b": 1}) for dose in (3, 4))
-    assert first.startswith("a-b-c-")
-    assert first != second
-    assert first == run_folder.run_key("a b/c", {"b": 1, "dose": 3})
-
-
-def test_another_config_is_refused_and_the_difference_shown(tmp_path: Path) -> None:
-    config = {"command": "zero-shot", "model": {"revision": None, "n": 1}}
-    run_folder.CommandFolder(tmp_path, config).run("done", {}).finish(RECORD)
-    run_folder.CommandFolder(tmp_path, config)
-    with pytest.raises(run_folder.ConfigConflictError, match=r"-  n: 1\n\+  n: 2"):
-        run_folder.CommandFolder(
-            tmp_path, {"command": "zero-shot", "model": {"revision": None, "n": 2}}
-        )
-
-
-def test_a_data_file_that_has_changed_is_named(tmp_path: Path) -> None:
-    config = ProbeConfig("mine", "mc_qa", 2, 0.5)
-
-    def folder(*sha256: str) -> run_folder.CommandFolder:
-        asked = {"command": "zero-shot", "probes": [{"sha256": [one]} for one in sha256]}
-        files = zip(("a.jsonl", "my/b.jsonl"), sha256, strict=True)
-        read = [ProbeData(config, (), files=(DataFile(*file, 3),), notices=()) for file in files]
-        return run_folder.CommandFolder(tmp_path, asked, read)
-
-    folder("0a", "1b").run("done", {}).finish(RECORD)
-    with pytest.raises(run_folder.ConfigConflictError) as caught:
-        folder("0a", "2c")
-    first = str(caught.value).splitlines()[0]
-    assert "or data (these files have changed: my/b.jsonl); choose another" in first
-    assert "a.jsonl" not in first.replace("my/b.jsonl", "")
-
-
-def test_results_are_the_rows_of_the_finished_runs(tmp_path: Path) -> None:
-    folder = run_folder.CommandFolder(tmp_path, {})
-    folder.run("unfinished", {"a": 1})
-    for value in (0.25, 0.75):
-        record = replace(RECORD, rows=(Row(metric="m", value=value),))
-        folder.run("done", {"value": value}).finish(record)
-    rows = read_results(folder.write_results())
-    assert sorted(row["value"] for row in rows) == ["0.25", "0.75"]
-    assert all(json.loads((tmp_path / row["run_dir"] / "result.json").read_text()) for row in rows)
 
 
 def test_metrics_of_a_run_without_training(tmp_path: Path) -> None:

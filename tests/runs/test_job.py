@@ -6,7 +6,7 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from contextlib import nullcontext
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from unittest.mock import MagicMock
@@ -20,16 +20,14 @@ from probelight.io.wandb import DEFAULT_WANDB, PENDING, WandbSettings
 from probelight.probes.catalog import ProbeConfig, load_probe_config
 from probelight.results.record import RunRecord
 from probelight.results.row import Row
-from probelight.results.run_folder import METRICS_FILE, RunFolder, run_key, write_metrics
+from probelight.results.run_folder import METRICS_FILE, RunFolder, write_metrics
 from probelight.runs.context import RunContext, cached
 from probelight.runs.execution import make_run, record_pending
 from probelight.runs.fencing import AttemptLostError
-from probelight.runs.job import Job
-from probelight.runs.settings import ACCELERATORS, EngineSettings, RaySettings, TrainerSettings
+from probelight.runs.settings import ACCELERATORS, TrainerSettings
 from tests.fixtures.tiny import Refused
 from tests.fixtures.wandb_offline import fresh_environment, points_of, read_offline_runs
 from tests.runs.tiny_training import NUM_STEPS
-from tests.runs.trivial import RUNNER
 from tests.runs.wandb_kills import PLACES
 
 
@@ -53,21 +51,6 @@ def test_a_run_has_the_precision_of_its_config(config: dict[str, str], tmp_path:
     record = run.result()
     assert record is not None
     assert record.facts == config
-
-
-def test_a_context_is_told_to_other_processes() -> None:
-    told = json.loads(json.dumps(RunContext(force=True).to_json()))
-    assert RunContext.from_json(told) == RunContext(force=True)
-
-
-def test_the_key_is_of_the_config_alone() -> None:
-    job = Job("square of 3", {"number": 3}, RUNNER)
-    assert job.key == run_key("square of 3", {"number": 3})
-    assert job.key.startswith("square-of-3-")
-    moved = replace(job, runner="elsewhere:run", needs=("a",), num_steps=5, follows=("b",))
-    moved = replace(moved, weights_bytes=7)
-    assert moved.key == job.key
-    assert replace(job, config={"number": 4}).key != job.key
 
 
 ENDS: dict[str, BaseException] = {
@@ -176,6 +159,7 @@ def test_another_process_is_told_all_of_it() -> None:
         "file:///mirror",
         {"whales": ProbeConfig("whales", "mc_qa", 3, 0.4, candidates=("a", "b", "c"))},
         {"wordnet": "/somewhere"},
+        force=True,
     )
     found = json.loads(json.dumps(context.to_json()))
     assert RunContext.from_json(found) == context
@@ -270,11 +254,3 @@ def test_an_option_that_cannot_be_used_is_refused_by_name(
 def test_the_accelerators_are_those_of_lightning() -> None:
     known = AcceleratorRegistry.available_accelerators()
     assert sorted({"auto", "gpu", *known}) == list(ACCELERATORS)
-
-
-def test_both_engines_take_the_same_options() -> None:
-    names = {item.name for item in fields(RaySettings)}
-    assert {item.name for item in fields(EngineSettings)} == {*names, "kind"}
-    given: dict[str, Any] = {"cpus_per_cell": 0.25, "gpus_per_cell": 8, "take_over": True}
-    assert RaySettings(**given) == RaySettings(**{**given, "gpus_per_cell": 8.0})
-    assert EngineSettings(kind="ray", **given).take_over

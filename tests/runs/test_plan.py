@@ -12,7 +12,6 @@ from probelight.results.record import RunRecord
 from probelight.results.run_folder import RunFolder
 from probelight.runs.context import RunContext
 from probelight.runs.fencing import begin_attempt, drive_alone, end_attempt
-from probelight.runs.job import Job
 from probelight.runs.plan import (
     FAILED,
     Failure,
@@ -78,12 +77,6 @@ def states(folder: Path, *jobs: PlannedJob) -> list[str]:
     return [status.state.value for status in statuses(folder, jobs)]
 
 
-def test_a_plan_keeps_a_job_without_its_config() -> None:
-    job = Job("a", {"search": {"rate": {"choices": [1]}}}, RUNNER, ("b",), 7, 100, ("c",))
-    assert PlannedJob.of(job) == PlannedJob(job.key, RUNNER, ("b",), ("c",), 7, is_drawn=True)
-    assert not PlannedJob.of(replace(job, config={"n": 1})).is_drawn
-
-
 def test_the_status_of_a_job_is_in_its_files(tmp_path: Path) -> None:
     jobs = cells(1)
     [job], run = plan_jobs(tmp_path, jobs), RunFolder.at(tmp_path / "runs" / jobs[0].key)
@@ -138,38 +131,6 @@ def finish(schedule: Schedule, key: str) -> None:
     schedule.finish(key)
 
 
-def test_a_result_that_is_removed_meanwhile_is_made_again(tmp_path: Path) -> None:
-    schedule = Schedule(tmp_path, [A, B], 1)
-    finish(schedule, "a")
-    (tmp_path / "a" / "result.json").unlink()
-    schedule.fail("b", "FileNotFoundError: a/result.json")
-    assert ready(schedule) == ["a"]
-    for key in "ab":
-        finish(schedule, key)
-    (tmp_path / "a" / "result.json").unlink()
-    assert not schedule.is_over
-    assert ready(schedule) == ["a"]
-
-
-def test_a_job_starts_when_all_that_it_needs_is_finished(tmp_path: Path) -> None:
-    last = PlannedJob("last", RUNNER, needs=("b", "a"))
-    free = PlannedJob("free", RUNNER)
-    schedule = Schedule(tmp_path, [last, B, A, free], 0)
-    assert ready(schedule) == ["a", "free"]  # in the order of the plan
-    schedule.started.add("a")
-    assert ready(schedule) == ["free"]
-    finish(schedule, "a")
-    assert ready(schedule) == ["b", "free"]
-    for key in ("b", "free", "last"):
-        assert not schedule.is_over
-        schedule.started.add(key)
-        assert not schedule.is_over
-        finish(schedule, key)
-    assert schedule.is_over
-    assert (schedule.started, schedule.done) == (set(), {"a", "b", "free", "last"})
-    assert schedule.blocked() == schedule.failed == {}
-
-
 def test_what_needs_a_failed_or_unplanned_job_is_blocked(tmp_path: Path) -> None:
     finished(tmp_path, "earlier")
     good = PlannedJob("good", RUNNER, needs=("earlier",))
@@ -203,16 +164,3 @@ def test_a_job_starts_behind_those_that_it_follows_however_they_ended(tmp_path: 
     schedule.fail("a", "twice")
     assert ready(schedule) == ["follower"]
     assert schedule.blocked() == {}
-
-
-def test_results_are_not_made_again_and_old_failures_are_forgotten(tmp_path: Path) -> None:
-    finished(tmp_path, "a")
-    assert Schedule(tmp_path, [A], 0).is_over
-    assert Schedule(tmp_path, [], 0).is_over
-    (tmp_path / "b").mkdir()
-    Failure(3, 3, "last time").keep(tmp_path / "b")
-    schedule = Schedule(tmp_path, [A, B], 0)
-    assert schedule.done == {"a"}
-    assert ready(schedule) == ["b"]
-    assert not (tmp_path / "b" / FAILED).exists()
-    assert schedule.fail("b", "again").times == 1

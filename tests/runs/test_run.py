@@ -17,7 +17,6 @@ from probelight.runs.job import Job
 from probelight.runs.run import in_order, run_jobs, unfinished
 from probelight.runs.settings import TrainerSettings
 from tests.fixtures.rows import read_results
-from tests.runs.harness import log_lines
 from tests.runs.trivial import RUNNER, cells
 
 
@@ -97,16 +96,6 @@ def test_what_others_wait_for_comes_before_them_and_all_else_as_planned() -> Non
     assert in_order([last, one, two, three, one]) == [three, one, last, two]
     behind = replace(last, needs=(three.key,), follows=(two.key, "elsewhere"))
     assert in_order([one, behind, two, three]) == [one, three, two, behind]
-
-
-def test_a_job_that_fails_ends_the_plan_and_the_next_start_goes_on(folder: CommandFolder) -> None:
-    first, last = cells(2)
-    [once] = cells(1, failing_once=True)
-    plan = [first, once, replace(last, needs=(once.key,))]
-    with pytest.raises(ValueError, match="not at the first try"):
-        run_jobs(plan, folder, RunContext())
-    assert log_lines(folder.path) == [first.key]
-    assert [run.key for run in run_jobs(plan, folder, RunContext())] == [once.key, last.key]
 
 
 def threads(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> RunRecord:

@@ -201,13 +201,6 @@ def test_a_damaged_file_of_an_earlier_trial_is_named(
     assert not (tmp_path / jobs[4].key / DRAWN_NAME).exists()
 
 
-def test_trials_of_another_space_are_other_jobs() -> None:
-    config = {"setting": {"dose": 100}, "trial": 0, "trials_at_once": 4}
-    wider = {**SPACE, "learning_rate": {"low": 1e-6, "high": 1e-3, "log": True}}
-    keys = {Job("trial0", {**config, "search": space}, RUNNER).key for space in (SPACE, wider)}
-    assert len(keys) == 2
-
-
 def test_a_search_finds_more_than_random_settings_do() -> None:
     """12 trials in batches of four; the mean over 40 places where the best rate may be."""
     rng = random.Random(0)

@@ -18,12 +18,10 @@ import torch
 import transformers
 from torch import Tensor, nn
 
-from probelight import cli
 from probelight.commands.inoculation import command as inoculation
 from probelight.datamodules.choices import ChoiceDataModule
 from probelight.io.errors import UsageError
 from probelight.lightning_modules.base import ChoiceModule, choice_loss
-from probelight.lightning_modules.baselines.esim import ESIM
 from probelight.lightning_modules.inoculation import Inoculation
 from probelight.lightning_modules.keeping import L2SP, Distillation, Penalty
 from probelight.lightning_modules.sentence_choice import SentenceChoice
@@ -32,7 +30,7 @@ from probelight.models.networks import Batch
 from probelight.models.settings import ModelSettings
 from probelight.results.run_folder import RunFolder
 from probelight.runs.context import RunContext
-from probelight.runs.memory import MemoryNeed, machine_memory
+from probelight.runs.memory import machine_memory
 from probelight.runs.settings import TrainerSettings
 from probelight.training import memory
 from probelight.training.fit import FitPlan, compile_transformers, fit_choices
@@ -202,14 +200,6 @@ def test_a_compiled_module_is_simulated_as_it_is_written(tiny_model: Path) -> No
             compile_transformers(module)
         found.append(memory_need(module, data, 1, TRAINER, ONE))
     assert found[0] == found[1]
-
-
-def test_the_line() -> None:
-    need = MemoryNeed(10**9, 10**9, 2 * 10**9, 123_000_000, "batches of 16 items")
-    assert need.describe(" per cell") == (
-        "about 4.1 GB per cell: weights 1.0, gradients 1.0, AdamW 2.0, activations 0.1 for batches "
-        "of 16 items"
-    )
 
 
 def test_nothing_is_left_of_the_simulation(tiny_model: Path) -> None:
@@ -387,15 +377,6 @@ def test_layers_computed_again_give_the_same_gradients(
         torch.testing.assert_close(again.eval()(pair_batch), plain.eval()(pair_batch))
 
 
-def test_a_fit_whose_layers_are_computed_again_ends_with_the_same_weights(
-    tiny_model: Path, tmp_path: Path
-) -> None:
-    plain = fitted(tmp_path / "plain", tiny_model).state_dict()
-    again = fitted(tmp_path / "again", tiny_model, gradient_checkpointing=True).state_dict()
-    assert plain.keys() == again.keys()
-    assert all(torch.equal(again[name], weight) for name, weight in plain.items())
-
-
 class Killed(RuntimeError):
     pass
 
@@ -415,11 +396,6 @@ def test_a_fit_that_is_killed_goes_on_with_or_without_it(tiny_model: Path, tmp_p
         resumed = {**stopped, "gradient_checkpointing": goes_on}
         found = fitted(tmp_path / name, tiny_model, **resumed).state_dict()
         assert all(torch.equal(found[n], weight) for n, weight in whole.items())
-
-
-def test_a_module_without_layers_to_compute_again_is_named(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="gradient_checkpointing: ESIM has no transformer layers"):
-        checkpoint_gradients(ESIM(seed=0))
 
 
 def test_texts_that_begin_alike_are_not_read_once_where_layers_are_computed_again() -> None:
@@ -475,9 +451,3 @@ def test_layers_computed_again_take_less(device: str, precision: str, tiny_model
         assert not need.problem
         found.append(need.activations)
     assert found[1] < 0.7 * found[0]  # type: ignore[operator]
-
-
-def test_a_wrong_value_names_the_setting(refused: Callable[..., str]) -> None:
-    options = "inoculate --output_dir never --original.name x --original.sets [x]"
-    for option in ("--trainer.gradient_checkpointing", "--force"):
-        assert option.lstrip("-") in refused(f"{options} {option} perhaps", cli.USAGE_ERROR)

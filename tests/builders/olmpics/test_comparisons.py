@@ -92,18 +92,6 @@ def test_the_oldest_of_three_is_gold_and_answers_are_even() -> None:
     assert [len(rows) for rows in probe.values()] == [60, 30, 90]
 
 
-def test_seed_decides() -> None:
-    one, again, other = (build_ages(AgeSettings(seed, 20, 4, 4)) for seed in (1, 1, 2))
-    assert one == again != other
-    few = [build_multihop(MultihopSettings(seed, 20, 3, 3)) for seed in (1, 1, 2)]
-    assert few[0] == few[1] != few[2]
-
-
-def test_where_values_are_few_all_are_asked() -> None:
-    assert len(build_ages(AgeSettings(perturbation="B", num_dev=2))["train"]) == 57 * 56
-    assert len(build_ages(AgeSettings(num_train=2, num_test=500))["dev"]) == 52
-
-
 OBJECTS = """\
 object,metres,kind,source
 ant,0.005,animal,a book

@@ -119,12 +119,7 @@ UNEVEN = "--training.fit.patience=null --training.transformer.patience=1"
         ("SMALL --baselines=choice_onl", "did you mean 'choice_only'"),
         ("SMALL --baselines=mlm_baseline", "mlm_baseline"),
         (f"SMALL {UNEVEN}", "needs training.fit.patience"),
-        (
-            "SMALL --training.seeds=[1,1]",
-            "--training.seeds 1,1: give at least one value, and each value only once",
-        ),
         ("SMALL,SMALL", "two probes are called 'hypernymy_small'"),
-        ("SMALL,configs/probe/SMALL.yaml", "two probes are called 'hypernymy_small'"),
         ("hypernym", "did you mean 'hypernymy'"),
         ("FOLDER", "no train, dev or test file"),
     ],

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 import shutil
 from collections.abc import Callable
@@ -202,13 +201,6 @@ def curve_of(
     return Curve(probe, model, (ESIM, BASELINE), settings, options, context)
 
 
-def test_a_curve_is_the_same_when_it_is_read_from_a_config(context: RunContext) -> None:
-    model = ModelSettings("a", name="b")
-    curve = Curve("age", model, (model, ESIM), SETTINGS, ProbeOptions("mc_qa", "but_not"), context)
-    config = {"model": model.config(), "curve": curve.config()}
-    assert Curve.of(json.loads(json.dumps(config)), context) == curve
-
-
 def test_a_model_is_trained_as_its_kind_can_be(curve_probes: Path, context: RunContext) -> None:
     modes = {
         (name, model.kind): curve_of(str(curve_probes / f"{name}.yaml"), model, context).modes
@@ -221,16 +213,6 @@ def test_a_model_is_trained_as_its_kind_can_be(curve_probes: Path, context: RunC
         ("asked", "esim"): [FULL],
         ("asked", "mlm_baseline"): [],
     }
-
-
-def test_questions_of_the_first_stage_that_are_measured_too_are_counted(
-    curve_probes: Path, context: RunContext
-) -> None:
-    path = str(curve_probes / "asked.yaml")
-    curve = curve_of(path, ESIM, context, options=ProbeOptions(first_stage=f"{path}:dev"))
-    assert "12 of 12 measured questions are also in the first stage" in curve.data.notices
-    assert curve.first_stage is not None
-    assert (curve.first_stage.settings.patience, curve.first_stage.settings.epochs) == (None, 3)
 
 
 def test_the_nonsense_words_are_one_piece_in_every_model(curve_model: Path, tmp_path: Path) -> None:

@@ -40,7 +40,7 @@ from probelight.training.modules import saved_module
 from probelight.training.settings import FitSettings
 from tests.commands.curve.conftest import TRAINER
 from tests.fixtures.faults import TRAINING_STEP, run_with_fault
-from tests.fixtures.rows import read_result, read_results
+from tests.fixtures.rows import read_results
 
 POINT = "probelight.commands.curve.heads:CurveProbe.point"
 
@@ -107,25 +107,6 @@ def test_a_killed_curve_ends_with_the_same_bytes(
     assert len(expected) == 1 + 3 * points
     assert outcome(killed) == expected
     assert not list(killed.glob("runs/*/checkpoints"))
-
-
-def test_rows_of_a_fine_tuned_curve(config: dict[str, Any], tmp_path: Path) -> None:
-    config["grid"] |= {"sizes": [8], "full": {**config["grid"]["full"], "patience": None}}
-    folder = tmp_path / "out"
-    assert cli.main(command(config, folder)) == 0
-    rows = [r for r in read_results(folder / "results.csv") if r["metric"] == "accuracy"]
-    names = ("control", "mode", "num_train", "num_items", "epoch", "seed", "learning_rate")
-    assert {tuple(row[name] for name in names) for row in rows} == {
-        (control, "full", "8", "12", "3", "1", "0.001") for control in ("standard", "no_language")
-    }
-    point = "curve-asked-full-8-standard-1-*"
-    known = {"train": "train of asked", "control_words": {}, "sha256_by_seed": {}}
-    assert read_result(folder, point)["curve"] == known
-    [path] = folder.glob(f"runs/{point}/hits.json")
-    hits = json.loads(path.read_text())
-    [accuracy] = [float(row["value"]) for row in rows if row["control"] == "standard"]
-    assert hits["hits"]["standard"]["1"].count("1") / 12 == accuracy
-    assert hits["groups"] == [i // 2 for i in range(12)]
 
 
 def test_a_curve_trains_adapters(

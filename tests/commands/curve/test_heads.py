@@ -118,21 +118,6 @@ def test_texts_that_do_not_fit_into_the_memory_are_encoded_in_halves(
     assert capsys.readouterr().err.count("so it is divided in two") == 1
 
 
-@pytest.mark.parametrize("options", [{"precision": "bf16-mixed"}, {"matmul_precision": "high"}])
-def test_heads_on_features_of_another_precision_are_other_runs(
-    options: dict[str, Any], curve_model: Path, curve_probes: Path, context: RunContext
-) -> None:
-    def keys(context: RunContext) -> list[str]:
-        model, path = ModelSettings(str(curve_model)), str(curve_probes / "pairs.yaml")
-        curve = Curve(path, model, (model,), JOB_SETTINGS, ProbeOptions(), context)
-        return [job.key for job in curve_jobs(curve)]
-
-    changed = replace(context, trainer=replace(context.trainer, **options))
-    found, expected = keys(changed), keys(context)
-    assert len(found) == len(expected) == 2
-    assert not {*found} & {*expected}
-
-
 def test_before_training_the_scores_are_those_of_the_model_itself(
     curve_model: Path, module: ChoiceModule, pairs: CurveData
 ) -> None:

@@ -14,7 +14,6 @@ from probelight.commands.diagnose.measures import (
     PerturbedSet,
     comparisons_of,
     diagnostic_rows,
-    known_contrasts,
     perturbed_lines,
     perturbed_rows,
     perturbed_sets,
@@ -134,15 +133,6 @@ def test_shares_of_the_set_and_of_its_parts() -> None:
         for metric, values in shares.items()
         for part, value in zip(parts, values, strict=True)
     }
-
-
-def test_a_word_without_a_probability_is_left_out() -> None:
-    probabilities = (0.5, None, 0.2, 0.3)
-    [(contrast, good, bad)] = known_contrasts(COMPARED, probabilities)
-    assert (contrast, good, bad) == (COMPARED.contrasts[1], 0.2, [0.3])
-    found = measured(COMPARED, ModelOutputs(WORDS, 5, probabilities))
-    assert found["sensitivity", ""] == (0.0, 1)
-    assert ("sensitivity", "high constraint") not in found
 
 
 def test_accuracy_goes_as_far_down_as_the_words() -> None:

@@ -459,16 +459,6 @@ def test_labels_in_several_orders_give_the_table_of_letters(tmp_path: Path) -> N
     assert cli.main([*line[:-1], "per_character"]) == 1
 
 
-def test_an_order_of_the_file_that_was_not_asked_is_said(tmp_path: Path) -> None:
-    (tmp_path / "said.jsonl").write_text("".join(LABELS.splitlines(keepends=True)[:2]))
-    write_ai2(tmp_path / "kinds.jsonl", [CAT, OAK])
-    line = ["import", "letters", str(tmp_path / "said.jsonl"), "--model", "gpt-x"]
-    line += ["--data.path", str(tmp_path / "kinds.jsonl"), "--data.setup", "mc_mlm"]
-    assert cli.main([*line, "--output_dir", str(tmp_path / "out")]) == 0
-    [run] = load_results(tmp_path / "out").runs
-    assert "1 items were not asked in the order of their file" in run.notices
-
-
 def test_a_model_that_always_says_a_is_not_taken_for_ranked_choices(tmp_path: Path) -> None:
     said = []
     for number in range(12):
@@ -593,12 +583,25 @@ def test_candidates_are_those_of_the_items_or_named(
     assert "--candidates names columns of plain tables" in capsys.readouterr().err
 
 
-def test_orders_that_do_not_balance_the_labels_are_said(tmp_path: Path) -> None:
-    three = {"id": "1", "text": "Q?", "gold": "x", "scores": {"A": -1, "B": -2, "C": -3}}
-    orders = [["x", "y", "z"], ["y", "z", "x"]]
-    said = "".join(json.dumps(three | {"order": order}) + "\n" for order in orders)
-    (tmp_path / "said.jsonl").write_text(said)
+THREE = {"id": "1", "text": "Q?", "gold": "x", "scores": {"A": -1, "B": -2, "C": -3}}
+UNEVEN = [json.dumps(THREE | {"order": order}) for order in (["x", "y", "z"], ["y", "z", "x"])]
+
+
+@pytest.mark.parametrize(
+    ("said", "has_items", "notice"),
+    [
+        (LABELS.splitlines()[:2], True, "1 items were not asked in the order of their file"),
+        (UNEVEN, False, "1 items: not every choice had every label"),
+    ],
+)
+def test_what_was_not_asked_is_said(
+    said: list[str], has_items: bool, notice: str, tmp_path: Path
+) -> None:
+    (tmp_path / "said.jsonl").write_text("".join(f"{line}\n" for line in said))
+    write_ai2(tmp_path / "kinds.jsonl", [CAT, OAK])
     line = ["import", "letters", str(tmp_path / "said.jsonl"), "--model", "gpt-x"]
+    if has_items:
+        line += ["--data.path", str(tmp_path / "kinds.jsonl"), "--data.setup", "mc_mlm"]
     assert cli.main([*line, "--output_dir", str(tmp_path / "out")]) == 0
     [run] = load_results(tmp_path / "out").runs
-    assert any(n.startswith("1 items: not every choice had every label") for n in run.notices)
+    assert any(one.startswith(notice) for one in run.notices)

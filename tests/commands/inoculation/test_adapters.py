@@ -159,10 +159,3 @@ def test_typos_are_named_in_one_line(
     line = refused(f"inoculate --config {path} --output_dir {tmp_path / 'out'} {given}", code)
     assert message in line
     assert not list((tmp_path / "out").glob("runs/*/result.json"))
-
-
-def test_a_method_alone_is_a_setting_in_yaml(
-    inoculation_config: dict[str, Any], tmp_path: Path
-) -> None:
-    short = {**inoculation_config, "tuning": "lora", "dry_run": True}
-    assert run(short, tmp_path / "one", tmp_path) == 0

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,14 +11,10 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from probelight.commands.inoculation.sweep import SweepGrid, sweep_jobs
-from probelight.models.settings import ModelSettings
 from probelight.probes.source import load_probe
-from probelight.runs.context import RunContext
 from tests.commands.inoculation.conftest import assert_same, run
 from tests.fixtures.faults import TRAINING_STEP, run_with_fault
 from tests.fixtures.rows import read_results
-from tests.fixtures.tiny import make_runs
 
 Folder = Callable[[str], Path]
 
@@ -89,15 +84,6 @@ def test_other_forms_are_inoculated_too(
         assert json.loads((folder / "choice_head.json").read_text())["kind"] == kind
 
 
-def test_a_given_decoder_needs_no_head(
-    inoculation_config: dict[str, Any], curve_lm: Folder, tmp_path: Path
-) -> None:
-    config = of(inoculation_config, curve_lm("gpt2"), "causal")
-    config["original"] = {**config["original"], "checkpoint": str(curve_lm("gpt2"))}
-    assert run({**config, "epochs": 1}, tmp_path / "out", tmp_path) == 0
-    assert not list(tmp_path.glob("out/runs/original-*"))
-
-
 def test_a_given_decoder_is_scored_as_the_settings_say(
     inoculation_config: dict[str, Any],
     curve_lm: Folder,
@@ -110,6 +96,7 @@ def test_a_given_decoder_is_scored_as_the_settings_say(
         return {**config, "epochs": 1}
 
     assert run(given(curve_lm("gpt2"), scoring="sum"), tmp_path / "out", tmp_path) == 0
+    assert not list(tmp_path.glob("out/runs/original-*"))  # it needs no head
     [best] = tmp_path.glob("out/runs/inoculate-*/checkpoints/best")
     saved = json.loads((best / "choice_head.json").read_text())
     assert (saved["scoring"], saved["max_length"]) == ("sum", 32)
@@ -134,18 +121,6 @@ def test_questions_are_not_filled_up_for_a_model_without_a_score_of_nothing(
     assert "original.num_choices 7: model.kind causal cannot score the empty choices" in (
         capsys.readouterr().err
     )
-
-
-def test_a_sweep_has_the_jobs_of_a_decoder(
-    grid: SweepGrid, context: RunContext, curve_lm: Folder, tmp_path: Path
-) -> None:
-    model = ModelSettings(str(curve_lm("gpt2")), kind="causal", max_length=32)
-    row = replace(grid.rows[0], doses=[8], learning_rates=[1e-3], extras=["none"])
-    jobs = sweep_jobs(replace(grid, models={"tiny": model}, rows=[row]), context)
-    records = make_runs(jobs, tmp_path, context)
-    assert {record.protocol for record in records.values()} == {
-        *("original", "before", "inoculation_cell", "inoculation")
-    }
 
 
 @pytest.mark.slow

@@ -418,18 +418,6 @@ def test_trials_follow_all_earlier_batches_of_their_dose_and_seed(
     assert trials[2] < trials[0]
 
 
-def test_another_search_space_makes_other_trials(grid: SweepGrid, mirror: str) -> None:
-    [row] = grid.rows
-    tpe = replace(grid, search="tpe", num_trials=2)
-    rows = [row, replace(row, learning_rates=[1e-3, 1e-5]), replace(row, extras=["none"])]
-    plans = [sweep_jobs(replace(tpe, rows=[row]), under(mirror)) for row in rows]
-    keys = [{cell.key for cell in plan if "search" in cell.config} for plan in plans]
-    assert [len(found) for found in keys] == [4, 4, 4]
-    assert len(set.union(*keys)) == 12
-    chosen = [{c.key for c in plan if c.config["protocol"] == "inoculation"} for plan in plans]
-    assert len(set.union(*chosen)) == 6
-
-
 @pytest.mark.parametrize("empty", ["learning_rates", "extras", "doses", "seeds"])
 def test_a_row_without_settings_is_refused(grid: SweepGrid, empty: str) -> None:
     with pytest.raises(RangeError, match=rf"SweepRow\.{empty} \[\]: give at least one"):

@@ -14,8 +14,6 @@ from probelight.lightning_modules.baselines.esim import (
     ESIM,
     BiLSTM,
     SequenceDropout,
-    pool,
-    soft_alignment,
 )
 from probelight.models.checkpoint_files import PretrainedError
 from probelight.models.networks import model_fingerprint
@@ -182,16 +180,3 @@ def test_saved_and_loaded_it_scores_the_same_without_the_file(vectors: str, tmp_
     notices = loaded.encoder().encode(records).notices
     assert "is missing" in notices[0]
     assert notices[1].endswith(": yak")
-
-
-def test_pooling_by_hand() -> None:
-    tokens = torch.tensor([[[1.0, -2.0], [3.0, -4.0], [9.0, 9.0]], [[5.0, 5.0]] * 3])
-    mask = torch.tensor([[True, True, False], [False, False, False]])
-    assert pool(tokens, mask).tolist() == [[2, -3, 3, -2], [0, 0, 0, 0]]
-
-
-def test_a_token_is_aligned_to_nothing_by_zero() -> None:
-    nothing, something = torch.zeros(1, 2, dtype=torch.bool), torch.ones(1, 2, dtype=torch.bool)
-    first, second = torch.tensor([[[1.0], [2.0]]]), torch.tensor([[[3.0], [4.0]]])
-    aligned, _ = soft_alignment(first, second, something, nothing)
-    assert aligned.flatten().tolist() == [0, 0]

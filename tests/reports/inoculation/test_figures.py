@@ -8,8 +8,6 @@ import pytest
 
 from probelight.reports.figure import BLUE, ORANGE
 from probelight.reports.inoculation.figures import (
-    extra_mark,
-    extra_marks,
     inoculation_figure,
     trajectory_figure,
 )
@@ -96,11 +94,6 @@ def test_trajectory_says_where_it_was_chosen_on_the_reported_items(
     assert on_reported not in texts_of(trajectory_figure(inoculated(report_split="dev")))
     results = inoculated(selection="paper", report_split="dev")
     assert texts_of(trajectory_figure(results)).count(on_reported) == 1
-
-
-def test_each_extra_has_a_mark_and_a_place_in_the_legend() -> None:
-    assert [extra_mark(extra) for extra in ("none", "x1", "x2", "x9")] == ["o", "s", "^", "D"]
-    assert [*extra_marks({"x9", "x2", "none"})] == ["no replay", "replay x2", "replay x9"]
 
 
 def test_front_and_choice_by_hand(sweep: RunSet) -> None:

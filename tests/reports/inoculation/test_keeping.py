@@ -22,7 +22,6 @@ from probelight.reports.inoculation.keeping import (
     keeping_sentences,
     keeping_settings_table,
     keeping_table,
-    method_name,
 )
 from probelight.reports.inoculation.runs import doses, with_controls
 from probelight.reports.inoculation.training import pareto_figure
@@ -288,12 +287,6 @@ def test_added_examples_are_a_way_of_their_own(added: Add) -> None:
         "extra x1": 2,
         "L2-SP": 1,
     }
-
-
-def test_ways_are_named_as_papers_name_them() -> None:
-    assert method_name("", "none") == "none"
-    assert method_name("l2_sp+lora", "x2") == "L2-SP+LoRA, extra x2"
-    assert method_name("distillation", "none") == "distillation"
 
 
 def test_a_lower_rank_and_a_larger_share_hold_back_more(added: Add) -> None:

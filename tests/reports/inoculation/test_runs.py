@@ -21,19 +21,8 @@ from probelight.reports.inoculation.runs import (
 from probelight.reports.numbers import Bounds
 from probelight.results.hits import Side, read_sides
 from probelight.results.load import RunSet, load_results
-from tests.fixtures import subsets
 from tests.fixtures.report import present
 from tests.fixtures.results import inoculation_rows, write_run
-
-
-def test_demo_is_gathered(demo_folder: Path) -> None:
-    first, second = inoculations(load_results(demo_folder))
-    assert (first.dose, second.dose) == (100, 1000)
-    assert (first.epoch, first.extra, first.interpretable, first.chosen) == (2, "none", True, True)
-    assert first.series == Series("dictionary-lm", "hypernymy", "definitions")
-    assert first.report_rows["probe_accuracy_before"].value == 0.291
-    assert first.trajectory["aggregate"][2] == pytest.approx(0.505)
-    assert first.selected_on("original_accuracy") == 0.60
 
 
 @pytest.mark.parametrize(
@@ -88,15 +77,6 @@ def test_cost_is_read_only_above_chance(
 ) -> None:
     (one,) = inoculations(inoculated({"original_correct": (before, before)}, **facts))
     assert one.interpretable is interpretable
-
-
-def test_parts_are_kept_apart(inoculated: Callable[..., RunSet]) -> None:
-    parts = {"easy": (300, 150, 120), "hard": (200, 60, 70)}
-    (one,) = inoculations(inoculated({"datasets": parts}))
-    assert list(one.subset_rows) == [subsets.source_set("easy"), subsets.source_set("hard")]
-    easy = one.subset_rows[subsets.source_set("easy")]
-    assert easy["inoculation_cost"].value == pytest.approx(0.1)
-    assert one.report_rows["original_accuracy_before"].value == 0.6
 
 
 def test_run_without_report_is_no_cell(tmp_path: Path) -> None:
@@ -216,15 +196,6 @@ def test_a_mean_over_seeds_goes_by_the_files_beside_its_runs(tmp_path: Path) -> 
     assert "(`probe` or `original` is missing)" in results.left_out[0]
     [[dose]] = doses(inoculations(results)).values()
     assert dose.interval("inoculation_cost") == (None, None)
-
-
-def test_seeds_are_averaged(inoculated: Callable[..., RunSet]) -> None:
-    seeds = ({"seed": seed, "probe_correct": (200, 300 + 100 * seed)} for seed in (1, 2))
-    ((dose,),) = doses(inoculations(inoculated(*seeds))).values()
-    assert dose.values("probe_accuracy") == [0.4, 0.5]
-    assert dose.mean("probe_accuracy") == pytest.approx(0.45)
-    assert dose.mean("inoculation_cost") == pytest.approx(10 / 500)
-    assert dose.mean("absent") is None
 
 
 def test_best_dose_is_chosen_on_the_selection_items(inoculated: Callable[..., RunSet]) -> None:

@@ -251,13 +251,3 @@ def test_many_inoculations_are_told_briefly(
     names = ", ".join(f"p{i}" for i in range(5))
     assert f"above chance for {names} and p5." in findings(tmp_path)[0]
     assert findings(tmp_path)[0].endswith("The tables show 2 more.")
-
-
-def test_an_interval_of_two_groups_is_too_little(tmp_path: Path) -> None:
-    found = inoculation_rows()
-    groups = {"probe_accuracy": 2, "original_accuracy_after": 3}
-    write_run(tmp_path, "a", [{**row, "num_groups": groups.get(row["metric"])} for row in found])
-    row = named(tables(tmp_path)["inoculation"], 0)
-    assert row["probe %: after"] == Cell("30.0", "too few")
-    assert row["probe %: before"] == Cell("20.0", "17.6–22.6")
-    assert row["original task %: after"] == Cell("58.0", "53.6–62.2")

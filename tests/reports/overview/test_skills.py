@@ -283,8 +283,3 @@ def test_models_stand_by_the_numbers_in_their_names(tmp_path: Path) -> None:
         write_run(tmp_path, name, zero_shot_rows("p", 40, 100, 2, model=name))
     found = models_of(verdicts(load_results(tmp_path)))
     assert found == ["9²", "12", "m", "m@step900", "m@step1000"]
-
-
-def test_a_skill_is_called_by_its_probe_or_as_its_paper_has_it() -> None:
-    assert Skill("asked", "taxonomy_small", "test").words == "taxonomy (small)"
-    assert Skill("diagnosed", "cprag").words == "CPRAG-102"
