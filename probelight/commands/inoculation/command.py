@@ -13,10 +13,10 @@ from probelight.commands.command import Command, command
 from probelight.commands.inoculation.data import (
     Splits,
     first_stage_splits,
+    load_tasks,
     measured_sets,
     original_splits,
     padded_num_choices,
-    parts_of,
     replayed_items,
     training_items,
 )
@@ -28,7 +28,7 @@ from probelight.commands.inoculation.settings import (
     KEEPING_NOTHING,
     ORIGINAL_TASK,
     Extra,
-    FirstStage,
+    IntermediateTask,
     Keeping,
     OriginalTask,
     ProbeOrFiles,
@@ -143,9 +143,9 @@ def inoculate(
     model = question_model(model, original.checkpoint)
     context = RunContext(trainer, wandb, mirror, user_files.configs, force=force, engine=engine)
     subject = Subject(model, original, probe)
-    parts = parts_of(context, subject)
+    tasks = load_tasks(context, subject)
     if dose is None:
-        dose = min(DEFAULT_DOSE, len(parts.probe.train))
+        dose = min(DEFAULT_DOSE, len(tasks.probe.train))
         if dose < DEFAULT_DOSE:
             print(f"dose {dose}: all items that are left (the default is {DEFAULT_DOSE})")
     setting = Setting(
@@ -159,18 +159,18 @@ def inoculate(
         keeping=keeping,
     )
     jobs = inoculation_jobs(subject, [setting], context)
-    for notice in (*parts.probe.notices, *parts.original.notices, *parts.other_notices):
+    for notice in (*tasks.probe.notices, *tasks.original.notices, *tasks.other_notices):
         print(brief(notice))
     if dry_run:
         print_plan(jobs, Path(output_dir), trainer.accelerator)
         Console(force_jupyter=False).print(
-            detectable_table(measured_sets(parts, original.name, num_seeds=1))
+            detectable_table(measured_sets(tasks, original.name, num_seeds=1))
         )
         return None
     config = {
         "command": "inoculate",
         "model": model.config(),
-        "original": resolved_task(model, original, parts.probe, parts.original),
+        "original": resolved_task(model, original, tasks.probe, tasks.original),
         "probe": asdict(probe),
         **asdict(setting),
         **user_files.recorded,
@@ -246,7 +246,7 @@ def inoculation_jobs(
     return jobs.originals + [
         jobs.job(
             f"inoculate-{jobs.probe_name}-k{setting.dose}-{setting.extra}"
-            f"{setting.ending}-s{setting.seed}{jobs.ending}",
+            f"{setting.name_suffix}-s{setting.seed}{jobs.name_suffix}",
             {"protocol": INOCULATION, "setting": asdict(setting)},
             num_steps=jobs.num_steps(setting),
         )
@@ -259,28 +259,28 @@ class SubjectJobs:
 
     def __init__(self, subject: Subject, context: RunContext) -> None:
         self.subject, self.context = subject, context
-        self.parts = parts_of(context, subject)
+        self.tasks = load_tasks(context, subject)
         self.originals = original_jobs(subject.model, subject.original, context)
-        checkpoint = subject.original.checkpoint_sums()  # None where no model is given
-        given = subject.original.checkpoint
-        if given is not None and not checkpoint and model_folder(given).is_dir():
-            raise PretrainedError(f"original.checkpoint {given} has no weights")
-        self.probe_name = self.parts.probe.files[0].config.name
+        checkpoint_sums = subject.original.checkpoint_sums()  # None where no model is given
+        checkpoint = subject.original.checkpoint
+        if checkpoint is not None and not checkpoint_sums and model_folder(checkpoint).is_dir():
+            raise PretrainedError(f"original.checkpoint {checkpoint} has no weights")
+        self.probe_name = self.tasks.probe.files[0].config.name
         control = subject.probe.control
-        self.ending = "" if control == STANDARD else f"-{control}"
+        self.name_suffix = "" if control == STANDARD else f"-{control}"
         self._weights_bytes = weights_bytes(subject.model)
         self._config = {
             "model": subject.model.config(),
             "original": resolved_task(
-                subject.model, subject.original, self.parts.probe, self.parts.original
+                subject.model, subject.original, self.tasks.probe, self.tasks.original
             ),
             "probe": asdict(subject.probe),
             "phrasings": {
-                name: self.parts.probe.files[0].config.phrasings[name]
-                for name in self.parts.phrasings
+                name: self.tasks.probe.files[0].config.phrasings[name]
+                for name in self.tasks.phrasings
             },
-            **_data_config(self.parts.files, context.trainer),
-            "checkpoint": checkpoint,
+            **_data_config(self.tasks.files, context.trainer),
+            "checkpoint": checkpoint_sums,
             "model_run": [job.key for job in self.originals[-1:]],
         }
 
@@ -322,8 +322,8 @@ class SubjectJobs:
 
     def num_steps(self, setting: Setting) -> int:
         """Return the optimiser steps of an inoculation; UsageError if items are too few."""
-        replayed_items(self.parts, setting)  # that there are any, before something is trained
-        return setting.num_steps(len(training_items(self.parts, setting)))
+        replayed_items(self.tasks, setting)  # that there are any, before something is trained
+        return setting.num_steps(len(training_items(self.tasks, setting)))
 
 
 def original_jobs(model: ModelSettings, task: OriginalTask, context: RunContext) -> list[Job]:
@@ -333,13 +333,15 @@ def original_jobs(model: ModelSettings, task: OriginalTask, context: RunContext)
     size, trainer = weights_bytes(model), context.trainer
     check_tuning(model, "mc_qa", task.tuning, *([task.first.tuning] if task.first else []))
 
-    def memory(stage: OriginalTask | FirstStage, splits: Splits) -> Callable[[], MemoryNeed] | None:
-        def measured() -> MemoryNeed:
+    def memory(
+        stage: OriginalTask | IntermediateTask, splits: Splits
+    ) -> Callable[[], MemoryNeed] | None:
+        def estimate() -> MemoryNeed:
             from probelight.commands.inoculation.original_task import memory_of
 
             return memory_of(model, stage, splits, task.num_choices, task.seed, context)
 
-        return measured if size > LARGE else None
+        return estimate if size > LARGE else None
 
     first = []
     if task.first is not None:
@@ -354,9 +356,9 @@ def original_jobs(model: ModelSettings, task: OriginalTask, context: RunContext)
         }
         steps = task.first.num_steps(len(splits.train))
         name = f"{FIRST}-{task.first.name}-{model.label}"
-        measured = memory(task.first, splits)
+        estimate = memory(task.first, splits)
         saved = saved_bytes(model, "mc_qa", task.first.tuning)
-        first = [Job(name, config, run_job, (), steps, size, memory=measured, saved_bytes=saved)]
+        first = [Job(name, config, run_job, (), steps, size, memory=estimate, saved_bytes=saved)]
     splits, needs = original_splits(context, task), tuple(job.key for job in first)
     config = {**original_config(model, task, splits, trainer), "model_run": list(needs)}
     steps = task.num_steps(len(splits.train))
@@ -385,24 +387,24 @@ def resolved_task(model: ModelSettings, task: OriginalTask, *tasks: Splits) -> C
     Raises:
         PretrainedError: If the checkpoint was saved with another number, or another length.
     """
-    given, folder = task.num_choices, task.checkpoint
+    num_choices, folder = task.num_choices, task.checkpoint
     if folder is not None:
         # What our own models say of their inputs; transformers' own say nothing.
         saved: Mapping[str, Any] = (
             word_settings(folder) if is_word_folder(folder) else head_settings(folder) or {}
         )
-        given = agree("num_choices", given, saved.get("num_choices"), folder)
+        num_choices = agree("num_choices", num_choices, saved.get("num_choices"), folder)
         # The default asks for nothing: the folder's own length holds.
         length = None if model.max_length == ModelSettings.max_length else model.max_length
         agree("max_length", length, saved.get("max_length"), folder)
         if model_type_of(model).heads:
             scoring_of(folder, model.scoring, "mc_qa")  # that they agree
-    if model_type_of(model).heads and padded_num_choices(given, *tasks) is not None:
+    if model_type_of(model).heads and padded_num_choices(num_choices, *tasks) is not None:
         raise UsageError(
-            f"original.num_choices {given}: model.kind {model.kind} cannot score the empty choices "
-            "that would fill up questions, because they have no likelihood; leave it out"
+            f"original.num_choices {num_choices}: model.kind {model.kind} cannot score the empty "
+            "choices that would fill up questions, because they have no likelihood; leave it out"
         )
-    return {**asdict(task), "num_choices": given}
+    return {**asdict(task), "num_choices": num_choices}
 
 
 def _data_config(sets: Iterable[ProbeData], trainer: TrainerSettings) -> Config:

@@ -15,8 +15,8 @@ from typing import NamedTuple
 from probelight.commands.inoculation.settings import (
     MAX_EXTRA,
     Extra,
-    FirstStage,
     InoculatedProbe,
+    IntermediateTask,
     OriginalTask,
     Setting,
     Subject,
@@ -66,21 +66,21 @@ class Splits:
         """
         groups: set[str] = set()
         stems: dict[str, set[str]] = {}
-        for data in self.train_files:
-            name, group_by = data.config.name, data.config.group_by
-            groups |= {f"{name}: {group_of(record, group_by)}" for record in data.records}
-            found = {group_of(record, "stem") for record in data.records}
-            stems[name] = stems.get(name, set()) | found
+        for file in self.train_files:
+            name, group_by = file.config.name, file.config.group_by
+            groups |= {f"{name}: {group_of(record, group_by)}" for record in file.records}
+            file_stems = {group_of(record, "stem") for record in file.records}
+            stems[name] = stems.get(name, set()) | file_stems
         clean = []
         for record, group in zip(records, self.groups(records), strict=True):
             name, stem = str(record.meta["source_set"]), group_of(record, "stem")
-            others = (known for other, known in stems.items() if other != name)
-            clean.append(group not in groups and not any(stem in known for known in others))
+            in_other_set = any(stem in stems[other_name] for other_name in stems.keys() - {name})
+            clean.append(group not in groups and not in_other_set)
         return clean
 
     def groups(self, records: Sequence[Record]) -> list[str]:
         """Return the group of each record within its set: items of one are not independent."""
-        group_by = {data.config.name: data.config.group_by for data in self.files}
+        group_by = {file.config.name: file.config.group_by for file in self.files}
         names = [str(record.meta["source_set"]) for record in records]
         return [
             f"{name}: {group_of(record, group_by[name])}"
@@ -109,12 +109,12 @@ REPORTED_PROBE, REPORTED_ORIGINAL = ScoredSet(REPORT, PROBE), ScoredSet(REPORT, 
 
 
 @dataclass(frozen=True)
-class Parts:
+class Tasks:
     """The items of both tasks of an inoculation, and how a model is given them."""
 
     probe: Splits
     original: Splits
-    others: Mapping[str, Splits] = field(default_factory=dict)  # other sets to report, by name
+    other_sets: Mapping[str, Splits] = field(default_factory=dict)  # other sets to report, by name
     phrasings: tuple[str, ...] = ()  # in which the probe's report items are asked before
     control: str = STANDARD  # of the probe's items
     num_choices: int | None = None  # that the run is to pad its questions to
@@ -122,13 +122,13 @@ class Parts:
     @property
     def files(self) -> tuple[ProbeData, ...]:
         """All files."""
-        others = (file for splits in self.others.values() for file in splits.files)
-        return (*self.probe.files, *self.original.files, *others)
+        other_files = (file for splits in self.other_sets.values() for file in splits.files)
+        return (*self.probe.files, *self.original.files, *other_files)
 
     @property
     def other_notices(self) -> tuple[str, ...]:
         """Notices of the other sets."""
-        return tuple(notice for splits in self.others.values() for notice in splits.notices)
+        return tuple(notice for splits in self.other_sets.values() for notice in splits.notices)
 
     @property
     def sets(self) -> dict[ScoredSet, Sequence[Record]]:
@@ -138,7 +138,7 @@ class Parts:
             SELECTED_ORIGINAL: self.original.selection,
             REPORTED_PROBE: self.probe.report,
             REPORTED_ORIGINAL: self.original.report,
-            **{ScoredSet(REPORT, OTHER + name): s.report for name, s in self.others.items()},
+            **{ScoredSet(REPORT, OTHER + name): s.report for name, s in self.other_sets.items()},
             **{self.phrased_set(name): self.probe.report for name in self.phrasings},
         }
 
@@ -146,17 +146,17 @@ class Parts:
         """Return the set of the probe's report items in a phrasing."""
         return ScoredSet(BEFORE_ALONE, PHRASED + name)
 
-    def of(self, task: str) -> Splits:
+    def splits_of(self, task: str) -> Splits:
         """Return the items of one of the two tasks, or of another set."""
         if task.startswith(OTHER):
-            return self.others[task.removeprefix(OTHER)]
+            return self.other_sets[task.removeprefix(OTHER)]
         return self.original if task == ORIGINAL else self.probe
 
     def control_of(self, task: str) -> str:
         """Return the control that a task's items are under; empty for none."""
         return self.control if task == PROBE and self.control != STANDARD else ""
 
-    def posed(self, task: str, records: Sequence[Record]) -> Sequence[Record]:
+    def model_inputs(self, task: str, records: Sequence[Record]) -> Sequence[Record]:
         """Return items as the model is given them: those of the probe under its control."""
         config = self.probe.files[0].config
         if task.startswith(PHRASED):
@@ -167,14 +167,14 @@ class Parts:
         return [change(record, config, {}) for record in records]
 
 
-def parts_of(context: RunContext, subject: Subject) -> Parts:
+def load_tasks(context: RunContext, subject: Subject) -> Tasks:
     """Return the items of a probe and of an original task."""
     probe = InoculatedProbe(**asdict(subject.probe))  # also where files may stand for it
-    tasks = probe_splits(context, probe), original_splits(context, subject.original)
-    taken = tasks[0].files[0].config.name, subject.original.name
-    return Parts(
-        *tasks,
-        _with_overlaps(other_sets(context, tuple(probe.others), taken), tasks),
+    splits = probe_splits(context, probe), original_splits(context, subject.original)
+    task_names = splits[0].files[0].config.name, subject.original.name
+    return Tasks(
+        *splits,
+        add_overlap_notices(other_sets(context, tuple(probe.others), task_names), splits),
         fitting_phrasings(context, probe),
         probe.control,
         subject.original.num_choices,
@@ -184,17 +184,19 @@ def parts_of(context: RunContext, subject: Subject) -> Parts:
 class _Division:
     """A set's items, of which parts are cut off one after the other, each a share of all."""
 
-    def __init__(self, data: ProbeData, place: str) -> None:
-        self.data, self.place = data, place
-        self.rest = list(data.records)
+    def __init__(self, data: ProbeData, option_prefix: str) -> None:
+        self.data, self.option_prefix = data, option_prefix
+        self.remaining = list(data.records)
         self.notices: list[str] = []
-        self._left = 1.0
+        self._remaining_share = 1.0
 
     def cut(self, name: str, share: float, seed: int) -> list[Record]:
         """Cut off the next part, whole groups; UsageError if there are too few groups."""
-        config, option = self.data.config, f"{self.place}.{name}_share"
+        config, option = self.data.config, f"{self.option_prefix}.{name}_share"
         try:
-            kept, self.rest, notice = share_of(self.rest, config.group_by, share / self._left, seed)
+            records, self.remaining, notice = share_of(
+                self.remaining, config.group_by, share / self._remaining_share, seed
+            )
         except SplitError as error:
             raise UsageError(
                 f"{option} {share:g}: none of the {len(self.data.records)} items of {config.name} "
@@ -203,8 +205,8 @@ class _Division:
             ) from error
         if notice:
             self.notices.append(f"{config.name}: {option} {share:g}: {notice}")
-        self._left -= share
-        return kept
+        self._remaining_share -= share
+        return records
 
 
 # What makes a part needless.
@@ -215,7 +217,9 @@ _INSTEAD = {
 }
 
 
-def _load(context: RunContext, probe: str | ProbeConfig, split: str, option: str = "") -> ProbeData:
+def _load_split(
+    context: RunContext, probe: str | ProbeConfig, split: str, option: str = ""
+) -> ProbeData:
     """Load a split of a set, with the set's name in each record's `source_set`."""
     data = load_probe(probe, split, mirror=context.mirror, option=option)
     name = data.config.name
@@ -227,26 +231,29 @@ def _load(context: RunContext, probe: str | ProbeConfig, split: str, option: str
 def original_splits(context: RunContext, task: OriginalTask) -> Splits:
     """Return train, selection, reserved and report items of the original task."""
     option = "one of them as original.train_split"
-    divided = [
-        _Division(_load(context, name, task.train_split, option), "original") for name in task.sets
+    divisions = [
+        _Division(_load_split(context, name, task.train_split, option), "original")
+        for name in task.sets
     ]
-    reserved_files = [_load(context, name, task.train_split) for name in task.reserved_sets]
+    reserved_files = [_load_split(context, name, task.train_split) for name in task.reserved_sets]
     option = "one of them as original.report_split, or no original.report_sets"
-    report_files = [_load(context, name, task.report_split, option) for name in task.report_sets]
-    for parts, measured in product(divided, report_files):
+    report_files = [
+        _load_split(context, name, task.report_split, option) for name in task.report_sets
+    ]
+    for division, report_file in product(divisions, report_files):
         instead = "leave out original.report_sets, which holds out a share of the train items"
-        refuse_same_items(parts.data, measured, instead)
+        refuse_same_items(division.data, report_file, instead)
     train, selection = [], []
-    report = [record for data in report_files for record in data.records]
-    reserved = [record for data in reserved_files for record in data.records]
-    for parts in divided:
+    report = [record for file in report_files for record in file.records]
+    reserved = [record for file in reserved_files for record in file.records]
+    for division in divisions:
         if not task.report_sets:
-            report += parts.cut("report", task.report_share, task.seed)
-        selection += parts.cut("selection", task.selection_share, task.seed + 1)
+            report += division.cut("report", task.report_share, task.seed)
+        selection += division.cut("selection", task.selection_share, task.seed + 1)
         if not task.reserved_sets and task.reserved_share:
-            reserved += parts.cut("reserved", task.reserved_share, task.seed + 2)
-        train += parts.rest
-    notices = [notice for parts in divided for notice in parts.notices]
+            reserved += division.cut("reserved", task.reserved_share, task.seed + 2)
+        train += division.remaining
+    notices = [notice for division in divisions for notice in division.notices]
     if task.checkpoint is not None and not task.report_sets:
         notices.append(
             f"original task: its report items are from the {task.train_split} split, on which "
@@ -260,28 +267,29 @@ def original_splits(context: RunContext, task: OriginalTask) -> Splits:
         tuple(nested_sample(selection, task.seed)[: task.selection_items]),
         tuple(report),
         tuple(reserved),
-        (*(parts.data for parts in divided), *reserved_files),
+        (*(division.data for division in divisions), *reserved_files),
         tuple(report_files),
         notices=tuple(notices),
     )
 
 
-def first_stage_splits(context: RunContext, stage: FirstStage, seed: int) -> Splits:
+def first_stage_splits(context: RunContext, stage: IntermediateTask, seed: int) -> Splits:
     """Return train and selection items of what is trained before the original task."""
-    divided = [
-        _Division(_load(context, name, stage.train_split), "original.first") for name in stage.sets
+    divisions = [
+        _Division(_load_split(context, name, stage.train_split), "original.first")
+        for name in stage.sets
     ]
     selection = [
-        r for parts in divided for r in parts.cut("selection", stage.selection_share, seed)
+        r for division in divisions for r in division.cut("selection", stage.selection_share, seed)
     ]
-    train = [record for parts in divided for record in parts.rest]
+    train = [record for division in divisions for record in division.remaining]
     return Splits(
         tuple(nested_sample(train, seed)[: stage.train_items]),
         tuple(nested_sample(selection, seed)),
         (),
         (),
-        tuple(parts.data for parts in divided),
-        notices=tuple(notice for parts in divided for notice in parts.notices),
+        tuple(division.data for division in divisions),
+        notices=tuple(notice for division in divisions for notice in division.notices),
     )
 
 
@@ -289,24 +297,24 @@ def first_stage_splits(context: RunContext, stage: FirstStage, seed: int) -> Spl
 def probe_splits(context: RunContext, probe: InoculatedProbe) -> Splits:
     """Return the pool of doses, selection and report items of the probe."""
     source = context.probe(probe.name)
-    train = _load(context, source, probe.train_split, "one of them as probe.train_split")
-    report_files, parts = [], _Division(train, "probe")
+    train = _load_split(context, source, probe.train_split, "one of them as probe.train_split")
+    report_files, division = [], _Division(train, "probe")
     if probe.report_split is None:
-        reported = parts.cut("report", probe.report_share, probe.split_seed + 1)
+        reported = division.cut("report", probe.report_share, probe.split_seed + 1)
     else:
         option = (
             "one of them as probe.report_split, or null, which holds out a share of the train split"
         )
-        report_files = [_load(context, source, probe.report_split, option)]
+        report_files = [_load_split(context, source, probe.report_split, option)]
         instead = "hold out a share of the train items (--probe.report_split null)"
         refuse_same_items(train, report_files[0], instead)
         reported = list(report_files[0].records)
     num_reported = len(reported)
     if probe.report_items is not None:
         reported = nested_sample(reported, 0)[: probe.report_items]
-    selection, pool = reported, parts.rest
+    selection, pool = reported, division.remaining
     if probe.selection != "paper":
-        selection, pool = _selected(probe, train, parts)
+        selection, pool = _cut_selection(probe, train, division)
     return Splits(
         tuple(pool),
         tuple(selection),
@@ -315,7 +323,7 @@ def probe_splits(context: RunContext, probe: InoculatedProbe) -> Splits:
         (train,),
         tuple(report_files),
         num_left_out=num_reported - len(reported),
-        notices=tuple(parts.notices),
+        notices=tuple(division.notices),
     )
 
 
@@ -339,57 +347,59 @@ def fitting_phrasings(context: RunContext, probe: InoculatedProbe) -> tuple[str,
 
 @kept(most=1)
 def other_sets(
-    context: RunContext, entries: tuple[str, ...], taken: tuple[str, ...]
+    context: RunContext, entries: tuple[str, ...], task_names: tuple[str, ...]
 ) -> dict[str, Splits]:
     """Return the items of other sets, all of which are reported, by their names.
 
-    A set whose name is `taken`, or there already, is called `name:split`.
+    A set named like a task, or like an earlier set, is called `name:split`.
     """
-    found: dict[str, Splits] = {}
+    sets: dict[str, Splits] = {}
     for entry in entries:
         try:
             data, split = load_entry(entry, mirror=context.mirror)
         except (ProbelightError, OSError) as error:
             raise UsageError(f"probe.others {entry}: {error}") from None
         name = set_name = data.config.name
-        if name in found or name in taken:
+        if name in sets or name in task_names:
             name = f"{name}:{split}"
-        if data.config.setup == "minimal_pair" or name in found or name in taken:
-            reason = "has sentences, not questions" if name not in found else "is given twice"
+        if data.config.setup == "minimal_pair" or name in sets or name in task_names:
+            reason = "has sentences, not questions" if name not in sets else "is given twice"
             raise UsageError(f"probe.others {entry}: {name} {reason}; leave it out")
         records = (replace(r, meta={**r.meta, "source_set": set_name}) for r in data.records)
         data = replace(data, records=tuple(records))
-        found[name] = Splits((), (), data.records, (), (), (data,), notices=data.notices)
-    return found
+        sets[name] = Splits((), (), data.records, (), (), (data,), notices=data.notices)
+    return sets
 
 
-def _with_overlaps(others: Mapping[str, Splits], tasks: Sequence[Splits]) -> dict[str, Splits]:
+def add_overlap_notices(
+    sets: Mapping[str, Splits], task_splits: Sequence[Splits]
+) -> dict[str, Splits]:
     """Add a notice to sets that share questions with what is trained on, or selected with."""
-    if not others:
+    if not sets:
         return {}
-    known = {
+    questions = {
         (record.stem, record.choices)
-        for task in tasks
+        for task in task_splits
         for record in (*task.train, *task.reserved, *task.selection)
     }
-    found = {}
-    for name, splits in others.items():
-        num_known = sum((record.stem, record.choices) in known for record in splits.report)
+    sets_with_notices = {}
+    for name, splits in sets.items():
+        num_shared = sum((record.stem, record.choices) in questions for record in splits.report)
         notice = (
-            f"probe.others: {num_known} of the {len(splits.report)} items of {name} are also in "
+            f"probe.others: {num_shared} of the {len(splits.report)} items of {name} are also in "
             "the sets from which items to train on or select with are drawn"
         )
-        notices = (*splits.notices, *([notice] if num_known else ()))
-        found[name] = replace(splits, notices=notices)
-    return found
+        notices = (*splits.notices, *([notice] if num_shared else ()))
+        sets_with_notices[name] = replace(splits, notices=notices)
+    return sets_with_notices
 
 
 def measured_sets(
-    parts: Parts, original_name: str, num_seeds: int
+    tasks: Tasks, original_name: str, num_seeds: int
 ) -> list[tuple[str, list[str], int]]:
     """Return name, groups of the items and seeds of what is selected and reported on."""
-    name = parts.probe.files[0].config.name
-    sets = [(name, parts.probe), (original_name, parts.original), *parts.others.items()]
+    name = tasks.probe.files[0].config.name
+    sets = [(name, tasks.probe), (original_name, tasks.original), *tasks.other_sets.items()]
     return [
         (f"{name} {split}", splits.groups(items), num_seeds)
         for name, splits in sets
@@ -398,32 +408,33 @@ def measured_sets(
     ]
 
 
-def _selected(
-    probe: InoculatedProbe, train: ProbeData, parts: _Division
+def _cut_selection(
+    probe: InoculatedProbe, train: ProbeData, division: _Division
 ) -> tuple[list[Record], list[Record]]:
     """Return the items kept for selection, a fifth of few by default, and the pool of doses."""
-    pool, wanted, group_by = parts.rest, probe.selection_items, train.config.group_by
+    pool, num_items, group_by = division.remaining, probe.selection_items, train.config.group_by
     name, seed = train.config.name, probe.split_seed
     try:
-        return grouped_split(pool, group_by, num_items=wanted, seed=seed)
+        return grouped_split(pool, group_by, num_items=num_items, seed=seed)
     except SplitError as error:
         if error.nearest is None:
             raise UsageError(
-                f"probe.selection_items {wanted}: no items of {name} can be kept for selection "
+                f"probe.selection_items {num_items}: no items of {name} can be kept for selection "
                 f"({error}); give a file with more items or groups, or probe.selection paper, "
                 "which selects on the reported items"
             ) from error
-        kept, rest, _ = share_of(pool, group_by, _FEW_SELECTED, seed)
-        if wanted != InoculatedProbe.selection_items:
+        selection, dose_pool, _ = share_of(pool, group_by, _FEW_SELECTED, seed)
+        if num_items != InoculatedProbe.selection_items:
             raise UsageError(
-                f"probe.selection_items {wanted}: {name} has only {len(pool)} items for selection "
-                f"and doses together, and both need some; give a number such as {len(kept)}"
+                f"probe.selection_items {num_items}: {name} has only {len(pool)} items for "
+                f"selection and doses together, and both need some; give a number such as "
+                f"{len(selection)}"
             ) from error
-    parts.notices.append(
-        f"{name}: {len(kept)} of its {len(pool)} items are kept for selection, because there are "
-        f"too few for the default (probe.selection_items {wanted})"
+    division.notices.append(
+        f"{name}: {len(selection)} of its {len(pool)} items are kept for selection, because there "
+        f"are too few for the default (probe.selection_items {num_items})"
     )
-    return kept, rest
+    return selection, dose_pool
 
 
 def padded_num_choices(num_choices: int | None, *tasks: Splits) -> int | None:
@@ -432,46 +443,47 @@ def padded_num_choices(num_choices: int | None, *tasks: Splits) -> int | None:
     return None if counts == {num_choices} else num_choices
 
 
-def training_items(parts: Parts, setting: Setting) -> list[Record]:
+def training_items(tasks: Tasks, setting: Setting) -> list[Record]:
     """Return the dose, the first items of the seeded order, and the reserved items that balance it.
 
     Every smaller dose is a part of it. UsageError if there are too few items.
     """
     dose, extra = setting.dose, setting.extra
-    pool, reserved = parts.probe.train, parts.original.reserved
+    pool, reserved = tasks.probe.train, tasks.original.reserved
     if dose > len(pool):
         raise UsageError(
             f"--dose {dose}: only {len(pool)} probe examples are left for doses after "
-            f"{len(parts.probe.selection)} were kept for selection; give a dose of at most "
+            f"{len(tasks.probe.selection)} were kept for selection; give a dose of at most "
             f"{len(pool)}, or a smaller probe.selection_items"
         )
-    wanted = num_balancing(dose, extra)
-    if wanted > (most := len(reserved)):
-        most_dosed = most if extra == "x1" else most // 2
-        works = f"a dose of at most {most_dosed}, " if most_dosed else ""
+    num_extra = num_balancing(dose, extra)
+    if num_extra > (num_reserved := len(reserved)):
+        max_dose = num_reserved if extra == "x1" else num_reserved // 2
+        suggestion = f"a dose of at most {max_dose}, " if max_dose else ""
         raise UsageError(
-            f"extra {extra} with dose {dose} needs {wanted} reserved original-task examples, but "
-            f"there are {most}; give extra none, {works}or a larger original.reserved_share"
+            f"extra {extra} with dose {dose} needs {num_extra} reserved original-task examples, "
+            f"but there are {num_reserved}; give extra none, {suggestion}or a larger "
+            "original.reserved_share"
         )
     dosed = nested_sample(list(pool), setting.seed)[:dose]
-    return dosed + nested_sample(list(reserved), setting.seed)[:wanted]
+    return dosed + nested_sample(list(reserved), setting.seed)[:num_extra]
 
 
-def replayed_items(parts: Parts, setting: Setting) -> list[Record]:
+def replayed_items(tasks: Tasks, setting: Setting) -> list[Record]:
     """Return the reserved items that a setting replays from: those that balance no dose.
 
     UsageError if there are none.
     """
     if not setting.keeping.replayed_share:
         return []
-    reserved = nested_sample(list(parts.original.reserved), setting.seed)
-    found = reserved[num_balancing(setting.dose, setting.extra) :]
-    if not found:
+    reserved = nested_sample(list(tasks.original.reserved), setting.seed)
+    replayed = reserved[num_balancing(setting.dose, setting.extra) :]
+    if not replayed:
         raise UsageError(
             f"keeping {setting.keeping.method} needs reserved original-task examples, but none "
             "are left; give a larger original.reserved_share, or extra none"
         )
-    return found
+    return replayed
 
 
 def num_balancing(dose: int, extra: Extra) -> int:

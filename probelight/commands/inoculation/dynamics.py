@@ -14,7 +14,7 @@ from dataclasses import replace
 from itertools import groupby, pairwise
 from statistics import fmean, pstdev
 
-from probelight.commands.inoculation.data import PROBE, REPORT, SELECTION, Parts, ScoredSet
+from probelight.commands.inoculation.data import PROBE, REPORT, SELECTION, ScoredSet, Tasks
 from probelight.metrics.choices import best_of_each, item_score
 from probelight.metrics.scoring_rules import log_normalised
 from probelight.probes.record import Record
@@ -37,42 +37,41 @@ def watched_items(num_train: int, num_selection: int) -> int:
 
 
 def dynamics_lines(
-    parts: Parts,
+    tasks: Tasks,
     dose: Sequence[Record],
-    before: Mapping[ScoredSet, Predictions],
+    scores_before: Mapping[ScoredSet, Predictions],
     epochs: Epochs,
     chosen: int,
 ) -> list[ItemLine]:
     """Return the lines of the dose and the selection items, with the scores of the chosen epoch.
 
     Args:
-        parts: The items of the inoculation.
+        tasks: The items of the inoculation.
         dose: The items of the dose that are looked at, without any control.
-        before: The scores before the training.
+        scores_before: The scores before the training.
         epochs: Those of all epochs.
         chosen: The epoch that is kept.
     """
     sets: dict[str, tuple[str, Sequence[Record], Sequence[float] | None]]
     sets = {DOSE: (PROBE, dose, None)}
     for task in ("probe", "original"):
-        scored = before[ScoredSet(SELECTION, task)]
+        scored = scores_before[ScoredSet(SELECTION, task)]
         sets[task] = (task, scored.records, scored.item_scores)
     lines = []
     for name, (task, records, start) in sets.items():
         scores = [epochs[epoch][name] for epoch in sorted(epochs)]
         final = Predictions.of(name, records, epochs[chosen][name], ())
-        places = sorted(epochs[chosen][name])
-        posed = parts.posed(task, final.records)
-        groups = parts.of(task).groups(final.records)
-        for place, line in zip(places, replace(final, records=posed).lines(groups), strict=True):
-            rows = [of_epoch[place] for of_epoch in scores]
-            right = [item_score(best, line.answer) for best in best_of_each(rows)]
-            looks = right if start is None else [start[place], *right]
+        groups = tasks.splits_of(task).groups(final.records)
+        final = replace(final, records=tasks.model_inputs(task, final.records))
+        for index, line in zip(sorted(epochs[chosen][name]), final.lines(groups), strict=True):
+            rows = [epoch_scores[index] for epoch_scores in scores]
+            correct = [item_score(best, line.answer) for best in best_of_each(rows)]
+            looks = correct if start is None else [start[index], *correct]
             line = replace(
                 line,
                 set=DOSE if name == DOSE else ScoredSet(SELECTION, task).text,
-                control=parts.control_of(task),
-                forgetting_events=sum(now < was for was, now in pairwise(looks)),
+                control=tasks.control_of(task),
+                forgetting_events=sum(later < earlier for earlier, later in pairwise(looks)),
             )
             if name == DOSE:
                 gold = [math.exp(log_normalised(row)[line.answer]) for row in rows]
@@ -80,7 +79,7 @@ def dynamics_lines(
                     line,
                     confidence=round(fmean(gold), 6),
                     variability=round(pstdev(gold), 6),
-                    correctness=fmean(right),
+                    correctness=fmean(correct),
                 )
             lines.append(line)
     return lines
@@ -91,16 +90,16 @@ def dynamics_rows(row: Row, lines: Sequence[ItemLine]) -> Iterator[Row]:
 
     `forgetting_events` are a mean per item, `forgotten_share` the share of items with any.
     """
-    for name, of_set in groupby(lines, lambda line: line.set):
-        items = list(of_set)
+    for name, set_lines in groupby(lines, lambda line: line.set):
+        items = list(set_lines)
         split, _, task = name.rpartition("_")
         row = replace(row, split=split or DOSE, num_items=len(items))
         prefix = f"{task if split else DOSE}_"
         events = [line.forgetting_events or 0 for line in items]
         values = {"forgetting_events": fmean(events), "forgotten_share": fmean(map(bool, events))}
         if name == DOSE:
-            for part in ("confidence", "variability", "correctness"):
-                values[part] = fmean(getattr(line, part) or 0.0 for line in items)
+            for measure in ("confidence", "variability", "correctness"):
+                values[measure] = fmean(getattr(line, measure) or 0.0 for line in items)
         for metric, value in values.items():
             yield replace(row, metric=f"{prefix}{metric}", value=value)
 

@@ -27,11 +27,11 @@ from probelight.commands.inoculation.data import (
     REPORTED_ORIGINAL,
     REPORTED_PROBE,
     SELECTION,
-    Parts,
     ScoredSet,
     Splits,
+    Tasks,
+    load_tasks,
     padded_num_choices,
-    parts_of,
     replayed_items,
     training_items,
 )
@@ -45,11 +45,11 @@ from probelight.commands.inoculation.original_task import completed, finished_ru
 from probelight.commands.inoculation.rows import (
     Scored,
     cost_interpretable,
-    known_before,
+    knowledge_classes,
     report_rows,
     reported_hits,
     selection_rows,
-    setup_of,
+    setup_hash,
 )
 from probelight.commands.inoculation.settings import (
     BEFORE,
@@ -119,18 +119,18 @@ class InoculationRun:
             settings_from(OriginalTask, config["original"]),
             settings_from(InoculatedProbe, config["probe"]),
         )
-        self.parts = parts_of(context, self.subject)
-        check_data(config["data"], self.parts.files)
-        self.probe_name = self.parts.probe.files[0].config.name
+        self.tasks = load_tasks(context, self.subject)
+        check_data(config["data"], self.tasks.files)
+        self.probe_name = self.tasks.probe.files[0].config.name
 
     def inoculate(self) -> RunRecord:
         """Score, train with the one setting there is, and report."""
         original_dir, setting = self.original_dir(), Setting(**self.config["setting"])
-        before = self.before(original_dir)
-        history, dynamics, notices = self.train(original_dir, setting, before)
-        keep_scores(self.run, before)  # somebody may have removed them in the meantime
-        details = self.details(before)
-        record = self.report(setting, self.run.best_dir, history, dynamics, before, details)
+        scores_before = self.scores_before(original_dir)
+        history, dynamics, notices = self.train(original_dir, setting, scores_before)
+        write_scores_before(self.run, scores_before)  # they may have been removed in the meantime
+        details = self.details(scores_before)
+        record = self.report(setting, self.run.best_dir, history, dynamics, scores_before, details)
         return replace(record, notices=(*notices, *record.notices))
 
     def score_before(self) -> RunRecord:
@@ -138,7 +138,7 @@ class InoculationRun:
         original_dir = self.original_dir()
         # What a killed start kept has no notices: scored anew, the record is the same to the byte.
         (self.run.path / BEFORE_FILE).unlink(missing_ok=True)
-        scored = self.before(original_dir)
+        scored = self.scores_before(original_dir)
         write_predictions(self.run, self.prediction_lines(scored))
         model, control = self.subject.model, self.subject.probe.control
         row = replace(model_row(model), protocol=BEFORE, probe=self.probe_name, dose=0, epoch=0)
@@ -146,7 +146,7 @@ class InoculationRun:
             row = replace(row, control=control)
         rows: list[Row] = []
         for (split, task), predictions in scored.items():
-            groups = self.parts.of(task).groups(predictions.records)
+            groups = self.tasks.splits_of(task).groups(predictions.records)
             named = replace(row, split=split, metric=f"{task}_accuracy")
             rows.append(grouped_row(predictions.item_scores, groups, named))
             rows.append(tied_row(predictions, named, f"{task}_tied_share"))
@@ -163,17 +163,18 @@ class InoculationRun:
 
     def try_setting(self) -> RunRecord:
         """Train with one setting of several, scored on the selection items alone."""
-        before = kept_scores(finished_run(self.run, self.config["before_run"]), self.parts.sets)
+        before_run = finished_run(self.run, self.config["before_run"])
+        scores_before = read_scores_before(before_run, self.tasks.sets)
         setting = Setting(**self.config["setting"])
-        history, dynamics, notices = self.train(self.original_dir(), setting, before)
+        history, dynamics, notices = self.train(self.original_dir(), setting, scores_before)
         write_predictions(self.run, dynamics)
         details = replace(
-            self.details(before), setting=self.config["setting"], history=tuple(history)
+            self.details(scores_before), setting=self.config["setting"], history=tuple(history)
         )
         row = self.row(CELL, setting)
         record = RunRecord(
             protocol=CELL,
-            rows=(*selection_rows(row, before, history), *dynamics_rows(row, dynamics)),
+            rows=(*selection_rows(row, scores_before, history), *dynamics_rows(row, dynamics)),
             notices=tuple(notices),
             details=(details,),
         )
@@ -190,8 +191,10 @@ class InoculationRun:
                 raise ValueError(f"{candidate.result_path}: not the result of an inoculation")
             candidates[key] = details
         best = best_candidate(candidates)
-        before = kept_scores(finished_run(self.run, self.config["before_run"]), self.parts.sets)
-        details = replace(self.details(before), chosen=best, candidates=tuple(sorted(candidates)))
+        before_run = finished_run(self.run, self.config["before_run"])
+        scores_before = read_scores_before(before_run, self.tasks.sets)
+        details = self.details(scores_before)
+        details = replace(details, chosen=best, candidates=tuple(sorted(candidates)))
         chosen = finished_run(self.run, best)
         check_artifact(chosen.path, PREDICTIONS)
         dynamics = [*filter(is_dynamics, read_item_file(chosen.path / PREDICTIONS))]
@@ -200,50 +203,52 @@ class InoculationRun:
             chosen.best_dir,
             [dict(scores) for scores in candidates[best].history],
             dynamics,
-            before,
+            scores_before,
             details,
         )
 
     def original_dir(self) -> Path:
         """Return the folder of the original task's model; a given one must be unchanged."""
-        given = self.subject.original.checkpoint
-        if given is None:
+        checkpoint = self.subject.original.checkpoint
+        if checkpoint is None:
             return finished_run(self.run, self.config["model_run"][0]).best_dir
-        planned, found = self.config["checkpoint"], self.subject.original.checkpoint_sums() or {}
-        if found != planned:
-            names = sorted({*planned, *found})
-            changed = [name for name in names if planned.get(name) != found.get(name)]
-            raise changed_since([str(model_folder(given) / name) for name in changed])
-        return Path(given)
+        planned_sums = self.config["checkpoint"]
+        current_sums = self.subject.original.checkpoint_sums() or {}
+        if current_sums != planned_sums:
+            names = sorted({*planned_sums, *current_sums})
+            changed = [name for name in names if planned_sums.get(name) != current_sums.get(name)]
+            raise changed_since([str(model_folder(checkpoint) / name) for name in changed])
+        return Path(checkpoint)
 
-    def before(self, original_dir: Path) -> Scored:
-        """Score all items before inoculation, once: a resumed run reads what is kept."""
+    def scores_before(self, original_dir: Path) -> Scored:
+        """Score all items before inoculation, once: a resumed run reads them from its folder."""
         if self.run.read(BEFORE_FILE) is not None:
-            return kept_scores(self.run, self.parts.sets)
-        scored = scores_before(self.context, self.subject, original_dir)
-        keep_scores(self.run, scored)
+            return read_scores_before(self.run, self.tasks.sets)
+        scored = original_model_scores(self.context, self.subject, original_dir)
+        write_scores_before(self.run, scored)
         # Not read again: of a DDP run's processes one writes, and the others may be faster.
         return scored
 
     def train(
-        self, original_dir: Path, setting: Setting, before: Scored
+        self, original_dir: Path, setting: Setting, scores_before: Scored
     ) -> tuple[list[Scores], list[ItemLine], list[str]]:
         """Inoculate with a dose and keep the best epoch.
 
         Returns all epochs' scores, the lines of the items that they were scored on, and notices.
         """
-        parts = self.parts
-        task = load_module(parts, original_dir, self.subject.model, setting)
-        module = inoculation(task, setting)
-        items, watched = fitted_sets(parts, setting)
-        dose = training_items(parts, setting)[: len(watched[DOSE])]
+        tasks = self.tasks
+        original_module = load_module(tasks, original_dir, self.subject.model, setting)
+        module = inoculation(original_module, setting)
+        items, watched = fitted_sets(tasks, setting)
+        dose = training_items(tasks, setting)[: len(watched[DOSE])]
         start = {
-            f"val/{task}_accuracy": before[ScoredSet(SELECTION, task)].accuracy
+            f"val/{task}_accuracy": scores_before[ScoredSet(SELECTION, task)].accuracy
             for task in watched
             if task != DOSE
         }
         keep, items_by_epoch = AggregateCheckpoint(self.run.best_dir), ItemHistory()
-        cost = InoculationCost(start, cost_interpretable(parts.original, before[REPORTED_ORIGINAL]))
+        interpretable = cost_interpretable(tasks.original, scores_before[REPORTED_ORIGINAL])
+        cost = InoculationCost(start, interpretable)
         plan = FitPlan(
             setting,
             seed=setting.seed,
@@ -258,13 +263,13 @@ class InoculationRun:
                 f"(add-some {setting.extra}), {setting.epochs} epochs"
             ),
             summary=lambda: cost.summary(keep.best),
-            replay=replayed_items(parts, setting),
+            replay=replayed_items(tasks, setting),
             replay_share=setting.keeping.replayed_share,
         )
         problems, encoded = fit_choices(module, items, watched, self.run, plan, self.context)
         assert keep.best is not None
         epochs, chosen = items_by_epoch.epochs, int(keep.best["epoch"])
-        lines = dynamics_lines(parts, dose, before, epochs, chosen)
+        lines = dynamics_lines(tasks, dose, scores_before, epochs, chosen)
         notices = [*problems, *(f"training items: {notice}" for notice in encoded)]
         return keep.history, lines, notices
 
@@ -274,7 +279,7 @@ class InoculationRun:
         checkpoint: Path,
         history: Sequence[Scores],
         dynamics: Sequence[ItemLine],
-        before: Scored,
+        scores_before: Scored,
         details: InoculationDetails,
     ) -> RunRecord:
         """Score an inoculated model on the report items and return the record of the run.
@@ -282,55 +287,56 @@ class InoculationRun:
         `history` has the selection scores of each epoch, `dynamics` the items that they are of;
         `details`, which are completed, say what the model in `checkpoint` was chosen from.
         """
-        reported = {one: items for one, items in self.parts.sets.items() if one.split == REPORT}
-        before_reported = {one: before[one] for one in reported}
-        scorer = TrainedScorer(load_module(self.parts, checkpoint, self.subject.model))
+        sets = {key: items for key, items in self.tasks.sets.items() if key.split == REPORT}
+        reported_before = {key: scores_before[key] for key in sets}
+        scorer = TrainedScorer(load_module(self.tasks, checkpoint, self.subject.model))
         fingerprint = scorer.fingerprint()
-        after = score(self.context, self.parts, scorer, reported)
-        lines = self.prediction_lines(before_reported, "_before")
-        started = [line.correct for line in lines]
-        known = iter(known_before(self.parts, before))
+        scores_after = score_sets(self.context, self.tasks, scorer, sets)
+        lines = self.prediction_lines(reported_before, "_before")
+        old_scores = [line.correct for line in lines]
+        classes = iter(knowledge_classes(self.tasks, scores_before))
         lines += [
-            replace(line, before=score, known=next(known, "") if line.set == PROBE_TEXT else "")
-            for line, score in zip(self.prediction_lines(after), started, strict=True)
+            replace(line, before=score, known=next(classes, "") if line.set == PROBE_TEXT else "")
+            for line, score in zip(self.prediction_lines(scores_after), old_scores, strict=True)
         ]
         write_predictions(self.run, [*lines, *dynamics])
         row = self.row(INOCULATION, setting)
-        rows = [*selection_rows(row, before, history), *dynamics_rows(row, dynamics)]
-        rows += report_rows(row, self.parts, before, after, history)
+        rows = [*selection_rows(row, scores_before, history), *dynamics_rows(row, dynamics)]
+        rows += report_rows(row, self.tasks, scores_before, scores_after, history)
         chosen = best_of(history)
-        examples = setting.num_examples(len(training_items(self.parts, setting)))
+        num_examples = setting.num_examples(len(training_items(self.tasks, setting)))
         rows += [
             replace(row, split=REPORT, epoch=int(chosen["epoch"]), metric=name, value=value)
             for name, value in (
                 ("num_updates", chosen["step"]),
-                ("num_examples", chosen["epoch"] * examples),
+                ("num_examples", chosen["epoch"] * num_examples),
             )
         ]
-        self.run.write_lines(HITS, [reported_hits(self.parts, before, after)])
-        old, new = before[REPORTED_ORIGINAL], after[REPORTED_ORIGINAL]
+        self.run.write_lines(HITS, [reported_hits(self.tasks, scores_before, scores_after)])
+        old, new = scores_before[REPORTED_ORIGINAL], scores_after[REPORTED_ORIGINAL]
         details = replace(
             details,
-            cost_interpretable=cost_interpretable(self.parts.original, old),
+            cost_interpretable=cost_interpretable(self.tasks.original, old),
             forgotten=tuple(
-                {"id": item.id, "position": item.position}
-                for item, was, now in zip(
+                {"id": record.id, "position": record.position}
+                for record, old_score, new_score in zip(
                     old.records, old.item_scores, new.item_scores, strict=True
                 )
-                if was > now
+                if old_score > new_score
             ),
         )
+        predictions = (*reported_before.values(), *scores_after.values())
         record = RunRecord(
             protocol=INOCULATION,
             rows=tuple(rows),
             notices=(
-                *_cluster_notices(self.parts.probe),
-                *_encoding_notices(after),  # before inoculation the items were encoded alike
-                *(f"before inoculation: {n}" for n in score_notices(*before_reported.values())),
-                *score_notices(*after.values()),
+                *_cluster_notices(self.tasks.probe),
+                *_encoding_notices(scores_after),  # before inoculation the items were encoded alike
+                *(f"before inoculation: {n}" for n in score_notices(*reported_before.values())),
+                *score_notices(*scores_after.values()),
             ),
             seeds=(setting.seed, self.subject.original.seed),
-            num_rescored=sum(p.num_rescored for p in (*before_reported.values(), *after.values())),
+            num_rescored=sum(p.num_rescored for p in predictions),
             hits_file=HITS,
             details=(details,),
         )
@@ -340,19 +346,19 @@ class InoculationRun:
     def prediction_lines(self, scored: Scored, ending: str = "") -> list[ItemLine]:
         """Return lines of predictions.jsonl, with the items as the model was given them."""
         lines = []
-        for one, predictions in scored.items():
-            groups = self.parts.of(one.task).groups(predictions.records)
-            control = self.parts.control_of(one.task)
-            records = self.parts.posed(one.task, predictions.records)
+        for scored_set, predictions in scored.items():
+            groups = self.tasks.splits_of(scored_set.task).groups(predictions.records)
+            control = self.tasks.control_of(scored_set.task)
+            records = self.tasks.model_inputs(scored_set.task, predictions.records)
             lines += [
-                replace(line, set=f"{one.text}{ending}", control=control)
+                replace(line, set=f"{scored_set.text}{ending}", control=control)
                 for line in replace(predictions, records=records).lines(groups)
             ]
         return lines
 
     def row(self, protocol: str, setting: Setting) -> Row:
         """Return the columns that all rows of a setting share."""
-        keeping, strength = setting.way
+        keeping, strength = setting.method_and_strength
         return replace(
             model_row(self.subject.model),
             protocol=protocol,
@@ -368,32 +374,32 @@ class InoculationRun:
             seed=setting.seed,
         )
 
-    def details(self, before: Scored) -> InoculationDetails:
+    def details(self, scores_before: Scored) -> InoculationDetails:
         """Return the details that every run of an inoculation records."""
         probe = self.subject.probe
         return InoculationDetails(
             original_task=self.subject.original.name,
             selection=probe.selection,
             report_split=probe.report_split,
-            report_items=probe.report_items if self.parts.probe.num_left_out else None,
-            setup=setup_of(before),
+            report_items=probe.report_items if self.tasks.probe.num_left_out else None,
+            setup=setup_hash(scores_before),
         )
 
     def fingerprint(self, folder: Path) -> str:
         """Return the sha256 of the weights of the model in a folder."""
-        return model_fingerprint(load_module(self.parts, folder, self.subject.model))
+        return model_fingerprint(load_module(self.tasks, folder, self.subject.model))
 
     def completed(self, record: RunRecord, fingerprint: str) -> RunRecord:
         """Return the record with the counts, files and notices of both tasks."""
-        original = self.parts.original
+        original = self.tasks.original
         record = completed(
-            record, fingerprint, self.subject.model, self.subject.original, self.parts.probe
+            record, fingerprint, self.subject.model, self.subject.original, self.tasks.probe
         )
         return replace(
             record,
             probe=self.probe_name,
-            notices=(*record.notices, *original.notices, *self.parts.other_notices),
-            data=data_files(self.parts.files),
+            notices=(*record.notices, *original.notices, *self.tasks.other_notices),
+            data=data_files(self.tasks.files),
             counts={
                 **record.counts,
                 "original_selection": len(original.selection),
@@ -402,15 +408,15 @@ class InoculationRun:
         )
 
 
-def fitted_sets(parts: Parts, setting: Setting) -> tuple[list[Record], dict[str, Sequence[Record]]]:
+def fitted_sets(tasks: Tasks, setting: Setting) -> tuple[list[Record], dict[str, Sequence[Record]]]:
     """Return the items that a setting trains on, and the sets looked at after each epoch."""
-    items = training_items(parts, setting)
-    looked_at = {task: s for (split, task), s in parts.sets.items() if split == SELECTION}
-    num_watched = watched_items(len(items), sum(map(len, looked_at.values())))
-    items[: setting.dose] = posed = parts.posed(PROBE, items[: setting.dose])
-    watched: dict[str, Sequence[Record]] = {DOSE: posed[:num_watched]}
-    for task, records in looked_at.items():
-        watched[task] = parts.posed(task, records)
+    items = training_items(tasks, setting)
+    selection_sets = {task: s for (split, task), s in tasks.sets.items() if split == SELECTION}
+    num_watched = watched_items(len(items), sum(map(len, selection_sets.values())))
+    items[: setting.dose] = dose = tasks.model_inputs(PROBE, items[: setting.dose])
+    watched: dict[str, Sequence[Record]] = {DOSE: dose[:num_watched]}
+    for task, records in selection_sets.items():
+        watched[task] = tasks.model_inputs(task, records)
     return items, watched
 
 
@@ -425,43 +431,43 @@ def inoculation(task: ChoiceModule, setting: Setting) -> Inoculation:
 
 def memory_of(subject: Subject, setting: Setting, context: RunContext) -> MemoryNeed:
     """Return what training with a setting will take of memory."""
-    parts, given = parts_of(context, subject), subject.original.checkpoint
+    tasks, checkpoint = load_tasks(context, subject), subject.original.checkpoint
 
-    def make() -> ChoiceModule:
-        if given is not None:
-            task = load_module(parts, Path(given), subject.model, setting)
-            return inoculation(task, setting)
+    def make_module() -> ChoiceModule:
+        if checkpoint is not None:
+            original_module = load_module(tasks, Path(checkpoint), subject.model, setting)
+            return inoculation(original_module, setting)
         module = module_for(subject.model, "mc_qa", tuning=setting.tuning)
-        module.num_choices = padded_num_choices(parts.num_choices, parts.probe, parts.original)
+        module.num_choices = padded_num_choices(tasks.num_choices, tasks.probe, tasks.original)
         return inoculation(module, setting)
 
-    replayed, share = replayed_items(parts, setting), setting.keeping.replayed_share
+    replayed, share = replayed_items(tasks, setting), setting.keeping.replayed_share
     plan = FitPlan(setting, setting.seed, replay=replayed, replay_share=share)
-    return planned_memory(make, *fitted_sets(parts, setting), plan, context.trainer)
+    return planned_memory(make_module, *fitted_sets(tasks, setting), plan, context.trainer)
 
 
 @kept(most=1)
-def scores_before(context: RunContext, subject: Subject, original_dir: Path) -> Scored:
+def original_model_scores(context: RunContext, subject: Subject, original_dir: Path) -> Scored:
     """Score all items by the original-task model, once for all doses of a command."""
-    parts = parts_of(context, subject)
-    module = load_module(parts, original_dir, subject.model)
-    return score(context, parts, TrainedScorer(module), parts.sets)
+    tasks = load_tasks(context, subject)
+    module = load_module(tasks, original_dir, subject.model)
+    return score_sets(context, tasks, TrainedScorer(module), tasks.sets)
 
 
-def score(
-    context: RunContext, parts: Parts, scorer: TrainedScorer, sets: Sets
+def score_sets(
+    context: RunContext, tasks: Tasks, scorer: TrainedScorer, sets: Sets
 ) -> dict[ScoredSet, Predictions]:
     """Score sets by a model; the predictions hold the items before any control."""
-    given = {one.text: parts.posed(one.task, records) for one, records in sets.items()}
-    scored = predict(scorer, given, context.trainer)
-    if parts.control == STANDARD:
-        return {one: replace(scored[one.text], records=items) for one, items in sets.items()}
+    inputs = {key.text: tasks.model_inputs(key.task, records) for key, records in sets.items()}
+    scored = predict(scorer, inputs, context.trainer)
+    if tasks.control == STANDARD:
+        return {key: replace(scored[key.text], records=items) for key, items in sets.items()}
     # Groups and relatives go by the question, whatever the model saw of it.
-    return {one: replace(scored[one.text], records=records) for one, records in sets.items()}
+    return {key: replace(scored[key.text], records=records) for key, records in sets.items()}
 
 
 def load_module(
-    parts: Parts, folder: Path, model: ModelSettings, setting: Setting | None = None
+    tasks: Tasks, folder: Path, model: ModelSettings, setting: Setting | None = None
 ) -> ChoiceModule:
     """Return the model in a folder, which pads its questions as the run's config says.
 
@@ -472,15 +478,15 @@ def load_module(
         options |= {"tuning": setting.tuning, "seed": setting.seed}
     module = saved_module(folder, dtype=model.dtype, **options)
     # The run's number holds, as a model that transformers saved has none.
-    module.num_choices = padded_num_choices(parts.num_choices, parts.probe, parts.original)
+    module.num_choices = padded_num_choices(tasks.num_choices, tasks.probe, tasks.original)
     return module
 
 
 def _encoding_notices(scored: Scored) -> list[str]:
     """Return the notices of the encoding of each set."""
     return [
-        f"{one.text}: {notice}"
-        for one, predictions in scored.items()
+        f"{key.text}: {notice}"
+        for key, predictions in scored.items()
         for notice in predictions.notices
     ]
 
@@ -497,45 +503,45 @@ def _cluster_notices(probe: Splits) -> list[str]:
     ]
 
 
-def best_candidate(found: Mapping[str, InoculationDetails]) -> str:
+def best_candidate(candidates: Mapping[str, InoculationDetails]) -> str:
     """Return the key of the run with the best epoch of all."""
-    tried = [
+    scored_epochs = [
         (key, candidate_of(dict(scores), details.setting["learning_rate"]))
-        for key, details in sorted(found.items())
+        for key, details in sorted(candidates.items())
         for scores in details.history
     ]
-    return best_checkpoint(tried, lambda one: one[1])[0]
+    return best_checkpoint(scored_epochs, lambda pair: pair[1])[0]
 
 
-def keep_scores(run: RunFolder, scored: Scored) -> None:
+def write_scores_before(run: RunFolder, scored: Scored) -> None:
     """Write the scores before inoculation into a run, unless they are there."""
     if (run.path / BEFORE_FILE).exists():
         return
     # Where JSON has no such number, what `float` reads it from.
     values = {
-        one.text: [
+        key.text: [
             [score if math.isfinite(score) else str(score) for score in scores]
             for scores in predictions.scores
         ]
-        for one, predictions in scored.items()
+        for key, predictions in scored.items()
     }
     run.write(BEFORE_FILE, values)
 
 
-def kept_scores(run: RunFolder, sets: Sets) -> dict[ScoredSet, Predictions]:
-    """Return the scores that `keep_scores` wrote for these sets; damaged ones are refused."""
+def read_scores_before(run: RunFolder, sets: Sets) -> dict[ScoredSet, Predictions]:
+    """Read the scores of these sets before inoculation; damaged ones are refused."""
     path = run.path / BEFORE_FILE
     check_artifact(run.path, BEFORE_FILE)
     scores = run.read(BEFORE_FILE)
     if scores is None:
         raise FileNotFoundError(f"{path} is missing: rerun the cell")
-    sizes = {one.text: len(records) for one, records in sets.items()}
+    sizes = {key.text: len(records) for key, records in sets.items()}
     if not isinstance(scores, dict) or {n: len(s) for n, s in scores.items()} != sizes:
         raise ValueError(
             f"{path}: these are not the scores of this run's items; remove {run.path} to start the "
             "run again"
         )
     return {
-        one: Predictions(one.text, records, [list(map(float, row)) for row in scores[one.text]])
-        for one, records in sets.items()
+        key: Predictions(key.text, records, [list(map(float, row)) for row in scores[key.text]])
+        for key, records in sets.items()
     }

@@ -14,7 +14,7 @@ from probelight.commands.inoculation.data import (
     original_splits,
     padded_num_choices,
 )
-from probelight.commands.inoculation.settings import FIRST, FirstStage, OriginalTask
+from probelight.commands.inoculation.settings import FIRST, IntermediateTask, OriginalTask
 from probelight.evaluation.predictions import predict
 from probelight.evaluation.scorers import model_row, source_of
 from probelight.io.ranges import settings_from
@@ -45,9 +45,9 @@ from probelight.training.modules import module_for, saved_module
 
 def run_original(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> RunRecord:
     """Train an original task, or what comes before it, and keep its best epoch."""
-    task: OriginalTask | FirstStage
+    task: OriginalTask | IntermediateTask
     if config["protocol"] == FIRST:
-        task = FirstStage(**config["first"])
+        task = IntermediateTask(**config["first"])
         seed, num_choices = config["seed"], config["num_choices"]
         splits = first_stage_splits(context, task, seed)
     else:
@@ -56,11 +56,13 @@ def run_original(run: RunFolder, config: Mapping[str, Any], context: RunContext)
         splits = original_splits(context, task)
     check_data(config["data"], splits.files)
     model = settings_from(ModelSettings, config["model"])
-    how: dict[str, Any] = {"learning_rate": task.learning_rate, "tuning": task.tuning, "seed": seed}
-    if first := config.get("model_run"):
-        module = saved_module(finished_run(run, first[0]).best_dir, dtype=model.dtype, **how)
+    kwargs = dict[str, Any](learning_rate=task.learning_rate, tuning=task.tuning, seed=seed)
+    if model_runs := config.get("model_run"):
+        module = saved_module(
+            finished_run(run, model_runs[0]).best_dir, dtype=model.dtype, **kwargs
+        )
     else:
-        module = module_for(model, "mc_qa", **how)
+        module = module_for(model, "mc_qa", **kwargs)
     module.num_choices = padded_num_choices(num_choices, splits)
 
     keep = AggregateCheckpoint(run.best_dir, monitor=ORIGINAL)
@@ -71,8 +73,8 @@ def run_original(run: RunFolder, config: Mapping[str, Any], context: RunContext)
         description=f"{task.name}: {len(splits.train)} questions, {task.epochs} epochs",
     )
     watched = {"original": splits.selection}
-    problems, encoded = fit_choices(module, splits.train, watched, run, plan, context)
-    notices = [*problems, *(f"training items: {notice}" for notice in encoded)]
+    fit_notices, encoding_notices = fit_choices(module, splits.train, watched, run, plan, context)
+    notices = [*fit_notices, *(f"training items: {notice}" for notice in encoding_notices)]
     row = replace(
         model_row(model),
         protocol=config["protocol"],
@@ -93,7 +95,7 @@ def run_original(run: RunFolder, config: Mapping[str, Any], context: RunContext)
     if splits.report:  # nobody reports a first stage
         assert keep.best is not None
         row = replace(row, split="report", num_items=len(splits.report))
-        measured, report = _measured(run, scorer, splits, row, int(keep.best["epoch"]), context)
+        measured, report = _score_report(run, scorer, splits, row, int(keep.best["epoch"]), context)
         rows += measured
         notices += [*report.notices, *score_notices(report)]
         num_rescored = report.num_rescored
@@ -110,7 +112,7 @@ def run_original(run: RunFolder, config: Mapping[str, Any], context: RunContext)
 
 def memory_of(
     model: ModelSettings,
-    task: OriginalTask | FirstStage,
+    task: OriginalTask | IntermediateTask,
     splits: Splits,
     num_choices: int | None,
     seed: int,
@@ -118,27 +120,27 @@ def memory_of(
 ) -> MemoryNeed:
     """Return what training an original task, or what comes before it, will take of memory."""
 
-    def make() -> ChoiceModule:
+    def make_module() -> ChoiceModule:
         module = module_for(model, "mc_qa", seed=seed, tuning=task.tuning)
         module.num_choices = padded_num_choices(num_choices, splits)
         return module
 
     watched = {"original": splits.selection}
-    return planned_memory(make, splits.train, watched, FitPlan(task, seed), context.trainer)
+    return planned_memory(make_module, splits.train, watched, FitPlan(task, seed), context.trainer)
 
 
-def _measured(
+def _score_report(
     run: RunFolder, scorer: TrainedScorer, splits: Splits, row: Row, epoch: int, context: RunContext
 ) -> tuple[list[Row], Predictions]:
     """Score the report items by the model that a run kept, and return rows and predictions."""
     report = predict(scorer, {"original": splits.report}, context.trainer)["original"]
     groups = splits.groups(report.records)
     write_predictions(run, report.lines(groups))
-    clean = untouched_of(splits.not_in_train(report.records))
+    untouched = untouched_of(splits.not_in_train(report.records))
     chosen = replace(row, epoch=epoch)
     rows = [
         accuracy_row(report, groups, chosen),
-        *subset_rows(report, groups, clean, replace(chosen, metric="accuracy")),
+        *subset_rows(report, groups, untouched, replace(chosen, metric="accuracy")),
         tied_row(report, chosen),
         *chance_rows(report, row),
     ]
@@ -149,17 +151,17 @@ def completed(
     record: RunRecord,
     fingerprint: str,
     model: ModelSettings,
-    task: OriginalTask | FirstStage,
+    task: OriginalTask | IntermediateTask,
     splits: Splits,
 ) -> RunRecord:
     """Return the record with the counts, files, weights and source that every trained run has.
 
     `fingerprint` is that of the model kept.
     """
-    source, parts = original_source(model, task)
-    of_files = (notice for data in splits.files for notice in data.notices)
+    source, original_parts = original_source(model, task)
+    file_notices = (notice for data in splits.files for notice in data.notices)
     return replace(
-        record.with_details(parts),
+        record.with_details(original_parts),
         model=model.label,
         counts={
             "train": len(splits.train),
@@ -167,7 +169,7 @@ def completed(
             "reserved": len(splits.reserved),
             "report": len(splits.report),
         },
-        notices=(*record.notices, *splits.notices, *of_files),
+        notices=(*record.notices, *splits.notices, *file_notices),
         data=data_files(splits.files),
         source=source,
         dtype=trained_dtype(model.dtype),
@@ -184,7 +186,7 @@ def finished_run(run: RunFolder, key: str) -> RunFolder:
 
 
 def original_source(
-    model: ModelSettings, task: OriginalTask | FirstStage
+    model: ModelSettings, task: OriginalTask | IntermediateTask
 ) -> tuple[ModelSource, OriginalParts | None]:
     """Return where an original-task model comes from, and the parts of its task.
 
@@ -202,6 +204,6 @@ def original_source(
     fingerprint = model_fingerprint(saved_module(checkpoint, dtype=model.dtype))
     if recorded.protocol != "original" or fingerprint != recorded.model_sha256:
         return unknown
-    known = recorded.source
-    source = replace(source, hub_id=known.hub_id, revision=known.revision)
+    recorded_source = recorded.source
+    source = replace(source, hub_id=recorded_source.hub_id, revision=recorded_source.revision)
     return source, recorded.detail(OriginalParts)

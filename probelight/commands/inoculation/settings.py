@@ -35,7 +35,7 @@ MAX_EXTRA = 3000  # the paper's bound on x2
 
 
 @dataclass(frozen=True)
-class FirstStage(Fit):
+class IntermediateTask(Fit):
     """A stage to train before the original task, as the paper trained on RACE before science.
 
     Args:
@@ -98,7 +98,7 @@ class OriginalTask(Fit):
     reserved_sets: Annotated[list[str], ranges.Distinct()] = field(default_factory=list)
     num_choices: ranges.NumChoices | None = None
     checkpoint: ranges.PathText | None = None
-    first: FirstStage | None = None
+    first: IntermediateTask | None = None
     seed: ranges.Seed = 0
 
     def checkpoint_sums(self) -> dict[str, str] | None:
@@ -107,17 +107,18 @@ class OriginalTask(Fit):
             return None
         base, _, adapters = base_of(self.checkpoint)
         *below, top = [model_folder(base), *adapters]
+        folders = {"": top} | {f"below-{i}/": folder for i, folder in enumerate(below)}
         sums = {}
-        for place, folder in [("", top), *((f"below-{i}/", one) for i, one in enumerate(below))]:
-            found = sorted(folder.glob("*.safetensors"))
+        for prefix, folder in folders.items():
+            weight_paths = sorted(folder.glob("*.safetensors"))
             # Read only where there is no model.safetensors, whole or in shards.
-            if not any(path.name.startswith("model") for path in found):
-                found += sorted(folder.glob("pytorch_model*.bin"))
-            for path in found:
-                sums[f"{place}{path.name}"] = sha256_of(path)
+            if not any(path.name.startswith("model") for path in weight_paths):
+                weight_paths += sorted(folder.glob("pytorch_model*.bin"))
+            for path in weight_paths:
+                sums[f"{prefix}{path.name}"] = sha256_of(path)
             if (folder / ADAPTER).is_file():
                 settings = read_settings(folder / ADAPTER)
-                sums[f"{place}{ADAPTER}"] = adapter_sum(settings)
+                sums[f"{prefix}{ADAPTER}"] = adapter_sum(settings)
         return sums
 
 
@@ -268,35 +269,35 @@ class Setting(Fit):
             )
 
     @property
-    def way(self) -> tuple[str, float | None]:
-        """How it keeps what was known, and how strongly, as in results.csv; ("", None) for not.
+    def method_and_strength(self) -> tuple[str, float | None]:
+        """The method against forgetting, as results.csv names it, and its strength; ("", None).
 
-        Settings that have another value than usual are behind the name: "lora (alpha 32)".
+        Settings that have another value than usual follow the name: "lora (alpha 32)".
         """
-        parts, strength, tuning = list[str](), self.keeping.strength, self.tuning
+        methods, strength, tuning = list[str](), self.keeping.strength, self.tuning
         if self.keeping.method != "none":
-            other = self.keeping.share != Keeping.share
-            parts.append(self.keeping.method + other * f" (share {self.keeping.share:g})")
+            other_share = self.keeping.share != Keeping.share
+            methods.append(self.keeping.method + other_share * f" (share {self.keeping.share:g})")
         if tuning.method != FULL:
-            usual = asdict(Tuning(tuning.method))
-            named = {k: v for k, v in asdict(tuning).items() if v != usual[k] and k != "rank"}
-            if tuning.method == LORA and not parts:
+            defaults = asdict(Tuning(tuning.method))
+            options = {k: v for k, v in asdict(tuning).items() if v != defaults[k] and k != "rank"}
+            if tuning.method == LORA and not methods:
                 strength = float(tuning.rank)
             elif tuning.method == LORA:
-                named = {"rank": tuning.rank, **named}
-            said = ", ".join(f"{k} {json.dumps(v)}" for k, v in named.items())
-            parts.append(f"{tuning.method} ({said})" if said else tuning.method)
-        return "+".join(parts), strength
+                options = {"rank": tuning.rank, **options}
+            option_text = ", ".join(f"{k} {json.dumps(v)}" for k, v in options.items())
+            methods.append(f"{tuning.method} ({option_text})" if option_text else tuning.method)
+        return "+".join(methods), strength
 
     @property
-    def ending(self) -> str:
-        """What the name of a run says of the way; "" for none."""
-        keeping, tuning, parts = self.keeping, self.tuning, ""
+    def name_suffix(self) -> str:
+        """What the name of a run says of the method against forgetting; "" for none."""
+        keeping, tuning, suffix = self.keeping, self.tuning, ""
         if keeping.method != "none":
-            parts = f"-{keeping.method}{keeping.strength:g}"
+            suffix = f"-{keeping.method}{keeping.strength:g}"
         if tuning.method != FULL:
-            parts += f"-{tuning.method}{tuning.rank if tuning.method == LORA else ''}"
-        return parts
+            suffix += f"-{tuning.method}{tuning.rank if tuning.method == LORA else ''}"
+        return suffix
 
     @property
     def _replay(self) -> Replay | None:

@@ -22,7 +22,7 @@ from rich.console import Console
 
 from probelight.commands.command import Command, command
 from probelight.commands.inoculation.command import SubjectJobs
-from probelight.commands.inoculation.data import Parts, measured_sets, num_balancing, parts_of
+from probelight.commands.inoculation.data import Tasks, load_tasks, measured_sets, num_balancing
 from probelight.commands.inoculation.settings import (
     BEFORE,
     CELL,
@@ -82,8 +82,8 @@ class KeepingGrid(ranges.Settings):
         default_factory=list
     )
 
-    def ways(self) -> list[tuple[Keeping, Tuning]]:
-        """Return what each strength makes of a setting; UsageError for one that there is not."""
+    def methods(self) -> list[tuple[Keeping, Tuning]]:
+        """Return the method at each strength; UsageError for a strength that it cannot have."""
         if self.method == "lora":
             if odd := [strength for strength in self.strengths if strength != int(strength)]:
                 raise UsageError(f"strengths of lora are ranks: give whole numbers, not {odd[0]:g}")
@@ -190,23 +190,23 @@ def plan(
     CommandFolder(folder, {"command": "sweep"})
     with without_driver(folder, engine.take_over):
         planned = plan_jobs(folder, jobs)
-        gone = (planned_cells(folder) or frozenset()) - {job.key for job in planned}
+        dropped_keys = (planned_cells(folder) or frozenset()) - {job.key for job in planned}
         Plan(context, engine, planned).keep(folder)
     lines = plan_lines(jobs, folder, device, resources.num_sharing)
     for line in [*lines, f"resources: a cell takes {resources}"]:
         print(line)
-    if gone:
-        cells = counted(len(gone), "cell")
+    if dropped_keys:
+        cells = counted(len(dropped_keys), "cell")
         print(f"no longer in the plan: {cells}; their runs stay in the folder, but do not count")
     item_sets = []  # what rows are selected and reported on
     for row in grid.rows:
         subject = Subject(grid.models[row.model], grid.originals[row.original], row.probe)
-        item_sets += measured_sets(parts_of(context, subject), row.original, len(row.seeds))
+        item_sets += measured_sets(load_tasks(context, subject), row.original, len(row.seeds))
     Console().print(detectable_table(item_sets))
     if trainer.threads is None:
         print("trainer.threads is not set: results may differ in the last bits between machines")
     is_left = not all(is_finished(folder / "runs", job.key) for job in planned)
-    print(f"next: {_next(folder, is_left)}")
+    print(f"next: {_next_command(folder, is_left)}")
 
 
 def sweep_jobs(grid: SweepGrid, context: RunContext) -> list[Job]:
@@ -215,7 +215,7 @@ def sweep_jobs(grid: SweepGrid, context: RunContext) -> list[Job]:
     models = dict(grid.models)
     for name, model in models.items():
         if model.kind == AUTO:
-            with _placed(f"models.{name}"):
+            with _prefix_refusals(f"models.{name}"):
                 models[name] = with_model_type(model)
     grid = replace(grid, models=models)
     for number, row in enumerate(grid.rows, start=1):
@@ -224,88 +224,89 @@ def sweep_jobs(grid: SweepGrid, context: RunContext) -> list[Job]:
     return list(jobs.values())
 
 
-def _row_jobs(grid: SweepGrid, row: SweepRow, place: str, context: RunContext) -> Iterator[Job]:
-    """Yield the jobs of a row; `place` is its name in messages."""
-    model = _named(grid.models, row.model, f"{place}: model")
-    task = _named(grid.originals, row.original, f"{place}: original")
-    with _placed(f"{place}: models.{row.model}"):
+def _row_jobs(grid: SweepGrid, row: SweepRow, label: str, context: RunContext) -> Iterator[Job]:
+    """Yield the jobs of a row, which messages call by the label."""
+    model = _entry_named(grid.models, row.model, f"{label}: model")
+    task = _entry_named(grid.originals, row.original, f"{label}: original")
+    with _prefix_refusals(f"{label}: models.{row.model}"):
         model = question_model(model, task.checkpoint)
         if row.keeping and row.tuning != FULL_TUNING:
             raise UsageError("tuning and keeping: give lora as one of the methods in keeping")
-        ways = [way for entry in row.keeping for way in entry.ways()]
-        check_tuning(model, "mc_qa", row.tuning, *(tuning for _, tuning in ways))
-    with _placed(place):
+        methods = [method for entry in row.keeping for method in entry.methods()]
+        check_tuning(model, "mc_qa", row.tuning, *(tuning for _, tuning in methods))
+    with _prefix_refusals(label):
         jobs = SubjectJobs(Subject(model, task, row.probe), context)
     yield from jobs.originals
-    name = f"{jobs.probe_name}-{row.original}-{row.model}{jobs.ending}"
-    before = jobs.job(f"before-{name}", {"protocol": BEFORE})
-    yield before
-    for notice in (*jobs.parts.probe.notices, *jobs.parts.original.notices):
-        context.say(f"{place}: {notice}")
-    for dose, extras in _fitting_extras(row, jobs.parts, place, context).items():
+    name = f"{jobs.probe_name}-{row.original}-{row.model}{jobs.name_suffix}"
+    before_job = jobs.job(f"before-{name}", {"protocol": BEFORE})
+    yield before_job
+    for notice in (*jobs.tasks.probe.notices, *jobs.tasks.original.notices):
+        context.say(f"{label}: {notice}")
+    for dose, extras in _fitting_extras(row, jobs.tasks, label, context).items():
         for seed in row.seeds:
             fitting = replace(row, extras=extras)
-            with _placed(place):
-                choices = (
-                    [("", _setting_jobs(grid, fitting, dose, seed, jobs, before, name))]
+            with _prefix_refusals(label):
+                candidate_sets = (
+                    [("", _setting_jobs(grid, fitting, dose, seed, jobs, before_job, name))]
                     if not row.keeping
-                    else _keeping_jobs(grid, fitting, dose, seed, jobs, before, name)
+                    else _method_jobs(grid, fitting, dose, seed, jobs, before_job, name)
                 )
             # Of each, M* is chosen: with methods against forgetting among the epochs alone.
-            for ending, cells in choices:
-                yield from cells
+            for ending, candidates in candidate_sets:
+                yield from candidates
                 config = {
                     "protocol": INOCULATION,
-                    "before_run": before.key,
-                    "candidates": [job.key for job in cells],
+                    "before_run": before_job.key,
+                    "candidates": [job.key for job in candidates],
                     "dose": dose,
                     "seed": seed,
                 }
-                yield jobs.job(f"chosen-{name}-k{dose}{ending}-s{seed}", config, cells)
+                yield jobs.job(f"chosen-{name}-k{dose}{ending}-s{seed}", config, candidates)
 
 
 @contextmanager
-def _placed(place: str) -> Iterator[None]:
-    """Begin the message of a refusal in the block with its place in the grid."""
+def _prefix_refusals(label: str) -> Iterator[None]:
+    """Begin the message of a refusal in the block with the label of its entry in the grid."""
     try:
         yield
     except (UsageError, PretrainedError) as error:
-        raise type(error)(f"{place}: {error}") from error
+        raise type(error)(f"{label}: {error}") from error
 
 
-def _named(known: Mapping[str, Any], name: str, place: str) -> Any:
+def _entry_named(entries: Mapping[str, Any], name: str, label: str) -> Any:
     """Return what a row names; UsageError for an unknown name."""
-    if name not in known:
-        raise UsageError(f"{place} is {name!r}; choose from {', '.join(sorted(known))}")
-    return known[name]
+    if name not in entries:
+        raise UsageError(f"{label} is {name!r}; choose from {', '.join(sorted(entries))}")
+    return entries[name]
 
 
 def _fitting_extras(
-    row: SweepRow, parts: Parts, place: str, context: RunContext
+    row: SweepRow, tasks: Tasks, label: str, context: RunContext
 ) -> dict[int, list[Extra]]:
     """Return the extras of each dose; of the defaults those that there are enough items for."""
-    most, reserved = len(parts.probe.train), len(parts.original.reserved)
+    num_left, reserved = len(tasks.probe.train), len(tasks.original.reserved)
     doses = row.doses
-    if doses == DEFAULT_DOSES and max(doses) > most:
-        doses = [dose for dose in doses if dose <= most] or [most]
-        context.say(f"{place}: doses {doses}, because {most} probe examples are left for doses")
-    found = {}
+    if doses == DEFAULT_DOSES and max(doses) > num_left:
+        doses = [dose for dose in doses if dose <= num_left] or [num_left]
+        context.say(f"{label}: doses {doses}, because {num_left} probe examples are left for doses")
+    extras_by_dose = {}
     default: list[Extra] = ["none"] if row.keeping else DEFAULT_EXTRAS
     for dose in doses:
         if row.extras is not None:
-            found[dose] = row.extras
+            extras_by_dose[dose] = row.extras
             continue
-        found[dose] = [extra for extra in default if num_balancing(dose, extra) <= reserved]
-        if left_out := ", ".join(extra for extra in default if extra not in found[dose]):
+        extras = [extra for extra in default if num_balancing(dose, extra) <= reserved]
+        extras_by_dose[dose] = extras
+        if too_large := ", ".join(extra for extra in default if extra not in extras):
             context.say(
-                f"{place}: dose {dose} without extra {left_out}, because only {reserved} "
+                f"{label}: dose {dose} without extra {too_large}, because only {reserved} "
                 "original-task examples are reserved"
             )
-    return found
+    return extras_by_dose
 
 
-def _keeping_jobs(
-    grid: SweepGrid, row: SweepRow, dose: int, seed: int, jobs: SubjectJobs, before: Job, name: str
+def _method_jobs(
+    grid: SweepGrid, row: SweepRow, dose: int, seed: int, jobs: SubjectJobs, parent: Job, name: str
 ) -> list[tuple[str, list[Job]]]:
     """Return the jobs of each method against forgetting at each rate, after names for them."""
     if grid.search != "grid":
@@ -313,16 +314,16 @@ def _keeping_jobs(
             f"keeping compares every setting, but search {grid.search} draws only some; give "
             "search grid"
         )
-    found = {}
+    jobs_by_key = {}
     for entry in row.keeping:
         rates = entry.learning_rates or row.learning_rates
-        for way, rate, extra in product(entry.ways(), rates, row.extras or ()):
-            one = replace(row, learning_rates=[rate], extras=[extra])
-            [cell] = _setting_jobs(grid, one, dose, seed, jobs, before, name, way)
-            ending = Setting(**cell.config["setting"]).ending
-            added = "" if extra == "none" else f"-{extra}"
-            found[cell.key] = (f"{ending}-lr{rate:g}{added}", [cell])
-    return [*found.values()]
+        for method, rate, extra in product(entry.methods(), rates, row.extras or ()):
+            single_row = replace(row, learning_rates=[rate], extras=[extra])
+            [job] = _setting_jobs(grid, single_row, dose, seed, jobs, parent, name, method)
+            ending = Setting(**job.config["setting"]).name_suffix
+            extra_suffix = "" if extra == "none" else f"-{extra}"
+            jobs_by_key[job.key] = (f"{ending}-lr{rate:g}{extra_suffix}", [job])
+    return [*jobs_by_key.values()]
 
 
 def _setting_jobs(
@@ -331,12 +332,12 @@ def _setting_jobs(
     dose: int,
     seed: int,
     jobs: SubjectJobs,
-    before: Job,
+    parent: Job,
     name: str,
-    way: tuple[Keeping, Tuning] | None = None,
+    method: tuple[Keeping, Tuning] | None = None,
 ) -> list[Job]:
     """Return the jobs of a dose and seed: one per setting of the grid, or one per trial of tpe."""
-    keeping, tuning = way or (KEEPING_NOTHING, row.tuning)
+    keeping, tuning = method or (KEEPING_NOTHING, row.tuning)
     extras = row.extras or []
 
     def setting(extra: Extra, rate: float) -> Setting:
@@ -351,16 +352,16 @@ def _setting_jobs(
             keeping=keeping,
         )
 
-    shared = {"protocol": CELL, "before_run": before.key}
+    common_config = {"protocol": CELL, "before_run": parent.key}
     name = f"inoculate-{name}-k{dose}"
     rates = row.learning_rates
     steps = {extra: jobs.num_steps(setting(extra, rates[0])) for extra in extras}
     if grid.search == "grid":
         return [
             jobs.job(
-                f"{name}-lr{rate:g}-{extra}{setting(extra, rate).ending}-s{seed}",
-                {**shared, "setting": asdict(setting(extra, rate))},
-                [before],
+                f"{name}-lr{rate:g}-{extra}{setting(extra, rate).name_suffix}-s{seed}",
+                {**common_config, "setting": asdict(setting(extra, rate))},
+                [parent],
                 steps[extra],
             )
             for extra in extras
@@ -371,7 +372,7 @@ def _setting_jobs(
         "extra": {"choices": extras},
     }
     default = asdict(setting(extras[0], rates[0]))
-    fixed = {key: value for key, value in default.items() if key not in search}
+    fixed = {key: field_value for key, field_value in default.items() if key not in search}
     trials: list[Job] = []
     for trial in range(grid.num_trials):
         # What a trial is drawn in view of is a part of what it is.
@@ -381,8 +382,8 @@ def _setting_jobs(
         trials.append(
             jobs.job(
                 f"{name}-trial{trial}-s{seed}",
-                {**shared, **drawn},
-                [before],
+                {**common_config, **drawn},
+                [parent],
                 max(steps.values()),
                 earlier,
             )
@@ -432,15 +433,15 @@ def run(
     code = run_plan(CommandFolder(folder, {"command": "sweep"}), planned)
     print(f"results{' so far' if code else ''}: {folder / 'results.csv'}")
     if code == 0:
-        print(f"next: {_next(folder, is_left=False)}")
+        print(f"next: {_next_command(folder, is_left=False)}")
     elif code == 1:
         print(f"tracebacks: {folder}/runs/<cell>/error.txt")
-        print(f"to retry the failed cells: {_next(folder, is_left=True)}")
+        print(f"to retry the failed cells: {_next_command(folder, is_left=True)}")
     if code:
         sys.exit(code)
 
 
-def _next(folder: Path, is_left: bool) -> str:
+def _next_command(folder: Path, is_left: bool) -> str:
     """Return the command to give next."""
     command = "sweep run --output_dir" if is_left else "report"
     return f"{program()} {command} {shlex.quote(str(folder))}"

@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from probelight.commands.inoculation.data import (
-    Parts,
+    Tasks,
     original_splits,
     probe_splits,
     training_items,
@@ -34,7 +34,7 @@ def test_the_parts_of_the_original_task_share_no_cluster(
 def test_doses_are_nested_leave_the_selection_alone_and_are_balanced_with_reserved_items(
     task: OriginalTask, second: InoculatedProbe, context: RunContext
 ) -> None:
-    parts = Parts(probe_splits(context, second), original_splits(context, task))
+    parts = Tasks(probe_splits(context, second), original_splits(context, task))
 
     def items(dose: int, extra: Extra = "none", seed: int = 0) -> list[Record]:
         return training_items(parts, Setting(dose, extra, seed))

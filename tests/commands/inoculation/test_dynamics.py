@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from probelight.commands.inoculation.data import Parts, ScoredSet, Splits
+from probelight.commands.inoculation.data import ScoredSet, Splits, Tasks
 from probelight.commands.inoculation.dynamics import dynamics_lines, dynamics_rows, watched_items
 from probelight.metrics.knowledge import knowledge_class
 from probelight.probes.catalog import ProbeConfig
@@ -37,7 +37,7 @@ def splits(name: str) -> Splits:
 
 
 def test_confidence_variability_and_events_by_hand() -> None:
-    parts = Parts(splits("probe"), splits("original"))
+    parts = Tasks(splits("probe"), splits("original"))
     probe, original, dose = ([record(n, 1)] for n in ("probe", "original", "probe"))
     before = {
         ScoredSet("selection", "probe"): Predictions("p", probe, [RIGHT]),

@@ -21,10 +21,15 @@ from probelight.commands.inoculation.inoculate import (
     BEFORE_FILE,
     InoculationRun,
     best_candidate,
-    keep_scores,
-    kept_scores,
+    read_scores_before,
+    write_scores_before,
 )
-from probelight.commands.inoculation.settings import FirstStage, Keeping, ProbeOrFiles, Setting
+from probelight.commands.inoculation.settings import (
+    IntermediateTask,
+    Keeping,
+    ProbeOrFiles,
+    Setting,
+)
 from probelight.commands.inoculation.sweep import SweepGrid, sweep_jobs
 from probelight.io.errors import UsageError
 from probelight.io.ranges import RangeError
@@ -64,7 +69,7 @@ def reported(record: RunRecord) -> dict[str, float]:
 def test_a_cell_refuses_other_data_than_it_was_planned_with(
     grid: SweepGrid, mirror: str, tiny_probes: Path, tmp_path: Path, protocol: str, probe: str
 ) -> None:
-    stage = FirstStage("race", [str(tiny_probes / "second.yaml")])
+    stage = IntermediateTask("race", [str(tiny_probes / "second.yaml")])
     task = replace(grid.originals["colours"], first=stage)
     cells = sweep_jobs(replace(grid, originals={"colours": task}), under(mirror))
     cell = next(cell for cell in cells if cell.config["protocol"] == protocol)
@@ -204,8 +209,8 @@ def test_settings_that_differ_are_called_differently(
     options: dict[str, Any], way: tuple[str, float | None], ending: str
 ) -> None:
     setting = Setting(10, "none", 0, **options)
-    assert setting.way == way
-    assert setting.ending == ending
+    assert setting.method_and_strength == way
+    assert setting.name_suffix == ending
     assert Setting(**json.loads(json.dumps(asdict(setting)))) == setting
 
 
@@ -307,12 +312,12 @@ def test_scores_before_that_are_made_again_keep_their_notices(
     run = InoculationRun(folder, before.config, under(mirror))
     scored = {
         one: Predictions(one.text, records, [[0.1, 0.7, 0.3, 0.0, 0.5]] * len(records), ("cut",))
-        for one, records in run.parts.sets.items()
+        for one, records in run.tasks.sets.items()
     }
     module = torch.nn.Identity()
     module.notices = ()
     monkeypatch.setattr(inoculations, "load_module", lambda *_: module)
-    monkeypatch.setattr(inoculations, "score", lambda *_: scored)
+    monkeypatch.setattr(inoculations, "score_sets", lambda *_: scored)
     monkeypatch.setattr(InoculationRun, "original_dir", lambda run: tmp_path)
     monkeypatch.setattr(InoculationRun, "completed", lambda run, record, fingerprint: record)
     first, again = (run.score_before().notices for _ in range(2))
@@ -332,14 +337,14 @@ def test_each_process_has_the_scores_before_as_soon_as_they_are_there(
     run = InoculationRun(FencedRunFolder(folder, before.config, 1), before.config, under(mirror))
     scored = {
         one: Predictions(one.text, records, [[0.1, 0.7, 1 / 3, 0.0, 0.5] for _ in records])
-        for one, records in run.parts.sets.items()
+        for one, records in run.tasks.sets.items()
     }
-    monkeypatch.setattr(inoculations, "scores_before", lambda *_: scored)
+    monkeypatch.setattr(inoculations, "original_model_scores", lambda *_: scored)
     # Of the processes the first one writes; another need not wait for it.
-    assert run.before(tmp_path) == scored
+    assert run.scores_before(tmp_path) == scored
     assert (folder / BEFORE_FILE).exists() == (rank == 0)
     if rank == 0:
-        assert run.before(tmp_path) == scored
+        assert run.scores_before(tmp_path) == scored
 
 
 RECORDS = [Record(f"r{i}", "red or blue", ("red", "blue"), 0) for i in range(2)]
@@ -350,10 +355,10 @@ SCORED = {SELECTED_PROBE: Predictions("selection_probe", RECORDS, [[0.1, 0.7], [
 def test_scores_before_that_are_no_numbers_are_read_as_they_were(tmp_path: Path) -> None:
     run = RunFolder(tmp_path, "cell", {"a": 1})
     scores = [[-math.inf, 1 / 3], [math.nan, 0.1]]
-    keep_scores(run, {SELECTED_PROBE: Predictions("selection_probe", RECORDS, scores)})
+    write_scores_before(run, {SELECTED_PROBE: Predictions("selection_probe", RECORDS, scores)})
     text = (run.path / BEFORE_FILE).read_text()
     json.loads(text, parse_constant=pytest.fail)  # as other languages read it
-    found = kept_scores(run, SETS)[SELECTED_PROBE]
+    found = read_scores_before(run, SETS)[SELECTED_PROBE]
     assert found.scores[0] == [-math.inf, 1 / 3]
     assert found.best == [(1,), ()]  # nothing was said where a score is no number
 
@@ -361,15 +366,15 @@ def test_scores_before_that_are_no_numbers_are_read_as_they_were(tmp_path: Path)
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"selection_probe": [[0.1, 0.7]]}'])
 def test_damaged_scores_before_are_named(text: str, tmp_path: Path) -> None:
     run = RunFolder(tmp_path, "cell", {"a": 1})
-    keep_scores(run, SCORED)
+    write_scores_before(run, SCORED)
     (run.path / BEFORE_FILE).write_text(text)
     with pytest.raises(ValueError, match=f"^{run.path / BEFORE_FILE}: .*; remove {run.path}"):
-        kept_scores(run, SETS)
-    keep_scores(run, SCORED)  # what is there is kept, damaged or not
+        read_scores_before(run, SETS)
+    write_scores_before(run, SCORED)  # what is there is kept, damaged or not
     (run.path / BEFORE_FILE).unlink()
-    keep_scores(run, SCORED)
+    write_scores_before(run, SCORED)
     run.finish(RunRecord(protocol="p"))
-    assert kept_scores(run, SETS) == SCORED
+    assert read_scores_before(run, SETS) == SCORED
     (run.path / BEFORE_FILE).write_text(text)
     with pytest.raises(ValueError, match=f"{BEFORE_FILE}: changed since the run ended"):
-        kept_scores(run, SETS)
+        read_scores_before(run, SETS)

@@ -149,7 +149,10 @@ def test_kills_where_items_are_kept_change_nothing(
     arguments = ["inoculate", f"--config={path}", f"--output_dir={killed}"]
     for where, call in (
         ("probelight.results.run_folder.RunFolder.write", 1),
-        ("probelight.commands.inoculation.inoculate.keep_scores", 1),  # scored, not yet kept
+        (
+            "probelight.commands.inoculation.inoculate.write_scores_before",
+            1,
+        ),  # scored, not yet kept
         ("probelight.callbacks.item_history.ItemHistory.on_validation_epoch_end", 2),
         ("probelight.commands.inoculation.inoculate.dynamics_lines", 1),  # trained
         ("probelight.commands.inoculation.inoculate.write_predictions", 1),

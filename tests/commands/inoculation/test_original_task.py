@@ -14,7 +14,7 @@ from probelight.commands.inoculation import original_task
 from probelight.commands.inoculation.command import original_jobs
 from probelight.commands.inoculation.data import Splits, original_splits
 from probelight.commands.inoculation.original_task import original_source
-from probelight.commands.inoculation.settings import FirstStage, OriginalTask
+from probelight.commands.inoculation.settings import IntermediateTask, OriginalTask
 from probelight.models.networks import model_fingerprint
 from probelight.models.settings import ModelSettings
 from probelight.results.details import OriginalParts
@@ -83,7 +83,9 @@ def test_the_score_without_relatives_is_given_where_some_items_have_one(
 def test_the_task_begins_with_the_model_of_its_first_stage(
     train: Train, task: OriginalTask, tiny_probes: Path
 ) -> None:
-    stage = FirstStage("race", [str(tiny_probes / "second.yaml")], epochs=1, learning_rate=1e-3)
+    stage = IntermediateTask(
+        "race", [str(tiny_probes / "second.yaml")], epochs=1, learning_rate=1e-3
+    )
     first, original = train(replace(task, first=stage, learning_rate=1e-50, epochs=1))
     assert (first.protocol, first.probe) == ("first", "race")
     assert {row.split for row in first.rows} == {"selection"}  # it is reported by nobody

@@ -11,9 +11,9 @@ from probelight.callbacks.aggregate_checkpoint import AGGREGATE, ORIGINAL, PROBE
 from probelight.commands.inoculation.data import (
     REPORTED_ORIGINAL,
     REPORTED_PROBE,
-    Parts,
     ScoredSet,
     Splits,
+    Tasks,
 )
 from probelight.commands.inoculation.rows import report_rows, reported_hits
 from probelight.probes.catalog import ProbeConfig
@@ -61,7 +61,7 @@ def test_the_original_task_also_without_what_train_has() -> None:
     data = replace(splits("original", original), train_files=(train,))
     said = predicted(probe, [RIGHT] * 4, original, [RIGHT, RIGHT, WRONG, RIGHT])
     worse = predicted(probe, [RIGHT] * 4, original, [RIGHT, RIGHT, WRONG, WRONG])
-    found = report_rows(Row(), Parts(splits("probe", probe), data), said, worse, HISTORY)
+    found = report_rows(Row(), Tasks(splits("probe", probe), data), said, worse, HISTORY)
     values = {
         row.metric: (row.value, row.num_items) for row in found if row.subset == subsets.UNTOUCHED
     }
@@ -78,8 +78,8 @@ def rows() -> dict[tuple[str, str], Row]:
     original = [record("original", i) for i in range(4)]
     before = predicted(probe, [CONSTANT] * 4, original, [RIGHT, RIGHT, TWO, WRONG])
     after = predicted(probe, [RIGHT, TWO, TWO, CONSTANT], original, [CONSTANT] * 4)
-    parts = Parts(splits("probe", probe), splits("original", original))
-    found = report_rows(Row(), parts, before, after, HISTORY)
+    tasks = Tasks(splits("probe", probe), splits("original", original))
+    found = report_rows(Row(), tasks, before, after, HISTORY)
     return {(row.metric, row.subset_text): row for row in found}
 
 
@@ -110,8 +110,8 @@ def test_hits_hold_what_each_reported_item_counts() -> None:
     original = [record("original", i) for i in range(3)]
     before = predicted(probe, [RIGHT, WRONG, TWO, RIGHT], original, [RIGHT, RIGHT, WRONG])
     after = predicted(probe, [RIGHT, RIGHT, RIGHT, WRONG], original, [WRONG, RIGHT, WRONG])
-    parts = Parts(splits("probe", probe), splits("original", original))
-    found = reported_hits(parts, before, after)
+    tasks = Tasks(splits("probe", probe), splits("original", original))
+    found = reported_hits(tasks, before, after)
     assert found["probe"]["before"] == [1.0, 0.0, 0.5, 1.0]
     assert found["probe"]["after"] == "1110"
     assert found["probe"]["clusters"] == [0, 0, 1, 1]
@@ -119,5 +119,5 @@ def test_hits_hold_what_each_reported_item_counts() -> None:
     sides = read_sides(found, "hits.json")
     assert sides["original"].groups == (0, 1, 2)
     assert sides["probe"].items != sides["original"].items
-    cut = replace(parts, probe=replace(parts.probe, num_left_out=1))
+    cut = replace(tasks, probe=replace(tasks.probe, num_left_out=1))
     assert reported_hits(cut, before, after)["probe"]["clusters"] is None

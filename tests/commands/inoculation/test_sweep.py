@@ -65,7 +65,7 @@ def test_each_setting_of_each_way_of_keeping_is_reported(grid: SweepGrid, mirror
     )
     cells, chosen = jobs[2::2], jobs[3::2]
     found = [Setting(**cell.config["setting"]) for cell in cells]
-    assert [(one.way, one.learning_rate, one.extra) for one in found] == [
+    assert [(one.method_and_strength, one.learning_rate, one.extra) for one in found] == [
         (("", None), 1e-3, "none"),
         (("", None), 1e-4, "none"),
         (("replay", 0.25), 1e-3, "none"),
