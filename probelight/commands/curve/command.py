@@ -106,10 +106,9 @@ def curve(
         engine: Where the runs are computed: in this process, or on Ray.
         wandb: Logging of the fine-tuned points to Weights & Biases, in addition to the local files.
     """
-    names, phrased = probes, phrasings
-    other = "--phrasings" if phrased else "--probes"
-    user_files = load_user_files(data, other, bool(names or phrased))
-    if not (names or phrased or user_files):
+    alternative = "--phrasings" if phrasings else "--probes"
+    user_files = load_user_files(data, alternative, bool(probes or phrasings))
+    if not (probes or phrasings or user_files):
         raise UsageError(
             "give --probes a,b, or --phrasings a,b of one probe, or --data.train FILE with "
             "--data.setup"
@@ -119,29 +118,29 @@ def curve(
     config = {
         "command": "curve",
         "models": [settings.config() for settings in compared],
-        "probes": names,
-        "phrasings": phrased,
+        "probes": probes,
+        "phrasings": phrasings,
         "options": asdict(options),
         "grid": asdict(grid),
         **user_files.recorded,
     }
-    check_grid(grid, [*names, *phrased, *user_files.configs])
-    traced = [*names, *user_files.configs]
+    check_grid(grid, [*probes, *phrasings, *user_files.configs])
+    traced = [*probes, *user_files.configs]
     if user_files:
         grid = fitting_grid(grid, user_files, random_weights)
     context = RunContext(trainer, wandb, mirror, user_files.configs, force=force, engine=engine)
-    check_rows([*traced, *phrased], compared, grid, options, context)
+    check_rows([*traced, *phrasings], compared, grid, options, context)
     if dry_run:
         # Which phrasing is the best takes scores of all of them.
-        curves = curves_of([*traced, *phrased[:1]], compared, grid, options, context)
-        plan = [job for one in curves for job in curve_jobs(one)]
+        curves = curves_of([*traced, *phrasings[:1]], compared, grid, options, context)
+        plan = [job for traced_curve in curves for job in curve_jobs(traced_curve)]
         print_plan(plan, Path(output_dir), trainer.accelerator)
         return
     folder = CommandFolder(Path(output_dir), config, user_files.parts.values())
-    if phrased:
+    if phrasings:
         from probelight.commands.curve.phrasing import best_phrasing
 
-        traced.append(best_phrasing(folder, phrased, compared, grid.train_split, context))
+        traced.append(best_phrasing(folder, phrasings, compared, grid.train_split, context))
     trace_curves(folder, traced, compared, grid, options, context)
     from probelight.reports.formats import print_tables
 
@@ -190,7 +189,7 @@ def trace_curves(
         if curve.modes != [FULL]:
             from probelight.commands.curve.heads import refuse_unposed
 
-            rows = [part for name in settings.controls for part in curve.rows.under(name)]
+            rows = [row_set for name in settings.controls for row_set in curve.rows.under(name)]
             check_scorer(curve.model, "mc_mlm", rows, refuse_unposed)
     for curve, plan, jobs in zip(curves, plans, missing, strict=True):
         name, label = curve.data.config.name, curve.model.label
@@ -232,7 +231,7 @@ def curve_jobs(curve: Curve) -> list[Job]:
         "substitutes": dict(data.substitutes) if data.config.key_words else {},
         "arguments": dict(data.config.arguments),
         "group_by": data.config.group_by,
-        "data": [file.sha256 for part in data.files for file in part.files],
+        "data": [file.sha256 for file_data in data.files for file in file_data.files],
         # Other models of the command can have left rows out.
         "rows": [len(data.train), len(data.evaluation)],
         "curve": curve.config(),

@@ -99,8 +99,10 @@ class Curve:
     def rows(self) -> CurveData:
         """The probe's rows with this model's points and held-out rows."""
         setup = self.data.setup
-        others = [model for model in self.models if model_type_of(model).modes(setup) is not None]
-        return rows_for_model(self.data, self.settings, [self.model, *others])
+        answering = [
+            model for model in self.models if model_type_of(model).modes(setup) is not None
+        ]
+        return rows_for_model(self.data, self.settings, [self.model, *answering])
 
     @property
     def first_stage(self) -> FirstStage | None:
@@ -143,8 +145,8 @@ def shared_rows(
     if options.first_stage is None or data.setup != "mc_qa":
         return data
     facts = first_stage_facts(context, options.first_stage).records
-    known = {group_of(record, "stem") for record in facts}
-    shared = sum(group_of(record, "stem") in known for record in data.evaluation)
+    first_stage_stems = {group_of(record, "stem") for record in facts}
+    shared = sum(group_of(record, "stem") in first_stage_stems for record in data.evaluation)
     if not shared:
         return data
     num_rows = len(data.evaluation)
@@ -184,9 +186,9 @@ def check_rows(
             rows_for_model(data, settings, [model, *answering])
             precision = context.trainer.precision
             if traced_modes(model, data.setup, settings) != [FULL] and precision not in PRECISIONS:
-                known = ", ".join(PRECISIONS)
+                precisions = ", ".join(PRECISIONS)
                 raise UsageError(
-                    f"--trainer.precision {precision}: for frozen encoders choose from {known}"
+                    f"--trainer.precision {precision}: for frozen encoders choose from {precisions}"
                 )
         num_curves += len(answering)
     if options.first_stage and probes:
@@ -194,14 +196,14 @@ def check_rows(
             raise UsageError("--first_stage: none of the probes is asked as questions; see --setup")
         first_stage_facts(context, options.first_stage)
     if probes and not num_curves:
-        first, setup = models[0], min(setups)
-        poses = setup == "mc_mlm" and "mc_qa" in model_type_of(first).trained
-        more = " (--setup mc_qa turns them into questions)" if poses else ""
-        trained_for(first, setup, f"the probes are {setup}{more}")
-        given, works = settings.modes, model_type_of(first).modes(setup) or ()
+        model, setup = models[0], min(setups)
+        poses = setup == "mc_mlm" and "mc_qa" in model_type_of(model).trained
+        hint = " (--setup mc_qa turns them into questions)" if poses else ""
+        trained_for(model, setup, f"the probes are {setup}{hint}")
+        modes, allowed_heads = settings.modes, model_type_of(model).modes(setup) or ()
         raise UsageError(
-            f"--grid.modes [{','.join(given)}]: {first.label} has none of these heads; give "
-            f"--grid.modes [{','.join(works)}]"
+            f"--grid.modes [{','.join(modes)}]: {model.label} has none of these heads; give "
+            f"--grid.modes [{','.join(allowed_heads)}]"
         )
 
 
@@ -246,16 +248,16 @@ def only_posed(
     has to leave out is left out of all.
     """
     # To a model with heads of its own rows a candidate may be of several pieces.
-    of_pieces = [
+    piece_models = [
         m for m in models if model_type_of(m).has_checkpoint and not model_type_of(m).heads
     ]
-    skipping = [model for model in of_pieces if model.multi_token == "skip"]
+    skipping = [model for model in piece_models if model.multi_token == "skip"]
     if data.setup != "mc_mlm" or not skipping:
         return data
     from probelight.encoding.masked import MaskedChoiceEncoder
     from probelight.models.loading import load_tokenizer
 
-    unposed: tuple[set[int], set[int]] = (set(), set())
+    skipped_by_split: tuple[set[int], set[int]] = (set(), set())
     for model in _distinct_tokenizers(skipping):
         encoder = MaskedChoiceEncoder(
             load_tokenizer(model.checkpoint, model.revision),
@@ -264,19 +266,19 @@ def only_posed(
             max_length=model.max_length,
         )
         for control in controls:
-            for places, records in zip(unposed, data.under(control), strict=True):
-                places |= {skipped.position for skipped in encoder.encode(records).skipped}
-    notices, posed = list(data.notices), []
-    for name, rows, places in zip(
-        ("train", "measured"), (data.train, data.evaluation), unposed, strict=True
+            for skipped_rows, records in zip(skipped_by_split, data.under(control), strict=True):
+                skipped_rows |= {skipped.position for skipped in encoder.encode(records).skipped}
+    notices, posed_rows = list(data.notices), []
+    for name, rows, skipped_rows in zip(
+        ("train", "measured"), (data.train, data.evaluation), skipped_by_split, strict=True
     ):
-        posed.append(tuple(row for place, row in enumerate(rows) if place not in places))
-        if places:
+        posed_rows.append(tuple(row for index, row in enumerate(rows) if index not in skipped_rows))
+        if skipped_rows:
             notices.append(
-                f"{len(places)} of {len(rows)} {name} rows left out, because a candidate is not "
-                "one token in every model"
+                f"{len(skipped_rows)} of {len(rows)} {name} rows left out, because a candidate is "
+                "not one token in every model"
             )
-    train, evaluation = posed
+    train, evaluation = posed_rows
     if not train or not evaluation:
         raise UsageError(f"{data.config.name}: in no row is each candidate one token in all models")
     return replace(data, train=train, evaluation=evaluation, notices=tuple(notices))
@@ -284,9 +286,9 @@ def only_posed(
 
 def _distinct_tokenizers(models: Iterable[ModelSettings]) -> Iterator[ModelSettings]:
     """Yield the first model of each tokenizer and answer prefix."""
-    known = set()
+    seen_keys = set()
     for model in models:
         key = (model.checkpoint, model.revision, model.answer_prefix)
-        if key not in known:
-            known.add(key)
+        if key not in seen_keys:
+            seen_keys.add(key)
             yield model

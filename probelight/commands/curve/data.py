@@ -53,8 +53,8 @@ class CurveData:
     def untouched(self) -> list[bool]:
         """Whether each evaluation row's group is in no train or held-out row."""
         group_by = self.config.group_by
-        known = {group_of(record, group_by) for record in (*self.train, *self.held_out)}
-        return [group_of(record, group_by) not in known for record in self.evaluation]
+        train_groups = {group_of(record, group_by) for record in (*self.train, *self.held_out)}
+        return [group_of(record, group_by) not in train_groups for record in self.evaluation]
 
     def words(self, control: str) -> Mapping[str, str]:
         """Return the meaningless words that a control puts in, by the words they replace."""
@@ -95,13 +95,13 @@ def load_curve_data(
         raise UsageError(f"{probe}: give either grid.train_from or grid.train_probe, not both")
 
     def load(probe: str | ProbeConfig, split: str, option: str) -> ProbeData:
-        other = f"one of them as {option}, or as --grid.train_from to divide it"
-        data = load_probe(probe, split, mirror=context.mirror, option=other)
+        option_hint = f"one of them as {option}, or as --grid.train_from to divide it"
+        data = load_probe(probe, split, mirror=context.mirror, option=option_hint)
         return vary(data, options.variant) if options.variant else data
 
     source = context.probe(probe)
     if divided:
-        data = _divided(load(source, divided, "--grid.train_from"), divided, settings)
+        data = _divide_file(load(source, divided, "--grid.train_from"), divided, settings)
     else:
         evaluation = load(source, settings.split, "--grid.split")
         try:
@@ -112,7 +112,7 @@ def load_curve_data(
                 f"(--grid.train_from {settings.split}) or train on another probe's file "
                 "(--grid.train_probe NAME)"
             ) from None
-        data = _of_two_files(train, evaluation, settings)
+        data = _combine_files(train, evaluation, settings)
     notices = [notice for file in data.files for notice in file.notices]
     beyond = [size for size in settings.sizes if size > len(data.train)]
     if 0 < len(beyond) < len(settings.sizes):
@@ -124,7 +124,7 @@ def load_curve_data(
     return replace(data, setup=setup, notices=(*data.notices, *notices))
 
 
-def _divided(data: ProbeData, split: str, settings: CurveSettings) -> CurveData:
+def _divide_file(data: ProbeData, split: str, settings: CurveSettings) -> CurveData:
     """Divide one file between training and measuring, with no group on both sides."""
     try:
         train, evaluation, _ = share_of(
@@ -153,7 +153,7 @@ def _divided(data: ProbeData, split: str, settings: CurveSettings) -> CurveData:
     )
 
 
-def _of_two_files(train: ProbeData, evaluation: ProbeData, settings: CurveSettings) -> CurveData:
+def _combine_files(train: ProbeData, evaluation: ProbeData, settings: CurveSettings) -> CurveData:
     """Combine a train and an evaluation file, of one probe or of two.
 
     Train rows of another probe are left out where their group is measured.
@@ -180,11 +180,11 @@ def _of_two_files(train: ProbeData, evaluation: ProbeData, settings: CurveSettin
             f"{probe.name} cannot use the train rows of {lender.name}: setup or candidates differ"
         )
     measured = {group_of(record, probe.group_by) for record in data.evaluation}
-    kept = tuple(r for r in data.train if group_of(r, probe.group_by) not in measured)
+    unshared = tuple(r for r in data.train if group_of(r, probe.group_by) not in measured)
     source = f"{data.train_source}, not the probe's own"
-    if left_out := len(data.train) - len(kept):
+    if left_out := len(data.train) - len(unshared):
         source += f"; {left_out} rows left out because their group is measured"
-    return replace(data, train=kept, train_source=source, notices=(f"train rows: {source}",))
+    return replace(data, train=unshared, train_source=source, notices=(f"train rows: {source}",))
 
 
 def rows_for_model(
@@ -197,25 +197,25 @@ def rows_for_model(
     """
     if not data.train:
         raise UsageError(f"{data.config.name}: no train rows are left to draw samples from")
-    of_models = []
+    rows_by_model = []
     for model in models:
-        kind = model_type_of(model)
-        if data.setup == "mc_mlm" and kind.is_pretrained:
-            of_models.append(data)  # heads on a frozen encoder train for a number of epochs
+        model_type = model_type_of(model)
+        if data.setup == "mc_mlm" and model_type.is_pretrained:
+            rows_by_model.append(data)  # heads on a frozen encoder train for a number of epochs
         else:
-            fit, option = settings.fit_of(model.kind), f"grid.{kind.fit}"
+            fit, option = settings.fit_of(model.kind), f"grid.{model_type.fit}"
             rows = hold_out(data, fit, settings.split_seed, settings.sizes, option)
-            of_models.append(rows)
-    chosen, least = of_models[0], min(len(rows.train) for rows in of_models)
+            rows_by_model.append(rows)
+    chosen, least = rows_by_model[0], min(len(rows.train) for rows in rows_by_model)
     num_rows = len(chosen.train)
     if fitting := [size for size in settings.sizes if size <= num_rows]:
         return replace(chosen, sizes=tuple(fitting))
     smaller = sorted({max(1, least // 4), max(1, least // 2), least})
     if settings.sizes != CurveSettings().sizes:
-        given, works = (f"[{','.join(map(str, sizes))}]" for sizes in (settings.sizes, smaller))
         raise UsageError(
-            f"--grid.sizes {given}: {chosen.config.name} has {num_rows} train rows to draw samples "
-            f"from; give sizes up to this number, such as --grid.sizes {works}"
+            f"--grid.sizes [{','.join(map(str, settings.sizes))}]: {chosen.config.name} has "
+            f"{num_rows} train rows to draw samples from; give sizes up to this number, such as "
+            f"--grid.sizes [{','.join(map(str, smaller))}]"
         )
     notice = (
         f"{num_rows} train rows, fewer than the smallest default size {min(settings.sizes)}: the "
@@ -238,17 +238,21 @@ def hold_out(
     if settings.patience is None:
         return data
     try:
-        kept, rest, _ = share_of(data.train, data.train_config.group_by, settings.held_out, seed)
+        held_out, pool, _ = share_of(
+            data.train, data.train_config.group_by, settings.held_out, seed
+        )
     except SplitError as error:
         raise UsageError(
             f"{data.config.name}: no train rows can be held out for early stopping ({error}); give "
             f"--{option}.patience null, which trains all epochs"
         ) from error
     notice = (
-        f"{len(kept)} of {len(data.train)} train rows are held out for early stopping: samples "
-        f"are drawn from the other {len(rest)}"
+        f"{len(held_out)} of {len(data.train)} train rows are held out for early stopping: samples "
+        f"are drawn from the other {len(pool)}"
     )
-    lost = [size for size in sizes if len(rest) < size <= len(data.train)]
-    if lost and min(sizes) <= len(rest):
-        notice += f", so the curve stops before N = {min(lost)}"
-    return replace(data, train=tuple(rest), held_out=tuple(kept), notices=(*data.notices, notice))
+    lost_sizes = [size for size in sizes if len(pool) < size <= len(data.train)]
+    if lost_sizes and min(sizes) <= len(pool):
+        notice += f", so the curve stops before N = {min(lost_sizes)}"
+    return replace(
+        data, train=tuple(pool), held_out=tuple(held_out), notices=(*data.notices, notice)
+    )

@@ -61,7 +61,7 @@ def train_facts(
     )
     keep = FinalCheckpoint(run.best_dir, always=True)
     plan = FitPlan(settings, stage.seed, [keep], f"{config.name}: facts")
-    problems, encoded = fit_choices(module, facts, {}, run, plan, context)
+    fit_notices, encoding_notices = fit_choices(module, facts, {}, run, plan, context)
     module = saved_module(run.best_dir, dtype=model.dtype)
     predictions = predict(TrainedScorer(module), {"facts": facts}, context.trainer)["facts"]
     row = replace(
@@ -83,7 +83,7 @@ def train_facts(
         probe=config.name,
         rows=(grouped_row(predictions.item_scores, groups, row),),
         counts={"train": len(facts)},
-        notices=(*problems, *encoded, *stage.facts.notices),
+        notices=(*fit_notices, *encoding_notices, *stage.facts.notices),
         seeds=(stage.seed,),
         data=data_files([stage.facts]),
         source=source_of(model),
@@ -99,9 +99,9 @@ def fitted_rows(
     """Return the rows that a point is trained on, and those that patience watches."""
     data = curve.rows
     train, _ = data.under(control)
-    chosen = sample_orders(len(train), size, 1, seed)[0]
+    indices = sample_orders(len(train), size, 1, seed)[0]
     held_out = data.controlled(control, data.held_out, data.train_config)
-    return [train[place] for place in chosen], held_out
+    return [train[index] for index in indices], held_out
 
 
 def memory_of(curve: Curve, size: int, control: str, seed: int) -> MemoryNeed:
@@ -134,18 +134,18 @@ def train_point(
     model, data, settings = curve.model, curve.rows, curve.fit
     train, evaluation = data.under(control)
     sample, held_out = fitted_rows(curve, size, control, seed)
-    up_to_next = sample_of(len(train), next_size(data.sizes, size), seed)
-    later = [train[place] for place in up_to_next]
+    next_indices = sample_of(len(train), next_size(data.sizes, size), seed)
+    next_sample = [train[index] for index in next_indices]
     direct = Direct(model, settings, seed, start, f"N = {size}", data.setup)
     trained = fit_directly(run, direct, sample, held_out, curve.context)
     sets = {"sample": sample, "evaluation": evaluation}
-    if later[size:]:
-        sets["added"] = later[size:]
-    found = predict(TrainedScorer(trained.module), sets, curve.context.trainer)
-    predictions = replace(found["evaluation"], name=f"{control}-seed{seed}")
-    sent = found["added"].scores if "added" in found else ()
-    code = portions(data.sizes, size, later, sent)
-    measured = Measurement(control, seed, trained.epoch, predictions, found["sample"], code)
+    if next_sample[size:]:
+        sets["added"] = next_sample[size:]
+    predicted = predict(TrainedScorer(trained.module), sets, curve.context.trainer)
+    predictions = replace(predicted["evaluation"], name=f"{control}-seed{seed}")
+    added_scores = predicted["added"].scores if "added" in predicted else ()
+    code = portions(data.sizes, size, next_sample, added_scores)
+    measured = Measurement(control, seed, trained.epoch, predictions, predicted["sample"], code)
     record = RunRecord(
         protocol=PROTOCOL,
         notices=tuple(dict.fromkeys([*trained.notices, *predictions.notices])),

@@ -55,38 +55,39 @@ from probelight.runs.settings import DEFAULT_TRAINER, TrainerSettings
 from probelight.training.modules import module_for
 
 Frozen = ChoiceModule | FrozenFeatures
-Place = tuple[str, str]  # control and part
-PARTS = ("train", "held_out", "evaluation")
+RowSetKey = tuple[str, str]  # control and role
+ROLES = ("train", "held_out", "evaluation")
 
 
 def score_untrained(run: RunFolder, curve: Curve) -> RunRecord:
     """Score the measured rows under every control by a model, or by each draw of its weights."""
-    settings, drawn, data = curve.settings, curve.model.random_weights, curve.rows
+    settings, random_weights, data = curve.settings, curve.model.random_weights, curve.rows
     rows = {control: data.under(control)[1] for control in settings.controls}
-    measured: list[Measurement] = []
+    measurements: list[Measurement] = []
     notices: dict[str, None] = {}
     fingerprints: dict[int, str] = {}
-    for seed in settings.seeds if drawn else settings.seeds[:1]:
-        scorer, drawn_seed = frozen_scorer(curve, seed, curve.data.setup), seed if drawn else None
+    for seed in settings.seeds if random_weights else settings.seeds[:1]:
+        scorer = frozen_scorer(curve, seed, curve.data.setup)
+        drawn_seed = seed if random_weights else None
         names = {control: f"{control}-seed{drawn_seed or 0}" for control in rows}
         sets = {names[control]: records for control, records in rows.items()}
-        found = predict(scorer, sets, curve.context.trainer)
-        measured += [
-            Measurement(control, drawn_seed, 0, found[name]) for control, name in names.items()
+        predicted = predict(scorer, sets, curve.context.trainer)
+        measurements += [
+            Measurement(control, drawn_seed, 0, predicted[name]) for control, name in names.items()
         ]
-        notices |= dict.fromkeys(n for predictions in found.values() for n in predictions.notices)
+        notices |= dict.fromkeys(n for output in predicted.values() for n in output.notices)
         fingerprints[seed] = scorer.fingerprint()
     record = RunRecord(
         protocol=PROTOCOL,
         notices=tuple(notices),
         dtype=scorer.dtype,
-        num_rescored=sum(one.predictions.num_rescored for one in measured),
+        num_rescored=sum(m.predictions.num_rescored for m in measurements),
         model_sha256=next(iter(fingerprints.values())),
         details=(CurveDetails(sha256_by_seed=by_seed(fingerprints)),),
     )
-    measured.sort(key=lambda one: settings.controls.index(one.control))
+    measurements.sort(key=lambda m: settings.controls.index(m.control))
     return write_point(
-        run, data, curve.model, measured, record, mode=scorer.mode, size=0, with_levels=True
+        run, data, curve.model, measurements, record, mode=scorer.mode, size=0, with_levels=True
     )
 
 
@@ -95,13 +96,13 @@ def train_heads(run: RunFolder, curve: Curve, mode: HeadMode, size: int) -> RunR
     trainer = curve.context.trainer
     with float32_products(device_of(trainer), trainer.precision, trainer.matmul_precision):
         probe = encode_curve(curve.context, curve)
-        measured = probe.point(mode, size)
-    rate = stopping = None
+        measurements = probe.point(mode, size)
+    learning_rate = stopping = None
     if size and model_type_of(curve.model).is_pretrained:
-        rate = curve.settings.head_fit(mode).learning_rate
+        learning_rate = curve.settings.head_fit(mode).learning_rate
     elif size:
-        rate = curve.fit.learning_rate
-        stopping = early_stopping(curve.rows, curve.fit, [one.epoch for one in measured])
+        learning_rate = curve.fit.learning_rate
+        stopping = early_stopping(curve.rows, curve.fit, [m.epoch for m in measurements])
     record = RunRecord(
         protocol=PROTOCOL,
         notices=tuple(probe.notices),
@@ -115,11 +116,11 @@ def train_heads(run: RunFolder, curve: Curve, mode: HeadMode, size: int) -> RunR
         run,
         curve.rows,
         curve.model,
-        measured,
+        measurements,
         record,
         mode=mode,
         size=size,
-        learning_rate=rate,
+        learning_rate=learning_rate,
         with_levels=size == 0,
     )
 
@@ -183,26 +184,26 @@ class Draw:
 
     head: HeadRows  # with a row for each of the words in `sets`
     fresh: Mapping[int, HeadRows]  # by seed, for mode `mlp`, where seeds begin differently
-    sets: Mapping[Place, CachedItems]
+    sets: Mapping[RowSetKey, CachedItems]
     fingerprint: str  # checksum of the weights below the heads
 
     @classmethod
     def of(
         cls,
         module: Any,
-        items: Mapping[Place, CachedItems],
+        items: Mapping[RowSetKey, CachedItems],
         seeds: Sequence[int],
         checksum: Callable[[Any], str],
     ) -> Draw:
         """Return a draw with the rows of the items' candidates alone, known by their places."""
-        words = torch.unique(torch.cat([part.candidates.flatten() for part in items.values()]))
+        words = torch.unique(torch.cat([cached.candidates.flatten() for cached in items.values()]))
         fresh = seeds if hasattr(module, "fresh_head") else ()
         return cls(
             head=HeadRows.of(module.head, words),
             fresh={seed: HeadRows.of(module.fresh_head(seed), words) for seed in fresh},
             sets={
-                place: replace(part, candidates=torch.searchsorted(words, part.candidates))
-                for place, part in items.items()
+                key: replace(cached, candidates=torch.searchsorted(words, cached.candidates))
+                for key, cached in items.items()
             },
             fingerprint=(
                 module.fingerprint()
@@ -248,63 +249,64 @@ class CurveProbe:
         self.dtype = dtype_name(module)
         self.sizes = data.sizes or tuple(settings.sizes)
         self.kind = kind
-        self.records = _records(data, settings)
+        self.records = _row_sets(data, settings)
         # Tokens are the same for all draws of the weights.
-        posed = {place: pose(module, rows) for place, rows in self.records.items()}
-        self.notices = list(dict.fromkeys(n for part in posed.values() for n in part.notices))
+        token_sets = {key: pose(module, rows) for key, rows in self.records.items()}
+        self.notices = list(dict.fromkeys(n for t in token_sets.values() for n in t.notices))
         self.shared = redraw is None
         self.one_start = self.shared and not hasattr(module, "fresh_head")
         self.draws: dict[int, Draw] = {}
         for seed in settings.seeds if redraw else [0]:
-            reader = redraw(seed) if redraw and seed != settings.seeds[0] else module
-            reader.eval()
+            draw_module = redraw(seed) if redraw and seed != settings.seeds[0] else module
+            draw_module.eval()
             items = {
-                place: run_through(reader, tokens, self.records[place], trainer)
-                for place, tokens in posed.items()
+                key: run_through(draw_module, tokens, self.records[key], trainer)
+                for key, tokens in token_sets.items()
             }
-            own_seeds = settings.seeds if self.shared else [seed]
-            self.draws[seed] = Draw.of(reader, items, own_seeds, checksum)
+            draw_seeds = settings.seeds if self.shared else [seed]
+            self.draws[seed] = Draw.of(draw_module, items, draw_seeds, checksum)
         self.fingerprints = {seed: draw.fingerprint for seed, draw in self.draws.items()}
 
     def point(self, mode: HeadMode, size: int) -> list[Measurement]:
         """Train every control and seed at one N together and measure them; N = 0 trains none."""
         settings = self.settings
         seeds = settings.seeds if size or not self.one_start else [0]
-        cells = [(control, seed) for control in settings.controls for seed in seeds]
-        draws = [self.draws[0 if self.shared else seed] for _, seed in cells]
+        runs = [(control, seed) for control in settings.controls for seed in seeds]
+        draws = [self.draws[0 if self.shared else seed] for _, seed in runs]
         starts = [
             draw.fresh.get(seed, draw.head) if mode == "mlp" else draw.head
-            for draw, (_, seed) in zip(draws, cells, strict=True)
+            for draw, (_, seed) in zip(draws, runs, strict=True)
         ]
         train, held_out, evaluation = (
-            [draw.sets[control, part] for draw, (control, _) in zip(draws, cells, strict=True)]
-            for part in PARTS
+            [draw.sets[control, role] for draw, (control, _) in zip(draws, runs, strict=True)]
+            for role in ROLES
         )
-        heads = StackedHeads(starts, torch.arange(len(starts[0].weight)), len(cells), mode)
-        epochs = [0] * len(cells)
+        heads = StackedHeads(starts, torch.arange(len(starts[0].weight)), len(runs), mode)
+        epochs = [0] * len(runs)
         if size:
             plan = self._plan(mode)
             orders = np.stack(
-                [sample_orders(len(train[0]), size, plan.epochs, seed) for _, seed in cells]
+                [sample_orders(len(train[0]), size, plan.epochs, seed) for _, seed in runs]
             )
             epochs = train_stack(heads, train, orders, plan, held_out)
-        measured = []
-        end = next_size(self.sizes, size) if size else 0
-        samples = [sample_of(len(train[0]), end, seed) for _, seed in cells]
+        measurements = []
+        next_num_train = next_size(self.sizes, size) if size else 0
+        samples = [sample_of(len(train[0]), next_num_train, seed) for _, seed in runs]
         added = [
             items.at(torch.from_numpy(sample[size:]))
             for items, sample in zip(train, samples, strict=True)
         ]
-        tables, sent = heads.scores(evaluation), heads.scores(added)
-        for place, (control, seed) in enumerate(cells):
+        score_tables, added_tables = heads.scores(evaluation), heads.scores(added)
+        for index, (control, seed) in enumerate(runs):
             records = self.records[control, "evaluation"]
-            scores = scores_of(tables[place], records)
+            scores = scores_of(score_tables[index], records)
             predictions = Predictions(f"{control}-seed{seed}", records, scores)
-            sample = [self.records[control, "train"][item] for item in samples[place]]
-            code = portions(self.sizes, size, sample, scores_of(sent[place], sample[size:]))
-            own_seed = seed if size or not self.one_start else None
-            measured.append(Measurement(control, own_seed, epochs[place], predictions, code=code))
-        return measured
+            sample = [self.records[control, "train"][row] for row in samples[index]]
+            added_scores = scores_of(added_tables[index], sample[size:])
+            code = portions(self.sizes, size, sample, added_scores)
+            drawn, epoch = seed if size or not self.one_start else None, epochs[index]
+            measurements.append(Measurement(control, drawn, epoch, predictions, code=code))
+        return measurements
 
     def _plan(self, mode: HeadMode) -> HeadPlan:
         """Return how heads are trained: by epochs, or a baseline's until it stops."""
@@ -330,19 +332,19 @@ def scores_of(table: torch.Tensor, records: Sequence[Record]) -> list[list[float
 
 def candidate_words(data: CurveData, settings: CurveSettings) -> list[str]:
     """Return all candidates of a probe's rows under every control, each once."""
-    rows = [record for part in _records(data, settings).values() for record in part]
+    rows = [record for records in _row_sets(data, settings).values() for record in records]
     return sorted({choice.strip() for record in rows for choice in record.choices})
 
 
-def _records(data: CurveData, settings: CurveSettings) -> dict[Place, list[Record]]:
-    """Return the records of every part under every control."""
-    found: dict[Place, list[Record]] = {}
+def _row_sets(data: CurveData, settings: CurveSettings) -> dict[RowSetKey, list[Record]]:
+    """Return the rows of every role under every control."""
+    row_sets: dict[RowSetKey, list[Record]] = {}
     for control in settings.controls:
         train, evaluation = data.under(control)
         held_out = data.controlled(control, data.held_out, data.train_config)
-        for part, records in zip(PARTS, (train, held_out, evaluation), strict=True):
-            found[control, part] = records
-    return found
+        for role, records in zip(ROLES, (train, held_out, evaluation), strict=True):
+            row_sets[control, role] = records
+    return row_sets
 
 
 def encode(module: Frozen, records: Sequence[Record], max_tokens: int) -> CachedItems:
@@ -358,12 +360,12 @@ def pose(module: Frozen, records: Sequence[Record]) -> EncodedSet:
     return encoded
 
 
-def refuse_unposed(records: Sequence[Record], kept: Sequence[int]) -> None:
+def refuse_unposed(records: Sequence[Record], posed_indices: Sequence[int]) -> None:
     """Raise RecordError unless `kept`, the indices of rows that a model can be posed, are all."""
-    if missing := sorted(set(range(len(records))) - set(kept)):
+    if unposed := sorted(set(range(len(records))) - set(posed_indices)):
         raise RecordError(
-            f"{len(missing)} of {len(records)} items do not fit this model, such as "
-            f"{records[missing[0]].where}; a curve compares the same rows under all controls: "
+            f"{len(unposed)} of {len(records)} items do not fit this model, such as "
+            f"{records[unposed[0]].where}; a curve compares the same rows under all controls: "
             "--model.multi_token skip leaves such rows out for all models, and counts them"
         )
 
@@ -375,19 +377,19 @@ def run_through(
     if not records:
         nothing = torch.empty(0, dtype=torch.long)
         return CachedItems(torch.empty(0, 0), nothing[:, None], nothing[:, None].bool(), nothing)
-    first: dict[str, int] = {}
+    first_rows: dict[str, int] = {}
     for index, record in enumerate(records):
-        first.setdefault(record.stem, index)
-    distinct = sorted(first.values(), key=lambda index: int(encoded.lengths[index]))
-    place = {index: row for row, index in enumerate(distinct)}
+        first_rows.setdefault(record.stem, index)
+    distinct = sorted(first_rows.values(), key=lambda index: int(encoded.lengths[index]))
+    feature_rows = {index: row for row, index in enumerate(distinct)}
     batches = token_budget_batches(encoded.lengths, trainer.max_eval_tokens, distinct)
     loader = batch_loader(encoded, batches, trainer.num_workers, module.device)
     read: Any = module.features
     features: list[torch.Tensor] = []
     for number, batch in enumerate(loader):
-        parts = answer_planned(read, loader, number, batch, module.device, trainer.precision)
-        features += [h.to(torch.promote_types(h.dtype, torch.float32)) for _, h in parts]
-    rows = torch.tensor([place[first[record.stem]] for record in records])
-    whole = encoded.collate(range(len(records)))
+        outputs = answer_planned(read, loader, number, batch, module.device, trainer.precision)
+        features += [h.to(torch.promote_types(h.dtype, torch.float32)) for _, h in outputs]
+    rows = torch.tensor([feature_rows[first_rows[record.stem]] for record in records])
+    collated = encoded.collate(range(len(records)))
     h = torch.cat(on_cpu(features))[rows]
-    return CachedItems(h, whole["candidate_ids"], whole["choice_mask"], whole["labels"])
+    return CachedItems(h, collated["candidate_ids"], collated["choice_mask"], collated["labels"])

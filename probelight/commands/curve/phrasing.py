@@ -68,8 +68,8 @@ def best_phrasing(
         scores[job.config["phrasing"]].append(record.rows[0].value)
     best = max(names, key=lambda name: fmean(scores[name]))
     for name in names:
-        kept = " (kept)" if name == best else ""
-        print(f"{name}: {fmean(scores[name]):.1%} zero-shot on {split} rows{kept}")
+        suffix = " (kept)" if name == best else ""
+        print(f"{name}: {fmean(scores[name]):.1%} zero-shot on {split} rows{suffix}")
     return best
 
 

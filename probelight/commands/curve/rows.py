@@ -104,14 +104,14 @@ def write_point(
     `mode` is "mlp", "linear" or "full", or the mode of a scorer, which is not trained.
     `with_levels` adds chance and the majority's accuracy, which a curve has once.
     """
-    bits = _information(measured) if size else {}
+    information = _information_by_point(measured) if size else {}
     lines = []
     for point in measured:
-        columns = bits.get(id(point), {})
-        for place, line in enumerate(point.predictions.lines(data.groups)):
+        columns = information.get(id(point), {})
+        for index, line in enumerate(point.predictions.lines(data.groups)):
             line = replace(line, control=point.control, seed=point.seed)
             if columns:
-                pvi_of = {name: column[place] for name, column in columns.items()}
+                pvi_of = {name: column[index] for name, column in columns.items()}
                 line = replace(
                     line, pvi=pvi_of.get("pvi"), conditional_pvi=pvi_of.get("conditional_pvi")
                 )
@@ -144,23 +144,27 @@ def write_point(
             seed=point.seed,
         )
         rows += [accuracy_row(predictions, groups, trained), tied_row(predictions, trained)]
-        for name, values in bits.get(id(point), {}).items():
+        for name, values in information.get(id(point), {}).items():
             value, low, high = mean_interval({0: np.array(values)}, groups)
             named = replace(trained, metric=V_INFORMATION[name], value=value)
             named = replace(named, num_items=len(values), num_groups=num_groups(groups))
             has_interval = math.isfinite(high)
             rows.append(replace(named, ci_low=low, ci_high=high) if has_interval else named)
-        for sent in point.code:
-            named = replace(trained, metric=sent.metric, value=sent.bits)
-            rows.append(replace(named, num_items=sent.num_items))
+        for portion in point.code:
+            named = replace(trained, metric=portion.metric, value=portion.bits)
+            rows.append(replace(named, num_items=portion.num_items))
         if (sample := point.on_sample) is not None:
             sampled = groups_of(sample.records, data.train_config.group_by)
             named = replace(trained, metric="train_accuracy")
             rows.append(grouped_row(sample.item_scores, sampled, named))
         if point.control == STANDARD:
             records, trained = predictions.records, replace(trained, metric="accuracy")
-            for part in (templates_of(records), choice_sets(records), untouched_of(data.untouched)):
-                rows += subset_rows(predictions, groups, part, trained)
+            for subset in (
+                templates_of(records),
+                choice_sets(records),
+                untouched_of(data.untouched),
+            ):
+                rows += subset_rows(predictions, groups, subset, trained)
     if with_levels:
         records = data.evaluation
         level = replace(row, num_items=len(records))
@@ -179,7 +183,7 @@ def write_point(
     notices += score_notices(*(point.predictions for point in measured))
     for name, replaced in words.items():
         if replaced:
-            pairs = ", ".join(f"{word} for {of}" for of, word in replaced.items())
+            pairs = ", ".join(f"{word} for {old}" for old, word in replaced.items())
             notices.append(f"{name} replaces {CONTROLS[name].replaces}: {pairs}")
     is_usual = data.setup == ("mc_qa" if mode == FULL else "mc_mlm")
     setup = "" if is_usual else data.setup
@@ -200,7 +204,7 @@ def write_point(
 
 def next_size(sizes: Sequence[int], size: int) -> int:
     """Return the size of the curve after one; after the last one that size."""
-    return min((other for other in sizes if other > size), default=size)
+    return min((larger for larger in sizes if larger > size), default=size)
 
 
 def portions(
@@ -220,30 +224,30 @@ def portions(
         return []
     guessed = [math.log2(len(record.choices)) for record in sample]
     code = [Portion("first_bits", math.fsum(guessed[:size]), size)] * (size == min(sizes))
-    bits = [answer_bits(row, one.answer) for row, one in zip(scores, added, strict=True)]
+    bits = [answer_bits(row, record.answer) for row, record in zip(scores, added, strict=True)]
     if math.isfinite(sent := math.fsum(bits)):
         code.append(Portion("code_bits", sent, len(added)))
         code.append(Portion("guessed_bits", math.fsum(guessed[size:]), len(added)))
     return code
 
 
-def _information(measured: Sequence[Measurement]) -> dict[int, dict[str, list[float]]]:
+def _information_by_point(measured: Sequence[Measurement]) -> dict[int, dict[str, list[float]]]:
     """Return, by point, the bits of each item against the heads of the same seed under controls.
 
     None of a control that was not trained, or where a score is not a number.
     """
-    found: dict[int, dict[str, list[float]]] = {}
+    information: dict[int, dict[str, list[float]]] = {}
     points = {(point.control, point.seed): point.predictions for point in measured}
     for point in measured:
         for name, control in INFORMATION.items():
-            null, own = points.get((control, point.seed)), point.predictions
+            null, predictions = points.get((control, point.seed)), point.predictions
             if point.control != STANDARD or null is None:
                 continue
-            pairs = zip(own.records, own.scores, null.scores, strict=True)
+            pairs = zip(predictions.records, predictions.scores, null.scores, strict=True)
             values = [round(pvi(x, empty, record.answer), 6) for record, x, empty in pairs]
             if all(map(math.isfinite, values)):
-                found.setdefault(id(point), {})[name] = values
-    return found
+                information.setdefault(id(point), {})[name] = values
+    return information
 
 
 def choice_sets(records: Sequence[Record]) -> list[Subset | None]:

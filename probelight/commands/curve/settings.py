@@ -99,8 +99,8 @@ class CurveSettings(ranges.Settings):
 
     def fit_of(self, kind: str) -> FitSettings:
         """Return how a baseline of this type, or a whole transformer, is trained."""
-        found: FitSettings = getattr(self, MODEL_TYPES[kind].fit)
-        return found
+        fit: FitSettings = getattr(self, MODEL_TYPES[kind].fit)
+        return fit
 
 
 @dataclass(frozen=True)
@@ -136,18 +136,18 @@ def fitting_grid(
     files, config = user_files.parts, user_files.config
     if grid.controls == CurveSettings().controls:
         grid = replace(grid, controls=[STANDARD])
-        told = (
+        consequence = (
             "random weights will be the only control"
             if random_weights
             else "No control will be run, so the verdict will be “cannot tell” or “not shown”; to "
             "add one: --random_weights true, or --grid.controls standard,choice_only"
         )
-        print(f"{config.name}: {told} ({_NO_CONTROL})")
+        print(f"{config.name}: {consequence} ({_NO_CONTROL})")
     for name in grid.controls:
         if name != STANDARD and control_named(name).needs_arguments:
             raise UsageError(f"--grid.controls {name} with --data.*: {_NO_CONTROL}")
-    if divided := grid.of_probe("train_from", config.name):
-        measured_split(files, divided)
+    if divided_split := grid.of_probe("train_from", config.name):
+        measured_split(files, divided_split)
         return grid
     if not grid.of_probe("train_probe", config.name) and grid.train_split not in files:
         raise UsageError(
