@@ -56,11 +56,7 @@ def run_original(run: RunFolder, config: Mapping[str, Any], context: RunContext)
         splits = original_splits(context, task)
     check_data(config["data"], splits.files)
     model = settings_from(ModelSettings, config["model"])
-    kwargs: dict[str, Any] = {
-        "learning_rate": task.learning_rate,
-        "tuning": task.tuning,
-        "seed": seed,
-    }
+    kwargs = dict[str, Any](learning_rate=task.learning_rate, tuning=task.tuning, seed=seed)
     if model_runs := config.get("model_run"):
         module = saved_module(
             finished_run(run, model_runs[0]).best_dir, dtype=model.dtype, **kwargs
