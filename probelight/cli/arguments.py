@@ -152,20 +152,18 @@ def _section_text(value: str, section: str, accepted: KnownOptions, files: dict[
     content = content or {}
     if section and content.keys() == {section}:
         content = content[section] or {}
-    content = _without_empty_sections(content, section, accepted)
+    content = _cleaned(content, section, accepted)
     files[value] = {section: content} if section else content
     return json.dumps(content, default=str)
 
 
-def _without_empty_sections(
-    content: Mapping[str, Any], section: str, accepted: KnownOptions
-) -> dict[str, Any]:
+def _cleaned(content: Mapping[str, Any], section: str, accepted: KnownOptions) -> dict[str, Any]:
     """Return a file's content without empty sections, and with lists for its `a,b`."""
     cleaned = {}
     for key, value in content.items():
         name = f"{section}.{key}" if section else str(key)
         if isinstance(value, Mapping) and name in accepted.sections:
-            value = _without_empty_sections(value, name, accepted)
+            value = _cleaned(value, name, accepted)
         elif isinstance(value, str) and name in accepted.lists:
             value = _split(value, name)
         elif isinstance(value, list):  # of sections, such as the rows of a sweep
@@ -173,7 +171,7 @@ def _without_empty_sections(
             value = [
                 {first_option: element}
                 if first_option and isinstance(element, str)
-                else _without_empty_sections(element, name, accepted)
+                else _cleaned(element, name, accepted)
                 if isinstance(element, Mapping)
                 else element
                 for element in value

@@ -246,10 +246,8 @@ class CommandParser(OneLineErrors):
     def known_options(self) -> KnownOptions:
         """The options of the parser, for `read_arguments`."""
         options = [action.dest for action in self._actions if action.option_strings]
-        all_names = [name.split(".") for name in options]
-        sections = {
-            ".".join(names[:depth]) for names in all_names for depth in range(1, len(names))
-        }
+        paths = [name.split(".") for name in options]
+        sections = {".".join(path[:depth]) for path in paths for depth in range(1, len(path))}
         hints = {action.dest: getattr(action, "_typehint", None) for action in self._actions}
         flags = [name for name, hint in hints.items() if hint is bool]
         return KnownOptions(options, sections - {*self.lists}, self.lists, flags)
@@ -285,6 +283,5 @@ class CommandParser(OneLineErrors):
                 elif default is None and action.dest in self.needed:
                     text = f"{text} (required)"
             options[typed] = text
-        num_more = len(actions.keys() - {"config"}) - len(help_actions)
-        summary = self.description or ""
-        print(short_help(prog, summary, options, self.command.example, num_more), file=file)
+        num_more, summary = len(actions.keys() - {"config"}) - len(help_actions), self.description
+        print(short_help(prog, summary or "", options, self.command.example, num_more), file=file)

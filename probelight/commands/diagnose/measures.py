@@ -189,8 +189,8 @@ def diagnostic_rows(comparisons: Comparisons, outputs: ModelOutputs, row: Row) -
         for comparison, outcome in zip(compared, outcomes, strict=True):
             for subset in comparison.subsets:
                 by_subset.setdefault(subset, []).append(outcome)
-        for subset, subset_outcomes in by_subset.items():
-            rows.append(share_row(subset_outcomes, replace(row, metric=metric, subset=subset)))
+        for key, subset_outcomes in by_subset.items():
+            rows.append(share_row(subset_outcomes, replace(row, metric=metric, subset=key)))
 
     for k in (k for k in TOPS if k <= outputs.depth):
         right = [in_top(words[item.prompt], item.expected, k) for item in completions]
