@@ -299,9 +299,9 @@ def _suggestion(name: str, options: Iterable[str], dashes: str) -> str:
     last = SHORT.get(last, last)
     ends = {option: option.rpartition(".")[2] for option in names}
     siblings = {end: option for option, end in ends.items() if option.rpartition(".")[0] == group}
-    near = [siblings[end] for end in close_matches(last, list(siblings), 0.65)]
-    begun = [o for end, o in siblings.items() if end.startswith(last) or last.startswith(end)]
-    same = [option for option, end in ends.items() if end.rstrip("s") == last.rstrip("s")]
-    elsewhere = sorted(same, key=lambda option: option.count("."))
-    best = [*near, *begun, *elsewhere, *close_matches(name, names, 0.65)]
+    similar = [siblings[end] for end in close_matches(last, list(siblings), 0.65)]
+    by_prefix = [o for end, o in siblings.items() if end.startswith(last) or last.startswith(end)]
+    plurals = [option for option, end in ends.items() if end.rstrip("s") == last.rstrip("s")]
+    in_other_groups = sorted(plurals, key=lambda option: option.count("."))
+    best = [*similar, *by_prefix, *in_other_groups, *close_matches(name, names, 0.65)]
     return f" (did you mean {dashes}{best[0]}?)" if best else ""

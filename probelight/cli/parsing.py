@@ -187,20 +187,20 @@ def command_parser(
 def prepare_jsonargparse() -> None:
     """Make jsonargparse refuse empty paths, and the same YAML on a command line as in a file."""
 
-    def path(text: str | Path) -> Path:
+    def parse_path(text: str | Path) -> Path:
         if not NotBlank().admits(str(text)):  # it would be the current folder
             raise ValueError(f"give {NotBlank()}")
         return Path(text)
 
-    register_type(Path, str, path, fail_already_registered=False)
-    load = get_loader("yaml")
+    register_type(Path, str, parse_path, fail_already_registered=False)
+    load_yaml = get_loader("yaml")
 
-    def value(text: str) -> Any:
+    def parse_value(text: str) -> Any:
         refuse_odd_number(text)
         parse_yaml(text)
-        return load(text)
+        return load_yaml(text)
 
-    set_loader("yaml", value, (yaml.YAMLError,))
+    set_loader("yaml", parse_value, (yaml.YAMLError,))
 
 
 class OneLineErrors(ArgumentParser):
