@@ -200,10 +200,10 @@ def _execute(command: str, arguments: list[str]) -> int:
         return INTERRUPTED
     except SystemExit as stop:
         # Lightning's exception for SIGTERM is a SystemExit without a code, which would be 0.
-        ended = TERMINATED if type(stop).__name__ == "SIGTERMException" else stop.code
-        if STOP.code is None and ended not in SENTENCES:
+        exit_code = TERMINATED if type(stop).__name__ == "SIGTERMException" else stop.code
+        if STOP.code is None and exit_code not in SENTENCES:
             raise
-        return STOP.code or int(ended or 0)
+        return STOP.code or int(exit_code or 0)
 
 
 def call(command: str, arguments: list[str]) -> None:

@@ -152,20 +152,18 @@ def _section_text(value: str, section: str, accepted: KnownOptions, files: dict[
     content = content or {}
     if section and content.keys() == {section}:
         content = content[section] or {}
-    content = _without_empty_sections(content, section, accepted)
+    content = _cleaned(content, section, accepted)
     files[value] = {section: content} if section else content
     return json.dumps(content, default=str)
 
 
-def _without_empty_sections(
-    content: Mapping[str, Any], section: str, accepted: KnownOptions
-) -> dict[str, Any]:
+def _cleaned(content: Mapping[str, Any], section: str, accepted: KnownOptions) -> dict[str, Any]:
     """Return a file's content without empty sections, and with lists for its `a,b`."""
     cleaned = {}
     for key, value in content.items():
         name = f"{section}.{key}" if section else str(key)
         if isinstance(value, Mapping) and name in accepted.sections:
-            value = _without_empty_sections(value, name, accepted)
+            value = _cleaned(value, name, accepted)
         elif isinstance(value, str) and name in accepted.lists:
             value = _split(value, name)
         elif isinstance(value, list):  # of sections, such as the rows of a sweep
@@ -173,7 +171,7 @@ def _without_empty_sections(
             value = [
                 {first_option: element}
                 if first_option and isinstance(element, str)
-                else _without_empty_sections(element, name, accepted)
+                else _cleaned(element, name, accepted)
                 if isinstance(element, Mapping)
                 else element
                 for element in value
@@ -301,9 +299,9 @@ def _suggestion(name: str, options: Iterable[str], dashes: str) -> str:
     last = SHORT.get(last, last)
     ends = {option: option.rpartition(".")[2] for option in names}
     siblings = {end: option for option, end in ends.items() if option.rpartition(".")[0] == group}
-    near = [siblings[end] for end in close_matches(last, list(siblings), 0.65)]
-    begun = [o for end, o in siblings.items() if end.startswith(last) or last.startswith(end)]
-    same = [option for option, end in ends.items() if end.rstrip("s") == last.rstrip("s")]
-    elsewhere = sorted(same, key=lambda option: option.count("."))
-    best = [*near, *begun, *elsewhere, *close_matches(name, names, 0.65)]
+    similar = [siblings[end] for end in close_matches(last, list(siblings), 0.65)]
+    by_prefix = [o for end, o in siblings.items() if end.startswith(last) or last.startswith(end)]
+    plurals = [option for option, end in ends.items() if end.rstrip("s") == last.rstrip("s")]
+    in_other_groups = sorted(plurals, key=lambda option: option.count("."))
+    best = [*similar, *by_prefix, *in_other_groups, *close_matches(name, names, 0.65)]
     return f" (did you mean {dashes}{best[0]}?)" if best else ""

@@ -34,8 +34,9 @@ def complete(
     os.environ["_ARGCOMPLETE"] = str(first + min(num_words, len(words)))
     if command not in summaries:
         completer.add_argument("--version", action="store_true")
-        begun = [n for name in summaries if (n := name.split())[: len(words)] == words]
-        completer.add_argument("command", choices=list(dict.fromkeys(n[len(words)] for n in begun)))
+        matching = [n for name in summaries if (n := name.split())[: len(words)] == words]
+        next_words = list(dict.fromkeys(name[len(words)] for name in matching))
+        completer.add_argument("command", choices=next_words)
         argcomplete.autocomplete(completer)
     # Only now: it imports jsonargparse.
     from probelight.cli.parsing import LIGHTNING, command_parser
@@ -65,7 +66,7 @@ def _values(prefix: str, action: Action, parser: Any, **_: Any) -> list[str]:
 
     from probelight.models.registry import AUTO, MODEL_TYPES
 
-    begun = prefix[: prefix.rfind(",") + 1] if action.dest in parser.lists else ""
+    list_prefix = prefix[: prefix.rfind(",") + 1] if action.dest in parser.lists else ""
     allowed_values = list(_choices(getattr(action, "_typehint", None)))
     if folder := _FOLDERS.get(action.dest):
         allowed_values = sorted(path.stem for path in (CONFIGS / folder).glob("*.yaml"))
@@ -73,7 +74,8 @@ def _values(prefix: str, action: Action, parser: Any, **_: Any) -> list[str]:
         allowed_values = [*MODEL_TYPES, AUTO]
     if action.dest in {"models", "model.name_or_path"}:
         allowed_values += BUNDLED_MODELS
-    completions = [begun + name for name in allowed_values if f"{begun}{name}".startswith(prefix)]
+    completions = [list_prefix + name for name in allowed_values]
+    completions = [text for text in completions if text.startswith(prefix)]
     return completions or list(FilesCompleter()(prefix))
 
 

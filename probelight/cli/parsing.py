@@ -187,20 +187,20 @@ def command_parser(
 def prepare_jsonargparse() -> None:
     """Make jsonargparse refuse empty paths, and the same YAML on a command line as in a file."""
 
-    def path(text: str | Path) -> Path:
+    def parse_path(text: str | Path) -> Path:
         if not NotBlank().admits(str(text)):  # it would be the current folder
             raise ValueError(f"give {NotBlank()}")
         return Path(text)
 
-    register_type(Path, str, path, fail_already_registered=False)
-    load = get_loader("yaml")
+    register_type(Path, str, parse_path, fail_already_registered=False)
+    load_yaml = get_loader("yaml")
 
-    def value(text: str) -> Any:
+    def parse_value(text: str) -> Any:
         refuse_odd_number(text)
         parse_yaml(text)
-        return load(text)
+        return load_yaml(text)
 
-    set_loader("yaml", value, (yaml.YAMLError,))
+    set_loader("yaml", parse_value, (yaml.YAMLError,))
 
 
 class OneLineErrors(ArgumentParser):
@@ -246,10 +246,8 @@ class CommandParser(OneLineErrors):
     def known_options(self) -> KnownOptions:
         """The options of the parser, for `read_arguments`."""
         options = [action.dest for action in self._actions if action.option_strings]
-        all_names = [name.split(".") for name in options]
-        sections = {
-            ".".join(names[:depth]) for names in all_names for depth in range(1, len(names))
-        }
+        paths = [name.split(".") for name in options]
+        sections = {".".join(path[:depth]) for path in paths for depth in range(1, len(path))}
         hints = {action.dest: getattr(action, "_typehint", None) for action in self._actions}
         flags = [name for name, hint in hints.items() if hint is bool]
         return KnownOptions(options, sections - {*self.lists}, self.lists, flags)
@@ -285,6 +283,5 @@ class CommandParser(OneLineErrors):
                 elif default is None and action.dest in self.needed:
                     text = f"{text} (required)"
             options[typed] = text
-        num_more = len(actions.keys() - {"config"}) - len(help_actions)
-        summary = self.description or ""
-        print(short_help(prog, summary, options, self.command.example, num_more), file=file)
+        num_more, summary = len(actions.keys() - {"config"}) - len(help_actions), self.description
+        print(short_help(prog, summary or "", options, self.command.example, num_more), file=file)

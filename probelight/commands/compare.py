@@ -115,13 +115,8 @@ def compare(
     p_values = adjusted_p_values(compared_blocks)
     num_pairs = sum(map(len, p_values))
     for compared, adjusted_p in zip(compared_blocks, p_values, strict=True):
-        write_run(
-            folder,
-            compared,
-            adjusted_p,
-            num_pairs,
-            notices if compared is compared_blocks[0] else (),
-        )
+        write_run(folder, compared, adjusted_p, num_pairs, notices)
+        notices = ()  # of all blocks, so the first one has them
     folder.write_results()
     print_tables(folder.path, PROTOCOL)
     page = build_report(folder.path)
@@ -220,8 +215,8 @@ def compare_systems(block: Block, names: Mapping[str, System]) -> ComparedBlock:
     differences = {}
     for pair in combinations(names, 2):
         first, second = (scores[name] for name in pair)
-        same = same_samples(*(names[name] for name in pair))
-        differences[pair] = compare_runs(first, second, groups, same_samples=same)
+        is_paired = same_samples(*(names[name] for name in pair))
+        differences[pair] = compare_runs(first, second, groups, same_samples=is_paired)
     accuracies = {name: runs_interval(runs, groups) for name, runs in scores.items()}
     return ComparedBlock(block, names, accuracies, differences)
 

@@ -102,9 +102,9 @@ def demo(
 
     context = RunContext(replace(trainer, progress_bar=False), quiet=True)
     names = ("learning_rate", "epochs", "batch_size", "tuning")
-    how = {name: getattr(plan, name) for name in names}
+    fit = {name: getattr(plan, name) for name in names}
     settings = [
-        Setting(plan.dose, extra, seed, **how) for extra in plan.extras for seed in plan.seeds
+        Setting(plan.dose, extra, seed, **fit) for extra in plan.extras for seed in plan.seeds
     ]
     subject = Subject(model, plan.original, plan.probe)
     # Without a control of the dose its verdict would be "cannot tell".

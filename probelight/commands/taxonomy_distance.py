@@ -239,9 +239,9 @@ def distance_rows(
         by_guessing = replace(row, metric="nearer_chosen_by_guessing", value=guess)
         rows.append(replace(by_guessing, num_items=len(with_nearer)))
     for exists in (True, False):
-        if alike := [item for item in placed if bool(item[0].nearer) == exists]:
-            scores = [item_score(best, item.record.answer) for item, best, _ in alike]
-            groups = [group for *_, group in alike]
+        if subset_items := [item for item in placed if bool(item[0].nearer) == exists]:
+            scores = [item_score(best, item.record.answer) for item, best, _ in subset_items]
+            groups = [group for *_, group in subset_items]
             text = "with a nearer distractor" if exists else "without"
             subset = Subset.of("nearer_distractor", text, exists=exists)
             subset_row = replace(row, metric="accuracy", subset=subset)

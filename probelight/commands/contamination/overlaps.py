@@ -170,8 +170,8 @@ class OverlapSearch:
     def in_any(self) -> list[bool]:
         """Return (N,) whether any source makes an item contaminated."""
         return [
-            any(of_item)
-            for of_item in zip(*(search.contaminated for search in self.sources), strict=True)
+            any(flags_of_item)
+            for flags_of_item in zip(*(search.contaminated for search in self.sources), strict=True)
         ]
 
     def flags(self) -> dict[str, Sequence[bool | None]]:

@@ -261,8 +261,8 @@ def measure_recorded(run: RunFolder, config: Mapping[str, Any], context: RunCont
     check_data(config["data"], [data])
     folder = context.paths[RECORDED]
     all_outputs = find_recorded(Path(folder), [source.recorded_as for source in SETS.values()])
-    of_model = [outputs for outputs in all_outputs if outputs.model == model]
-    recorded = next((o for o in of_model if o.recorded_as == data.source.recorded_as), None)
+    model_outputs = [outputs for outputs in all_outputs if outputs.model == model]
+    recorded = next((o for o in model_outputs if o.recorded_as == data.source.recorded_as), None)
     if recorded is None:
         raise changed_since([folder])
     if checksums(recorded) != config["recorded"]:

@@ -134,14 +134,14 @@ def _other_candidates(answer: Answer, record: Record) -> RecordError:
     """Return the error of an answer with other candidates than its item."""
     choices, candidates = ({*map(plain, question.choices)} for question in (record, answer))
     unknown, missing = sorted(candidates - choices), sorted(choices - candidates)
-    differ = [
+    differences = [
         f"{problem} {', '.join(map(_short, texts[:SHOWN]))}"
         for texts, problem in ((unknown, "the item does not have"), (missing, "missing are"))
         if texts
     ]
     return RecordError(
         f"{answer.where}: the candidates are not those of the item {record.name}: "
-        f"{', and '.join(differ) or 'one occurs a different number of times'}"
+        f"{', and '.join(differences) or 'one occurs a different number of times'}"
     )
 
 

@@ -128,17 +128,17 @@ def import_results(
         print_tables(Path(output_dir), INFORMATION)
         return rows
     chosen = _chosen_set(probe, data, mirror)
-    golden = None if gold is None else plain.read_gold(gold)
+    gold_answers = None if gold is None else plain.read_gold(gold)
     read_file = FORMATS[format]
     if format == "plain":
         choices = {c for record in (chosen.data.records if chosen else ()) for c in record.choices}
         read_file = partial(plain.read, candidates=candidates, choices=choices)
     elif candidates:
         raise UsageError("--candidates names columns of plain tables; leave it out")
-    imported_files = _read_files(read_file, _files_with_models(files, model), golden)
+    imported_files = _read_files(read_file, _files_with_models(files, model), gold_answers)
     sets = [chosen] * len(imported_files) if chosen else _sets_of_files(imported_files, data.name)
     imports = [
-        import_of(format, imported, items, golden, scores, is_probe_given=chosen is not None)
+        import_of(format, imported, items, gold_answers, scores, is_probe_given=chosen is not None)
         for imported, items in zip(imported_files, sets, strict=True)
     ]
     counts = Counter((planned.model, planned.items.name) for planned in imports)

@@ -92,7 +92,7 @@ def build(
         print(f"{sha256_of(path)[:12]}  {path}")
 
 
-def filtering_builder(builder: Builder[S], settings: S, how: FilterSettings) -> Builder[S]:
+def filtering_builder(builder: Builder[S], settings: S, filtering: FilterSettings) -> Builder[S]:
     """Return a builder of what the filter leaves; its data card tells what was left out."""
     probe = builder.build(settings)
     with TemporaryDirectory() as folder:
@@ -100,7 +100,7 @@ def filtering_builder(builder: Builder[S], settings: S, how: FilterSettings) -> 
         write_probe(replace(builder, build=lambda _: probe), settings, Path(folder))
         config = load_probe_config(Path(folder, builder.name, f"{builder.name}.yaml"))
         records = [record for split in probe for record in load_probe(config, split).records]
-    filtered = filter_probe(probe, groups_of(records, config.group_by), how)
+    filtered = filter_probe(probe, groups_of(records, config.group_by), filtering)
     print(filtered.summary, flush=True)
     about = "\n\n".join(filter(None, (builder.about, filtered.summary)))
     return replace(builder, build=lambda _: filtered.probe, about=about)
