@@ -88,11 +88,11 @@ class ProbeItems:
     notes: dict[Item, Notes] = field(default_factory=dict)
     sheets: dict[str, list[Sheet]] = field(default_factory=dict)
 
-    def index_of(self, question: Item, notes: Notes) -> int:
+    def index_of(self, item: Item, notes: Notes) -> int:
         """Return the index of an item, adding it if it is new."""
-        pairs = zip(self.notes.get(question, notes), notes, strict=True)
-        self.notes[question] = tuple(new if old is None else old for old, new in pairs)
-        return self.items.setdefault(question, len(self.items))
+        pairs = zip(self.notes.get(item, notes), notes, strict=True)
+        self.notes[item] = tuple(new if old is None else old for old, new in pairs)
+        return self.items.setdefault(item, len(self.items))
 
 
 def items_of(results: RunSet, most_in_page: int = MOST_IN_PAGE) -> Items | None:
@@ -173,8 +173,8 @@ def read_probes(results: RunSet) -> tuple[dict[str, ProbeItems], tuple[str, ...]
         for set_name, lines in sets.items():
             sheet = _sheet(run, set_name, lines[0])
             probe = probes.setdefault(sheet.probe, ProbeItems())
-            items = [_item(line, number) for number, line in enumerate(lines, start=1)]
-            sheet.item_indices = tuple(probe.index_of(item, notes) for item, notes in items)
+            pairs = [_item(line, number) for number, line in enumerate(lines, start=1)]
+            sheet.item_indices = tuple(probe.index_of(*pair) for pair in pairs)
             sheet.answers = _answers(lines)
             probe.sheets.setdefault(model_by_path.get(run.path, run.model), []).append(sheet)
     for probe in probes.values():

@@ -194,8 +194,8 @@ def imported(
     rows = rows.fillna({"id": "", "gold": "", "paradigm": ""})
     rows["item"] = pd.factorize(rows["item"])[0]
     answers = []
-    for _, item_rows in rows.groupby("item"):
-        first, *more_rows = item_rows = list(item_rows.itertuples())
+    for _, item_frame in rows.groupby("item"):
+        first, *more_rows = item_rows = list(item_frame.itertuples())
         choices = tuple(row.choice for row in item_rows if isinstance(row.choice, str))
         right = [index for index, row in enumerate(item_rows) if row.right is True]
         scores, wheres = list[float](), dict[str, str]()

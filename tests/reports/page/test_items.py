@@ -43,7 +43,7 @@ def test_an_item_is_held_once_a_probe(answered: RunSet) -> None:
         "counts": [[2, 2, 0.5], [3, 0, 0]],
     }
     item = next(iter(hypernymy.items))
-    assert hypernymy.place(item, (None, None, "random", 2)) == 0
+    assert hypernymy.index_of(item, (None, None, "random", 2)) == 0
     assert hypernymy.notes[item] == ("c0", 0, "random", 2)  # what one run knows holds for all
 
 
