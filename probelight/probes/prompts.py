@@ -255,7 +255,6 @@ class Prompts:
         return template.format(question=_question(stem)) if template else stem
 
     def _message(self, stem: str) -> str:
-        """Return the message that asks for words in a chat."""
         assert self.templates is not None
         if self.setup == "mc_qa":
             return self.templates.chat_mc_qa.format(question=_question(stem))
