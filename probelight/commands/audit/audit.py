@@ -45,10 +45,7 @@ PROTOCOL = "audit"
 LABEL = "the answers alone"
 MOST = 10  # words, and answers, that are shown of either end
 ALL = "all"  # the split of what is counted on the items of all splits
-PARTS: Mapping[str, giveaways.Features] = {
-    "word": giveaways.word_set,
-    "answer": giveaways.whole_answer,
-}
+PARTS = {"word": giveaways.word_set, "answer": giveaways.whole_answer}
 DEFAULT_BASELINES = ("choice_only", "vec_similarity")
 
 
@@ -303,8 +300,7 @@ def part_rows(data: items.AuditData, kind: str, row: Row) -> Iterator[Row]:
     parts = PARTS[kind]
     records = [record for split in data.parts.values() for record in split.records]
     found = giveaways.associations(records, parts)
-    telling = giveaways.most_telling(found.values(), MOST)
-    shown = {giveaway.feature: giveaway for giveaway in telling}
+    shown = {word.feature: word for word in giveaways.most_telling(found.values(), MOST)}
     groups = groups_of(records, data.config.group_by)
     places: dict[str, list[tuple[float, str]]] = {part: [] for part in shown}
     for record, group in zip(records, groups, strict=True):
