@@ -303,9 +303,8 @@ def cells_of(text: str, delimiter: str, item: str = "item") -> list[str]:
 def read_table(path: Path, *, any_case: bool = False) -> pd.DataFrame:
     """Return the cells of a .tsv or comma-separated file as texts; a row is called "file:line".
 
-    With `any_case`, columns are called by their names in lower case.
-
-    RecordError names file and line if it is empty, or a row's number of cells is not the header's.
+    With `any_case`, columns are called by their names in lower case. RecordError names file and
+    line if it is empty, or a row's number of cells is not the header's.
     """
     import pandas as pd  # not above: --help is quick
 

@@ -220,9 +220,7 @@ class Settings:
 
     def __post_init__(self) -> None:
         kind: Any = type(self)  # classes are hashable
-        changes = {
-            name: value for name, value in vars(self).items() if value != _defaults(kind)[name]
-        }
+        changes = {name: v for name, v in vars(self).items() if v != _defaults(kind)[name]}
         for name, value in checked(kind, changes, lambda key: f"{kind.__name__}.{key}").items():
             object.__setattr__(self, name, value)
 

@@ -343,13 +343,12 @@ def _problems(config: ProbeConfig, path: Path) -> Iterator[str]:
             yield f"{key}: `--phrasings` cannot select this name; use one without commas, not all"
     if not config.splits:
         yield "both `files` and `hub` are missing; give one of them"
-    arguments_by_prefix = {"": config.arguments}
-    for name, variant in config.variants.items():
-        arguments_by_prefix[f"variants.{name}."] = variant.arguments
+    by_prefix = {"": config.arguments}
+    by_prefix |= {f"variants.{name}.": v.arguments for name, v in config.variants.items()}
     for name, expression in config.phrased.items():
         if problem := _pattern_problem(expression):
             yield f"`phrased.{name}` {problem}"
-    for prefix, arguments in arguments_by_prefix.items():
+    for prefix, arguments in by_prefix.items():
         for name, expression in arguments.items():
             if problem := _pattern_problem(expression):
                 yield f"`{prefix}arguments.{name}` {problem}"

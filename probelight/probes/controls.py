@@ -227,10 +227,9 @@ def control_named(name: str) -> Control:
         ConfigError: If there is none; the message lists the names.
     """
     if name not in CONTROLS:
-        control_names = [STANDARD, *CONTROLS]
+        names = [STANDARD, *CONTROLS]
         raise ConfigError(
-            f"there is no control {name!r}{nearest(name, control_names)}; choose one of "
-            f"{', '.join(control_names)}"
+            f"there is no control {name!r}{nearest(name, names)}; choose one of {', '.join(names)}"
         )
     return CONTROLS[name]
 

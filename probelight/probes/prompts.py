@@ -99,14 +99,12 @@ class Templates:
         }
         for name, needed_fields in needed.items():
             try:
-                template = getattr(templates, name)
-                fields = {field for _, field, _, _ in Formatter().parse(template)}
+                fields = {f for _, f, _, _ in Formatter().parse(getattr(templates, name))}
             except ValueError as error:
                 raise ConfigError(f"{path}: `{name}`: {error}; write a brace as {{{{") from None
             if (fields - {None}) != needed_fields:
-                placeholders = " and ".join(f"{{{field}}}" for field in sorted(needed_fields))
-                problem = f"must have {placeholders}, and no other placeholder"
-                raise ConfigError(f"{path}: `{name}` {problem}")
+                names = " and ".join(f"{{{field}}}" for field in sorted(needed_fields))
+                raise ConfigError(f"{path}: `{name}` must have {names}, and no other placeholder")
         return templates
 
     def letters(self, record: Record, setup: Setup, order: Order) -> str:
@@ -255,7 +253,6 @@ class Prompts:
         return template.format(question=_question(stem)) if template else stem
 
     def _message(self, stem: str) -> str:
-        """Return the message that asks for words in a chat."""
         assert self.templates is not None
         if self.setup == "mc_qa":
             return self.templates.chat_mc_qa.format(question=_question(stem))

@@ -96,7 +96,6 @@ def locate(
 def _fetch_served(
     base: str, source: FileSource, cache_dir: str | Path | None, offline: bool | None
 ) -> LocalFile:
-    """Fetch a file below an address, with or without gzip."""
     missing: list[DownloadError] = []
     for path in _gzip_variants(source.path):
         url = f"{base}/{path}"
@@ -111,7 +110,6 @@ def _fetch_served(
 
 
 def _find_mirrored(config: Released, source: FileSource, mirror: str | Path) -> LocalFile:
-    """Find a file in the folder of a mirror, with or without gzip."""
     url = urlsplit(str(mirror))
     folder = Path(unquote(url.path) if url.scheme == "file" else mirror).expanduser()
     if not folder.is_dir():

@@ -106,11 +106,9 @@ def share_of(
     except SplitError as error:
         if error.nearest is None:
             raise
-        kept_records, held_out = grouped_split(
-            records, group_by, num_items=error.nearest, seed=seed
-        )
-        notice = f"{len(kept_records)} of {len(records)} items instead of a share of {fraction:g}"
-        return kept_records, held_out, notice
+        sides = grouped_split(records, group_by, num_items=error.nearest, seed=seed)
+        notice = f"{len(sides[0])} of {len(records)} items instead of a share of {fraction:g}"
+        return *sides, notice
 
 
 def nested_sample(records: Sequence[Record], seed: int) -> list[Record]:

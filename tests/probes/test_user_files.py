@@ -90,7 +90,7 @@ def test_tables_need_no_setup_and_their_choices_are_a_part_of_what_was_asked(
     path = tmp_path / "pairs.csv"
     path.write_text("sentence,gold\nit is [MASK] .,small\n")
     data = SplitFiles(dev=str(path), choices=["large", "small"])
-    found = load_user_files(data, "--probes", has_other=False)
+    found = load_user_files(data, "--probes", has_probe=False)
     assert found.config.setup == found.recorded["data"]["setup"] == "mc_mlm"
     assert found.recorded["data"]["choices"] == ["large", "small"]
     assert found.config.candidates == ("large", "small")
@@ -99,7 +99,7 @@ def test_tables_need_no_setup_and_their_choices_are_a_part_of_what_was_asked(
 def test_how_golds_are_read_is_a_part_of_what_was_asked(tmp_path: Path) -> None:
     path = tmp_path / "sums.csv"
     path.write_text("question,answer,choices\n1+2?,3,1|2|3|4\n")
-    found = load_user_files(SplitFiles(dev=str(path), gold="index"), "--probes", has_other=False)
+    found = load_user_files(SplitFiles(dev=str(path), gold="index"), "--probes", has_probe=False)
     assert found.recorded["data"]["gold"] == "index"
     [record] = load_probe(found.config, "dev").records  # as the process of a run reads it
     assert record.gold == "4"
@@ -107,7 +107,7 @@ def test_how_golds_are_read_is_a_part_of_what_was_asked(tmp_path: Path) -> None:
     pairs = tmp_path / "pairs.csv"
     pairs.write_text("good,bad\nCats sleep.,Cats sleeps.\n")
     with pytest.raises(UsageError, match=r"--data\.dev: these are minimal pairs, which no model"):
-        load_user_files(SplitFiles(dev=str(pairs)), "--probes", has_other=False)
+        load_user_files(SplitFiles(dev=str(pairs)), "--probes", has_probe=False)
 
 
 def test_without_a_dev_file_the_test_file_is_measured_and_one_file_can_be_divided(
@@ -185,7 +185,7 @@ def test_files_are_called_by_what_their_names_share(
     for path in paths:
         write_ai2(path, sentences(4, 0))
     files = SplitFiles(**dict(zip(("train", "dev"), paths, strict=False)), setup="mc_mlm")
-    assert load_user_files(files, "--probes", has_other=False).config.name == expected
+    assert load_user_files(files, "--probes", has_probe=False).config.name == expected
 
 
 def test_the_config_of_files_is_told_from_all_their_items(tmp_path: Path) -> None:
@@ -194,7 +194,7 @@ def test_the_config_of_files_is_told_from_all_their_items(tmp_path: Path) -> Non
     paths = {split: str(folder / f"{split}.jsonl.gz") for split in ("train", "dev")}
     write_ai2(paths["train"], sentences(6, 0))
     write_ai2(paths["dev"], sentences(4, 10))
-    found = load_user_files(SplitFiles(**paths, setup="mc_mlm"), "--probes", has_other=False)
+    found = load_user_files(SplitFiles(**paths, setup="mc_mlm"), "--probes", has_probe=False)
     config = found.config
     assert (config.name, config.candidates, config.chance) == ("whales", ("green", "red"), 0.5)
     for split, data in found.data_by_split.items():

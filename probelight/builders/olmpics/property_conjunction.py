@@ -59,14 +59,14 @@ class Properties:
 
     def __init__(self) -> None:
         # Properties with enough weight that can be asked for, and their concepts.
-        self.of: dict[str, dict[Property, None]] = defaultdict(dict)
+        self.by_concept: dict[str, dict[Property, None]] = defaultdict(dict)
         self.holders: dict[Property, list[str]] = defaultdict(list)
-        self.degree = Counter[str]()  # statements that name a concept: how well it is known
+        self.num_statements = Counter[str]()  # that name a concept: how well it is known
         # All that any statement links a concept to, either way, whatever relation and weight.
-        self.linked: dict[str, set[str]] = defaultdict(set)
+        self.neighbours: dict[str, set[str]] = defaultdict(set)
         self.kinds: dict[str, set[str]] = defaultdict(set)
-        self.size = Counter[str]()  # how many are of a kind
-        self.same: dict[str, set[str]] = defaultdict(set)  # synonyms and other forms
+        self.num_members = Counter[str]()  # of a kind
+        self.synonyms: dict[str, set[str]] = defaultdict(set)  # and other forms
         self._kinds_with: dict[Property, set[str]] = {}
 
     def may_have(self, concept: str, prop: Property) -> bool:
@@ -78,24 +78,24 @@ class Properties:
         has the property, as a bus is made of metal if a car is. (Related concepts say nothing of a
         kind.)
         """
-        text_names = {prop.text, *self.same.get(prop.text, ())}
-        concept_names = {concept, *self.same.get(concept, ())}
+        text_names = {prop.text, *self.synonyms.get(prop.text, ())}
+        concept_names = {concept, *self.synonyms.get(concept, ())}
         for _ in range(2):
             concept_names |= {kind for name in concept_names for kind in self.kinds.get(name, ())}
         if prop not in self._kinds_with:
             holders = [] if prop.relation == "RelatedTo" else self.holders.get(prop, [])
             kinds = {kind for holder in holders for kind in self.kinds.get(holder, ())}
-            self._kinds_with[prop] = {kind for kind in kinds if self.size[kind] <= _NARROW}
+            self._kinds_with[prop] = {kind for kind in kinds if self.num_members[kind] <= _NARROW}
         return (
             bool(concept_names & text_names)
-            or any(not text_names.isdisjoint(self.linked.get(name, ())) for name in concept_names)
+            or any(not text_names.isdisjoint(self.neighbours.get(n, ())) for n in concept_names)
             or share_a_word(concept, prop.text)
             or not self._kinds_with[prop].isdisjoint(self.kinds.get(concept, ()))
         )
 
     def are_kin(self, first: str, second: str) -> bool:
         """Return whether two concepts are nearly the same, or one is a kind of the other."""
-        kin = self.same.get(first, set()) | self.kinds.get(first, set())
+        kin = self.synonyms.get(first, set()) | self.kinds.get(first, set())
         return second in kin or first in self.kinds.get(second, ()) or share_a_word(first, second)
 
 
@@ -109,16 +109,16 @@ def gather_properties(edges: Iterable[Edge], min_weight: float) -> Properties:
     """Gather statements by concept; properties to ask for have at least `min_weight`."""
     properties = Properties()
     for relation, start, end, weight in edges:
-        properties.degree[start] += 1
-        properties.degree[end] += 1
-        properties.linked[start].add(end)
-        properties.linked[end].add(start)
+        properties.num_statements[start] += 1
+        properties.num_statements[end] += 1
+        properties.neighbours[start].add(end)
+        properties.neighbours[end].add(start)
         if relation in _SAME:
-            properties.same[start].add(end)
-            properties.same[end].add(start)
+            properties.synonyms[start].add(end)
+            properties.synonyms[end].add(start)
             continue
         if relation == "IsA":
-            properties.size[end] += end not in properties.kinds[start]
+            properties.num_members[end] += end not in properties.kinds[start]
             properties.kinds[start].add(end)
         prop = Property(relation, end)
         # Everybody can read the texts, and neither is in the other.
@@ -128,8 +128,8 @@ def gather_properties(edges: Iterable[Edge], min_weight: float) -> Properties:
             and len(end.split()) <= 4
             and not share_a_word(start, end)
         )
-        if weight >= min_weight and is_askable and prop not in properties.of[start]:
-            properties.of[start][prop] = None
+        if weight >= min_weight and is_askable and prop not in properties.by_concept[start]:
+            properties.by_concept[start][prop] = None
             properties.holders[prop].append(start)
     return properties
 
@@ -178,8 +178,9 @@ def build_conjunction(settings: ConjunctionSettings) -> Probe:
     rng = random.Random(f"{NAME}:{settings.seed}")
     concepts = sorted(
         concept
-        for concept, concept_properties in properties.of.items()
-        if len(concept_properties) > 1 and properties.degree[concept] >= settings.min_statements
+        for concept, concept_properties in properties.by_concept.items()
+        if len(concept_properties) > 1
+        and properties.num_statements[concept] >= settings.min_statements
     )
     sizes = settings.train | settings.evaluation
     asked_pairs = set[frozenset[Property]]()
@@ -225,7 +226,7 @@ class Conjunctions:
                 seen.add(concept)
                 pairs = [
                     pair
-                    for pair in combinations(self.properties.of[concept], 2)
+                    for pair in combinations(self.properties.by_concept[concept], 2)
                     if sum(prop.relation in _VAGUE for prop in pair) == num_vague
                     and (num_vague < 2 or len({prop.relation for prop in pair}) == 2)
                 ]
@@ -270,7 +271,8 @@ class Conjunctions:
         order.sort(key=self._surplus.__getitem__)
         for name in order[:_TRIED]:
             if (
-                len(properties.of[name].keys() & properties.of[gold].keys()) <= _ALIKE
+                len(properties.by_concept[name].keys() & properties.by_concept[gold].keys())
+                <= _ALIKE
                 and not any(name == answer or properties.are_kin(name, answer) for answer in chosen)
                 and not properties.may_have(name, absent)
             ):
@@ -284,13 +286,13 @@ def check_properties(settings: ConjunctionSettings, records: Sequence[Record]) -
     findings = []
     for record in records:
         first, second = (Property(*prop) for prop in record.meta["properties"])
-        if not {first, second} <= properties.of[record.gold].keys():
+        if not {first, second} <= properties.by_concept[record.gold].keys():
             text = f"{record.gold!r} does not have both properties"
             findings.append(Finding("a right answer is wrong (ConceptNet)", record.where, text))
         for name in record.wrong:
             is_first = name == record.meta["first_distractor"]
             present, absent = (first, second) if is_first else (second, first)
-            if present not in properties.of[name] or properties.may_have(name, absent):
+            if present not in properties.by_concept[name] or properties.may_have(name, absent):
                 check = "a wrong answer is right (ConceptNet)"
                 findings.append(Finding(check, record.where, repr(name)))
     return findings

@@ -212,11 +212,10 @@ def read_nouns(
             for hops, synset in above
             if hops <= _NEAR_HOPS and (name := _answer_naming(synset, wordnet, answers))
         ]
-        hops_by_name = {synset.name(): hops for hops, synset in above}
         yield Noun(
             word,
             senses[0],
-            hops_by_name,
+            {synset.name(): hops for hops, synset in above},
             tuple(near_hypernyms),
             frozenset(synset.name() for synset in hypernyms),
             frozenset(words_above),

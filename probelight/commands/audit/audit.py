@@ -45,10 +45,7 @@ PROTOCOL = "audit"
 LABEL = "the answers alone"
 MOST = 10  # words, and answers, that are shown of either end
 ALL = "all"  # the split of what is counted on the items of all splits
-PARTS: Mapping[str, giveaways.Features] = {
-    "word": giveaways.word_set,
-    "answer": giveaways.whole_answer,
-}
+PARTS = {"word": giveaways.word_set, "answer": giveaways.whole_answer}
 DEFAULT_BASELINES = ("choice_only", "vec_similarity")
 
 

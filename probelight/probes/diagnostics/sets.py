@@ -74,7 +74,6 @@ class DiagnosticSet:
 
 
 def _of_ettinger(name: str, title: str, read: Read) -> SetSource:
-    """Return a set of Ettinger (2020)."""
     folder = title.removesuffix("-SIMP").removesuffix("-NAT")
     file = FileSource(f"datasets/{folder}/{title}.tsv", _SHA256[name])
     address = f"{_GITHUB}/aetting/lm-diagnostics/master"
@@ -82,7 +81,6 @@ def _of_ettinger(name: str, title: str, read: Read) -> SetSource:
 
 
 def _of_shivagunde(name: str, read: Read) -> SetSource:
-    """Return a set of Shivagunde et al. (2023)."""
     title = name.upper().replace("_", "-")
     file = FileSource(f"{title}.txt", _SHA256[name])
     address = f"{_GITHUB}/text-machine-lab/extending_psycholinguistic_dataset/main/data"

@@ -69,7 +69,7 @@ def test_a_hint_that_a_concept_has_a_property() -> None:
     assert known.are_kin("biro", "pen")
     assert known.are_kin("pen", "old pen")
     assert not known.are_kin("spoon", "pen")
-    assert known.degree["pen"] == 5
+    assert known.num_statements["pen"] == 5
     assert share_a_word("a pair of pens", "the pen")
     assert not share_a_word("part of", "bit of")
     assert str(writing) == "usually used for writing"
