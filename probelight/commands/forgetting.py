@@ -134,9 +134,9 @@ def _pairs_of(
         counts = [int(number) for number in first.split(",")]
         if not sum(counts):
             raise UsageError(f"{first}: no items")
-        earlier, later_scores = scores_from_counts(*counts)
+        scores_before, scores_after = scores_from_counts(*counts)
         sizes = [num_choices] * sum(counts)
-        yield Pair("items", "", "", "counted", earlier, later_scores, sizes)
+        yield Pair("items", "", "", "counted", scores_before, scores_after, sizes)
         return
     if not later:
         raise UsageError("give two measurements: first the one before, then the one after")
