@@ -52,7 +52,8 @@ COMMANDS = (
 ELSEWHERE = """
 import json, sys
 from pathlib import Path
-from probelight.runs.settings import RunContext, make_run
+from probelight.runs.context import RunContext
+from probelight.runs.execution import make_run
 from probelight.results.run_folder import RunFolder
 for path, runner, told in json.load(sys.stdin):
     run = RunFolder.at(Path(path))
@@ -126,6 +127,7 @@ class World:
     def answered(self) -> Path:
         """Finished runs of two models on two probes, one of them of taxonomy."""
         folder = self.folder / "answered"
+        CommandFolder(folder, {"command": "zero_shot"})
         for model, values in (("a", (0.9, 0.4)), ("b", (0.6, 0.5))):
             for probe, value in zip(("age_small", "taxonomy_small"), values, strict=True):
                 run = RunFolder(folder / "runs", f"{probe}-{model}", {"model": model})
@@ -152,8 +154,8 @@ def world(
 
     def noted(runner: Any, run: RunFolder, config: Any, context: RunContext) -> None:
         """Keeps what another process is told of a run, and makes its folder there."""
-        runs_dir = found.out(run.path.parents[1].name, "elsewhere") / "runs"
-        other = RunFolder(runs_dir, run.key.rpartition("-")[0], run.config)
+        elsewhere = CommandFolder(found.out(run.path.parents[1].name, "elsewhere"), {})
+        other = elsewhere.run(run.key.rpartition("-")[0], run.config)
         told.append((str(other.path), Job("", {}, runner).runner_name, context.to_json()))
         make_run(runner, run, config, context)
 
