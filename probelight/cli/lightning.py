@@ -42,7 +42,7 @@ from probelight.models.checkpoint_files import PretrainedError
 from probelight.models.networks import model_fingerprint
 from probelight.reports.analyses import fits_table
 from probelight.reports.formats import print_table
-from probelight.results.load import load_results
+from probelight.results.load import FIT, load_results
 from probelight.results.record import ModelSource, RunRecord, data_files
 from probelight.results.row import Row
 from probelight.results.run_folder import Logged, run_key
@@ -159,7 +159,7 @@ class ProbelightCLI(LightningCLI):
         files, seed = getattr(self.datamodule, "data", None), config.get("seed_everything")
         hashed = {name: value for name, value in config.items() if name not in _NOT_HASHED}
         base = Row(
-            protocol="fit",
+            protocol=FIT,
             model=f"{model} {loaded_from}".strip(),
             probe=sets.get("probe") or Path(sets.get("path") or data).name,
             mode=options.get("mode") or "",
@@ -170,7 +170,7 @@ class ProbelightCLI(LightningCLI):
         )
         logged = logger.rows if isinstance(logger, RunMetrics) else ()
         return RunRecord(
-            protocol="fit",
+            protocol=FIT,
             model=base.model,
             probe=base.probe,
             rows=tuple(validation_rows(base, scores, logged)),

@@ -15,6 +15,8 @@ from typing import NamedTuple
 from probelight.io.errors import ProbelightError
 from probelight.probes.record import GroupBy, Record, group_of
 
+SPLITS = ("train", "dev", "test")
+
 
 class SplitError(ProbelightError, ValueError):
     """Items cannot be divided near the requested size.
@@ -141,6 +143,3 @@ class Replay(NamedTuple):
 
 def _digest(*key: object) -> str:
     return hashlib.sha256(json.dumps(key).encode()).hexdigest()
-
-
-SPLITS = ("train", "dev", "test")

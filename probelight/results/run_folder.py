@@ -270,10 +270,11 @@ def check_format(folder: Path) -> None:
     Raises:
         ConfigConflictError: If it has another number, or runs and none.
     """
-    runs = [*folder.glob("runs/*")]
-    has_runs = any((run / RESULT).exists() for run in runs) or (folder / CONFIG).exists()
-    is_used = (folder / FORMAT_FILE).exists() or (bool(runs) and has_runs)
-    if is_used and format_of(folder) != FORMAT:
+    if format_of(folder) == FORMAT:
+        return
+    has_config = (folder / CONFIG).exists()
+    has_runs = any(has_config or (run / RESULT).exists() for run in folder.glob("runs/*"))
+    if has_runs or (folder / FORMAT_FILE).exists():
         raise ConfigConflictError(f"{folder}: {OTHER_FORMAT}")
 
 

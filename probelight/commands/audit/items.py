@@ -19,12 +19,11 @@ from probelight.probes.controls import control_named
 from probelight.probes.importers.items import read_file
 from probelight.probes.record import MASK, Record, Setup, group_of
 from probelight.probes.source import FORMS, ProbeData, load_files, load_probe
-from probelight.probes.splits import SplitError, share_of
+from probelight.probes.splits import SPLITS, SplitError, share_of
 from probelight.probes.user_files import refuse_same_items, split_files
 from probelight.runs.context import RunContext, cached
 from probelight.training.settings import ESIM_FIT, FitSettings
 
-ORDER = ("train", "dev", "test")
 YAML = {".yaml", ".yml"}
 TRANSFORMER_FIT = FitSettings(learning_rate=2e-5, epochs=3)
 
@@ -106,7 +105,7 @@ def load_audit(probe: str | ProbeConfig, settings: AuditSettings, mirror: str | 
     config = probe if isinstance(probe, ProbeConfig) else load_probe_config(probe)
     data_by_split: dict[str, ProbeData] = {}
     absent: dict[str, NotThereError] = {}
-    for split in dict.fromkeys([*(s for s in ORDER if s in config.splits), *config.splits]):
+    for split in dict.fromkeys([*(s for s in SPLITS if s in config.splits), *config.splits]):
         try:
             data_by_split[split] = load_probe(config, split, mirror=mirror)
         except NotThereError as error:
@@ -128,7 +127,7 @@ def load_audit(probe: str | ProbeConfig, settings: AuditSettings, mirror: str | 
             train, measured_records, _ = share_of(train, group_by, share, seed)
             measured = {f"part of {first}": tuple(measured_records)}
             notices.append(f"{config.name}: {len(train)} of the {first} items are used to train")
-        elif first != ORDER[0]:
+        elif first != SPLITS[0]:
             notices.append(f"{config.name} has no train file: its {first} items are used to train")
     except SplitError as error:
         raise UsageError(

@@ -16,6 +16,7 @@ from probelight.reports.figure import INK, PAPER, Figure, Line, model_looks
 from probelight.reports.numbers import BY_GROUPS, INTERVAL, VERDICTS, WHOLE, verdict_of
 from probelight.reports.table import ACCURACY, SIZE, Table
 from probelight.results.frames import results_frame, with_columns
+from probelight.results.importers.answers import IMPORTED
 from probelight.results.load import RunSet
 from probelight.results.record import RunRecord
 
@@ -25,7 +26,6 @@ LEVELS = [
 ]  # fmt: skip
 AUC = "auc auc_ci_low auc_ci_high"
 FLOAT32 = RunRecord.dtype
-IMPORTED = "imported"  # the kind of a model whose answers come from another program's file
 MOST_MODELS = 6  # in the paragraph
 MAJORITY = "always the most frequent answer"
 MIN_PARADIGMS = 4  # with fewer, the table is read as fast

@@ -27,6 +27,8 @@ from probelight.probes.record import with_mask
 if TYPE_CHECKING:
     import pandas as pd
 
+IMPORTED = "imported"  # how choices got their scores, and the kind of the model
+
 
 @dataclass(frozen=True)
 class Labelled:
@@ -228,6 +230,3 @@ def imported(
         )
     file = DataFile(str(path), sha256, len(answers))
     return Imported((file,), tuple(answers), path.name.partition(".")[0], notices=notices)
-
-
-IMPORTED = "imported"  # how choices got their scores, and the kind of the model
