@@ -32,8 +32,8 @@ from probelight.runs import fencing
 from probelight.runs.context import RunContext
 from probelight.runs.execution import make_run
 from probelight.runs.fencing import LOST, AttemptLostError, FencedRunFolder
-from probelight.runs.job import drawn_config
 from probelight.runs.plan import ERROR_NAME, is_finished
+from probelight.runs.spec import drawn_config, spec_from
 
 REQUEST_VARIABLE = "PROBELIGHT_CELL"
 LOG_NAME = "log.txt"
@@ -61,7 +61,7 @@ class AttemptRequest:
 
     folder: str  # the run folder, absolute
     driver: int
-    runner: str
+    spec_type: str  # the class that reads the run's config.yaml
     context: Mapping[str, object]  # of `RunContext.to_json`
     threads: int  # CPU threads of each process
     directory: str  # where relative paths begin
@@ -102,7 +102,7 @@ def watch_attempt(request_json: str, node: str = "") -> tuple[str, str]:
 
 def _exit_code(folder: Path, request: AttemptRequest, number: int) -> int:
     """Start the process and wait for it; Ray's interrupt gives it time to save its state."""
-    content = {"runner": request.runner, "attempt": number, "context": request.context}
+    content = {"spec_type": request.spec_type, "attempt": number, "context": request.context}
     environment = attempt_environment(os.environ, request)
     directory = Path(request.directory)
     with (folder / LOG_NAME).open("ab") as log:
@@ -179,8 +179,8 @@ def run_attempt(run_dir: str) -> None:
     def finish() -> None:
         run = FencedRunFolder(folder, read_yaml(folder / CONFIG), number)
         if run.result() is None:
-            run.config = config = drawn_config(run.config, folder)
-            make_run(content["runner"], run, config, context)
+            run.config = drawn_config(run.config, folder)
+            make_run(spec_from(content["spec_type"], run.config), run, context)
 
     if not is_first_process():  # of a job with DDP: the first one holds the folder
         finish()

@@ -98,7 +98,7 @@ def plan_lines(
     if sizes_are_known:
         # Jobs of one kind take alike: of each kind that with the most steps, of the largest model.
         largest = {
-            job.name.split("-")[0]: job.memory
+            job.key.split("-")[0]: job.memory
             for job in sorted(to_run, key=lambda job: (job.weights_bytes, job.num_steps))
             if job.memory is not None
         }

@@ -1,4 +1,4 @@
-"""One run from its config to its result.json, and what Weights & Biases gets of it."""
+"""One run from its spec to its result.json, and what Weights & Biases gets of it."""
 
 from __future__ import annotations
 
@@ -17,27 +17,21 @@ from probelight.results.record import RunRecord
 from probelight.results.run_folder import RunFolder
 from probelight.runs.context import RunContext
 from probelight.runs.fencing import AttemptLostError
-from probelight.runs.job import Runner, drawn_config, load_runner
+from probelight.runs.spec import RunSpec, drawn_config
 
 
-def make_run(
-    runner: Runner | str, run: RunFolder, config: Mapping[str, Any], context: RunContext
-) -> None:
-    """Make the run of a job, and write its record with the seconds that it took.
+def make_run(spec: RunSpec, run: RunFolder, context: RunContext) -> None:
+    """Make a run in its folder, and write its record with the seconds that it took.
 
-    The config's precision and threads override the context's. With W&B on, a failed run appears
-    there too, and one that had begun there ends.
+    The spec's precision and threads override the context's. With W&B on, a failed run appears there
+    too, and one that had begun there ends.
     """
     wandb = context.wandb
     if wandb.project and (run.path / "wandb").is_dir():
         _follow(run, wandb)
     start = time.perf_counter()
     try:
-        function = load_runner(runner) if isinstance(runner, str) else runner
-        names = ("precision", "matmul_precision", "threads")
-        fixed = {name: config[name] for name in names if config.get(name) is not None}
-        context = replace(context, trainer=replace(context.trainer, **fixed))
-        record = function(run, config, context)
+        record = spec.make(run, replace(context, trainer=spec.fixed(context.trainer)))
         if not is_first_process() and run.result_path.exists():  # it is written once
             run.tell(record)
         else:

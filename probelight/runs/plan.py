@@ -27,6 +27,7 @@ from probelight.runs.context import RunContext
 from probelight.runs.fencing import Attempt, last_driver, newest_attempt
 from probelight.runs.job import Job
 from probelight.runs.settings import RaySettings, TrainerSettings
+from probelight.runs.spec import spec_type
 
 Settings = TypeVar("Settings", TrainerSettings, WandbSettings, RaySettings)
 
@@ -36,20 +37,18 @@ ERROR_NAME = "error.txt"
 
 @dataclass(frozen=True)
 class PlannedJob:
-    """A job as planned.json keeps it: a `Job` without its config, which is in its run folder."""
+    """A job as planned.json keeps it: a `Job` without its spec, which is in its run folder."""
 
     key: str
-    runner: str
+    spec_type: str  # the class that reads the run's config.yaml
     needs: tuple[str, ...] = ()
     follows: tuple[str, ...] = ()
     num_steps: int = 0
-    is_drawn: bool = False  # whether its setting is drawn when it is started (`search: tpe`)
 
     @staticmethod
     def of(job: Job) -> PlannedJob:
         """Return the part of a job that a plan keeps."""
-        is_drawn = "search" in job.config
-        return PlannedJob(job.key, job.runner_name, job.needs, job.follows, job.num_steps, is_drawn)
+        return PlannedJob(job.key, spec_type(job.spec), job.needs, job.follows, job.num_steps)
 
 
 @dataclass(frozen=True)
@@ -120,7 +119,7 @@ def plan_jobs(output_dir: Path, jobs: Iterable[Job]) -> tuple[PlannedJob, ...]:
     """Make the run folders of jobs, with their configs, and return the planned jobs."""
     planned = []
     for job in jobs:
-        RunFolder(output_dir / "runs", job.name, job.config)
+        RunFolder(output_dir / "runs", job.spec.name, job.spec.to_config())
         planned.append(PlannedJob.of(job))
     return tuple(planned)
 

@@ -6,7 +6,7 @@ A protocol expands its settings to jobs and makes the run of one job; all the re
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
@@ -31,7 +31,6 @@ def run_command(
     *,
     files: Iterable[FromFiles] = (),
     table: str,
-    check: Callable[[Sequence[Job]], None] | None = None,
 ) -> list[Row]:
     """Make the runs that a command's folder lacks, print their table, and return all rows.
 
@@ -42,8 +41,6 @@ def run_command(
         context: What every job runs under.
         files: Files that the command reads; a folder made from other data is refused by name.
         table: Name of the report's section whose tables are printed.
-        check: Called with the missing jobs before the first one starts, to refuse early what would
-            otherwise fail after hours.
 
     Raises:
         UsageError: If the folder was made with another config, or a run on Ray is at work in it.
@@ -55,8 +52,8 @@ def run_command(
     for job in jobs:
         if job.key not in keys:
             context.say(f"{job.title or job.key}: complete")
-    if check is not None:
-        check(missing)
+    for job in missing:
+        job.spec.check(context)
     run_jobs(jobs, folder, context)
     if is_first_process():
         # Only now: it imports pandas and matplotlib.
@@ -94,7 +91,7 @@ def run_jobs(jobs: Sequence[Job], folder: CommandFolder, context: RunContext) ->
 
         if code := run_plan(folder, Plan(context, context.engine, plan_jobs(folder.path, jobs))):
             sys.exit(code)
-        return [folder.run(job.name, job.config) for job in missing]
+        return [folder.run(job.spec.name, job.spec.to_config()) for job in missing]
     # Not above: --help of all commands is quick.
     from rich.progress import track
     from tqdm.auto import tqdm
@@ -105,14 +102,14 @@ def run_jobs(jobs: Sequence[Job], folder: CommandFolder, context: RunContext) ->
     record_pending(folder.runs_dir, context.wandb)
     new_runs: list[RunFolder] = []
     ordered = in_order(jobs)
-    runs = {job.key: folder.run(job.name, job.config) for job in ordered}
+    runs = {job.key: folder.run(job.spec.name, job.spec.to_config()) for job in ordered}
     # On a terminal's error stream, or in a notebook.
     total = tqdm(total=len(missing), unit="run", leave=False, disable=not FROM_PYTHON.get())
     for bar, neighbours in groupby(ordered, key=lambda job: job.bar):
         missing = unfinished(neighbours, folder)
         has_bar = context.trainer.progress_bar and bool(bar)
         for job in track(missing, description=bar, transient=True, disable=not has_bar):
-            make_run(job.runner, runs[job.key], job.config, quiet if bar else context)
+            make_run(job.spec, runs[job.key], quiet if bar else context)
             new_runs.append(runs[job.key])
             total.update()
             if not bar:

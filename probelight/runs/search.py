@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -21,7 +22,7 @@ from probelight.io.errors import UsageError
 from probelight.metrics.aggregate import EpochAccuracies, best_checkpoint
 from probelight.results.record import RESULT, RunRecord
 from probelight.results.run_folder import RunFolder, config_hash
-from probelight.runs.job import DRAWN_NAME
+from probelight.runs.spec import DRAWN_NAME, RunSpec, Trial
 
 if TYPE_CHECKING:
     from optuna.distributions import BaseDistribution
@@ -37,11 +38,10 @@ class FinishedTrial(NamedTuple):
     source: str = "a trial"  # in messages
 
 
-def draw(job_key: str, config: Mapping[str, Any], folder: Path, earlier: Sequence[Path]) -> None:
+def draw(spec: RunSpec, trial: Trial, folder: Path, earlier: Sequence[Path]) -> None:
     """Draw the setting of a trial into its run folder, unless one is there already.
 
-    The config holds the space (`search`), the trial's number (`trial`) and the size of a batch
-    (`trials_at_once`). `earlier` are the run folders of the trials that it follows; those without a
+    `earlier` are the run folders of the trials that it follows, in their order; those without a
     result do not count.
 
     Raises:
@@ -51,10 +51,8 @@ def draw(job_key: str, config: Mapping[str, Any], folder: Path, earlier: Sequenc
     path = folder / DRAWN_NAME
     if path.exists():
         return
-    runs = [RunFolder.at(trial) for trial in earlier if (trial / RESULT).exists()]
-    runs.sort(key=lambda run: int(run.config["trial"]))
     finished = []
-    for run in runs:
+    for run in [RunFolder.at(path) for path in earlier if (path / RESULT).exists()]:
         setting, drawn_path = run.read(DRAWN_NAME), run.path / DRAWN_NAME
         if not isinstance(setting, dict):
             raise ValueError(
@@ -62,13 +60,14 @@ def draw(job_key: str, config: Mapping[str, Any], folder: Path, earlier: Sequenc
                 "trial again"
             )
         finished.append(FinishedTrial(setting, objectives_of(run.result_path), str(drawn_path)))
-    number = config["trial"] % config["trials_at_once"]
+    number = trial.number % trial.at_once
     # The batch's own: were it a plain number, all searches would begin with the same few settings.
-    seed = int(config_hash({**config, "trial": config["trial"] - number})[:8], 16)
+    batch = {**spec.to_config(), "trial": asdict(replace(trial, number=trial.number - number))}
+    seed = int(config_hash(batch)[:8], 16)
     try:
-        *_, drawn = sample(config["search"], finished, number + 1, seed)
+        *_, drawn = sample(trial.space, finished, number + 1, seed)
     except UsageError as error:
-        raise UsageError(f"{job_key}: {error}") from error
+        raise UsageError(f"{spec.key}: {error}") from error
     # A process that was stopped before this line and has lost the trial replaces nothing.
     write_text_once(path, json.dumps(drawn) + "\n")
 

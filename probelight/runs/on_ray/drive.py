@@ -24,6 +24,7 @@ from probelight.runs.on_ray.cluster import Cluster, RayLostError, Ref, Resources
 from probelight.runs.plan import Plan, PlannedJob, Schedule, is_finished
 from probelight.runs.search import draw
 from probelight.runs.settings import EngineSettings
+from probelight.runs.spec import spec_from
 from probelight.runs.status import RunView, counted, last_line
 
 _LOOK_SECONDS = 1.0
@@ -209,16 +210,16 @@ class _SweepLoop:
         """Return the request to attempt a job; a trial draws its setting first."""
         folder, context = self.folder / "runs" / job.key, self.plan.context
         fencing.check_folder(folder)
-        config = read_yaml(folder / CONFIG)
-        if job.is_drawn:
-            draw(job.key, config, folder, [folder.parent / key for key in job.follows])
+        spec = spec_from(job.spec_type, read_yaml(folder / CONFIG))
+        if spec.trial is not None:
+            draw(spec, spec.trial, folder, [folder.parent / key for key in job.follows])
         cpus = max(1, math.floor(self._resources.cpus))
         return AttemptRequest(
             folder=str(folder),
             driver=self.number,
-            runner=job.runner,
+            spec_type=job.spec_type,
             context=context.to_json(),
-            threads=config.get("threads") or context.trainer.threads or cpus,
+            threads=spec.fixed(context.trainer).threads or cpus,
             directory=str(Path.cwd()),
             environment={k: v for k, v in os.environ.items() if k.startswith(_PASSED_ON)},
             stop_seconds=self.plan.engine.stop_seconds,
