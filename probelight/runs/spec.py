@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import MISSING, asdict, dataclass, fields, replace
+from dataclasses import MISSING, asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from pkgutil import resolve_name
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 from probelight.io.documents import read_json
 from probelight.io.ranges import NumThreads, Settings, settings_from
@@ -106,14 +106,18 @@ class ModelRunSpec(RunSpec):
     """
 
     precision: str = "32-true"
-    matmul_precision: str = "highest"
+    matmul_precision: Literal["highest", "high", "medium"] = "highest"
     threads: NumThreads | None = None
 
     def fixed(self, trainer: TrainerSettings) -> TrainerSettings:
         """Return the settings with the precision and threads of the plan."""
         threads = trainer.threads if self.threads is None else self.threads
-        precisions = {"precision": self.precision, "matmul_precision": self.matmul_precision}
-        return replace(trainer, **precisions, threads=threads)
+        return replace(
+            trainer,
+            precision=self.precision,
+            matmul_precision=self.matmul_precision,
+            threads=threads,
+        )
 
 
 def spec_type(spec: RunSpec) -> str:
