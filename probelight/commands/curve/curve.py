@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 from probelight.commands.curve.data import CurveData, load_curve_data, rows_for_model
 from probelight.commands.curve.settings import CurveSettings, Mode, ProbeOptions
 from probelight.io.errors import UsageError
-from probelight.io.ranges import settings_from
+from probelight.io.ranges import Settings
 from probelight.models.registry import FULL
 from probelight.models.settings import ModelSettings, model_type_of
 from probelight.probes.catalog import ProbeConfig
@@ -48,37 +47,32 @@ class FirstStage:
 
 
 @dataclass(frozen=True)
-class Curve:
-    """One model on one probe, as the settings of a command say."""
+class CurveSpec(Settings):
+    """One model on one probe, as a command traces it."""
 
     probe: str  # its name, or the path of a config
     model: ModelSettings
     models: tuple[ModelSettings, ...]  # all of the command: they share words and rows
     settings: CurveSettings
     options: ProbeOptions
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A curve with its rows, read as the context says."""
+
+    spec: CurveSpec
     context: RunContext
 
-    def config(self) -> dict[str, Any]:
-        """Return plain values of all but the model, which a run's config has anyway."""
-        return {
-            "probe": self.probe,
-            "models": [model.config() for model in self.models],
-            "settings": asdict(self.settings),
-            "options": asdict(self.options),
-        }
+    @property
+    def model(self) -> ModelSettings:
+        """The model of the curve."""
+        return self.spec.model
 
-    @staticmethod
-    def of(config: Mapping[str, Any], context: RunContext) -> Curve:
-        """Return the curve of a run, by the run's config."""
-        curve = config["curve"]
-        return Curve(
-            curve["probe"],
-            ModelSettings(**config["model"]),
-            tuple(ModelSettings(**model) for model in curve["models"]),
-            settings_from(CurveSettings, curve["settings"]),
-            ProbeOptions(**curve["options"]),
-            context,
-        )
+    @property
+    def settings(self) -> CurveSettings:
+        """The points of the curve."""
+        return self.spec.settings
 
     @property
     def fit(self) -> FitSettings:
@@ -93,21 +87,22 @@ class Curve:
     @cached_property
     def data(self) -> CurveData:
         """The probe's rows, the same for all models; see `shared_rows`."""
-        return shared_rows(self.context, self.probe, self.models, self.settings, self.options)
+        spec = self.spec
+        return shared_rows(self.context, spec.probe, spec.models, spec.settings, spec.options)
 
     @cached_property
     def rows(self) -> CurveData:
         """The probe's rows with this model's points and held-out rows."""
         setup = self.data.setup
         answering = [
-            model for model in self.models if model_type_of(model).modes(setup) is not None
+            model for model in self.spec.models if model_type_of(model).modes(setup) is not None
         ]
         return rows_for_model(self.data, self.settings, [self.model, *answering])
 
     @property
     def first_stage(self) -> FirstStage | None:
         """What the model is trained on before; None without, and for probes without questions."""
-        name = self.options.first_stage
+        name = self.spec.options.first_stage
         if name is None or self.data.setup != "mc_qa":
             return None
         # Without patience: no row of the facts is held out.

@@ -67,7 +67,7 @@ def score_untrained(run: RunFolder, curve: Curve) -> RunRecord:
     notices: dict[str, None] = {}
     fingerprints: dict[int, str] = {}
     for seed in settings.seeds if random_weights else settings.seeds[:1]:
-        scorer = frozen_scorer(curve, seed, curve.data.setup)
+        scorer = frozen_scorer(curve, curve.model, seed, curve.data.setup)
         drawn_seed = seed if random_weights else None
         names = {control: f"{control}-seed{drawn_seed or 0}" for control in rows}
         sets = {names[control]: records for control, records in rows.items()}
@@ -134,7 +134,7 @@ def encode_curve(context: RunContext, curve: Curve) -> CurveProbe:
 
     def draw(seed: int) -> Frozen:
         if words is not None:
-            scorer = frozen_scorer(replace(curve, model=replace(model, scoring=AUTO)), seed)
+            scorer = frozen_scorer(curve, replace(model, scoring=AUTO), seed)
             scorer.network.to(device)
             return FrozenFeatures(scorer, words)
         if seed == settings.seeds[0]:
@@ -147,12 +147,12 @@ def encode_curve(context: RunContext, curve: Curve) -> CurveProbe:
     return CurveProbe(module, curve.rows, settings, context.trainer, model.kind, redraw, checksum)
 
 
-def frozen_scorer(curve: Curve, seed: int, setup: Setup = "mc_mlm") -> Scorer:
-    """Return a curve's scorer, with the random weights, if any, of the seed."""
+def frozen_scorer(curve: Curve, model: ModelSettings, seed: int, setup: Setup = "mc_mlm") -> Scorer:
+    """Return the scorer of a curve's model, with the random weights, if any, of the seed."""
     # That of the first seed is kept: the model's next probe is read with it too.
     if seed == curve.settings.seeds[0]:
-        return loaded_scorer(curve.context, curve.model, setup, seed)
-    return scorer_for(curve.model, setup, seed, trainer=curve.context.trainer)
+        return loaded_scorer(curve.context, model, setup, seed)
+    return scorer_for(model, setup, seed, trainer=curve.context.trainer)
 
 
 @cached(most=1)

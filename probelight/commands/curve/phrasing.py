@@ -6,10 +6,9 @@ phrasings are reported.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from statistics import fmean
-from typing import Any
 
 from probelight.commands.curve.settings import PROTOCOL
 from probelight.evaluation.predictions import predict
@@ -26,6 +25,29 @@ from probelight.results.run_folder import CommandFolder, RunFolder
 from probelight.runs.context import RunContext, cached
 from probelight.runs.job import Job
 from probelight.runs.run import run_jobs
+from probelight.runs.spec import ModelRunSpec
+
+
+@dataclass(frozen=True, kw_only=True)
+class PhrasingSpec(ModelRunSpec):
+    """One phrasing, answered by one model."""
+
+    protocol = PROTOCOL
+
+    phrasing: str  # its name, or the path of a config
+    probe: str
+    model: ModelSettings
+    split: str
+    data: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """Readable beginning of the key."""
+        return f"phrasing-{self.probe}-{self.model.label}"
+
+    def make(self, run: RunFolder, context: RunContext) -> RunRecord:
+        """Score the phrasing."""
+        return score_phrasing(run, self, context)
 
 
 def best_phrasing(
@@ -46,26 +68,26 @@ def best_phrasing(
             raise UsageError(f"--phrasings: {probe.name} is not an mc_mlm probe")
     if not judges:
         raise UsageError("--phrasings: none of the models is a pre-trained language model")
-    jobs = []
+    specs = []
     for model in judges:
         for name in names:
             data = load_phrasing(context, name, split)
-            config = {
-                "protocol": PROTOCOL,
-                "phrasing": name,
-                "probe": data.config.name,
-                "model": model.config(),
-                "split": split,
-                "data": checksums(data),
-                **context.trainer.precisions(),
-            }
-            jobs.append(Job(f"phrasing-{data.config.name}-{model.label}", config, score_phrasing))
-    run_jobs(jobs, folder, context)
+            spec = PhrasingSpec(
+                phrasing=name,
+                probe=data.config.name,
+                model=model,
+                split=split,
+                data=tuple(checksums(data)),
+                precision=context.trainer.precision,
+                matmul_precision=context.trainer.matmul_precision,
+            )
+            specs.append(spec)
+    run_jobs([Job(spec) for spec in specs], folder, context)
     scores: dict[str, list[float]] = {name: [] for name in names}
-    for job in jobs:
-        record = folder.result(job.key)
+    for spec in specs:
+        record = folder.result(spec.key)
         assert record is not None
-        scores[job.config["phrasing"]].append(record.rows[0].value)
+        scores[spec.phrasing].append(record.rows[0].value)
     best = max(names, key=lambda name: fmean(scores[name]))
     for name in names:
         suffix = " (kept)" if name == best else ""
@@ -79,11 +101,11 @@ def load_phrasing(context: RunContext, name: str, split: str) -> ProbeData:
     return load_probe(name, split, mirror=context.mirror)
 
 
-def score_phrasing(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> RunRecord:
+def score_phrasing(run: RunFolder, spec: PhrasingSpec, context: RunContext) -> RunRecord:
     """Score one phrasing by one model, zero-shot."""
-    model, split = ModelSettings(**config["model"]), config["split"]
-    data = load_phrasing(context, config["phrasing"], split)
-    check_data(config["data"], [data])
+    model, split = spec.model, spec.split
+    data = load_phrasing(context, spec.phrasing, split)
+    check_data(spec.data, [data])
     probe = data.config.name
     scorer = loaded_scorer(context, model, "mc_mlm")
     predictions = predict(scorer, {probe: data.records}, context.trainer)[probe]

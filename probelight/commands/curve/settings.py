@@ -104,7 +104,7 @@ class CurveSettings(ranges.Settings):
 
 
 @dataclass(frozen=True)
-class ProbeOptions:
+class ProbeOptions(ranges.Settings):
     """How all probes of a command are posed (Talmor 2020)."""
 
     setup: Literal["mc_qa"] | None = None  # also MC-MLM probes as questions (figure 2D)
