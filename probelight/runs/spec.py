@@ -109,6 +109,18 @@ class ModelRunSpec(RunSpec):
     matmul_precision: Literal["highest", "high", "medium"] = "highest"
     threads: NumThreads | None = None
 
+    def under(self, trainer: TrainerSettings, *, fixes_threads: bool = False) -> Self:
+        """Return the spec with the precision of the settings, and the threads where it fixes them.
+
+        Sums over threads round differently, so whoever fixes their number gets the same bits.
+        """
+        return replace(
+            self,
+            precision=trainer.precision,
+            matmul_precision=trainer.matmul_precision,
+            threads=trainer.threads if fixes_threads else None,
+        )
+
     def fixed(self, trainer: TrainerSettings) -> TrainerSettings:
         """Return the settings with the precision and threads of the plan."""
         threads = trainer.threads if self.threads is None else self.threads

@@ -78,9 +78,7 @@ def best_phrasing(
                 model=model,
                 split=split,
                 data=tuple(checksums(data)),
-                precision=context.trainer.precision,
-                matmul_precision=context.trainer.matmul_precision,
-            )
+            ).under(context.trainer)
             specs.append(spec)
     run_jobs([Job(spec) for spec in specs], folder, context)
     scores: dict[str, list[float]] = {name: [] for name in names}

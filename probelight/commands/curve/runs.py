@@ -252,9 +252,7 @@ def curve_jobs(curve: Curve) -> list[Job]:
         untrained = UntrainedSpec(
             curve=curve.spec,
             rows=rows,
-            precision=trainer.precision,
-            matmul_precision=trainer.matmul_precision,
-        )
+        ).under(trainer)
         num_texts = num_reads * sum(len(row.choices) for row in evaluation)
         jobs.append(Job(untrained, weights_bytes=size, num_texts=num_texts))
     # Each text is read once, before the first heads are trained on its features.
@@ -267,9 +265,7 @@ def curve_jobs(curve: Curve) -> list[Job]:
             rows=rows,
             mode=mode,
             num_train=num_train,
-            precision=trainer.precision,
-            matmul_precision=trainer.matmul_precision,
-        )
+        ).under(trainer)
         jobs.append(Job(heads, weights_bytes=size, num_texts=num_texts))
         num_texts = 0
     return [*jobs, *(_full_jobs(curve, rows) if FULL in curve.modes else ())]
@@ -293,9 +289,7 @@ def _full_jobs(curve: Curve, rows: PlannedRows) -> list[Job]:
                 data=tuple(checksums(stage.facts)),
                 control=stage.control_of(control),
                 seed=stage.seed,
-                precision=trainer.precision,
-                matmul_precision=trainer.matmul_precision,
-            )
+            ).under(trainer)
             first_stages[control] = Job(
                 facts,
                 num_steps=stage.settings.num_steps(len(stage.facts.records)),
@@ -317,9 +311,7 @@ def _full_jobs(curve: Curve, rows: PlannedRows) -> list[Job]:
             seed=seed,
             with_levels=(size, control, seed) == level,
             first_stage=None if first is None else first.key,
-            precision=trainer.precision,
-            matmul_precision=trainer.matmul_precision,
-        )
+        ).under(trainer)
         jobs[point.key] = Job(
             point,
             needs=() if first is None else (first.key,),

@@ -7,7 +7,7 @@ dose, and reported on items that nothing was chosen with.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import product
 from typing import NamedTuple
@@ -169,7 +169,7 @@ class Tasks:
 
 def load_tasks(context: RunContext, subject: Subject) -> Tasks:
     """Return the items of a probe and of an original task."""
-    probe = InoculatedProbe(**asdict(subject.probe))  # also where files may stand for it
+    probe = subject.probe
     splits = probe_splits(context, probe), original_splits(context, subject.original)
     task_names = splits[0].files[0].config.name, subject.original.name
     return Tasks(

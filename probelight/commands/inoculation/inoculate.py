@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
 
 from probelight.callbacks.aggregate_checkpoint import (
     AggregateCheckpoint,
@@ -51,12 +50,11 @@ from probelight.commands.inoculation.rows import (
     selection_rows,
     setup_hash,
 )
+from probelight.commands.inoculation.runs import PlannedSubject
 from probelight.commands.inoculation.settings import (
     BEFORE,
     CELL,
     INOCULATION,
-    InoculatedProbe,
-    OriginalTask,
     Setting,
     Subject,
 )
@@ -110,22 +108,18 @@ PENALTIES: dict[str, type[Penalty]] = {"l2_sp": L2SP, "distillation": Distillati
 
 
 class InoculationRun:
-    """One run of an inoculation, by its config; UsageError if the data has changed meanwhile."""
+    """One run about a planned subject; UsageError if the data has changed meanwhile."""
 
-    def __init__(self, run: RunFolder, config: Mapping[str, Any], context: RunContext) -> None:
-        self.run, self.config, self.context = run, config, context
-        self.subject = Subject(
-            settings_from(ModelSettings, config["model"]),
-            settings_from(OriginalTask, config["original"]),
-            settings_from(InoculatedProbe, config["probe"]),
-        )
+    def __init__(self, run: RunFolder, planned: PlannedSubject, context: RunContext) -> None:
+        self.run, self.planned, self.context = run, planned, context
+        self.subject = planned.subject
         self.tasks = load_tasks(context, self.subject)
-        check_data(config["data"], self.tasks.files)
+        check_data(planned.data, self.tasks.files)
         self.probe_name = self.tasks.probe.files[0].config.name
 
-    def inoculate(self) -> RunRecord:
+    def inoculate(self, setting: Setting) -> RunRecord:
         """Score, train with the one setting there is, and report."""
-        original_dir, setting = self.original_dir(), Setting(**self.config["setting"])
+        original_dir = self.original_dir()
         scores_before = self.scores_before(original_dir)
         history, dynamics, notices = self.train(original_dir, setting, scores_before)
         write_scores_before(self.run, scores_before)  # they may have been removed in the meantime
@@ -161,15 +155,14 @@ class InoculationRun:
         )
         return self.completed(record, self.fingerprint(original_dir))
 
-    def try_setting(self) -> RunRecord:
+    def try_setting(self, setting: Setting, before_run: str) -> RunRecord:
         """Train with one setting of several, scored on the selection items alone."""
-        before_run = finished_run(self.run, self.config["before_run"])
-        scores_before = read_scores_before(before_run, self.tasks.sets)
-        setting = Setting(**self.config["setting"])
+        before = finished_run(self.run, before_run)
+        scores_before = read_scores_before(before, self.tasks.sets)
         history, dynamics, notices = self.train(self.original_dir(), setting, scores_before)
         write_predictions(self.run, dynamics)
         details = replace(
-            self.details(scores_before), setting=self.config["setting"], history=tuple(history)
+            self.details(scores_before), setting=asdict(setting), history=tuple(history)
         )
         row = self.row(CELL, setting)
         record = RunRecord(
@@ -180,10 +173,10 @@ class InoculationRun:
         )
         return self.completed(record, self.fingerprint(self.run.best_dir))
 
-    def report_best(self) -> RunRecord:
+    def report_best(self, before_run: str, candidate_keys: Sequence[str]) -> RunRecord:
         """Report M*_k: the best of all settings and epochs goes to the report items."""
         candidates: dict[str, InoculationDetails] = {}
-        for key in self.config["candidates"]:
+        for key in candidate_keys:
             candidate = finished_run(self.run, key)
             record = candidate.result()
             details = record and record.detail(InoculationDetails)
@@ -191,15 +184,15 @@ class InoculationRun:
                 raise ValueError(f"{candidate.result_path}: not the result of an inoculation")
             candidates[key] = details
         best = best_candidate(candidates)
-        before_run = finished_run(self.run, self.config["before_run"])
-        scores_before = read_scores_before(before_run, self.tasks.sets)
+        before = finished_run(self.run, before_run)
+        scores_before = read_scores_before(before, self.tasks.sets)
         details = self.details(scores_before)
         details = replace(details, chosen=best, candidates=tuple(sorted(candidates)))
         chosen = finished_run(self.run, best)
         check_artifact(chosen.path, PREDICTIONS)
         dynamics = [*filter(is_dynamics, read_item_file(chosen.path / PREDICTIONS))]
         return self.report(
-            Setting(**candidates[best].setting),
+            settings_from(Setting, candidates[best].setting),
             chosen.best_dir,
             [dict(scores) for scores in candidates[best].history],
             dynamics,
@@ -211,8 +204,9 @@ class InoculationRun:
         """Return the folder of the original task's model; a given one must be unchanged."""
         checkpoint = self.subject.original.checkpoint
         if checkpoint is None:
-            return finished_run(self.run, self.config["model_run"][0]).best_dir
-        planned_sums = self.config["checkpoint"]
+            assert self.planned.original_run is not None
+            return finished_run(self.run, self.planned.original_run).best_dir
+        planned_sums = self.planned.checkpoint or {}
         current_sums = self.subject.original.checkpoint_sums() or {}
         if current_sums != planned_sums:
             names = sorted({*planned_sums, *current_sums})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -10,14 +9,12 @@ from probelight.callbacks.aggregate_checkpoint import ORIGINAL, AggregateCheckpo
 from probelight.callbacks.run_metrics import LearningCurve
 from probelight.commands.inoculation.data import (
     Splits,
-    first_stage_splits,
-    original_splits,
     padded_num_choices,
 )
-from probelight.commands.inoculation.settings import FIRST, IntermediateTask, OriginalTask
+from probelight.commands.inoculation.runs import FirstStageSpec, OriginalTaskSpec
+from probelight.commands.inoculation.settings import IntermediateTask, OriginalTask
 from probelight.evaluation.predictions import predict
 from probelight.evaluation.scorers import model_row, source_of
-from probelight.io.ranges import settings_from
 from probelight.lightning_modules.base import ChoiceModule
 from probelight.models.checkpoint_files import model_folder, trained_dtype
 from probelight.models.networks import model_fingerprint
@@ -43,27 +40,24 @@ from probelight.training.fit import FitPlan, fit_choices, planned_memory
 from probelight.training.modules import module_for, saved_module
 
 
-def run_original(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> RunRecord:
-    """Train an original task, or what comes before it, and keep its best epoch."""
-    task: OriginalTask | IntermediateTask
-    if config["protocol"] == FIRST:
-        task = IntermediateTask(**config["first"])
-        seed, num_choices = config["seed"], config["num_choices"]
-        splits = first_stage_splits(context, task, seed)
-    else:
-        task = settings_from(OriginalTask, config["original"])
-        seed, num_choices = task.seed, task.num_choices
-        splits = original_splits(context, task)
-    check_data(config["data"], splits.files)
-    model = settings_from(ModelSettings, config["model"])
+def train_task(
+    run: RunFolder,
+    spec: FirstStageSpec | OriginalTaskSpec,
+    first_stage: str | None,
+    context: RunContext,
+) -> RunRecord:
+    """Train an original task, or what comes before it, and keep its best epoch.
+
+    It begins with the model that the run `first_stage` left, or else with the pre-trained one.
+    """
+    model, task, seed, splits = spec.model, spec.task, spec.seed, spec.splits(context)
+    check_data(spec.data, splits.files)
     kwargs = dict[str, Any](learning_rate=task.learning_rate, tuning=task.tuning, seed=seed)
-    if model_runs := config.get("model_run"):
-        module = saved_module(
-            finished_run(run, model_runs[0]).best_dir, dtype=model.dtype, **kwargs
-        )
+    if first_stage is not None:
+        module = saved_module(finished_run(run, first_stage).best_dir, dtype=model.dtype, **kwargs)
     else:
         module = module_for(model, "mc_qa", **kwargs)
-    module.num_choices = padded_num_choices(num_choices, splits)
+    module.num_choices = padded_num_choices(spec.num_choices, splits)
 
     keep = AggregateCheckpoint(run.best_dir, monitor=ORIGINAL)
     plan = FitPlan(
@@ -77,7 +71,7 @@ def run_original(run: RunFolder, config: Mapping[str, Any], context: RunContext)
     notices = [*fit_notices, *(f"training items: {notice}" for notice in encoding_notices)]
     row = replace(
         model_row(model),
-        protocol=config["protocol"],
+        protocol=spec.protocol,
         probe=task.name,
         mode="full",
         num_train=len(splits.train),
@@ -100,7 +94,7 @@ def run_original(run: RunFolder, config: Mapping[str, Any], context: RunContext)
         notices += [*report.notices, *score_notices(report)]
         num_rescored = report.num_rescored
     record = RunRecord(
-        protocol=config["protocol"],
+        protocol=spec.protocol,
         probe=task.name,
         rows=tuple(rows),
         notices=tuple(notices),
@@ -110,23 +104,17 @@ def run_original(run: RunFolder, config: Mapping[str, Any], context: RunContext)
     return completed(record, fingerprint, model, task, splits)
 
 
-def memory_of(
-    model: ModelSettings,
-    task: OriginalTask | IntermediateTask,
-    splits: Splits,
-    num_choices: int | None,
-    seed: int,
-    context: RunContext,
-) -> MemoryNeed:
+def memory_of(spec: FirstStageSpec | OriginalTaskSpec, context: RunContext) -> MemoryNeed:
     """Return what training an original task, or what comes before it, will take of memory."""
+    splits, plan = spec.splits(context), FitPlan(spec.task, spec.seed)
 
     def make_module() -> ChoiceModule:
-        module = module_for(model, "mc_qa", seed=seed, tuning=task.tuning)
-        module.num_choices = padded_num_choices(num_choices, splits)
+        module = module_for(spec.model, "mc_qa", seed=spec.seed, tuning=spec.task.tuning)
+        module.num_choices = padded_num_choices(spec.num_choices, splits)
         return module
 
     watched = {"original": splits.selection}
-    return planned_memory(make_module, splits.train, watched, FitPlan(task, seed), context.trainer)
+    return planned_memory(make_module, splits.train, watched, plan, context.trainer)
 
 
 def _score_report(

@@ -187,7 +187,7 @@ class ProbeOrFiles(InoculatedProbe):
 
 
 @dataclass(frozen=True)
-class Subject:
+class Subject(ranges.Settings):
     """What is inoculated with what: the same whatever the dose and the setting."""
 
     model: ModelSettings

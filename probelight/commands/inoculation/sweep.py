@@ -13,7 +13,7 @@ import shlex
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from itertools import product
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -21,12 +21,9 @@ from typing import Annotated, Any, Literal
 from rich.console import Console
 
 from probelight.commands.command import Command, command
-from probelight.commands.inoculation.command import SubjectJobs
 from probelight.commands.inoculation.data import Tasks, load_tasks, measured_sets, num_balancing
+from probelight.commands.inoculation.runs import SubjectJobs
 from probelight.commands.inoculation.settings import (
-    BEFORE,
-    CELL,
-    INOCULATION,
     KEEPING_NOTHING,
     Extra,
     InoculatedProbe,
@@ -59,6 +56,7 @@ from probelight.runs.settings import (
     TrainerSettings,
     expected_device,
 )
+from probelight.runs.spec import Trial
 from probelight.runs.status import counted, show_status
 from probelight.training.modules import check_tuning, question_model
 
@@ -235,33 +233,25 @@ def _row_jobs(grid: SweepGrid, row: SweepRow, label: str, context: RunContext) -
         methods = [method for entry in row.keeping for method in entry.methods()]
         check_tuning(model, "mc_qa", row.tuning, *(tuning for _, tuning in methods))
     with _prefix_refusals(label):
-        jobs = SubjectJobs(Subject(model, task, row.probe), context)
+        subject = Subject(model, task, row.probe)
+        jobs = SubjectJobs(subject, context, f"{row.original}-{row.model}")
     yield from jobs.originals
-    name = f"{jobs.probe_name}-{row.original}-{row.model}{jobs.name_suffix}"
-    before_job = jobs.job(f"before-{name}", {"protocol": BEFORE})
-    yield before_job
+    before = jobs.before()
+    yield before
     for notice in (*jobs.tasks.probe.notices, *jobs.tasks.original.notices):
         context.say(f"{label}: {notice}")
     for dose, extras in _fitting_extras(row, jobs.tasks, label, context).items():
         for seed in row.seeds:
             fitting = replace(row, extras=extras)
             with _prefix_refusals(label):
-                candidate_sets = (
-                    [("", _setting_jobs(grid, fitting, dose, seed, jobs, before_job, name))]
-                    if not row.keeping
-                    else _method_jobs(grid, fitting, dose, seed, jobs, before_job, name)
-                )
+                if row.keeping:
+                    candidate_sets = _method_candidates(grid, fitting, dose, seed, jobs, before)
+                else:
+                    candidate_sets = {"": _candidates(grid, fitting, dose, seed, jobs, before)}
             # Of each, M* is chosen: with methods against forgetting among the epochs alone.
-            for ending, candidates in candidate_sets:
+            for method, candidates in candidate_sets.items():
                 yield from candidates
-                config = {
-                    "protocol": INOCULATION,
-                    "before_run": before_job.key,
-                    "candidates": [job.key for job in candidates],
-                    "dose": dose,
-                    "seed": seed,
-                }
-                yield jobs.job(f"chosen-{name}-k{dose}{ending}-s{seed}", config, candidates)
+                yield jobs.report(before, candidates, dose, seed, method)
 
 
 @contextmanager
@@ -305,96 +295,68 @@ def _fitting_extras(
     return extras_by_dose
 
 
-def _method_jobs(
-    grid: SweepGrid,
-    row: SweepRow,
-    dose: int,
-    seed: int,
-    jobs: SubjectJobs,
-    before_job: Job,
-    name: str,
-) -> list[tuple[str, list[Job]]]:
-    """Return the jobs of each method against forgetting at each rate, after names for them."""
+def _method_candidates(
+    grid: SweepGrid, row: SweepRow, dose: int, seed: int, jobs: SubjectJobs, before: Job
+) -> dict[str, list[Job]]:
+    """Return the job of each method against forgetting at each rate, by a name for the two."""
     if grid.search != "grid":
         raise UsageError(
             f"keeping compares every setting, but search {grid.search} draws only some; give "
             "search grid"
         )
-    jobs_by_key = {}
+    candidates_by_method = {}
     for entry in row.keeping:
         rates = entry.learning_rates or row.learning_rates
         for method, rate, extra in product(entry.methods(), rates, row.extras or ()):
-            single_row = replace(row, learning_rates=[rate], extras=[extra])
-            [job] = _setting_jobs(grid, single_row, dose, seed, jobs, before_job, name, method)
-            ending = Setting(**job.config["setting"]).name_suffix
+            setting = _setting(row, dose, seed, extra, rate, *method)
             extra_suffix = "" if extra == "none" else f"-{extra}"
-            jobs_by_key[job.key] = (f"{ending}-lr{rate:g}{extra_suffix}", [job])
-    return [*jobs_by_key.values()]
+            name = f"{setting.name_suffix}-lr{rate:g}{extra_suffix}"
+            candidates_by_method[name] = [jobs.candidate(setting, before)]
+    return candidates_by_method
 
 
-def _setting_jobs(
-    grid: SweepGrid,
-    row: SweepRow,
-    dose: int,
-    seed: int,
-    jobs: SubjectJobs,
-    before_job: Job,
-    name: str,
-    method: tuple[Keeping, Tuning] | None = None,
+def _candidates(
+    grid: SweepGrid, row: SweepRow, dose: int, seed: int, jobs: SubjectJobs, before: Job
 ) -> list[Job]:
     """Return the jobs of a dose and seed: one per setting of the grid, or one per trial of tpe."""
-    keeping, tuning = method or (KEEPING_NOTHING, row.tuning)
-    extras = row.extras or []
-
-    def setting(extra: Extra, rate: float) -> Setting:
-        return Setting(
-            dose,
-            extra,
-            seed,
-            learning_rate=rate,
-            epochs=row.epochs,
-            batch_size=row.batch_size,
-            tuning=tuning,
-            keeping=keeping,
-        )
-
-    common_config = {"protocol": CELL, "before_run": before_job.key}
-    name = f"inoculate-{name}-k{dose}"
-    rates = row.learning_rates
-    steps = {extra: jobs.num_steps(setting(extra, rates[0])) for extra in extras}
+    extras, rates = row.extras or [], row.learning_rates
     if grid.search == "grid":
-        return [
-            jobs.job(
-                f"{name}-lr{rate:g}-{extra}{setting(extra, rate).name_suffix}-s{seed}",
-                {**common_config, "setting": asdict(setting(extra, rate))},
-                [before_job],
-                steps[extra],
-            )
-            for extra in extras
-            for rate in rates
-        ]
-    search = {
+        settings = (_setting(row, dose, seed, *pair) for pair in product(extras, rates))
+        return [jobs.candidate(setting, before) for setting in settings]
+    space: dict[str, dict[str, Any]] = {
         "learning_rate": {"low": min(rates), "high": max(rates), "log": True},
         "extra": {"choices": extras},
     }
-    default = asdict(setting(extras[0], rates[0]))
-    fixed = {key: field_value for key, field_value in default.items() if key not in search}
+    largest = _setting(row, dose, seed, extras[-1], rates[0])
     trials: list[Job] = []
-    for trial in range(grid.num_trials):
+    for number in range(grid.num_trials):
         # What a trial is drawn in view of is a part of what it is.
-        drawn = {"setting": fixed, "search": search, "trial": trial}
-        drawn["trials_at_once"] = grid.trials_at_once
-        earlier = trials[: trial - trial % grid.trials_at_once]
-        trials.append(
-            jobs.job(
-                f"{name}-trial{trial}-s{seed}",
-                {**common_config, **drawn},
-                [before_job],
-                max(steps.values()),
-                earlier,
-            )
-        )
+        trial = Trial(space, number, grid.trials_at_once)
+        earlier = trials[: number - number % grid.trials_at_once]
+        trials.append(jobs.candidate(largest, before, trial, earlier))
     return trials
+
+
+def _setting(
+    row: SweepRow,
+    dose: int,
+    seed: int,
+    extra: Extra,
+    rate: float,
+    keeping: Keeping = KEEPING_NOTHING,
+    tuning: Tuning | None = None,
+) -> Setting:
+    """Return a setting of a row."""
+    return Setting(
+        dose,
+        extra,
+        seed,
+        learning_rate=rate,
+        epochs=row.epochs,
+        batch_size=row.batch_size,
+        tuning=tuning or row.tuning,
+        keeping=keeping,
+    )
 
 
 @command(
