@@ -6,8 +6,8 @@ animal is. A job compares the answers of one finished run with WordNet.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from math import fsum
 from pathlib import Path
@@ -33,10 +33,41 @@ from probelight.results.run_folder import RunFolder
 from probelight.runs.context import RunContext, cached
 from probelight.runs.job import Job
 from probelight.runs.run import run_command
+from probelight.runs.spec import RunSpec
 
 PROTOCOL = "taxonomy_distance"
 SOURCES = ("zero_shot", "watch", "curve")  # protocols whose answers are read
 RESULTS, WORDNET = "results", "wordnet"  # in `RunContext.paths`
+
+
+@dataclass(frozen=True, kw_only=True)
+class DistanceSpec(RunSpec):
+    """The comparison of the answers of a finished run with WordNet.
+
+    Args:
+        run: Key of the run.
+        model: Its model.
+        probe: Its probe.
+        predictions: Checksum of its predictions.
+        wordnet: Checksum of WordNet's nouns.
+    """
+
+    protocol = PROTOCOL
+
+    run: str
+    model: str
+    probe: str
+    predictions: str
+    wordnet: str
+
+    @property
+    def name(self) -> str:
+        """Readable beginning of the key."""
+        return f"taxonomy-distance-{self.probe}-{self.model}"
+
+    def make(self, run: RunFolder, context: RunContext) -> RunRecord:
+        """Compare the answers."""
+        return measure_distances(run, self, context)
 
 
 @command(
@@ -70,7 +101,19 @@ def taxonomy_distance(
             "(one whose stems ask for the type that two concepts share)"
         )
     database, _ = wordnet_of(context)
-    jobs = [distance_job(path, record, database) for path, record in answered]
+    jobs = [
+        Job(
+            DistanceSpec(
+                run=record.key,
+                model=record.model,
+                probe=record.probe,
+                predictions=predictions_sha256(path),
+                wordnet=database,
+            ),
+            title=record.key,
+        )
+        for path, record in answered
+    ]
     config = {"command": "taxonomy-distance"}
     run_command(output_dir, config, jobs, context, table=PROTOCOL)
 
@@ -119,33 +162,21 @@ def wordnet_of(context: RunContext) -> tuple[str, Edges]:
     return sha256_of(Path(folder) / "data.noun"), edges
 
 
-def distance_job(source: Path, answered: RunRecord, database: str) -> Job:
-    """Return the job that compares the answers of a run with WordNet."""
-    config = {
-        "protocol": PROTOCOL,
-        "run": answered.key,
-        "predictions": predictions_sha256(source),
-        "wordnet": database,
-    }
-    name = f"taxonomy-distance-{answered.probe}-{answered.model}"
-    return Job(name, config, measure_distances, title=answered.key)
-
-
 def predictions_sha256(source: Path) -> str:
     """Return the checksum of a run's predictions, which must be those that its record names."""
     check_artifact(source, PREDICTIONS)
     return sha256_of(source / PREDICTIONS)
 
 
-def measure_distances(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> RunRecord:
+def measure_distances(run: RunFolder, spec: DistanceSpec, context: RunContext) -> RunRecord:
     """Make the run that compares the planned answers of another run with the planned WordNet."""
-    runs = dict(taxonomy_runs(context, config["run"]))
-    planned = [path for path in runs if predictions_sha256(path) == config["predictions"]]
+    runs = dict(taxonomy_runs(context, spec.run))
+    planned = [path for path in runs if predictions_sha256(path) == spec.predictions]
     if not planned:
         raise changed_since([str(path / PREDICTIONS) for path in runs] or [context.paths[RESULTS]])
     source, answered = planned[0], runs[planned[0]]
     database, edges = wordnet_of(context)
-    if database != config["wordnet"]:
+    if database != spec.wordnet:
         raise changed_since([context.paths[WORDNET]])
     data = taxonomy_items(context, answered.probe, answered.rows[0].split)
     assert data is not None

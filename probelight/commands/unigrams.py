@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from probelight.commands.command import Command, command
 from probelight.io.errors import UsageError
@@ -21,12 +21,13 @@ from probelight.probes.source import ProbeData, load_probe
 from probelight.probes.words import CorpusFit, corpus_fit, read_unigrams, words_of_records
 from probelight.results.details import UnigramDetails
 from probelight.results.load import RunSet, load_results
-from probelight.results.record import RunRecord, changed_since, check_data, data_files
+from probelight.results.record import RunRecord, changed_since, check_data, checksums, data_files
 from probelight.results.row import Row, Subset
 from probelight.results.run_folder import RunFolder
 from probelight.runs.context import RunContext, cached
 from probelight.runs.job import Job
 from probelight.runs.run import run_command
+from probelight.runs.spec import RunSpec
 
 PROTOCOL = "unigrams"
 COUNTS = ("counts_a", "counts_b")  # in `RunContext.paths`
@@ -34,6 +35,36 @@ MODES = ("mlp", "full")  # a curve of either counts: MC-MLM has the first, MC-QA
 STANDARD = ("", "standard")
 Measure = Literal["zero_shot", "max"]
 Accuracies = dict[str, dict[str, float]]  # probe, then model
+
+
+@dataclass(frozen=True, kw_only=True)
+class UnigramsSpec(RunSpec):
+    """The comparison of two models over the probes that both answered.
+
+    Args:
+        models: Their names.
+        counts: Checksums of the word counts of their corpora.
+        measure: Which accuracy is compared.
+        accuracies: Those of the two models, by probe.
+        data: Checksums of the probes' files.
+    """
+
+    protocol = PROTOCOL
+
+    models: tuple[str, str]
+    counts: tuple[str, ...]
+    measure: Measure
+    accuracies: dict[str, tuple[float, float]]
+    data: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """Readable beginning of the key."""
+        return "-".join([PROTOCOL, *self.models])
+
+    def make(self, run: RunFolder, context: RunContext) -> RunRecord:
+        """Compare the models."""
+        return compare_words(self, context)
 
 
 @command(
@@ -86,16 +117,17 @@ def unigrams(
             f"{' and '.join(models)}; with --measure {measure} (you can also try {other_measure}) "
             f"there are results of {', '.join(known_models) or 'no model'}"
         )
-    config = {
-        "command": PROTOCOL,
-        "models": list(models),
-        "counts": [sha256_of(context.paths[name]) for name in COUNTS],
-        "measure": measure,
-        "accuracies": {probe: [shared[probe][model] for model in models] for probe in shared},
-        "data": [f.sha256 for probe in sorted(shared) for f in _items(context, probe).files],
-    }
-    title = f"{PROTOCOL}, {' against '.join(models)}"
-    job = Job("-".join([PROTOCOL, *models]), config, compare_words, title=title)
+    spec = UnigramsSpec(
+        models=models,
+        counts=tuple(sha256_of(context.paths[name]) for name in COUNTS),
+        measure=measure,
+        accuracies={
+            probe: (by_model[model_a], by_model[model_b]) for probe, by_model in shared.items()
+        },
+        data=tuple(checksums(*(_items(context, probe) for probe in sorted(shared)))),
+    )
+    job = Job(spec, title=f"{PROTOCOL}, {' against '.join(models)}")
+    config = {"command": PROTOCOL, **spec.to_config()}
     run_command(output_dir, config, [job], context, table=PROTOCOL)
 
 
@@ -123,16 +155,16 @@ def accuracies(results: RunSet, measure: Measure) -> Accuracies:
     }
 
 
-def compare_words(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> RunRecord:
+def compare_words(spec: UnigramsSpec, context: RunContext) -> RunRecord:
     """Make the run of two models: their differences and the correlation over probes."""
-    model_a, model_b = config["models"]
+    model_a, model_b = spec.models
     paths = [context.paths[name] for name in COUNTS]
     counts = [DataFile(path=Path(path).name, sha256=sha256_of(path)) for path in paths]
-    if [file.sha256 for file in counts] != config["counts"]:
+    if tuple(file.sha256 for file in counts) != spec.counts:
         raise changed_since(paths)
-    by_probe = {probe: {model_a: a, model_b: b} for probe, (a, b) in config["accuracies"].items()}
+    by_probe = {probe: {model_a: a, model_b: b} for probe, (a, b) in spec.accuracies.items()}
     sets = {probe: _items(context, probe) for probe in sorted(by_probe)}
-    check_data(config["data"], sets.values())
+    check_data(spec.data, sets.values())
     words = {probe: words_of_records(items.records) for probe, items in sets.items()}
     all_words = {word for probe_words in words.values() for word in probe_words}
     first, second = (read_unigrams(path, all_words) for path in paths)
@@ -152,7 +184,7 @@ def compare_words(run: RunFolder, config: Mapping[str, Any], context: RunContext
         counts={"probes": len(by_probe)},
         notices=tuple(notices),
         data=(*data_files(sets.values()), *counts),
-        details=(UnigramDetails(models=(model_a, model_b), measure=config["measure"]),),
+        details=(UnigramDetails(models=(model_a, model_b), measure=spec.measure),),
     )
 
 

@@ -8,9 +8,8 @@ measured on items that were not trained on.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, replace
-from typing import Any
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
 
 from probelight.builders import giveaways
 from probelight.builders.hygiene import asked_stems
@@ -19,7 +18,7 @@ from probelight.commands.command import Command, command
 from probelight.evaluation.predictions import predict
 from probelight.evaluation.scorers import check_scorer, model_row, scorer_for, source_of
 from probelight.io.errors import UsageError, nearest
-from probelight.io.ranges import Mirror, Names, PathText, settings_from
+from probelight.io.ranges import Mirror, Names, PathText, Seed
 from probelight.models.chosen_models import MODEL_CONFIGS, chosen_models
 from probelight.models.settings import DEFAULT_MODEL, ModelSettings, model_type_of
 from probelight.probes.catalog import probe_names
@@ -39,6 +38,7 @@ from probelight.runs.settings import (
     EngineSettings,
     TrainerSettings,
 )
+from probelight.runs.spec import ModelRunSpec, RunSpec
 from probelight.training.modules import check_module
 
 PROTOCOL = "audit"
@@ -119,11 +119,6 @@ def audit(
         config.name: config for name, config in configs.items() if name not in probe_names()
     }
     context = RunContext(trainer, mirror=mirror, user_probes=user_configs, engine=engine)
-    for model in models:
-        if is_trained(model) or model_type_of(model).scorer is None:
-            check_module(model, "mc_qa")
-        else:
-            check_scorer(model, "mc_qa", [])
     jobs = [job for data in sets for job in audit_jobs(data, models, training, trainer)]
     config = {
         "command": "probes audit",
@@ -138,6 +133,70 @@ def audit(
     run_command(output_dir, config, jobs, context, files=files, table=PROTOCOL)
 
 
+@dataclass(frozen=True, kw_only=True)
+class GiveawaysSpec(RunSpec):
+    """The counts of what gives a probe's answers away.
+
+    Args:
+        settings: How train and held-out items are divided.
+        frequency: Where the frequencies of words are from.
+        stems: What finds the stems of words.
+    """
+
+    protocol = PROTOCOL
+
+    probe: str
+    data: tuple[str, ...]
+    settings: items.AuditSettings
+    frequency: str
+    stems: str
+
+    @property
+    def name(self) -> str:
+        """Readable beginning of the key."""
+        return f"audit-{self.probe}-giveaways"
+
+    def make(self, run: RunFolder, context: RunContext) -> RunRecord:
+        """Count."""
+        return count_giveaways(run, self, context)
+
+
+@dataclass(frozen=True, kw_only=True)
+class BaselineSpec(ModelRunSpec):
+    """A baseline on a probe, trained with a seed or as it is.
+
+    Args:
+        settings: How it is trained, and on which items.
+        seed: Seed of its training; None where it is not trained.
+        control: The control that its items are put under.
+    """
+
+    protocol = PROTOCOL
+
+    probe: str
+    data: tuple[str, ...]
+    settings: items.AuditSettings
+    model: ModelSettings
+    seed: Seed | None
+    control: str
+
+    @property
+    def name(self) -> str:
+        """Readable beginning of the key."""
+        return f"audit-{self.probe}-{self.model.label}"
+
+    def make(self, run: RunFolder, context: RunContext) -> RunRecord:
+        """Train and measure the baseline."""
+        return ask_baseline(run, self, context)
+
+    def check(self, context: RunContext) -> None:
+        """Refuse a model that cannot answer questions."""
+        if is_trained(self.model) or model_type_of(self.model).scorer is None:
+            check_module(self.model, "mc_qa")
+        else:
+            check_scorer(self.model, "mc_qa", [])
+
+
 def audit_jobs(
     data: items.AuditData,
     models: Sequence[ModelSettings],
@@ -145,28 +204,30 @@ def audit_jobs(
     trainer: TrainerSettings,
 ) -> list[Job]:
     """Return the jobs of a probe, those that take seconds first."""
-    name = data.config.name
-    common: dict[str, Any] = {
-        "protocol": PROTOCOL,
-        "probe": name,
-        "data": checksums(*data.splits.values()),
-        "settings": asdict(replace(settings, seeds=[0])),  # a run has one seed, or none
-    }
-    counted = {**common, "frequency": giveaways.frequency_source(), "stems": giveaways.STEMMER}
-    jobs = [Job(f"audit-{name}-giveaways", counted, count_giveaways, title=f"{name}, {LABEL}")]
+    name, sha256 = data.config.name, tuple(checksums(*data.splits.values()))
+    settings_of_run = replace(settings, seeds=[0])  # a run has one seed, or none
+    counts = GiveawaysSpec(
+        probe=name,
+        data=sha256,
+        settings=settings_of_run,
+        frequency=giveaways.frequency_source(),
+        stems=giveaways.STEMMER,
+    )
+    jobs = [Job(counts, title=f"{name}, {LABEL}")]
     for model in sorted(models, key=is_trained):
         trained = is_trained(model)
         for seed in settings.seeds if trained else [None]:
             reads_items = trained and model_type_of(model).has_checkpoint
-            config = {
-                **common,
-                "model": model.config(),
-                "seed": seed,
-                "control": CHOICE_ONLY if reads_items else STANDARD,
-                **trainer.precisions(),
-            }
+            baseline = BaselineSpec(
+                probe=name,
+                data=sha256,
+                settings=settings_of_run,
+                model=model,
+                seed=seed,
+                control=CHOICE_ONLY if reads_items else STANDARD,
+            )
             title = f"{name}, {model.label}{'' if seed is None else f', seed {seed}'}"
-            jobs.append(Job(f"audit-{name}-{model.label}", config, ask_baseline, title=title))
+            jobs.append(Job(baseline.under(trainer), title=title))
     return jobs
 
 
@@ -175,21 +236,18 @@ def is_trained(model: ModelSettings) -> bool:
     return "mc_qa" in model_type_of(model).trained
 
 
-def ask_baseline(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> RunRecord:
+def ask_baseline(run: RunFolder, spec: BaselineSpec, context: RunContext) -> RunRecord:
     """Make the run of one baseline on one probe, with one seed."""
     # Only now: they import torch and Lightning.
     from probelight.models.scorer import Scorer, TrainedScorer
     from probelight.training.direct import Direct, fit_directly
 
-    model = ModelSettings(**config["model"])
-    settings = settings_from(items.AuditSettings, config["settings"])
-    data = items.read_audit(context, config["probe"], settings)
-    check_data(config["data"], data.splits.values())
+    model, settings, seed, control = spec.model, spec.settings, spec.seed, spec.control
+    data = items.read_audit(context, spec.probe, settings)
+    check_data(spec.data, data.splits.values())
     notices = list(data.notices)
-    control = config["control"]
     seen = data if control == STANDARD else items.with_control(control, data)
     row = replace(model_row(model), protocol=PROTOCOL, probe=data.config.name, control=control)
-    seed: int | None = config["seed"]
     if is_trained(model):
         assert seed is not None
         fit_settings = settings.transformer if model_type_of(model).has_checkpoint else settings.fit
@@ -252,14 +310,13 @@ def ask_baseline(run: RunFolder, config: Mapping[str, Any], context: RunContext)
     return record
 
 
-def count_giveaways(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> RunRecord:
+def count_giveaways(run: RunFolder, spec: GiveawaysSpec, context: RunContext) -> RunRecord:
     """Make the run that counts what gives a probe away."""
-    settings = settings_from(items.AuditSettings, config["settings"])
-    data = items.read_audit(context, config["probe"], settings)
-    check_data(config["data"], data.splits.values())
+    data = items.read_audit(context, spec.probe, spec.settings)
+    check_data(spec.data, data.splits.values())
     probe = data.config.name
     base = Row(protocol=PROTOCOL, model=LABEL, probe=probe, control=STANDARD, role="baseline")
-    rows = list(rule_rows(data, config["frequency"], base))
+    rows = list(rule_rows(data, spec.frequency, base))
     for kind in PARTS:
         rows += giveaway_rows(data, kind, replace(base, split=ALL))
     run.write_metrics(rows)
@@ -271,7 +328,7 @@ def count_giveaways(run: RunFolder, config: Mapping[str, Any], context: RunConte
         counts={split: len(split_data.records) for split, split_data in data.splits.items()},
         notices=data.notices,
         data=data_files(data.splits.values()),
-        facts={"word frequencies": config["frequency"], "stems": config["stems"]},
+        facts={"word frequencies": spec.frequency, "stems": spec.stems},
     )
 
 
