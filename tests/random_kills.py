@@ -159,9 +159,9 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", help="commands, with commas between them")
     parser.add_argument("--log", type=Path, default=Path("random_kills.jsonl"))
-    given = parser.parse_args()
-    names = given.only.split(",") if given.only else list(COMMANDS)
-    rng = random.Random(given.seed)
+    args = parser.parse_args()
+    names = args.only.split(",") if args.only else list(COMMANDS)
+    rng = random.Random(args.seed)
     kills: list[Kill] = []
     wrong: list[str] = []
     more: Counter[str] = Counter()
@@ -170,23 +170,23 @@ def main() -> None:
         folder = Path(temporary)
         calm = {name: calm_runs(folder / name, name) for name in names}
         for number, name in enumerate(cycle(names)):
-            if len(kills) >= given.kills:
+            if len(kills) >= args.kills:
                 break
             seconds, expected = calm[name]
-            here = folder / name  # as in the calm runs: some files repeat the path
-            for kill in disturbed_run(here, name, seconds, rng, number):
+            run_folder = folder / name  # as in the calm runs: some files repeat the path
+            for kill in disturbed_run(run_folder, name, seconds, rng, number):
                 kills.append(kill)
-                with given.log.open("a") as log:
+                with args.log.open("a") as log:
                     log.write(json.dumps(asdict(kill)) + "\n")
-            found = files_of(here)
-            differ = [path for path, digest in expected.items() if found.get(path) != digest]
-            more.update(Path(path).name for path in found if path not in expected)
+            digests = files_of(run_folder)
+            differ = [path for path, digest in expected.items() if digests.get(path) != digest]
+            more.update(Path(path).name for path in digests if path not in expected)
             num_files += len(expected)
             wrong += [f"{number}-{name}/{path}" for path in differ]
             print(f"{len(kills)} kills; {name}: {', '.join(differ) or 'the same'}", flush=True)
             if differ:  # to look at
-                shutil.copytree(here, given.log.with_suffix(f".{number}"))
-            shutil.rmtree(here)
+                shutil.copytree(run_folder, args.log.with_suffix(f".{number}"))
+            shutil.rmtree(run_folder)
     print(f"kills: {dict(Counter(f'{kill.command} {kill.signal}' for kill in kills))}")
     print(f"other files, by name: {dict(more)}")
     print(f"files compared: {num_files}; that differ: {wrong or 'none'}")
@@ -195,7 +195,7 @@ def main() -> None:
 
 def calm_runs(folder: Path, name: str) -> tuple[list[float], dict[str, str]]:
     """Run a command twice; return the seconds of its steps, and the files that are the same."""
-    found: list[dict[str, str]] = []
+    digests: list[dict[str, str]] = []
     seconds: list[float] = []
     for _ in range(2):
         seconds = []
@@ -203,12 +203,12 @@ def calm_runs(folder: Path, name: str) -> tuple[list[float], dict[str, str]]:
             begun = time.monotonic()
             ended(folder, started(folder, name, step), {0})
             seconds.append(time.monotonic() - begun)
-        found.append(files_of(folder))
+        digests.append(files_of(folder))
         shutil.rmtree(folder)
-    same = dict(found[0].items() & found[1].items())
+    same = dict(digests[0].items() & digests[1].items())
     print(
         f"{name}: {[round(s, 1) for s in seconds]} s undisturbed; {len(same)} files; not compared, "
-        f"as they never are the same: {sorted({Path(p).name for p in found[0].keys() - same})}",
+        f"as they never are the same: {sorted({Path(p).name for p in digests[0].keys() - same})}",
         flush=True,
     )
     return seconds, same
@@ -221,9 +221,9 @@ def disturbed_run(
     for (step, _), duration in zip(COMMANDS[name], seconds, strict=True):
         for _ in range(rng.randint(1, 5)):
             run = started(folder, name, step)
-            after = rng.uniform(0.0, 1.1 * duration)
+            delay = rng.uniform(0.0, 1.1 * duration)
             try:
-                run.wait(timeout=after)
+                run.wait(timeout=delay)
                 break  # it was quicker
             except subprocess.TimeoutExpired:
                 pass
@@ -237,7 +237,7 @@ def disturbed_run(
             lost.send_signal(how)
             codes = {0} if lost.pid != run.pid else {0, -how, ENDS[how]}
             returned = ended(folder, run, codes, everyone)
-            yield Kill(number, name, step, how.name, round(after, 2), lost_name, returned)
+            yield Kill(number, name, step, how.name, round(delay, 2), lost_name, returned)
         ended(folder, started(folder, name, step), {0})
 
 
@@ -276,9 +276,9 @@ def ended(
     """
     returned = run.wait(timeout=600)
     limit = time.monotonic() + 60
-    while left := alive(everyone or []):
+    while running := alive(everyone or []):
         if time.monotonic() > limit:
-            sys.exit(f"{folder}: still running: {left}")
+            sys.exit(f"{folder}: still running: {running}")
         time.sleep(0.1)
     if returned not in codes:
         sys.exit(f"{folder}: ended with {returned}, not {codes}; see log.txt:\n{tail(folder)}")

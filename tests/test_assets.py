@@ -30,8 +30,8 @@ def test_the_model_card_is_about_the_model_that_is_shipped(name: str, shape: lis
     assert sha256_of(folder / "model.safetensors") in (folder / "README.md").read_text("utf-8")
     with safe_open(folder / "model.safetensors", "pt") as weights:
         slices = [weights.get_slice(key) for key in weights.keys()]  # noqa: SIM118
-    assert shape in [part.get_shape() for part in slices]
-    assert {part.get_dtype() for part in slices} == {"F16"}
+    assert shape in [tensor.get_shape() for tensor in slices]
+    assert {tensor.get_dtype() for tensor in slices} == {"F16"}
 
 
 @pytest.mark.parametrize("name", [SMALL_MODEL, BUNDLED_MODEL])

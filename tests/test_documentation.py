@@ -83,15 +83,15 @@ def test_the_control_of_contributing_is_trained_on_and_measured(
     reverse = names["reversed_words"]
     entry = {"Control": Control, "reversed_words": reverse}
     register(monkeypatch, controls.CONTROLS, "CONTROLS", "reversed_words", **entry)
-    asked = [
+    items = [
         Record(f"{n}", f"A {big} is [MASK] than a {small} .", ("larger", "smaller"), 0)
         for n, (big, small) in enumerate([("whale", "mouse"), ("horse", "cat"), ("cow", "bee")])
     ]
-    write_ai2(tmp_path / "dev.jsonl", asked)
+    write_ai2(tmp_path / "dev.jsonl", items)
     config = load_file(tmp_path / "dev.jsonl", "mc_mlm").config
-    assert reverse(asked[0], config, {}).stem == ". mouse a than [MASK] is whale A"
-    others = [replace(record, choices=("smaller", "larger"), answer=1) for record in asked]
-    write_ai2(tmp_path / "train.jsonl", others)
+    assert reverse(items[0], config, {}).stem == ". mouse a than [MASK] is whale A"
+    swapped = [replace(record, choices=("smaller", "larger"), answer=1) for record in items]
+    write_ai2(tmp_path / "train.jsonl", swapped)
 
     command = ["curve", f"--data.train={tmp_path}/train.jsonl", f"--data.dev={tmp_path}/dev.jsonl"]
     command += ["--data.setup=mc_mlm", "--models=dictionary-lm", "--grid.sizes=[2]"]
@@ -118,8 +118,8 @@ def test_the_scoring_rule_of_contributing_has_its_accuracy(
 ) -> None:
     add_module("probelight/models/unigrams.py", monkeypatch)
     register(monkeypatch, MODEL_TYPES, "MODEL_TYPES", "unigrams", ModelType=ModelType)
-    wanted = "probelight.commands.zero_shot.RULES"
-    monkeypatch.setattr(wanted, (*RULES, "mean_word"))
+    attribute = "probelight.commands.zero_shot.RULES"
+    monkeypatch.setattr(attribute, (*RULES, "mean_word"))
     monkeypatch.setattr(consistency, "ORDER", [*consistency.ORDER, "mean_word"])
     divisors = registration("rule_predictions", '"mean_word": ')
     ours = edited(measures, "    sizes = {", f"        {divisors},")
@@ -150,14 +150,14 @@ def test_the_type_of_language_model_of_contributing_is_scored_from_the_command_l
     register(monkeypatch, MODEL_TYPES, "MODEL_TYPES", "unigrams", ModelType=ModelType)
     # With one added to the count of each of the tokenizer's tokens: 4, 3, 2, and 1 of the others.
     (tmp_path / "colours.txt").write_text("red red red blue blue\ngreen\n", encoding="utf-8")
-    asked = [
+    records = [
         Record("wrong", "Grass is [MASK] .", ("red", "green"), 1),
         Record("right", "Snow is not [MASK] .", ("green", "blue"), 1),
         Record("tied", "Coal is [MASK] .", ("black", "white"), 0),
         # By the mean 4 against 3, by the sum 4 * 4 against 3 times all tokens.
         Record("means", "Blood is [MASK] .", ("red red", "blue"), 0),
     ]
-    write_ai2(tmp_path / "asked.jsonl", asked)
+    write_ai2(tmp_path / "asked.jsonl", records)
     command = ["zero-shot", "--model.kind=unigrams", f"--output_dir={tmp_path / 'out'}"]
     command += [f"--data.path={tmp_path}/asked.jsonl", "--data.setup=mc_mlm", "--scoring=sum"]
     assert cli.main([*command, f"--model.name_or_path={tmp_path}/colors.txt"]) == cli.FAILURE
@@ -204,13 +204,13 @@ def test_the_command_of_contributing_runs_resumes_and_has_help(
     capsys.readouterr()
 
     # The longest is right, wrong, right, and one of two; of the other file it is wrong.
-    asked = [
+    records = [
         Record("1", "Is it?", ("no", "certainly"), 1),
         Record("2", "What is it?", ("a cat", "dogs"), 1),
         Record("3", "How many?", ("one", "two", "three"), 2),
         Record("4", "Which?", ("ab", "cd"), 0),
     ]
-    write_ai2(tmp_path / "asked.jsonl", asked)
+    write_ai2(tmp_path / "asked.jsonl", records)
     write_ai2(tmp_path / "other.jsonl", [Record("1", "Why?", ("so", "because"), 0)])
     out = tmp_path / "out"
     command = ["length-bias", f"--probes={tmp_path}/asked.jsonl,{tmp_path}/other.jsonl"]
@@ -228,7 +228,7 @@ def test_the_command_of_contributing_runs_resumes_and_has_help(
     lines = read_predictions(out, "length-bias-asked-*")
     assert [line["correct"] for line in lines] == [1.0, 0.0, 1.0, 0.5]
 
-    made = (out / "results.csv").read_bytes()
+    content = (out / "results.csv").read_bytes()
     [folder] = out.glob("runs/length-bias-other-*")
     shutil.rmtree(folder)
     assert cli.main(command) == 0
@@ -237,7 +237,7 @@ def test_the_command_of_contributing_runs_resumes_and_has_help(
     assert "other: complete" not in text
     assert cli.main(command) == 0
     assert "other: complete" in capsys.readouterr().out
-    assert (out / "results.csv").read_bytes() == made
+    assert (out / "results.csv").read_bytes() == content
     assert cli.main([*command[:-1], "--probes=age_small", command[-1]]) == cli.USAGE_ERROR
     assert cli.main(["report", str(out)]) == 0
     assert "The longest choice" in (out / "report.html").read_text(encoding="utf-8")
@@ -250,11 +250,11 @@ def test_the_format_of_contributing_is_imported(
     reader = add_module("probelight/results/importers/answer_log.py", monkeypatch)
     names = {"answer_log": reader}
     register(monkeypatch, imports.FORMATS, "FORMATS", "answer_log", **names)
-    asked = [
+    records = [
         Record("7", "Is a cat an animal?", ("yes", "no"), 0),
         Record("8", "Is an oak an animal?", ("yes", "no"), 1),
     ]
-    write_ai2(tmp_path / "asked.jsonl", asked)
+    write_ai2(tmp_path / "asked.jsonl", records)
     log = tmp_path / "log.jsonl"
     answers = [{"qid": 8, "answers": {"yes": -0.2, "no": -1.7}}]
     answers += [{"qid": 7, "answers": {"yes": -0.4, "no": -1.1}}]
@@ -277,13 +277,13 @@ def test_the_code_of_contributing_is_in_the_style_of_the_house(tmp_path: Path) -
     """What is added to a file is checked in it, as it uses what is imported there."""
     num_files = 0
     for line, code in introduced():
-        found = re.fullmatch(r"(Add to )?`([\w/]+\.py)`:", line)
-        if found:
+        heading = re.fullmatch(r"(Add to )?`([\w/]+\.py)`:", line)
+        if heading:
             num_files += 1
-            path = tmp_path / found[2]
+            path = tmp_path / heading[2]
             path.parent.mkdir(parents=True, exist_ok=True)
-            before = (ROOT / found[2]).read_text("utf-8") + "\n\n" if found[1] else ""
-            path.write_text(before + code, encoding="utf-8")
+            existing = (ROOT / heading[2]).read_text("utf-8") + "\n\n" if heading[1] else ""
+            path.write_text(existing + code, encoding="utf-8")
     assert num_files == 6
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
     for command in ("check", "format --check"):
@@ -342,17 +342,17 @@ def test_a_notebook_runs_from_top_to_bottom(
     cells = [c for c in json.loads(path.read_text())["cells"] if c["cell_type"] == "code"]
     assert all(not c["outputs"] and c["execution_count"] is None for c in cells)
     names: dict[str, object] = {}
-    shown = []
+    texts = []
     for cell in cells:
         *lines, last = ast.parse("".join(cell["source"])).body
         exec(compile(ast.Module(lines, []), path.name, "exec"), names)
         if isinstance(last, ast.Expr):  # what a notebook shows below its cell
             value = eval(compile(ast.Expression(last.value), path.name, "eval"), names)
-            shown.append(next((f() for f in shows(value)), None) or repr(value))
+            texts.append(next((f() for f in shows(value)), None) or repr(value))
         else:
             exec(compile(ast.Module([last], []), path.name, "exec"), names)
-    assert len(shown) >= 5
-    assert any("<svg" in text for text in shown)
+    assert len(texts) >= 5
+    assert any("<svg" in text for text in texts)
 
 
 def shows(value: object) -> list[Callable[[], str]]:
@@ -378,14 +378,14 @@ def test_the_route_of_own_probe_is_one_that_can_be_gone(
     row = blocks("docs/own_probe.md", "json")[0]
     for name in ("whales", "whales-dev"):
         (tmp_path / f"{name}.jsonl").write_text(row, encoding="utf-8")
-    other = row.replace("whale", "horse")
-    (tmp_path / "whales-train.jsonl").write_text(other, encoding="utf-8")
+    horses = row.replace("whale", "horse")
+    (tmp_path / "whales-train.jsonl").write_text(horses, encoding="utf-8")
     (tmp_path / "agreement.jsonl").write_text(blocks("docs/own_probe.md", "json")[1])
     for split in ("train", "dev"):
         than = "than the one of" if split == "train" else "than"
         stems = {f"{split}{i}": f"which of the two is larger {than} {i}?" for i in range(100)}
-        asked = [Record(key, stem, ("a whale", "a mouse"), 0) for key, stem in stems.items()]
-        write_ai2(tmp_path / f"whale-questions-{split}.jsonl", asked)
+        questions = [Record(key, stem, ("a whale", "a mouse"), 0) for key, stem in stems.items()]
+        write_ai2(tmp_path / f"whale-questions-{split}.jsonl", questions)
     (tmp_path / "whales.yaml").write_text(blocks("docs/own_probe.md", "yaml")[0], encoding="utf-8")
     (tmp_path / "whales.csv").write_text(blocks("docs/own_probe.md", "csv")[0])
     config = load_probe_config(tmp_path / "whales.yaml")
@@ -409,15 +409,15 @@ def test_the_route_of_own_probe_is_one_that_can_be_gone(
         small = FEW if arguments[0] == "inoculate" else []
         assert cli.main([*arguments, *small]) == 0, capsys.readouterr().err
         runs = "inoculate-*" if small else "*"  # next to the run of its original task
-        said = list(Path(arguments[-1]).glob(f"runs/{runs}/predictions.jsonl"))
+        prediction_files = list(Path(arguments[-1]).glob(f"runs/{runs}/predictions.jsonl"))
         # Heads of two modes at N = 0 and, of the one row that there is, N = 1.
-        assert len(said) == (4 if arguments[0] == "curve" else 1)
-        for path in said:
+        assert len(prediction_files) == (4 if arguments[0] == "curve" else 1)
+        for path in prediction_files:
             rows = map(json.loads, path.read_text(encoding="utf-8").splitlines())
             ids = {row["id"] for row in rows}
-            own = {i for i in ids if i.startswith("dev")} if small else ids
-            known = {"agreement-0"} if "minimal_pair" in arguments else {"1"}
-            assert len(own) == 4 if small else own == known
+            probe_ids = {i for i in ids if i.startswith("dev")} if small else ids
+            expected_ids = {"agreement-0"} if "minimal_pair" in arguments else {"1"}
+            assert len(probe_ids) == 4 if small else probe_ids == expected_ids
 
 
 def test_files_of_two_models_are_imported_and_compared_as_importing_says(
@@ -445,8 +445,8 @@ def test_the_loop_of_the_tutorial_shows_what_was_wrong(
     write_predictions(run, prediction_lines("dev", records, scores))
     [loop] = blocks("docs/tutorial.md", "python")
     exec(loop, {})
-    said = f"{run.key} 2 of 3 wrong, for example\n    Q1?  no\n    Q2?  nothing\n"
-    assert capsys.readouterr().out == said
+    expected = f"{run.key} 2 of 3 wrong, for example\n    Q1?  no\n    Q2?  nothing\n"
+    assert capsys.readouterr().out == expected
 
 
 @pytest.mark.parametrize("document", ["CONTRIBUTING.md", "docs/own_probe.md", "docs/offline.md"])

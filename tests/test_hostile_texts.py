@@ -39,10 +39,10 @@ def probe(folder: Path, name: str, setup: str) -> str:
         for i in range(24):
             choices = COLOURS if setup == "mc_mlm" else (f"{TEXT} red", f"={i}<b>green</b>")
             mask = " [MASK]" if setup == "mc_mlm" else ""
-            facts = {"cluster": f"{TEXT}{split}{i // 2}", "template": TEXT, "hops": 1}
-            facts |= {"distractor_type": TEXT, "distractor_hops": 1}
+            meta = {"cluster": f"{TEXT}{split}{i // 2}", "template": TEXT, "hops": 1}
+            meta |= {"distractor_type": TEXT, "distractor_hops": 1}
             records.append(
-                Record(f"{TEXT}{i}", f"{TEXT} a{mask} {split} {i}", choices, i % 2, facts)
+                Record(f"{TEXT}{i}", f"{TEXT} a{mask} {split} {i}", choices, i % 2, meta)
             )
         write_ai2(folder / f"{name}-{split}.jsonl", records)
     config = {
@@ -60,27 +60,27 @@ def probe(folder: Path, name: str, setup: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def out_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("hostile")
-    shown = f"--model.name_or_path={model(folder)}"
-    masked, asked = probe(folder, f"{NAME}m", "mc_mlm"), probe(folder, f"{NAME}q", "mc_qa")
-    task = {"name": NAME, "sets": [asked], "report_sets": [asked], "epochs": 1, "batch_size": 8}
+    option = f"--model.name_or_path={model(folder)}"
+    masked, qa = probe(folder, f"{NAME}m", "mc_mlm"), probe(folder, f"{NAME}q", "mc_qa")
+    task = {"name": NAME, "sets": [qa], "report_sets": [qa], "epochs": 1, "batch_size": 8}
     task |= {"selection_share": 0.3, "reserved_share": 0.3, "num_choices": 2}
-    config = {"original": task, "probe": {"name": asked, "selection_items": 8}, "dose": 8}
+    config = {"original": task, "probe": {"name": qa, "selection_items": 8}, "dose": 8}
     (folder / "inoculate.yaml").write_text(yaml.safe_dump({**config, "epochs": 1}))
-    zero = ["zero-shot", f"--probes={masked},{asked}", "--split=test", shown, *QUIET]
+    zero = ["zero-shot", f"--probes={masked},{qa}", "--split=test", option, *QUIET]
     grid = ["--grid.sizes=[8]", "--grid.seeds=[1]", "--grid.epochs=1", "--grid.split=test"]
-    curve = ["curve", f"--probes={masked}", shown, *grid, "--grid.controls=[standard]", *QUIET]
-    inoculate = ["inoculate", f"--config={folder / 'inoculate.yaml'}", shown, *QUIET]
+    curve = ["curve", f"--probes={masked}", option, *grid, "--grid.controls=[standard]", *QUIET]
+    inoculate = ["inoculate", f"--config={folder / 'inoculate.yaml'}", option, *QUIET]
     for command in (zero, curve, inoculate):
         assert cli.main([*command, f"--output_dir={folder / 'out' / command[0]}"]) == 0
     assert cli.main(["report", str(folder / "out")]) == 0
     return folder / "out"
 
 
-def test_no_file_holds_a_control_character(written: Path) -> None:
+def test_no_file_holds_a_control_character(out_dir: Path) -> None:
     kinds = {".csv", ".jsonl", ".json", ".md", ".html", ".svg", ".yaml"}
-    files = [path for path in written.rglob("*") if path.suffix in kinds and path.is_file()]
+    files = [path for path in out_dir.rglob("*") if path.suffix in kinds and path.is_file()]
     files = [path for path in files if "checkpoints" not in path.parts]
     assert {path.suffix for path in files} == kinds
     for path in files:
@@ -88,27 +88,27 @@ def test_no_file_holds_a_control_character(written: Path) -> None:
         assert visible(text) == text, path
 
 
-def test_the_results_are_read_back_as_they_were(written: Path) -> None:
+def test_the_results_are_read_back_as_they_were(out_dir: Path) -> None:
     for folder in ("zero-shot", "curve", "inoculate"):
-        known = {
+        expected = {
             (row.metric, row.subset_text, row.model)
-            for path in (written / folder).glob("runs/*/result.json")
+            for path in (out_dir / folder).glob("runs/*/result.json")
             for cells in json.loads(path.read_text())["rows"]
             for row in [typed(Row, cells, str(path))]
         }
-        rows = read_results(written / folder / "results.csv")
-        assert {(row["metric"], row["subset"], row["model"]) for row in rows} == known
-    assert any(TEXT in subset for _, subset, _ in known)
+        rows = read_results(out_dir / folder / "results.csv")
+        assert {(row["metric"], row["subset"], row["model"]) for row in rows} == expected
+    assert any(TEXT in subset for _, subset, _ in expected)
     ids = {
         json.loads(line)["id"]
-        for path in written.glob("zero-shot/runs/*/predictions.jsonl")
+        for path in out_dir.glob("zero-shot/runs/*/predictions.jsonl")
         for line in path.read_text().splitlines()
     }
     assert ids == {f"{TEXT}{i}" for i in range(24)}
 
 
-def test_no_cell_is_a_formula(written: Path) -> None:
-    for path in written.rglob("*.csv"):
+def test_no_cell_is_a_formula(out_dir: Path) -> None:
+    for path in out_dir.rglob("*.csv"):
         with path.open(encoding="utf-8", newline="") as file:
             cells = [cell for row in csv.reader(file) for cell in row]
         for cell in cells:
@@ -116,33 +116,33 @@ def test_no_cell_is_a_formula(written: Path) -> None:
             assert not re.match(r"-(?!\d+(\.\d+)?(e-?\d+)?$)", cell), (path, cell)
 
 
-def test_figures_are_xml_and_pages_have_no_elements_of_the_texts(written: Path) -> None:
-    figures = list(written.rglob("*.svg"))
+def test_figures_are_xml_and_pages_have_no_elements_of_the_texts(out_dir: Path) -> None:
+    figures = list(out_dir.rglob("*.svg"))
     assert figures
     for path in figures:
         assert ElementTree.parse(path) is not None
-    page, markdown = (written / f"report.{kind}" for kind in ("html", "md"))
+    page, markdown = (out_dir / f"report.{kind}" for kind in ("html", "md"))
     for text in (page.read_text(), markdown.read_text(), *(f.read_text() for f in figures)):
         assert "<img" not in text
         assert "<script>alert" not in text
         assert "<b>green" not in text
-    said = markdown.read_text()
-    assert "HYPERLINK" in said
-    assert "http://e" not in said
-    assert re.findall(r"(?<!\\)\]\((?!figures/|tables/)", said) == []
+    source = markdown.read_text()
+    assert "HYPERLINK" in source
+    assert "http://e" not in source
+    assert re.findall(r"(?<!\\)\]\((?!figures/|tables/)", source) == []
 
 
 def test_the_terminal_shows_texts_as_they_are(
-    written: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    out_dir: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    probes = [str(path) for path in sorted(written.parent.glob("*.yaml")) if NAME in path.name]
-    [folder] = [path for path in written.parent.iterdir() if path.name.startswith(f"{NAME}\x1b")]
+    probes = [str(path) for path in sorted(out_dir.parent.glob("*.yaml")) if NAME in path.name]
+    [folder] = [path for path in out_dir.parent.iterdir() if path.name.startswith(f"{NAME}\x1b")]
     command: list[Any] = ["zero-shot", f"--probes={','.join(probes)}", "--split=test", *QUIET]
     command += [f"--model.name_or_path={folder}", f"--output_dir={tmp_path / 'out'}"]
     assert cli.main(command) == 0
     assert cli.main(["zero-shot", "--probes=\x1b[2Jx", f"--output_dir={tmp_path / 'x'}"]) == 2
-    said = capsys.readouterr()
-    assert "HYPERLINK" in said.out
-    assert "\\x1b[2Jx" in said.err
-    for text in (said.out, said.err):
+    printed = capsys.readouterr()
+    assert "HYPERLINK" in printed.out
+    assert "\\x1b[2Jx" in printed.err
+    for text in (printed.out, printed.err):
         assert visible(text) == text

@@ -378,9 +378,9 @@ def test_the_facade_is_used_with_what_it_loads() -> None:
         "b": "import probelight\nprobelight.Results()",
         "c": "import probelight",
     }
-    both = {FACADE, loaded}
+    users = {FACADE, loaded}
     uses = {module: modules_used(module, modules) for module in modules}
-    assert uses == {FACADE: {loaded}, loaded: set(), "a": both, "b": both, "c": {FACADE}}
+    assert uses == {FACADE: {loaded}, loaded: set(), "a": users, "b": users, "c": {FACADE}}
 
 
 def test_commands_that_use_others_are_named() -> None:

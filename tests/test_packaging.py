@@ -191,8 +191,8 @@ def test_the_slow_tests_that_the_check_names_are_there() -> None:
     named = re.findall(r"tests/[\w/]+(?:\.py)?", check)
     assert len(named) >= 7
     for name in named:
-        found = [path for path in tracked_files() if path.is_relative_to(ROOT / name)]
-        assert any("mark.slow" in path.read_text(encoding="utf-8") for path in found), name
+        paths = [path for path in tracked_files() if path.is_relative_to(ROOT / name)]
+        assert any("mark.slow" in path.read_text(encoding="utf-8") for path in paths), name
 
 
 def test_links_in_the_documentation_lead_somewhere() -> None:

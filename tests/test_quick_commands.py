@@ -91,10 +91,10 @@ def codes_of(lines: list[list[str]], heavy: list[str] = HEAVY) -> dict[str, int]
         capture_output=True,
         text=True,
     )
-    said = [json.loads(line) for line in done.stderr.splitlines() if line.startswith("[[")]
-    assert [" ".join(line) for line, _, found in said if found] == []
-    assert len(said) == len(lines), done.stderr
-    return {" ".join(line): code for line, code, _ in said}
+    answers = [json.loads(line) for line in done.stderr.splitlines() if line.startswith("[[")]
+    assert [" ".join(line) for line, _, modules in answers if modules] == []
+    assert len(answers) == len(lines), done.stderr
+    return {" ".join(line): code for line, code, _ in answers}
 
 
 def test_help() -> None:

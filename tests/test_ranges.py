@@ -24,17 +24,17 @@ from probelight.probes.record import Record
 
 
 def chosen_classes() -> list[type]:
-    found = []
+    classes = []
     for package in (probelight.lightning_modules, probelight.datamodules, tools):
         for info in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
-            for one in vars(importlib.import_module(info.name)).values():
+            for member in vars(importlib.import_module(info.name)).values():
                 if (
-                    isinstance(one, type)
-                    and issubclass(one, pl.LightningModule | pl.LightningDataModule)
-                    and one.__module__ == info.name
+                    isinstance(member, type)
+                    and issubclass(member, pl.LightningModule | pl.LightningDataModule)
+                    and member.__module__ == info.name
                 ):
-                    found.append(one)
-    return found
+                    classes.append(member)
+    return classes
 
 
 def numbers(hint: Any, name: str, limits: tuple[Any, ...] = ()) -> Iterator[tuple[str, Any, Any]]:
@@ -45,36 +45,36 @@ def numbers(hint: Any, name: str, limits: tuple[Any, ...] = ()) -> Iterator[tupl
         yield name, [limit for limit in limits if isinstance(limit, Within)], lambda value: value
     elif dataclasses.is_dataclass(hint):
         for key, of_key in hints_of(hint).items():  # type: ignore[arg-type]
-            for path, found, wrap in numbers(of_key, f"{name}.{key}"):
-                yield path, found, lambda value, wrap=wrap, key=key: {key: wrap(value)}
+            for path, metadata_of, wrap in numbers(of_key, f"{name}.{key}"):
+                yield path, metadata_of, lambda value, wrap=wrap, key=key: {key: wrap(value)}
     else:
         metadata, origin = getattr(hint, "__metadata__", ()), get_origin(hint)
-        place = "[0]" if origin is list else ".x" if origin is dict else ""
-        for one in get_args(hint)[:1] if metadata else get_args(hint):
-            for path, found, wrap in numbers(one, f"{name}{place}", metadata):
+        suffix = "[0]" if origin is list else ".x" if origin is dict else ""
+        for item_hint in get_args(hint)[:1] if metadata else get_args(hint):
+            for path, metadata_of, wrap in numbers(item_hint, f"{name}{suffix}", metadata):
                 if origin is list:
-                    yield path, found, lambda value, wrap=wrap: [wrap(value)]
+                    yield path, metadata_of, lambda value, wrap=wrap: [wrap(value)]
                 elif origin is dict:
-                    yield path, found, lambda value, wrap=wrap: {"x": wrap(value)}
+                    yield path, metadata_of, lambda value, wrap=wrap: {"x": wrap(value)}
                 else:
-                    yield path, found, wrap
+                    yield path, metadata_of, wrap
 
 
 def declared() -> list[tuple[Callable[..., Any], str, Any, Any]]:
-    found = []
+    numbers_of = []
     commands = map(cli.function_of, cli.COMMANDS)
     for function in (*commands, *chosen_classes(), run_options, LightningTrainer):
         for name, hint in hints_of(function).items():
             if name != "return":
                 for path, limits, wrap in numbers(hint, name):
-                    found.append((function, path, limits, {name: wrap}))
-    return found
+                    numbers_of.append((function, path, limits, {name: wrap}))
+    return numbers_of
 
 
 def test_every_number_that_a_command_takes_has_a_range() -> None:
-    found = declared()
-    assert len(found) > 250
-    assert not {f"{one.__module__}: {path}" for one, path, limits, _ in found if not limits}
+    numbers_taken = declared()
+    assert len(numbers_taken) > 250
+    assert not {f"{f.__module__}: {path}" for f, path, limits, _ in numbers_taken if not limits}
 
 
 def test_what_is_outside_of_any_range_is_refused_by_name() -> None:
@@ -84,9 +84,9 @@ def test_what_is_outside_of_any_range_is_refused_by_name() -> None:
         for wrong in (limit.low - 3, limit.high + 1, float("inf"), float("-inf"), float("nan")):
             with pytest.raises(RangeError) as caught:
                 checked(function, {name: wrap(wrong)}, "--{}".format)
-            said = str(caught.value)
-            assert said.startswith(f"--{path} ")
-            assert said.endswith(f"give {limit}")
+            error = str(caught.value)
+            assert error.startswith(f"--{path} ")
+            assert error.endswith(f"give {limit}")
 
 
 def test_every_number_of_lightnings_trainer_has_a_range() -> None:
@@ -105,15 +105,15 @@ def test_every_number_of_lightnings_trainer_has_a_range() -> None:
     ids=str,
 )
 def test_the_configs_that_are_shipped_keep_to_the_ranges(path: Path) -> None:
-    given = yaml.safe_load(path.read_text())
-    if given.keys() & {"program", "method"}:  # W&B's own
+    config = yaml.safe_load(path.read_text())
+    if config.keys() & {"program", "method"}:  # W&B's own
         return
-    if given.keys() & {"model", "data"} and "class_path" in str(given):
-        check_options(given, "--{}".format)
+    if config.keys() & {"model", "data"} and "class_path" in str(config):
+        check_options(config, "--{}".format)
         return
     for function in map(cli.function_of, cli.COMMANDS):
-        if given.keys() <= {*hints_of(function), "config"}:
+        if config.keys() <= {*hints_of(function), "config"}:
             with suppress(RangeError):  # of another command with arguments of these names
-                checked(function, given, "--{}".format)
+                checked(function, config, "--{}".format)
                 return
-    pytest.fail(f"no command takes {sorted(given)}")
+    pytest.fail(f"no command takes {sorted(config)}")

@@ -100,16 +100,16 @@ def tree_of(module: str) -> ast.Module:
 
 def defined(module: str) -> dict[str, ast.ClassDef | ast.FunctionDef]:
     """The public classes and functions of a module: those of `__all__`, if it has one."""
-    found = {
+    nodes = {
         node.name: node
         for node in tree_of(module).body
         if isinstance(node, ast.ClassDef | ast.FunctionDef)
     }
-    names = {name for name in found if not name.startswith("_")}
+    names = {name for name in nodes if not name.startswith("_")}
     for node in tree_of(module).body:
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
             names = set(ast.literal_eval(node.value))
-    return {name: node for name, node in found.items() if name in names}
+    return {name: node for name, node in nodes.items() if name in names}
 
 
 def modules_of(room: str) -> list[str]:
@@ -122,13 +122,13 @@ def modules_of(room: str) -> list[str]:
 
 def reference() -> dict[str, list[str]]:
     """The members that the pages list of each module; those of a whole module are all."""
-    found: dict[str, list[str]] = {}
+    by_module: dict[str, list[str]] = {}
     for path in (DOCS / "reference").glob("*.md"):
         blocks = re.findall(r"^::: (\S+)\n((?: {4}.*\n)*)", path.read_text("utf-8"), re.MULTILINE)
         for module, options in blocks:
             members = (yaml.safe_load(options) or {}).get("options", {}).get("members")
-            found.setdefault(module, []).extend(members or defined(module))
-    return found
+            by_module.setdefault(module, []).extend(members or defined(module))
+    return by_module
 
 
 CLASSES = ["lightning_modules", "datamodules", "callbacks", "integrations"]
@@ -147,7 +147,7 @@ SEAMS = {
 }
 
 
-def wanted() -> Iterator[tuple[str, str]]:
+def public() -> Iterator[tuple[str, str]]:
     yield from (("probelight", name) for name in probelight.__all__)
     for room in CLASSES:
         for module in modules_of(room):
@@ -159,8 +159,8 @@ def wanted() -> Iterator[tuple[str, str]]:
 
 
 def test_everything_public_is_in_the_reference() -> None:
-    shown = reference()
-    missing = [f"{module}.{name}" for module, name in wanted() if name not in shown.get(module, [])]
+    named = reference()
+    missing = [f"{module}.{name}" for module, name in public() if name not in named.get(module, [])]
     assert missing == []
 
 
@@ -169,30 +169,30 @@ def test_everything_in_the_reference_exists_and_is_documented() -> None:
         if module == "probelight":  # the facade, whose names are other modules'
             assert sorted(names) == sorted(probelight.__all__)
             continue
-        found = defined(module)
-        assert [name for name in names if name not in found] == [], module
-        assert [name for name in names if not ast.get_docstring(found[name])] == [], module
+        nodes = defined(module)
+        assert [name for name in names if name not in nodes] == [], module
+        assert [name for name in names if not ast.get_docstring(nodes[name])] == [], module
 
 
-@pytest.mark.parametrize("made", ["numbers", "items"])
-def test_every_column_is_described(hooks: types.ModuleType, made: str) -> None:
-    rows = "\n".join(hooks.MADE[made]()).splitlines()[2:]
+@pytest.mark.parametrize("frame_name", ["numbers", "items"])
+def test_every_column_is_described(hooks: types.ModuleType, frame_name: str) -> None:
+    rows = "\n".join(hooks.MADE[frame_name]()).splitlines()[2:]
     assert len(rows) > 20
     assert [row for row in rows if not re.fullmatch(r"\| `\w+` \| \S.* \|", row)] == []
-    assert f"<!-- made: {made} -->" in text_of("reference/frames.md")
+    assert f"<!-- made: {frame_name} -->" in text_of("reference/frames.md")
 
 
 def test_the_command_line_page_has_every_command_with_its_options(hooks: types.ModuleType) -> None:
     assert "\n<!-- made: commands -->\n" in text_of("reference/command_line.md")
     text = "\n".join(hooks.commands())
-    parts = dict(part.split("\n", 1) for part in re.split(r"^## ", text, flags=re.M)[1:])
-    assert parts.keys() == cli.SUMMARIES.keys()
+    sections = dict(chunk.split("\n", 1) for chunk in re.split(r"^## ", text, flags=re.M)[1:])
+    assert sections.keys() == cli.SUMMARIES.keys()
     for name in cli.COMMANDS:
         parser = command_parser(name, cli.function_of(name))
         for action in parser._actions:
             typed = action.option_strings[0] if action.option_strings else action.dest.upper()
             if action.default != "==SUPPRESS==":
-                assert f"| `{typed}` | " in parts[name], (name, typed)
+                assert f"| `{typed}` | " in sections[name], (name, typed)
     assert str(ROOT) not in text
     assert str(Path.home()) + "/" not in text
     assert "\n".join(hooks.commands()) == text
@@ -202,7 +202,7 @@ def test_the_command_line_page_has_every_command_with_its_options(hooks: types.M
 
 
 @pytest.mark.parametrize(
-    ("text", "source", "page", "shown"),
+    ("text", "source", "page", "relinked"),
     [
         ("[a](docs/asking.md)", "README.md", "index.md", "[a](asking.md)"),
         ("[a](docs/python.md#x-y)", "README.md", "index.md", "[a](python.md#x-y)"),
@@ -223,9 +223,9 @@ def test_the_command_line_page_has_every_command_with_its_options(hooks: types.M
     ],
 )
 def test_links_of_the_repository_work_on_the_site(
-    hooks: types.ModuleType, text: str, source: str, page: str, shown: str
+    hooks: types.ModuleType, text: str, source: str, page: str, relinked: str
 ) -> None:
-    assert hooks.relinked(text, source, page) == shown
+    assert hooks.relinked(text, source, page) == relinked
 
 
 @pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"])
@@ -244,9 +244,9 @@ def test_the_numbers_of_the_questions_are_those_of_the_code() -> None:
     rows = re.findall(r"^\| ([\d,]+) \| ([\d.]+) \| ([\d.]+) \| ([\d.]+) \|$", text, re.MULTILINE)
     assert len(rows) == 3
     for row in rows:
-        items, *shown = (float(cell.replace(",", "")) for cell in row)
-        found = [paired(items, 0.1), paired(items, 0.3), two_proportions(items)]
-        assert [round(100 * value, 1) for value in found] == shown
+        items, *percents = (float(cell.replace(",", "")) for cell in row)
+        smallest = [paired(items, 0.1), paired(items, 0.3), two_proportions(items)]
+        assert [round(100 * value, 1) for value in smallest] == percents
     ten, five, two = (f"{ceil(paired_items(points / 100, 0.3)):,}" for points in (10, 5, 2))
     assert f"10 points take {ten} items, 5 points {five} and 2 points {two}." in text
     three, five, ten = (f"{effective_items(300, seeds, 0.5):.0f}" for seeds in (3, 5, 10))
@@ -284,8 +284,8 @@ def printed_by(path: Path) -> str:
     texts = []
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.JoinedStr):
-            parts = [part.value if isinstance(part, ast.Constant) else "{}" for part in node.values]
-            texts.append("".join(map(str, parts)))
+            texts_in = [v.value if isinstance(v, ast.Constant) else "{}" for v in node.values]
+            texts.append("".join(map(str, texts_in)))
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
             texts.append(node.value)
     return "\n".join(texts)
@@ -316,9 +316,9 @@ def test_the_page_has_the_messages_that_users_meet() -> None:
 
 
 def test_every_picture_of_the_gallery_is_shown_and_small() -> None:
-    shown = re.findall(r"^!\[[^\]]+\]\(images/gallery/([\w.]+)\)", text_of("gallery.md"), re.M)
+    pictures = re.findall(r"^!\[[^\]]+\]\(images/gallery/([\w.]+)\)", text_of("gallery.md"), re.M)
     there = sorted(GALLERY.iterdir())
-    assert sorted(shown) == [path.name for path in there]
+    assert sorted(pictures) == [path.name for path in there]
     assert sum(path.stat().st_size for path in there) < 1_000_000
     named = re.findall(r"^`([\w.]+)`:", text_of("gallery.md"), re.MULTILINE)
-    assert named == shown  # how to read it
+    assert named == pictures  # how to read it

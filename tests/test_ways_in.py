@@ -20,13 +20,13 @@ WAYS = {
 }
 
 
-def started(way: str, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+def started(entry: str, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Runs the program in a folder; the command as pip writes it into its file."""
     (folder / "bin").mkdir(exist_ok=True)
     text = f"import sys\nfrom {MODULE} import {FUNCTION}\nsys.exit({FUNCTION}())\n"
     (folder / "bin" / "probelight").write_text(text)
     return subprocess.run(
-        [sys.executable, *WAYS[way], *arguments],
+        [sys.executable, *WAYS[entry], *arguments],
         cwd=folder,
         env={**os.environ, "PYTHONPATH": os.pathsep.join([str(folder / "path"), str(ROOT)])},
         capture_output=True,
@@ -34,36 +34,36 @@ def started(way: str, folder: Path, *arguments: str) -> subprocess.CompletedProc
     )
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_the_version(way: str, tmp_path: Path) -> None:
-    done = started(way, tmp_path, "--version")
+@pytest.mark.parametrize("entry", WAYS)
+def test_the_version(entry: str, tmp_path: Path) -> None:
+    done = started(entry, tmp_path, "--version")
     assert (done.returncode, done.stdout) == (0, f"probelight {version()}\n")
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_help_and_mistakes_name_the_program_that_was_started(way: str, tmp_path: Path) -> None:
-    name = "train.py" if way == "train.py" else "probelight"
-    done = started(way, tmp_path, "zero-shot", "--help")
+@pytest.mark.parametrize("entry", WAYS)
+def test_help_and_mistakes_name_the_program_that_was_started(entry: str, tmp_path: Path) -> None:
+    name = "train.py" if entry == "train.py" else "probelight"
+    done = started(entry, tmp_path, "zero-shot", "--help")
     assert done.stdout.startswith(f"usage: {name} zero-shot ")
     assert f"\n  {name} zero-shot --probes" in done.stdout
     for arguments in (["zero-shot", "--probez=a"], ["zero-shot", "--output_dir=out"], ["zeroshot"]):
-        done = started(way, tmp_path, *arguments)
+        done = started(entry, tmp_path, *arguments)
         assert done.returncode == 2
         assert done.stderr.startswith(name)
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_files_of_the_current_folder_stand_for_no_library(way: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("entry", WAYS)
+def test_files_of_the_current_folder_stand_for_no_library(entry: str, tmp_path: Path) -> None:
     for name in ("datasets", "yaml", "jsonargparse", "metrics"):
         (tmp_path / f"{name}.py").write_text("raise RuntimeError('imported')\n")
     config = "--config=configs/experiment/dictionary_qa_curve.yaml"
-    done = started(way, tmp_path, "curve", config, "--output_dir=out", "--print_config")
+    done = started(entry, tmp_path, "curve", config, "--output_dir=out", "--print_config")
     assert done.returncode == 0, done.stderr
     assert "output_dir: out" in done.stdout
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_a_signal_is_answered_before_the_slow_imports(way: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("entry", WAYS)
+def test_a_signal_is_answered_before_the_slow_imports(entry: str, tmp_path: Path) -> None:
     # The first of them signals the process as soon as it is looked for.
     (tmp_path / "path").mkdir()
     (tmp_path / "path" / "sitecustomize.py").write_text(
@@ -74,7 +74,7 @@ def test_a_signal_is_answered_before_the_slow_imports(way: str, tmp_path: Path) 
         "            os.kill(os.getpid(), signal.SIGTERM)\n"
         "sys.meta_path.insert(0, Finder())\n"
     )
-    done = started(way, tmp_path, "zero-shot", "--help")
+    done = started(entry, tmp_path, "zero-shot", "--help")
     assert done.returncode == 143
     assert "terminated" in done.stderr
 

@@ -44,7 +44,7 @@ def test_logits_of_the_vocabulary_are_noticed() -> None:
 def test_operations_counted_are_those_of_the_products() -> None:
     module = MaskedChoice()  # 4 layers, H 256, 4 heads, feed-forward 1024
     with torch.no_grad():
-        found = num_operations(module, [10])
+        operations = num_operations(module, [10])
     layer = 10 * (2 * (4 * 256 * 256 + 2 * 256 * 1024) + 4 * 10 * 256)
     at_mask = 2 * (4 * 256 * 256 + 2 * 256 * 1024) + 4 * 10 * 4 * 256
-    assert found == 3 * layer + at_mask
+    assert operations == 3 * layer + at_mask

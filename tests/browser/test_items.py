@@ -62,7 +62,7 @@ class Tab:
         return str(self.page.locator(f"#items {selector}").inner_text())
 
     @property
-    def shown(self) -> list[str]:
+    def item_ids(self) -> list[str]:
         """The names of the items in the list."""
         return self.page.locator("#items .about > a").all_inner_texts()
 
@@ -84,14 +84,14 @@ def tab(browser: Any) -> Iterator[Tab]:
     assert tab.errors == []
 
 
-def written(results: RunSet, folder: Path, most_in_page: int = MOST_IN_PAGE) -> Path:
+def write_page(results: RunSet, folder: Path, most_in_page: int = MOST_IN_PAGE) -> Path:
     """The page of results, with its files next to it."""
     items = present(items_of(results, most_in_page))
     for name, text in items.files.items():
         (folder / name).parent.mkdir(exist_ok=True, parents=True)
         (folder / name).write_text(text, encoding="utf-8")
     folder.mkdir(exist_ok=True)
-    sections = [made for made in filled_sections(results) if made.name == "provenance"]
+    sections = [section for section in filled_sections(results) if section.name == "provenance"]
     (folder / "report.html").write_text(to_html(results, sections, items), encoding="utf-8")
     return folder / "report.html"
 
@@ -99,18 +99,18 @@ def written(results: RunSet, folder: Path, most_in_page: int = MOST_IN_PAGE) -> 
 @pytest.fixture
 def path(answered: RunSet, tmp_path: Path) -> Path:
     """The page of `answered`."""
-    return written(answered, tmp_path / "out")
+    return write_page(answered, tmp_path / "out")
 
 
 @pytest.mark.parametrize("most_in_page", [MOST_IN_PAGE, 0])
 def test_before_and_after(answered: RunSet, tmp_path: Path, tab: Tab, most_in_page: int) -> None:
     # before: right, wrong, right, tied; after 100: wrong, right, tied, right
-    tab.open(written(answered, tmp_path / "out", most_in_page), "probe=hypernymy")
+    tab.open(write_page(answered, tmp_path / "out", most_in_page), "probe=hypernymy")
     assert tab.text("[role=status]") == "4 of 4 items"
     assert AFTER in tab.text(".answers")
     assert tab.kinds == ["all (4)", "right (2)", "wrong (1)", "tied (1)", "lost (2)", "gained (2)"]
     tab.choose("show", "lost")
-    assert tab.shown == ["q0@1", "q2@3"]
+    assert tab.item_ids == ["q0@1", "q2@3"]
     assert tab.verdicts == ["wrong, lost", "tied, lost, score 0.5"]
     rows = tab.page.locator("#items .item >> nth=0 >> tbody tr").all_inner_texts()
     assert [" ".join(row.split()) for row in rows] == [
@@ -128,22 +128,22 @@ def test_before_and_after(answered: RunSet, tmp_path: Path, tab: Tab, most_in_pa
 def test_filters_search_and_the_back_button(path: Path, tab: Tab) -> None:
     tab.open(path, "probe=hypernymy")
     tab.choose("hops", "1")
-    assert tab.shown == ["q1@2", "q3@4"]
+    assert tab.item_ids == ["q1@2", "q3@4"]
     tab.choose("cluster", "C1")
-    assert tab.shown == ["q3@4"]
+    assert tab.item_ids == ["q3@4"]
     tab.choose("cluster", "")
     tab.choose("q", "question 1?")
-    assert tab.shown == ["q1@2"]
+    assert tab.item_ids == ["q1@2"]
     assert "q=question+1%3F" in tab.page.url
     address = tab.page.url
     tab.page.go_back()
     tab.settled()
-    assert len(tab.shown) == 4
+    assert len(tab.item_ids) == 4
     assert tab.page.input_value("#items [name=q]") == ""
     tab.page.goto("about:blank")
     tab.page.goto(address)
     tab.settled()
-    assert tab.shown == ["q1@2"]
+    assert tab.item_ids == ["q1@2"]
     assert tab.page.input_value("#items [name=q]") == "question 1?"
     tab.choose("q", ".*(")
     assert tab.text("[role=status]") == "0 of 4 items"
@@ -153,27 +153,27 @@ def test_a_link_says_what_is_searched_for(path: Path, tab: Tab) -> None:
     tab.open(path, "probe=hypernymy")
     tab.choose("q", "question 1?")
     tab.choose("cluster", "c0")
-    assert tab.shown == ["q1@2"]
+    assert tab.item_ids == ["q1@2"]
     # Followed from elsewhere, a link leaves the reader where the text was typed.
-    for link, text, shown in (("", "", 4), ("&q=question+2", "question 2", 1)):
+    for link, text, num_visible in (("", "", 4), ("&q=question+2", "question 2", 1)):
         tab.page.focus("#items [name=q]")
         tab.page.goto(f"{path.as_uri()}#items?probe=hypernymy{link}")
         tab.settled()
-        assert len(tab.shown) == shown
+        assert len(tab.item_ids) == num_visible
         assert tab.page.input_value("#items [name=q]") == text
         assert tab.page.input_value("#items [name=cluster]") == ""
     # A key whose search has not begun is none of the state that the link leads to.
     tab.page.locator("#items [name=q]").press_sequentially("9")
     tab.page.goto(f"{path.as_uri()}#items?probe=hypernymy&item=q3@4")
     tab.settled()
-    assert tab.shown == ["q3@4"]
+    assert tab.item_ids == ["q3@4"]
     assert tab.page.input_value("#items [name=q]") == ""
 
 
 def test_a_page_begins_with_a_few_items(tmp_path: Path, tab: Tab) -> None:
     run = write_run(tmp_path, "z", zero_shot_rows("p", 5, 8, 2))
     write_lines(run, lines("p", "+-" * 20))
-    tab.page.goto(written(load_results(tmp_path), tmp_path / "out").as_uri())
+    tab.page.goto(write_page(load_results(tmp_path), tmp_path / "out").as_uri())
     tab.page.locator("#items .item").first.wait_for()
     assert tab.text("[role=status]") == "40 of 40 items, showing 1 to 6"
     tab.page.get_by_role("link", name="All 40 items", exact=True).click()
@@ -186,24 +186,24 @@ def test_a_page_begins_with_a_few_items(tmp_path: Path, tab: Tab) -> None:
 
 def test_a_link_to_one_item(path: Path, tab: Tab) -> None:
     tab.open(path, "probe=hypernymy&model=m&item=q3@4")
-    assert tab.shown == ["q3@4"]
+    assert tab.item_ids == ["q3@4"]
     every = tab.page.locator("#items .item table >> nth=1 >> tbody tr").all_inner_texts()
     assert [row.split("\t")[-2:] for row in every] == [
         ["no answer", "wrong"], ["a", "score 0.5"], ["b", "wrong"], ["a", "right"],
     ]  # fmt: skip
     tab.page.get_by_role("link", name="All items", exact=True).click()
     tab.settled()
-    assert len(tab.shown) == 4
+    assert len(tab.item_ids) == 4
     tab.open(path, "probe=hypernymy&item=q9@9")
     assert "have no item q9@9" in tab.text("[role=alert]")
 
 
 def test_what_is_not_there_is_said(path: Path, tab: Tab) -> None:
     tab.open(path, "probe=hypernmy&model=n&show=losts&run=x")
-    said = tab.text("[role=alert]")
-    for part in ("no probe “hypernmy”", "“n”", "“losts” is not one of", "no answers “x”"):
-        assert part in said
-    assert len(tab.shown) == 4
+    alert = tab.text("[role=alert]")
+    for message in ("no probe “hypernmy”", "“n”", "“losts” is not one of", "no answers “x”"):
+        assert message in alert
+    assert len(tab.item_ids) == 4
     tab.choose("q", "1")  # what the reader does next begins from what is shown
     assert tab.text("[role=alert]") == ""
     tab.open(path, "probe=hypernymy&hops=7&page=x")
@@ -224,7 +224,7 @@ def test_contexts_show_words(path: Path, tab: Tab) -> None:
 def test_files_that_are_not_beside_the_page_are_missed(
     answered: RunSet, tmp_path: Path, tab: Tab
 ) -> None:
-    path = written(answered, tmp_path / "out", 0)
+    path = write_page(answered, tmp_path / "out", 0)
     shutil.rmtree(path.parent / "items")
     tab.page.goto(f"{path.as_uri()}#items")
     tab.settled()
@@ -235,9 +235,9 @@ def test_files_that_are_not_beside_the_page_are_missed(
 
 
 def test_hostile_names_are_text(answered: RunSet, tmp_path: Path, tab: Tab) -> None:
-    own = [run for run in answered.runs if run.protocol == "zero_shot"]
-    runs = tuple(replace(run, model=HOSTILE[:-2], probe="<b>&'\"#?=%@") for run in own)
-    path = written(replace(answered, runs=runs), tmp_path / "out")
+    zero_shot = [run for run in answered.runs if run.protocol == "zero_shot"]
+    runs = tuple(replace(run, model=HOSTILE[:-2], probe="<b>&'\"#?=%@") for run in zero_shot)
+    path = write_page(replace(answered, runs=runs), tmp_path / "out")
     tab.open(path, f"probe={quote(runs[0].probe)}")
     assert tab.text("[role=alert]") == ""
     assert tab.page.locator("#items b, #items img").count() == 0
@@ -251,8 +251,8 @@ def test_axe_finds_nothing_in_it(path: Path, tab: Tab, axe: str, query: str) -> 
     tab.page.evaluate(axe)
     for scheme in ("light", "dark"):
         tab.page.emulate_media(color_scheme=scheme)
-        found = tab.page.evaluate("axe.run('#items')")["violations"]
-        assert [(one["id"], one["nodes"][0]["html"]) for one in found] == []
+        violations = tab.page.evaluate("axe.run('#items')")["violations"]
+        assert [(violation["id"], violation["nodes"][0]["html"]) for violation in violations] == []
 
 
 def test_on_a_phone_and_on_paper(path: Path, tab: Tab) -> None:
@@ -261,8 +261,8 @@ def test_on_a_phone_and_on_paper(path: Path, tab: Tab) -> None:
     boxes = "[...document.querySelectorAll('#items *')].map((one) => one.getBoundingClientRect())"
     assert tab.page.evaluate(f"Math.max(...{boxes}.map((box) => box.right))") <= 375
     tab.page.emulate_media(media="print")
-    said = tab.page.locator("#items").inner_text()
-    assert said.startswith("Every item\n\nOn a screen, this page shows each of the 6 items")
+    page_text = tab.page.locator("#items").inner_text()
+    assert page_text.startswith("Every item\n\nOn a screen, this page shows each of the 6 items")
     assert not tab.page.locator("#items form").is_visible()
 
 
@@ -271,12 +271,12 @@ def test_with_the_keyboard_alone(path: Path, tab: Tab) -> None:
     tab.page.focus("#items [name=show]")
     tab.page.keyboard.press("l")  # the kind that begins with it
     tab.settled()
-    assert tab.shown == ["q0@1", "q2@3"]
+    assert tab.item_ids == ["q0@1", "q2@3"]
     for _ in range(6):  # hops, concept, text, two runs, the first item
         tab.page.keyboard.press("Tab")
     tab.page.keyboard.press("Enter")
     tab.settled()
-    assert tab.shown == ["q0@1"]
+    assert tab.item_ids == ["q0@1"]
     assert tab.page.evaluate("document.activeElement.getAttribute('role')") == "status"
 
 
@@ -284,28 +284,28 @@ def test_with_the_keyboard_alone(path: Path, tab: Tab) -> None:
 def test_twenty_thousand_items_stay_quick(tmp_path: Path, tab: Tab) -> None:
     draw = random.Random(0)
     words = ["".join(draw.choices("etaoinshrdlu", k=draw.randint(2, 9))) for _ in range(5_000)]
-    asked: list[dict[str, Any]] = [
+    items: list[dict[str, Any]] = [
         {
             "set": "s",
-            "id": f"i{place}",
-            "position": place + 1,
+            "id": f"i{number}",
+            "position": number + 1,
             "question": " ".join(draw.choices(words, k=60)),
             "choices": [" ".join(draw.choices(words, k=6)) for _ in range(5)],
-            "answer": place % 5,
+            "answer": number % 5,
             "tied": 1,
         }
-        for place in range(20_000)
+        for number in range(20_000)
     ]
     for model in range(6):
         answers = []
-        for item in asked:
+        for item in items:
             scores = [draw.gauss(0, 3) for _ in range(5)]
             best = scores.index(max(scores))
-            said = {"scores": scores, "prediction": best, "correct": float(best == item["answer"])}
-            answers.append(item | said)
-        made = zero_shot_rows("long", 5, 8, 5, model=f"m{model}")
-        write_lines(write_run(tmp_path, f"m{model}", made), answers)
-    path = written(load_results(tmp_path), tmp_path / "out")
+            guess = {"scores": scores, "prediction": best, "correct": float(best == item["answer"])}
+            answers.append(item | guess)
+        rows = zero_shot_rows("long", 5, 8, 5, model=f"m{model}")
+        write_lines(write_run(tmp_path, f"m{model}", rows), answers)
+    path = write_page(load_results(tmp_path), tmp_path / "out")
     tab.page.goto(path.as_uri())
     loaded = tab.page.evaluate("performance.getEntriesByType('navigation')[0].domInteractive")
     answered_in = """async ([name, value]) => {
@@ -324,7 +324,7 @@ def test_twenty_thousand_items_stay_quick(tmp_path: Path, tab: Tab) -> None:
     }"""
     steps = [("", ""), ("against", ""), ("show", "lost"), ("show", "all"), ("q", "eta"), ("q", "e")]
     tries = [[tab.page.evaluate(answered_in, step) for step in steps] for _ in range(2)]
-    took = [tries[0][0], *map(min, *(one[1:] for one in tries))]
+    took = [tries[0][0], *map(min, *(times[1:] for times in tries))]
     named = zip(["open", *(" ".join(step) for step in steps[1:])], took, strict=True)
     figures = {"megabytes": path.stat().st_size / 1e6, "interactive ms": loaded, **dict(named)}
     print(json.dumps({name: round(number, 1) for name, number in figures.items()}))

@@ -43,15 +43,15 @@ def test_an_example_leads_to_its_item(browser: Any, tmp_path: Path) -> None:
 def test_a_long_grid_scrolls_in_itself_and_its_heads_stay(browser: Any, tmp_path: Path) -> None:
     for skill in range(12):
         for model in range(12):
-            own = zero_shot_rows(f"skill_{skill}", 40, 100, 2, model=f"model-{model}")
-            write_run(tmp_path, f"{skill}-{model}", own)
+            rows = zero_shot_rows(f"skill_{skill}", 40, 100, 2, model=f"model-{model}")
+            write_run(tmp_path, f"{skill}-{model}", rows)
     page = browser.new_page(viewport={"width": 390, "height": 844})
     page.goto(build_report(tmp_path).as_uri())
     assert page.evaluate("document.documentElement.scrollWidth") == 390
     page.locator("#overview .scroll").evaluate("grid => grid.scrollTo(600, 400)")
     head, skill = (
-        page.locator(f"#overview {one}").first.bounding_box()
-        for one in ("thead .first", "tbody:nth-of-type(6) th.first")
+        page.locator(f"#overview {selector}").first.bounding_box()
+        for selector in ("thead .first", "tbody:nth-of-type(6) th.first")
     )
     assert head["x"] == pytest.approx(skill["x"], abs=1)
     grid = page.locator("#overview .scroll").bounding_box()

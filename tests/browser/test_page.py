@@ -33,8 +33,8 @@ DANGLING = """() => [...document.querySelectorAll('a[href^="#"]')]
 def addresses(demo_folder: Path, answered: RunSet, tmp_path: Path) -> list[str]:
     """A page of zero-shot runs, curves and inoculations, and one with single items."""
     assert answered.folder is not None
-    made = [build_report(demo_folder, tmp_path / "demo"), build_report(answered.folder)]
-    return [path.as_uri() for path in made]
+    paths = [build_report(demo_folder, tmp_path / "demo"), build_report(answered.folder)]
+    return [path.as_uri() for path in paths]
 
 
 @pytest.fixture
@@ -46,7 +46,7 @@ def opened(browser: Any) -> Iterator[Any]:
         page = contexts[-1].new_page()
         page.on("pageerror", lambda error: pytest.fail(str(error)))
         page.on("console", lambda line: line.type == "error" and pytest.fail(line.text))
-        page.on("request", lambda asked: asked.url.startswith("file:") or pytest.fail(asked.url))
+        page.on("request", lambda r: r.url.startswith("file:") or pytest.fail(r.url))
         page.goto(address)
         return page
 
@@ -64,11 +64,11 @@ def test_axe_finds_nothing_serious(
         page = opened(address, width, color_scheme=scheme)
         page.evaluate("document.querySelectorAll('details').forEach(one => one.open = true)")
         page.evaluate(axe)
-        found = page.evaluate("axe.run()")["violations"]
+        violations = page.evaluate("axe.run()")["violations"]
         assert [
-            (one["id"], one["impact"], [node["html"][:160] for node in one["nodes"][:3]])
-            for one in found
-            if one["impact"] in ("serious", "critical")
+            (v["id"], v["impact"], [node["html"][:160] for node in v["nodes"][:3]])
+            for v in violations
+            if v["impact"] in ("serious", "critical")
         ] == []
 
 
@@ -92,9 +92,9 @@ def test_on_paper_tables_are_whole_and_what_is_folded_is_there(
 
 
 def test_a_table_of_many_models_is_whole_on_a_page_across(tmp_path: Path, opened: Any) -> None:
-    for place in range(5):
-        found = zero_shot_rows("a_probe", 5, 10, 2, model=f"model-of-a-long-name-{place}")
-        write_run(tmp_path, str(place), found)
+    for number in range(5):
+        rows = zero_shot_rows("a_probe", 5, 10, 2, model=f"model-of-a-long-name-{number}")
+        write_run(tmp_path, str(number), rows)
     page = opened(build_report(tmp_path).as_uri(), ACROSS)
     page.emulate_media(media="print")
     assert page.locator(".across #table-zero_shot").count() == 1
@@ -124,15 +124,15 @@ def test_what_got_into_the_page_may_not_act(
     )
     path = tmp_path / "report.html"
     path.write_text(html.replace('<main id="main">', f'<main id="main">{slipped_in}'), "utf-8")
-    page, refused, asked = browser.new_page(), [], []
+    page, refused, urls = browser.new_page(), [], []
     page.on("console", lambda line: refused.append(line.text) if line.type == "error" else None)
-    page.on("requestfinished", lambda request: asked.append(request.url))
+    page.on("requestfinished", lambda request: urls.append(request.url))
     page.goto(path.as_uri())
     assert page.evaluate("window.ran") is None
     assert page.evaluate("document.baseURI") == path.as_uri()
     fetched = "fetch('https://example.org').then(() => 'sent', (error) => error.name)"
     assert page.evaluate(fetched) == "TypeError"
-    assert asked == [path.as_uri()]
+    assert urls == [path.as_uri()]
     for rule in ("script-src", "img-src", "style-src", "default-src", "base-uri"):
         assert any(f'"{rule} ' in line for line in refused), rule
     page.close()

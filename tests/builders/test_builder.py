@@ -30,8 +30,8 @@ class SumSettings(BuildSettings):
     numerals: str = "numerals.txt"
 
 
-def sum_of(n: int, other: int) -> Draft:
-    return Draft(f"{n} and {other} are", f"{n + other}!", (f"{n}?", f"{n + 1}?"), n, {"cluster": n})
+def sum_of(n: int, m: int) -> Draft:
+    return Draft(f"{n} and {m} are", f"{n + m}!", (f"{n}?", f"{n + 1}?"), n, {"cluster": n})
 
 
 def sums(settings: SumSettings) -> Probe:

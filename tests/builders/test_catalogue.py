@@ -44,7 +44,7 @@ def test_a_builders_config_is_that_of_a_probe_with_its_controls(name: str, tmp_p
     path.write_text(yaml.safe_dump({**BUILDERS[name].config, "files": {"dev": "dev.jsonl"}}))
     config = load_probe_config(path)
     assert config.splits == ("dev",)
-    assert all(one.fits(config) for one in CONTROLS.values()) == bool(config.arguments)
+    assert all(control.fits(config) for control in CONTROLS.values()) == bool(config.arguments)
 
 
 def test_unknown_names_are_refused(tmp_path: Path) -> None:
@@ -78,9 +78,9 @@ def test_shipped_items_are_balanced_complete_and_in_one_split(name: str) -> None
 def test_no_shipped_answer_repeats_the_asked_word(name: str) -> None:
     for split in SPLITS:
         for record in load_probe(name, split).records:
-            asked = asked_stems(record)
-            assert asked
-            assert not [text for text in record.choices if asked & stems_in(text)]
+            asked_words = asked_stems(record)
+            assert asked_words
+            assert not [text for text in record.choices if asked_words & stems_in(text)]
 
 
 def test_shipped_taxonomy_has_pieces_of_the_bundled_model_and_sixty_groups_to_resample() -> None:

@@ -18,7 +18,7 @@ from probelight.probes.record import Record
 
 
 @pytest.mark.parametrize(
-    ("word", "definition", "told"),
+    ("word", "definition", "expected"),
     [
         ("hitter", "One who hits or strikes", True),
         ("oddity", "That which is odd", True),
@@ -30,8 +30,8 @@ from probelight.probes.record import Record
         ("ill", "The condition of being ill", True),
     ],
 )
-def test_words_told_by_spelling(word: str, definition: str, told: bool) -> None:
-    assert contains_form(word, definition) is told
+def test_words_told_by_spelling(word: str, definition: str, expected: bool) -> None:
+    assert contains_form(word, definition) is expected
 
 
 def test_what_definitions_share() -> None:
@@ -42,8 +42,8 @@ def test_what_definitions_share() -> None:
     assert say_the_same("Of it", "A mound of earth")  # no content word
 
 
-def sense(word: str, definition: str, *examples: str, part: str = "n", number: int = 1) -> Sense:
-    return Sense(word, part, number, definition, examples, "1913 Webster")
+def sense(word: str, definition: str, *examples: str, pos: str = "n", number: int = 1) -> Sense:
+    return Sense(word, pos, number, definition, examples, "1913 Webster")
 
 
 @pytest.mark.parametrize(
@@ -66,8 +66,8 @@ def test_definitions_are_cut_to_what_the_word_means(text: str, expected: str | N
 
 
 def test_words_are_found_in_their_forms() -> None:
-    for shown, word in {"carried": "carry", "stopped": "stop", "baking": "bake"}.items():
-        assert shown in inflections_of(word, "v")
+    for form, word in {"carried": "carry", "stopped": "stop", "baking": "bake"}.items():
+        assert form in inflections_of(word, "v")
     assert "cities" in inflections_of("city", "n")
     assert inflections_of("long", "a") == {"long"}
 
@@ -79,12 +79,12 @@ def test_entries_have_a_usage_that_shows_the_word_and_not_its_meaning() -> None:
         sense("Gift", "Any thing offered or sent", "the present of a title"),
         sense("Gift", 'A right over a benefice. "The gift of a living." Hume'),
         sense("Gift", "Some striking talent or power", "a second gift of the same"),
-        sense("Give", "To be given or to be giving", "to give way to fear", part="v"),
-        sense("Gift", "A prefix of no part of speech", "a gift horse", part="pron"),
-        sense("Gift-wrap", "To wrap what is presented", "to gift-wrap a book", part="v"),
+        sense("Give", "To be given or to be giving", "to give way to fear", pos="v"),
+        sense("Gift", "A prefix of no part of speech", "a gift horse", pos="pron"),
+        sense("Gift-wrap", "To wrap what is presented", "to gift-wrap a book", pos="v"),
     ]
-    found = [(e.name, e.surface_form, e.usage, e.definition) for e in read_entries(senses)]
-    assert found == [
+    entries = [(e.name, e.surface_form, e.usage, e.definition) for e in read_entries(senses)]
+    assert entries == [
         ("gift.n.2", "gift", "a gift for speaking", "Some striking talent or power"),
         ("gift.n.4", "gift", "The gift of a living", "A right over a benefice"),
     ]
@@ -92,7 +92,7 @@ def test_entries_have_a_usage_that_shows_the_word_and_not_its_meaning() -> None:
 
 def test_usages_are_cut_before_they_explain_themselves() -> None:
     senses = [
-        sense("Under", "In a lower condition", "to bring under, to reduce", part="adv"),
+        sense("Under", "In a lower condition", "to bring under, to reduce", pos="adv"),
         sense("Crown", "Royal power; rule", "an act of the crown, etc"),
         sense("Trauma", "A wound of some kind", "the brewers' trauma", "trauma. n. A medicine"),
         sense("Drain", "What is left in a tub", "a drain of the tub"),
@@ -123,7 +123,7 @@ def test_senses_that_the_dictionary_does_not_distinguish() -> None:
 def test_a_wrong_answer_that_says_what_the_right_one_says() -> None:
     choices = ("To bear; to endure", "To last; to endure", "To load the back heavily")
     record = Record("1", "Given 'to stand pain', 'stand' is", choices, 0, {"sense_choices": 3})
-    [found] = check_senses([record])
-    assert found.check == "wrong answer like the gold"
-    assert "To last; to endure" in found.text
+    [finding] = check_senses([record])
+    assert finding.check == "wrong answer like the gold"
+    assert "To last; to endure" in finding.text
     assert check_senses([Record("1", record.stem, choices, 0)]) == []  # of no dictionary

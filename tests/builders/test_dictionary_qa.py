@@ -20,7 +20,7 @@ THINGS = (
     "anvil bucket candle dagger engine funnel goblet hammer inkwell jacket kettle ladder mirror "
     "needle orchard pillow quiver ribbon saddle tablet urchin vessel wagon zither"
 ).split()
-MEANINGS = [f"Some {colour} {thing}" for colour, thing in zip(COLOURS, THINGS, strict=True)]
+MEANINGS = [f"Some {colour} {noun}" for colour, noun in zip(COLOURS, THINGS, strict=True)]
 WORDS = [
     "blorp", "crundle", "drimp", "flisk", "gromble", "hesk", "jilt", "klop", "murn", "nosk",
     "plim", "quosh", "rilk", "smurf", "tronk", "vask", "wimbo", "yerk",
@@ -83,8 +83,8 @@ def test_splits_share_no_word_and_no_definition(gnu: Path) -> None:
     for seed in range(3):
         probe = built(gnu, seed=seed, questions=2, train_items=6)
         assert check_splits(probe) == []
-        shown = [{t for r in records for t in r.choices} for records in probe.values()]
-        assert sum(map(len, shown)) == len(set().union(*shown))
+        texts = [{t for r in records for t in r.choices} for records in probe.values()]
+        assert sum(map(len, texts)) == len(set().union(*texts))
         for records in probe.values():
             assert [*check_records(records), *check_senses(records)] == []
 

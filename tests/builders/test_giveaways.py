@@ -32,17 +32,17 @@ ITEMS = [
 
 
 def test_counts_by_hand() -> None:
-    found = associations(ITEMS)
-    a = found["a"]  # items 1 to 3 have it in one of two choices, item 4 in one of four
+    counts = associations(ITEMS)
+    a = counts["a"]  # items 1 to 3 have it in one of two choices, item 4 in one of four
     assert (a.num_items, a.num_right, a.expected) == (4, 3, 1.75)
     added = SMOOTHING * 1.75 / 4
     assert a.pmi == pytest.approx(math.log2((3 + added) / (1.75 + added)))
-    the = found["the"]  # the last item has it in three of four choices
+    the = counts["the"]  # the last item has it in three of four choices
     assert (the.num_items, the.num_right, the.expected) == (4, 1, 2.25)
     assert the.pmi < 0
-    kind = found["kind"]  # of item 3 both choices have it, which tells nothing
+    kind = counts["kind"]  # of item 3 both choices have it, which tells nothing
     assert (kind.num_items, kind.num_right, kind.expected) == (2, 2, 1.0)
-    assert list(found) == sorted(found)
+    assert list(counts) == sorted(counts)
 
 
 def test_it_is_the_pmi_of_choices_where_each_item_has_the_word_once() -> None:
@@ -54,17 +54,17 @@ def test_it_is_the_pmi_of_choices_where_each_item_has_the_word_once() -> None:
 
 def test_whole_answers() -> None:
     items = [item(0, "Yes.", "no"), item(0, "yes", "NO"), item(1, "yes", "no")]
-    found = associations(items, whole_answer)
-    assert (found["yes"].num_items, found["yes"].num_right, found["yes"].expected) == (3, 2, 1.5)
-    assert set(found) == {"yes", "no"}
+    counts = associations(items, whole_answer)
+    assert (counts["yes"].num_items, counts["yes"].num_right, counts["yes"].expected) == (3, 2, 1.5)
+    assert set(counts) == {"yes", "no"}
     assert set(associations([item(0, "+", "-")], whole_answer)) == {"+", "-"}
 
 
 def test_the_most_telling_of_both_ends() -> None:
-    found = list(associations(ITEMS).values())
+    features = list(associations(ITEMS).values())
     # (1 + 2.5) / (0.25 + 2.5) of "sun" is more than (3 + 4.375) / (1.75 + 4.375) of "a".
-    assert [one.feature for one in most_telling(found, 1, least_items=1)] == ["sun", "the"]
-    assert [one.feature for one in most_telling(found, 1, least_items=2)] == ["a", "the"]
+    assert [word.feature for word in most_telling(features, 1, least_items=1)] == ["sun", "the"]
+    assert [word.feature for word in most_telling(features, 1, least_items=2)] == ["a", "the"]
     assert most_telling([], 3) == []
 
 
@@ -83,10 +83,10 @@ def test_the_rules_by_hand() -> None:
     assert scores["the longest answer"] == [13, 9, 1]
     assert scores["the shortest answer"] == [-13, -9, -1]
     assert scores["the most words"] == [3, 2, 1]
-    one, none = math.log10(2), 0.0
+    log_2, none = math.log10(2), 0.0
     # "a" is in one of the train items, as "short" does, and "x".
-    assert scores["the commonest words"] == pytest.approx([one / 3, one / 2, one])
-    assert scores["the rarest words"] == pytest.approx([-one / 3, -one / 2, -one])
+    assert scores["the commonest words"] == pytest.approx([log_2 / 3, log_2 / 2, log_2])
+    assert scores["the rarest words"] == pytest.approx([-log_2 / 3, -log_2 / 2, -log_2])
     short, x = (associations(train)[word].pmi for word in ("short", "x"))
     assert scores["words that are right in train"] == [none, short, x]
     assert short == pytest.approx(math.log2(6 / 5.5))

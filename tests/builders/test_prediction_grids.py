@@ -49,10 +49,10 @@ def test_the_patterns_of_the_probes_find_the_arguments(wording: Wording) -> None
     for grid in grids:
         config = load_probe_config(grid.probe)
         for record in grid.records:
-            found = config.find_arguments(record.stem)
-            assert found is not None
-            said = [record.stem[start:end] for start, end in found.spans]
-            assert said == [str(value) for value in record.meta["arguments"]]
+            arguments = config.find_arguments(record.stem)
+            assert arguments is not None
+            texts = [record.stem[start:end] for start, end in arguments.spans]
+            assert texts == [str(value) for value in record.meta["arguments"]]
 
 
 @pytest.mark.parametrize("values", [(), (20,), (20, 20)])

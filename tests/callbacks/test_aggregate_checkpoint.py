@@ -25,8 +25,8 @@ def saved_in(trainer_at: Callable[..., Any]) -> Callable[..., list[int]]:
     def validate(keep: AggregateCheckpoint, scores: list[tuple[float, float]]) -> list[int]:
         epochs: list[int] = []
         for epoch, (probe, original) in enumerate(scores, start=1):
-            both = {"probe": probe, "original": original}
-            trainer = trainer_at(10 * epoch, **both, aggregate=(probe + original) / 2)
+            metrics = {"probe": probe, "original": original}
+            trainer = trainer_at(10 * epoch, **metrics, aggregate=(probe + original) / 2)
             trainer.current_epoch = epoch - 1
             module: Any = SimpleNamespace(
                 save_pretrained=lambda _, epoch=epoch: epochs.append(epoch)
@@ -96,16 +96,16 @@ def test_under_fsdp_every_process_gathers_and_the_first_one_writes(
 
     class Saver:
         def save_pretrained(self, folder: Path, state_dict: dict[str, Any]) -> None:
-            written.append(sorted(state_dict))
+            written_keys.append(sorted(state_dict))
 
-    written: list[list[str]] = []
+    written_keys: list[list[str]] = []
     for rank in (0, 1):
         trainer = trainer_at(1, original=0.5)
         trainer.is_global_zero, trainer.strategy = rank == 0, Sharded()
         module: Any = Saver()
         AggregateCheckpoint(tmp_path / "best", ORIGINAL).on_validation_end(trainer, module)
         assert trainer.strategy.gathered == 1
-    assert written == [["whole"]]
+    assert written_keys == [["whole"]]
 
 
 @pytest.mark.parametrize(

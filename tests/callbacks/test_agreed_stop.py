@@ -32,11 +32,11 @@ from tests.training import signalled_fit
 def test_a_signal_to_another_process_stops_this_one_too(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked: list[list[int]] = []
+    calls: list[list[int]] = []
 
     def largest(_: pl.Trainer, numbers: list[int]) -> list[int]:
-        asked.append(numbers)
-        return [len(asked) == 3, *numbers[1:]]
+        calls.append(numbers)
+        return [len(calls) == 3, *numbers[1:]]
 
     monkeypatch.setattr(last_state, "largest_of_all", largest)
     run = RunFolder(tmp_path / "runs", "run", {"a": 1})
@@ -47,7 +47,7 @@ def test_a_signal_to_another_process_stops_this_one_too(
     with pytest.raises(SIGTERMException):
         fit(Regression(0.01, 0, 0.0), Points(0), run, plan, RunContext(settings))
     # Behind two steps of two micro-batches each, and at the end of the epoch.
-    assert asked == [[0, 1, 0]] * 3
+    assert calls == [[0, 1, 0]] * 3
     assert read_state(run.checkpoint_dir / "last.ckpt")["global_step"] == 2
 
 
@@ -69,22 +69,22 @@ def test_several_processes_agree_about_once_a_second_in_one_collective(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    now, agreed = [0.0], []
+    clock_time, agreed = [0.0], []
 
     class Slow(Line):
         def training_step(self, batch: list[torch.Tensor], batch_idx: int) -> torch.Tensor:
-            now[0] += seconds[batch_idx]
+            clock_time[0] += seconds[batch_idx]
             return super().training_step(batch, batch_idx)
 
     def all_reduce(numbers: torch.Tensor, op: Any) -> None:
         agreed.append(trainer.global_step)
         assert op == torch.distributed.ReduceOp.MAX
-        assert numbers.tolist()[::2] == [0, now[0] >= 1.0]  # stop, and save by the clock
+        assert numbers.tolist()[::2] == [0, clock_time[0] >= 1.0]  # stop, and save by the clock
 
     monkeypatch.setattr(STOP, "hold", lambda: None)
     monkeypatch.setattr(pl.Trainer, "world_size", 2)
     monkeypatch.setattr(torch.distributed, "all_reduce", all_reduce)
-    clock = lambda: now[0]  # noqa: E731
+    clock = lambda: clock_time[0]  # noqa: E731
     keep = LastState(str(tmp_path), minutes=1 / 60, at_end=False, clock=clock)
     keep._save = lambda _: None  # type: ignore[method-assign]
     trainer = quiet_trainer(callbacks=[keep, AgreedStop(clock)], enable_checkpointing=True)
@@ -121,8 +121,8 @@ def ended(process: subprocess.Popen[str], seconds: float) -> str:
 def test_sigterm_to_the_whole_group_saves_the_state_and_exits_with_143(
     devices: int, num_workers: int, tmp_path: Path
 ) -> None:
-    whole, stopped = tmp_path / "whole", tmp_path / "stopped"
-    whole.mkdir()
+    reference, stopped = tmp_path / "whole", tmp_path / "stopped"
+    reference.mkdir()
     stopped.mkdir()
     process = started(stopped, devices, num_workers, 0.3)
     step = stopped / f"step.{devices - 1}"
@@ -132,11 +132,11 @@ def test_sigterm_to_the_whole_group_saves_the_state_and_exits_with_143(
     assert process.returncode == 143, errors
     [state] = stopped.glob("runs/*/checkpoints/last.ckpt")
     assert read_state(state)["global_step"] >= 7
-    for folder in (stopped, whole):
+    for folder in (stopped, reference):
         process = started(folder, devices, num_workers, 0.0)
         errors = ended(process, 300)
         assert process.returncode == 0, errors
-    assert (stopped / "weights").read_text() == (whole / "weights").read_text()
+    assert (stopped / "weights").read_text() == (reference / "weights").read_text()
 
 
 @pytest.mark.slow
@@ -173,10 +173,10 @@ def test_killed_processes_go_on_and_end_with_the_weights_of_one(
     assert process.returncode == 0, errors
     # Each start went on from the state of the last whole epoch of four steps.
     assert (tmp_path / "begun").read_text().split() == ["0", "4", "8"][: len(killed) + 1]
-    whole = tmp_path / "whole"
-    whole.mkdir()
-    assert signalled_fit.main(whole, 1, 0, 0.0, 0.0, precision) == 0
-    found, expected = (json.loads((path / "weights").read_text()) for path in (tmp_path, whole))
+    calm = tmp_path / "whole"
+    calm.mkdir()
+    assert signalled_fit.main(calm, 1, 0, 0.0, 0.0, precision) == 0
+    weights, expected = (json.loads((path / "weights").read_text()) for path in (tmp_path, calm))
     # Sums over processes round otherwise.
     tolerance = 1e-6 if precision == "32-true" else 1e-2
-    assert found == pytest.approx(expected, abs=tolerance)
+    assert weights == pytest.approx(expected, abs=tolerance)

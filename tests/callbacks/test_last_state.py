@@ -165,20 +165,20 @@ def test_by_the_clock_states_are_minutes_apart_and_writing_takes_a_share_of_the_
 def test_only_the_first_process_looks_at_its_clock(
     saving: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked: list[list[int]] = []
+    calls: list[list[int]] = []
 
     def largest(_: pl.Trainer, numbers: list[int]) -> list[int]:
-        asked.append(numbers)
-        return [0, 1, len(asked) == 2]
+        calls.append(numbers)
+        return [0, 1, len(calls) == 2]
 
     monkeypatch.setattr(last_state, "largest_of_all", largest)
     for is_first in (True, False):
-        asked.clear()
+        calls.clear()
         monkeypatch.setattr(pl.Trainer, "is_global_zero", is_first)
         keep = Noted(tmp_path, minutes=0.0, at_end=False, clock=lambda: 0.0)
         saving(keep).fit(Line(), batches(4))
         # Behind each step and at the end of the epoch: stop, steps until the next time, save.
-        assert asked == [[0, is_first, is_first]] * 5
+        assert calls == [[0, is_first, is_first]] * 5
         assert keep.saved == [2]  # as all processes together decided
 
 
@@ -213,12 +213,12 @@ def test_a_damaged_state_never_takes_the_place_of_the_one_before(
     damage: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = saved(tmp_path, 1, 2)
-    whole = path.read_bytes()
+    contents = path.read_bytes()
     path.write_bytes(
-        {"truncated": whole[: len(whole) // 2], "garbage": b"x" * 99, "empty": b""}[damage]
+        {"truncated": contents[: len(contents) // 2], "garbage": b"x" * 99, "empty": b""}[damage]
     )
-    found, [problem] = newest_state(path)
-    assert found == previous_of(path)
+    state_path, [problem] = newest_state(path)
+    assert state_path == previous_of(path)
     assert problem.startswith(f"{path}: ")
     assert "; it is renamed to last.ckpt.unreadable, and the run resumes" in problem
     assert "\n" not in problem  # torch has much to say
@@ -241,8 +241,8 @@ def test_a_damaged_state_never_takes_the_place_of_the_one_before(
 def test_no_readable_state_is_a_fresh_start(tmp_path: Path) -> None:
     assert newest_state(tmp_path / "last.ckpt") == (None, ())
     (tmp_path / "last.ckpt").write_bytes(b"garbage")
-    found, problems = newest_state(tmp_path / "last.ckpt")
-    assert found is None
+    state_path, problems = newest_state(tmp_path / "last.ckpt")
+    assert state_path is None
     assert len(problems) == 1
 
 
@@ -279,17 +279,17 @@ def test_pickled_objects_are_refused(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert "pickle was run" not in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("other", ["nothing", "seed", "epoch", "batch", "process"])
+@pytest.mark.parametrize("difference", ["nothing", "seed", "epoch", "batch", "process"])
 def test_seeds_epochs_micro_batches_and_processes_alone_draw_other_numbers(
-    other: str, trainer_at: Callable[..., Any]
+    difference: str, trainer_at: Callable[..., Any]
 ) -> None:
     drawn = []
     for changed in (False, True):
         torch.rand(1000)  # whatever came before
-        now = {name: int(changed and name == other) for name in ("seed", "epoch", "batch")}
+        numbers = {name: int(changed and name == difference) for name in ("seed", "epoch", "batch")}
         trainer = trainer_at(0)
-        trainer.current_epoch = now["epoch"]
-        trainer.global_rank = int(changed and other == "process")
-        StepSeed(now["seed"]).on_train_batch_start(trainer, None, None, now["batch"])  # type: ignore[arg-type]
+        trainer.current_epoch = numbers["epoch"]
+        trainer.global_rank = int(changed and difference == "process")
+        StepSeed(numbers["seed"]).on_train_batch_start(trainer, None, None, numbers["batch"])  # type: ignore[arg-type]
         drawn.append(torch.rand(5))
-    assert torch.equal(drawn[0], drawn[1]) == (other == "nothing")
+    assert torch.equal(drawn[0], drawn[1]) == (difference == "nothing")

@@ -57,7 +57,7 @@ def test_lightning_leaves_sigterm_to_who_had_it(
 ) -> None:
     heard = []
     monkeypatch.setattr(STOP, "hold", lambda: None)
-    before = signal.signal(signal.SIGTERM, lambda *_: heard.append(True))
+    handler = signal.signal(signal.SIGTERM, lambda *_: heard.append(True))
 
     class Sent(Line):
         def on_train_start(self) -> None:
@@ -67,7 +67,7 @@ def test_lightning_leaves_sigterm_to_who_had_it(
         module = Sent()
         quiet_trainer(callbacks=[AgreedStop()]).fit(module, batches(2))
     finally:
-        signal.signal(signal.SIGTERM, before)
+        signal.signal(signal.SIGTERM, handler)
     assert heard == [True]
     assert module.steps == [True, True]
 
@@ -78,18 +78,18 @@ def test_lightning_does_not_say_too_that_tensor_cores_are_idle(
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda _: (9, 0))
     monkeypatch.setattr(torch.cuda, "get_device_name", lambda _: "H200")
-    said: list[str] = []
+    messages: list[str] = []
     handler = logging.Handler()
-    handler.emit = lambda record: said.append(record.getMessage())  # type: ignore[method-assign]
+    handler.emit = lambda record: messages.append(record.getMessage())  # type: ignore[method-assign]
     logger = logging.getLogger(log.name.split(".")[0])
     logger.addHandler(handler)
     try:
-        before = logger.level
+        level = logger.level
         logger.setLevel(logging.INFO)
         _check_cuda_matmul_precision.__wrapped__(torch.device("cuda"))
         quiet_lightning()
         _check_cuda_matmul_precision.__wrapped__(torch.device("cuda"))
     finally:
         logger.removeHandler(handler)
-        logger.setLevel(before)
-    assert len(said) == 1
+        logger.setLevel(level)
+    assert len(messages) == 1

@@ -25,12 +25,12 @@ def test_who_looks_at_a_run_need_not_wait_for_its_next_state(
     seconds = iter([0.0, 9.0, 10.0, 10.0, 19.0])  # made, logged, logged and written, logged
     monkeypatch.setattr("probelight.callbacks.run_metrics.time.monotonic", lambda: next(seconds))
     path = tmp_path / "metrics.csv"
-    metrics, found = RunMetrics(path), []
+    metrics, texts = RunMetrics(path), []
     for step in range(3):
         metrics.log_metrics({"train/loss": 0.5, "epoch": 0}, step)
-        found.append(path.read_text() if path.exists() else "")
-    written = "step,epoch,metric,value\n0,0,train/loss,0.5\n1,0,train/loss,0.5\n"
-    assert found == ["", written, written]
+        texts.append(path.read_text() if path.exists() else "")
+    text = "step,epoch,metric,value\n0,0,train/loss,0.5\n1,0,train/loss,0.5\n"
+    assert texts == ["", text, text]
 
 
 def test_a_resumed_run_leaves_the_file_of_an_undisturbed_one(tmp_path: Path) -> None:
@@ -135,11 +135,11 @@ def test_the_cost_is_what_the_original_task_lost(trainer_at: Callable[..., Any])
     cost = InoculationCost({PROBE: 0.25, ORIGINAL: 0.75}, interpretable=True)
     start = trainer_at(0)
     cost.on_train_start(start, None)  # type: ignore[arg-type]
-    before = {"before/probe_accuracy": 0.25, "before/original_accuracy": 0.75}
-    assert start.loggers[0].logged == [(before, 0)]
-    after = trainer_at(7, probe=0.5, original=0.5)
-    cost.on_validation_end(after, None)  # type: ignore[arg-type]
-    assert after.loggers[0].logged == [({"inoculation_cost": 0.25}, 6)]
+    baseline = {"before/probe_accuracy": 0.25, "before/original_accuracy": 0.75}
+    assert start.loggers[0].logged == [(baseline, 0)]
+    trainer = trainer_at(7, probe=0.5, original=0.5)
+    cost.on_validation_end(trainer, None)  # type: ignore[arg-type]
+    assert trainer.loggers[0].logged == [({"inoculation_cost": 0.25}, 6)]
 
 
 def test_the_summary_is_of_the_epoch_that_is_kept() -> None:
@@ -158,9 +158,9 @@ def test_the_summary_is_of_the_epoch_that_is_kept() -> None:
 
 def test_a_cost_that_is_not_interpretable_is_not_logged(trainer_at: Callable[..., Any]) -> None:
     cost = InoculationCost({PROBE: 0.25, ORIGINAL: 0.25}, interpretable=False)
-    after = trainer_at(7, probe=0.5, original=0.5)
-    cost.on_validation_end(after, None)  # type: ignore[arg-type]
-    assert after.loggers[0].logged == []
+    trainer = trainer_at(7, probe=0.5, original=0.5)
+    cost.on_validation_end(trainer, None)  # type: ignore[arg-type]
+    assert trainer.loggers[0].logged == []
     best = {PROBE: 0.5, ORIGINAL: 0.25, AGGREGATE: 0.375, "epoch": 2.0, "step": 40.0}
     summary = cost.summary(best)
     assert summary["cost_interpretable"] == 0.0

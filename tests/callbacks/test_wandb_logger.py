@@ -264,8 +264,8 @@ def test_online_only_what_is_not_there_is_logged_again(tmp_path: Path, resumed: 
     logger = guard(tmp_path, Client(resumed=resumed), earlier_metrics=[(0, "0", "loss", 1.0)])
     logger.log_metrics({"loss": 0.5, "epoch": 0}, 1)
     logger.close()
-    found = [(row["loss"], row["epoch"], row["trainer/global_step"]) for row in logger._run.logged]
-    assert found == [(1.0, 1, 0), (0.5, 1, 1)][resumed:]
+    points = [(row["loss"], row["epoch"], row["trainer/global_step"]) for row in logger._run.logged]
+    assert points == [(1.0, 1, 0), (0.5, 1, 1)][resumed:]
 
 
 def test_where_wandb_is_switched_off_nothing_is_left(
@@ -293,11 +293,11 @@ def test_offline_runs_have_one_id_and_the_newest_has_all_of_it(
 ) -> None:
     monkeypatch.setattr(wandb_logger, "FINISH_SECONDS", 60.0)  # a busy machine
     settings = WandbSettings(project="p", group="sweep", mode="offline")
-    before: list[Logged] = []
+    logged: list[Logged] = []
     try:
         for code, steps in ((143, range(2)), (1, range(2, 4)), (0, range(4, 5))):
             logger = WandbGuard(
-                settings, "cell-0123456789ab", {"dose": 3}, tmp_path, before, courier=Courier()
+                settings, "cell-0123456789ab", {"dose": 3}, tmp_path, logged, courier=Courier()
             )
             for step in steps:
                 logger.log_metrics({"loss": 1 / (1 + step), "epoch": step // 2}, step)
@@ -305,7 +305,7 @@ def test_offline_runs_have_one_id_and_the_newest_has_all_of_it(
             with warnings.catch_warnings():
                 warnings.simplefilter("error", RuntimeWarning)
                 logger.close(code)
-            before += [(step, str(step // 2), "loss", 1 / (1 + step)) for step in steps]
+            logged += [(step, str(step // 2), "loss", 1 / (1 + step)) for step in steps]
     finally:
         wandb.teardown()
     runs = read_offline_runs(tmp_path)
@@ -341,8 +341,8 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunFolder:
     return RunFolder(tmp_path, "run", {"dose": 3})
 
 
-def follow(run: RunFolder, *before: Any) -> Any:
-    return wandb_logger.follow(run, WANDB, *before)
+def follow(run: RunFolder, *logged: Any) -> Any:
+    return wandb_logger.follow(run, WANDB, *logged)
 
 
 def test_a_finished_run_shows_what_it_reports(run: RunFolder) -> None:

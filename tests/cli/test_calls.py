@@ -44,11 +44,11 @@ def test_frames_have_the_number_and_every_item(results: probelight.Results) -> N
 
 
 def test_items_of_two_runs_merge(results: probelight.Results) -> None:
-    other = probelight.zero_shot({"name_or_path": "dictionary-lm", "name": "again"}, "age_small")
-    both = results.items.merge(other.items, on="item")
-    assert len(both) == 150
-    assert (both["question_x"] == both["question_y"]).all()
-    assert [*both["scores_x"]] == [*both["scores_y"]]
+    repeat = probelight.zero_shot({"name_or_path": "dictionary-lm", "name": "again"}, "age_small")
+    merged = results.items.merge(repeat.items, on="item")
+    assert len(merged) == 150
+    assert (merged["question_x"] == merged["question_y"]).all()
+    assert [*merged["scores_x"]] == [*merged["scores_y"]]
 
 
 def test_a_notebook_shows_tables_and_a_figure_and_a_terminal_tables(
@@ -79,17 +79,17 @@ def test_nothing_is_printed_and_a_finished_run_is_not_made_again(
     probelight.zero_shot("dictionary-lm", WHALES, output_dir=tmp_path)
     assert capfd.readouterr().out == ""
     [path] = tmp_path.glob("runs/*/result.json")
-    before = path.stat().st_mtime_ns
+    written_at = path.stat().st_mtime_ns
     probelight.zero_shot("dictionary-lm", WHALES, output_dir=tmp_path)
-    assert path.stat().st_mtime_ns == before
+    assert path.stat().st_mtime_ns == written_at
 
 
 def test_a_notebook_prints_nothing_either(
     results: probelight.Results, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    shown: list[object] = []
+    displayed: list[object] = []
     monkeypatch.setattr("rich.console._is_jupyter", lambda: True)
-    monkeypatch.setattr("rich.jupyter.display", lambda *texts: shown.extend(texts))
+    monkeypatch.setattr("rich.jupyter.display", lambda *texts: displayed.extend(texts))
     probelight.zero_shot("dictionary-lm", WHALES)
     probelight.inoculate(
         "bookshelf-qa",
@@ -99,29 +99,29 @@ def test_a_notebook_prints_nothing_either(
         dry_run=True,
     )
     assert "100.0" in repr(results)
-    assert shown == []
+    assert displayed == []
 
 
 def test_what_is_said_of_golds_in_memory_counts_and_is_a_part_of_the_run() -> None:
     sums = {"question": "1+2?", "choices": ["1", "2", "3", "4"], "answer": 3}
     with pytest.raises(ProbelightError, match=r"items:1: the gold '3' can be .*--data.gold text"):
         probelight.zero_shot("dictionary-lm", [sums])
-    found = {
+    by_form = {
         form: probelight.zero_shot("dictionary-lm", data={"path": [sums], "gold": form})
         for form in ("text", "index")
     }
-    assert [results.items["answer"].item() for results in found.values()] == [2, 3]
-    assert len({results.items["run"].item() for results in found.values()}) == 2
+    assert [results.items["answer"].item() for results in by_form.values()] == [2, 3]
+    assert len({results.items["run"].item() for results in by_form.values()}) == 2
     assert probelight.load_probe([sums], gold="index1").records[0].gold == "3"
     with pytest.raises(ValueError, match="'number': it must be one of text, letter, index, index1"):
         probelight.load_probe([sums], gold="number")  # type: ignore[arg-type]
 
 
 def test_a_temporary_folder_goes_with_its_results() -> None:
-    found = probelight.zero_shot("dictionary-lm", WHALES)
-    folder = found.folder
+    results = probelight.zero_shot("dictionary-lm", WHALES)
+    folder = results.folder
     assert folder.is_dir()
-    del found
+    del results
     assert not folder.exists()
 
 
@@ -179,9 +179,9 @@ def test_a_curve_of_ones_own_items(tmp_path: Path) -> None:
     train = [{**item, "sentence": f"{n}. {item['sentence']}"} for n in range(16) for item in WHALES]
     grid = {"sizes": [32], "seeds": [1], "modes": ["linear"], "controls": ["standard"], "epochs": 1}
     data = {"train": train, "dev": WHALES, "name": "whales"}
-    found = probelight.curve("dictionary-lm", data=data, grid=grid, output_dir=tmp_path)
-    assert {*found.frame["probe"]} == {"whales"}
-    assert {*found.frame.query("metric == 'accuracy'")["num_train"]} == {0, 32}
+    results = probelight.curve("dictionary-lm", data=data, grid=grid, output_dir=tmp_path)
+    assert {*results.frame["probe"]} == {"whales"}
+    assert {*results.frame.query("metric == 'accuracy'")["num_train"]} == {0, 32}
 
 
 def test_a_multiple_choice_model_is_inoculated_as_it_is(tmp_path: Path) -> None:
@@ -194,29 +194,29 @@ def test_a_multiple_choice_model_is_inoculated_as_it_is(tmp_path: Path) -> None:
     sets = {"sets": ["definitions_small"], "report_sets": ["definitions_small"]}
     original = {"name": "definitions", **sets, "report_items": 20, "selection_items": 20}
     probe = {"name": "hypernymy_small", "report_items": 20, "selection_items": 20}
-    found = probelight.inoculate(
+    results = probelight.inoculate(
         str(tmp_path / "qa"), probe, original, dose=8, epochs=1, output_dir=tmp_path / "out"
     )
-    [cost] = found.frame.query("metric == 'inoculation_cost'")["value"]
+    [cost] = results.frame.query("metric == 'inoculation_cost'")["value"]
     # Items of the original task are those of its own data, not of the probe.
-    of_task = found.items[found.items["set"].str.contains("original")]["item"]
+    of_task = results.items[results.items["set"].str.contains("original")]["item"]
     assert {name.partition(":")[0] for name in of_task} == {"definitions"}
     sides = {
         name: rows["correct"].mean()
-        for name, rows in found.items.groupby("set")
+        for name, rows in results.items.groupby("set")
         if name.startswith("report_original")
     }
     expected = sides["report_original_before"] - sides["report_original"]
     assert cost == pytest.approx(expected, abs=1e-9)
-    assert {*found.frame["dose"].dropna()} == {8}
+    assert {*results.frame["dose"].dropna()} == {8}
 
 
 def test_results_are_compared(results: probelight.Results, tmp_path: Path) -> None:
-    other = probelight.zero_shot(
+    untrained = probelight.zero_shot(
         {"name_or_path": "dictionary-lm", "random_weights": True}, "age_small:dev"
     )
-    found = probelight.compare(results, other, output_dir=tmp_path)
-    assert "dictionary-lm (random weights)" in repr(found)
+    comparison = probelight.compare(results, untrained, output_dir=tmp_path)
+    assert "dictionary-lm (random weights)" in repr(comparison)
 
 
 def test_the_package_is_imported_in_no_time_and_says_its_names() -> None:
@@ -234,16 +234,16 @@ def test_the_package_is_imported_in_no_time_and_says_its_names() -> None:
 
 def test_a_dry_run_trains_nothing_and_says_what_it_would_take(tmp_path: Path) -> None:
     grid = {"sizes": [62, 125], "seeds": [1, 2], "controls": ["standard"], "modes": ["linear"]}
-    found = probelight.curve(
+    results = probelight.curve(
         "dictionary-lm", "age_small", grid=grid, dry_run=True, output_dir=tmp_path / "out"
     )
     # N = 0, 62 and 125; both seeds are trained together.
-    assert found.plan[:2] == ("3 runs: 3 curve", "0 done, 3 to be run")
+    assert results.plan[:2] == ("3 runs: 3 curve", "0 done, 3 to be run")
     # 1,500 sentences to train on and 150 to measure, each of other ages.
-    assert found.plan[2].startswith("time: 1,650 texts read by frozen models, ")
-    assert repr(found) == "\n".join(found.plan)
-    assert "3 runs" in found._repr_html_()
-    assert found.frame.empty
+    assert results.plan[2].startswith("time: 1,650 texts read by frozen models, ")
+    assert repr(results) == "\n".join(results.plan)
+    assert "3 runs" in results._repr_html_()
+    assert results.frame.empty
     original = {"name": "definitions", "sets": ["definitions_large"]}
     options: dict[str, Any] = {"dose": 20, "epochs": 3, "dry_run": True}
     tuned = probelight.inoculate("bookshelf-qa", "hypernymy_small", original, **options)
@@ -268,9 +268,9 @@ def test_the_same_folder_scores_a_model_in_memory_anew_when_its_weights_change(
         probelight.zero_shot((network, tokenizer), WHALES, output_dir=tmp_path / "one")
     again = probelight.load(tmp_path / "one").items
     assert [*again["scores"]] == [*first["scores"]]
-    other = probelight.zero_shot((network, tokenizer), WHALES, output_dir=tmp_path / "two").items
-    assert [*other["scores"]] != [*first["scores"]]
-    assert [*other["item"]] == [*first["item"]]
+    second = probelight.zero_shot((network, tokenizer), WHALES, output_dir=tmp_path / "two").items
+    assert [*second["scores"]] != [*first["scores"]]
+    assert [*second["item"]] == [*first["item"]]
 
 
 @pytest.mark.parametrize("attach", ["get_peft_model", "add_adapter", "attach_fresh"])
@@ -302,8 +302,8 @@ def test_an_adapter_on_a_base_that_was_changed_in_memory_is_not_scored_on_anothe
             call()
     # As it advises: by the model itself, where peft was told no task.
     scored = probelight.score(network, WHALES, tokenizer=tokenizer).items["scores"]
-    for found, reference in zip(scored, expected, strict=True):
-        assert found == pytest.approx(reference, abs=1e-5)
+    for scores, reference in zip(scored, expected, strict=True):
+        assert scores == pytest.approx(reference, abs=1e-5)
 
 
 def test_a_page_is_not_put_in_place_of_a_folder(
@@ -351,11 +351,11 @@ def test_an_empty_path_is_not_the_current_folder(
 
 def test_one_rule_or_phrasing_may_be_given_as_a_text(tmp_path: Path) -> None:
     options: dict[str, Any] = {"scoring": "pmi", "phrasings": "all"}
-    found = probelight.zero_shot("dictionary-lm", "age_small", **options)
+    results = probelight.zero_shot("dictionary-lm", "age_small", **options)
     listed = {name: [text] for name, text in options.items()}
     again = probelight.zero_shot("dictionary-lm", "age_small", **listed)
-    assert found.frame["value"].tolist() == again.frame["value"].tolist()
-    assert len(found.frame) > len(probelight.zero_shot("dictionary-lm", "age_small").frame)
+    assert results.frame["value"].tolist() == again.frame["value"].tolist()
+    assert len(results.frame) > len(probelight.zero_shot("dictionary-lm", "age_small").frame)
     for scoring in ({"pmi"}, {"pmi": 1}, None, 3, " "):
         with pytest.raises(ProbelightError, match=r"give (a list of names|at least one name)"):
             probelight.zero_shot("dictionary-lm", "age_small", scoring=scoring)  # type: ignore[arg-type]

@@ -74,9 +74,9 @@ def test_help_is_two_screens_of_known_options_and_an_example_that_can_be_typed(
     assert max(map(len, lines)) <= COLUMNS
 
     full = printed_by([*command.split(), "--help_all"], capsys)
-    shown = re.findall(r"^  (--[\w.]+)", text, flags=re.MULTILINE)
-    assert shown or command in WITHOUT_FOLDER
-    assert set(shown) <= set(re.findall(r"(?:^|, ) *(--[\w.]+)", full, flags=re.MULTILINE))
+    options = re.findall(r"^  (--[\w.]+)", text, flags=re.MULTILINE)
+    assert options or command in WITHOUT_FOLDER
+    assert set(options) <= set(re.findall(r"(?:^|, ) *(--[\w.]+)", full, flags=re.MULTILINE))
     assert len(full.splitlines()) > len(lines)
 
     example = shlex.split(text.split("example:\n")[1].split("\n\n")[0].replace("\\\n", ""))
@@ -186,11 +186,11 @@ def test_a_function_is_called_with_what_is_typed_or_in_a_config(tmp_path: Path) 
 def test_a_list_by_place_is_one_word_or_more(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    one, two = tmp_path / "one.yaml", tmp_path / "two.yaml"
-    one.write_text("what: pan\n")
-    two.write_text("what: [pan, pot]\n")
+    word, list_ = tmp_path / "one.yaml", tmp_path / "two.yaml"
+    word.write_text("what: pan\n")
+    list_.write_text("what: [pan, pot]\n")
     CALLS.clear()
-    for words in (["cup"], ["--coats=2", "cup", "[a"], [f"--config={one}"], [f"--config={two}"]):
+    for words in (["cup"], ["--coats=2", "cup", "[a"], [f"--config={word}"], [f"--config={list_}"]):
         parse_and_call("dry", dry, words)
     assert CALLS == [("cup", 1, ""), ("cup and [a", 2, ""), ("pan", 1, ""), ("pan and pot", 1, "")]
     with pytest.raises(SystemExit, match="2"):
@@ -248,12 +248,12 @@ KNOWN = KnownOptions(
 )
 
 
-def words(*given: str) -> list[str]:
-    return read_command_line(given, KNOWN).words
+def words(*arguments: str) -> list[str]:
+    return read_command_line(arguments, KNOWN).words
 
 
 @pytest.mark.parametrize(
-    ("given", "expected"),
+    ("arguments", "expected"),
     [
         (["--output-dir", "a-b", "--seed=-1"], ["--output_dir", "a-b", "--seed=-1"]),
         (["--model.max-length=8"], ["--model.max_length=8"]),
@@ -273,16 +273,16 @@ def words(*given: str) -> list[str]:
         (["--dry_run", "false", "--dry_run=no"], ["--dry_run", "false", "--dry_run=no"]),
     ],
 )
-def test_an_option_may_be_written_with_hyphens(given: list[str], expected: list[str]) -> None:
-    assert words(*given) == expected
+def test_an_option_may_be_written_with_hyphens(arguments: list[str], expected: list[str]) -> None:
+    assert words(*arguments) == expected
 
 
 def test_files_of_a_command_line_are_given_to_the_parser_as_text(tmp_path: Path) -> None:
-    config, model, own = tmp_path / "a.yaml", tmp_path / "model.yaml", tmp_path / "own.yaml"
+    config, model, gpt2 = tmp_path / "a.yaml", tmp_path / "model.yaml", tmp_path / "own.yaml"
     config.write_text("seed: 1\nfolders: a, b\nmodel:\n  # max_length: 8\ngrid: {full: }\n")
     model.write_text("model: {max_length: 100}\n")
-    own.write_text("name_or_path: gpt2\n")
-    line = ["--config", str(config), f"--model={model}", "--model", str(own), "-c", str(config)]
+    gpt2.write_text("name_or_path: gpt2\n")
+    line = ["--config", str(config), f"--model={model}", "--model", str(gpt2), "-c", str(config)]
     read = read_command_line([*line, "--seed", "2"], KNOWN)
     assert read.words == [
         '--config={"seed": 1, "folders": ["a", "b"], "grid": {}}',

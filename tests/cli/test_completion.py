@@ -36,7 +36,7 @@ printf '%s\\n' "${{COMPREPLY[@]}}"
 
 @pytest.mark.skipif(not shutil.which("bash"), reason="needs bash")
 @pytest.mark.parametrize(
-    ("line", "found"),
+    ("line", "expected"),
     [
         ("probes ", "-h --help --version list build validate stats audit contamination"),
         ("zero-shot --model.na", "--model.name_or_path --model.name"),
@@ -49,7 +49,7 @@ printf '%s\\n' "${{COMPREPLY[@]}}"
         ("report fold", "folder/"),
     ],
 )
-def test_tab(line: str, found: str, tmp_path: Path) -> None:
+def test_tab(line: str, expected: str, tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
     program = tmp_path / "bin" / "probelight"
     program.parent.mkdir()
@@ -65,4 +65,4 @@ def test_tab(line: str, found: str, tmp_path: Path) -> None:
         cwd=tmp_path,
         env={**os.environ, "PATH": path, "PYTHONPATH": python_path},
     )
-    assert sorted(done.stdout.split()) == sorted(found.split())
+    assert sorted(done.stdout.split()) == sorted(expected.split())

@@ -66,7 +66,7 @@ class World:
 
     def __init__(self, folder: Path, model: Path, probes: Path, original: Path) -> None:
         self.folder = folder
-        self.pairs, self.asked = probes / "pairs.yaml", probes / "asked.yaml"
+        self.pairs, self.questions = probes / "pairs.yaml", probes / "asked.yaml"
         self.mirror = f"--mirror={probes / 'mirror'}"
         self.model, self.original = f"--model.name_or_path={model}", original
 
@@ -78,8 +78,8 @@ class World:
         options = [f"--data.setup={setup}"]
         for split, num_items in (("train", 80), ("dev", 22)):
             path = self.folder / f"whales-{setup}-{split}.jsonl"
-            masked, asked = sentences(num_items, 0), questions("whales", num_items, num_items)
-            write_ai2(path, masked if setup == "mc_mlm" else asked)
+            masked, qa = sentences(num_items, 0), questions("whales", num_items, num_items)
+            write_ai2(path, masked if setup == "mc_mlm" else qa)
             options.append(f"--data.{split}={path}")
         return options
 
@@ -94,16 +94,16 @@ class World:
         (self.folder / "b.txt").write_text("older\t1\nanimal\t5\n")
         tiny = [self.model, self.mirror]
         first = {"name": "before", "sets": [str(self.original / "second.yaml")], "epochs": 1}
-        sets = f"--probes={self.pairs}:dev,{self.asked}:dev"
+        sets = f"--probes={self.pairs}:dev,{self.questions}:dev"
         phrasings = f"--phrasings={self.pairs},{self.folder / 'otherwise.yaml'}"
-        stage = [f"--probes={self.asked}", f"--first_stage={self.asked}:dev"]
+        stage = [f"--probes={self.questions}", f"--first_stage={self.questions}:dev"]
         stage += ["--grid.full.epochs=1", "--grid.controls=[standard, no_language]"]
         sizes = ["--dose=8", "--epochs=1", "--probe.selection_items=20"]
         ages = ["--grid.first_age=20", "--grid.last_age=22"]
         results = f"--results={self.answered()}"
-        counts = [f"--counts_{one}={self.folder / one}.txt" for one in "ab"]
+        counts = [f"--counts_{letter}={self.folder / letter}.txt" for letter in "ab"]
         models = ["--measure=zero_shot", "--model_a=a", "--model_b=b"]
-        before = f"--original.first={json.dumps(first)}"
+        option = f"--original.first={json.dumps(first)}"
         return {
             "named sets": ["zero-shot", sets, "--ranks=true", *tiny],
             "a file": ["zero-shot", f"--data.path={path}", "--data.setup=mc_mlm", self.model],
@@ -113,7 +113,7 @@ class World:
             "inoculation with files": [
                 *("inoculate", *self.task(), *self.files("mc_qa"), *sizes, self.model),
             ],
-            "original task": ["original", *self.task(), before, self.model],
+            "original task": ["original", *self.task(), option, self.model],
             "grids": ["grid", "--grid.panels=[A, sizes]", *ages],
             "distances": ["taxonomy-distance", results, f"--wordnet={wordnet}"],
             "words": ["unigrams", results, *models, *counts],
@@ -148,25 +148,25 @@ def world(
     tiny_probes: Path,
 ) -> World:
     """All commands have been run, and their jobs again by another process."""
-    found = World(tmp_path_factory.mktemp("world"), curve_model, curve_probes, tiny_probes)
+    world = World(tmp_path_factory.mktemp("world"), curve_model, curve_probes, tiny_probes)
 
-    told: list[tuple[str, str, dict[str, Any]]] = []
+    jobs: list[tuple[str, str, dict[str, Any]]] = []
 
     def noted(runner: Any, run: RunFolder, config: Any, context: RunContext) -> None:
         """Keeps what another process is told of a run, and makes its folder there."""
-        elsewhere = CommandFolder(found.out(run.path.parents[1].name, "elsewhere"), {})
-        other = elsewhere.run(run.key.rpartition("-")[0], run.config)
-        told.append((str(other.path), Job("", {}, runner).runner_name, context.to_json()))
+        elsewhere = CommandFolder(world.out(run.path.parents[1].name, "elsewhere"), {})
+        copy = elsewhere.run(run.key.rpartition("-")[0], run.config)
+        jobs.append((str(copy.path), Job("", {}, runner).runner_name, context.to_json()))
         make_run(runner, run, config, context)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("probelight.runs.run.make_run", noted)
-        for name, command in found.commands().items():
+        for name, command in world.commands().items():
             trainer = [] if command[0] in ("taxonomy-distance", "unigrams") else QUIET
-            assert cli.main([*command, *trainer, f"--output_dir={found.out(name)}"]) == 0
+            assert cli.main([*command, *trainer, f"--output_dir={world.out(name)}"]) == 0
     process = [sys.executable, "-c", ELSEWHERE]
-    subprocess.run(process, cwd=ROOT, input=json.dumps(told), text=True, check=True)
-    return found
+    subprocess.run(process, cwd=ROOT, input=json.dumps(jobs), text=True, check=True)
+    return world
 
 
 @pytest.mark.parametrize("name", COMMANDS)

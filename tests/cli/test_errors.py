@@ -183,9 +183,9 @@ def test_a_mistake_is_answered_in_one_line_with_what_was_meant(
     line: str, message: str, refused: Refused, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    said = refused(line)
-    assert message in said
-    assert len(said) < 1_100
+    error = refused(line)
+    assert message in error
+    assert len(error) < 1_100
     assert not [*tmp_path.iterdir()]
 
 
@@ -278,8 +278,8 @@ def test_no_command_is_a_usage_error_and_help_is_not(
     for words, code in ([], cli.USAGE_ERROR), (["--help"], 0):
         assert cli.main([*group.split(), *words]) == code
         out = capsys.readouterr().out
-        shown = {name for name in cli.SUMMARIES if f"\n  {name:<22}" in out}
-        assert shown == {name for name in cli.SUMMARIES if name.startswith(group)}
+        commands = {name for name in cli.SUMMARIES if f"\n  {name:<22}" in out}
+        assert commands == {name for name in cli.SUMMARIES if name.startswith(group)}
 
 
 @pytest.mark.parametrize("command", [["probes", "list"], ["--help"], ["curve", "--print_config"]])

@@ -39,15 +39,15 @@ def fitted(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_complete_fit_is_left_alone_and_one_without_its_result_leaves_the_same_again(
     fitted: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    metrics, before = (fitted / "metrics.csv").read_text(), RunRecord.read(fitted / "result.json")
+    metrics, record = (fitted / "metrics.csv").read_text(), RunRecord.read(fitted / "result.json")
     assert cli.main(command("fit", fitted)) == 0
     assert "complete" in capsys.readouterr().out
     assert (fitted / "metrics.csv").read_text() == metrics
     (fitted / "result.json").unlink()
     assert cli.main(command("fit", fitted)) == 0
     again = RunRecord.read(fitted / "result.json")
-    assert (again.rows, again.facts, again.key) == (before.rows, before.facts, before.key)
-    assert again.model_sha256 == before.model_sha256
+    assert (again.rows, again.facts, again.key) == (record.rows, record.facts, record.key)
+    assert again.model_sha256 == record.model_sha256
 
 
 def test_the_result_is_a_record_with_the_last_and_the_best_validation(fitted: Path) -> None:
@@ -56,11 +56,11 @@ def test_the_result_is_a_record_with_the_last_and_the_best_validation(fitted: Pa
     assert (record.model, record.probe) == ("MaskedChoice dictionary-lm", "age_small")
     assert record.seeds == (0,)
     assert len(record.data) == 2  # train and dev
-    found = {(row.metric, row.extra): (row.value, row.epoch) for row in record.rows}
+    by_metric = {(row.metric, row.extra): (row.value, row.epoch) for row in record.rows}
     metrics = read_metrics(fitted / "metrics.csv")
     first, last = [(v, int(epoch) + 1) for _, epoch, name, v in metrics if name == "val/accuracy"]
-    assert found["accuracy", "last"] == last
-    assert found["accuracy", "best"] == max(first, last, key=itemgetter(0))
+    assert by_metric["accuracy", "last"] == last
+    assert by_metric["accuracy", "best"] == max(first, last, key=itemgetter(0))
 
 
 def test_products_in_lower_precision_make_a_run_of_their_own(
@@ -115,8 +115,8 @@ def test_a_model_of_another_kind_is_refused_in_one_line(
     curve_lm: Callable[[str], Path], refused: Refused, tmp_path: Path
 ) -> None:
     model = curve_lm("gpt2")
-    given = command("fit", tmp_path / "out", f"--model.model_name_or_path={model}")
-    line = refused(given, cli.FAILURE)
+    arguments = command("fit", tmp_path / "out", f"--model.model_name_or_path={model}")
+    line = refused(arguments, cli.FAILURE)
     assert line.startswith(f"train.py fit: failed: {model}: gpt2 (GPT2Config) is a causal")
     assert "Subtypes" not in line
 

@@ -50,11 +50,11 @@ def test_two_tasks_print_once_and_leave_what_one_process_leaves(
             stderr=subprocess.PIPE,
         )
 
-    one = start("one")
-    expected = one.communicate(timeout=300)[0].replace("one/", "out/")
-    two = [start("two", "--trainer.devices=2", **task(number)) for number in range(2)]
+    single = start("one")
+    expected = single.communicate(timeout=300)[0].replace("one/", "out/")
+    tasks = [start("two", "--trainer.devices=2", **task(number)) for number in range(2)]
     printed = []
-    for process in two:
+    for process in tasks:
         out, errors = process.communicate(timeout=300)
         assert process.returncode == 0, errors
         printed.append(out.replace("two/", "out/"))

@@ -32,22 +32,22 @@ TRAIN = DataFile(path="train.jsonl", sha256="0" * 64)
 
 def lines(right: str, groups: Sequence[int] | None = None, word: str = "is", **more: Any) -> Any:
     """Lines of predictions.jsonl about as many items."""
-    found = []
-    for number, one in enumerate(right):
+    lines = []
+    for number, mark in enumerate(right):
         item = {"set": "made", "id": f"i{number}", "position": number + 1}
         item |= {"question": f"Item {number} {word} [MASK].", "choices": ["larger", "smaller"]}
         item |= {"scores": [0.0, 1.0], "prediction": 1, "tied": 1, "answer": 1}
         item |= {} if groups is None else {"interval_group": groups[number]}
-        found.append({**item, "correct": SCORES[one], **more})
-    return found
+        lines.append({**item, "correct": SCORES[mark], **more})
+    return lines
 
 
-def leave_run(folder: Path, told: Any, row: Row, **facts: Any) -> Path:
+def leave_run(folder: Path, answers: Any, row: Row, **fields: Any) -> Path:
     command = CommandFolder(folder, {"command": "made"})
     run = command.run(f"{row.protocol}-{row.model}-{row.dose}", {"row": repr(row)})
-    run.write_lines("predictions.jsonl", told)
+    run.write_lines("predictions.jsonl", answers)
     about = {"protocol": row.protocol, "model": row.model, "probe": row.probe}
-    run.finish(RunRecord(**about, rows=(row,), **facts))
+    run.finish(RunRecord(**about, rows=(row,), **fields))
     return folder
 
 
@@ -57,8 +57,8 @@ def leave_zero_shot(
     """A zero-shot run on one probe."""
     row = replace(ROW, protocol="zero_shot", model=model, probe=probe, mode="zero_shot")
     row = replace(row, num_items=len(right), num_groups=more.pop("num_groups", None))
-    told = lines(right, **more)
-    return leave_run(folder, told[::-1] if turned else told, row)
+    answers = lines(right, **more)
+    return leave_run(folder, answers[::-1] if turned else answers, row)
 
 
 def leave_curve(
@@ -67,17 +67,17 @@ def leave_curve(
     """A point of a curve, with a control whose answers are no answers to the items."""
     about = {"protocol": "curve", "model": model, "mode": "mlp", "control": "standard"}
     control = lines("1" * len(next(iter(by_seed.values()))), control="no_language", seed=1)
-    told = [
+    answers = [
         line
         for seed, right in by_seed.items()
         for line in lines(right, control="standard", seed=seed, **more)
     ]
     row = replace(ROW, **about, num_train=size)
-    return leave_run(folder, [*control, *told], row, data=(TRAIN,))
+    return leave_run(folder, [*control, *answers], row, data=(TRAIN,))
 
 
 def leave_inoculation(
-    folder: Path, dose: int, seed: int, after: str, before: str, *, chosen: int = 0, **about: Any
+    folder: Path, dose: int, seed: int, end: str, start: str, *, chosen: int = 0, **about: Any
 ) -> Path:
     """An inoculation of which probe and original task have the same items."""
     row = Row(
@@ -85,12 +85,12 @@ def leave_inoculation(
         learning_rate=1e-4, split="report", metric="probe_accuracy", value=0.5,
     )  # fmt: skip
     row = replace(row, **about)
-    sets = {"report_probe": after, "report_original": after}
-    sets |= {"report_probe_before": before, "report_original_before": before}
-    told = [line for name, right in sets.items() for line in lines(right, set=name)]
+    sets = {"report_probe": end, "report_original": end}
+    sets |= {"report_probe_before": start, "report_original_before": start}
+    answers = [line for name, right in sets.items() for line in lines(right, set=name)]
     names = tuple(map(str, range(chosen)))
-    facts = InoculationDetails(original_task="task", setup="abc", candidates=names)
-    return leave_run(folder, told, row, details=(facts,))
+    details = InoculationDetails(original_task="task", setup="abc", candidates=names)
+    return leave_run(folder, answers, row, details=(details,))
 
 
 FIRST, SECOND = "1111111111110000", "1110000000001000"
@@ -104,26 +104,26 @@ def values(rows: list[Row]) -> dict[tuple[str, str], float]:
 def test_two_folders_from_the_command_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    one = leave_zero_shot(tmp_path / "a", "bert", FIRST)
-    other = leave_zero_shot(tmp_path / "b", "roberta", SECOND)
+    bert = leave_zero_shot(tmp_path / "a", "bert", FIRST)
+    roberta = leave_zero_shot(tmp_path / "b", "roberta", SECOND)
     leave_zero_shot(tmp_path / "b", "roberta", SECOND, probe="lonely")
     out = tmp_path / "out"
-    assert cli.main(["compare", str(one), str(other), "--output_dir", str(out)]) == 0
+    assert cli.main(["compare", str(bert), str(roberta), "--output_dir", str(out)]) == 0
     printed = re.sub(r"\s+", " ", capsys.readouterr().out)
     assert "not compared, because there is no counterpart: lonely (test, zero shot) in b" in printed
     assert "page: " in printed
     page = (out / "report.html").read_text(encoding="utf-8")
     assert "Systems compared on the same items" in page
-    found = values(load_results(out).rows)
+    numbers = values(load_results(out).rows)
     p_value = float(binomtest(1, 10).pvalue)
     pair = "bert − roberta"
-    assert found["difference", pair] == pytest.approx(0.5)
-    assert found["accuracy", "bert"] == 0.75
+    assert numbers["difference", pair] == pytest.approx(0.5)
+    assert numbers["accuracy", "bert"] == 0.75
     for metric in ("mcnemar_p", "p_value", "adjusted_p_value"):
-        assert found[metric, pair] == pytest.approx(p_value)
+        assert numbers[metric, pair] == pytest.approx(p_value)
     # A report of the folder, made from its files alone, shows it again.
-    made = filled_sections(load_results(out))
-    assert {table.name for one in made for table in one.tables} >= {"compared", "compared_systems"}
+    sections = filled_sections(load_results(out))
+    assert {table.name for s in sections for table in s.tables} >= {"compared", "compared_systems"}
 
 
 @pytest.fixture
@@ -167,10 +167,10 @@ def test_curves_meet_at_each_size_with_all_seeds(tmp_path: Path, rows_of: RowsOf
     leave_curve(tmp_path / "y", "y", 125, {1: "1" * 20})
     rows = rows_of("out", "x", "y")
     runs = load_results(tmp_path / "out").of("compare")
-    facts = [run.detail(ComparisonDetails) for run in runs]
+    details = [run.detail(ComparisonDetails) for run in runs]
     settings = ["mlp, 1,000 examples", "mlp, 62 examples"]
-    assert sorted(one.setting for one in facts if one) == settings
-    assert all(one and one.num_runs == {"x": 2, "y": 2} and one.num_pairs == 2 for one in facts)
+    assert sorted(d.setting for d in details if d) == settings
+    assert all(d and d.num_runs == {"x": 2, "y": 2} and d.num_pairs == 2 for d in details)
     difference = next(row for row in rows if row.metric == "difference")
     assert difference.value == pytest.approx(3 / 20)
     assert (difference.num_items, difference.num_groups) == (20, 10)
@@ -193,8 +193,8 @@ def test_ways_of_keeping_and_their_rates_are_settings(tmp_path: Path, rows_of: R
     """Each was chosen among the epochs of one setting, so its rate was given."""
     for rate, right in ((1e-4, "1100"), (1e-3, "1110")):
         leave_inoculation(tmp_path / "a", 50, 1, right, "1000", chosen=1, learning_rate=rate)
-    kept: dict[str, Any] = {"keeping": "l2_sp", "strength": 0.01}
-    leave_inoculation(tmp_path / "a", 50, 1, "1111", "1000", chosen=1, **kept)
+    method: dict[str, Any] = {"keeping": "l2_sp", "strength": 0.01}
+    leave_inoculation(tmp_path / "a", 50, 1, "1111", "1000", chosen=1, **method)
     rates = {"m (learning rate 0.0001)", "m (learning rate 0.001)"}
     assert subsets(rows_of("out", "a", probes="task"), "model") == rates
     [run] = load_results(tmp_path / "out").of("compare")
@@ -203,13 +203,13 @@ def test_ways_of_keeping_and_their_rates_are_settings(tmp_path: Path, rows_of: R
 
 
 def test_a_model_in_two_folders_is_called_by_them_too(tmp_path: Path, rows_of: RowsOf) -> None:
-    for place, after in (("a", "1100"), ("b", "1110")):
-        leave_inoculation(tmp_path / place, 50, 1, after, "1000")
+    for name, end in (("a", "1100"), ("b", "1110")):
+        leave_inoculation(tmp_path / name, 50, 1, end, "1000")
     rows = rows_of("out", "a", "b")
     assert subsets(rows, "model") == {"m (a)", "m (b)"}
     runs = load_results(tmp_path / "out").of("compare")
     details = {run.probe: run.detail(ComparisonDetails) for run in runs}
-    answered = {probe: one.answered for probe, one in details.items() if one}
+    answered = {probe: detail.answered for probe, detail in details.items() if detail}
     assert answered == {"made": "inoculated", "task": "inoculated"}
     # What was inoculated is one model, which said the same in both before.
     assert any("counted once: 2 of 8 systems" in notice for notice in runs[0].notices)
@@ -221,9 +221,9 @@ def test_what_is_said_of_groups(tmp_path: Path, rows_of: RowsOf) -> None:
     leave_zero_shot(tmp_path / "a", "x", "110011", probe="p", groups=[0, 0, 1, 1, 2, 2])
     leave_zero_shot(tmp_path / "b", "y", "110000", probe="p", groups=[0, 0, 0, 0, 1, 1])
     rows = rows_of("out", "a", "b")
-    said = [notice for run in load_results(tmp_path / "out").runs for notice in run.notices]
-    assert len([one for one in said if "did not record groups of items" in one]) == 1
-    assert len([one for one in said if "runs group the items differently" in one]) == 1
+    notices = [notice for run in load_results(tmp_path / "out").runs for notice in run.notices]
+    assert len([notice for notice in notices if "did not record groups of items" in notice]) == 1
+    assert len([notice for notice in notices if "runs group the items differently" in notice]) == 1
     assert {(row.probe, row.num_groups) for row in rows} == {("made", 6), ("p", 2)}
 
 
@@ -246,7 +246,7 @@ def test_other_items_are_refused_with_their_number(
     leave_zero_shot(tmp_path / "b", "y", right, **more)
     with pytest.raises(UsageError) as caught:
         compare([tmp_path / "a", tmp_path / "b"], tmp_path / "out")
-    assert [part for part in words.split("; ") if part not in str(caught.value)] == []
+    assert [phrase for phrase in words.split("; ") if phrase not in str(caught.value)] == []
     assert not (tmp_path / "out").exists()
 
 
@@ -275,9 +275,9 @@ def test_what_cannot_be_compared(
 
 
 def test_what_is_in_two_folders_counts_once(tmp_path: Path, rows_of: RowsOf) -> None:
-    for place, models in (("a", {"x": "1101"}), ("b", {"x": "1101", "y": "1000"})):
+    for name, models in (("a", {"x": "1101"}), ("b", {"x": "1101", "y": "1000"})):
         for model, right in models.items():
-            leave_zero_shot(tmp_path / place, model, right)
+            leave_zero_shot(tmp_path / name, model, right)
     for folders in ("ab", "ba"):
         assert subsets(rows_of(f"out {folders}", *folders), "versus") == {"x − y"}
     [run] = load_results(tmp_path / "out ba").of("compare")
@@ -294,11 +294,11 @@ def read(folder: Path) -> list[RunScores]:
 def test_items_meet_wherever_they_stand_and_however_they_are_padded(tmp_path: Path) -> None:
     [plain] = read(leave_zero_shot(tmp_path / "a", "x", "1002"))
     padded = {"choices": ["larger", "smaller", ""], "scores": [0.0, 1.0, 0.5], "turned": True}
-    [other] = read(leave_zero_shot(tmp_path / "b", "y", "0010", **padded))
-    assert list(other.scores.values()) == [0.0, 1.0, 0.0, 0.0]
-    assert next(iter(other.scores))[0] == "i3"
-    [block], said = blocks_of([System((plain,)), System((other,))], across_folders=True)
-    assert said == []
+    [answered] = read(leave_zero_shot(tmp_path / "b", "y", "0010", **padded))
+    assert list(answered.scores.values()) == [0.0, 1.0, 0.0, 0.0]
+    assert next(iter(answered.scores))[0] == "i3"
+    [block], notices = blocks_of([System((plain,)), System((answered,))], across_folders=True)
+    assert notices == []
     first, second = (system.scores(block.items)[0].tolist() for system in block.systems)
     assert (first, second) == ([1.0, 0.0, 0.0, 0.5], [0.0, 0.0, 1.0, 0.0])
 
@@ -312,35 +312,35 @@ def test_an_item_that_is_asked_twice_is_two(tmp_path: Path) -> None:
 def test_runs_of_one_seed_are_pairs_where_they_have_one_sample(tmp_path: Path) -> None:
     sizes, by_seed = {"a": 62, "b": 62, "c": 125}, {1: "10", 2: "01"}
     curves = [read(leave_curve(tmp_path / n, n, size, by_seed)) for n, size in sizes.items()]
-    (one, same, larger), _ = systems_of([run for runs in curves for run in runs])
-    assert same_samples(one, same)
-    assert not same_samples(one, larger)
-    [asked] = read(leave_zero_shot(tmp_path / "d", "d", "10"))
-    assert not same_samples(System((asked,)), System((asked,)))
+    (first, same, larger), _ = systems_of([run for runs in curves for run in runs])
+    assert same_samples(first, same)
+    assert not same_samples(first, larger)
+    [zero_shot] = read(leave_zero_shot(tmp_path / "d", "d", "10"))
+    assert not same_samples(System((zero_shot,)), System((zero_shot,)))
 
 
 def test_a_run_that_is_there_twice_is_said(tmp_path: Path) -> None:
-    [one] = read(leave_zero_shot(tmp_path / "a", "x", "10"))
-    other = replace(one, path="runs/other", scores=dict.fromkeys(one.scores, 1.0))
-    systems, [said] = systems_of([one, other, replace(one, path="runs/again")])
-    assert [system.runs for system in systems] == [(one,)]
-    assert said.startswith("a/runs/other: not compared, because runs/zero_shot-x")
+    [run] = read(leave_zero_shot(tmp_path / "a", "x", "10"))
+    copy = replace(run, path="runs/other", scores=dict.fromkeys(run.scores, 1.0))
+    systems, [notice] = systems_of([run, copy, replace(run, path="runs/again")])
+    assert [system.runs for system in systems] == [(run,)]
+    assert notice.startswith("a/runs/other: not compared, because runs/zero_shot-x")
 
 
 def test_names_say_no_more_than_is_needed(tmp_path: Path) -> None:
-    [one] = read(leave_zero_shot(tmp_path / "a", "x", "10"))
+    [run] = read(leave_zero_shot(tmp_path / "a", "x", "10"))
 
     def names(*answers: RunScores) -> list[str]:
         systems, _ = systems_of(answers)
         [block], _ = blocks_of(systems, across_folders=False)
-        [found] = names_in_blocks([block])
-        return list(found)
+        [labels] = names_in_blocks([block])
+        return list(labels)
 
     causal, there = {"scored by": "causal"}, {"folder": "b", "origin": "other weights"}
-    assert names(one, replace(one, model="y")) == ["x", "y"]
-    assert names(one, replace(one, **there)) == ["x (a)", "x (b)"]
-    assert names(one, replace(one, setting=causal)) == ["x (zero_shot)", "x (causal)"]
-    assert names(one, replace(one, setting=causal, **there)) == ["x (a)", "x (b)"]
+    assert names(run, replace(run, model="y")) == ["x", "y"]
+    assert names(run, replace(run, **there)) == ["x (a)", "x (b)"]
+    assert names(run, replace(run, setting=causal)) == ["x (zero_shot)", "x (causal)"]
+    assert names(run, replace(run, setting=causal, **there)) == ["x (a)", "x (b)"]
 
 
 def test_damage_is_named(tmp_path: Path) -> None:
@@ -358,16 +358,16 @@ def test_a_loop_of_links_is_no_folder(refused: Refused, tmp_path: Path) -> None:
 
 
 def leave_by_rules(
-    folder: Path, model: str, own: str, letter: str, mode: str = "zero_shot"
+    folder: Path, model: str, hits: str, letter: str, mode: str = "zero_shot"
 ) -> Path:
     """A zero-shot run that was also scored by letters."""
-    row = replace(ROW, protocol="zero_shot", model=model, mode=mode, num_items=len(own))
-    told = lines(own)
-    for line, one in zip(told, letter, strict=True):
-        line |= {"best": [1], "by_rule": {"letter": {"scores": [0.0, 1.0], "best": [int(one)]}}}
+    row = replace(ROW, protocol="zero_shot", model=model, mode=mode, num_items=len(hits))
+    answers = lines(hits)
+    for line, digit in zip(answers, letter, strict=True):
+        line |= {"best": [1], "by_rule": {"letter": {"scores": [0.0, 1.0], "best": [int(digit)]}}}
     command = CommandFolder(folder, {"command": "made"})
     run = command.run(f"zero_shot-{model}", {"row": repr(row)})
-    run.write_lines("predictions.jsonl", told)
+    run.write_lines("predictions.jsonl", answers)
     about = {"protocol": "zero_shot", "model": model, "probe": "made"}
     rows = (row, replace(row, scoring="letter"))
     run.finish(RunRecord(**about, rows=rows))
@@ -377,8 +377,8 @@ def leave_by_rules(
 def test_rules_and_ways_of_asking_are_compared_apart_unless_told(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    one = leave_by_rules(tmp_path / "one", "bert", "1111110000", "1100000000")
-    two = leave_by_rules(tmp_path / "two", "gpt2", "1111000000", "1111111100")
+    bert = leave_by_rules(tmp_path / "one", "bert", "1111110000", "1100000000")
+    gpt2 = leave_by_rules(tmp_path / "two", "gpt2", "1111000000", "1111111100")
     chat = leave_by_rules(tmp_path / "chat", "gpt2", "1111000000", "1" * 10, "zero_shot, chat")
 
     def differences(folders: list[Path], *options: str) -> dict[str, float]:
@@ -388,18 +388,18 @@ def test_rules_and_ways_of_asking_are_compared_apart_unless_told(
         rows = [row for run in load_results(out).runs for row in run.rows]
         return {r.subset_text: r.value for r in rows if r.metric == "difference"}
 
-    assert differences([one, two]) == {"bert − gpt2": pytest.approx(0.2)}
-    letter = differences([one, two], "--scoring", "letter")
+    assert differences([bert, gpt2]) == {"bert − gpt2": pytest.approx(0.2)}
+    letter = differences([bert, gpt2], "--scoring", "letter")
     assert letter == {"bert − gpt2": pytest.approx(-0.6)}
-    mixed = differences([two], "--scoring", "own,letter", "--mix_rules")
+    mixed = differences([gpt2], "--scoring", "own,letter", "--mix_rules")
     assert [*mixed.values()] == [pytest.approx(-0.4)]
-    ways = differences([one, chat], "--mix_rules")
-    assert [*ways.values()] == [pytest.approx(0.2)]
+    by_mode = differences([bert, chat], "--mix_rules")
+    assert [*by_mode.values()] == [pytest.approx(0.2)]
     capsys.readouterr()
     out = ["--output_dir", str(tmp_path / "refused")]
-    assert cli.main(["compare", str(one), str(chat), *out]) == 2
+    assert cli.main(["compare", str(bert), str(chat), *out]) == 2
     assert "--mix_rules compares them with each other" in capsys.readouterr().err
-    assert cli.main(["compare", str(one), str(two), *out, "--scoring", "pmi"]) == 2
+    assert cli.main(["compare", str(bert), str(gpt2), *out, "--scoring", "pmi"]) == 2
     assert "no run in these folders was scored by pmi" in capsys.readouterr().err
-    assert cli.main(["compare", str(one), str(two), *out, "--scoring", "leter"]) == 2
+    assert cli.main(["compare", str(bert), str(gpt2), *out, "--scoring", "leter"]) == 2
     assert "there is no rule 'leter' (did you mean 'letter'?)" in capsys.readouterr().err

@@ -11,7 +11,7 @@ from probelight.io.package import version
 
 
 @pytest.fixture
-def shown(
+def printed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> str:
     """What `doctor` prints in an empty folder, without a network and a cache."""
@@ -29,14 +29,14 @@ def shown(
     return " ".join(capsys.readouterr().out.split())
 
 
-def test_it_shows_versions_devices_folders_and_what_is_missing(shown: str) -> None:
-    assert f"probelight {version()} in " in shown
-    assert "configs: " in shown
-    assert shown.count(" files, intact") == 2
+def test_it_shows_versions_devices_folders_and_what_is_missing(printed: str) -> None:
+    assert f"probelight {version()} in " in printed
+    assert "configs: " in printed
+    assert printed.count(" files, intact") == 2
     for name in ("torch 2.", "CPU cores ", "MPS ", "cache: does not exist yet", "offline mode "):
-        assert name in shown
-    assert "--wandb.project offline" in shown
-    assert "no_such_package missing, for nothing: pip install 'probelight[none]'" in shown
+        assert name in printed
+    assert "--wandb.project offline" in printed
+    assert "no_such_package missing, for nothing: pip install 'probelight[none]'" in printed
 
 
 def test_damaged_files_and_folders_are_shown_and_end_nothing(

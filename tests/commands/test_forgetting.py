@@ -26,26 +26,26 @@ def values(out: Path) -> dict[str, float]:
 
 
 def test_two_runs_by_plain_counting(tmp_path: Path) -> None:
-    before, after = "1100110011" * 5, "1010110001" * 5
+    base, tuned = "1100110011" * 5, "1010110001" * 5
     folders = [
         leave_zero_shot(tmp_path / name, name, right)
-        for name, right in (("base", before), ("tuned", after))
+        for name, right in (("base", base), ("tuned", tuned))
     ]
     out = tmp_path / "out"
     assert cli.main(["forgetting", *map(str, folders), "--output_dir", str(out)]) == 0
-    pairs = list(zip(before, after, strict=True))
+    pairs = list(zip(base, tuned, strict=True))
     lost, gained = pairs.count(("1", "0")), pairs.count(("0", "1"))
-    found = values(out)
-    assert (found["lost"], found["gained"]) == (lost, gained)
-    assert found["forgetting"] == pytest.approx(lost / 50)
-    wrong_before, wrong_after = before.count("0") / 50, after.count("0") / 50
-    assert found["guessing"] == pytest.approx(wrong_before * wrong_after)  # two choices
+    numbers = values(out)
+    assert (numbers["lost"], numbers["gained"]) == (lost, gained)
+    assert numbers["forgetting"] == pytest.approx(lost / 50)
+    wrong_before, wrong_after = base.count("0") / 50, tuned.count("0") / 50
+    assert numbers["guessing"] == pytest.approx(wrong_before * wrong_after)  # two choices
     results = load_results(out)
     frame = changed(results)
     assert len(frame) == 1
     items = items_frame(results)
-    now = items[items.set == "made"]
-    assert ((now.before == 1) & (now.correct == 0)).sum() == lost
+    of_made = items[items.set == "made"]
+    assert ((of_made.before == 1) & (of_made.correct == 0)).sum() == lost
     assert filled_sections(results)[0].name == "forgetting"
     # The same command goes on where it stopped.
     assert cli.main(["forgetting", *map(str, folders), "--output_dir", str(out)]) == 0
@@ -79,11 +79,11 @@ def test_a_count_alone_is_printed_and_not_kept(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert cli.main(["forgetting", "40,10,6,44", "--num_choices", "5"]) == 0
-    shown = " ".join(capsys.readouterr().out.split())
-    assert "10 / 6 p = 0.329" in shown
-    assert "independently before and after (Harmon" in shown
-    assert "items of │ items │" in shown  # nothing is known of what was measured before
-    assert "nothing was saved" in shown
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "10 / 6 p = 0.329" in printed
+    assert "independently before and after (Harmon" in printed
+    assert "items of │ items │" in printed  # nothing is known of what was measured before
+    assert "nothing was saved" in printed
 
 
 def test_what_is_forgotten_and_how_far_that_can_be_told(tmp_path: Path) -> None:
@@ -102,12 +102,12 @@ def test_what_is_forgotten_and_how_far_that_can_be_told(tmp_path: Path) -> None:
         "500,180,180,640 --num_choices 5": ("forgotten", "unless it guessed the same items"),
         "5,5,5,5 --num_choices 4": ("cannot tell", "fewer than 40 groups"),
     }
-    for place, (given, (expected, as_far_as)) in enumerate(verdicts.items()):
-        count, _, choices = given.split()
-        forgetting([count], tmp_path / str(place), num_choices=int(choices))
-        [row] = changed(load_results(tmp_path / str(place))).itertuples()
-        found, why = verdict(row)
-        assert (found, why[: len(as_far_as)]) == (expected, as_far_as), given
+    for number, (case, (expected, as_far_as)) in enumerate(verdicts.items()):
+        count, _, choices = case.split()
+        forgetting([count], tmp_path / str(number), num_choices=int(choices))
+        [row] = changed(load_results(tmp_path / str(number))).itertuples()
+        answer, why = verdict(row)
+        assert (answer, why[: len(as_far_as)]) == (expected, as_far_as), case
         if "detectable from" in why:  # never more than was right before
             right = sum(map(int, count.split(",")[:2]))
             assert row.smallest_forgetting * row.num_items <= right
@@ -165,7 +165,7 @@ TABLES = {
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("options", "message"),
     [
         (["40,10,6,44"], "with --num_choices K, such as 40,10,6,44"),
         (["0,0,0,0", "--num_choices", "2"], "no items"),
@@ -207,7 +207,7 @@ TABLES = {
     ],
 )
 def test_what_it_refuses(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], given: list[str], message: str
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], options: list[str], message: str
 ) -> None:
     table = tmp_path / "scores.csv"
     table.write_text("base,tuned,odd\n1,0,x\n0,1,1\n")
@@ -219,16 +219,16 @@ def test_what_it_refuses(
     for name, text in TABLES.items():
         names[name] = str(tmp_path / f"{name}.csv")
         Path(names[name]).write_text(text)
-    assert cli.main(["forgetting", *(text.format(**names) for text in given)]) in (1, 2)
+    assert cli.main(["forgetting", *(text.format(**names) for text in options)]) in (1, 2)
     assert message in capsys.readouterr().err
 
 
 def test_of_several_models_before_one_must_be_the_same(tmp_path: Path) -> None:
     for model, right in (("a", "10"), ("b", "01")):
         leave_zero_shot(tmp_path / "base", model, right)
-    after = leave_zero_shot(tmp_path / "after", "c", "11")
+    tuned = leave_zero_shot(tmp_path / "after", "c", "11")
     with pytest.raises(UsageError, match="several models or settings"):
-        forgetting([str(tmp_path / "base"), str(after)], tmp_path / "out")
+        forgetting([str(tmp_path / "base"), str(tuned)], tmp_path / "out")
     same = leave_zero_shot(tmp_path / "same", "b", "11")
     forgetting([str(tmp_path / "base"), str(same)], tmp_path / "out")
     assert values(tmp_path / "out")["gained"] == 1

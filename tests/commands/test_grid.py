@@ -31,15 +31,15 @@ GRID = age_grids(ages=(20, 30, 40), years=(1960, 1990))[0]
 def test_rows_and_matrix_of_a_grid_worked_out_by_hand() -> None:
     # Pairs in order: (20,30) (20,40) (30,20) (30,40) (40,20) (40,30); right: y y o y o o.
     scores = [[1, 0], [0, 1], [-1, 0], [2, 0], [3, 0], [3, 0]]
-    said = Predictions("A", GRID.records, scores)
-    rows = {row.metric: row for row in grid_rows(said, GRID, model_row(ModelSettings()))}
+    answers = Predictions("A", GRID.records, scores)
+    rows = {row.metric: row for row in grid_rows(answers, GRID, model_row(ModelSettings()))}
     assert (rows["accuracy"].perturbation, rows["accuracy"].probe) == ("A", "age_comparison")
     # Only for {20, 30} is "younger" likelier where it is right: 1 > -1, but -1 < 3 and 2 < 3.
     by_hand = {"accuracy": 3 / 6, "share_younger": 4 / 6, "share_older": 2 / 6}
     by_hand["order_accuracy"] = 1 / 3
     assert {name: rows[name].value for name in by_hand} == pytest.approx(by_hand)
     assert rows["order_accuracy"].num_items == 3
-    matrix = grid_matrix(said, GRID)
+    matrix = grid_matrix(answers, GRID)
     assert matrix["values"] == [20, 30, 40]
     assert matrix["axes"] == ["AGE-1", "AGE-2"]
     assert matrix["prediction"] == [[None, 0, 1], [1, None, 0], [0, 0, None]]
@@ -49,12 +49,12 @@ def test_rows_and_matrix_of_a_grid_worked_out_by_hand() -> None:
 
 
 def test_a_constant_output_says_both_words_half_the_time() -> None:
-    said = Predictions("A", GRID.records, [[-math.inf, -math.inf], *[[2.0, 2.0]] * 5])
-    rows = {row.metric: row.value for row in grid_rows(said, GRID, model_row(ModelSettings()))}
+    answers = Predictions("A", GRID.records, [[-math.inf, -math.inf], *[[2.0, 2.0]] * 5])
+    rows = {row.metric: row.value for row in grid_rows(answers, GRID, model_row(ModelSettings()))}
     assert rows["accuracy"] == rows["order_accuracy"] == 0.5
     assert rows["share_younger"] == rows["share_older"] == 0.5
     assert rows["tied_share"] == 1.0
-    matrix = grid_matrix(said, GRID)
+    matrix = grid_matrix(answers, GRID)
     assert matrix["prediction"] == [[None] * 3] * 3
     assert matrix["probability"] == [[None, 0.5, 0.5], [0.5, None, 0.5], [0.5, 0.5, None]]
     skipped = Predictions("A", GRID.records[:1], [[1000.0, -1000.0]])
@@ -95,10 +95,10 @@ TINY = "--model.name_or_path=TINY --model.multi_token"
 def test_what_makes_no_grid_is_refused(
     options: str, words: str, tmp_path: Path, tiny_model: Path, refused: Callable[..., str]
 ) -> None:
-    given = options.replace("TINY", str(tiny_model)).split()
+    extra = options.replace("TINY", str(tiny_model)).split()
     small = [] if "--grid" in options else SMALL
     code = cli.FAILURE if "TINY" in options else cli.USAGE_ERROR
-    command = ["grid", f"--output_dir={tmp_path / 'out'}", "--grid.panels=[A]", *small, *given]
+    command = ["grid", f"--output_dir={tmp_path / 'out'}", "--grid.panels=[A]", *small, *extra]
     assert words in refused(command, code)
 
 

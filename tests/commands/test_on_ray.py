@@ -20,19 +20,19 @@ RAY = ["--engine.kind=ray", "--engine.cpus_per_cell=1"]
 
 def twice(command: Sequence[str], tmp_path: Path) -> tuple[Path, Path]:
     """The command here and on Ray, each in a folder of its own."""
-    here, ray = tmp_path / "here", tmp_path / "ray"
-    assert cli.main([*command, *FIXED, f"--output_dir={here}"]) == 0
+    local, ray = tmp_path / "here", tmp_path / "ray"
+    assert cli.main([*command, *FIXED, f"--output_dir={local}"]) == 0
     assert cli.main([*command, *FIXED, *RAY, f"--output_dir={ray}"]) == 0
-    return here, ray
+    return local, ray
 
 
-def assert_same(here: Path, ray: Path) -> None:
-    assert (ray / "results.csv").read_text() == (here / "results.csv").read_text()
+def assert_same(local: Path, ray: Path) -> None:
+    assert (ray / "results.csv").read_text() == (local / "results.csv").read_text()
     cells = [PlannedJob(path.name, "") for path in (ray / "runs").iterdir()]
-    found = statuses(ray, cells)
-    assert {one.state for one in found} == {State.DONE}
-    assert all(one.attempt is not None and one.attempt.number == 1 for one in found)
-    assert not list(here.glob("runs/*/attempt.json"))  # nothing of Ray where none was asked for
+    states = statuses(ray, cells)
+    assert {status.state for status in states} == {State.DONE}
+    assert all(status.attempt is not None and status.attempt.number == 1 for status in states)
+    assert not list(local.glob("runs/*/attempt.json"))  # nothing of Ray where none was asked for
 
 
 def test_probes_are_scored_as_in_one_process(tmp_path: Path) -> None:
@@ -45,6 +45,6 @@ def test_an_original_task_and_its_inoculation_are_two_cells(
 ) -> None:
     path = tmp_path / "config.yaml"
     path.write_text(yaml.safe_dump(inoculation_config))
-    here, ray = twice(["inoculate", f"--config={path}"], tmp_path)
-    assert_same(here, ray)
+    local, ray = twice(["inoculate", f"--config={path}"], tmp_path)
+    assert_same(local, ray)
     assert len(list(ray.glob("runs/*"))) == 2

@@ -75,8 +75,8 @@ DAMAGES: dict[str, tuple[Damage, str]] = {
 def folders(tmp_path: Path) -> tuple[Path, Path]:
     """Two runs on the same items, each in a folder."""
     for name, right in (("one", "++-+"), ("two", "+--+")):
-        made = zero_shot_rows("age", right.count("+"), 4, 2, model=f"model_{name}")
-        run = write_run(tmp_path / name, name, made)
+        rows = zero_shot_rows("age", right.count("+"), 4, 2, model=f"model_{name}")
+        run = write_run(tmp_path / name, name, rows)
         write_lines(run, lines("age", right))
         changed(files=artifacts_of(run))(run / "result.json")
     return tmp_path / "one", tmp_path / "two"
@@ -108,7 +108,7 @@ def test_it_is_named_on_the_terminal_the_page_and_in_markdown(
     out = folders[0].parent / "out"
     assert cli.main(["report", *map(str, folders), f"--output_dir={out}"]) == 0
     named = f"two/runs/{path.parent.name}/result.json: not a whole JSON file"
-    [line] = [one for one in capsys.readouterr().out.splitlines() if "left out" in one]
+    [line] = [line for line in capsys.readouterr().out.splitlines() if "left out" in line]
     assert line.startswith(f"left out: {named}")
     for page in ("report.html", "report.md"):
         text = (out / page).read_text(encoding="utf-8").replace("\\", "").replace("<wbr>", "")
@@ -122,23 +122,23 @@ def test_compare_says_in_which_of_its_folders_damage_lies(
     def complaint() -> str:
         out = f"--output_dir={folders[0].parent / 'out'}"
         assert cli.main(["compare", *map(str, folders), out]) in (1, 2)
-        found = capsys.readouterr().err
-        assert "Traceback" not in found
-        return found
+        error = capsys.readouterr().err
+        assert "Traceback" not in error
+        return error
 
     [run] = folders[1].glob("runs/*")
-    whole = (run / "predictions.jsonl").read_text()
-    (run / "predictions.jsonl").write_text(whole[:-20])
+    content = (run / "predictions.jsonl").read_text()
+    (run / "predictions.jsonl").write_text(content[:-20])
     assert f"{folders[1]}: runs/{run.name}/predictions.jsonl: changed since" in complaint()
     changed(files=artifacts_of(run))(run / "result.json")
     assert f"{folders[1]}: runs/{run.name}/predictions.jsonl: not a whole JSON" in complaint()
     (run / "result.json").write_text("[" * 100_000)
     assert f"{folders[1]}: none of its results can be read" in complaint()
-    other = folders[1] / "runs" / "other"
-    run.rename(other.with_name("gone"))
+    copy = folders[1] / "runs" / "other"
+    run.rename(copy.with_name("gone"))
     text = next(folders[0].glob("runs/*/result.json")).read_text()
-    other.mkdir()
-    (other / "result.json").write_text(text.replace("zero_shot", "grid"))
+    copy.mkdir()
+    (copy / "result.json").write_text(text.replace("zero_shot", "grid"))
     assert "two: runs/gone/result.json: not a whole JSON file" in complaint()
 
 
@@ -161,9 +161,9 @@ def test_hits_that_are_no_record_are_not_used(folders: tuple[Path, Path]) -> Non
     from probelight.results.record import artifact_change
 
     [run] = folders[0].glob("runs/*")
-    for facts in ({}, [], None, {"size": 3}, "x"):
-        said: Any = artifact_change(run, {"predictions.jsonl": facts}, "predictions.jsonl")
-        assert said == "predictions.jsonl: result.json does not have its size and checksum"
+    for recorded in ({}, [], None, {"size": 3}, "x"):
+        change: Any = artifact_change(run, {"predictions.jsonl": recorded}, "predictions.jsonl")
+        assert change == "predictions.jsonl: result.json does not have its size and checksum"
 
 
 def test_the_report_says_where_the_page_is(
@@ -172,9 +172,9 @@ def test_the_report_says_where_the_page_is(
     write_run(tmp_path / "out", "one", zero_shot_rows("age_small", 2, 4, 2))
     monkeypatch.chdir(tmp_path)
     assert cli.main(["report", "out", "--output_dir=pages"]) == 0
-    said = [line for line in capsys.readouterr().out.splitlines() if line.startswith("page: ")]
-    assert said == [f"page: {tmp_path / 'pages' / 'report.html'}"]
-    assert Path(said[0].removeprefix("page: ")).is_file()
+    lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("page: ")]
+    assert lines == [f"page: {tmp_path / 'pages' / 'report.html'}"]
+    assert Path(lines[0].removeprefix("page: ")).is_file()
     assert cli.main(["report", "out", "out"]) == 2
     assert "--output_dir" in capsys.readouterr().err
 

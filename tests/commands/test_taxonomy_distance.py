@@ -158,8 +158,8 @@ def test_only_finished_runs_of_a_taxonomy_probe_are_measured(
         runs[name].finish(RunRecord(protocol=protocol, probe=probe, rows=(row,)))
     RunFolder(tmp_path / "some" / "runs", "begun", {}).write_lines("predictions.jsonl", [])
     context = RunContext(paths={RESULTS: str(tmp_path)})
-    found = [path for path, _ in taxonomy_runs(context)]
-    assert found == [runs["curve"].path, runs["zero"].path]
+    paths = [path for path, _ in taxonomy_runs(context)]
+    assert paths == [runs["curve"].path, runs["zero"].path]
     assert [path for path, _ in taxonomy_runs(context, runs["zero"].key)] == [runs["zero"].path]
 
 
@@ -173,8 +173,8 @@ def test_the_two_concepts_of_a_stem_and_what_has_none() -> None:
 
 def test_wordnet_is_opened_once_and_named_where_it_is_not_there(tmp_path: Path) -> None:
     context = RunContext(paths={WORDNET: str(write_wordnet(tmp_path))})
-    found = wordnet_of(context)
-    assert wordnet_of(context) is found
-    assert found[1]("poodle")["animal"] == 3  # dog, mammal, animal
+    wordnet = wordnet_of(context)
+    assert wordnet_of(context) is wordnet
+    assert wordnet[1]("poodle")["animal"] == 3  # dog, mammal, animal
     with pytest.raises(FileNotFoundError, match="nowhere"):
         wordnet_of(RunContext(paths={WORDNET: str(tmp_path / "nowhere")}))

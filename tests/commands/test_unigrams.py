@@ -27,7 +27,7 @@ def results(*rows: Row) -> RunSet:
 
 
 def test_max_is_the_best_mean_over_seeds_without_n_0_controls_and_parts() -> None:
-    found = results(
+    measured = results(
         row("age", "m", 0.99, num_train=0),
         row("age", "m", 0.01, num_train=0, protocol="zero_shot", scoring="pmi"),
         row("age", "m", 0.5, num_train=62, seed=1),
@@ -38,21 +38,21 @@ def test_max_is_the_best_mean_over_seeds_without_n_0_controls_and_parts() -> Non
         row("age", "m", 1.0, num_train=125, seed=2, subset=subsets.template("x")),
         row("qa", "m", 0.3, num_train=62, seed=1, mode="full"),
     )
-    assert accuracies(found, "max") == {
+    assert accuracies(measured, "max") == {
         "age": {"m": pytest.approx(0.6)},
         "qa": {"m": pytest.approx(0.3)},
     }
-    assert accuracies(found, "zero_shot") == {"age": {"m": 0.99}}
+    assert accuracies(measured, "zero_shot") == {"age": {"m": 0.99}}
 
 
 def test_rows_worked_out_by_hand() -> None:
-    found = {"p": {"a": 0.9, "b": 0.5}, "q": {"a": 0.5, "b": 0.6}, "r": {"a": 0.7, "b": 0.6}}
+    scores = {"p": {"a": 0.9, "b": 0.5}, "q": {"a": 0.5, "b": 0.6}, "r": {"a": 0.7, "b": 0.6}}
     fits = {
         "p": (CorpusFit(-9.0, 10, 0), CorpusFit(-8.0, 10, 0)),
         "q": (CorpusFit(-8.5, 10, 0), CorpusFit(-8.0, 10, 0)),
         "r": (CorpusFit(-7.0, 10, 0), CorpusFit(-8.0, 10, 1)),
     }
-    rows = unigram_rows(found, fits, ("a", "b"))
+    rows = unigram_rows(scores, fits, ("a", "b"))
     values = {(r.metric, r.probe, r.subset_text): r.value for r in rows}
     assert values["accuracy_difference", "p", ""] == pytest.approx(0.4)
     assert values["log_probability_difference", "p", ""] == pytest.approx(-1.0)
@@ -68,8 +68,8 @@ def test_the_command(
     probes = ("age_small", "antonym_small", "taxonomy_small")
     for model, values in (("a", (0.9, 0.4, 0.5)), ("b", (0.6, 0.5, 0.5))):
         for probe, value in zip(probes, values, strict=True):
-            facts = {"protocol": "zero_shot", "model": model, "probe": probe, "split": "dev"}
-            measured = {**facts, "metric": "accuracy", "value": value, "num_train": 0}
+            fields = {"protocol": "zero_shot", "model": model, "probe": probe, "split": "dev"}
+            measured = {**fields, "metric": "accuracy", "value": value, "num_train": 0}
             write_run(tmp_path / "in", f"{probe}-{model}", [measured])
     (tmp_path / "a.txt").write_text("older\t50\nyear\t40\nperson\t10\n")
     (tmp_path / "b.txt").write_text("older\t1\nreally\t40\nanimal\t59\n")

@@ -51,14 +51,14 @@ def scored(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_accuracy_is_that_of_the_full_model_at_the_mask(scored: Path) -> None:
     model = AutoModelForMaskedLM.from_pretrained(SMALL_DIR, dtype=torch.float32).eval()
     tokenizer = AutoTokenizer.from_pretrained(SMALL_DIR)
-    said = read_predictions(scored, "zero-shot-taxonomy_small-*")
+    lines = read_predictions(scored, "zero-shot-taxonomy_small-*")
     records = load_probe("taxonomy_small", "dev").records
-    assert len(said) == len(records)
-    for row, record in list(zip(said, records, strict=True))[:40]:
+    assert len(lines) == len(records)
+    for row, record in list(zip(lines, records, strict=True))[:40]:
         inputs = tokenizer(record.stem, return_tensors="pt")
-        place = (inputs["input_ids"][0] == tokenizer.mask_token_id).nonzero()[0, 0]
+        mask_position = (inputs["input_ids"][0] == tokenizer.mask_token_id).nonzero()[0, 0]
         with torch.no_grad():
-            logits = model(**inputs).logits[0, place]
+            logits = model(**inputs).logits[0, mask_position]
         expected = logits[tokenizer.convert_tokens_to_ids(list(record.choices))]
         assert row["scores"] == pytest.approx(expected.tolist(), abs=1e-4)
         assert row["answer"] == record.answer
@@ -67,13 +67,13 @@ def test_the_accuracy_is_that_of_the_full_model_at_the_mask(scored: Path) -> Non
         for row in read_results(scored / "results.csv")
         if (row["probe"], row["metric"], row["subset"]) == ("taxonomy_small", "accuracy", "")
     ]
-    assert accuracy == pytest.approx(sum(row["correct"] for row in said) / len(said))
+    assert accuracy == pytest.approx(sum(row["correct"] for row in lines) / len(lines))
 
 
 def test_intervals_go_by_groups(scored: Path) -> None:
     rows = [r for r in read_results(scored / "results.csv") if r["metric"] == "accuracy"]
-    whole = {row["probe"]: row for row in rows if not row["subset"]}
-    taxonomy = whole["taxonomy_small"]
+    overall = {row["probe"]: row for row in rows if not row["subset"]}
+    taxonomy = overall["taxonomy_small"]
     clusters = [str(r.meta["cluster"]) for r in load_probe("taxonomy_small", "dev").records]
     assert int(taxonomy["num_groups"]) == len(set(clusters)) == 11
     assert int(taxonomy["num_items"]) == len(clusters)
@@ -81,13 +81,13 @@ def test_intervals_go_by_groups(scored: Path) -> None:
     assert wilson(float(taxonomy["value"]) * len(clusters), len(clusters))[0] > 1 / 3
     assert float(taxonomy["ci_low"]) < 1 / 3 < float(taxonomy["value"])
     # It always says the same word, so every pair of ages has one of two right.
-    ages = whole["age_small"]
+    ages = overall["age_small"]
     assert float(ages["value"]) == 0.5
     assert (float(ages["ci_low"]), float(ages["ci_high"])) == pytest.approx(
         wilson(75, 150), abs=0.01
     )
-    parts = [row for row in rows if row["subset"]]
-    assert all(int(row["num_groups"]) <= int(row["num_items"]) for row in parts)
+    subset_rows = [row for row in rows if row["subset"]]
+    assert all(int(row["num_groups"]) <= int(row["num_items"]) for row in subset_rows)
 
 
 def test_the_same_command_goes_on_and_another_is_refused(
@@ -234,8 +234,8 @@ def test_what_a_run_noticed_reaches_the_terminal_once(
     items = [Record(str(i), stem, ("red", "green"), 0) for i, stem in enumerate(stems)]
     command = scores(tmp_path / "my.jsonl", items)
     assert cli.main([*command, f"--model.name_or_path={tiny_model}"]) == 0
-    said = " ".join(capsys.readouterr().out.split())
-    assert said.count("2 of 3 sentences contain text that the tokenizer does not know") == 1
+    printed = " ".join(capsys.readouterr().out.split())
+    assert printed.count("2 of 3 sentences contain text that the tokenizer does not know") == 1
 
 
 def test_several_models_are_scored_into_one_table(
@@ -243,20 +243,20 @@ def test_several_models_are_scored_into_one_table(
 ) -> None:
     command = colours(tmp_path / "my.jsonl", "red", "green")
     assert cli.main([*command, f"--models={tiny_model},{curve_model}"]) == 0
-    shown = capsys.readouterr().out
-    assert shown.count("Accuracy before training") == 1
-    assert tiny_model.name in shown
-    assert curve_model.name in shown
+    printed = capsys.readouterr().out
+    assert printed.count("Accuracy before training") == 1
+    assert tiny_model.name in printed
+    assert curve_model.name in printed
     rows = read_results(tmp_path / "out" / "results.csv")
-    found = {r["model"]: r["value"] for r in rows if (r["metric"], r["subset"]) == ("accuracy", "")}
-    assert found == {tiny_model.name: "0.5", curve_model.name: "0.5"}
+    table = {r["model"]: r["value"] for r in rows if (r["metric"], r["subset"]) == ("accuracy", "")}
+    assert table == {tiny_model.name: "0.5", curve_model.name: "0.5"}
     assert len(list((tmp_path / "out" / "runs").glob("*/result.json"))) == 2
     # Alone it is the same run: what another one scored next to it makes no difference.
     alone = [*command, f"--output_dir={tmp_path / 'alone'}", f"--model.name_or_path={curve_model}"]
     assert cli.main(alone) == 0
-    [own] = (tmp_path / "alone" / "runs").glob("*/predictions.jsonl")
-    same = tmp_path / "out" / "runs" / own.parent.name / own.name
-    assert same.read_bytes() == own.read_bytes()
+    [lines_path] = (tmp_path / "alone" / "runs").glob("*/predictions.jsonl")
+    same = tmp_path / "out" / "runs" / lines_path.parent.name / lines_path.name
+    assert same.read_bytes() == lines_path.read_bytes()
 
 
 def test_revisions_of_a_model_are_distinguished_and_have_a_table_by_step(
@@ -288,9 +288,9 @@ def test_every_model_is_checked_before_the_first_is_scored(
 ) -> None:
     command = colours(tmp_path / "my.jsonl", "foo", "red")  # "foo" is a word of the first one
     second = tiny_model if fault == "vocabulary" else tmp_path / "nowhere"
-    said = refused([*command, f"--models={curve_model},{second}"], cli.FAILURE)
+    error = refused([*command, f"--models={curve_model},{second}"], cli.FAILURE)
     if fault == "vocabulary":
-        assert f"{tiny_model.name}: {tmp_path / 'my.jsonl'}:1: the candidate 'foo' is not" in said
+        assert f"{tiny_model.name}: {tmp_path / 'my.jsonl'}:1: the candidate 'foo' is not" in error
     else:
-        assert str(second) in said
+        assert str(second) in error
     assert not list((tmp_path / "out").rglob("result.json"))

@@ -48,9 +48,9 @@ def test_the_sets_of_a_model_share_what_is_read_and_hashed(
     calls: list[str] = []
 
     def counted(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-        def call(*given: Any, **options: Any) -> Any:
+        def call(*args: Any, **options: Any) -> Any:
             calls.append(name)
-            return function(*given, **options)
+            return function(*args, **options)
 
         return call
 
@@ -88,13 +88,13 @@ def test_an_accuracy_has_what_it_must_be_read_beside(
     candidates: tuple[str, ...], records: tuple[Record, ...], classes: tuple[str, str]
 ) -> None:
     config = ProbeConfig("sizes", "mc_mlm", 2, 0.5, candidates=candidates, group_by="stem")
-    said, data = replace(SAID, records=records), ProbeData(config, records, (), ())
-    rows = zero_shot_rows(said, data, Row(model="m"))
+    predictions, data = replace(SAID, records=records), ProbeData(config, records, (), ())
+    rows = zero_shot_rows(predictions, data, Row(model="m"))
     values = {(row.metric, row.subset_text): (row.value, row.num_items) for row in rows}
     # No model sees the position of a choice, unless it is asked for its letter. The item of
     # "larger" prefers it more than two of the three others do.
     of_classes = {("majority_accuracy", ""): (0.75, 4), ("auc", ""): (pytest.approx(2 / 3), 4)}
-    by_letter = zero_shot_rows(said, data, Row(), gold_labels=[(r.answer,) for r in records])
+    by_letter = zero_shot_rows(predictions, data, Row(), gold_labels=[(r.answer,) for r in records])
     assert [row.value for row in by_letter if row.metric == "majority_accuracy"] == [0.75]
     assert values == {
         **(of_classes if classes == SIZES else {}),
@@ -115,13 +115,13 @@ def test_an_empty_choice_that_wins_is_an_answer_without_a_text() -> None:
     """Two candidates and three empty choices; the right one, the wrong one, and two empty ones."""
     records = tuple(Record(str(i), f"{i} [MASK]?", ("more", "less"), 0) for i in range(4))
     config = ProbeConfig("p", "mc_qa", 2, 0.5, candidates=("more", "less"))
-    scores = [[float(place == best) for place in range(5)] for best in (0, 1, 4, 4)]
-    said = Predictions("p", records, scores)
-    rows = zero_shot_rows(said, ProbeData(config, records, (), ()), Row())
-    found = {(row.metric, row.subset_text): row.value for row in rows}
-    assert found["accuracy", ""] == 0.25
-    assert (found["chance", ""], found["floor", ""]) == (pytest.approx(0.2), 0.5)
-    shares = {text: value for (metric, text), value in found.items() if metric == "predicted_share"}
+    scores = [[float(choice == best) for choice in range(5)] for best in (0, 1, 4, 4)]
+    predictions = Predictions("p", records, scores)
+    rows = zero_shot_rows(predictions, ProbeData(config, records, (), ()), Row())
+    cells = {(row.metric, row.subset_text): row.value for row in rows}
+    assert cells["accuracy", ""] == 0.25
+    assert (cells["chance", ""], cells["floor", ""]) == (pytest.approx(0.2), 0.5)
+    shares = {text: value for (metric, text), value in cells.items() if metric == "predicted_share"}
     assert {text.split("'")[-1]: value for text, value in shares.items()} == shares
     assert sorted(shares.values()) == [0.25, 0.25, 0.5]
     assert any("choice 5" in text for text in shares)
@@ -142,38 +142,38 @@ def test_a_set_that_changed_behind_the_plan_is_refused(
 def test_rows_of_ranks_worked_out_by_hand() -> None:
     records = [Record(str(i), "a [MASK]", ("x", "y"), i % 2) for i in range(4)]
     ranks = Predictions("p", records, [[1, 10], [3, 11], [10, 9], [40, 2]])
-    found = rank_rows(ranks, ["a", "b", "c", "c"], Row(model="m"))
-    rows = {row.metric: row for row in found}
+    ranked = rank_rows(ranks, ["a", "b", "c", "c"], Row(model="m"))
+    rows = {row.metric: row for row in ranked}
     # Right answers have the ranks 1, 11, 10 and 2.
     assert rows["median_gold_rank"].value == 6.0
     assert rows["gold_in_top10"].value == 3 / 4
     assert rows["all_in_top10"].value == 2 / 4
     assert {row.num_items for row in rows.values()} == {4}
-    assert [row.num_groups for row in found] == [None, 3, 3]
+    assert [row.num_groups for row in ranked] == [None, 3, 3]
     assert {row.model for row in rows.values()} == {"m"}
 
 
 @pytest.fixture
 def age() -> command.LoadedSet:
-    [one] = command.load_sets(["age_small"], DEFAULT_FILE, None, None)
-    return one
+    [loaded] = command.load_sets(["age_small"], DEFAULT_FILE, None, None)
+    return loaded
 
 
-def key(asked: command.LoadedSet, trainer: TrainerSettings = TRAINER, **more: Any) -> str:
-    [job] = command.zero_shot_jobs([asked], [MODEL], trainer, **more)
+def key(loaded: command.LoadedSet, trainer: TrainerSettings = TRAINER, **more: Any) -> str:
+    [job] = command.zero_shot_jobs([loaded], [MODEL], trainer, **more)
     return job.key
 
 
 def test_the_domain_stem_decides_numbers_where_it_is_asked_for(age: command.LoadedSet) -> None:
     config = replace(age.data.config, domain_stem="Older is [MASK] .")
-    own = age._replace(data=replace(age.data, config=config))
-    assert key(own, rules=["sum", "pmi"]) != key(age, rules=["sum", "pmi"])
-    assert key(own, rules=["sum"]) == key(age, rules=["sum"])
+    with_stem = age._replace(data=replace(age.data, config=config))
+    assert key(with_stem, rules=["sum", "pmi"]) != key(age, rules=["sum", "pmi"])
+    assert key(with_stem, rules=["sum"]) == key(age, rules=["sum"])
 
 
 def test_each_probe_has_its_own_split_that_of_all_or_dev() -> None:
-    found = command.load_sets(["age_small", "taxonomy_small:test"], DEFAULT_FILE, None, None)
-    assert [(one.name, one.split) for one in found] == [
+    sets = command.load_sets(["age_small", "taxonomy_small:test"], DEFAULT_FILE, None, None)
+    assert [(loaded.name, loaded.split) for loaded in sets] == [
         ("age_small", "dev"),
         ("taxonomy_small", "test"),
     ]
@@ -197,12 +197,12 @@ def test_what_the_catalogue_lacks_is_told_to_the_process_that_reads_it(
     ):
         planned = RunContext(mirror=mirror, user_probes=command.own_configs(sets))
         context = RunContext.from_json(json.loads(json.dumps(planned.to_json())))
-        for one in sets:
-            read = command.read_set(context, one.name, one.split)
-            assert (read.records, read.notices) == (one.data.records, one.data.notices)
+        for loaded in sets:
+            read = command.read_set(context, loaded.name, loaded.split)
+            assert (read.records, read.notices) == (loaded.data.records, loaded.data.notices)
             assert (read.config.name, checksums(read)) == (
-                one.data.config.name,
-                checksums(one.data),
+                loaded.data.config.name,
+                checksums(loaded.data),
             )
     assert list(command.own_configs(sets)) == ["first"]  # age_small is known everywhere
 

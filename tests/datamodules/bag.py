@@ -17,13 +17,13 @@ WORDS = ("cat", "dog", "older", "younger", "size", "word", "rest")
 def records(number: int, seed: int = 0) -> list[Record]:
     """Stems of 1 to 7 words with two choices, the same for the same seed."""
     draw = torch.Generator().manual_seed(seed)
-    found = []
-    for place in range(number):
-        picked = torch.randint(len(WORDS), (1 + place % 7,), generator=draw).tolist()
+    rows = []
+    for index in range(number):
+        picked = torch.randint(len(WORDS), (1 + index % 7,), generator=draw).tolist()
         stem = " ".join([WORDS[i] for i in picked] + ["[MASK]"])
         answer = int(torch.randint(2, (1,), generator=draw))
-        found.append(Record(f"r{place}", stem, ("larger", "smaller"), answer, position=place))
-    return found
+        rows.append(Record(f"r{index}", stem, ("larger", "smaller"), answer, position=index))
+    return rows
 
 
 class Bag(pl.LightningModule):
@@ -43,8 +43,8 @@ class Bag(pl.LightningModule):
         return self.text
 
     def forward(self, batch: dict[str, Tensor]) -> Tensor:
-        kept = batch["attention_mask"][..., None]
-        text = (self.words(batch["input_ids"]) * kept).sum(1) / kept.sum(1)
+        mask = batch["attention_mask"][..., None]
+        text = (self.words(batch["input_ids"]) * mask).sum(1) / mask.sum(1)
         return (self.words(batch["candidate_ids"]) * text[:, None]).sum(-1)
 
     def training_step(self, batch: dict[str, Tensor], batch_idx: int) -> Tensor:

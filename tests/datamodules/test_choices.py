@@ -41,8 +41,8 @@ def test_scores_do_not_depend_on_the_batches(
         assert sorted(items.tolist()) == list(range(20))
         scores.append(torch.cat([batch["scores"] for batch in output])[items.argsort()])
     assert len(output) == 1
-    for other in scores[1:]:
-        torch.testing.assert_close(other, scores[0], rtol=1e-6, atol=1e-6)
+    for batch_scores in scores[1:]:
+        torch.testing.assert_close(batch_scores, scores[0], rtol=1e-6, atol=1e-6)
 
 
 def test_the_largest_batches_are_those_of_the_fit(
@@ -116,13 +116,13 @@ def test_two_processes_get_the_batches_of_one(make_module: Callable[..., Bag]) -
     for single, first, second in zip(train, shares[0][0], shares[1][0], strict=True):
         items = [*first["item"].tolist(), *second["item"].tolist()]
         assert [i for i in items if i != PADDING_ITEM] == single["item"].tolist()
-    whole = list(evaluation)
+    batches = list(evaluation)
     halves = [list(share[1][0]) for share in shares]
     assert len(halves[0]) == len(halves[1])
-    for index, batch in enumerate(whole):
+    for index, batch in enumerate(batches):
         for name, value in batch.items():
             assert torch.equal(halves[index % 2][index // 2][name], value)
-    for extra in halves[1][len(whole) // 2 :]:
+    for extra in halves[1][len(batches) // 2 :]:
         assert extra["weights"].tolist() == [0.0]
 
 
@@ -136,9 +136,9 @@ def test_two_real_processes_give_bit_for_bit_the_same_scores(
         trainer.predict(make_module(), datamodule=data, return_predictions=False)
         return (tmp_path / name).read_text().splitlines()
 
-    found = predict("two", devices=2, strategy="ddp_fork")
-    assert found == predict("one")
-    assert len(found) == 13
+    scores = predict("two", devices=2, strategy="ddp_fork")
+    assert scores == predict("one")
+    assert len(scores) == 13
 
 
 def test_lightning_must_not_shard_again_and_no_set_is_called_train(

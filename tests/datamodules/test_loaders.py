@@ -51,19 +51,19 @@ def test_token_budget_by_hand() -> None:
 @pytest.mark.parametrize("replicas", [1, 2, 3, 7])
 def test_processes_measure_the_batches_of_one(max_tokens: int, replicas: int) -> None:
     lengths = np.random.default_rng(0).integers(3, 30, size=53)
-    whole = evaluation_batches(lengths, max_tokens)
+    batches = evaluation_batches(lengths, max_tokens)
     shares = [
         evaluation_batches(lengths, max_tokens, share=Share(rank, replicas))
         for rank in range(replicas)
     ]
     assert len({len(share) for share in shares}) == 1
     real = [batch for share in shares for batch in share if batch != [PADDING_ITEM]]
-    assert sorted(real) == sorted(whole)
-    assert sorted(i for batch in whole for i in batch) == list(range(53))
-    sizes = [lengths[batch].max() * len(batch) for batch in whole if len(batch) > 1]
+    assert sorted(real) == sorted(batches)
+    assert sorted(i for batch in batches for i in batch) == list(range(53))
+    sizes = [lengths[batch].max() * len(batch) for batch in batches if len(batch) > 1]
     assert all(size <= max_tokens for size in sizes)
-    assert [int(lengths[b].max()) for b in whole] == sorted(
-        (int(lengths[b].max()) for b in whole), reverse=True
+    assert [int(lengths[b].max()) for b in batches] == sorted(
+        (int(lengths[b].max()) for b in batches), reverse=True
     )
 
 
@@ -78,9 +78,9 @@ def test_each_step_has_its_share_of_what_is_replayed() -> None:
         sampler.set_epoch(epoch)
         batches = list(sampler)
         seen.append(batches)
-        own = [[i for i in batch if i < 7] for batch in batches]
-        assert [len(items) for items in own] == [2, 2, 2, 1]
-        assert sorted(chain(*own)) == list(range(7))
+        replays = [[i for i in batch if i < 7] for batch in batches]
+        assert [len(items) for items in replays] == [2, 2, 2, 1]
+        assert sorted(chain(*replays)) == list(range(7))
         replayed = [i for batch in batches for i in batch if i >= 7]
         assert sorted(replayed.count(i) for i in (7, 8, 9)) == [2, 3, 3]
         assert [len(batch) for batch in batches] == [4, 4, 4, 3]
@@ -92,23 +92,23 @@ def test_each_step_has_its_share_of_what_is_replayed() -> None:
         list(EpochBatchSampler(7, 4, seed=4, replay=replay, share=Share(rank, 2)))
         for rank in range(2)
     ]
-    whole = [[i for i in a + b if i != PADDING_ITEM] for a, b in zip(*shares, strict=True)]
-    assert whole == seen[0]
+    joined = [[i for i in a + b if i != PADDING_ITEM] for a, b in zip(*shares, strict=True)]
+    assert joined == seen[0]
     # At least one of each, however small the share.
     assert Replay.of(3, 0.01, 4).per_step == 1
     assert Replay.of(3, 0.99, 4).per_step == 3
 
 
 def test_a_state_of_other_replay_is_refused() -> None:
-    def made(replay: Replay | None) -> ResumableLoader:
+    def loader_of(replay: Replay | None) -> ResumableLoader:
         sampler = EpochBatchSampler(7, 4, seed=4, replay=replay)
         return ResumableLoader(list(range(10)), sampler)  # type: ignore[arg-type]
 
-    state = made(Replay.of(3, 0.5, 4)).state_dict()
-    made(Replay.of(3, 0.5, 4)).load_state_dict(state)
-    for other in (None, Replay.of(3, 0.25, 4), Replay.of(2, 0.5, 4)):
+    state = loader_of(Replay.of(3, 0.5, 4)).state_dict()
+    loader_of(Replay.of(3, 0.5, 4)).load_state_dict(state)
+    for replay in (None, Replay.of(3, 0.25, 4), Replay.of(2, 0.5, 4)):
         with pytest.raises(ValueError, match="resume with the same data"):
-            made(other).load_state_dict(state)
+            loader_of(replay).load_state_dict(state)
 
 
 def test_epochs_are_permutations_fixed_by_seed_and_epoch() -> None:
@@ -125,14 +125,14 @@ def test_epochs_are_permutations_fixed_by_seed_and_epoch() -> None:
 
 @pytest.mark.parametrize("replicas", [2, 3])
 def test_shares_make_the_same_global_batches(replicas: int) -> None:
-    one = EpochBatchSampler(31, 6, seed=2)
+    single = EpochBatchSampler(31, 6, seed=2)
     many = [
         EpochBatchSampler(31, 6, seed=2, share=Share(rank, replicas)) for rank in range(replicas)
     ]
-    for sampler in (one, *many):
+    for sampler in (single, *many):
         sampler.set_epoch(3)
     shares = [list(sampler) for sampler in many]
-    for index, batch in enumerate(one):
+    for index, batch in enumerate(single):
         joined = [i for share in shares for i in share[index]]
         assert [i for i in joined if i != PADDING_ITEM] == batch
         assert len({len(share[index]) for share in shares}) == 1
@@ -181,13 +181,13 @@ def workers_begin_threads(request: pytest.FixtureRequest) -> Iterator[None]:
 def test_a_loader_outlives_a_signal_to_the_whole_run() -> None:
     loader = WorkerLoader(NUMBERS, batch_size=2, num_workers=2)
     batches: Any = iter(loader)
-    found = next(batches).tolist() + next(batches).tolist()  # one of each: both have begun
+    numbers = next(batches).tolist() + next(batches).tolist()  # one of each: both have begun
     for worker in batches._workers:
         # From a program of its own, as a scheduler sends it: not from the parent.
         subprocess.run(["kill", "-TERM", str(worker.pid)], check=True)
     time.sleep(0.2)
     assert all(worker.is_alive() for worker in batches._workers)
-    assert sum((batch.tolist() for batch in batches), found) == list(NUMBERS)
+    assert sum((batch.tolist() for batch in batches), numbers) == list(NUMBERS)
 
 
 def is_pending(pid: int, number: signal.Signals) -> bool:
@@ -224,44 +224,44 @@ def _epoch(loader: ResumableLoader, epoch: int) -> list[list[int]]:
 
 @pytest.mark.parametrize("workers", [0, 2])
 def test_a_state_goes_on_behind_the_batches_handed_out(workers: int) -> None:
-    whole = _epoch(_loader(workers=workers), 1)
-    for done in range(1, len(whole)):
+    batches = _epoch(_loader(workers=workers), 1)
+    for done in range(1, len(batches)):
         loader = _loader(workers=workers)
         loader.epoch_sampler.set_epoch(1)
         iterator = iter(loader)
-        assert [next(iterator) for _ in range(done)] == whole[:done]
+        assert [next(iterator) for _ in range(done)] == batches[:done]
         state = loader.state_dict()
         assert (state["epoch"], state["items_done"]) == (1, min(3 * done, 11))
         resumed = _loader(workers=workers)
         resumed.load_state_dict(state)
         assert resumed.state_dict() == state
-        assert len(resumed) == len(whole)
-        assert list(resumed) == whole[done:]
+        assert len(resumed) == len(batches)
+        assert list(resumed) == batches[done:]
 
 
 def test_only_the_first_epoch_after_a_resume_starts_in_the_middle() -> None:
-    whole, following = _epoch(_loader(), 1), _epoch(_loader(), 2)
+    batches, following = _epoch(_loader(), 1), _epoch(_loader(), 2)
     loader = _loader()
     loader.load_state_dict({"epoch": 1, "items_done": 6, "plan": loader.plan})
     iterator = iter(loader)
     # As Lightning does it: the last batch is taken, the end of the iterator never is.
-    assert [next(iterator) for _ in range(len(whole) - 2)] == whole[2:]
+    assert [next(iterator) for _ in range(len(batches) - 2)] == batches[2:]
     assert _epoch(loader, 2) == following
 
 
 def test_an_unused_iterator_does_not_use_up_the_start() -> None:
-    whole = _epoch(_loader(), 1)
+    batches = _epoch(_loader(), 1)
     loader = _loader()
     loader.load_state_dict({"epoch": 1, "items_done": 6, "plan": loader.plan})
     iter(loader)
-    assert list(loader) == whole[2:]
+    assert list(loader) == batches[2:]
 
 
 def test_a_state_from_the_end_or_the_beginning_of_an_epoch() -> None:
     loader = _loader()
-    whole = _epoch(loader, 0)
+    batches = _epoch(loader, 0)
     state = loader.state_dict()
-    assert state["items_done"] == sum(map(len, whole))
+    assert state["items_done"] == sum(map(len, batches))
     loader.epoch_sampler.set_epoch(1)  # begun, but nothing taken yet
     assert loader.state_dict()["items_done"] == 0
     resumed = _loader()
@@ -283,9 +283,9 @@ def _split(size: int, accumulate: int) -> ResumableLoader:
 
 
 @pytest.mark.parametrize(("size", "accumulate"), [(4, 1), (2, 2), (1, 4)])
-@pytest.mark.parametrize(("other", "other_accumulate"), [(4, 1), (2, 2), (1, 4)])
+@pytest.mark.parametrize(("other_size", "other_accumulate"), [(4, 1), (2, 2), (1, 4)])
 def test_a_step_may_be_made_of_other_batches_on_resume(
-    size: int, accumulate: int, other: int, other_accumulate: int
+    size: int, accumulate: int, other_size: int, other_accumulate: int
 ) -> None:
     order = [i for batch in _epoch(_split(size, accumulate), 1) for i in batch]
     for items in (4, 8):
@@ -294,7 +294,7 @@ def test_a_step_may_be_made_of_other_batches_on_resume(
         iterator = iter(loader)
         for _ in range(items // size):
             next(iterator)
-        resumed = _split(other, other_accumulate)
+        resumed = _split(other_size, other_accumulate)
         resumed.load_state_dict(loader.state_dict())
         assert [i for batch in resumed for i in batch] == order[items:]
 
@@ -315,9 +315,9 @@ def test_items_of_a_step() -> None:
 
 @pytest.mark.parametrize("workers", [0, 1])
 def test_iterating_leaves_the_global_random_state_alone(workers: int) -> None:
-    before = torch.get_rng_state()
+    state = torch.get_rng_state()
     list(_loader(workers=workers))
-    assert torch.equal(torch.get_rng_state(), before)
+    assert torch.equal(torch.get_rng_state(), state)
 
 
 def test_workers_that_stay_are_refused() -> None:
@@ -326,15 +326,15 @@ def test_workers_that_stay_are_refused() -> None:
 
 
 def test_a_data_module_gives_the_state_to_the_loader_that_is_made_next() -> None:
-    before = ResumableData()
-    assert before.state_dict() == {}
-    assert before.step_items(0) is None
-    iterator = iter(before.resumable(_loader()))
-    taken = [next(iterator) for _ in range(2)]
-    after = ResumableData()
-    after.load_state_dict(before.state_dict())
-    assert taken + list(after.resumable(_loader())) == list(_loader())
-    assert list(after.resumable(_loader())) == list(_loader())  # it is used once
+    stopped = ResumableData()
+    assert stopped.state_dict() == {}
+    assert stopped.step_items(0) is None
+    iterator = iter(stopped.resumable(_loader()))
+    first_batches = [next(iterator) for _ in range(2)]
+    resumed = ResumableData()
+    resumed.load_state_dict(stopped.state_dict())
+    assert first_batches + list(resumed.resumable(_loader())) == list(_loader())
+    assert list(resumed.resumable(_loader())) == list(_loader())  # it is used once
 
 
 def test_a_data_module_tells_its_loader_how_many_batches_make_a_step() -> None:
@@ -382,9 +382,9 @@ def test_a_killed_run_ends_with_the_same_weights(
         "accumulate_grad_batches": accumulate,
         "enable_checkpointing": True,
     }
-    whole = make_module()
+    reference = make_module()
     quiet_trainer(**options, callbacks=[_every_step(tmp_path / "whole")]).fit(
-        whole, datamodule=data()
+        reference, datamodule=data()
     )
     steps_an_epoch = -(-5 // accumulate)
     for steps in range(1, 2 * steps_an_epoch + 1, 1 if num_workers == 0 else 6):
@@ -398,11 +398,11 @@ def test_a_killed_run_ends_with_the_same_weights(
         quiet_trainer(**{**options, "enable_checkpointing": False}).fit(
             resumed, datamodule=data(), ckpt_path=folder / f"step={steps}.ckpt"
         )
-        done = len(whole.trained) - len(resumed.trained)
-        assert resumed.trained == whole.trained[done:], f"killed after {steps} steps"
+        done = len(reference.trained) - len(resumed.trained)
+        assert resumed.trained == reference.trained[done:], f"killed after {steps} steps"
         expected = steps // steps_an_epoch * 5 + steps % steps_an_epoch * accumulate
         assert done == expected, f"killed after {steps} steps"
-        for name, value in whole.state_dict().items():
+        for name, value in reference.state_dict().items():
             assert torch.equal(resumed.state_dict()[name], value), f"killed after {steps} steps"
 
 

@@ -70,19 +70,19 @@ class Stems:
     cache_dir = None
 
     def __init__(self) -> None:
-        self.given: list[Record] = []
+        self.records: list[Record] = []
 
     def encode(self, records: list[Record]) -> Any:
-        self.given = list(records)
-        kept = [i for i, record in enumerate(records) if len(record.stem.split()) % 2 == 0]
-        ones = np.ones(len(kept))
+        self.records = list(records)
+        even = [i for i, record in enumerate(records) if len(record.stem.split()) % 2 == 0]
+        counts = np.ones(len(even))
         return SimpleNamespace(
-            positions=kept,
+            positions=even,
             skipped=(),
             notices=("two were cut",),
-            lengths=ones,
-            num_sequences=ones,
-            inputs=lambda items: {"text": torch.tensor(kept)[items]},
+            lengths=counts,
+            num_sequences=counts,
+            inputs=lambda items: {"text": torch.tensor(even)[items]},
         )
 
 
@@ -95,8 +95,8 @@ def test_candidates_are_places_in_the_list_and_absent_choices_are_masked() -> No
     stems = Stems()
     encoder = NumberedEncoder(stems, WORDS)  # type: ignore[arg-type]
     encoded = encoder.encode(records)
-    assert all(record.choices == () for record in stems.given)
-    assert [record.stem for record in stems.given] == [record.stem for record in records]
+    assert all(record.choices == () for record in stems.records)
+    assert [record.stem for record in stems.records] == [record.stem for record in records]
     assert (encoded.positions, encoded.notices) == ([0, 2], ("two were cut",))
     batch = encoded.collate([1, 0])
     assert batch["text"].tolist() == [2, 0]

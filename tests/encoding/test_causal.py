@@ -36,19 +36,19 @@ TOKENIZER = tokenizer_of(**NAMES)
 def scored(encoded: EncodedSet, tokenizer: Any = TOKENIZER) -> list[tuple[list[str], list[str]]]:
     """What is before and what is scored of each text, as tokens."""
     batch = encoded.collate(range(len(encoded)))
-    found = []
-    for ids, mask, own in zip(
+    pairs = []
+    for ids, mask, marked in zip(
         batch["input_ids"], batch["attention_mask"], batch["answer_mask"], strict=True
     ):
         tokens = tokenizer.convert_ids_to_tokens(ids[mask == 1].tolist())
-        first = int(own.long().argmax())
-        assert own.tolist() == [first <= i < len(tokens) for i in range(len(own))]
-        found.append((tokens[:first], tokens[first:]))
-    return found
+        first = int(marked.long().argmax())
+        assert marked.tolist() == [first <= i < len(tokens) for i in range(len(marked))]
+        pairs.append((tokens[:first], tokens[first:]))
+    return pairs
 
 
 @pytest.mark.parametrize(
-    ("stem", "choice", "before", "rest"),
+    ("stem", "choice", "context", "continuation"),
     [
         ("a b [MASK] c.", "d", ["a", " b"], [" d", " c", "."]),
         ("a b", " d e ", ["a", " b"], [" d", " e"]),
@@ -63,12 +63,12 @@ def scored(encoded: EncodedSet, tokenizer: Any = TOKENIZER) -> list[tuple[list[s
     ],
 )
 def test_the_end_of_a_text_is_scored(
-    stem: str, choice: str, before: list[str], rest: list[str]
+    stem: str, choice: str, context: list[str], continuation: list[str]
 ) -> None:
     record = Record("1", stem, (choice,), 0)
     encoder = ContinuationEncoder(TOKENIZER)
-    assert scored(encoder.encode([record])) == [(before, rest)]
-    assert encoder.num_tokens([record]) == [[len(rest)]]
+    assert scored(encoder.encode([record])) == [(context, continuation)]
+    assert encoder.num_tokens([record]) == [[len(continuation)]]
 
 
 def test_of_special_tokens_those_at_the_beginning_are_kept() -> None:
@@ -138,7 +138,7 @@ def test_what_cannot_be_looked_up_is_skipped_and_what_is_too_long_is_cut(
     tokenizer = AutoTokenizer.from_pretrained(causal_folder("gpt2"))
     split = Record("1", "a cat is [MASK] .", ("larger", "zzqq"), 0)
     encoded = StemEncoder(tokenizer, max_length=2).encode([split, Record("2", "a cat is", (), 0)])
-    assert (encoded.positions, [one.position for one in encoded.skipped]) == ([1], [0])
+    assert (encoded.positions, [item.position for item in encoded.skipped]) == ([1], [0])
     assert encoded.notices == (
         "1 of 2 stems were cut to their last 2 tokens",
         "1 of 2 records were skipped, because a candidate is not one vocabulary item: 1@0",

@@ -35,21 +35,21 @@ def by_plain_loop(tokenizer: Any, model: Any, choice: str, begin: str = "") -> f
     user = [{"role": "user", "content": QUESTION}]
     options: dict[str, Any] = {"return_dict": False}
     if begin:
-        given = [*user, {"role": "assistant", "content": begin}]
-        asked = tokenizer.apply_chat_template(given, continue_final_message=True, **options)
+        messages = [*user, {"role": "assistant", "content": begin}]
+        prompt = tokenizer.apply_chat_template(messages, continue_final_message=True, **options)
     else:
-        asked = tokenizer.apply_chat_template(user, add_generation_prompt=True, **options)
+        prompt = tokenizer.apply_chat_template(user, add_generation_prompt=True, **options)
     answered = [*user, {"role": "assistant", "content": f"{begin} {choice}".strip()}]
-    whole = tokenizer.apply_chat_template(answered, continue_final_message=True, **options)
-    assert whole[: len(asked)] == asked
+    full_ids = tokenizer.apply_chat_template(answered, continue_final_message=True, **options)
+    assert full_ids[: len(prompt)] == prompt
     thought = tokenizer("<think>\n\n</think>\n\n", add_special_tokens=False)["input_ids"]
-    rest = whole[len(asked) :]
-    if rest[: len(thought)] == thought:  # given, as it is no part of an answer
-        rest = rest[len(thought) :]
+    answer_ids = full_ids[len(prompt) :]
+    if answer_ids[: len(thought)] == thought:  # given, as it is no part of an answer
+        answer_ids = answer_ids[len(thought) :]
     with torch.no_grad():
-        logs = model(torch.tensor([whole])).logits[0].log_softmax(-1)
-    first = len(whole) - len(rest)
-    return sum(float(logs[first + i - 1, one]) for i, one in enumerate(rest))
+        logs = model(torch.tensor([full_ids])).logits[0].log_softmax(-1)
+    first = len(full_ids) - len(answer_ids)
+    return sum(float(logs[first + i - 1, token]) for i, token in enumerate(answer_ids))
 
 
 @pytest.mark.parametrize("begin", ["", "The answer is"])
@@ -64,16 +64,16 @@ def test_scores_are_those_of_a_plain_loop_over_the_template(kind: str, begin: st
     for text, choice in zip(encoded.texts, CHOICES, strict=True):
         user = {"role": "user", "content": QUESTION}
         assistant = {"role": "assistant", "content": f"{begin} {choice}".strip()}
-        whole = tokenizer.apply_chat_template(
+        ids = tokenizer.apply_chat_template(
             [user, assistant], continue_final_message=True, return_dict=False
         )
-        assert text.ids.tolist() == whole
+        assert text.ids.tolist() == ids
     batch = encoded.collate([0])
     for row, mask in zip(batch["input_ids"], batch["attention_mask"], strict=True):
         num_bos = row[mask.bool()].tolist().count(tokenizer.convert_tokens_to_ids("<s>"))
         assert num_bos == ("bos_token" in KINDS[kind][2])
-    found = answer(scorer, {"one": [RECORD]}, scorer.log_likelihoods())["one"].scores[0]
-    assert found == pytest.approx(expected, abs=1e-4)
+    scores = answer(scorer, {"one": [RECORD]}, scorer.log_likelihoods())["one"].scores[0]
+    assert scores == pytest.approx(expected, abs=1e-4)
 
 
 def test_a_system_text_is_a_message_of_its_own() -> None:

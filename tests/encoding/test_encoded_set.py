@@ -70,8 +70,8 @@ def test_sequences_are_filled_up_on_the_right() -> None:
 def test_the_padding_of_a_tokenizer(make_tokenizer: Callable[..., Any]) -> None:
     tokenizer = make_tokenizer("wordpiece")
     assert Padding.of(tokenizer) == Padding(token_id=0, type_id=0, with_types=True)
-    found = Padding.of(make_tokenizer("byte_bpe"))
-    assert found == Padding(token_id=1, type_id=0, with_types=False)
+    padding = Padding.of(make_tokenizer("byte_bpe"))
+    assert padding == Padding(token_id=1, type_id=0, with_types=False)
     tokenizer.pad_token = None
     with pytest.raises(ValueError, match="no padding token; set pad_token"):
         Padding.of(tokenizer)
@@ -94,6 +94,6 @@ def test_white_space_that_is_left_out_is_said(
     stem: str, choices: tuple[str, ...], is_said: bool
 ) -> None:
     clean = Record("0", "One", ("two", "three"), 0)
-    said = white_space_notice([clean, Record("1", stem, choices, 0, position=7)])
-    assert [one.partition(" items")[0] for one in said] == ["1 of 2"] * is_said
-    assert all("(first: 1@7)" in one for one in said)
+    notices = white_space_notice([clean, Record("1", stem, choices, 0, position=7)])
+    assert [notice.partition(" items")[0] for notice in notices] == ["1 of 2"] * is_said
+    assert all("(first: 1@7)" in notice for notice in notices)

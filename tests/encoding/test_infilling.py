@@ -28,9 +28,9 @@ def sentinels() -> tuple[Any, Infilling]:
     tokenizer = T5Tokenizer(
         vocab=[*vocab, ("<extra_id_1>", 0.0), ("<extra_id_0>", 0.0)], extra_ids=2
     )
-    zero, one = tokenizer.convert_tokens_to_ids(["<extra_id_0>", "<extra_id_1>"])
+    zero, closing = tokenizer.convert_tokens_to_ids(["<extra_id_0>", "<extra_id_1>"])
     return tokenizer, Infilling(
-        "<extra_id_0>", zero, zero, (0, zero), (one,), repeats_context=False
+        "<extra_id_0>", zero, zero, (0, zero), (closing,), repeats_context=False
     )
 
 
@@ -42,7 +42,7 @@ def sentence(make_tokenizer: MakeTokenizer) -> tuple[Any, Infilling]:
     return tokenizer, Infilling("<mask>", *2 * [tokenizer.mask_token_id], opening, (), True)
 
 
-def shown(kind: tuple[Any, Infilling], *records: Record, **options: Any) -> dict[str, list[str]]:
+def texts(kind: tuple[Any, Infilling], *records: Record, **options: Any) -> dict[str, list[str]]:
     """What the two halves of the model are given, and what is asked for, as pieces."""
     tokenizer, form = kind
     encoded = InfillingEncoder(tokenizer, form, **options).encode(records)
@@ -52,32 +52,32 @@ def shown(kind: tuple[Any, Infilling], *records: Record, **options: Any) -> dict
         " ".join(pieces(ids[mask.bool()].tolist()))
         for ids, mask in zip(batch["input_ids"], batch["attention_mask"], strict=True)
     ]
-    asked = [
+    scored = [
         " ".join(pieces(ids[mask].tolist()))
         for ids, mask in zip(batch["scored_ids"], batch["scored_mask"], strict=True)
     ]
-    given = [
+    prefixes = [
         " ".join(pieces(ids[: int(mask.int().argmax()) + 1].tolist()))
         for ids, mask in zip(batch["decoder_input_ids"], batch["scored_mask"], strict=True)
     ]
-    return {"read": read, "given": given, "asked": asked}
+    return {"read": read, "given": prefixes, "asked": scored}
 
 
 def test_a_blank_inside_a_word_brings_no_space(sentence: tuple[Any, Infilling]) -> None:
-    found = shown(sentence, Record("s", "a cat([MASK])", ("dog", "first"), 0))
-    assert found["read"] == ["<s> a Ġcat ( <mask> ) </s>"]
-    assert found["asked"] == ["dog", "first"]
+    sides = texts(sentence, Record("s", "a cat([MASK])", ("dog", "first"), 0))
+    assert sides["read"] == ["<s> a Ġcat ( <mask> ) </s>"]
+    assert sides["asked"] == ["dog", "first"]
 
 
 def test_the_next_token_is_asked_for_without_what_closes(
     sentinels: tuple[Any, Infilling], sentence: tuple[Any, Infilling]
 ) -> None:
-    found = shown(sentinels, RECORD, asks="place")
-    assert found["given"] == ["<pad> <extra_id_0>"]
-    assert len(found["asked"][0].split()) == 1
-    assert shown(sentence, RECORD, asks="place")["given"] == ["</s> <s> a Ġcat Ġis"]
+    sides = texts(sentinels, RECORD, asks="place")
+    assert sides["given"] == ["<pad> <extra_id_0>"]
+    assert len(sides["asked"][0].split()) == 1
+    assert texts(sentence, RECORD, asks="place")["given"] == ["</s> <s> a Ġcat Ġis"]
     encoded = InfillingEncoder(*sentinels, asks="entries").encode([RECORD])
-    assert [one.name for one in encoded.skipped] == ["r@7"]
+    assert [item.name for item in encoded.skipped] == ["r@7"]
     assert "2 pieces" not in encoded.skipped[0].reason
     assert "'the antelope' is 3 tokens" in encoded.skipped[0].reason
 
@@ -86,22 +86,22 @@ def test_a_long_text_is_cut_around_its_blank_in_both_halves(
     sentinels: tuple[Any, Infilling], sentence: tuple[Any, Infilling]
 ) -> None:
     long = Record("l", "the " * 30 + "cat [MASK] is" + " dog" * 30, ("first", "the first"), 0)
-    found = shown(sentence, long, max_length=10)
-    assert found["read"] == ["<s> Ġthe Ġthe Ġcat <mask> Ġis Ġdog Ġdog Ġdog </s>"]
-    assert found["given"] == ["</s> <s> Ġthe Ġthe Ġcat"] * 2
+    sides = texts(sentence, long, max_length=10)
+    assert sides["read"] == ["<s> Ġthe Ġthe Ġcat <mask> Ġis Ġdog Ġdog Ġdog </s>"]
+    assert sides["given"] == ["</s> <s> Ġthe Ġthe Ġcat"] * 2
     short = Record("s", "the " * 30 + "cat [MASK]", ("first", "the the the first"), 0)
     encoder = InfillingEncoder(*sentence, max_length=10)
     encoded = encoder.encode([short])
     assert encoded.lengths.tolist() == [8 + 2 - 1]
     assert encoded.notices == ("1 of 1 texts were cut to 10 tokens around their blank",)
     small = replace(long, choices=("red", "small"))
-    assert shown(sentinels, small, max_length=7)["read"] == [
+    assert texts(sentinels, small, max_length=7)["read"] == [
         "▁the ▁cat <extra_id_0> ▁is ▁dog ▁dog </s>"
     ]
 
 
 @pytest.mark.parametrize(
-    ("record", "said"),
+    ("record", "message"),
     [
         (Record("none", "a [MASK]", ("", "dog"), 1, position=3), "none@3: the choice '' has no"),
         (
@@ -115,10 +115,10 @@ def test_a_long_text_is_cut_around_its_blank_in_both_halves(
     ],
 )
 def test_what_cannot_be_posed_is_refused_by_name(
-    record: Record, said: str, sentinels: tuple[Any, Infilling], sentence: tuple[Any, Infilling]
+    record: Record, message: str, sentinels: tuple[Any, Infilling], sentence: tuple[Any, Infilling]
 ) -> None:
     for kind in (sentinels, sentence):
-        with pytest.raises(RecordError, match=said):
+        with pytest.raises(RecordError, match=message):
             InfillingEncoder(*kind, max_length=12).encode([record])
 
 

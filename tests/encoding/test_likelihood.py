@@ -64,8 +64,8 @@ def test_a_long_text_is_cut_around_its_answer(tokenizer: Any) -> None:
     assert batch["input_ids"].shape[1] == 12
     assert _answers(tokenizer, encoded) == ["cat", "older"]
     assert encoded.notices == ("2 of 2 texts were cut to 12 tokens around their answer",)
-    kept = tokenizer.decode(batch["input_ids"][0], skip_special_tokens=True).split()
-    assert abs(kept.count("the") - kept.count("dog")) <= 1
+    words = tokenizer.decode(batch["input_ids"][0], skip_special_tokens=True).split()
+    assert abs(words.count("the") - words.count("dog")) <= 1
 
 
 @pytest.mark.parametrize(
@@ -89,12 +89,12 @@ MakeTokenizer = Callable[..., Any]
 def hidden(tokenizer: Any, record: Record, **options: Any) -> list[list[str]]:
     """Of each choice's tokens, the tokens that are masked when it is scored."""
     batch = LikelihoodEncoder(tokenizer, by_words=True, **options).encode([record]).collate([0])
-    found = []
+    spans = []
     for row in batch["pair_index"][0].tolist():
-        for place in batch["answer_mask"][row].nonzero()[:, 0].tolist():
-            ids = batch["input_ids"][row, place : batch["masked_until"][row, place]]
-            found.append(tokenizer.convert_ids_to_tokens(ids.tolist()))
-    return found
+        for position in batch["answer_mask"][row].nonzero()[:, 0].tolist():
+            ids = batch["input_ids"][row, position : batch["masked_until"][row, position]]
+            spans.append(tokenizer.convert_ids_to_tokens(ids.tolist()))
+    return spans
 
 
 def test_a_piece_of_the_word_behind_the_answer_is_masked_too(make_tokenizer: MakeTokenizer) -> None:

@@ -29,9 +29,9 @@ def test_an_answer_is_the_token_it_would_be_in_the_sentence(kind: str, tokenizer
     records = [INSIDE, START, BRACKET]
     encoded = MaskedChoiceEncoder(tokenizer, multi_token="skip").encode(records)
     batch = encoded.collate(range(len(encoded)))
-    for row, place in enumerate(encoded.positions):
+    for row, position in enumerate(encoded.positions):
         ids = batch["candidate_ids"][row][batch["choice_mask"][row]].tolist()
-        assert tokenizer.convert_ids_to_tokens(ids) == EXPECTED[kind][place]
+        assert tokenizer.convert_ids_to_tokens(ids) == EXPECTED[kind][position]
     # The same width alone, so that scores of all batches can be stacked.
     assert encoded.collate([0])["candidate_ids"].shape == (1, 3)
     # SentencePiece has no "not" that follows a bracket without a space.
@@ -41,9 +41,9 @@ def test_an_answer_is_the_token_it_would_be_in_the_sentence(kind: str, tokenizer
 @pytest.mark.parametrize("record", [INSIDE, START])
 def test_inputs_are_the_tokenizers_own(tokenizer: Any, record: Record) -> None:
     batch = MaskedChoiceEncoder(tokenizer).encode([record]).collate([0])
-    own = tokenizer(record.stem.replace("[MASK]", tokenizer.mask_token), return_tensors="pt")
-    assert set(own) == set(batch) & {"input_ids", "attention_mask", "token_type_ids"}
-    for name, value in own.items():
+    encoding = tokenizer(record.stem.replace("[MASK]", tokenizer.mask_token), return_tensors="pt")
+    assert set(encoding) == set(batch) & {"input_ids", "attention_mask", "token_type_ids"}
+    for name, value in encoding.items():
         assert torch.equal(batch[name], value)
     assert batch["input_ids"][0, batch["mask_position"][0]] == tokenizer.mask_token_id
 
@@ -53,20 +53,20 @@ def test_a_mask_that_leaves_the_space_makes_no_difference(
 ) -> None:
     eats = MaskedChoiceEncoder(make_tokenizer("byte_bpe")).encode([INSIDE]).collate([0])
     leaves = make_tokenizer("byte_bpe", mask_takes_space=False)
-    found = MaskedChoiceEncoder(leaves).encode([INSIDE]).collate([0])
+    collated = MaskedChoiceEncoder(leaves).encode([INSIDE]).collate([0])
     for name, value in eats.items():
-        assert torch.equal(found[name], value)
+        assert torch.equal(collated[name], value)
     # The tokenizer by itself would leave a lone space before the mask.
-    own = leaves(INSIDE.stem.replace("[MASK]", leaves.mask_token))["input_ids"]
-    assert len(own) == found["input_ids"].shape[1] + 1
+    input_ids = leaves(INSIDE.stem.replace("[MASK]", leaves.mask_token))["input_ids"]
+    assert len(input_ids) == collated["input_ids"].shape[1] + 1
 
 
 def test_a_split_candidate_is_an_error_that_names_it(make_tokenizer: Callable[..., Any]) -> None:
     encoder = MaskedChoiceEncoder(make_tokenizer("wordpiece"))
     with pytest.raises(RecordError) as error:
         encoder.encode([INSIDE, SPLIT])
-    for part in ("split@4", "'antelope'", "3 tokens", "'ante', '##lo', '##pe'", "1 of 2"):
-        assert part in str(error.value)
+    for phrase in ("split@4", "'antelope'", "3 tokens", "'ante', '##lo', '##pe'", "1 of 2"):
+        assert phrase in str(error.value)
     with pytest.raises(RecordError, match=r"unknown@5.*'zebra' is not in the vocabulary"):
         encoder.encode([UNKNOWN])
 
@@ -106,12 +106,12 @@ def test_one_mask_is_needed(make_tokenizer: Callable[..., Any], stem: str, messa
 
 
 @pytest.mark.parametrize("max_length", [4, 7, 8, 40])
-@pytest.mark.parametrize("before", [0, 1, 5, 30])
-@pytest.mark.parametrize("after", [1, 4, 30])
+@pytest.mark.parametrize("words_before", [0, 1, 5, 30])
+@pytest.mark.parametrize("words_after", [1, 4, 30])
 def test_cutting_keeps_the_mask_and_what_is_near_it(
-    tokenizer: Any, max_length: int, before: int, after: int
+    tokenizer: Any, max_length: int, words_before: int, words_after: int
 ) -> None:
-    stem = "cat " * before + "[MASK]" + " dog" * after
+    stem = "cat " * words_before + "[MASK]" + " dog" * words_after
     encoded = MaskedChoiceEncoder(tokenizer, max_length=max_length).encode(
         [Record("long", stem, ("older", "younger"), 0)]
     )
@@ -119,11 +119,11 @@ def test_cutting_keeps_the_mask_and_what_is_near_it(
     ids, at = batch["input_ids"][0], int(batch["mask_position"][0])
     assert ids[at] == tokenizer.mask_token_id
     num_before, num_after = at - 1, len(ids) - at - 2
-    assert len(ids) == min(max_length, before + after + 3) == encoded.lengths[0]
+    assert len(ids) == min(max_length, words_before + words_after + 3) == encoded.lengths[0]
     # The side with more text is cut; a side is cut at all only down to the size of the other.
-    assert num_before == before or num_before >= num_after - 1
-    assert num_after == after or num_after >= num_before - 1
-    assert bool(encoded.notices) == (before + after + 3 > max_length)
+    assert num_before == words_before or num_before >= num_after - 1
+    assert num_after == words_after or num_after >= num_before - 1
+    assert bool(encoded.notices) == (words_before + words_after + 3 > max_length)
     if encoded.notices:
         assert encoded.notices[0].startswith("1 of 1 sentences were cut to")
 

@@ -21,13 +21,13 @@ def words(tokenizer: Any, ids: list[int]) -> list[str]:
 
 def test_choices_go_on_from_what_they_share(tokenizer: Any) -> None:
     record = Record("1", "which animal is larger", ("the cat", "the dog is", "the cat"), 1)
-    [whole] = [tokenizer(record.stem).input_ids]
+    [stem_ids] = [tokenizer(record.stem).input_ids]
     batch = PackedEncoder(tokenizer).encode([record]).collate([0])
     cat, dog, is_ = (tokenizer(word).input_ids[1] for word in ("cat", "dog", "is"))
     the = tokenizer("the").input_ids[1]
-    size = len(whole)  # of the stem, its <s> included
+    size = len(stem_ids)  # of the stem, its <s> included
     # The last token of a choice is predicted and never read: "cat", and "is" behind "dog".
-    assert batch["input_ids"].tolist() == [[*whole, the, dog]]
+    assert batch["input_ids"].tolist() == [[*stem_ids, the, dog]]
     assert batch["segments"].tolist() == [[0] * (size + 1) + [2]]
     assert batch["position_ids"].tolist() == [[*range(size + 2)]]
     assert batch["pair_index"].tolist() == [[0, 1, 0]]
@@ -45,8 +45,8 @@ def test_with_a_head_the_last_token_is_read(tokenizer: Any) -> None:
         Record("2", "the dog", ("is", "cat"), 1),
     ]
     batch = PackedEncoder(tokenizer, reads_end=True).encode(records).collate([0, 1])
-    place = torch.stack([batch["read_row"], batch["read_place"]], dim=1)[batch["ends"][:, 0]]
-    last = [batch["input_ids"][row, at].item() for row, at in place.tolist()]
+    ends = torch.stack([batch["read_row"], batch["read_place"]], dim=1)[batch["ends"][:, 0]]
+    last = [batch["input_ids"][row, at].item() for row, at in ends.tolist()]
     assert words(tokenizer, last) == ["cat", "is", "is", "cat"]
     assert "gold" not in batch
 

@@ -54,10 +54,10 @@ def test_many_pairs_come_in_groups_of_like_length(tokenizer: Any) -> None:
     shapes = [batch[name].shape for name in GROUPS]
     rows = [batch[name][:, 0] // batch["input_ids"].shape[1] for name in GROUPS]
     assert sorted(torch.cat(rows).tolist()) == list(range(24))
-    for places, own, shape in zip((batch[name] for name in GROUPS), rows, shapes, strict=True):
-        assert shape == (8, max(real[own]))
+    for places, group, shape in zip((batch[name] for name in GROUPS), rows, shapes, strict=True):
+        assert shape == (8, max(real[group]))
         for name in ("input_ids", "attention_mask"):
-            assert torch.equal(batch[name].take(places), batch[name][own, : shape[1]])
+            assert torch.equal(batch[name].take(places), batch[name][group, : shape[1]])
     assert max(real[rows[0]]) < min(real[rows[1]]) <= max(real[rows[1]]) < min(real[rows[2]])
     assert not set(GROUPS) & set(encoded.collate(range(11)))  # 22 pairs are one group
 
@@ -70,16 +70,16 @@ def test_truncation_is_longest_first(tokenizer: Any, side: str) -> None:
     encoder = SentenceChoiceEncoder(tokenizer, max_length=max_length)
     for first, second in itertools.product(range(1, 14), range(14)):
         stem, choice = " ".join(words[:first]), " ".join(words[::-1][:second])
-        own = tokenizer([stem], [choice], truncation="longest_first", max_length=max_length)
+        encoding = tokenizer([stem], [choice], truncation="longest_first", max_length=max_length)
         encoded = encoder.encode([Record("t", stem, (choice, "cat"), 0)])
         batch = encoded.collate([0])
         pair = batch["pair_index"][0, 0]
-        for name, value in own.items():
+        for name, value in encoding.items():
             assert batch[name][pair].tolist()[: len(value[0])] == value[0]
         assert encoded.lengths[0] == batch["input_ids"].shape[1] <= max_length
-        whole = len(tokenizer([stem], [choice])["input_ids"][0])
-        other = len(tokenizer([stem], ["cat"])["input_ids"][0])
-        assert bool(encoded.notices) == (max(whole, other) > max_length)
+        length = len(tokenizer([stem], [choice])["input_ids"][0])
+        cat_length = len(tokenizer([stem], ["cat"])["input_ids"][0])
+        assert bool(encoded.notices) == (max(length, cat_length) > max_length)
 
 
 def test_a_slow_tokenizer_gives_the_odd_token_to_the_question(
@@ -92,10 +92,10 @@ def test_a_slow_tokenizer_gives_the_odd_token_to_the_question(
         batch = (
             SentenceChoiceEncoder(tokenizer, max_length=max_length).encode([record]).collate([0])
         )
-        own = tokenizer(
+        expected = tokenizer(
             [record.stem], [record.choices[0]], truncation="longest_first", max_length=max_length
         )["input_ids"][0]
-        assert batch["input_ids"][batch["pair_index"][0, 0]].tolist()[: len(own)] == own
+        assert batch["input_ids"][batch["pair_index"][0, 0]].tolist()[: len(expected)] == expected
 
 
 def test_cuts_are_counted_by_question(tokenizer: Any) -> None:
@@ -112,8 +112,8 @@ def test_empty_choices_are_scored_like_others_and_said(tokenizer: Any) -> None:
     assert batch["choice_mask"].shape == (2, 5)
     empty = batch["pair_index"][0, 2:]
     assert len(set(empty.tolist())) == 1  # one forward for the three of them
-    own = tokenizer([TWO.stem], [""])["input_ids"][0]
-    assert batch["input_ids"][empty[0]][: len(own)].tolist() == own
+    expected = tokenizer([TWO.stem], [""])["input_ids"][0]
+    assert batch["input_ids"][empty[0]][: len(expected)].tolist() == expected
     assert encoded.num_sequences.tolist() == [5, 5]
     # Chance of the real choices is (1/2 + 1/5) / 2.
     assert encoded.notices == (
@@ -142,8 +142,8 @@ def test_a_masked_sentence_is_a_question_too(tokenizer: Any) -> None:
     ids = batch["input_ids"][batch["pair_index"][0, 0]].tolist()
     assert ids.count(tokenizer.mask_token_id) == 1
     stem = MASKED.stem.replace("[MASK]", tokenizer.mask_token)
-    own = tokenizer([stem], ["older"])["input_ids"][0]
-    assert ids[: len(own)] == own
+    expected = tokenizer([stem], ["older"])["input_ids"][0]
+    assert ids[: len(expected)] == expected
 
 
 @pytest.mark.parametrize(("side", "num_lost"), [("right", 1), ("left", 2)])

@@ -25,13 +25,13 @@ def _rows(tokenizer: Any, texts: list[str], cache: Path | None) -> list[list[int
     return [store[i].tolist() for i in range(len(store))]
 
 
-def _own(tokenizer: Any) -> list[list[int]]:
+def _by_tokenizer(tokenizer: Any) -> list[list[int]]:
     return [tokenizer(text, add_special_tokens=False)["input_ids"] for text in TEXTS]
 
 
 def test_tokens_are_the_tokenizers_with_and_without_cache(tokenizer: Any, tmp_path: Path) -> None:
     for cache in (None, tmp_path, tmp_path):
-        assert _rows(tokenizer, TEXTS, cache) == _own(tokenizer)
+        assert _rows(tokenizer, TEXTS, cache) == _by_tokenizer(tokenizer)
         assert _rows(tokenizer, [], cache) == []
 
 
@@ -51,44 +51,44 @@ def test_a_damaged_cache_is_built_anew_and_said(
 ) -> None:
     tokenise(tokenizer, TEXTS, tmp_path)
     (path,) = (tmp_path / "tokens").iterdir()
-    whole = path.read_bytes()
-    middle = whole.find(np.lib.format.magic(1, 0)) + 130  # inside of the first array
+    content = path.read_bytes()
+    middle = content.find(np.lib.format.magic(1, 0)) + 130  # inside of the first array
     path.write_bytes(
         {
-            "cut": whole[: len(whole) // 2],
+            "cut": content[: len(content) // 2],
             "garbage": b"PK\x03\x04 this is no archive",
             "empty": b"",
-            "flipped": whole[:middle] + bytes([whole[middle] ^ 0xFF]) + whole[middle + 1 :],
-            "foreign": whole,
+            "flipped": content[:middle] + bytes([content[middle] ^ 0xFF]) + content[middle + 1 :],
+            "foreign": content,
         }[damage]
     )
     texts = TEXTS
     if damage == "foreign":  # a whole file under the name of other texts
         texts = [*TEXTS[:3], "dog cat"]
         tokenise(tokenizer, texts, tmp_path)
-        (other,) = set((tmp_path / "tokens").iterdir()) - {path}
-        path = path.replace(other)
+        (new_path,) = set((tmp_path / "tokens").iterdir()) - {path}
+        path = path.replace(new_path)
     store, notices = tokenise(tokenizer, texts, tmp_path)
-    own = [tokenizer(text, add_special_tokens=False)["input_ids"] for text in texts]
-    assert [store[i].tolist() for i in range(len(store))] == own
+    expected = [tokenizer(text, add_special_tokens=False)["input_ids"] for text in texts]
+    assert [store[i].tolist() for i in range(len(store))] == expected
     assert len(notices) == 1
     assert f"{path} is unusable" in notices[0]
-    assert _rows(tokenizer, texts, tmp_path) == own  # and it is whole again
+    assert _rows(tokenizer, texts, tmp_path) == expected  # and it is whole again
 
 
 def test_a_cache_that_can_not_be_written_is_done_without(tokenizer: Any, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("not a folder")
     store, notices = tokenise(tokenizer, TEXTS, tmp_path / "file")
-    assert [store[i].tolist() for i in range(len(store))] == _own(tokenizer)
+    assert [store[i].tolist() for i in range(len(store))] == _by_tokenizer(tokenizer)
     assert "cannot be written" in notices[0]
 
 
 def test_the_fingerprint_is_of_the_rules_not_of_the_last_call(kind: str, tokenizer: Any) -> None:
-    before = tokenizer_fingerprint(tokenizer)
+    fingerprint = tokenizer_fingerprint(tokenizer)
     tokenizer("a cat", truncation=True, max_length=3, padding="max_length")
-    assert tokenizer_fingerprint(tokenizer) == before
+    assert tokenizer_fingerprint(tokenizer) == fingerprint
     tokenizer.add_tokens(["zebra"])
-    assert tokenizer_fingerprint(tokenizer) != before
+    assert tokenizer_fingerprint(tokenizer) != fingerprint
 
 
 def test_a_slow_tokenizer_has_a_fingerprint_and_a_cache(
@@ -107,9 +107,9 @@ def test_items_that_hold_an_unknown_piece_are_counted_once(
     tokenizer = make_tokenizer("wordpiece")
     store, _ = tokenise(tokenizer, ["a zebra zebra", "a cat", "zebra"])
     assert unknown_notice(tokenizer, store, [[1], [1, -1]], "items") == ()
-    [said] = unknown_notice(tokenizer, store, [[0, 2], [1, 0], [1]], "items")
-    assert said.startswith("2 of 3 items contain text that the tokenizer does not know")
-    assert "[UNK]" in said
+    [notice] = unknown_notice(tokenizer, store, [[0, 2], [1, 0], [1]], "items")
+    assert notice.startswith("2 of 3 items contain text that the tokenizer does not know")
+    assert "[UNK]" in notice
 
 
 class Odd:

@@ -27,8 +27,8 @@ def _write(path: Path, text: str = TEXT) -> str:
 def test_only_words_that_are_there_and_asked_for(tmp_path: Path) -> None:
     vectors = WordVectors(_write(tmp_path / "v.txt"))
     assert vectors.dimension == 3
-    found = vectors.find(["cat", "unicorn"])
-    assert {word: vector.tolist() for word, vector in found.items()} == {"cat": [-1, 2, 3]}
+    by_word = vectors.find(["cat", "unicorn"])
+    assert {word: vector.tolist() for word, vector in by_word.items()} == {"cat": [-1, 2, 3]}
     assert vectors.find(["the", "cat"])["the"].tolist() == [1, 0, 0.5]
     twice = WordVectors(_write(tmp_path / "twice.txt", "a 1 2\nb 3 4\na 5 6\n"))
     assert twice.find(["a"])["a"].tolist() == [1, 2]
@@ -37,8 +37,8 @@ def test_only_words_that_are_there_and_asked_for(tmp_path: Path) -> None:
 
 def test_the_last_columns_are_the_vector_of_a_word_with_spaces(tmp_path: Path) -> None:
     vectors = WordVectors(_write(tmp_path / "v.txt"))
-    found = vectors.find(["der Hund", ". . .", "der", "."])
-    assert {word: vector.tolist() for word, vector in found.items()} == {
+    by_word = vectors.find(["der Hund", ". . .", "der", "."])
+    assert {word: vector.tolist() for word, vector in by_word.items()} == {
         "der Hund": [4, 4, 4],
         ". . .": [7, 7, 7],
     }
@@ -60,8 +60,8 @@ def test_gzip_and_zip_give_the_same(tmp_path: Path) -> None:
         archive.writestr("glove.3d.txt", TEXT)
         archive.writestr("README", "not vectors")
     for name in ("v.txt.gz", "v.zip", "v.zip:glove.3d.txt"):
-        found = WordVectors(str(tmp_path / name)).find(["zebra"])
-        assert found["zebra"].tolist() == pytest.approx([0.1, 0, 0])
+        by_word = WordVectors(str(tmp_path / name)).find(["zebra"])
+        assert by_word["zebra"].tolist() == pytest.approx([0.1, 0, 0])
 
 
 def test_of_several_files_in_an_archive_one_must_be_named(tmp_path: Path) -> None:
@@ -121,9 +121,9 @@ def test_a_missing_or_changed_file_has_no_vectors(tmp_path: Path) -> None:
     vectors = WordVectors(str(tmp_path / "no.txt"), dimension=3, sha256="ab" * 32)
     assert (vectors.missing, vectors.find(["a"]), vectors.sha256) == (True, {}, "ab" * 32)
     source = _write(tmp_path / "v.txt")
-    own = hashlib.sha256(TEXT.encode()).hexdigest()
-    assert WordVectors(source).sha256 == own
-    assert not WordVectors(source, 3, own).missing
+    checksum = hashlib.sha256(TEXT.encode()).hexdigest()
+    assert WordVectors(source).sha256 == checksum
+    assert not WordVectors(source, 3, checksum).missing
     changed = WordVectors(source, 3, "00" * 32)
     assert (changed.missing, changed.find(["the"])) == (True, {})
 

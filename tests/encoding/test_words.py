@@ -29,8 +29,8 @@ class Numbered:
 
     def ids(self, words: Sequence[str]) -> Ids:
         self.calls += any(word not in self.rows for word in words)
-        found = [self.rows.setdefault(word, len(self.rows) + 1) for word in words]
-        return np.array(found, dtype=np.int64)
+        numbers = [self.rows.setdefault(word, len(self.rows) + 1) for word in words]
+        return np.array(numbers, dtype=np.int64)
 
     def unknown(self, words: Iterable[str]) -> set[str]:
         return {word for word in words if "z" in word}
@@ -102,16 +102,16 @@ def test_a_record_that_cannot_be_posed_is_refused(stem: str, message: str) -> No
 
 def test_pairs_are_distinct_and_read_once() -> None:
     words = Numbered()
-    one = Record("one", "Which ?", ("a cat", "the dog"), 0)
-    two = Record("two", "Which ?", ("the dog", "a cat", "zebra"), 1)
-    other = Record("other", "Who ?", ("a cat",), 0)
-    encoded = WordPairEncoder(words).encode([one, two, other])
+    twins = Record("one", "Which ?", ("a cat", "the dog"), 0)
+    triple = Record("two", "Which ?", ("the dog", "a cat", "zebra"), 1)
+    single = Record("other", "Who ?", ("a cat",), 0)
+    encoded = WordPairEncoder(words).encode([twins, triple, single])
     batch = encoded.collate([0, 1, 2])
     assert batch["question_ids"].shape == (2, 2)
     assert batch["answer_ids"].shape == (3, 2)
     assert len(batch["pair_question"]) == 4
     assert batch["choice_mask"].tolist() == [[True, True, False], [True] * 3, [True, False, False]]
-    for row, record in enumerate((one, two, other)):
+    for row, record in enumerate((twins, triple, single)):
         for column, choice in enumerate(record.choices):
             pair = batch["pair_index"][row, column]
             question = batch["question_ids"][batch["pair_question"][pair]]

@@ -85,18 +85,18 @@ def test_bfloat16_gives_the_answers_of_float32(
     fingerprint = scorer.fingerprint()
     if by_lightning:
         monkeypatch.setattr(predictions, "single_device", lambda _: None)
-    found = predict(scorer, sets, TRAINER)["antonyms"]
-    assert found.best == exact.best
-    assert 0 < found.num_rescored < len(found.records)
-    assert f"{found.num_rescored} of 60 items of antonyms" in found.notices[-1]
+    half = predict(scorer, sets, TRAINER)["antonyms"]
+    assert half.best == exact.best
+    assert 0 < half.num_rescored < len(half.records)
+    assert f"{half.num_rescored} of 60 items of antonyms" in half.notices[-1]
     same = [
-        place
-        for place, (ours, theirs) in enumerate(zip(found.scores, exact.scores, strict=True))
+        index
+        for index, (ours, theirs) in enumerate(zip(half.scores, exact.scores, strict=True))
         if ours == pytest.approx(theirs, abs=1e-5)
     ]
-    assert len(same) >= found.num_rescored
-    others = [row for place, row in enumerate(found.scores) if place not in same]
-    assert not any(is_too_close(row, torch.bfloat16) for row in others)
+    assert len(same) >= half.num_rescored
+    different = [row for index, row in enumerate(half.scores) if index not in same]
+    assert not any(is_too_close(row, torch.bfloat16) for row in different)
     assert scorer.fingerprint() == fingerprint
 
 
@@ -111,11 +111,11 @@ def test_record_and_table_name_the_precision(
         folder = tmp_path / dtype
         arguments = ["zero-shot", f"--probes={path}", f"--output_dir={folder}", *ON_CPU]
         assert cli.main([*arguments, f"--model.dtype={dtype}"]) == 0
-        shown = capsys.readouterr().out
+        printed = capsys.readouterr().out
         [result] = folder.glob("runs/*/result.json")
         record = json.loads(result.read_text())
         assert record.get("dtype") == {"auto": None, "bfloat16": "bfloat16"}[dtype]
-        assert ("dtype" in shown) == (dtype == "bfloat16")
+        assert ("dtype" in printed) == (dtype == "bfloat16")
         assert (folder / "results.csv").read_text().count("dtype") == 0
     with pytest.raises(SystemExit):
         cli.main(["zero-shot", f"--probes={path}", "--output_dir=x", "--model.dtype=half"])
@@ -125,23 +125,23 @@ def test_record_and_table_name_the_precision(
 def test_a_model_in_several_files_is_scored_by_commands(
     tmp_path: Path, causal_folder: Callable[[str], Path]
 ) -> None:
-    whole, parts = causal_folder("llama"), tmp_path / "parts"
-    AutoModelForCausalLM.from_pretrained(whole).save_pretrained(parts, max_shard_size="20KB")
-    for path in whole.glob("token*"):
-        (parts / path.name).write_bytes(path.read_bytes())
-    assert weights_bytes(ModelSettings(str(parts))) == weights_bytes(ModelSettings(str(whole)))
+    single, sharded = causal_folder("llama"), tmp_path / "parts"
+    AutoModelForCausalLM.from_pretrained(single).save_pretrained(sharded, max_shard_size="20KB")
+    for path in single.glob("token*"):
+        (sharded / path.name).write_bytes(path.read_bytes())
+    assert weights_bytes(ModelSettings(str(sharded))) == weights_bytes(ModelSettings(str(single)))
     items = [{"sentence": "a cat is [MASK] .", "choices": ["red", "old"], "gold": "red"}]
     probe = probelight.load_probe(items)
     scores = []
-    for folder, settings in ((whole, {}), (parts, {}), (parts, {"device_map": "cpu"})):
+    for folder, settings in ((single, {}), (sharded, {}), (sharded, {"device_map": "cpu"})):
         model = probelight.load_model(folder, **settings)
-        found = probelight.score(model, probe, trainer={"accelerator": "cpu"})
-        scores.append(found.items.scores.tolist())
+        results = probelight.score(model, probe, trainer={"accelerator": "cpu"})
+        scores.append(results.items.scores.tolist())
     assert scores[0] == scores[1] == scores[2]
     path = tmp_path / "items.csv"
     path.write_text("sentence,gold,choices\na cat is [MASK] .,red,red;old\n")
-    given = [f"--model.name_or_path={parts}", "--model.kind=auto", f"--probes={path}", *ON_CPU]
-    assert cli.main(["zero-shot", f"--output_dir={tmp_path / 'out'}", *given]) == 0
+    options = [f"--model.name_or_path={sharded}", "--model.kind=auto", f"--probes={path}", *ON_CPU]
+    assert cli.main(["zero-shot", f"--output_dir={tmp_path / 'out'}", *options]) == 0
 
 
 def test_float16_weights_and_spread_models_are_not_trained(

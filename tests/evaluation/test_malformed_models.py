@@ -286,14 +286,14 @@ def _somewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(scope="module")
 def folders(tiny_model: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """A checkpoint, and what our own modules were saved in."""
-    found = {"checkpoint": tiny_model}
+    models = {"checkpoint": tiny_model}
     sentence = ModelSettings(str(tiny_model), max_length=32)
     for model in (sentence, ModelSettings(kind="esim"), ModelSettings(kind="mlm_baseline")):
-        found[model.kind] = tmp_path_factory.mktemp("saved") / model.kind
+        models[model.kind] = tmp_path_factory.mktemp("saved") / model.kind
         setup: Any = "mc_mlm" if model.kind == "mlm_baseline" else "mc_qa"
         module: Any = module_for(model, setup)
-        module.save_pretrained(found[model.kind])
-    return found
+        module.save_pretrained(models[model.kind])
+    return models
 
 
 @pytest.fixture

@@ -35,16 +35,16 @@ def test_every_phrasing_is_the_probe_in_other_words(tmp_path: Path) -> None:
     assert rows["accuracy", "phrasing=someone"] == pytest.approx(of_someone)
     alike = []
     for line in lines:
-        scores = [line["scores"], *(one["scores"] for one in line["by_phrasing"].values())]
+        scores = [line["scores"], *(row["scores"] for row in line["by_phrasing"].values())]
         assert len(scores) == 3
-        said = [row.index(max(row)) for row in scores]
-        pairs = [said[0] == said[1], said[0] == said[2], said[1] == said[2]]
+        best = [row.index(max(row)) for row in scores]
+        pairs = [best[0] == best[1], best[0] == best[2], best[1] == best[2]]
         alike.append(fmean(pairs))
         assert line["known"] == knowledge_class(scores, line["answer"])
     assert rows["consistency", ""] == pytest.approx(fmean(alike))
     shares = [rows["class_share", f"known={name}"] for name in ("HighlyKnown", "Unknown")]
-    known = [line["known"] for line in lines]
-    assert shares == [known.count("HighlyKnown") / 150, known.count("Unknown") / 150]
+    labels = [line["known"] for line in lines]
+    assert shares == [labels.count("HighlyKnown") / 150, labels.count("Unknown") / 150]
     # The probe's own answers are those of a run without other wordings.
     assert cli.main([*COMMAND, "--output_dir", str(tmp_path / "alone")]) == 0
     alone = read_predictions(tmp_path / "alone", "zero-shot-*")
@@ -57,20 +57,20 @@ def test_the_phrasings_of_shipped_probes_fit_all_items(probe: str) -> None:
     for split in config.splits:
         for record in load_probe(probe, split).records:
             for name in config.phrasings:
-                found = phrased(record, config, name)
-                assert found.choices == record.choices
-                assert "{" not in found.stem.replace(record.stem, "")
+                reworded = phrased(record, config, name)
+                assert reworded.choices == record.choices
+                assert "{" not in reworded.stem.replace(record.stem, "")
 
 
 def test_arguments_are_put_in_by_their_places() -> None:
     config = load_probe_config("age_small")
     stem = "A 21 year old person is [MASK] than me in age, If I am a 35 year old person."
-    found = phrased(Record("1", stem, ("younger", "older"), 0), config, "compared")
-    assert found.stem == ("Compared with a person of 35 years, a person of 21 years is [MASK].")
+    reworded = phrased(Record("1", stem, ("younger", "older"), 0), config, "compared")
+    assert reworded.stem == ("Compared with a person of 35 years, a person of 21 years is [MASK].")
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("options", "message"),
     [
         (["--phrasings", "somone"], "did you mean 'someone'"),
         (["--phrasings", "all,somone"], "did you mean 'someone'"),
@@ -78,9 +78,9 @@ def test_arguments_are_put_in_by_their_places() -> None:
     ],
 )
 def test_typos_are_named(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], given: list[str], message: str
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], options: list[str], message: str
 ) -> None:
-    assert cli.main([*COMMAND, *given, "--output_dir", str(tmp_path / "out")]) == 2
+    assert cli.main([*COMMAND, *options, "--output_dir", str(tmp_path / "out")]) == 2
     assert message in capsys.readouterr().err
 
 

@@ -33,12 +33,12 @@ def test_items_that_all_go_by_their_pieces_are_scored_and_their_cuts_said(tiny_m
     model = ModelSettings(str(tiny_model), multi_token="pseudo_log_likelihood")
     scorer = scorer_for(model, "mc_mlm")
     pieces = [Record("a", f"{LONG} [MASK] .", ("red green", "blue"), 0)]
-    whole = [*pieces, Record("b", "a [MASK] .", ("red", "blue"), 0)]
-    found = predict(scorer, {"pieces": pieces}, TRAINER)["pieces"]
-    among = predict(scorer, {"whole": whole}, TRAINER)["whole"]
-    assert list(found.scores[0]) == pytest.approx(list(among.scores[0]), abs=1e-5)
+    records = [*pieces, Record("b", "a [MASK] .", ("red", "blue"), 0)]
+    predictions = predict(scorer, {"pieces": pieces}, TRAINER)["pieces"]
+    among = predict(scorer, {"whole": records}, TRAINER)["whole"]
+    assert list(predictions.scores[0]) == pytest.approx(list(among.scores[0]), abs=1e-5)
     cut = "2 of 2 texts were cut to 32 tokens around their answer"
-    assert cut in found.notices
+    assert cut in predictions.notices
     assert cut in among.notices
 
 
@@ -60,31 +60,31 @@ class OnMeta(nn.Module):
 def test_a_scorer_that_jobs_share_stays_on_its_device() -> None:
     """That of somebody else is brought back to where it was."""
     scorer = module_of("probelight/models/unigrams.py").Unigrams("a b c", max_length=8)
-    for kept, place in ((None, "meta"), (KeptModel(), "cpu")):
-        scorer.network, scorer.kept_model = OnMeta(), kept
+    for cache, device in ((None, "meta"), (KeptModel(), "cpu")):
+        scorer.network, scorer.kept_model = OnMeta(), cache
         predict(scorer, {"x": ITEMS}, TRAINER)
-        assert scorer.network.weight.device.type == place
+        assert scorer.network.weight.device.type == device
 
 
-@pytest.mark.parametrize(("given", "used"), [({}, 16), ({"max_length": 24}, 24)])
+@pytest.mark.parametrize(("options", "used"), [({}, 16), ({"max_length": 24}, 24)])
 def test_a_trained_model_reads_as_much_as_it_was_trained_with(
-    given: dict[str, int], used: int, tiny_model: Path, tmp_path: Path
+    options: dict[str, int], used: int, tiny_model: Path, tmp_path: Path
 ) -> None:
     """Held against transformers: each pair alone, cut by the tokenizer itself."""
     module = SentenceChoice(str(tiny_model), max_length=16, seed=1)
     module.save_pretrained(tmp_path / "trained")
-    asked = [Record("a", LONG, ("red", "blue green red"), 0)]
-    settings = ModelSettings(str(tmp_path / "trained"), **given)
-    found = predict(scorer_for(settings, "mc_qa"), {"x": asked}, TRAINER)["x"]
+    records = [Record("a", LONG, ("red", "blue green red"), 0)]
+    settings = ModelSettings(str(tmp_path / "trained"), **options)
+    predictions = predict(scorer_for(settings, "mc_qa"), {"x": records}, TRAINER)["x"]
     encoder = BertModel.from_pretrained(tmp_path / "trained", add_pooling_layer=False).eval()
     tokenizer = AutoTokenizer.from_pretrained(tmp_path / "trained")
     expected = []
-    for choice in asked[0].choices:
+    for choice in records[0].choices:
         pair = tokenizer([LONG], [choice], truncation=True, max_length=used, return_tensors="pt")
         with torch.no_grad():
             expected.append(float(module.head(encoder(**pair).last_hidden_state[:, 0])))
-    assert list(found.scores[0]) == pytest.approx(expected, abs=1e-5)
-    assert f"1 of 1 questions were cut to {used} tokens per pair" in found.notices[0]
+    assert list(predictions.scores[0]) == pytest.approx(expected, abs=1e-5)
+    assert f"1 of 1 questions were cut to {used} tokens per pair" in predictions.notices[0]
 
 
 def test_lightning_and_the_loop_without_it_give_the_same_scores(
@@ -130,10 +130,10 @@ def test_batches_that_do_not_fit_are_halved_and_multiplied_as_asked(
     if by_lightning:
         monkeypatch.setattr(predictions, "single_device", lambda _: None)
     settings = replace(TRAINER, matmul_precision="high")
-    found = predictions.ask(scorer, replace(question, answer=cramped), sets, settings)
+    halved = predictions.ask(scorer, replace(question, answer=cramped), sets, settings)
     for name in sets:
-        for one, other in zip(found[name].scores, expected[name].scores, strict=True):
-            assert list(one) == pytest.approx(list(other), abs=1e-5)
+        for row, reference in zip(halved[name].scores, expected[name].scores, strict=True):
+            assert list(row) == pytest.approx(list(reference), abs=1e-5)
     assert seen == {"high"}
     assert torch.get_float32_matmul_precision() == "highest"
     assert capsys.readouterr().err.count("so it is divided in two") == 1
@@ -154,5 +154,5 @@ def test_batches_that_do_not_fit_are_halved_and_multiplied_as_asked(
 def test_lightning_is_asked_for_where_one_plain_device_is_not_enough(
     options: dict[str, Any], device: str | None
 ) -> None:
-    found = predictions.single_device(replace(TRAINER, **options))
-    assert (found and found.type) == device
+    chosen = predictions.single_device(replace(TRAINER, **options))
+    assert (chosen and chosen.type) == device

@@ -34,34 +34,34 @@ def tokenizer() -> Any:
 
 def by_transformers(network: Any, tokenizer: Any, probe: ProbeData) -> list[list[float]]:
     """The logit of each candidate at the mask, one sentence at a time."""
-    found = []
+    scores = []
     for record in probe.records:
         ids = tokenizer(record.stem, return_tensors="pt")
         with torch.no_grad():
             logits = network.eval()(**ids).logits[0]
-        place = (ids["input_ids"][0] == tokenizer.mask_token_id).nonzero().item()
+        mask = (ids["input_ids"][0] == tokenizer.mask_token_id).nonzero().item()
         words = tokenizer.convert_tokens_to_ids([*record.choices])
-        found.append([float(logits[place, word]) for word in words])
-    return found
+        scores.append([float(logits[mask, word]) for word in words])
+    return scores
 
 
 def test_scores_are_those_of_a_loop_with_transformers(
     network: Any, tokenizer: Any, probe: ProbeData
 ) -> None:
     expected = by_transformers(network, tokenizer, probe)
-    found = probelight.score("dictionary-lm", probe)
-    for scores, reference in zip(found.items["scores"], expected, strict=True):
+    results = probelight.score("dictionary-lm", probe)
+    for scores, reference in zip(results.items["scores"], expected, strict=True):
         assert scores == pytest.approx(reference, abs=1e-3)
     right = [
         scores.index(max(scores)) == record.answer
         for scores, record in zip(expected, probe.records, strict=True)
     ]
-    assert found.accuracy == pytest.approx(sum(right) / 50)
-    assert found.chance == pytest.approx(1 / 3)
-    low, high = found.interval
-    assert low < found.accuracy < high
-    percent = f"{100 * found.accuracy:.1f}% "
-    assert repr(found).startswith(f"dictionary-lm on taxonomy_small: {percent}")
+    assert results.accuracy == pytest.approx(sum(right) / 50)
+    assert results.chance == pytest.approx(1 / 3)
+    low, high = results.interval
+    assert low < results.accuracy < high
+    percent = f"{100 * results.accuracy:.1f}% "
+    assert repr(results).startswith(f"dictionary-lm on taxonomy_small: {percent}")
 
 
 def test_a_model_in_memory_scores_the_same_and_stays_as_it_was(
@@ -72,22 +72,22 @@ def test_a_model_in_memory_scores_the_same_and_stays_as_it_was(
     flags = [weight.requires_grad for weight in network.parameters()]
     torch.manual_seed(5)
     drawn = torch.get_rng_state()
-    found = probelight.score(network, probe, tokenizer=tokenizer)
+    results = probelight.score(network, probe, tokenizer=tokenizer)
     assert torch.equal(torch.get_rng_state(), drawn)
     assert all(module.training for module in network.modules())
     assert [weight.requires_grad for weight in network.parameters()] == flags
     assert True in flags
     assert False in flags
     expected = probelight.score("dictionary-lm", probe)
-    assert [*found.items["scores"]] == [*expected.items["scores"]]
-    assert found.model == "dictionary-lm"
+    assert [*results.items["scores"]] == [*expected.items["scores"]]
+    assert results.model == "dictionary-lm"
 
 
 def test_items_in_memory_are_a_probe_of_their_own() -> None:
     item = {"sentence": "A whale is [MASK] than a mouse.", "choices": ["larger", "smaller"]}
-    found = probelight.score("dictionary-lm", [{**item, "answer": 0}, {**item, "answer": 1}])
-    assert found.accuracy == 0.5  # one of the two is right, whatever it says
-    assert [*found.items["item"]] == ["items:items-1@1", "items:items-2@2"]
+    results = probelight.score("dictionary-lm", [{**item, "answer": 0}, {**item, "answer": 1}])
+    assert results.accuracy == 0.5  # one of the two is right, whatever it says
+    assert [*results.items["item"]] == ["items:items-1@1", "items:items-2@2"]
 
 
 def test_a_probe_in_memory_may_be_given_a_name() -> None:
@@ -100,9 +100,9 @@ def test_a_dataset_is_a_probe_too() -> None:
     from datasets import Dataset
 
     rows = {"question": ["What is a cat?"] * 2, "choices": [["a tree", "an animal"]] * 2}
-    found = probelight.load_probe(Dataset.from_dict({**rows, "answer": [0, 1]}))
-    assert found.config.setup == "mc_qa"
-    assert [record.answer for record in found.records] == [0, 1]
+    probe = probelight.load_probe(Dataset.from_dict({**rows, "answer": [0, 1]}))
+    assert probe.config.setup == "mc_qa"
+    assert [record.answer for record in probe.records] == [0, 1]
 
 
 @pytest.mark.parametrize(("mask", "why"), [("[PAD]", "is its pad_token too"), ("dog", "is a word")])

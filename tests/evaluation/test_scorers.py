@@ -65,11 +65,11 @@ SPLIT = Record("7", "A cat is [MASK].", ("zzyzxian", "small"), 0)
 
 
 def test_models_are_checked_without_their_weights() -> None:
-    posed = []
+    positions = []
     skipping = ModelSettings(multi_token="skip", name="mine")
     records = [SPLIT, replace(SPLIT, choices=("large", "small"))]
-    check_scorer(skipping, "mc_mlm", [records], lambda _, kept: posed.extend(kept))
-    assert posed == [1]
+    check_scorer(skipping, "mc_mlm", [records], lambda _, records: positions.extend(records))
+    assert positions == [1]
     with pytest.raises(RecordError, match=r"^bookshelf-lm: 7@0: the candidate 'zzyzxian' is"):
         check_scorer(ModelSettings(), "mc_mlm", [records])
     check_scorer(ModelSettings(), "mc_qa", [records])
@@ -190,8 +190,8 @@ def test_a_new_kind_is_a_file_and_a_line_for_every_setup(
     command = ["zero-shot", *unigrams, f"--data.path={path}", f"--data.setup={setup}"]
     assert cli.main([*command, f"--output_dir={out}"]) == 0
     rows = [row for row in read_results(out / "results.csv") if row["metric"] == "accuracy"]
-    own = [row for row in rows if not row["scoring"]]
-    assert [(row["mode"], float(row["value"])) for row in own] == [("unigrams", 2 / 3)]
+    overall = [row for row in rows if not row["scoring"]]
+    assert [(row["mode"], float(row["value"])) for row in overall] == [("unigrams", 2 / 3)]
 
 
 @pytest.mark.parametrize(
@@ -207,8 +207,8 @@ def test_what_a_model_type_cannot_do_is_refused_by_name(
     command: str, message: str, unigrams: list[str], refused: Refused, tmp_path: Path
 ) -> None:
     name, *more = command.split()
-    given = [*unigrams, "--probes=age_small", *more, f"--output_dir={tmp_path / 'out'}"]
-    assert message in refused([name, *given])
+    options = [*unigrams, "--probes=age_small", *more, f"--output_dir={tmp_path / 'out'}"]
+    assert message in refused([name, *options])
 
 
 @pytest.mark.parametrize("name", list(MODEL_TYPES))

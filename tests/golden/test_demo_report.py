@@ -60,10 +60,10 @@ def read(path: Path) -> Rows:
         return list(csv.DictReader(file))
 
 
-def of(rows: Rows, **wanted: str) -> Rows:
+def of(rows: Rows, **columns: str) -> Rows:
     """The rows with these cells, of whole sets."""
-    wanted = {"subset": "", **wanted}
-    return [row for row in rows if all(row.get(c, "") == cell for c, cell in wanted.items())]
+    columns = {"subset": "", **columns}
+    return [row for row in rows if all(row.get(c, "") == cell for c, cell in columns.items())]
 
 
 def values(rows: Rows, column: str = "value") -> list[float]:
@@ -72,8 +72,8 @@ def values(rows: Rows, column: str = "value") -> list[float]:
 
 def marked(axis: Axes, marker: str) -> list[float]:
     """The heights of the points of the one line with this mark and more than one point."""
-    [line] = [one for one in axis.lines if one.get_marker() == marker and len(one.get_ydata()) > 1]
-    return [float(y) for y in line.get_ydata()]
+    [curve] = [c for c in axis.lines if c.get_marker() == marker and len(c.get_ydata()) > 1]
+    return [float(y) for y in curve.get_ydata()]
 
 
 def percent(numbers: Sequence[float]) -> Any:
@@ -89,16 +89,16 @@ def test_the_demo_gives_the_committed_numbers(
 def test_the_terminal_gets_the_story_alone(demo: Path, world: World, rows: Rows) -> None:
     lines = world.printed["demo"].splitlines()
     assert len(lines) <= 25
-    *told, page, seconds, notices = lines
+    *story, page, seconds, notices = lines
     assert page == f"page: {(demo / 'report.html').resolve()}"
     assert re.fullmatch(r"in \d+ seconds", seconds)
     assert re.fullmatch(r"\d+ notices are on the page", notices)  # of questions that were cut
-    assert max(map(len, told)) <= 80
-    [before] = values(of(rows, protocol="zero_shot", metric="accuracy"))
-    assert f"{100 * before:.1f} before training" in told[2]
+    assert max(map(len, story)) <= 80
+    [start] = values(of(rows, protocol="zero_shot", metric="accuracy"))
+    assert f"{100 * start:.1f} before training" in story[2]
     ends = of(rows, protocol="inoculation", split="report", dose="24")
-    [after] = values(of(ends, metric="original_accuracy_after"))
-    assert sum(f"→ {100 * after:.1f}" in line for line in told) == 1
+    [end] = values(of(ends, metric="original_accuracy_after"))
+    assert sum(f"→ {100 * end:.1f}" in line for line in story) == 1
 
 
 def test_the_rows_are_the_zero_shot_accuracies(
@@ -119,8 +119,8 @@ def test_the_rows_are_the_zero_shot_accuracies(
     for path in (demo / "figures" / "zero_shot.svg", demo / "report.html", demo / "report.md"):
         assert value in path.read_text(encoding="utf-8"), path
     [record] = read(demo / "tables" / "zero_shot.csv")
-    for shown, held in (("accuracy", "value"), ("ci_low",) * 2, ("ci_high",) * 2):
-        assert float(record[shown]) == float(row[held])
+    for column, held in (("accuracy", "value"), ("ci_low",) * 2, ("ci_high",) * 2):
+        assert float(record[column]) == float(row[held])
     assert record["num_items"] == row["num_items"]
     assert float(record["chance"]) == chance
 
@@ -157,17 +157,17 @@ def test_the_inoculation_is_drawn_and_tabled_as_measured(
 
     axis, control = canvases["inoculation"].axes
     assert any("choice only" in text.get_text().replace("\n", " ") for text in control.texts)
-    parts = dict(zip("os", TASKS.values(), strict=True))
-    for marker, (before, after) in parts.items():
-        expected = [measured(before, 24), *(measured(after, dose) for dose in doses)]
+    correct = dict(zip("os", TASKS.values(), strict=True))
+    for marker, (start, end) in correct.items():
+        expected = [measured(start, 24), *(measured(end, dose) for dose in doses)]
         marks = [line for line in axis.lines if line.get_marker() == marker]
         assert [float(y) for line in marks for y in line.get_ydata()] == percent(expected)
     whiskers = [line for lines in axis.collections for line in lines.get_segments()]
     ends = {round(float(y), 6) for line in whiskers for _, y in line}
     for dose in doses:
         for column in ("ci_low", "ci_high"):
-            for _, after in parts.values():
-                assert round(100 * measured(after, dose, column), 6) in ends
+            for _, end in correct.values():
+                assert round(100 * measured(end, dose, column), 6) in ends
     records = read(demo / "tables" / "inoculation.csv")
     assert [record["control"] for record in records] == ["", CONTROL]
     *records, last = records
@@ -182,14 +182,14 @@ def test_the_heat_maps_hold_the_accuracies_by_difficulty(
     canvases: dict[str, Canvas], rows: Rows
 ) -> None:
     def cells(metric: str, dose: str) -> tuple[list[float], float]:
-        found = [r for r in rows if (r["metric"], r["dose"]) == (metric, dose)]
-        found = [r for r in found if r["protocol"] == "inoculation"]
-        sisters = [r for r in found if r["subset"].startswith("hops=1 distractors=sister")]
+        measured_rows = [r for r in rows if (r["metric"], r["dose"]) == (metric, dose)]
+        measured_rows = [r for r in measured_rows if r["protocol"] == "inoculation"]
+        sisters = [r for r in measured_rows if r["subset"].startswith("hops=1 distractors=sister")]
         # 9, 4 and 1 items at distances of 1 to 3: the first two are ten together, the last is with
         # the ones before it.
         assert [r["num_items"] for r in sisters] == ["9", "4", "1"]
         merged = sum(float(r["value"]) * float(r["num_items"]) for r in sisters) / 14
-        return values([r for r in found if r not in sisters]), merged
+        return values([r for r in measured_rows if r not in sisters]), merged
 
     times = ("difficulty_accuracy_before", "difficulty_accuracy")
     expected = [cells(metric, "24") for metric in times]
@@ -207,9 +207,9 @@ def test_the_trajectories_are_those_of_the_selection_items(
     marks = {"o": "probe_accuracy", "s": "original_accuracy", "^": "aggregate"}
     axis, _ = canvases["selection"].axes  # and the control's
     assert axis.get_title(loc="left").endswith("k = 24")
-    own = of(rows, protocol="inoculation", split="selection", dose="24")
+    selection = of(rows, protocol="inoculation", split="selection", dose="24")
     for marker, metric in marks.items():
-        points = sorted(of(own, metric=metric), key=lambda row: int(row["epoch"]))
+        points = sorted(of(selection, metric=metric), key=lambda row: int(row["epoch"]))
         assert marked(axis, marker) == percent(values(points))
 
 

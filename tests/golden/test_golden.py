@@ -59,8 +59,8 @@ def test_cells_are_compared_by_what_they_say(old: str, new: str, expected: bool)
 
 def test_an_update_changes_what_differs_alone() -> None:
     rows = [{"metric": m, "value": "0.3333333"} for m in ("accuracy", "chance", "macro_accuracy")]
-    now = [{"metric": "accuracy", "value": "0.3333334"}, {"metric": "chance", "value": "0.5"}]
-    assert updated("results", rows, now) == [rows[0], now[1]]
+    new_rows = [{"metric": "accuracy", "value": "0.3333334"}, {"metric": "chance", "value": "0.5"}]
+    assert updated("results", rows, new_rows) == [rows[0], new_rows[1]]
 
 
 def test_a_difference_names_the_row_and_both_numbers() -> None:

@@ -63,9 +63,9 @@ def values(folder: Path, metric: str) -> list[float]:
         return [float(row["value"]) for row in csv.DictReader(file) if row["metric"] == metric]
 
 
-def assert_close(one: Path, other: Path, tolerance: float) -> None:
+def assert_close(folder_a: Path, folder_b: Path, tolerance: float) -> None:
     """Scores within a tolerance, and the same answers where the best two are further apart."""
-    first, second = answers(one), answers(other)
+    first, second = answers(folder_a), answers(folder_b)
     assert first
     assert first.keys() == second.keys()
     for item, scores in first.items():
@@ -83,8 +83,8 @@ def free_memory() -> Iterator[Callable[[int], None]]:
         gc.collect()
         torch.cuda.empty_cache()
         say_once.cache_clear()
-        held, (_, whole) = torch.cuda.memory_reserved(), torch.cuda.mem_get_info()
-        torch.cuda.set_per_process_memory_fraction((held + megabytes * 2**20) / whole)
+        held, (_, total) = torch.cuda.memory_reserved(), torch.cuda.mem_get_info()
+        torch.cuda.set_per_process_memory_fraction((held + megabytes * 2**20) / total)
 
     yield leave
     torch.cuda.set_per_process_memory_fraction(1.0)
@@ -93,15 +93,15 @@ def free_memory() -> Iterator[Callable[[int], None]]:
 @pytest.fixture(scope="module")
 def zero_shot(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, str], Path]:
     """The folder of a zero-shot run of the bundled model on a device, at a precision."""
-    made: dict[tuple[str, str], Path] = {}
+    folders: dict[tuple[str, str], Path] = {}
 
     def make(device: str, precision: str) -> Path:
-        if (device, precision) not in made:
+        if (device, precision) not in folders:
             folder = tmp_path_factory.mktemp("zero-shot")
             how = (f"--trainer.accelerator={device}", f"--trainer.precision={precision}")
             run("zero-shot", "--probes=taxonomy_small", f"--output_dir={folder}", *how)
-            made[device, precision] = folder
-        return made[device, precision]
+            folders[device, precision] = folder
+        return folders[device, precision]
 
     return make
 
@@ -131,8 +131,8 @@ def test_idle_tensor_cores_are_said_once_and_their_use_is_a_run_of_its_own(
     assert len(notices) == (matmul == "highest")
     single = zero_shot(DEVICE, "32-true")
     exact = {path.parent.name for path in single.glob("runs/*/result.json")}
-    found = {path.parent.name for path in tmp_path.glob("runs/*taxonomy*/result.json")}
-    assert (found == exact) == (matmul == "highest")
+    names = {path.parent.name for path in tmp_path.glob("runs/*taxonomy*/result.json")}
+    assert (names == exact) == (matmul == "highest")
     expected, scores = answers(single), answers(tmp_path)
     for item, exactly in expected.items():
         assert scores[item] == pytest.approx(exactly, abs=0.05), item
@@ -141,15 +141,15 @@ def test_idle_tensor_cores_are_said_once_and_their_use_is_a_run_of_its_own(
 def test_products_of_tf32_are_several_times_faster() -> None:
     if torch.cuda.get_device_capability() < (9, 0):
         pytest.skip("measured on H100 and H200")
-    one = torch.randn(8192, 8192, device="cuda")
+    matrix = torch.randn(8192, 8192, device="cuda")
 
     def milliseconds(matmul: str) -> float:
         with float32_products(torch.device("cuda"), "32-true", matmul):
-            _ = one @ one
+            _ = matrix @ matrix
             start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
             start.record()
             for _ in range(10):
-                _ = one @ one
+                _ = matrix @ matrix
             end.record()
             end.synchronize()
         return start.elapsed_time(end)
@@ -175,13 +175,13 @@ def test_features_that_do_not_fit_are_made_in_halves(
 ) -> None:
     expected = frozen_curve(tmp_path / "roomy", DEVICE)
     free_memory(100)
-    found = frozen_curve(tmp_path / "tight", DEVICE, "--trainer.max_eval_tokens=1000000")
+    scores = frozen_curve(tmp_path / "tight", DEVICE, "--trainer.max_eval_tokens=1000000")
     assert capsys.readouterr().err.count("so it is divided in two") == 1
-    assert found == pytest.approx(expected, abs=0.02)
+    assert scores == pytest.approx(expected, abs=0.02)
 
 
 @pytest.mark.parametrize(
-    ("command", "megabytes", "said"),
+    ("command", "megabytes", "message"),
     [
         ("inoculate", 200, "error: training in batches of 16 (batch_size 16) needs more memory"),
         ("zero-shot", 1, "error: CUDA out of memory"),  # the model itself
@@ -190,7 +190,7 @@ def test_features_that_do_not_fit_are_made_in_halves(
 def test_what_does_not_fit_at_all_is_one_line(
     command: str,
     megabytes: int,
-    said: str,
+    message: str,
     free_memory: Callable[[int], None],
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
@@ -201,7 +201,7 @@ def test_what_does_not_fit_at_all_is_one_line(
     free_memory(megabytes)
     assert cli.main([*arguments, f"--trainer.accelerator={DEVICE}"]) == cli.USAGE_ERROR
     errors = capsys.readouterr().err
-    assert said in errors
+    assert message in errors
     assert "Traceback" not in errors
 
 
@@ -289,14 +289,14 @@ def test_a_decoder_is_inoculated_on_the_device(tmp_path: Path) -> None:
     network.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     model = {"name_or_path": str(folder), "kind": "causal"}
-    found = {}
+    aggregates = {}
     for device in ("cpu", DEVICE):
         arguments = inoculation(tmp_path / device, model=model)
         run(*arguments, f"--trainer.accelerator={device}")
         with (tmp_path / device / "out" / "results.csv").open(newline="") as file:
             rows = list(csv.DictReader(file))
-        found[device] = [float(row["value"]) for row in rows if row["metric"] == "aggregate"]
-    assert found[DEVICE] == pytest.approx(found["cpu"], abs=0.05)
+        aggregates[device] = [float(row["value"]) for row in rows if row["metric"] == "aggregate"]
+    assert aggregates[DEVICE] == pytest.approx(aggregates["cpu"], abs=0.05)
 
 
 @pytest.mark.parametrize("preset", ["ddp", "fsdp", "one_gpu"])
@@ -329,7 +329,7 @@ def test_what_two_devices_share_of_a_curve_is_gathered(tmp_path: Path) -> None:
     }
     path = tmp_path / "config.yaml"
     path.write_text(yaml.safe_dump(config))
-    found = []
+    fingerprints = []
     for name, more in (
         ("one", [f"--trainer.accelerator={DEVICE}"]),
         ("two", [f"--config={CONFIGS / 'trainer' / 'fsdp.yaml'}", "--trainer.devices=2"]),
@@ -338,12 +338,12 @@ def test_what_two_devices_share_of_a_curve_is_gathered(tmp_path: Path) -> None:
         arguments = [*command, f"--output_dir={tmp_path / name}", "--trainer.progress_bar=false"]
         subprocess.run([sys.executable, ROOT / "train.py", *arguments], check=True, timeout=900)
         results = [json.loads(p.read_text()) for p in (tmp_path / name).glob("runs/*/result.json")]
-        found.append({result["protocol"]: result["model_sha256"] for result in results})
+        fingerprints.append({result["protocol"]: result["model_sha256"] for result in results})
         assert len(results) == 2
     # The rate is 0 in single precision: every weight is the pre-trained one, or drawn from the
     # seed, whole or not.
-    assert found[0] == found[1]
-    assert len({*found[0].values()}) == 1
+    assert fingerprints[0] == fingerprints[1]
+    assert len({*fingerprints[0].values()}) == 1
 
 
 def test_a_run_that_was_stopped_goes_on_to_the_same_end(undisturbed: Path, tmp_path: Path) -> None:
@@ -366,17 +366,17 @@ def frozen_curve(folder: Path, device: str, *more: str) -> list[float]:
 
 
 def test_stacked_heads_learn_what_they_learn_on_the_cpu(tmp_path: Path) -> None:
-    found = frozen_curve(tmp_path / "gpu", DEVICE)
-    assert found == pytest.approx(frozen_curve(tmp_path / "cpu", "cpu"), abs=0.02)
+    scores = frozen_curve(tmp_path / "gpu", DEVICE)
+    assert scores == pytest.approx(frozen_curve(tmp_path / "cpu", "cpu"), abs=0.02)
 
 
 def test_the_stack_of_heads_is_planned_by_the_memory_that_is_free(tmp_path: Path) -> None:
     expected = frozen_curve(tmp_path / "roomy", DEVICE)
     torch.cuda.empty_cache()
     free = torch.cuda.mem_get_info()[0]
-    taken = torch.empty(max(0, free - (1 << 30)), dtype=torch.uint8, device="cuda")
+    block = torch.empty(max(0, free - (1 << 30)), dtype=torch.uint8, device="cuda")
     assert frozen_curve(tmp_path / "tight", DEVICE) == pytest.approx(expected, abs=0.02)
-    assert taken.numel() > 0
+    assert block.numel() > 0
 
 
 @pytest.mark.parametrize("grouped", [False, True])
@@ -391,5 +391,5 @@ def test_pairs_in_groups_of_like_length_have_the_scores_of_the_cpu(
     expected = pairs(batch)
     monkeypatch.setattr(pair_choice, "grouping_pays", lambda *_: grouped)
     pairs.network.to("cuda")
-    found = pairs({name: value.to("cuda") for name, value in batch.items()})
-    torch.testing.assert_close(found.cpu(), expected, rtol=0, atol=1e-3)
+    logits = pairs({name: value.to("cuda") for name, value in batch.items()})
+    torch.testing.assert_close(logits.cpu(), expected, rtol=0, atol=1e-3)

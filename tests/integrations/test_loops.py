@@ -54,12 +54,12 @@ def tokenizer() -> Any:
 @pytest.fixture(scope="module")
 def texts(tokenizer: Any) -> list[dict[str, Tensor]]:
     """Sentences with every third token to be told."""
-    found = []
+    examples = []
     for number in range(24):
         ids = tokenizer(f"A dog of {number} years is older than a cat .")["input_ids"]
-        labels = [token if place % 3 else -100 for place, token in enumerate(ids)]
-        found.append({"input_ids": torch.tensor(ids), "labels": torch.tensor(labels)})
-    return found
+        labels = [token if index % 3 else -100 for index, token in enumerate(ids)]
+        examples.append({"input_ids": torch.tensor(ids), "labels": torch.tensor(labels)})
+    return examples
 
 
 def fresh(tokenizer: Any, kind: type[nn.Module] = BertForMaskedLM, dropout: float = 0.3) -> Any:
@@ -84,7 +84,7 @@ def trained(
         if model:
             ids = torch.tensor(reader("a cat is smaller than a dog .")["input_ids"])
             data = [{"input_ids": ids, "labels": ids}] * 24
-        given: dict[str, Any] = {"output_dir": str(tmp_path / "out"), "max_steps": 6, **options}
+        settings: dict[str, Any] = {"output_dir": str(tmp_path / "out"), "max_steps": 6, **options}
         values = iter(range(9, 0, -1))  # the first evaluation is the best
         evaluation: dict[str, Any] = {}
         if evaluate:
@@ -100,7 +100,7 @@ def trained(
             use_cpu=True,
             logging_steps=100,
             seed=3,
-            **({"save_strategy": "no"} | given),
+            **({"save_strategy": "no"} | settings),
         )
         trainer = Trainer(
             network,
@@ -155,9 +155,9 @@ def test_a_trainer_learns_the_same_weights_and_its_scores_are_those_of_zero_shot
     reference = probelight.zero_shot(str(tmp_path / "last"), PROBES).items
     ours = watch.results.items
     ours = ours[ours["model"].str.endswith("@step6")]
-    both = ours.merge(reference, on="item")
-    assert len(both) == len(ours) == len(reference)
-    assert [*both["scores_x"]] == [*both["scores_y"]]
+    merged = ours.merge(reference, on="item")
+    assert len(merged) == len(ours) == len(reference)
+    assert [*merged["scores_x"]] == [*merged["scores_y"]]
     # Its steps can be compared with each other, and with models that `zero-shot` scored.
     compared = probelight.compare(watch.watch.folder, probes="age_small").frame
     values = sorted(compared.query("metric == 'accuracy'")["value"])
@@ -179,8 +179,8 @@ def test_the_best_average_is_kept_whole_and_changes_are_counted(
     averages = {look.step: sum(look.scores.values()) / 2 for look in watch.watch.looks}
     assert [*averages] == [0, 1, 2, 3, 4, 5, 6]
     best = sorted(averages, key=lambda step: (-averages[step], step))[:2]
-    kept = {path.name for path in (tmp_path / "looks" / "kept").iterdir()}
-    assert kept == {f"step{step}" for step in best}
+    names = {path.name for path in (tmp_path / "looks" / "kept").iterdir()}
+    assert names == {f"step{step}" for step in best}
     assert watch.best_checkpoint == tmp_path / "looks" / "kept" / f"step{best[0]}"
     again = probelight.zero_shot(str(watch.best_checkpoint), PROBES[0])
     [value] = again.frame.query("metric == 'accuracy'")["value"]
@@ -188,8 +188,8 @@ def test_the_best_average_is_kept_whole_and_changes_are_counted(
     noted = json.loads((watch.best_checkpoint / "scores.json").read_text())
     assert noted == {"step": best[0], **watch.watch.looks[best[0]].scores}
 
-    written = pd.read_csv(tmp_path / "looks" / "changes.csv")
-    pd.testing.assert_frame_equal(written, watch.changes, check_dtype=False)
+    frame = pd.read_csv(tmp_path / "looks" / "changes.csv")
+    pd.testing.assert_frame_equal(frame, watch.changes, check_dtype=False)
     changes = watch.changes.set_index("probe")
     assert [*changes["is_original"]] == [False, True]
     items = watch.results.items
@@ -198,8 +198,8 @@ def test_the_best_average_is_kept_whole_and_changes_are_counted(
             items[(items["probe"] == probe) & items["model"].str.endswith(f"@step{step}")]
             for step in (0, 6)
         ]
-        both = sides[0].merge(sides[1], on="item")
-        difference = both["correct_y"] - both["correct_x"]
+        merged = sides[0].merge(sides[1], on="item")
+        difference = merged["correct_y"] - merged["correct_x"]
         assert row["change"] == pytest.approx(difference.mean())
         assert row["lost"] == pytest.approx(-difference.clip(upper=0).sum())
         assert row["gained"] == pytest.approx(difference.clip(lower=0).sum())
@@ -208,11 +208,11 @@ def test_the_best_average_is_kept_whole_and_changes_are_counted(
 
 
 def test_a_resumed_training_ends_the_same(trained: Callable[..., Any], tmp_path: Path) -> None:
-    whole = transformers.ProbeTrainerCallback(
+    unkilled = transformers.ProbeTrainerCallback(
         PROBES, every=2, output_dir=tmp_path / "whole", keep="best_average"
     )
-    _, weights = trained(whole, output_dir=str(tmp_path / "one"))
-    parts = {"output_dir": str(tmp_path / "two"), "save_strategy": "steps", "save_steps": 2}
+    _, weights = trained(unkilled, output_dir=str(tmp_path / "one"))
+    steps = {"output_dir": str(tmp_path / "two"), "save_strategy": "steps", "save_steps": 2}
 
     class Killed(Exception):
         pass
@@ -225,31 +225,31 @@ def test_a_resumed_training_ends_the_same(trained: Callable[..., Any], tmp_path:
     folder = tmp_path / "parts"
     options: dict[str, Any] = {"every": 2, "output_dir": folder, "keep": "best_average"}
     with pytest.raises(Killed):
-        trained(transformers.ProbeTrainerCallback(PROBES, **options), Kill(), **parts)
+        trained(transformers.ProbeTrainerCallback(PROBES, **options), Kill(), **steps)
     watch = transformers.ProbeTrainerCallback(PROBES, **options)
-    _, resumed = trained(watch, resume=True, **parts)
+    _, resumed = trained(watch, resume=True, **steps)
     assert_equal(resumed, weights)
-    assert watch.watch.looks == whole.watch.looks
+    assert watch.watch.looks == unkilled.watch.looks
     # A training that is resumed at its end makes no look, and knows the best checkpoint.
     again = transformers.ProbeTrainerCallback(PROBES, **options)
-    trained(again, resume=True, **parts)
+    trained(again, resume=True, **steps)
     assert again.best_checkpoint == watch.best_checkpoint
     assert watch.best_checkpoint is not None
-    assert whole.best_checkpoint is not None
-    assert watch.best_checkpoint.name == whole.best_checkpoint.name
-    one, two = ((tmp_path / name / "results.csv").read_text() for name in ("whole", "parts"))
-    assert one == two
+    assert unkilled.best_checkpoint is not None
+    assert watch.best_checkpoint.name == unkilled.best_checkpoint.name
+    calm, ended = ((tmp_path / name / "results.csv").read_text() for name in ("whole", "parts"))
+    assert calm == ended
 
 
 def test_a_resumed_training_makes_later_looks_anew_and_a_missing_checkpoint(
     trained: Callable[..., Any], tmp_path: Path
 ) -> None:
-    parts = {"save_strategy": "steps", "save_steps": 2}
+    steps = {"save_strategy": "steps", "save_steps": 2}
     options: dict[str, Any] = {"every": 2, "output_dir": tmp_path / "looks", "keep": step_of}
     watch = transformers.ProbeTrainerCallback(PROBES, **options)
-    _, weights = trained(watch, **parts)
+    _, weights = trained(watch, **steps)
     assert watch.best_checkpoint == tmp_path / "looks" / "kept" / "step6"
-    before = watch.results.frame
+    frame = watch.results.frame
     # As after a kill between the scores at step 4 and their checkpoint, in a training that goes on
     # from there: what came later is gone, and the checkpoint is that of the weights at step 4.
     shutil.rmtree(tmp_path / "out" / "checkpoint-6")
@@ -258,14 +258,14 @@ def test_a_resumed_training_makes_later_looks_anew_and_a_missing_checkpoint(
 
     class Look(transformers.TrainerCallback):
         def on_step_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-            kept = sorted(path.name for path in (tmp_path / "looks" / "kept").iterdir())
-            seen.append(([look.step for look in again.watch.looks], kept))
+            names = sorted(path.name for path in (tmp_path / "looks" / "kept").iterdir())
+            seen.append(([look.step for look in again.watch.looks], names))
 
-    _, resumed = trained(again, Look(), resume=True, **parts)
+    _, resumed = trained(again, Look(), resume=True, **steps)
     assert seen[0] == ([0, 2, 4], ["step4"])
     assert_equal(resumed, weights)
     assert again.best_checkpoint == watch.best_checkpoint
-    pd.testing.assert_frame_equal(again.results.frame, before)
+    pd.testing.assert_frame_equal(again.results.frame, frame)
 
 
 def step_of(scores: Mapping[str, float], *, count: list[int] = []) -> float:  # noqa: B006
@@ -285,10 +285,10 @@ def test_a_checkpoint_that_cannot_be_written_leaves_the_others(
     def score(network: Any, watched: Any, step: int) -> float:
         return values[step]
 
-    def save(self: Any, folder: Path, whole: Any = BertForMaskedLM.save_pretrained) -> None:
+    def save(self: Any, folder: Path, original: Any = BertForMaskedLM.save_pretrained) -> None:
         if watch.watch.looks[-1].step == 4:
             raise OSError("no space left on device")
-        whole(self, folder)
+        original(self, folder)
 
     monkeypatch.setattr(watch.watch, "_score", score)
     monkeypatch.setattr(BertForMaskedLM, "save_pretrained", save)
@@ -301,10 +301,10 @@ def test_a_checkpoint_that_cannot_be_written_leaves_the_others(
 
 def test_looks_of_other_items_are_not_mixed(trained: Callable[..., Any], tmp_path: Path) -> None:
     options: dict[str, Any] = {"every": 3, "output_dir": tmp_path / "looks"}
-    parts = {"save_strategy": "steps", "save_steps": 3}
-    trained(transformers.ProbeTrainerCallback(PROBES[1:], max_items=40, **options), **parts)
+    steps = {"save_strategy": "steps", "save_steps": 3}
+    trained(transformers.ProbeTrainerCallback(PROBES[1:], max_items=40, **options), **steps)
     with pytest.raises(ProbelightError, match="max_items"):
-        trained(transformers.ProbeTrainerCallback(PROBES[1:], **options), resume=True, **parts)
+        trained(transformers.ProbeTrainerCallback(PROBES[1:], **options), resume=True, **steps)
 
 
 def test_the_last_look_is_at_the_last_weights_not_at_the_best(
@@ -312,8 +312,8 @@ def test_the_last_look_is_at_the_last_weights_not_at_the_best(
 ) -> None:
     best = {"load_best_model_at_end": True, "save_strategy": "steps", "eval_strategy": "steps"}
     watch = transformers.ProbeTrainerCallback(PROBES[1:], every=4, output_dir=tmp_path / "looks")
-    given = {**best, "save_steps": 2, "eval_steps": 2, "metric_for_best_model": "eval_first"}
-    trainer, _ = trained(watch, evaluate=True, **given)
+    settings = {**best, "save_steps": 2, "eval_steps": 2, "metric_for_best_model": "eval_first"}
+    trainer, _ = trained(watch, evaluate=True, **settings)
     assert trainer.state.best_model_checkpoint.endswith("checkpoint-2")
     assert [look.step for look in watch.watch.looks] == [0, 4, 6]
     reference = probelight.zero_shot(str(tmp_path / "out" / "checkpoint-6"), PROBES[1:]).items
@@ -361,7 +361,7 @@ def test_every_kind_in_any_precision_is_scored_as_zero_shot_scores_it(
     def model() -> tuple[Any, Any]:
         return (fresh(tokenizer), tokenizer) if kind == "masked" else other_model(kind, tmp_path)
 
-    stems = [f"the {one} is [MASK] than a {other} ." for one in ANIMALS for other in ANIMALS]
+    stems = [f"the {first} is [MASK] than a {second} ." for first in ANIMALS for second in ANIMALS]
     items = [
         {"sentence": stem, "choices": choices, "answer": i % 2} for i, stem in enumerate(stems)
     ]
@@ -388,8 +388,8 @@ def test_a_model_in_half_precision_is_scored_in_it(tokenizer: Any) -> None:
     network = fresh(tokenizer)
     exact = probelight.score(network, "taxonomy_small:dev", tokenizer=tokenizer).items["scores"]
     half = probelight.score(network.bfloat16(), "taxonomy_small:dev", tokenizer=tokenizer)
-    for one, other in zip(exact, half.items["scores"], strict=True):
-        assert other == pytest.approx(one, abs=0.05)
+    for full, half_row in zip(exact, half.items["scores"], strict=True):
+        assert half_row == pytest.approx(full, abs=0.05)
     assert {weight.dtype for weight in network.parameters()} == {torch.bfloat16}
 
 
@@ -514,16 +514,16 @@ def test_a_part_of_the_items_has_whole_groups(trained: Callable[..., Any], tmp_p
     assert {*items.groupby("interval_group").size()} == {2}  # each pair of ages in both orders
     # 20 of 75 groups: sqrt(75 / 20) = 1.94.
     notice = "40 of 150 items, whole groups drawn with seed 0; expect intervals 1.9 times as wide"
-    assert any(notice in found for found in watch.results.notices)
+    assert any(notice in line for line in watch.results.notices)
 
 
 def test_a_multiple_choice_model_answers_with_its_head(tokenizer: Any, tmp_path: Path) -> None:
     network = fresh(tokenizer, BertForMultipleChoice, dropout=0.0)
     network.save_pretrained(tmp_path / "qa")
     tokenizer.save_pretrained(tmp_path / "qa")
-    found = probelight.score(network, "hyponymy_small", tokenizer=tokenizer)
+    results = probelight.score(network, "hyponymy_small", tokenizer=tokenizer)
     reference = probelight.zero_shot(str(tmp_path / "qa"), "hyponymy_small:dev").items
-    assert [*found.items["scores"]] == [*reference["scores"]]
+    assert [*results.items["scores"]] == [*reference["scores"]]
     assert network.training
 
 
@@ -563,7 +563,7 @@ def test_lightning_learns_the_same_weights_too(
     quiet_trainer: Callable[..., pl.Trainer],
     tmp_path: Path,
 ) -> None:
-    found = []
+    states = []
     for callbacks in (
         [],
         [
@@ -576,8 +576,8 @@ def test_lightning_learns_the_same_weights_too(
         module = Module(tokenizer, texts)
         trainer = quiet_trainer(max_epochs=2, callbacks=callbacks, limit_val_batches=0)
         trainer.fit(module)
-        found.append({name: value.clone() for name, value in module.state_dict().items()})
-    assert_equal(*found)
+        states.append({name: value.clone() for name, value in module.state_dict().items()})
+    assert_equal(*states)
     [watch] = callbacks
     steps = [look.step for look in watch.watch.looks]
     assert steps == ([0, 2, 4, 6, 8, 10, 12] if every == 2 else [0, 6, 12])

@@ -142,18 +142,18 @@ def test_each_template_makes_the_panels_that_it_names(path: Path) -> None:
     sent = template.built("team", "project")._to_model()
     assert (sent.entity, sent.project, sent.display_name) == ("team", "project", template.name)
     bank = sent.spec.section.panel_bank_config
-    made = [
+    panels_by_section = [
         (section.name, [panel.config.chart_title for panel in section.panels])
         for section in bank.sections
         if section.panels
     ]
-    named = [(one.name, [panel.title for panel in one.panels]) for one in template.sections]
-    assert made == named
+    named = [(s.name, [panel.title for panel in s.panels]) for s in template.sections]
+    assert panels_by_section == named
 
 
 def test_what_is_drawn_is_what_runs_log() -> None:
     sent = WorkspaceTemplate.read(ROOT / "configs/wandb/inoculation.yaml").built("e", "p")
-    panels = [panel for one in sent.sections for panel in one.panels]
+    panels = [panel for section in sent.sections for panel in section.panels]
     lines = {name for panel in panels if isinstance(panel.y, list) for name in panel.y}
     assert lines == {
         "val/probe_accuracy", "val/original_accuracy", "val/aggregate", "inoculation_cost",
@@ -161,8 +161,8 @@ def test_what_is_drawn_is_what_runs_log() -> None:
     }  # fmt: skip
     [curve] = [panel for panel in panels if panel.title.startswith("Accuracy against")]
     assert (curve.x, curve.log_x) == ("learning_curve/num_examples", True)
-    [given] = [panel for panel in panels if panel.title.startswith("Gain and cost of")]
-    assert (given.x.name, given.y.name) == ("report/original_accuracy", "report/probe_accuracy")
+    [scatter] = [panel for panel in panels if panel.title.startswith("Gain and cost of")]
+    assert (scatter.x.name, scatter.y.name) == ("report/original_accuracy", "report/probe_accuracy")
 
 
 @pytest.mark.parametrize(
@@ -193,10 +193,10 @@ def test_a_workspace_needs_a_project_and_the_library(monkeypatch: pytest.MonkeyP
 def test_it_is_made_online_in_the_project_of_the_run(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    made: list[tuple[str, str]] = []
+    calls: list[tuple[str, str]] = []
 
     def built(self: WorkspaceTemplate, entity: str, project: str) -> Any:
-        made.append((entity, project))
+        calls.append((entity, project))
         return SimpleNamespace(save=lambda: None, url="https://w.example/x")
 
     monkeypatch.setattr(WorkspaceTemplate, "built", built)
@@ -205,6 +205,6 @@ def test_it_is_made_online_in_the_project_of_the_run(
     published.make_workspace(template, WandbSettings("p"), False, client)
     published.make_workspace(template, WandbSettings("p", entity="team"), False, client)
     published.make_workspace(template, WandbSettings("p"), True, client)
-    assert made == [("me", "p"), ("team", "p")]
-    said = ["https://w.example/x", "https://w.example/x", "not made, because W&B is offline"]
-    assert capsys.readouterr().out.splitlines() == [f"workspace n: {text}" for text in said]
+    assert calls == [("me", "p"), ("team", "p")]
+    outcomes = ["https://w.example/x", "https://w.example/x", "not made, because W&B is offline"]
+    assert capsys.readouterr().out.splitlines() == [f"workspace n: {text}" for text in outcomes]

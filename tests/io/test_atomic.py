@@ -73,9 +73,9 @@ def test_what_libraries_say_of_a_disk() -> None:
     chained = RuntimeError("PytorchStreamWriter failed writing file")
     chained.__context__ = PermissionError(errno.EACCES, "Permission denied")
     for error, number in ((rust, errno.ENOSPC), (database, errno.EROFS), (chained, errno.EACCES)):
-        found = atomic.disk_error(error)
-        assert found is not None
-        assert found.errno == number
+        disk_error = atomic.disk_error(error)
+        assert disk_error is not None
+        assert disk_error.errno == number
     assert atomic.disk_error(FileNotFoundError(errno.ENOENT, "not there")) is None
     assert atomic.disk_error(RuntimeError("code: 2")) is None
 
@@ -104,11 +104,11 @@ def test_a_report_into_a_full_disk_says_one_line(
     zero = ["zero-shot", "--probes=age_small", f"--output_dir={disk / 'out'}"]
     fill(disk / "ballast")
     assert cli.main([*zero, "--trainer.progress_bar=false"]) == cli.FAILURE
-    said = capsys.readouterr().err.strip().splitlines()
-    assert said[-1].startswith("train.py zero-shot: failed: ")
-    assert str(disk / "out") in said[-1]
-    assert "make room" in said[-1]
-    assert not any("Traceback" in line for line in said)
+    lines = capsys.readouterr().err.strip().splitlines()
+    assert lines[-1].startswith("train.py zero-shot: failed: ")
+    assert str(disk / "out") in lines[-1]
+    assert "make room" in lines[-1]
+    assert not any("Traceback" in line for line in lines)
 
 
 def names(folder: Path) -> list[str]:

@@ -75,7 +75,7 @@ def test_what_is_wrong_is_one_line(change: dict[Any, Any], message: str) -> None
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("[1]", "a list, where an object is needed; so"),
         ("null", "missing or null, where"),
@@ -86,8 +86,8 @@ def test_what_is_wrong_is_one_line(change: dict[Any, Any], message: str) -> None
         ("[" * 100_000, "invalid JSON"),
     ],
 )
-def test_whatever_else_is_refused(text: str, said: str) -> None:
-    with pytest.raises(RecordError, match=said):
+def test_whatever_else_is_refused(text: str, message: str) -> None:
+    with pytest.raises(RecordError, match=message):
         json_object(text, hint="; so")
     assert json_object('{"a": [1, null], "b": "é"}') == {"a": [1, None], "b": "é"}
 
@@ -142,10 +142,10 @@ def test_hostile_yaml_is_refused_soon_in_one_line_with_its_file(
     path.write_text(text)
     with pytest.raises(
         ConfigError, match=rf"mine\.yaml: .*{message}|mine\.yaml:1: {message}"
-    ) as said:
+    ) as error:
         read_yaml(path)
-    assert "\n" not in str(said.value)
-    assert len(str(said.value)) < 1000
+    assert "\n" not in str(error.value)
+    assert len(str(error.value)) < 1000
 
 
 def test_what_is_no_file_is_named(tmp_path: Path) -> None:
@@ -159,7 +159,7 @@ def test_what_is_no_file_is_named(tmp_path: Path) -> None:
 def test_numbers_and_days_of_yaml_are_what_people_mean(tmp_path: Path) -> None:
     path = tmp_path / "a.yaml"
     path.write_text("a: [1e-5, 2.5E3, -1.e2, 1e5x, 12e, 2020-01-01, 3, 1.5, .nan, yes]\n")
-    *known, nan, yes = read_yaml(path)["a"]
-    assert known == [1e-5, 2500.0, -100.0, "1e5x", "12e", "2020-01-01", 3, 1.5]
+    *numbers, nan, yes = read_yaml(path)["a"]
+    assert numbers == [1e-5, 2500.0, -100.0, "1e5x", "12e", "2020-01-01", 3, 1.5]
     assert nan != nan
     assert yes is True

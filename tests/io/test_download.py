@@ -37,7 +37,7 @@ class Server(ThreadingHTTPServer):
         self.says_length = True
         self.pause = 0.0  # seconds between bytes
         self.endless = False
-        self.asked: list[tuple[str, str | None]] = []  # path and Range of each request
+        self.requests: list[tuple[str, str | None]] = []  # path and Range of each request
 
     @property
     def url(self) -> str:
@@ -47,7 +47,7 @@ class Server(ThreadingHTTPServer):
         return fetch(f"{self.url}/{name}", cache_dir=self.cache, **options)
 
     @property
-    def kept(self) -> set[Path]:
+    def downloads(self) -> set[Path]:
         return {*self.cache.glob("downloads/*")} - {*self.cache.glob("downloads/*.lock")}
 
 
@@ -55,16 +55,16 @@ class Handler(BaseHTTPRequestHandler):
     server: Server
 
     def do_GET(self) -> None:
-        wanted = self.headers.get("Range")
-        self.server.asked.append((self.path, wanted))
+        byte_range = self.headers.get("Range")
+        self.server.requests.append((self.path, byte_range))
         code = self.server.codes.pop(0) if self.server.codes else 0
         if code or self.path == "/missing":
             self.send_error(code or 404)
             return
         body, start = self.server.body, 0
         same = self.headers.get("If-Range") in {None, self.server.etag}
-        if wanted and self.server.ranges and same:
-            start = int(wanted.removeprefix("bytes=").removesuffix("-"))
+        if byte_range and self.server.ranges and same:
+            start = int(byte_range.removeprefix("bytes=").removesuffix("-"))
             if start >= len(body):
                 self.send_error(416)
                 return
@@ -106,17 +106,17 @@ def test_a_file_is_fetched_once(server: Server) -> None:
     assert path.read_bytes() == BODY
     assert server.fetch("a/train.jsonl", sha256=SHA256) == path
     assert server.fetch("a/train.jsonl", sha256=SHA256, offline=True) == path
-    assert len(server.asked) == 1
-    other = server.fetch("b/train.jsonl")
-    assert other != path
-    assert server.kept == {path, other}
+    assert len(server.requests) == 1
+    other_path = server.fetch("b/train.jsonl")
+    assert other_path != path
+    assert server.downloads == {path, other_path}
 
 
 def test_a_cut_transfer_goes_on_where_it_stopped(server: Server) -> None:
     server.cut_after = [100_000, 50_000]
     path = server.fetch("x")
     assert path.read_bytes() == BODY
-    assert [wanted for _, wanted in server.asked] == [None, "bytes=100000-", "bytes=150000-"]
+    assert [sent for _, sent in server.requests] == [None, "bytes=100000-", "bytes=150000-"]
 
 
 def test_the_part_of_an_ended_process_is_used_where_a_checksum_guards_it(server: Server) -> None:
@@ -124,13 +124,13 @@ def test_the_part_of_an_ended_process_is_used_where_a_checksum_guards_it(server:
     with pytest.raises(DownloadError, match=r"download failed 4 times \(.*\(1000 bytes read, 29"):
         server.fetch("x", sha256=SHA256)
     assert server.fetch("x", sha256=SHA256).read_bytes() == BODY
-    assert server.asked[-1][1] == "bytes=4000-"
+    assert server.requests[-1][1] == "bytes=4000-"
     server.cut_after = [1000] * 4
     with pytest.raises(DownloadError):
         server.fetch("y")
     server.body = BODY[::-1]
     assert server.fetch("y").read_bytes() == BODY[::-1]
-    assert server.asked[-1][1] is None
+    assert server.requests[-1][1] is None
 
 
 def test_a_file_that_changes_between_two_tries_is_fetched_whole(
@@ -142,13 +142,13 @@ def test_a_file_that_changes_between_two_tries_is_fetched_whole(
     monkeypatch.setattr(download.time, "sleep", release)
     server.cut_after = [1000]
     assert server.fetch("x").read_bytes() == BODY[::-1]
-    assert [wanted for _, wanted in server.asked] == [None, "bytes=1000-"]
+    assert [byte_range for _, byte_range in server.requests] == [None, "bytes=1000-"]
 
 
 def test_without_version_and_checksum_nothing_is_resumed(server: Server) -> None:
     server.etag, server.cut_after = None, [1000]
     assert server.fetch("x").read_bytes() == BODY
-    assert [wanted for _, wanted in server.asked] == [None, None]
+    assert [byte_range for _, byte_range in server.requests] == [None, None]
 
 
 def test_the_checksum_guards_a_resumed_file_without_version(server: Server) -> None:
@@ -158,7 +158,7 @@ def test_the_checksum_guards_a_resumed_file_without_version(server: Server) -> N
     server.body = BODY  # the part is of the old version: found out at the end, fetched anew
     path = server.fetch("x", sha256=SHA256)
     assert path.read_bytes() == BODY
-    assert [wanted for _, wanted in server.asked[-2:]] == ["bytes=4000-", None]
+    assert [byte_range for _, byte_range in server.requests[-2:]] == ["bytes=4000-", None]
 
 
 def test_a_server_without_ranges_and_a_part_too_long(server: Server) -> None:
@@ -179,8 +179,8 @@ def test_a_wrong_checksum_is_refused_and_not_kept(server: Server) -> None:
         DownloadError, match=rf"/x: its content has sha256 {SHA256}, but the released file has 0000"
     ):
         server.fetch("x", sha256="0" * 64)
-    assert len(server.asked) == 1
-    assert server.kept == set()
+    assert len(server.requests) == 1
+    assert server.downloads == set()
 
 
 def test_the_checksum_is_of_the_content(server: Server) -> None:
@@ -216,12 +216,12 @@ PAGES = {
 def test_what_comes_in_place_of_a_file_is_named_and_not_kept(
     server: Server, name: str, sha256: str | None
 ) -> None:
-    server.body, what = PAGES[name]
+    server.body, page_kind = PAGES[name]
     with pytest.raises(
-        DownloadError, match=rf"{server.url}/x\.jsonl: the server sent {what} instead of"
+        DownloadError, match=rf"{server.url}/x\.jsonl: the server sent {page_kind} instead of"
     ):
         server.fetch("x.jsonl", sha256=sha256)
-    assert server.kept == set()
+    assert server.downloads == set()
     server.body = BODY
     assert server.fetch("x.jsonl", sha256=sha256).read_bytes() == BODY
 
@@ -246,7 +246,7 @@ def test_busy_servers_are_asked_again_and_missing_files_are_not(server: Server) 
     assert server.fetch("x").read_bytes() == BODY
     with pytest.raises(NotThereError, match=r"/missing: the server answered 404 .*--mirror FOLDER"):
         server.fetch("missing")
-    assert len(server.asked) == 4
+    assert len(server.requests) == 4
 
 
 def test_no_network_names_the_address_and_the_way_out(
@@ -290,7 +290,7 @@ def test_a_body_without_an_end_is_given_up(server: Server, monkeypatch: pytest.M
     server.says_length, server.endless = False, True
     with pytest.raises(DownloadError, match=r"/x: more than 3,000,000 bytes, the limit for a f"):
         server.fetch("x")
-    assert server.kept == set()
+    assert server.downloads == set()
     server.says_length, server.endless, server.body = True, False, b"x" * 3_000_001
     with pytest.raises(DownloadError, match=r"/y: more than 3,000,000 bytes"):
         server.fetch("y")
@@ -334,6 +334,6 @@ def _fetch(url: str, cache_dir: Path) -> str:
 
 def test_processes_at_once_share_one_transfer(server: Server, tmp_path: Path) -> None:
     with multiprocessing.get_context("spawn").Pool(3) as pool:
-        found = pool.starmap(_fetch, [(f"{server.url}/x", tmp_path)] * 6)
-    assert found == [SHA256] * 6
-    assert len(server.asked) == 1
+        sums = pool.starmap(_fetch, [(f"{server.url}/x", tmp_path)] * 6)
+    assert sums == [SHA256] * 6
+    assert len(server.requests) == 1

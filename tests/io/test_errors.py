@@ -6,7 +6,7 @@ from probelight.io.errors import nearest
 
 
 @pytest.mark.parametrize(
-    ("word", "known"),
+    ("word", "candidates"),
     [
         ("sentence_good", "sentence_bad"),
         ("sentence_good", "bad_sentence"),
@@ -22,13 +22,13 @@ from probelight.io.errors import nearest
         ("older_than", "younger_than"),
     ],
 )
-def test_the_opposite_is_never_suggested(word: str, known: str) -> None:
-    assert nearest(word, [known]) == ""
-    assert nearest(known, [word]) == ""
+def test_the_opposite_is_never_suggested(word: str, candidates: str) -> None:
+    assert nearest(word, [candidates]) == ""
+    assert nearest(candidates, [word]) == ""
 
 
 @pytest.mark.parametrize(
-    ("word", "known", "expected"),
+    ("word", "candidates", "expected"),
     [
         ("sentence_goood", ["sentence_bad", "sentence_good"], "sentence_good"),
         ("tset", ["train", "dev", "test"], "test"),
@@ -39,5 +39,5 @@ def test_the_opposite_is_never_suggested(word: str, known: str) -> None:
         ("max_itmes", ["min_items", "max_items"], "max_items"),
     ],
 )
-def test_the_nearest_word_is_suggested(word: str, known: list[str], expected: str) -> None:
-    assert nearest(word, known) == f" (did you mean {expected!r}?)"
+def test_the_nearest_word_is_suggested(word: str, candidates: list[str], expected: str) -> None:
+    assert nearest(word, candidates) == f" (did you mean {expected!r}?)"

@@ -87,15 +87,15 @@ def test_markdown_makes_nothing_of_a_text() -> None:
 def test_a_long_message_keeps_its_ends_and_says_what_it_leaves_out() -> None:
     assert brief("x" * 1_000) == "x" * 1_000
     path = f"/{'folder/' * 200}a.csv"
-    said = brief(f"{path}:3: the cell {'b ' * 900}is no word; write it anew")
-    assert said.startswith(f"{path[:60]}...")
-    assert said.endswith("b is no word; write it anew")
-    assert len(said) < 1_040
+    message = brief(f"{path}:3: the cell {'b ' * 900}is no word; write it anew")
+    assert message.startswith(f"{path[:60]}...")
+    assert message.endswith("b is no word; write it anew")
+    assert len(message) < 1_040
     names = [f"column{number}" for number in range(3_000)]
-    said = brief(f"no gold: there are {', '.join(names)}, and no other")
-    assert "there are column0, column1, " in said
-    assert said.endswith(", column11, ... (2,988 more), and no other")
+    message = brief(f"no gold: there are {', '.join(names)}, and no other")
+    assert "there are column0, column1, " in message
+    assert message.endswith(", column11, ... (2,988 more), and no other")
     assert listed(names[:12]) == ", ".join(names[:12])
     assert listed(names) == f"{', '.join(names[:12])}, ... (2,988 more)"
-    shown = r"\x1b" * 300
-    assert brief("\x1b" * 300) == f"{shown[:60]}...{shown[-30:]}"
+    escaped = r"\x1b" * 300
+    assert brief("\x1b" * 300) == f"{escaped[:60]}...{escaped[-30:]}"

@@ -53,11 +53,11 @@ def test_packed_and_plain_files_read_the_same_whatever_their_names(tmp_path: Pat
     assert sha256_of(packed) == hashlib.sha256(packed.read_bytes()).hexdigest()
 
 
-@pytest.mark.parametrize("kept", [5, 4000, -4], ids=["header", "middle", "checksum"])
-def test_a_truncated_gzip_is_named_with_its_line(tmp_path: Path, kept: int) -> None:
+@pytest.mark.parametrize("size", [5, 4000, -4], ids=["header", "middle", "checksum"])
+def test_a_truncated_gzip_is_named_with_its_line(tmp_path: Path, size: int) -> None:
     path = tmp_path / "cut.jsonl.gz"
     packed = gzip.compress(TEXT)
-    path.write_bytes(packed[:kept])
+    path.write_bytes(packed[:size])
     lines = []
     with pytest.raises(RecordError, match=r"cut\.jsonl\.gz:\d+: .*truncated gzip") as caught:
         lines.extend(line for line in read_lines(path))
@@ -190,8 +190,8 @@ def test_zip_members_that_cannot_be_unpacked_are_named_in_one_line(tmp_path: Pat
     directory = packed.index(b"PK\x01\x02")
     for flags, method, why in ((1, 12, "encrypted"), (0, 97, "packed by an unknown method")):
         changed = bytearray(packed)
-        for place in (6, directory + 8):  # in the member's own header and in the directory
-            struct.pack_into("<HH", changed, place, flags, method)
+        for offset in (6, directory + 8):  # in the member's own header and in the directory
+            struct.pack_into("<HH", changed, offset, flags, method)
         path.write_bytes(changed)
         with pytest.raises(RecordError, match=rf"a\.zip: 'in\.jsonl' in the zip archive is {why}"):
             list(read_lines(path))
@@ -231,7 +231,7 @@ def test_cells_are_texts_that_keep_their_lines(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("id,score\n1\n", r"a\.csv:2: 1 cell\(s\), where the header has 2"),
         ("id,\n1,2\n", r"a\.csv:1: column 2 has no name"),
@@ -239,6 +239,6 @@ def test_cells_are_texts_that_keep_their_lines(tmp_path: Path) -> None:
         ('id,score\n1,"2\n', r"a\.csv:2: unexpected end"),
     ],
 )
-def test_a_damaged_table_is_refused_with_its_line(tmp_path: Path, text: str, said: str) -> None:
-    with pytest.raises(RecordError, match=said):
+def test_a_damaged_table_is_refused_with_its_line(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(RecordError, match=message):
         table(tmp_path, text)

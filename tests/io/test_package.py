@@ -30,8 +30,8 @@ def test_texts_name_the_program_and_leave_files_of_that_name_alone(
     text = "`train.py sweep plan`, python train.py fit; ./train.py of my/train.py is train.py."
     assert package.as_typed(text) == text
     monkeypatch.setattr(sys, "argv", ["probelight"])
-    said = "`probelight sweep plan`, probelight fit; ./train.py of my/train.py is train.py."
-    assert package.as_typed(text) == said
+    expected = "`probelight sweep plan`, probelight fit; ./train.py of my/train.py is train.py."
+    assert package.as_typed(text) == expected
 
 
 def test_a_shipped_file_stands_in_for_one_that_is_not_there(
@@ -40,8 +40,8 @@ def test_a_shipped_file_stands_in_for_one_that_is_not_there(
     monkeypatch.chdir(tmp_path)
     demo = "configs/experiment/demo.yaml"
     assert package.shipped_path(demo) == str(package.PACKAGE / demo)
-    for other in ("configs/none.yaml", "demo.yaml", "configs/../train.py", str(tmp_path / demo)):
-        assert package.shipped_path(other) == other
+    for path in ("configs/none.yaml", "demo.yaml", "configs/../train.py", str(tmp_path / demo)):
+        assert package.shipped_path(path) == path
     (tmp_path / "configs" / "experiment").mkdir(parents=True)
     (tmp_path / demo).touch()
     assert package.shipped_path(demo) == demo

@@ -25,10 +25,10 @@ CODES = [
 def handlers() -> Iterator[None]:
     """The handlers of a program in the foreground; pytest's own come back."""
     numbers = (signal.SIGTERM, signal.SIGINT)
-    before = [signal.getsignal(number) for number in numbers]
+    previous = [signal.getsignal(number) for number in numbers]
     signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
-    for number, handler in zip(numbers, before, strict=True):
+    for number, handler in zip(numbers, previous, strict=True):
         signal.signal(number, handler)
 
 
@@ -41,16 +41,16 @@ def run(program: str) -> subprocess.CompletedProcess[str]:
 def test_a_signal_ends_a_command_and_its_code_is_kept(
     signum: int, stop: type[BaseException], code: int
 ) -> None:
-    told, before = processes.StopSignals(), signal.getsignal(signum)
-    with pytest.raises(stop), told.during_command():
+    signals, previous = processes.StopSignals(), signal.getsignal(signum)
+    with pytest.raises(stop), signals.during_command():
         signal.raise_signal(signum)
-    assert told.code == code
-    assert told.terminated == (code == processes.TERMINATED)
-    assert signal.getsignal(signum) is before
+    assert signals.code == code
+    assert signals.terminated == (code == processes.TERMINATED)
+    assert signal.getsignal(signum) is previous
 
 
 def test_the_first_signal_decides_and_the_next_command_begins_anew() -> None:
-    told = processes.StopSignals()
+    signals = processes.StopSignals()
 
     def stopped_twice() -> None:
         try:
@@ -58,38 +58,38 @@ def test_the_first_signal_decides_and_the_next_command_begins_anew() -> None:
         except KeyboardInterrupt:
             signal.raise_signal(signal.SIGTERM)
 
-    with pytest.raises(SystemExit), told.during_command():
+    with pytest.raises(SystemExit), signals.during_command():
         stopped_twice()
-    assert told.code == processes.INTERRUPTED
-    with told.during_command():
-        assert told.code is None
+    assert signals.code == processes.INTERRUPTED
+    with signals.during_command():
+        assert signals.code is None
 
 
 def test_a_fit_that_holds_sigterm_notes_it_once() -> None:
-    told = processes.StopSignals()
-    with told.during_command():
-        told.hold()
+    signals = processes.StopSignals()
+    with signals.during_command():
+        signals.hold()
         signal.raise_signal(signal.SIGTERM)
-        assert told.terminated
+        assert signals.terminated
         with pytest.raises(KeyboardInterrupt):  # which is not held
             signal.raise_signal(signal.SIGINT)
-        assert told.release()
-        assert not told.release()
+        assert signals.release()
+        assert not signals.release()
 
 
 def test_a_command_within_a_command_and_one_in_a_thread_change_nothing() -> None:
-    told = processes.StopSignals()
-    with told.during_command():
-        told.hold()
+    signals = processes.StopSignals()
+    with signals.during_command():
+        signals.hold()
         signal.raise_signal(signal.SIGTERM)
         listening = signal.getsignal(signal.SIGTERM)
-        with told.during_command():
-            assert told.terminated
+        with signals.during_command():
+            assert signals.terminated
         assert signal.getsignal(signal.SIGTERM) == listening
-    other, seen = processes.StopSignals(), []
+    nested, seen = processes.StopSignals(), []
 
     def in_thread() -> None:
-        with other.during_command():
+        with nested.during_command():
             seen.append(signal.getsignal(signal.SIGINT))
 
     thread = Thread(target=in_thread)
@@ -120,11 +120,11 @@ def test_only_the_first_process_of_several_says_it(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(processes.STOP, "begins_with", "")  # of a command before
-    for rank, said in (("0", f"{processes.SENTENCES[processes.TERMINATED]}\n"), ("1", "")):
+    for rank, message in (("0", f"{processes.SENTENCES[processes.TERMINATED]}\n"), ("1", "")):
         monkeypatch.setenv("LOCAL_RANK", rank)
         assert processes.is_first_process() == (rank == "0")
         processes.say_stopped(processes.TERMINATED)
-        assert capsys.readouterr().err == said
+        assert capsys.readouterr().err == message
 
 
 TASK = {"SLURM_JOB_ID": "7", "SLURM_JOB_NAME": "train", "SLURM_NTASKS": "4"}
@@ -299,9 +299,9 @@ def test_this_process_lives_and_has_the_number_of_the_system() -> None:
     assert not replace(me, started=0).known_dead()  # nobody said when it began
     assert processes.Process(processes.host_id(), NEVER, 1).known_dead()
     assert processes.process(NEVER) == processes.Process(processes.host_id(), NEVER, 0)
-    other = processes.Process("elsewhere/0123/pid", NEVER, 1)
-    assert not other.known_dead()  # of another host nothing is known
-    other.kill()  # returns at once
+    foreign = processes.Process("elsewhere/0123/pid", NEVER, 1)
+    assert not foreign.known_dead()  # of another host nothing is known
+    foreign.kill()  # returns at once
 
 
 def test_a_process_that_ended_is_dead_before_anybody_asks_for_its_code() -> None:
@@ -309,8 +309,8 @@ def test_a_process_that_ended_is_dead_before_anybody_asks_for_its_code() -> None
         wait_until(processes.process(child.pid).known_dead, seconds=5)
         assert child.returncode is None  # it is not waited for: a zombie has its number still
     with subprocess.Popen(["sleep", "60"]) as child:
-        one = processes.process(child.pid)
-        assert not one.known_dead()
-        one.kill()
-        assert one.known_dead()
+        child_process = processes.process(child.pid)
+        assert not child_process.known_dead()
+        child_process.kill()
+        assert child_process.known_dead()
         assert child.wait() == -signal.SIGKILL

@@ -48,13 +48,13 @@ WRONG: list[tuple[dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("given", "said"), WRONG, ids=[said[2:20] for _, said in WRONG])
+@pytest.mark.parametrize(("arguments", "message"), WRONG, ids=[error[2:20] for _, error in WRONG])
 def test_a_number_outside_its_range_is_named_with_the_range(
-    given: dict[str, Any], said: str
+    arguments: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(ranges.RangeError) as caught:
-        ranges.checked(command, given, "--{}".format)
-    assert str(caught.value).startswith(said)
+        ranges.checked(command, arguments, "--{}".format)
+    assert str(caught.value).startswith(message)
 
 
 def test_numbers_at_the_ends_of_their_ranges_are_taken(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -104,8 +104,8 @@ def test_settings_are_made_again_from_their_plain_values() -> None:
 def test_names_are_a_list_or_one_text_with_commas() -> None:
     def take(names: ranges.Names = ()) -> None: ...
 
-    for given in (" a, b ,,c", ["a", "b", "c"]):
-        assert ranges.checked(take, {"names": given}, str) == {"names": ["a", "b", "c"]}
+    for names in (" a, b ,,c", ["a", "b", "c"]):
+        assert ranges.checked(take, {"names": names}, str) == {"names": ["a", "b", "c"]}
     for blank in ("", " ,"):
         with pytest.raises(ranges.RangeError, match="give at least one name"):
             ranges.checked(take, {"names": blank}, str)

@@ -42,18 +42,18 @@ def test_a_key_comes_from_the_environment_or_from_the_client(
 ) -> None:
     for name in ("WANDB_MODE", "WANDB_API_KEY", "WANDB_IDENTITY_TOKEN_FILE"):
         monkeypatch.delenv(name, raising=False)
-    found = SimpleNamespace(Error=KeyError, login=lambda prompt, verify: False)
-    monkeypatch.setitem(sys.modules, "wandb", found)
+    client = SimpleNamespace(Error=KeyError, login=lambda prompt, verify: False)
+    monkeypatch.setitem(sys.modules, "wandb", client)
     assert WandbSettings(project="p").offline()
-    found.login = lambda prompt, verify: (prompt, verify) == (False, False)
+    client.login = lambda prompt, verify: (prompt, verify) == (False, False)
     assert not WandbSettings(project="p").offline()
     # An older client can only be asked for the key itself.
-    found.login, found.api = lambda verify: True, SimpleNamespace(api_key="")
+    client.login, client.api = lambda verify: True, SimpleNamespace(api_key="")
     assert WandbSettings(project="p").offline()
-    found.api.api_key = "k"
+    client.api.api_key = "k"
     assert not WandbSettings(project="p").offline()
     # It is given the settings that it knows.
-    found.Settings = Client
+    client.Settings = Client
     assert client_settings(offline=True).values == {"init_timeout": 60, "console": "off"}
     monkeypatch.setitem(sys.modules, "wandb", None)  # not installed
     monkeypatch.setenv("WANDB_API_KEY", "k")
@@ -90,12 +90,12 @@ def test_ids_are_fixed_and_not_too_long() -> None:
 
 
 def test_calls_are_made_in_order_on_another_thread() -> None:
-    courier, made = Courier(), []
+    courier, calls = Courier(), []
     for number in range(100):
-        courier.send(lambda number=number: made.append((number, threading.get_ident())))
+        courier.send(lambda number=number: calls.append((number, threading.get_ident())))
     assert courier.wait(5)
-    assert [number for number, _ in made] == list(range(100))
-    assert {thread for _, thread in made}.isdisjoint({threading.get_ident()})
+    assert [number for number, _ in calls] == list(range(100))
+    assert {thread for _, thread in calls}.isdisjoint({threading.get_ident()})
 
 
 def test_a_full_queue_turns_calls_away_at_once() -> None:

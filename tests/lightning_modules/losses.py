@@ -12,15 +12,15 @@ class Losses(pl.Callback):
     """The training loss of each step."""
 
     def __init__(self) -> None:
-        self.found: list[float] = []
+        self.by_step: list[float] = []
 
     def on_train_batch_end(self, trainer: pl.Trainer, *_: Any) -> None:
-        self.found.append(float(trainer.callback_metrics["train/loss"]))
+        self.by_step.append(float(trainer.callback_metrics["train/loss"]))
 
 
 def without_dropout(module: nn.Module) -> None:
-    for part in module.modules():
-        if isinstance(part, nn.Dropout):
-            part.p = 0.0
-        if hasattr(part, "attention_dropout"):
-            part.attention_dropout = 0.0
+    for layer in module.modules():
+        if isinstance(layer, nn.Dropout):
+            layer.p = 0.0
+        if hasattr(layer, "attention_dropout"):
+            layer.attention_dropout = 0.0

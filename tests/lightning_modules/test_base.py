@@ -73,10 +73,10 @@ def _step(module: Table, items: Sequence[int], total: Tensor, processes: int) ->
 def test_the_mean_over_processes_is_the_mean_over_the_globalbatch() -> None:
     """Two processes, two and one real items: DDP's average is the single process's gradient."""
     module = Table(ROWS)
-    whole = choice_loss(
+    plain_loss = choice_loss(
         torch.tensor(ROWS[:3]), torch.tensor(LABELS[:3]), torch.ones(3), torch.ones(3, 3).bool()
     )[1]
-    single = _step(module, [0, 1, 2], whole, 1)
+    single = _step(module, [0, 1, 2], plain_loss, 1)
     single.backward()
     assert module.rows.grad is not None
     expected = module.rows.grad.clone()
@@ -84,7 +84,7 @@ def test_the_mean_over_processes_is_the_mean_over_the_globalbatch() -> None:
     gradients, losses = [], []
     for items in ([0, 1], [2, -1]):
         module.rows.grad = None
-        loss = _step(module, items, whole, 2)
+        loss = _step(module, items, plain_loss, 2)
         loss.backward()
         losses.append(float(loss))
         gradients.append(module.rows.grad.clone())
@@ -216,9 +216,9 @@ def test_two_processes_train_and_measure_as_one(
         module: Any = (
             SentenceChoice(folder) if kind == "sentence" else MaskedChoice(folder, mode=kind)
         )
-        for part in module.modules():
-            if isinstance(part, nn.Dropout):
-                part.p = 0.0  # each process draws its own
+        for layer in module.modules():
+            if isinstance(layer, nn.Dropout):
+                layer.p = 0.0  # each process draws its own
         # Adam would make a whole step of a gradient that is nothing but rounding.
         trained = [p for p in module.parameters() if p.requires_grad]
         module.configure_optimizers = lambda: torch.optim.SGD(trained, lr=0.1)
@@ -226,10 +226,10 @@ def test_two_processes_train_and_measure_as_one(
         trainer.fit(module, datamodule=ChoiceDataModule(records, {"dev": records}, 4, seed=3))
         return {**module.state_dict(), **trainer.callback_metrics}
 
-    one, two = fitted(), fitted(devices=2, strategy="ddp_fork")
-    assert one["val/dev_accuracy"] == two["val/dev_accuracy"]
-    for name, value in one.items():
-        torch.testing.assert_close(two[name], value, rtol=1e-4, atol=1e-5, msg=name)
+    single_process, two_processes = fitted(), fitted(devices=2, strategy="ddp_fork")
+    assert single_process["val/dev_accuracy"] == two_processes["val/dev_accuracy"]
+    for name, value in single_process.items():
+        torch.testing.assert_close(two_processes[name], value, rtol=1e-4, atol=1e-5, msg=name)
 
 
 def test_biases_norms_and_frozen_parameters_are_not_decayed() -> None:

@@ -50,7 +50,7 @@ def plain_losses(folder: Path, learning_rate: float) -> list[float]:
         lr=learning_rate,
         betas=(0.9, 0.98),
     )
-    found = []
+    step_losses = []
     for step in range(STEPS):
         # One step of warm-up (6% of 20), then down to 0 over the other 19.
         for group in optimizer.param_groups:
@@ -69,8 +69,8 @@ def plain_losses(folder: Path, learning_rate: float) -> list[float]:
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-        found.append(loss.item())
-    return found
+        step_losses.append(loss.item())
+    return step_losses
 
 
 @pytest.mark.parametrize("family", ["gpt2", "llama"])
@@ -84,8 +84,8 @@ def test_twenty_steps_have_the_losses_of_a_plain_loop(
     trainer = quiet_trainer(max_epochs=STEPS, callbacks=[losses])
     trainer.fit(module, datamodule=ChoiceDataModule(RECORDS, {}, len(RECORDS)))
     expected = plain_losses(folder, 1e-3)
-    print(family, max(abs(a - b) for a, b in zip(losses.found, expected, strict=True)))
-    assert losses.found == pytest.approx(expected, abs=1e-5)
+    print(family, max(abs(a - b) for a, b in zip(losses.by_step, expected, strict=True)))
+    assert losses.by_step == pytest.approx(expected, abs=1e-5)
     assert expected[-1] < 0.9 * expected[0]
 
 
@@ -104,10 +104,10 @@ def test_two_processes_train_as_one(
         trainer.fit(module, datamodule=ChoiceDataModule(RECORDS, {"dev": RECORDS}, 4, seed=3))
         return {**module.state_dict(), **trainer.callback_metrics}
 
-    one, two = fitted(), fitted(devices=2, strategy="ddp_fork")
-    assert one["val/dev_accuracy"] == two["val/dev_accuracy"]
-    for name, value in one.items():
-        torch.testing.assert_close(two[name], value, rtol=1e-4, atol=1e-5, msg=name)
+    single, double = fitted(), fitted(devices=2, strategy="ddp_fork")
+    assert single["val/dev_accuracy"] == double["val/dev_accuracy"]
+    for name, value in single.items():
+        torch.testing.assert_close(double[name], value, rtol=1e-4, atol=1e-5, msg=name)
 
 
 def trained(folder: Path, quiet_trainer: Callable[..., Any], scoring: Any) -> CausalChoice:
@@ -119,8 +119,8 @@ def trained(folder: Path, quiet_trainer: Callable[..., Any], scoring: Any) -> Ca
 
 def scores(module: CausalChoice) -> Tensor:
     with torch.no_grad():
-        found: Tensor = module(module.encoder().encode(RECORDS).collate(range(len(RECORDS))))
-    return found
+        logits: Tensor = module(module.encoder().encode(RECORDS).collate(range(len(RECORDS))))
+    return logits
 
 
 @pytest.mark.parametrize("scoring", ["auto", "sum", "mean_char", "letter", "last_token"])
@@ -128,9 +128,9 @@ def test_what_is_saved_answers_as_what_was_trained(
     scoring: Any, causal_folder: Folder, quiet_trainer: Callable[..., Any], tmp_path: Path
 ) -> None:
     module = trained(causal_folder("opt"), quiet_trainer, scoring)
-    before = scores(CausalChoice(str(causal_folder("opt")), scoring, head="linear", max_length=40))
+    fresh = scores(CausalChoice(str(causal_folder("opt")), scoring, head="linear", max_length=40))
     expected = scores(module)
-    assert not torch.equal(expected, before)
+    assert not torch.equal(expected, fresh)
     module.save_pretrained(tmp_path / "saved")
     assert scores(CausalChoice.from_folder(tmp_path / "saved")).tolist() == expected.tolist()
     again: Any = saved_module(tmp_path / "saved")
@@ -140,8 +140,8 @@ def test_what_is_saved_answers_as_what_was_trained(
     scorer = scorer_for(ModelSettings(str(tmp_path / "saved"), kind="causal"), "mc_qa")
     by_tokens = scoring in ("auto", "sum")
     assert isinstance(scorer, CausalScorer if by_tokens else TrainedScorer)
-    found = [answers(scorer.choice_scores(), record)[0] for record in RECORDS]
-    torch.testing.assert_close(torch.stack(found), expected, rtol=1e-5, atol=1e-5)
+    loaded_scores = [answers(scorer.choice_scores(), record)[0] for record in RECORDS]
+    torch.testing.assert_close(torch.stack(loaded_scores), expected, rtol=1e-5, atol=1e-5)
 
 
 def test_transformers_loads_what_is_saved_and_scores_it_alike(
@@ -151,8 +151,8 @@ def test_transformers_loads_what_is_saved_and_scores_it_alike(
     module.save_pretrained(tmp_path / "saved")
     raw = AutoModelForCausalLM.from_pretrained(tmp_path / "saved").eval()
     tokenizer = AutoTokenizer.from_pretrained(tmp_path / "saved")
-    for found, record in zip(scores(module), RECORDS, strict=True):
-        for score, choice in zip(found, record.choices, strict=True):
+    for row, record in zip(scores(module), RECORDS, strict=True):
+        for score, choice in zip(row, record.choices, strict=True):
             first = len(tokenizer(record.stem).input_ids)
             ids = tokenizer(f"{record.stem} {choice}").input_ids
             with torch.no_grad():
@@ -188,15 +188,15 @@ def test_weights_in_half_precision_are_trained_in_it(
     module = CausalChoice(str(causal_folder("llama")), learning_rate=1e-2, dtype="bfloat16")
     assert {p.dtype for p in module.parameters()} == {torch.bfloat16}
     assert module.choice.reader.packs  # type: ignore[union-attr]
-    before = scores(module)
-    whole = scores(CausalChoice(str(causal_folder("llama"))))
-    assert before.dtype == torch.float32
-    torch.testing.assert_close(before, whole, rtol=0.05, atol=0.05)
+    half = scores(module)
+    full = scores(CausalChoice(str(causal_folder("llama"))))
+    assert half.dtype == torch.float32
+    torch.testing.assert_close(half, full, rtol=0.05, atol=0.05)
     losses = Losses()
     data = ChoiceDataModule(RECORDS, {}, len(RECORDS))
     with pytest.warns(RuntimeWarning, match="bfloat16 weights change only in steps of 1/128"):
         quiet_trainer(max_epochs=10, callbacks=[losses]).fit(module, datamodule=data)
-    assert losses.found[-1] < 0.8 * losses.found[0]
+    assert losses.by_step[-1] < 0.8 * losses.by_step[0]
     module.save_pretrained(tmp_path / "saved")
     module.eval()
     again: Any = saved_module(tmp_path / "saved", dtype="bfloat16")

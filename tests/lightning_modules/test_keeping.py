@@ -75,23 +75,23 @@ def by_hand(
     task: SentenceChoice, steps: list[Any], alpha: float, weight: float | None
 ) -> nn.Module:
     """Train with the penalty in the loss: no hook, no module of ours but the forward pass."""
-    before = copy.deepcopy(task).eval()
+    teacher = copy.deepcopy(task).eval()
     started = [p.detach().clone() for p in task.parameters()]
     optimizer = torch.optim.SGD(task.parameters(), lr=0.5)
     task.train()
-    for given in steps:
-        logits, total = task(given), torch.zeros(())
-        known = before(given).detach()
-        for i in range(len(given["labels"])):
-            own = given["choice_mask"][i]
-            now, then = logits[i][own].log_softmax(0), known[i][own].log_softmax(0)
-            if weight is not None and int(given["item"][i]) >= len(DOSE):
-                total = total + weight * (then.exp() * (then - now)).sum()
+    for inputs in steps:
+        logits, total = task(inputs), torch.zeros(())
+        taught = teacher(inputs).detach()
+        for i in range(len(inputs["labels"])):
+            choices = inputs["choice_mask"][i]
+            current, then = logits[i][choices].log_softmax(0), taught[i][choices].log_softmax(0)
+            if weight is not None and int(inputs["item"][i]) >= len(DOSE):
+                total = total + weight * (then.exp() * (then - current)).sum()
             else:
-                total = total - now[given["labels"][i]]
-        loss = total / len(given["labels"])
-        for now, start in zip(task.parameters(), started, strict=True):
-            loss = loss + alpha / 2 * (now - start).square().sum()
+                total = total - current[inputs["labels"][i]]
+        loss = total / len(inputs["labels"])
+        for current, start in zip(task.parameters(), started, strict=True):
+            loss = loss + alpha / 2 * (current - start).square().sum()
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
@@ -117,8 +117,8 @@ def test_two_epochs_end_with_the_weights_of_a_loop_written_by_hand(
     start = task_of(folder).state_dict()
     moved = 0.0
     for name, value in expected.state_dict().items():
-        found = module.task.state_dict()[name]
-        torch.testing.assert_close(found, value, rtol=0, atol=1e-6, msg=name)
+        trained = module.task.state_dict()[name]
+        torch.testing.assert_close(trained, value, rtol=0, atol=1e-6, msg=name)
         moved = max(moved, float((value - start[name]).abs().max()))
     assert moved > 1e-3
 
@@ -127,17 +127,17 @@ def test_two_epochs_end_with_the_weights_of_a_loop_written_by_hand(
 def test_a_step_of_two_batches_has_the_gradients_of_one(
     penalty: Penalty, checkpoint: Callable[..., Path], quiet_trainer: Callable[..., Any]
 ) -> None:
-    found = []
+    steps_seen = []
     for accumulate in (1, 2):
         trainer = quiet_trainer(
             max_epochs=2, callbacks=[Steps()], accumulate_grad_batches=accumulate
         )
         _, steps = fitted(task_of(checkpoint("bert")), copy.deepcopy(penalty), trainer, accumulate)
-        items = [[i for i in given["item"].tolist() if i >= 0] for given in steps.batches]
-        found.append(([*chain(*items)], steps.gradients[-1]))
-    assert found[0][0] == found[1][0]
-    for one, two in zip(found[0][1], found[1][1], strict=True):
-        torch.testing.assert_close(two, one, rtol=0, atol=1e-6)
+        items = [[i for i in batch["item"].tolist() if i >= 0] for batch in steps.batches]
+        steps_seen.append(([*chain(*items)], steps.gradients[-1]))
+    assert steps_seen[0][0] == steps_seen[1][0]
+    for gradient, accumulated in zip(steps_seen[0][1], steps_seen[1][1], strict=True):
+        torch.testing.assert_close(accumulated, gradient, rtol=0, atol=1e-6)
 
 
 @pytest.mark.slow
@@ -145,13 +145,13 @@ def test_a_step_of_two_batches_has_the_gradients_of_one(
 def test_two_processes_train_as_one(
     penalty: Penalty, checkpoint: Callable[..., Path], quiet_trainer: Callable[..., Any]
 ) -> None:
-    found = []
+    states = []
     for processes in ({}, {"devices": 2, "strategy": "ddp_fork"}):
         trainer = quiet_trainer(max_epochs=2, callbacks=[Steps()], **processes)
         module, _ = fitted(task_of(checkpoint("bert")), copy.deepcopy(penalty), trainer)
-        found.append(module.state_dict())
-    for name, value in found[0].items():
-        torch.testing.assert_close(found[1][name], value, rtol=1e-4, atol=1e-5, msg=name)
+        states.append(module.state_dict())
+    for name, value in states[0].items():
+        torch.testing.assert_close(states[1][name], value, rtol=1e-4, atol=1e-5, msg=name)
 
 
 def test_l2_sp_by_hand(quiet_trainer: Callable[..., Any]) -> None:
@@ -173,9 +173,9 @@ def test_l2_sp_by_hand(quiet_trainer: Callable[..., Any]) -> None:
 
 def test_distillation_is_nothing_where_nothing_changed_and_ignores_what_is_not_replayed() -> None:
     module = Inoculation(Table(ROWS), penalty=Distillation(3.0))
-    given = {**batch([0, 1, 3]), "replayed": torch.tensor([False, True, True])}
-    given["choice_mask"][2, 2] = False
-    loss, stats = module.training_loss(given, module(given))
+    inputs = {**batch([0, 1, 3]), "replayed": torch.tensor([False, True, True])}
+    inputs["choice_mask"][2, 2] = False
+    loss, stats = module.training_loss(inputs, module(inputs))
     expected = -torch.tensor(ROWS[0]).log_softmax(0)[0]
     torch.testing.assert_close(loss, expected)
     torch.testing.assert_close(stats[0], expected)
@@ -227,13 +227,13 @@ class DuringSteps(pl.Callback):
 def test_without_a_penalty_a_step_has_the_operations_of_the_task_itself(
     quiet_trainer: Callable[..., Any],
 ) -> None:
-    found = []
+    operations = []
     for module in (Table(ROWS, 1e-5), Inoculation(Table(ROWS), 1e-5)):
         callback = DuringSteps()
         quiet_trainer(max_epochs=2, callbacks=[callback]).fit(module, loader([0, 1], [2, 3]))
-        found.append(callback.names)
-    assert found[0] == found[1]
-    assert len(found[0]) > 50
+        operations.append(callback.names)
+    assert operations[0] == operations[1]
+    assert len(operations[0]) > 50
 
 
 @pytest.mark.parametrize("kind", [L2SP, Distillation])

@@ -37,7 +37,7 @@ FAST: dict[str, Any] = {"learning_rate": 0.05}
 
 
 @pytest.fixture
-def posed(checkpoint: Checkpoint, masked_batch: MakeBatch) -> Callable[..., Any]:
+def make_case(checkpoint: Checkpoint, masked_batch: MakeBatch) -> Callable[..., Any]:
     """Makes a module and a batch: `posed(architecture, mode="mlp")`."""
     return lambda name, **options: (MaskedChoice(str(checkpoint(name)), **options), masked_batch())
 
@@ -50,41 +50,41 @@ def _weights(module: MaskedChoice) -> dict[str, Tensor]:
     return {name: value.clone() for name, value in module.model.state_dict().items()}
 
 
-def _moved(module: MaskedChoice, before: dict[str, Tensor]) -> set[str]:
-    after = module.model.state_dict()
-    return {name for name, value in before.items() if not torch.equal(value, after[name])}
+def _moved(module: MaskedChoice, initial: dict[str, Tensor]) -> set[str]:
+    trained = module.model.state_dict()
+    return {name for name, value in initial.items() if not torch.equal(value, trained[name])}
 
 
 def test_logits_are_those_of_the_model_and_minus_infinity_without_a_choice(
-    architecture: str, posed: Callable[..., Any], checkpoint: Checkpoint
+    architecture: str, make_case: Callable[..., Any], checkpoint: Checkpoint
 ) -> None:
-    module, batch = posed(architecture, mode="mlp")
+    module, batch = make_case(architecture, mode="mlp")
     plain = AutoModelForMaskedLM.from_pretrained(checkpoint(architecture)).eval()
     with torch.no_grad():
         logits = module(batch)
-        whole = plain(batch["input_ids"], attention_mask=batch["attention_mask"]).logits
-    at_mask = whole[torch.arange(3), batch["mask_position"]]
+        all_logits = plain(batch["input_ids"], attention_mask=batch["attention_mask"]).logits
+    at_mask = all_logits[torch.arange(3), batch["mask_position"]]
     expected = at_mask.gather(1, batch["candidate_ids"])
     mask = batch["choice_mask"]
     assert at_mask.std() > 0.05
     torch.testing.assert_close(logits[mask], expected[mask], rtol=0, atol=1e-5)
     assert logits[~mask].tolist() == [float("-inf")]
     with torch.no_grad():
-        whole = module.head.full_logits(module.features(batch))
-        torch.testing.assert_close(whole, at_mask, rtol=0, atol=1e-5)
+        all_logits = module.head.full_logits(module.features(batch))
+        torch.testing.assert_close(all_logits, at_mask, rtol=0, atol=1e-5)
 
 
 @pytest.mark.parametrize("mode", ["linear", "mlp"])
 def test_a_frozen_encoder_gives_the_very_same_h_after_training(
-    architecture: str, mode: str, posed: Callable[..., Any], quiet_trainer: Callable[..., Any]
+    architecture: str, mode: str, make_case: Callable[..., Any], quiet_trainer: Callable[..., Any]
 ) -> None:
-    module, batch = posed(architecture, mode=mode, **FAST)
+    module, batch = make_case(architecture, mode=mode, **FAST)
     with torch.no_grad():
-        before, logits = module.features(batch), module(batch)
+        features, logits = module.features(batch), module(batch)
     weights = _weights(module)
     quiet_trainer(max_epochs=2).fit(module, _loader(batch))
     with torch.no_grad():
-        assert torch.equal(module.features(batch), before)
+        assert torch.equal(module.features(batch), features)
         assert not torch.allclose(module(batch), logits)
     names = {id(parameter): name for name, parameter in module.model.named_parameters()}
     decoder = {names[id(parameter)] for parameter in module.head.decoder_parameters()}
@@ -94,20 +94,20 @@ def test_a_frozen_encoder_gives_the_very_same_h_after_training(
     assert _moved(module, weights) == (decoder if mode == "linear" else decoder | transform)
 
 
-def test_a_frozen_encoder_has_no_dropout_in_training_mode(posed: Callable[..., Any]) -> None:
-    module, batch = posed("bert", mode="mlp")
+def test_a_frozen_encoder_has_no_dropout_in_training_mode(make_case: Callable[..., Any]) -> None:
+    module, batch = make_case("bert", mode="mlp")
     expected = module.features(batch)
     module.train()
     assert module.training
     assert torch.equal(module.features(batch), expected)
-    full, _ = posed("bert", mode="full")
+    full, _ = make_case("bert", mode="full")
     assert not torch.equal(full.train().features(batch), expected)
 
 
 def test_full_mode_trains_everything_and_stays_tied(
-    architecture: str, posed: Callable[..., Any], quiet_trainer: Callable[..., Any]
+    architecture: str, make_case: Callable[..., Any], quiet_trainer: Callable[..., Any]
 ) -> None:
-    module, batch = posed(architecture, mode="full", **FAST)
+    module, batch = make_case(architecture, mode="full", **FAST)
     weights = _weights(module)
     assert module.head.weight is module.model.get_input_embeddings().weight
     quiet_trainer(max_epochs=2).fit(module, _loader(batch))
@@ -118,7 +118,7 @@ def test_full_mode_trains_everything_and_stays_tied(
 
 
 def test_training_switches_dropout_on_in_full_mode(
-    posed: Callable[..., Any], quiet_trainer: Callable[..., Any]
+    make_case: Callable[..., Any], quiet_trainer: Callable[..., Any]
 ) -> None:
     seen = []
 
@@ -126,31 +126,31 @@ def test_training_switches_dropout_on_in_full_mode(
         def on_train_batch_start(self, trainer: Any, pl_module: Any, *_: Any) -> None:
             seen.append(pl_module.model.bert.embeddings.dropout.training)
 
-    module, batch = posed("bert", mode="full")
+    module, batch = make_case("bert", mode="full")
     quiet_trainer(max_epochs=2, callbacks=[Watch()]).fit(module, _loader(batch), _loader(batch))
     assert seen == [True, True]
 
 
 def test_zero_shot_cannot_be_fitted_and_an_unknown_mode_is_refused(
-    posed: Callable[..., Any], quiet_trainer: Callable[..., Any]
+    make_case: Callable[..., Any], quiet_trainer: Callable[..., Any]
 ) -> None:
-    module, batch = posed("bert", mode="zero_shot")
+    module, batch = make_case("bert", mode="zero_shot")
     assert not any(parameter.requires_grad for parameter in module.parameters())
     with pytest.raises(RuntimeError, match="zero_shot trains nothing"):
         quiet_trainer().fit(module, _loader(batch))
     with pytest.raises(ValueError, match="mode='frozen': choose one of zero_shot, mlp"):
-        posed("bert", mode="frozen")
+        make_case("bert", mode="frozen")
 
 
 @pytest.mark.parametrize("mode", ["mlp", "full"])
 def test_a_trained_model_is_loaded_by_plain_from_pretrained(
     architecture: str,
     mode: str,
-    posed: Callable[..., Any],
+    make_case: Callable[..., Any],
     tmp_path: Path,
     quiet_trainer: Callable[..., Any],
 ) -> None:
-    module, batch = posed(architecture, mode=mode, **FAST)
+    module, batch = make_case(architecture, mode=mode, **FAST)
     quiet_trainer().fit(module, _loader(batch))
     module.save_pretrained(tmp_path / "model")
     assert [path.name for path in tmp_path.iterdir()] == ["model"]
@@ -162,10 +162,10 @@ def test_a_trained_model_is_loaded_by_plain_from_pretrained(
     with torch.no_grad():
         expected = module.eval()(batch)
         assert torch.equal(again(batch), expected)
-        whole = plain.eval()(batch["input_ids"], attention_mask=batch["attention_mask"]).logits
-    found = whole[torch.arange(3), batch["mask_position"]].gather(1, batch["candidate_ids"])
+        all_logits = plain.eval()(batch["input_ids"], attention_mask=batch["attention_mask"]).logits
+    logits = all_logits[torch.arange(3), batch["mask_position"]].gather(1, batch["candidate_ids"])
     mask = batch["choice_mask"]
-    torch.testing.assert_close(found[mask], expected[mask], rtol=0, atol=1e-5)
+    torch.testing.assert_close(logits[mask], expected[mask], rtol=0, atol=1e-5)
 
 
 def test_random_weights_are_seeded_and_not_the_checkpoint_s(checkpoint: Checkpoint) -> None:
@@ -203,8 +203,8 @@ def test_scores_are_those_of_a_sentence_alone_whatever_side_is_padded(padded: Pa
         together = module(module.encoder().encode([SHORT, LONG]).collate([0, 1]))
         for scores, record in zip(together, (SHORT, LONG), strict=True):
             inputs = tokenizer(record.stem, return_tensors="pt")
-            place = int((inputs["input_ids"][0] == tokenizer.mask_token_id).nonzero())
-            logits = model(**_known(model, inputs)).logits[0, place]
+            position = int((inputs["input_ids"][0] == tokenizer.mask_token_id).nonzero())
+            logits = model(**_accepted(model, inputs)).logits[0, position]
             expected = logits[tokenizer.convert_tokens_to_ids(list(record.choices))]
             torch.testing.assert_close(scores, expected, rtol=0, atol=1e-5)
 
@@ -214,14 +214,14 @@ def test_other_scorers_do_not_see_what_stands_beside_a_text(padded: Path) -> Non
         PseudoLogLikelihood(*load_pretrained(MASKED_LM, str(padded))),
         TrainedScorer(SentenceChoice(str(padded))),
     )
-    for asked in (scorer.choice_scores() for scorer in scorers):
-        encoded = asked.encoder.encode([SHORT, LONG])
+    for question in (scorer.choice_scores() for scorer in scorers):
+        encoded = question.encoder.encode([SHORT, LONG])
         with torch.no_grad():
-            together = asked.answer(encoded.collate([0, 1]))
-            alone = torch.cat([asked.answer(encoded.collate([i])) for i in (0, 1)])
+            together = question.answer(encoded.collate([0, 1]))
+            alone = torch.cat([question.answer(encoded.collate([i])) for i in (0, 1)])
         torch.testing.assert_close(together, alone, rtol=0, atol=1e-5)
 
 
-def _known(model: Any, inputs: dict[str, Tensor]) -> dict[str, Tensor]:
-    known = inspect.signature(model.forward).parameters
-    return {name: value for name, value in inputs.items() if name in known}
+def _accepted(model: Any, inputs: dict[str, Tensor]) -> dict[str, Tensor]:
+    parameters = inspect.signature(model.forward).parameters
+    return {name: value for name, value in inputs.items() if name in parameters}

@@ -29,7 +29,7 @@ def questions(num_items: int) -> list[Record]:
 def scores(module: ChoiceModule, records: list[Record]) -> list[torch.Tensor]:
     batch = module.encoder().encode(records).collate(range(len(records)))
     rows = zip(module(batch), batch["choice_mask"], strict=True)
-    return [logits[own] for logits, own in rows]
+    return [logits[mask] for logits, mask in rows]
 
 
 @pytest.mark.parametrize(
@@ -42,13 +42,13 @@ def test_the_loss_of_a_mixed_batch_is_that_of_its_questions(
     module = module_for(ModelSettings(kind=kind), "mc_qa", seed=3)
     module.num_choices = num_choices
     alone = [scores(module, [record])[0] for record in records]
-    assert [len(own) for own in alone] == [num_choices or len(r.choices) for r in records]
-    for own, together in zip(alone, scores(module, records), strict=True):
-        np.testing.assert_allclose(own, together, atol=1e-5)
+    assert [len(logits) for logits in alone] == [num_choices or len(r.choices) for r in records]
+    for row, together in zip(alone, scores(module, records), strict=True):
+        np.testing.assert_allclose(row, together, atol=1e-5)
     batch = module.encoder().encode(records).collate(range(12))
     logits = module(batch)
     total, _ = choice_loss(logits, batch["labels"], batch["weights"], batch["choice_mask"])
-    expected = sum(-own.log_softmax(0)[r.answer] for own, r in zip(alone, records, strict=True))
+    expected = sum(-row.log_softmax(0)[r.answer] for row, r in zip(alone, records, strict=True))
     torch.testing.assert_close(total.detach(), expected, atol=1e-3, rtol=1e-4)
     total.backward()
     grads = [p.grad for p in module.parameters() if p.grad is not None]

@@ -45,12 +45,12 @@ def _plain(folder: Path, record: Record) -> Tensor:
     """Logits (K) of one question by transformers alone."""
     model = AutoModelForMultipleChoice.from_pretrained(folder, dtype=torch.float32).eval()
     tokenizer = AutoTokenizer.from_pretrained(folder)
-    known = inspect.signature(model.forward).parameters
+    names = inspect.signature(model.forward).parameters
     logits = []
     for choice in record.choices:  # one pair at a time: no padding
         pair = tokenizer([record.stem], [choice], return_tensors="pt")
         with torch.no_grad():
-            logits.append(model(**{n: v[None] for n, v in pair.items() if n in known}).logits[0, 0])
+            logits.append(model(**{n: v[None] for n, v in pair.items() if n in names}).logits[0, 0])
     return torch.stack(logits)
 
 
@@ -80,11 +80,11 @@ def test_all_of_it_is_trained(
     fine_tuned: Path, tmp_path: Path, quiet_trainer: Callable[..., Any]
 ) -> None:
     module = SentenceChoice.from_folder(fine_tuned, learning_rate=0.05)
-    before = {name: value.clone() for name, value in module.transformer.named_parameters()}
+    initial = {name: value.clone() for name, value in module.transformer.named_parameters()}
     batch = module.encoder().encode(RECORDS).collate([0, 1])
     quiet_trainer(max_epochs=2).fit(module, DataLoader([batch], batch_size=None))
-    now = dict(module.transformer.named_parameters())
-    moved = {name for name, value in before.items() if not torch.equal(now[name], value)}
+    parameters = dict(module.transformer.named_parameters())
+    moved = {name for name, value in initial.items() if not torch.equal(parameters[name], value)}
     assert {"classifier.weight"} < moved
     module.eval().save_pretrained(tmp_path / "trained")
     expected = _scores(module)[0]

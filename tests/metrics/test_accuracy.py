@@ -89,8 +89,8 @@ def _one_process(rank: int, address: str, results: str) -> None:
     torch.distributed.init_process_group("gloo", init_method=address, rank=rank, world_size=2)
     metric = WeightedAccuracy()
     # An uneven cut: five items in two batches here, one item and its padding there.
-    for part in ([slice(0, 2), slice(2, 4)], [slice(4, 6)])[rank]:
-        metric.update(LOGITS[part], LABELS[part], WEIGHTS[part], MASK[part])
+    for items in ([slice(0, 2), slice(2, 4)], [slice(4, 6)])[rank]:
+        metric.update(LOGITS[items], LABELS[items], WEIGHTS[items], MASK[items])
     torch.save(metric.compute(), f"{results}/{rank}.pt")
     torch.distributed.destroy_process_group()
 

@@ -18,7 +18,7 @@ from probelight.metrics.aggregate import (
 
 
 def best(*candidates: EpochAccuracies) -> EpochAccuracies:
-    return best_checkpoint(candidates, lambda one: one)
+    return best_checkpoint(candidates, lambda accuracies: accuracies)
 
 
 def test_the_mean_and_the_correction_for_chance() -> None:
@@ -42,9 +42,9 @@ def test_the_best_mean_wins_and_ties_go_to_cost_then_rate_then_epoch_then_place(
 
 
 def test_the_model_before_inoculation_is_no_candidate() -> None:
-    before, after = EpochAccuracies(0.9, 0.9, 1e-5, 0), EpochAccuracies(0.1, 0.1, 1e-5, 1)
-    assert best(before, after) is after
-    for tried in ([before], []):
+    untrained, inoculated = EpochAccuracies(0.9, 0.9, 1e-5, 0), EpochAccuracies(0.1, 0.1, 1e-5, 1)
+    assert best(untrained, inoculated) is inoculated
+    for tried in ([untrained], []):
         with pytest.raises(ValueError, match="no checkpoints"):
             best(*tried)
 

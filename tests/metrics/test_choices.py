@@ -76,8 +76,8 @@ def test_what_stands_where_no_choice_is_does_not_matter() -> None:
 
 
 def test_the_score_of_an_item() -> None:
-    found = [((1,), 1), ((1,), 0), ((0, 2, 3), 2), ((0, 2, 3), 1), ((), 0)]
-    assert [item_score(best, answer) for best, answer in found] == [1.0, 0.0, 1 / 3, 0.0, 0.0]
+    choices = [((1,), 1), ((1,), 0), ((0, 2, 3), 2), ((0, 2, 3), 1), ((), 0)]
+    assert [item_score(best, answer) for best, answer in choices] == [1.0, 0.0, 1 / 3, 0.0, 0.0]
 
 
 GOLD = ["never", "never", "never", "always", "often"]
@@ -99,8 +99,8 @@ def test_macro_gives_each_class_the_same_weight(item_scores: list[float], expect
 
 def test_majority_and_shares_with_ties() -> None:
     assert majority_accuracy(GOLD) == 3 / 5
-    said = [["never"], ["never"], ["always"], ["always"], ["never"]]
-    assert list(predicted_shares(said).items()) == [("always", 2 / 5), ("never", 3 / 5)]
+    answers = [["never"], ["never"], ["always"], ["always"], ["never"]]
+    assert list(predicted_shares(answers).items()) == [("always", 2 / 5), ("never", 3 / 5)]
     tied = [["a", "b"], ["b"], [], ["a", "b", "c"]]  # nothing is predicted for the third
     assert predicted_shares(tied) == pytest.approx({"a": 5 / 24, "b": 11 / 24, "c": 1 / 12})
 

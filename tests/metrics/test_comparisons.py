@@ -30,9 +30,9 @@ from probelight.metrics.intervals import (
 from probelight.metrics.power import paired
 
 
-def _pair(both: int, lost: int, gained: int, neither: int) -> tuple[list[bool], list[bool]]:
-    correct_before = [True] * both + [True] * lost + [False] * gained + [False] * neither
-    correct_after = [True] * both + [False] * lost + [True] * gained + [False] * neither
+def _pair(right_twice: int, lost: int, gained: int, neither: int) -> tuple[list[bool], list[bool]]:
+    correct_before = [True] * right_twice + [True] * lost + [False] * gained + [False] * neither
+    correct_after = [True] * right_twice + [False] * lost + [True] * gained + [False] * neither
     return correct_before, correct_after
 
 
@@ -249,8 +249,8 @@ def test_what_could_not_have_been_seen_at_all() -> None:
 def test_differences_as_newcombe_printed_them(
     first: tuple[int, int], second: tuple[int, int], expected: tuple[float, float, float]
 ) -> None:
-    both = [Interval(right / n, *wilson(right, n)) for right, n in (first, second)]
-    forward, backward = independent_difference(*both), independent_difference(*reversed(both))
+    shares = [Interval(right / n, *wilson(right, n)) for right, n in (first, second)]
+    forward, backward = independent_difference(*shares), independent_difference(*reversed(shares))
     assert forward == pytest.approx(expected, abs=5e-5)
     assert backward == pytest.approx((-forward.value, -forward.high, -forward.low))
 

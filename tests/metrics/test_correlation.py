@@ -42,10 +42,10 @@ def test_a_sampled_p_value_is_near_the_t_test() -> None:
 def test_the_interval_of_eight_pairs_is_wide() -> None:
     x = [1, 2, 3, 4, 5, 6, 7, 8]
     y = [3, 1, 8, 2, 6, 5, 4, 7]
-    found = spearman(x, y)
-    assert found.num_pairs == 8
-    z, half = math.atanh(found.rho), 1.959964 * math.sqrt((1 + found.rho**2 / 2) / 5)
-    assert (found.low, found.high) == pytest.approx((math.tanh(z - half), math.tanh(z + half)))
+    rho = spearman(x, y)
+    assert rho.num_pairs == 8
+    z, half = math.atanh(rho.rho), 1.959964 * math.sqrt((1 + rho.rho**2 / 2) / 5)
+    assert (rho.low, rho.high) == pytest.approx((math.tanh(z - half), math.tanh(z + half)))
 
 
 def test_edges() -> None:

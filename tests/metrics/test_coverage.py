@@ -37,8 +37,8 @@ def grouping(num_groups: int, singles: float = 0.0) -> Ints:
 
 
 def held(truth: float, draw: Callable[[], Interval], times: int = DRAWN) -> float:
-    found = [draw() for _ in range(times)]
-    return float(np.mean([one.low <= truth <= one.high for one in found]))
+    intervals = [draw() for _ in range(times)]
+    return float(np.mean([interval.low <= truth <= interval.high for interval in intervals]))
 
 
 def chances(rng: np.random.Generator, share: float, alike: float, number: int) -> Floats:
@@ -53,8 +53,8 @@ def accuracy_of(
     rng: np.random.Generator, groups: Ints, share: float, alike: float
 ) -> Callable[[], Interval]:
     def draw() -> Interval:
-        known = chances(rng, share, alike, groups[-1] + 1)
-        return accuracy_interval(rng.random(len(groups)) < known[groups], groups)
+        probabilities = chances(rng, share, alike, groups[-1] + 1)
+        return accuracy_interval(rng.random(len(groups)) < probabilities[groups], groups)
 
     return draw
 
@@ -68,9 +68,9 @@ def difference_of(
         number = groups[-1] + 1
         changed = rng.random(len(groups)) < chances(rng, flips, alike, number)[groups]
         gains = rng.random(len(groups)) < chances(rng, 1 / 3, gain_alike, number)[groups]
-        before = np.where(changed, ~gains, rng.random(len(groups)) < 0.5)
-        found = paired_difference(before, np.where(changed, gains, before), groups=groups)
-        return Interval(found.difference, found.low, found.high)
+        correct = np.where(changed, ~gains, rng.random(len(groups)) < 0.5)
+        difference = paired_difference(correct, np.where(changed, gains, correct), groups=groups)
+        return Interval(difference.difference, difference.low, difference.high)
 
     return draw
 
@@ -94,8 +94,8 @@ def test_the_sign_flip_test_rejects_as_seldom_as_it_says() -> None:
 
     def p_value() -> float:
         # Whole groups change one way or the other: items are anything but independent.
-        way = rng.integers(-1, 2, size=10)
-        steps = way[groups] * (rng.random(len(groups)) < 0.4)
+        signs = rng.integers(-1, 2, size=10)
+        steps = signs[groups] * (rng.random(len(groups)) < 0.4)
         return sign_flip_test(np.bincount(groups, steps))
 
     assert np.mean([p_value() <= 0.05 for _ in range(DRAWN)]) <= 0.065
@@ -124,10 +124,10 @@ def test_of_a_cost_over_seeds(num_seeds: int) -> None:
     rng, groups = np.random.default_rng([num_seeds, 6]), np.repeat(np.arange(100), 2)
 
     def draw() -> Interval:
-        before = rng.random(200) < chances(rng, 0.6, 0.3, 100)[groups]
+        start = rng.random(200) < chances(rng, 0.6, 0.3, 100)[groups]
         lost = np.clip(rng.normal(0.1, 0.04, size=num_seeds), 0, 1)
-        after = before & (rng.random((num_seeds, 200)) >= lost[:, None])
-        terms = [Term(1.0, {0: 1.0 * before}), Term(-1.0, dict(enumerate(1.0 * after)))]
+        end = start & (rng.random((num_seeds, 200)) >= lost[:, None])
+        terms = [Term(1.0, {0: 1.0 * start}), Term(-1.0, dict(enumerate(1.0 * end)))]
         return sum_interval(terms, groups, DIFFERENCES)
 
     assert held(0.06, draw) >= 0.93
@@ -145,8 +145,8 @@ def test_of_a_weighted_sum_of_standard_minus_control(num_seeds: int) -> None:
         terms = []
         for size, weight in weights.items():
             for sign, gain in ((1, gains[size]), (-1, 0.0)):
-                known = easy + gain + rng.normal(0, 0.03, size=(num_seeds, 1))
-                hits = rng.random((num_seeds, len(groups))) < known
+                probabilities = easy + gain + rng.normal(0, 0.03, size=(num_seeds, 1))
+                hits = rng.random((num_seeds, len(groups))) < probabilities
                 terms.append(Term(sign * weight, dict(enumerate(1.0 * hits))))
         return sum_interval(terms, groups, DIFFERENCES)
 
@@ -165,10 +165,10 @@ def compared(
         shared = of_seeds * rng.normal(size=shape)
         systems = []
         for _ in range(2):
-            own = 0.7 * rng.normal(size=num_groups)[groups]  # what each finds hard
+            difficulty = 0.7 * rng.normal(size=num_groups)[groups]  # what each finds hard
             drawn = of_seeds * rng.normal(size=shape)
             drawn = (drawn + shared) / np.sqrt(2) if same_samples else drawn
-            logits = easy + own + drawn + 0.5 * rng.normal(size=(num_seeds, len(groups)))
+            logits = easy + difficulty + drawn + 0.5 * rng.normal(size=(num_seeds, len(groups)))
             hits = rng.random(logits.shape) < 1 / (1 + np.exp(-logits))
             systems.append(dict(enumerate(1.0 * hits)))
         return compare_runs(*systems, groups, same_samples=same_samples)
@@ -177,10 +177,10 @@ def compared(
 
 
 def check_comparison(draw: Callable[[], Compared], times: int) -> None:
-    found = [draw() for _ in range(times)]
-    assert np.mean([one.interval.low <= 0 <= one.interval.high for one in found]) >= 0.93
+    results = [draw() for _ in range(times)]
+    assert np.mean([result.interval.low <= 0 <= result.interval.high for result in results]) >= 0.93
     # No more often than it says, and three standard errors.
-    assert np.mean([one.p_value <= 0.05 for one in found]) <= 0.05 + 3 * np.sqrt(0.0475 / times)
+    assert np.mean([test.p_value <= 0.05 for test in results]) <= 0.05 + 3 * np.sqrt(0.0475 / times)
 
 
 @pytest.mark.parametrize("same_samples", [False, True])
@@ -216,16 +216,16 @@ def test_the_smallest_difference_is_found_about_as_often_as_said(
     def draw(gap: float) -> Compared:
         hard = 0.15 * rng.normal(size=(2, num_groups))[:, groups]
         drawn = 0.02 * rng.normal(size=(2, num_seeds, 1))
-        known = 0.55 + np.array([gap / 2, -gap / 2])[:, None, None] + hard[:, None] + drawn
-        hits = 1.0 * (rng.random((2, num_seeds, len(groups))) < known)
-        first, second = (dict(enumerate(own)) for own in hits)
+        probabilities = 0.55 + np.array([gap / 2, -gap / 2])[:, None, None] + hard[:, None] + drawn
+        hits = 1.0 * (rng.random((2, num_seeds, len(groups))) < probabilities)
+        first, second = (dict(enumerate(by_seed)) for by_seed in hits)
         return compare_runs(first, second, groups)
 
     smallest = float(np.median([draw(0.1).smallest for _ in range(60)]))
     if smallest > 0.5:
         return  # the gap would not fit between 0 and 1
-    found = [draw(smallest).p_value < 0.05 for _ in range(300)]
-    assert 0.65 < np.mean(found) < 0.95, (smallest, np.mean(found))
+    is_found = [draw(smallest).p_value < 0.05 for _ in range(300)]
+    assert 0.65 < np.mean(is_found) < 0.95, (smallest, np.mean(is_found))
 
 
 def test_of_uneven_groups_that_share_their_outcome() -> None:
@@ -274,9 +274,9 @@ def test_of_a_mean_over_seeds_by_uneven_groups(
     groups = grouping(num_groups, singles)
 
     def draw() -> Interval:
-        known = rng.random(len(groups)) < chances(rng, 0.8, alike, num_groups)[groups]
-        kept = rng.normal(0.85, of_seeds, size=(num_seeds, 1))
-        hits = known & (rng.random((num_seeds, len(groups))) < kept)
+        is_known = rng.random(len(groups)) < chances(rng, 0.8, alike, num_groups)[groups]
+        retention = rng.normal(0.85, of_seeds, size=(num_seeds, 1))
+        hits = is_known & (rng.random((num_seeds, len(groups))) < retention)
         return sum_interval([Term(1.0, dict(enumerate(1.0 * hits)))], groups)
 
     assert held(0.8 * 0.85, draw) >= 0.93

@@ -41,11 +41,11 @@ ewer yacht
 @pytest.mark.parametrize(("words", "article"), [(VOWELS, "an"), (CONSONANTS, "a")])
 def test_words_behind_an_article(words: str, article: str) -> None:
     for word in words.split():
-        fits = [obeys_article([word, "house", "apple"], other) for other in ("a", "an")]
+        fits = [obeys_article([word, "house", "apple"], article) for article in ("a", "an")]
         assert fits == [article == "a", article == "an"], word
 
 
-@pytest.mark.parametrize("said", [[], [""], ["8"], ["##s"], ["."], ["…"]])
-def test_what_is_no_word_obeys_no_article(said: list[str]) -> None:
-    assert not obeys_article(said, "a")
-    assert not obeys_article(said, "an")
+@pytest.mark.parametrize("words", [[], [""], ["8"], ["##s"], ["."], ["…"]])
+def test_what_is_no_word_obeys_no_article(words: list[str]) -> None:
+    assert not obeys_article(words, "a")
+    assert not obeys_article(words, "an")

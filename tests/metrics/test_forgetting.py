@@ -63,16 +63,16 @@ def test_p_is_below_5_percent_exactly_where_the_interval_of_the_loss_excludes_0(
     assert 5 < num_significant < 115
 
 
-def newcombe_low(both: int, lost: int, gained: int, neither: int, z: float) -> float:
+def newcombe_low(right_twice: int, lost: int, gained: int, neither: int, z: float) -> float:
     """The lower end of Newcombe's interval of the loss of accuracy (1998, method 10), by hand."""
-    n = both + lost + gained + neither
-    shares, lows, highs = [(both + lost) / n, (both + gained) / n], [], []
+    n = right_twice + lost + gained + neither
+    shares, lows, highs = [(right_twice + lost) / n, (right_twice + gained) / n], [], []
     for share in shares:
         root = z * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
         lows.append((share + z * z / (2 * n) - root) / (1 + z * z / n))
         highs.append((share + z * z / (2 * n) + root) / (1 + z * z / n))
-    margins = (both + lost) * (gained + neither) * (both + gained) * (lost + neither)
-    phi = max(both * neither - lost * gained - n / 2, 0) / math.sqrt(margins)
+    margins = (right_twice + lost) * (gained + neither) * (right_twice + gained) * (lost + neither)
+    phi = max(right_twice * neither - lost * gained - n / 2, 0) / math.sqrt(margins)
     down, up = shares[0] - lows[0], highs[1] - shares[1]
     return (lost - gained) / n - math.sqrt(down**2 - 2 * phi * down * up + up**2)
 

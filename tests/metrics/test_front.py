@@ -15,9 +15,9 @@ def test_neighbours_differ_in_one_coordinate() -> None:
     # Two strengths at two rates: along each, from what holds back most.
     square = [(1.0, 1.0), (1.0, 2.0), (2.0, 1.0), (2.0, 2.0)]
     along = {(None, 0), (0, 2), (None, 1), (1, 3)} | {(0, 1), (None, 2), (2, 3)}
-    found = edges(square)
-    assert {*found} == along
-    assert len(found) == len(along)
+    pairs = edges(square)
+    assert {*pairs} == along
+    assert len(pairs) == len(along)
 
 
 def test_a_place_that_was_not_tried_parts_nobody() -> None:
@@ -47,8 +47,8 @@ def test_selection_items_say_which_neighbours(selected: tuple[float, float], sec
     """Of two strengths at two rates; the reported costs would have the first, always."""
     costs = (0.0, 0.5)
     points = [TradeOff((0.0 + i, 0.0 + i), 0.2, costs[i], selected[i]) for i in range(2)]
-    found = cut_at(points, 0.1)
-    assert (found.first, found.second, found.cost) == (None, second, costs[second] / 2)
+    cut = cut_at(points, 0.1)
+    assert (cut.first, cut.second, cut.cost) == (None, second, costs[second] / 2)
 
 
 def test_influences_by_hand() -> None:
@@ -72,8 +72,8 @@ def test_influences_by_hand() -> None:
 
 def test_one_group_of_a_task_tells_nothing() -> None:
     nothing = {1: np.zeros(4)}
-    found = cost_bounds(0.1, [(1.0, (nothing, nothing))], ([0, 1, 2, 3], [0, 0, 0, 0]))
-    assert found == (-1.0, 1.0)
+    bounds = cost_bounds(0.1, [(1.0, (nothing, nothing))], ([0, 1, 2, 3], [0, 0, 0, 0]))
+    assert bounds == (-1.0, 1.0)
 
 
 SEEDS, NUM_OLD, NUM_NEW = 30, 300, 240
@@ -85,7 +85,7 @@ Answers = Mapping[tuple[str, str, int], Floats]  # (S, N) by method, task and se
 def simulated() -> Answers:
     """Changes of groups and seeds of two methods, whose settings gain some 20 and 40 points."""
     rng = np.random.default_rng(3)
-    found = {}
+    correct = {}
     hard = {
         task: rng.normal(size=groups[-1] + 1)[groups]
         for task, groups in zip("on", GROUPS, strict=True)
@@ -95,10 +95,10 @@ def simulated() -> Answers:
         for task in "on":
             for setting in range(2):
                 share = 0.2 * (1 + setting) * (lost if task == "o" else 1.0)
-                own = rng.normal(size=(SEEDS, len(hard[task])))
-                score = hard[task] + 0.3 * luck + 0.6 * own
-                found[method, task, setting] = 1.0 * (score > np.quantile(score, 1 - share))
-    return found
+                noise = rng.normal(size=(SEEDS, len(hard[task])))
+                score = hard[task] + 0.3 * luck + 0.6 * noise
+                correct[method, task, setting] = 1.0 * (score > np.quantile(score, 1 - share))
+    return correct
 
 
 def cost(answers: Answers, method: str) -> tuple[float, Cut]:
@@ -120,26 +120,26 @@ def test_interval_is_as_wide_as_a_bootstrap_over_groups_and_seeds() -> None:
         for task, groups in zip("on", GROUPS, strict=True):
             members = np.arange(len(groups)).reshape(groups[-1] + 1, -1)
             items[task] = members[rng.integers(len(members), size=len(members))].ravel()
-        again = {key: own[seeds][:, items[key[1]]] for key, own in answers.items()}
+        again = {key: scores[seeds][:, items[key[1]]] for key, scores in answers.items()}
         drawn.append([cost(again, method)[0] for method in ("none", "kept")])
-    none, kept = np.array(drawn).T
-    parts, values = [], []
+    none, kept_items = np.array(drawn).T
+    terms, values = [], []
     for method in ("none", "kept"):
         value, cut = cost(answers, method)
         lost, gained = (
             [dict(enumerate(answers[method, task, setting])) for setting in range(2)]
             for task in "on"
         )
-        parts.append(influences(cut, lost, gained))
+        terms.append(influences(cut, lost, gained))
         values.append(value)
     for value, weighted, spread in (
-        (values[0], [(1.0, parts[0])], none.std()),
-        (values[1], [(1.0, parts[1])], kept.std()),
-        (values[1] - values[0], [(1.0, parts[1]), (-1.0, parts[0])], (kept - none).std()),
+        (values[0], [(1.0, terms[0])], none.std()),
+        (values[1], [(1.0, terms[1])], kept_items.std()),
+        (values[1] - values[0], [(1.0, terms[1]), (-1.0, terms[0])], (kept_items - none).std()),
     ):
         low, high = cost_bounds(value, weighted, GROUPS)
         assert (low + high) / 2 == pytest.approx(value, abs=1e-9)
         # 2.045 is Student's quantile of 30 seeds, and 1.97 that of the groups.
         assert (high - low) / 2 == pytest.approx(2.01 * spread, rel=0.12)
-    apart = np.hypot(none.std(), kept.std())
-    assert (kept - none).std() < 0.9 * apart  # items and seeds are paired
+    apart = np.hypot(none.std(), kept_items.std())
+    assert (kept_items - none).std() < 0.9 * apart  # items and seeds are paired

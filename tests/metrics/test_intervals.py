@@ -43,12 +43,12 @@ def test_wilson_ends_are_exact_and_nothing_is_known_of_nothing() -> None:
 
 def jackknife_by_hand(item_scores: list[float], groups: list[str]) -> float:
     """Variance of a mean from leaving out one group at a time, written out."""
-    names, whole = sorted(set(groups)), sum(item_scores) / len(item_scores)
-    left = []
+    names, mean = sorted(set(groups)), sum(item_scores) / len(item_scores)
+    means = []
     for name in names:
-        rest = [c for c, g in zip(item_scores, groups, strict=True) if g != name]
-        left.append(sum(rest) / len(rest))
-    return (1 - 1 / len(names)) * sum((value - whole) ** 2 for value in left)
+        remaining = [c for c, g in zip(item_scores, groups, strict=True) if g != name]
+        means.append(sum(remaining) / len(remaining))
+    return (1 - 1 / len(names)) * sum((value - mean) ** 2 for value in means)
 
 
 def test_groups_by_hand() -> None:
@@ -59,8 +59,8 @@ def test_groups_by_hand() -> None:
     variance = jackknife_by_hand(item_scores, groups) + 2 / (20 * 4)
     ratio = (t.ppf(0.975, 3) / 1.959964) ** 2
     n = (0.25 + 2 / 20) / (ratio * variance)
-    found = accuracy_interval(item_scores, groups)
-    assert found == pytest.approx((0.5, *wilson(n / 2, n)), abs=1e-6)
+    interval = accuracy_interval(item_scores, groups)
+    assert interval == pytest.approx((0.5, *wilson(n / 2, n)), abs=1e-6)
 
 
 def test_all_right_in_every_group_is_no_point() -> None:
@@ -75,9 +75,9 @@ def test_all_right_in_every_group_is_no_point() -> None:
 def test_groups_answered_alike_are_no_surer_than_their_items(num_groups: int) -> None:
     # One of two right in every pair, as when the answer is always the same word.
     item_scores, groups = np.tile([1.0, 0.0], num_groups), np.repeat(np.arange(num_groups), 2)
-    found, alone = accuracy_interval(item_scores, groups), wilson(num_groups, 2 * num_groups)
-    assert found.value == 0.5
-    assert found.low <= alone[0] < alone[1] <= found.high
+    interval, alone = accuracy_interval(item_scores, groups), wilson(num_groups, 2 * num_groups)
+    assert interval.value == 0.5
+    assert interval.low <= alone[0] < alone[1] <= interval.high
 
 
 def test_an_interval_by_groups_holds_that_of_independent_items() -> None:
@@ -85,10 +85,10 @@ def test_an_interval_by_groups_holds_that_of_independent_items() -> None:
     for _ in range(200):
         groups = rng.integers(rng.integers(2, 40), size=60)
         item_scores = (rng.random(60) < rng.random()).astype(float)
-        found, alone = accuracy_interval(item_scores, groups), wilson(item_scores.sum(), 60)
-        assert 0 <= found.low <= alone[0] + 1e-12
-        assert alone[1] - 1e-12 <= found.high <= 1
-        assert found.low <= found.value <= found.high
+        interval, alone = accuracy_interval(item_scores, groups), wilson(item_scores.sum(), 60)
+        assert 0 <= interval.low <= alone[0] + 1e-12
+        assert alone[1] - 1e-12 <= interval.high <= 1
+        assert interval.low <= interval.value <= interval.high
 
 
 def test_many_groups_of_one_item_are_wilsons() -> None:
@@ -103,9 +103,9 @@ def test_one_group_says_nothing_of_its_spread() -> None:
     terms = [Term(1.0, {0: np.array([0.0, -1.0])})]
     assert sum_interval(terms, ["a", "a"], DIFFERENCES) == (-0.5, -1.0, 1.0)
     nearly = [1.0] + [0.0] * 999, ["a"] + ["b"] * 999  # one group is all there is, but for an item
-    found = accuracy_interval(*nearly)
-    assert found.low < 0.001
-    assert found.high > 0.98
+    interval = accuracy_interval(*nearly)
+    assert interval.low < 0.001
+    assert interval.high > 0.98
 
 
 def test_group_names_must_be_as_many_as_items() -> None:
@@ -124,13 +124,13 @@ def test_seeds_by_hand() -> None:
     # Every item of a seed is alike, so all spread is that of the seeds: 0.2, 0.5, 0.5 have the
     # variance 0.03, their mean that of 0.01; t with 2 degrees of freedom is 4.3027.
     runs = seeds([0.2] * 400, [0.5] * 400, [0.5] * 400)
-    found = sum_interval([Term(1.0, runs)])
+    interval = sum_interval([Term(1.0, runs)])
     added = t.ppf(0.975, 399) ** 2 * 2 / 400**2
     n = (0.24 + 2 / 400) * 1.959964**2 / (4.302653**2 * 0.01 + added)
-    assert found == pytest.approx((0.4, *wilson(0.4 * n, n)), abs=1e-6)
+    assert interval == pytest.approx((0.4, *wilson(0.4 * n, n)), abs=1e-6)
     # The same seeds on both sides of a difference cancel out.
-    both = [Term(1.0, runs), Term(-1.0, runs)]
-    assert sum_interval(both, bounds=DIFFERENCES).high < 0.01
+    terms = [Term(1.0, runs), Term(-1.0, runs)]
+    assert sum_interval(terms, bounds=DIFFERENCES).high < 0.01
 
 
 def test_seeds_that_differ_widen_and_are_never_surer_than_one() -> None:
@@ -146,9 +146,9 @@ def test_seeds_that_differ_widen_and_are_never_surer_than_one() -> None:
 
 def test_seeds_of_two_models_are_paired_by_name_alone() -> None:
     right, wrong = [1.0] * 100, [0.0] * 100
-    one, other = seeds(right, wrong, right), dict(enumerate(seeds(right, wrong, right).values(), 7))
-    paired = sum_interval([Term(1.0, one), Term(-1.0, one)], bounds=DIFFERENCES)
-    apart = sum_interval([Term(1.0, one), Term(-1.0, other)], bounds=DIFFERENCES)
+    a, b = seeds(right, wrong, right), dict(enumerate(seeds(right, wrong, right).values(), 7))
+    paired = sum_interval([Term(1.0, a), Term(-1.0, a)], bounds=DIFFERENCES)
+    apart = sum_interval([Term(1.0, a), Term(-1.0, b)], bounds=DIFFERENCES)
     assert paired.high < 0.05 < 0.5 < apart.high
 
 
@@ -174,5 +174,5 @@ def test_uneven_groups_of_which_no_large_one_differs_by_hand() -> None:
     trials /= quantile**2 * (alike + 2 / 12 / effective)
     centre = (share * trials + z**2 / 2) / (trials + z**2)
     half = z * (share * (1 - share) * trials + z**2 / 4) ** 0.5 / (trials + z**2)
-    found = accuracy_interval(item_scores, groups)
-    assert found == pytest.approx((share, centre - half, min(1, centre + half)), abs=1e-9)
+    interval = accuracy_interval(item_scores, groups)
+    assert interval == pytest.approx((share, centre - half, min(1, centre + half)), abs=1e-9)

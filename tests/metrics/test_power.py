@@ -27,9 +27,9 @@ def test_mcnemars_test_finds_that_difference_about_as_often_as_said() -> None:
     difference = paired(num_items, discordant=0.3)
     lost = (0.3 - difference) / 2
     draws = rng.multinomial(num_items, [lost, lost + difference, 0.7], size=2000)
-    found = [binomtest(int(a), int(a + b)).pvalue < 0.05 for a, b, _ in draws]
+    is_significant = [binomtest(int(a), int(a + b)).pvalue < 0.05 for a, b, _ in draws]
     # The exact test is a little more careful than the normal formula.
-    assert np.mean(found) == pytest.approx(0.8, abs=0.04)
+    assert np.mean(is_significant) == pytest.approx(0.8, abs=0.04)
 
 
 def test_fewer_items_find_less_and_very_few_nothing() -> None:

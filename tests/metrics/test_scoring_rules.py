@@ -19,17 +19,17 @@ def test_lengths_divide() -> None:
 
 def test_pmi_takes_off_what_the_choice_has_anywhere() -> None:
     # 0.2 where 0.4 is usual is less than 0.1 where 0.05 is.
-    found = pmi([log(0.2), log(0.1)], [log(0.4), log(0.05)])
-    assert found == pytest.approx([log(0.5), log(2)])
+    scores = pmi([log(0.2), log(0.1)], [log(0.4), log(0.05)])
+    assert scores == pytest.approx([log(0.5), log(2)])
     assert math.isnan(pmi([-INF], [-INF])[0])
 
 
 def test_calibrated_probabilities() -> None:
     # Of the item 3/4 and 1/4. Without content 3/4, 1/4 and 9/10, 1/10: their means are 33/40, 7/40,
     # and the quotients 30/33, 10/7; they add up to 180/77.
-    found = calibrated([log(0.3), log(0.1)], [[log(0.6), log(0.2)], [log(0.09), log(0.01)]])
-    assert found == pytest.approx([30 / 33 * 77 / 180, 10 / 7 * 77 / 180])
-    assert sum(found) == pytest.approx(1)
+    probabilities = calibrated([log(0.3), log(0.1)], [[log(0.6), log(0.2)], [log(0.09), log(0.01)]])
+    assert probabilities == pytest.approx([30 / 33 * 77 / 180, 10 / 7 * 77 / 180])
+    assert sum(probabilities) == pytest.approx(1)
 
 
 def test_even_content_free_stems_leave_probabilities_as_they_are() -> None:
@@ -41,8 +41,8 @@ def test_even_content_free_stems_leave_probabilities_as_they_are() -> None:
 
 def test_log_likelihoods_too_small_for_a_probability_are_calibrated() -> None:
     # e^-900 is no number, yet the first choice is e^100 times as likely as without content.
-    found = calibrated([-900.0, 0.0], [[-1000.0, 0.0]])
-    assert found == pytest.approx([1.0, math.exp(-100)])
+    probabilities = calibrated([-900.0, 0.0], [[-1000.0, 0.0]])
+    assert probabilities == pytest.approx([1.0, math.exp(-100)])
 
 
 def test_what_is_no_number_gives_no_scores() -> None:
@@ -54,7 +54,7 @@ def test_what_is_no_number_gives_no_scores() -> None:
 
 
 @pytest.mark.parametrize(
-    ("sizes", "others", "same"),
+    ("sizes", "other_sizes", "same"),
     [
         ([], [], True),
         ([[2, 2, 2], [5, 5]], [[1, 1, 1], [1, 1]], True),
@@ -64,6 +64,6 @@ def test_what_is_no_number_gives_no_scores() -> None:
     ],
 )
 def test_rules_are_one_where_sizes_are_in_proportion(
-    sizes: list[list[int]], others: list[list[int]], same: bool
+    sizes: list[list[int]], other_sizes: list[list[int]], same: bool
 ) -> None:
-    assert same_order(sizes, others) is same
+    assert same_order(sizes, other_sizes) is same

@@ -13,12 +13,12 @@ def test_the_auc_of_six_items_by_hand() -> None:
     # Differences, second choice minus first: right 3, 1, 0; wrong 2, 0, -1. Of the nine pairs
     # (3 beats all three, 1 beats two, 0 beats one and ties one) 6.5 are in order.
     scores = [(0, 3), (0, 1), (4, 4), (0, 2), (5, 5), (1, 0)]
-    found = separation(scores, [1, 1, 1, 0, 0, 0])
-    assert found is not None
-    assert found.value == pytest.approx(6.5 / 9)
+    auc = separation(scores, [1, 1, 1, 0, 0, 0])
+    assert auc is not None
+    assert auc.value == pytest.approx(6.5 / 9)
     # A model that prefers the second choice, whatever the item, tells as much.
     biased = separation([(first, second + 100) for first, second in scores], [1, 1, 1, 0, 0, 0])
-    assert biased == pytest.approx(found)
+    assert biased == pytest.approx(auc)
 
 
 def test_of_several_choices_it_is_the_mean_over_one_against_the_rest() -> None:
@@ -31,9 +31,9 @@ def test_of_several_choices_it_is_the_mean_over_one_against_the_rest() -> None:
         right = answers == choice
         u = mannwhitneyu(shares[right, choice], shares[~right, choice]).statistic
         areas.append(u / (right.sum() * (~right).sum()))
-    found = separation(scores, answers.tolist())
-    assert found is not None
-    assert found.value == pytest.approx(np.mean(areas))
+    auc = separation(scores, answers.tolist())
+    assert auc is not None
+    assert auc.value == pytest.approx(np.mean(areas))
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ def test_the_interval_contains_the_true_auc_as_often_as_it_says(copies: int) -> 
         answers = draw.integers(0, 2, 40)
         scores = np.stack([np.zeros(40), draw.normal(size=40) + answers], axis=1)
         groups = np.repeat(np.arange(40), copies).tolist()
-        found = separation(scores.repeat(copies, axis=0), answers.repeat(copies).tolist(), groups)
-        assert found is not None
-        hits += found.low <= true <= found.high
+        auc = separation(scores.repeat(copies, axis=0), answers.repeat(copies).tolist(), groups)
+        assert auc is not None
+        hits += auc.low <= true <= auc.high
     assert 0.925 <= hits / 400 <= 0.99

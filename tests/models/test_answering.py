@@ -46,15 +46,15 @@ def scorer(checkpoint: Callable[..., Path]) -> MaskedScorer:
 
 
 def test_each_record_gets_the_scores_of_its_distinct_choices(scorer: MaskedScorer) -> None:
-    found = answer(scorer, {"a": RECORDS})["a"]
-    assert {place: len(scores) for place, scores in found.scores.items()} == {0: 3, 1: 2}
-    assert found.needs_pll == (2,)
-    assert "1 of 3 records have a candidate that is not one vocabulary item" in found.notices[0]
+    answers = answer(scorer, {"a": RECORDS})["a"]
+    assert {position: len(scores) for position, scores in answers.scores.items()} == {0: 3, 1: 2}
+    assert answers.needs_pll == (2,)
+    assert "1 of 3 records have a candidate that is not one vocabulary item" in answers.notices[0]
     batch = scorer.masked.encoder().encode(RECORDS).collate([0, 1])
     with torch.no_grad():
         plain = scorer.choice_scores().answer(batch)
-    assert found.scores[0] == pytest.approx(plain[0].tolist(), abs=1e-6)
-    assert found.scores[1] == pytest.approx(plain[1, :2].tolist(), abs=1e-6)
+    assert answers.scores[0] == pytest.approx(plain[0].tolist(), abs=1e-6)
+    assert answers.scores[1] == pytest.approx(plain[1, :2].tolist(), abs=1e-6)
 
 
 def test_the_choice_mask_says_which_choices_there_are_not_their_scores() -> None:
@@ -65,23 +65,23 @@ def test_the_choice_mask_says_which_choices_there_are_not_their_scores() -> None
         ),
         "choice_mask": torch.tensor([[True, True, False], [True, True, True], [True] * 3]),
     }
-    found = scores_by_item(batch)
-    assert found[4] == [-math.inf, 1.0]
-    assert found[2] == pytest.approx([math.nan, 2.0, 3.0], nan_ok=True)
-    assert set(found) == {4, 2}
+    by_item = scores_by_item(batch)
+    assert by_item[4] == [-math.inf, 1.0]
+    assert by_item[2] == pytest.approx([math.nan, 2.0, 3.0], nan_ok=True)
+    assert set(by_item) == {4, 2}
 
 
 @pytest.mark.parametrize("options", [{"max_tokens": 1}, {"num_workers": 1}, {"progress": True}])
 def test_how_batches_are_made_changes_no_score(
     options: dict[str, Any], scorer: MaskedScorer
 ) -> None:
-    whole = answer(scorer, {"a": RECORDS, "b": RECORDS[:1]})
+    at_once = answer(scorer, {"a": RECORDS, "b": RECORDS[:1]})
     state = torch.get_rng_state()
-    found = answer(scorer, {"a": RECORDS, "b": RECORDS[:1]}, **options)
+    batched = answer(scorer, {"a": RECORDS, "b": RECORDS[:1]}, **options)
     assert torch.equal(torch.get_rng_state(), state)
-    for name, one in whole.items():
-        for place, scores in one.scores.items():
-            assert found[name].scores[place] == pytest.approx(scores, abs=1e-5)
+    for name, reference in at_once.items():
+        for position, scores in reference.scores.items():
+            assert batched[name].scores[position] == pytest.approx(scores, abs=1e-5)
 
 
 def test_lower_precision_changes_numbers_and_none_that_is_not_known(scorer: MaskedScorer) -> None:
@@ -95,11 +95,11 @@ def test_lower_precision_changes_numbers_and_none_that_is_not_known(scorer: Mask
 
 def test_the_scorer_is_left_where_it_was_and_in_eval_mode(scorer: MaskedScorer) -> None:
     scorer.network.train()
-    before = {name: value.clone() for name, value in scorer.network.state_dict().items()}
+    initial = {name: value.clone() for name, value in scorer.network.state_dict().items()}
     answer(scorer, {"a": RECORDS}, device="cpu")
     assert not scorer.network.training
     for name, value in scorer.network.state_dict().items():
-        assert torch.equal(value, before[name])
+        assert torch.equal(value, initial[name])
         assert value.device.type == "cpu"
 
 
@@ -143,14 +143,14 @@ def test_a_batch_that_does_not_fit_is_answered_in_halves(
     say_once.cache_clear()
     sizes: list[int] = []
     sets = {"a": MANY, "b": MANY[:4]}
-    whole = answer(scorer, sets)
-    found = answer(scorer, sets, cramped(scorer.choice_scores(), 3, sizes))
+    at_once = answer(scorer, sets)
+    halved = answer(scorer, sets, cramped(scorer.choice_scores(), 3, sizes))
     # 11 are halved to 5 and 6, these to 2 and 3, and to 3 and 3; 4 to 2 and 2.
     assert sizes == [11, 5, 2, 3, 6, 3, 3, 4, 2, 2]
     for name in sets:
-        assert found[name].scores.keys() == whole[name].scores.keys()
-        for place, scores in whole[name].scores.items():
-            assert found[name].scores[place] == pytest.approx(scores, abs=1e-5)
+        assert halved[name].scores.keys() == at_once[name].scores.keys()
+        for position, scores in at_once[name].scores.items():
+            assert halved[name].scores[position] == pytest.approx(scores, abs=1e-5)
     assert capsys.readouterr().err == (
         "a batch does not fit into the memory of cpu, so it is divided in two; to save "
         "time, give a lower --trainer.max_eval_tokens\n"
@@ -187,8 +187,8 @@ def test_scores_of_many_batches_leave_the_device_by_one_copy(
     records = [replace(MANY[0], id=str(i)) for i in range(40)]
     question = Question(scorer.choice_scores().encoder, lambda batch: batch["choice_mask"].float())
     with Copies() as copies:
-        found = answer(scorer, {"a": records}, question, max_tokens=1)["a"].scores
-    assert found == {place: [0.0, 0.0] for place in range(40)}
+        scores = answer(scorer, {"a": records}, question, max_tokens=1)["a"].scores
+    assert scores == {position: [0.0, 0.0] for position in range(40)}
     assert copies.num_copies == num_copies
 
 
@@ -211,13 +211,13 @@ def test_batches_for_cuda_are_pinned_and_made_by_a_process_of_their_own(
 @pytest.mark.parametrize("device", ["cuda", "cpu"])
 def test_only_copies_to_cuda_are_not_waited_for(device: str) -> None:
     class Moved:
-        def to(self, place: torch.device, non_blocking: bool) -> Tensor:
-            assert place.type == device
+        def to(self, target: torch.device, non_blocking: bool) -> Tensor:
+            assert target.type == device
             assert non_blocking == (device == "cuda")
             return torch.ones(2)
 
     batch: Any = {"item": Moved()}
-    assert answer_batch(lambda given: given["item"], batch, torch.device(device)).tolist() == [1, 1]
+    assert answer_batch(lambda texts: texts["item"], batch, torch.device(device)).tolist() == [1, 1]
 
 
 @pytest.mark.parametrize(
@@ -270,10 +270,10 @@ def test_holes_between_what_is_kept_go_back_to_the_system() -> None:
         pytest.skip("no glibc")
     give_memory_back()  # so that all of it comes anew from the system
     start = _resident()
-    kept, holes = [], []
+    survivors, holes = [], []
     for _ in range(2_000):  # 200 MB in blocks that are too small for a mapping of their own
         holes.append(torch.ones(25_000))
-        kept.append(torch.ones(8))
+        survivors.append(torch.ones(8))
     assert _resident() - start > 150 << 20
     holes.clear()
     give_memory_back()

@@ -52,12 +52,12 @@ def test_gradients_are_those_of_the_masked_softmax_over_the_vocabulary(
 
     torch.testing.assert_close(loss, expected_loss, rtol=1e-5, atol=1e-6)
     compared = 0
-    found = dict(model.named_parameters())
+    parameters = dict(model.named_parameters())
     for name, parameter in reference.named_parameters():
         if parameter.grad is None:
-            assert found[name].grad is None or not found[name].grad.any(), name
+            assert parameters[name].grad is None or not parameters[name].grad.any(), name
             continue
-        gradient = found[name].grad
+        gradient = parameters[name].grad
         assert gradient is not None, name
         torch.testing.assert_close(gradient, parameter.grad, rtol=1e-4, atol=1e-6, msg=name)
         compared += 1
@@ -91,8 +91,8 @@ def test_a_head_without_decoder_bias_is_scored_without(
     assert len(list(head.decoder_parameters())) == 1
     with torch.no_grad():
         expected = _full_logits(model, batch).gather(1, batch["candidate_ids"])
-        found = head.score(_features(model, batch), batch["candidate_ids"])
-    torch.testing.assert_close(found, expected, rtol=0, atol=1e-5)
+        logits = head.score(_features(model, batch), batch["candidate_ids"])
+    torch.testing.assert_close(logits, expected, rtol=0, atol=1e-5)
 
 
 @pytest.mark.parametrize(
@@ -119,8 +119,8 @@ def test_a_head_of_another_form_is_refused_by_name(config: Any, name: str) -> No
 
 def test_a_head_that_only_looks_alike_is_refused(tiny_model: Model) -> None:
     model = tiny_model("bert")
-    whole = model.cls.predictions.forward
-    model.cls.predictions.forward = lambda hidden: 2.0 * whole(hidden)
+    forward = model.cls.predictions.forward
+    model.cls.predictions.forward = lambda hidden: 2.0 * forward(hidden)
     with pytest.raises(UnsupportedHeadError, match=r"BertForMaskedLM.*not just a transform"):
         CandidateHead(model)
 

@@ -50,11 +50,11 @@ def test_what_cannot_be_loaded_is_refused(
 
 
 def test_whatever_a_library_raises_is_one_line_with_its_place(tmp_path: Path) -> None:
-    said = r"^cannot load the head of folder .*: KeyError: 'x'"
-    with pytest.raises(PretrainedError, match=said), one_error(tmp_path, "head"):
+    message = r"^cannot load the head of folder .*: KeyError: 'x'"
+    with pytest.raises(PretrainedError, match=message), one_error(tmp_path, "head"):
         raise KeyError("x")
-    said = r"'a/b' \(a name on the Hub\): ValueError: no: 1"
-    with pytest.raises(PretrainedError, match=said), one_error("a/b", "weights"):
+    message = r"'a/b' \(a name on the Hub\): ValueError: no: 1"
+    with pytest.raises(PretrainedError, match=message), one_error("a/b", "weights"):
         raise ValueError("no:\n 1\n 2")
     with pytest.raises(KeyboardInterrupt), one_error(tmp_path, "head"):
         raise KeyboardInterrupt

@@ -90,28 +90,28 @@ def plain_word(get: Callable[[str], Array], signs: list[int]) -> Array:
     embedded = get("char_embed")[ids + [260] * (50 - len(ids))]
     maxima: list[float] = []
     for i, (width, number) in enumerate(FILTERS):
-        for one in range(number):
-            kernel = get(f"CNN/W_cnn_{i}")[0, :, :, one]
+        for filter_ in range(number):
+            kernel = get(f"CNN/W_cnn_{i}")[0, :, :, filter_]
             sums = [(embedded[at : at + width] * kernel).sum() for at in range(51 - width)]
-            maxima.append(max(0.0, max(sums) + get(f"CNN/b_cnn_{i}")[one]))
+            maxima.append(max(0.0, max(sums) + get(f"CNN/b_cnn_{i}")[filter_]))
     x = np.array(maxima)
     for i in range(2):
         gate = sigmoid(x @ get(f"CNN_high_{i}/W_carry") + get(f"CNN_high_{i}/b_carry"))
         changed = x @ get(f"CNN_high_{i}/W_transform") + get(f"CNN_high_{i}/b_transform")
         x = gate * np.maximum(0, changed) + (1 - gate) * x
-    whole: Array = x @ get("CNN_proj/W_proj") + get("CNN_proj/b_proj")
-    return whole
+    vector: Array = x @ get("CNN_proj/W_proj") + get("CNN_proj/b_proj")
+    return vector
 
 
 def plain_lstm(get: Callable[[str], Array], cell: str, inputs: list[Array]) -> list[Array]:
-    h, c, found = np.zeros(SIZE), np.zeros(CELLS), []
+    h, c, states = np.zeros(SIZE), np.zeros(CELLS), []
     for x in inputs:
         z = np.concatenate([x, h]) @ get(f"{cell}/W_0") + get(f"{cell}/B")
         i, j, f, o = (z[k * CELLS : (k + 1) * CELLS] for k in range(4))
         c = np.clip(sigmoid(f + 1) * c + sigmoid(i) * np.tanh(j), -0.7, 0.7)
         h = np.clip((sigmoid(o) * np.tanh(c)) @ get(f"{cell}/W_P_0"), -0.4, 0.4)
-        found.append(h)
-    return found
+        states.append(h)
+    return states
 
 
 def plain(source: str, words: list[str]) -> Array:
@@ -120,24 +120,24 @@ def plain(source: str, words: list[str]) -> Array:
         held = {name: file[name][...].astype(float) for name in datasets(file)}
     get = held.__getitem__
     signs = [[256], *(list(word.encode()[:48]) for word in words), [257]]
-    own = [plain_word(get, one) for one in signs]
+    vectors = [plain_word(get, sign) for sign in signs]
     sides = []
     for direction in range(2):
-        layers = [own[::-1] if direction else own]
+        layers = [vectors[::-1] if direction else vectors]
         for layer in range(2):
             cell = f"RNN_{direction}/RNN/MultiRNNCell/Cell{layer}/LSTMCell"
-            found = plain_lstm(get, cell, layers[-1])
+            states = plain_lstm(get, cell, layers[-1])
             if layer:
-                found = [a + b for a, b in zip(found, layers[-1], strict=True)]
-            layers.append(found)
+                states = [a + b for a, b in zip(states, layers[-1], strict=True)]
+            layers.append(states)
         sides.append([layer[::-1] if direction else layer for layer in layers])
-    both = [np.concatenate([a, b], axis=1) for a, b in zip(*map(np.array, sides), strict=True)]
-    return np.stack(both, axis=1)[1:-1]
+    merged = [np.concatenate([a, b], axis=1) for a, b in zip(*map(np.array, sides), strict=True)]
+    return np.stack(merged, axis=1)[1:-1]
 
 
 def datasets(file: h5py.File) -> list[str]:
     names: list[str] = []
-    file.visititems(lambda name, one: names.append(name) if isinstance(one, h5py.Dataset) else None)
+    file.visititems(lambda name, h5: names.append(name) if isinstance(h5, h5py.Dataset) else None)
     return names
 
 
@@ -153,13 +153,13 @@ def test_each_text_of_a_batch_has_the_mixed_layers_of_its_own(source: str) -> No
     ids = torch.zeros(3, 7, dtype=torch.long)
     for row, text in zip(ids, texts, strict=True):
         row[: len(text)] = torch.from_numpy(vectors.ids(text))
-    found = vectors(ids)
-    assert found.shape == (3, 7, 2 * SIZE)
-    for row, text in zip(found, texts, strict=True):
+    mixed = vectors(ids)
+    assert mixed.shape == (3, 7, 2 * SIZE)
+    for row, text in zip(mixed, texts, strict=True):
         expected = 1.5 * np.einsum("j,ljd->ld", shares, plain(source, text))
         np.testing.assert_allclose(row[: len(text)].detach(), expected, atol=1e-5)
         assert (row[len(text) :] == 0).all()
-    assert torch.equal(found, vectors(ids))
+    assert torch.equal(mixed, vectors(ids))
     fresh = token_vectors(source)
     assert isinstance(fresh, ElmoVectors)
     [alone] = fresh(ids[:1, :1])

@@ -49,8 +49,8 @@ FAMILIES: dict[str, tuple[Callable[..., Any], Callable[[], Any], str]] = {
     "RoBERTa": (RobertaConfig, byte_bpe, "dogs"),
     "ModernBERT": (ModernBertConfig, byte_bpe, "dogs"),
     "DeBERTa-v2": (
-        lambda **given: DebertaV2Config(
-            relative_attention=True, pos_att_type=["p2c", "c2p"], legacy=False, **given
+        lambda **options: DebertaV2Config(
+            relative_attention=True, pos_att_type=["p2c", "c2p"], legacy=False, **options
         ),
         sentencepiece,
         "dogs",
@@ -66,10 +66,10 @@ class Family(NamedTuple):
     tokenizer: Any
     records: tuple[Record, ...]
 
-    def at(self, pieces: list[int], place: int, num_masked: int = 1) -> Tensor:
+    def at(self, pieces: list[int], position: int, num_masked: int = 1) -> Tensor:
         """(V,) log-probabilities at a place of a text, which is masked, from the raw model."""
         text = list(pieces)
-        text[place : place + num_masked] = [self.tokenizer.mask_token_id] * num_masked
+        text[position : position + num_masked] = [self.tokenizer.mask_token_id] * num_masked
         ids = [self.tokenizer.cls_token_id, *text, self.tokenizer.sep_token_id]
         first = ids.index(self.tokenizer.mask_token_id)
         with torch.no_grad():
@@ -79,25 +79,25 @@ class Family(NamedTuple):
     def words(self, text: str) -> list[list[int]]:
         """The pieces of each word of a text, as words between spaces are cut one by one."""
         words = text.split()
-        first, *rest = [
-            self.tokenizer(f"{before}{word}", add_special_tokens=False).input_ids
-            for before, word in zip(["", *[" "] * (len(words) - 1)], words, strict=True)
+        first, *following = [
+            self.tokenizer(f"{space}{word}", add_special_tokens=False).input_ids
+            for space, word in zip(["", *[" "] * (len(words) - 1)], words, strict=True)
         ]
-        whole = self.tokenizer(text, add_special_tokens=False).input_ids
-        assert [*chain(first, *rest)] == whole
-        return [first, *rest]
+        token_ids = self.tokenizer(text, add_special_tokens=False).input_ids
+        assert [*chain(first, *following)] == token_ids
+        return [first, *following]
 
     def by_hand(self, record: Record, choice: str, by_words: bool) -> list[float]:
         """Log-probability of each piece of a choice, one masked text after the other."""
-        before, _, after = record.stem.partition("[MASK]")
-        words = self.words(" ".join(f"{before} {choice} {after}".split()))
-        begin, found = len(before.split()), []
+        prefix, _, suffix = record.stem.partition("[MASK]")
+        words = self.words(" ".join(f"{prefix} {choice} {suffix}".split()))
+        begin, log_probs = len(prefix.split()), []
         for number in range(begin, begin + len(choice.split())):
             start = sum(map(len, words[:number]))
             for i, piece in enumerate(words[number]):
                 num_masked = len(words[number]) - i if by_words else 1
-                found.append(float(self.at([*chain(*words)], start + i, num_masked)[piece]))
-        return found
+                log_probs.append(float(self.at([*chain(*words)], start + i, num_masked)[piece]))
+        return log_probs
 
 
 @pytest.fixture(scope="module", params=FAMILIES)
@@ -125,8 +125,8 @@ def test_pseudo_log_likelihoods(family: Family, form: PllForm) -> None:
         sums = in_batches(scorer.log_likelihoods(), family.records, batch_size)
         means = in_batches(scorer.choice_scores(), family.records, batch_size)
         for rows in zip(hand, sums, means, strict=True):
-            for values, found, mean in zip(*rows, strict=False):
-                largest = max(largest, abs(found - sum(values)))
+            for values, score, mean in zip(*rows, strict=False):
+                largest = max(largest, abs(score - sum(values)))
                 largest = max(largest, abs(mean - sum(values) / len(values)))
     print(f"{family.name}, {form}: largest difference {largest:.1e}")
     assert largest < 1e-5
@@ -142,12 +142,12 @@ def test_candidates_at_the_mask(family: Family, tmp_path: Path) -> None:
     ids = [family.words(f"a {choice}")[1] for choice in ONE_PIECE.choices]
     expected = [float(log_p[piece]) for [piece] in ids]
     for batch_size in (1, 2):
-        asked = (ONE_PIECE, Record("5", "the dog is [MASK] .", ("larger", "older"), 1))
-        [found, _] = in_batches(scorer.choice_scores(), asked, batch_size)
-        shift = found.double() - torch.tensor(expected).double()
+        records = (ONE_PIECE, Record("5", "the dog is [MASK] .", ("larger", "older"), 1))
+        [scores, _] = in_batches(scorer.choice_scores(), records, batch_size)
+        shift = scores.double() - torch.tensor(expected).double()
         largest = float(shift.max() - shift.min())
-        [whole, _] = in_batches(scorer.vocabulary(), asked, batch_size)
-        largest = max(largest, *(abs(whole[i] - p) for [i], p in zip(ids, expected, strict=True)))
+        [logs, _] = in_batches(scorer.vocabulary(), records, batch_size)
+        largest = max(largest, *(abs(logs[i] - p) for [i], p in zip(ids, expected, strict=True)))
         print(f"{family.name}, at the mask: largest difference {largest:.1e}")
         assert largest < 1e-5
 
@@ -162,13 +162,13 @@ def test_whole_sentences_are_scored_as_minicons_does(
     monkeypatch.setattr(
         type(family.tokenizer), "batch_encode_plus", type(family.tokenizer).__call__, raising=False
     )
-    whole = family.records[-1]
+    record = family.records[-1]
     peer = minicons.MaskedLMScorer(family.model, "cpu", tokenizer=family.tokenizer)
     theirs = peer.sequence_score(
-        list(whole.choices), reduction=lambda scores: scores.sum(0).item(), PLL_metric=form
+        list(record.choices), reduction=lambda scores: scores.sum(0).item(), PLL_metric=form
     )
     scorer = PseudoLogLikelihood(family.model, family.tokenizer, form=form)
-    [ours] = answers(scorer.log_likelihoods(), whole).tolist()
+    [ours] = answers(scorer.log_likelihoods(), record).tolist()
     largest = max(abs(a - b) for a, b in zip(ours, theirs, strict=True))
     print(f"{family.name}, {form}: largest difference from minicons {largest:.1e}")
     assert largest < 1e-5

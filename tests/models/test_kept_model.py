@@ -54,20 +54,20 @@ def test_a_kept_model_is_hashed_once_and_again_after_every_change(
         return hashed[-1]
 
     monkeypatch.setattr(kept_model, "model_fingerprint", counted)
-    model, kept = tiny_model("bert"), KeptModel()
-    before = [kept.fingerprint(torch.nn.ModuleDict({"model": model})) for _ in range(3)]
-    assert before == hashed * 3
+    model, cache = tiny_model("bert"), KeptModel()
+    fingerprints = [cache.fingerprint(torch.nn.ModuleDict({"model": model})) for _ in range(3)]
+    assert fingerprints == hashed * 3
     change(model)
-    after = model_fingerprint(torch.nn.ModuleDict({"model": model}))
-    assert after != before[0]
-    assert kept.fingerprint(torch.nn.ModuleDict({"model": model})) == after
+    changed = model_fingerprint(torch.nn.ModuleDict({"model": model}))
+    assert changed != fingerprints[0]
+    assert cache.fingerprint(torch.nn.ModuleDict({"model": model})) == changed
     assert len(hashed) == 2
 
 
 def test_a_kept_model_is_read_once_until_another_is_asked_for(checkpoint: Checkpoint) -> None:
-    kept, folder = KeptModel(), str(checkpoint("bert"))
-    model, _ = kept.read(MASKED_LM, folder)
-    assert kept.read(MASKED_LM, folder)[0] is model
-    for other in ((ENCODER, folder), (MASKED_LM, folder, None, True, 1)):
-        assert kept.read(*other)[0] is not model
-    assert kept.read(MASKED_LM, folder)[0] is not model  # one model at a time
+    cache, folder = KeptModel(), str(checkpoint("bert"))
+    model, _ = cache.read(MASKED_LM, folder)
+    assert cache.read(MASKED_LM, folder)[0] is model
+    for arguments in ((ENCODER, folder), (MASKED_LM, folder, None, True, 1)):
+        assert cache.read(*arguments)[0] is not model
+    assert cache.read(MASKED_LM, folder)[0] is not model  # one model at a time

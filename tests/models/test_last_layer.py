@@ -33,15 +33,15 @@ def make_batch(side: str) -> dict[str, Tensor]:
     generator = torch.Generator().manual_seed(1)
     input_ids = torch.randint(5, VOCAB_SIZE, (5, 9), generator=generator)
     lengths = torch.tensor([9, 9, 6, 4, 2])[:, None]
-    place = torch.arange(9)[None]
-    mask = place < lengths if side == "right" else place >= 9 - lengths
+    positions = torch.arange(9)[None]
+    mask = positions < lengths if side == "right" else positions >= 9 - lengths
     if side == "none":
         mask = torch.ones_like(mask)
     input_ids[~mask] = 0
     return {
         "input_ids": input_ids,
         "attention_mask": mask.long(),
-        "token_type_ids": (place > 3).long() * mask,
+        "token_type_ids": (positions > 3).long() * mask,
     }
 
 
@@ -55,25 +55,25 @@ def test_output_at_a_place_is_that_of_the_plain_encoder(
     reader = EncoderAt(encoder)
     with torch.no_grad():
         assert reader.is_reduced
-        whole = run_encoder(encoder, batch).last_hidden_state
+        states = run_encoder(encoder, batch).last_hidden_state
         for shift in (0, 1):
             real = batch["attention_mask"].flip(1).argmax(1)
-            place = (8 - real if side != "left" else torch.full((5,), 8)) - shift
-            found = reader(batch, place)
-            assert found.shape == (5, 32)
-            expected = whole[torch.arange(5), place]
-            torch.testing.assert_close(found, expected, rtol=0, atol=1e-10)
+            position = (8 - real if side != "left" else torch.full((5,), 8)) - shift
+            outputs = reader(batch, position)
+            assert outputs.shape == (5, 32)
+            expected = states[torch.arange(5), position]
+            torch.testing.assert_close(outputs, expected, rtol=0, atol=1e-10)
 
 
 @pytest.mark.parametrize("architecture", sorted(CONFIGS))
 def test_every_architecture_gives_the_output_at_the_place(architecture: str) -> None:
     encoder, batch = make_encoder(architecture).float(), make_batch("right")
     reader = EncoderAt(encoder)
-    place = torch.tensor([8, 0, 3, 1, 1])
+    position = torch.tensor([8, 0, 3, 1, 1])
     with torch.no_grad():
-        whole = run_encoder(encoder, batch).last_hidden_state
-        found = reader(batch, place)
-    torch.testing.assert_close(found, whole[torch.arange(5), place], rtol=0, atol=1e-5)
+        states = run_encoder(encoder, batch).last_hidden_state
+        outputs = reader(batch, position)
+    torch.testing.assert_close(outputs, states[torch.arange(5), position], rtol=0, atol=1e-5)
     with torch.no_grad():
         assert reader.is_reduced == (architecture in {*REDUCED})
 
@@ -82,8 +82,8 @@ def test_the_pooler_reads_cls() -> None:
     encoder, batch = make_encoder("bert"), make_batch("right")
     with torch.no_grad():
         expected = run_encoder(encoder, batch).pooler_output
-        found = EncoderAt(encoder)(batch, torch.zeros(5, dtype=torch.long), pooled=True)
-    torch.testing.assert_close(found, expected, rtol=0, atol=1e-10)
+        pooled = EncoderAt(encoder)(batch, torch.zeros(5, dtype=torch.long), pooled=True)
+    torch.testing.assert_close(pooled, expected, rtol=0, atol=1e-10)
 
 
 def test_only_one_place_goes_through_the_last_feed_forward() -> None:
@@ -104,22 +104,22 @@ def test_only_one_place_goes_through_the_last_feed_forward() -> None:
 def test_every_weight_has_the_gradient_of_the_plain_encoder(architecture: str) -> None:
     encoder, batch = make_encoder(architecture), make_batch("right")
     reader = EncoderAt(encoder)
-    place = torch.tensor([8, 0, 3, 1, 1])
+    position = torch.tensor([8, 0, 3, 1, 1])
     weights = torch.randn(32, generator=torch.Generator().manual_seed(2)).double()
     assert reader.is_reduced
     gradients = []
     for output in (
-        reader(batch, place),
-        run_encoder(encoder, batch).last_hidden_state[torch.arange(5), place],
+        reader(batch, position),
+        run_encoder(encoder, batch).last_hidden_state[torch.arange(5), position],
     ):
         encoder.zero_grad()
         (output.tanh() @ weights).sum().backward()
         gradients.append({n: p.grad for n, p in encoder.named_parameters() if p.grad is not None})
-    found, expected = gradients
+    actual, expected = gradients
     # Processes that train together want a gradient of the keys' bias too, though it is 0.
-    assert found.keys() == expected.keys()
+    assert actual.keys() == expected.keys()
     for name in expected:
-        torch.testing.assert_close(found[name], expected[name], rtol=0, atol=1e-10)
+        torch.testing.assert_close(actual[name], expected[name], rtol=0, atol=1e-10)
 
 
 def test_dropout_and_compiling_use_the_plain_encoder() -> None:
@@ -145,15 +145,15 @@ def test_masks_of_other_forms_are_not_read() -> None:
 def test_a_trained_or_moved_encoder_is_seen() -> None:
     encoder, batch = make_encoder("bert"), make_batch("right")
     reader = EncoderAt(encoder)
-    place = torch.zeros(5, dtype=torch.long)
+    position = torch.zeros(5, dtype=torch.long)
     with torch.no_grad():
-        before = reader(batch, place)
+        initial = reader(batch, position)
         encoder.encoder.layer[-1].attention.self.value.weight.mul_(2.0)
-        after = reader(batch, place)
+        trained = reader(batch, position)
         expected = run_encoder(encoder, batch).last_hidden_state[:, 0]
-    assert not torch.allclose(before, after)
-    torch.testing.assert_close(after, expected, rtol=0, atol=1e-10)
-    assert EncoderAt(encoder.float())(batch, place).dtype == torch.float32
+    assert not torch.allclose(initial, trained)
+    torch.testing.assert_close(trained, expected, rtol=0, atol=1e-10)
+    assert EncoderAt(encoder.float())(batch, position).dtype == torch.float32
 
 
 class Adapter(nn.Linear):
@@ -164,7 +164,7 @@ class Adapter(nn.Linear):
 @pytest.mark.parametrize("is_part", [True, False])
 def test_a_replaced_part_or_another_mathematics_falls_back(is_part: bool) -> None:
     encoder, batch = make_encoder("bert"), make_batch("right")
-    reader, place = EncoderAt(encoder), torch.ones(5, dtype=torch.long)
+    reader, position = EncoderAt(encoder), torch.ones(5, dtype=torch.long)
     attention = encoder.encoder.layer[-1].attention.self
     with torch.no_grad():
         if is_part:
@@ -173,6 +173,6 @@ def test_a_replaced_part_or_another_mathematics_falls_back(is_part: bool) -> Non
         else:
             attention.scaling *= 2.0
         assert not reader.is_reduced
-        found = reader(batch, place)
+        outputs = reader(batch, position)
         expected = run_encoder(encoder, batch).last_hidden_state[:, 1]
-    assert torch.equal(found, expected)
+    assert torch.equal(outputs, expected)

@@ -48,7 +48,7 @@ def test_its_vocabulary_is_answered_without_choices(scorer: MaskedScorer) -> Non
     with pytest.raises(RecordError, match=r"4@0: 0 \[MASK\] in the stem; exactly one is needed"):
         answers(scorer.vocabulary(), Record("4", "a cat", (), 0))
     encoded = scorer.vocabulary().encoder.encode([PIECES, RECORD])
-    assert (encoded.positions, [one.position for one in encoded.skipped]) == ([1], [0])
+    assert (encoded.positions, [item.position for item in encoded.skipped]) == ([1], [0])
 
 
 def test_its_features_are_what_the_head_reads(scorer: MaskedScorer) -> None:
@@ -71,12 +71,12 @@ def test_what_is_loaded_goes_by_the_question(checkpoint: Checkpoint, tmp_path: P
     SentenceChoice(str(checkpoint())).save_pretrained(tmp_path / "tuned")
     tuned = load(ModelSettings(str(tmp_path / "tuned")), "mc_qa")
     assert isinstance(tuned, TrainedScorer)
-    modes = [one.mode for one in (masked, questions, tuned)]
+    modes = [scorer.mode for scorer in (masked, questions, tuned)]
     assert modes == ["zero_shot", "pseudo_log_likelihood", "fine_tuned"]
     pairs = load(settings, "minimal_pair")
     assert (pairs.normalise, pairs.mode) == ("sum", "pseudo_log_likelihood")
     assert not any(parameter.requires_grad for parameter in pairs.network.parameters())
-    assert not any(one.network.training for one in (masked, questions, tuned, pairs))
+    assert not any(scorer.network.training for scorer in (masked, questions, tuned, pairs))
 
 
 def test_a_check_tells_what_can_be_posed(checkpoint: Checkpoint) -> None:
@@ -113,10 +113,10 @@ def test_the_scorer_by_pieces_shares_the_model(checkpoint: Checkpoint) -> None:
     scorer = MaskedScorer(masked).by_pieces("mean")
     assert scorer.network["model"] is masked.model
     assert (scorer.normalise, scorer.max_length) == ("mean", 30)
-    own = by_pieces(str(checkpoint("bert")), normalise="mean")
-    assert torch.equal(scores_of(scorer, PIECES), scores_of(own, PIECES))
-    found = answers(MaskedScorer(masked).log_likelihoods(), PIECES)
-    assert torch.equal(found, answers(own.log_likelihoods(), PIECES))
+    pieces = by_pieces(str(checkpoint("bert")), normalise="mean")
+    assert torch.equal(scores_of(scorer, PIECES), scores_of(pieces, PIECES))
+    scores = answers(MaskedScorer(masked).log_likelihoods(), PIECES)
+    assert torch.equal(scores, answers(pieces.log_likelihoods(), PIECES))
     with pytest.raises(ValueError, match="normalise='max': choose sum or mean"):
         MaskedScorer(masked).by_pieces("max")  # type: ignore[arg-type]
 
@@ -140,17 +140,17 @@ def test_masked_copies_that_are_the_same_are_run_once(
     rows: list[int] = []
     reader = module.reader
 
-    def counted(batch: dict[str, torch.Tensor], place: torch.Tensor) -> Any:
-        rows.append(len(place))
-        return reader(batch, place)
+    def counted(batch: dict[str, torch.Tensor], positions: torch.Tensor) -> Any:
+        rows.append(len(positions))
+        return reader(batch, positions)
 
     monkeypatch.setattr(module, "reader", counted)
     words = Record("3", "a cat is [MASK] than a dog .", ("smaller", "larger", "red"), 0)
     ends = Record("4", "which animal is larger ?", ("a dog", "a cat", "the dog"), 0)
-    found = scores_of(module, words, ends)
+    logits = scores_of(module, words, ends)
     # One text with a mask; "[MASK] dog" twice, "[MASK] cat", "a [MASK]" twice and "the [MASK]".
     assert rows == [1 + 4]
-    for record, scores in zip((words, ends), found, strict=True):
+    for record, scores in zip((words, ends), logits, strict=True):
         for choice, score in zip(record.choices, scores.tolist(), strict=True):
             alone = scores_of(module, replace(record, choices=(choice,), answer=0))
             assert float(alone) == pytest.approx(score, abs=1e-5)
@@ -159,8 +159,8 @@ def test_masked_copies_that_are_the_same_are_run_once(
 def test_each_form_has_a_mode_of_its_own(checkpoint: Checkpoint) -> None:
     folder = str(checkpoint("bert"))
     chosen = ModelSettings(folder, pll="within_word_l2r", multi_token="pseudo_log_likelihood")
-    own = answers(by_pieces(folder, form="within_word_l2r").log_likelihoods(), PIECES)
+    expected = answers(by_pieces(folder, form="within_word_l2r").log_likelihoods(), PIECES)
     for setup, mode in (("mc_qa", "pseudo_log_likelihood_l2r"), ("mc_mlm", "zero_shot")):
         scorer = load(chosen, setup)  # type: ignore[arg-type]
         assert scorer.mode == mode
-        assert torch.equal(answers(scorer.log_likelihoods(), PIECES), own)
+        assert torch.equal(answers(scorer.log_likelihoods(), PIECES), expected)

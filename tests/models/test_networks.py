@@ -36,6 +36,6 @@ def test_an_encoder_gets_only_the_inputs_it_knows(checkpoint: Checkpoint) -> Non
     for architecture in ("bert", "distilbert"):
         model, _ = load_pretrained(ENCODER, str(checkpoint(architecture)))
         with torch.no_grad():
-            found = run_encoder(model, {**batch, "labels": ids}).last_hidden_state
+            states = run_encoder(model, {**batch, "labels": ids}).last_hidden_state
             plain = model(ids).last_hidden_state
-        assert torch.allclose(found, plain) is (architecture == "distilbert")
+        assert torch.allclose(states, plain) is (architecture == "distilbert")

@@ -40,9 +40,9 @@ class Longest(Scorer):
 def test_what_a_model_type_does_not_answer_is_refused_by_name(
     question: str, message: str, scorer: TrainedScorer
 ) -> None:
-    for one, name in ((Longest(1.0), "Longest (mode by_length)"), (scorer, "TrainedScorer (mode")):
+    for s, name in ((Longest(1.0), "Longest (mode by_length)"), (scorer, "TrainedScorer (mode")):
         with pytest.raises(UsageError, match=rf"^{re.escape(name)}.* cannot compute {message}$"):
-            getattr(one, question)()
+            getattr(s, question)()
     with pytest.raises(TypeError, match="abstract"):
         Scorer()  # type: ignore[abstract]
     assert Longest(1.0).fingerprint() == Longest(1.0).fingerprint() != Longest(1.5).fingerprint()
@@ -64,8 +64,8 @@ def test_each_choice_gets_the_sum_or_the_mean_of_its_own_tokens() -> None:
     assert means.tolist() == [[-0.5, -1.5], [-4.0, -torch.inf]]
     # The mean of equal numbers is that number.
     batch = {"pair_index": torch.tensor([[0, 1]]), "choice_mask": torch.ones(1, 2).bool()}
-    found = scores_of_choices(batch, torch.full((13,), -3.3), torch.tensor([10, 3]), "mean")
-    assert found[0, 0] == found[0, 1]
+    scores = scores_of_choices(batch, torch.full((13,), -3.3), torch.tensor([10, 3]), "mean")
+    assert scores[0, 0] == scores[0, 1]
 
 
 QUESTION = Record("1", "which animal is larger ?", ("a dog", "the red cat"), 0)
@@ -77,8 +77,8 @@ def scorer(checkpoint: Callable[..., Path]) -> TrainedScorer:
 
 
 def test_its_scores_are_the_modules_logits(scorer: TrainedScorer) -> None:
-    asked = scorer.choice_scores()
-    batch = asked.encoder.encode([QUESTION]).collate([0])
+    question = scorer.choice_scores()
+    batch = question.encoder.encode([QUESTION]).collate([0])
     with torch.no_grad():
-        assert torch.equal(asked.answer(batch), scorer.module(batch))
+        assert torch.equal(question.answer(batch), scorer.module(batch))
     assert scorer.fingerprint() == model_fingerprint(scorer.module)

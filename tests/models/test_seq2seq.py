@@ -65,12 +65,12 @@ def plain(folder: Path) -> tuple[Any, Any]:
     return model, AutoTokenizer.from_pretrained(folder)
 
 
-def raw(folder: Path, text: str, written: list[int]) -> Tensor:
+def raw(folder: Path, text: str, decoder_ids: list[int]) -> Tensor:
     """(T, V) log-probabilities behind each token of `written`, from one call of the whole model."""
     model, tokenizer = plain(folder)
     ids = tokenizer(text, return_tensors="pt").input_ids
     with torch.no_grad():
-        logits = model(input_ids=ids, decoder_input_ids=torch.tensor([written])).logits
+        logits = model(input_ids=ids, decoder_input_ids=torch.tensor([decoder_ids])).logits
     return logits[0].double().log_softmax(dim=-1)
 
 
@@ -81,26 +81,26 @@ def by_hand(folder: Path, record: Record, choice: str) -> list[float]:
     blank = "<extra_id_0>" if is_t5 else "<mask>"
     stem, choice = record.stem.strip(), choice.strip()
     if not stem:
-        text, before = blank, ""
+        text, context = blank, ""
     elif "[MASK]" in record.stem:
-        before, _, after = record.stem.rpartition("[MASK]")
-        text = f"{before}{blank}{after}"
+        context, _, suffix = record.stem.rpartition("[MASK]")
+        text = f"{context}{blank}{suffix}"
     else:
-        text, before = f"{stem} {blank}", f"{stem} "
+        text, context = f"{stem} {blank}", f"{stem} "
     if is_t5:
-        given = [0, tokenizer.convert_tokens_to_ids("<extra_id_0>")]
+        decoder_ids = [0, tokenizer.convert_tokens_to_ids("<extra_id_0>")]
         summed = tokenizer(f"{choice} <extra_id_1>", add_special_tokens=False).input_ids
     else:
         text = text.replace(" <mask>", "<mask>")  # the answer brings its space along
-        shared = tokenizer(before.rstrip(), add_special_tokens=False).input_ids
-        whole = tokenizer(before + choice, add_special_tokens=False).input_ids
-        assert whole[: len(shared)] == shared
-        given, summed = (
+        shared = tokenizer(context.rstrip(), add_special_tokens=False).input_ids
+        full_ids = tokenizer(context + choice, add_special_tokens=False).input_ids
+        assert full_ids[: len(shared)] == shared
+        decoder_ids, summed = (
             [tokenizer.eos_token_id, tokenizer.bos_token_id, *shared],
-            whole[len(shared) :],
+            full_ids[len(shared) :],
         )
-    log_p = raw(folder, text, given + summed[:-1])
-    return [float(log_p[len(given) - 1 + i, token]) for i, token in enumerate(summed)]
+    log_p = raw(folder, text, decoder_ids + summed[:-1])
+    return [float(log_p[len(decoder_ids) - 1 + i, token]) for i, token in enumerate(summed)]
 
 
 @pytest.mark.parametrize("family", ["t5", "t5_untied", "bart"])
@@ -109,23 +109,23 @@ def test_scores_are_those_of_a_loop_over_the_raw_model(family: str, seq2seq: Che
     hand = [[by_hand(folder, record, c) for c in record.choices] for record in RECORDS]
     sums, means = (load(ModelSettings(str(folder)), setup) for setup in ("mc_mlm", "mc_qa"))
     largest = 0.0
-    for records in (RECORDS, *((one,) for one in RECORDS)):  # together, and each one alone
-        found, mean = (answers(one.choice_scores(), *records) for one in (sums, means))
+    for records in (RECORDS, *((record,) for record in RECORDS)):  # together, and each one alone
+        summed, mean = (answers(scorer.choice_scores(), *records) for scorer in (sums, means))
         for row, record in enumerate(records):
             for column, values in enumerate(hand[RECORDS.index(record)]):
                 pair = (
-                    found[row, column] - sum(values),
+                    summed[row, column] - sum(values),
                     mean[row, column] * len(values) - sum(values),
                 )
                 largest = max(largest, *(abs(float(difference)) for difference in pair))
     print(f"{family}: largest difference {largest:.1e}")
     assert largest < 1e-5
-    asked = means.log_likelihoods()
+    question = means.log_likelihoods()
     pairs = load(ModelSettings(str(folder)), "minimal_pair")
-    for one in (sums, pairs):
-        assert torch.equal(answers(asked, *RECORDS), answers(one.choice_scores(), *RECORDS))
-    assert asked.num_tokens is not None
-    assert asked.num_tokens(RECORDS) == [[len(values) for values in row] for row in hand]
+    for scorer in (sums, pairs):
+        assert torch.equal(answers(question, *RECORDS), answers(scorer.choice_scores(), *RECORDS))
+    assert question.num_tokens is not None
+    assert question.num_tokens(RECORDS) == [[len(values) for values in row] for row in hand]
 
 
 def next_token(folder: Path, record: Record) -> tuple[Tensor, list[int], str]:
@@ -133,12 +133,12 @@ def next_token(folder: Path, record: Record) -> tuple[Tensor, list[int], str]:
     _, tokenizer = plain(folder)
     if "t5" in folder.name:
         text = record.stem.replace("[MASK]", "<extra_id_0>")
-        given = [0, tokenizer.convert_tokens_to_ids("<extra_id_0>")]
+        decoder_ids = [0, tokenizer.convert_tokens_to_ids("<extra_id_0>")]
     else:
         text = record.stem.replace(" [MASK]", "<mask>")
-        before = tokenizer(record.stem.split(" [MASK]")[0], add_special_tokens=False).input_ids
-        given = [tokenizer.eos_token_id, tokenizer.bos_token_id, *before]
-    return raw(folder, text, given)[-1], given, text
+        context = tokenizer(record.stem.split(" [MASK]")[0], add_special_tokens=False).input_ids
+        decoder_ids = [tokenizer.eos_token_id, tokenizer.bos_token_id, *context]
+    return raw(folder, text, decoder_ids)[-1], decoder_ids, text
 
 
 @pytest.mark.parametrize("family", ["t5", "bart"])
@@ -149,16 +149,16 @@ def test_its_vocabulary_is_that_of_the_first_token_in_the_blank(
     scorer = load(ModelSettings(str(folder)), "mc_mlm")
     _, tokenizer = plain(folder)
     expected = next_token(folder, ONE_PIECE)[0][: len(tokenizer)].log_softmax(dim=0)
-    asked = scorer.vocabulary()
+    question = scorer.vocabulary()
     no_choices = Record("6", "is a red [MASK]", (), 0)
     records = [no_choices, ONE_PIECE, MASKED]
-    encoded = asked.encoder.encode(records)
-    assert (encoded.positions, [one.position for one in encoded.skipped]) == ([0, 1], [2])
+    encoded = question.encoder.encode(records)
+    assert (encoded.positions, [item.position for item in encoded.skipped]) == ([0, 1], [2])
     assert "5" not in encoded.notices[0]
     assert encoded.notices[0].endswith("is not one vocabulary item: 1@0")
-    found = answers(asked, *records)
-    assert found.shape == (2, len(tokenizer))
-    torch.testing.assert_close(found[1], expected, rtol=0, atol=1e-5)
+    log_probs = answers(question, *records)
+    assert log_probs.shape == (2, len(tokenizer))
+    torch.testing.assert_close(log_probs[1], expected, rtol=0, atol=1e-5)
     space = "▁" if family == "t5" else "Ġ"
     ids = tokenizer.convert_tokens_to_ids([f"{space}{choice}" for choice in ONE_PIECE.choices])
     assert encoded.collate([0, 1])["candidate_ids"].tolist() == [[0, 0], ids]
@@ -169,18 +169,18 @@ def test_its_vocabulary_is_that_of_the_first_token_in_the_blank(
 def test_its_features_are_what_the_head_reads(family: str, seq2seq: Checkpoint) -> None:
     folder = seq2seq(family)
     scorer = load(ModelSettings(str(folder)), "mc_qa")
-    found = answers(scorer.features(), MASKED, ONE_PIECE)
-    assert found.shape == (2, 16)
-    _, given, text = next_token(folder, MASKED)
+    features = answers(scorer.features(), MASKED, ONE_PIECE)
+    assert features.shape == (2, 16)
+    _, decoder_ids, text = next_token(folder, MASKED)
     model, tokenizer = plain(folder)
     ids = tokenizer(text, return_tensors="pt").input_ids
     with torch.no_grad():
         output = model(
-            input_ids=ids, decoder_input_ids=torch.tensor([given]), output_hidden_states=True
+            input_ids=ids, decoder_input_ids=torch.tensor([decoder_ids]), output_hidden_states=True
         )
     hidden = output.decoder_hidden_states[-1][0, -1]
     expected = hidden / 4 if family == "t5" else hidden  # the root of 16
-    torch.testing.assert_close(found, torch.stack([expected] * 2), rtol=0, atol=1e-5)
+    torch.testing.assert_close(features, torch.stack([expected] * 2), rtol=0, atol=1e-5)
 
 
 def test_scores_depend_neither_on_the_groups_nor_on_the_weights_names(
@@ -215,8 +215,8 @@ def test_models_that_do_not_fill_blanks_are_refused_by_name(
     shutil.copytree(seq2seq("bart"), tmp_path / "pegasus")
     for config in (PegasusConfig(vocab_size=500), SwitchTransformersConfig(vocab_size=500)):
         config.save_pretrained(tmp_path / "pegasus")
-        said = f"{config.model_type} .* an encoder-decoder model of an unsupported family"
-        with pytest.raises(PretrainedError, match=said):
+        message = f"{config.model_type} .* an encoder-decoder model of an unsupported family"
+        with pytest.raises(PretrainedError, match=message):
             check(ModelSettings(str(tmp_path / "pegasus")), "mc_mlm")
     model, _ = plain(seq2seq("t5"))
     with pytest.raises(PretrainedError, match=r"t5.*no <extra_id_0> and <extra_id_1>"):
@@ -224,8 +224,8 @@ def test_models_that_do_not_fill_blanks_are_refused_by_name(
     words = {word: i for i, word in enumerate(["<unk>", "a", "<extra_id_0>", "<extra_id_1>"])}
     base = Tokenizer(WordPiece(words, unk_token="<unk>"))
     base.pre_tokenizer = WhitespaceSplit()  # nothing says that the sentinels are special tokens
-    said = f"{seq2seq('t5').name}: the tokenizer does not read <extra_id_0>"
-    with pytest.raises(PretrainedError, match=said):
+    message = f"{seq2seq('t5').name}: the tokenizer does not read <extra_id_0>"
+    with pytest.raises(PretrainedError, match=message):
         infilling_of(model, PreTrainedTokenizerFast(tokenizer_object=base, unk_token="<unk>"))
 
 
@@ -289,17 +289,17 @@ def test_byt5s_sentinels_are_the_last_bytes(tmp_path: Path) -> None:
         Record("3", "which is larger ?", ("a dog", "the cat"), 0): ("which is larger ?", ""),
     }
     scorer = load(ModelSettings(str(tmp_path)), "mc_mlm")
-    found = answers(scorer.choice_scores(), *texts)
-    for row, (record, (before, behind)) in enumerate(texts.items()):
-        source = torch.tensor([[*ids(before), 258, *ids(behind), 1]])
+    scores = answers(scorer.choice_scores(), *texts)
+    for row, (record, (prefix, suffix)) in enumerate(texts.items()):
+        source = torch.tensor([[*ids(prefix), 258, *ids(suffix), 1]])
         for column, choice in enumerate(record.choices):
-            written = [*ids(f" {choice}" if before else choice), 257]
-            given = torch.tensor([[0, 258, *written[:-1]]])
+            answer_ids = [*ids(f" {choice}" if prefix else choice), 257]
+            decoder_ids = torch.tensor([[0, 258, *answer_ids[:-1]]])
             with torch.no_grad():
-                logits = model(input_ids=source, decoder_input_ids=given).logits[0, 1:]
+                logits = model(input_ids=source, decoder_input_ids=decoder_ids).logits[0, 1:]
             logs = logits.double().log_softmax(dim=-1)
-            expected = sum(float(logs[i, token]) for i, token in enumerate(written))
-            assert float(found[row, column]) == pytest.approx(expected, abs=1e-4)
+            expected = sum(float(logs[i, token]) for i, token in enumerate(answer_ids))
+            assert float(scores[row, column]) == pytest.approx(expected, abs=1e-4)
 
 
 @pytest.mark.parametrize("family", ["t5", "bart"])
@@ -309,12 +309,12 @@ def test_letters_have_the_scores_of_a_loop_over_the_raw_model(
     folder = seq2seq(family)
     short = {"choice": "{label} {text}", "mc_qa": "{question} {choices}", "chat_mc_mlm": ""}
     templates = Templates(mc_mlm="", minimal_pair="", chat_mc_qa="", **short)
-    asked = Record("1", "is it red ?", ("dog", "cat"), 0)
-    own = Predictions("mine", [asked], [[0.0, 0.0]])
+    question = Record("1", "is it red ?", ("dog", "cat"), 0)
+    predictions = Predictions("mine", [question], [[0.0, 0.0]])
     scorer = load(ModelSettings(str(folder)), "mc_mlm")
     trainer = TrainerSettings(accelerator="cpu", progress_bar=False)
-    found = ask_letters(scorer, own, "cyclic", Prompts(templates, "mc_qa"), trainer)
-    for given, texts in zip(found.labels[0], (("dog", "cat"), ("cat", "dog")), strict=True):
+    letters = ask_letters(scorer, predictions, "cyclic", Prompts(templates, "mc_qa"), trainer)
+    for row, texts in zip(letters.labels[0], (("dog", "cat"), ("cat", "dog")), strict=True):
         stem = f"is it red ? A {texts[0]}\nB {texts[1]} [MASK]"
         expected = [sum(by_hand(folder, Record("1", stem, (), 0), label)) for label in "AB"]
-        assert given == pytest.approx(expected, abs=1e-4)
+        assert row == pytest.approx(expected, abs=1e-4)

@@ -55,19 +55,19 @@ def test_scores_worked_by_hand(vectors: str) -> None:
 
 def test_scores_are_means_over_all_pairs_of_words_and_hang_on_no_other_item(tmp_path: Path) -> None:
     draw = random.Random(0)
-    known = {f"word{chr(97 + i)}": [draw.gauss(0, 1) for _ in range(5)] for i in range(9)}
+    vectors = {f"word{chr(97 + i)}": [draw.gauss(0, 1) for _ in range(5)] for i in range(9)}
     path = tmp_path / "v.txt"
-    path.write_text("".join(f"{w} {' '.join(map(repr, v))}\n" for w, v in known.items()))
+    path.write_text("".join(f"{w} {' '.join(map(repr, v))}\n" for w, v in vectors.items()))
 
     def text(length: int) -> str:
-        return " ".join(draw.choices([*known, "other"], k=length))
+        return " ".join(draw.choices([*vectors, "other"], k=length))
 
     records = [
         Record(str(i), text(draw.randint(0, 30)), (text(2), text(9), text(0)), 0) for i in range(7)
     ]
 
     def mean_cosine(question: str, answer: str) -> float:
-        sides = [[known[w] for w in side.split() if w in known] for side in (question, answer)]
+        sides = [[vectors[w] for w in side.split() if w in vectors] for side in (question, answer)]
         cosines = [
             sum(x * y for x, y in zip(a, b, strict=True)) / (math.hypot(*a) * math.hypot(*b))
             for a, b in product(*sides)

@@ -35,9 +35,9 @@ def plain(folder: Path, text: str) -> Tensor:
     """(L, H) of a text alone, without its first and last special token."""
     tokenizer = AutoTokenizer.from_pretrained(folder)
     model = AutoModel.from_pretrained(folder).eval()
-    given = tokenizer(text.replace("[MASK]", tokenizer.mask_token), return_tensors="pt")
+    inputs = tokenizer(text.replace("[MASK]", tokenizer.mask_token), return_tensors="pt")
     with torch.no_grad():
-        states: Tensor = model(**given).last_hidden_state[0, 1:-1]
+        states: Tensor = model(**inputs).last_hidden_state[0, 1:-1]
     return states
 
 
@@ -47,11 +47,11 @@ def test_states_are_those_of_each_text_alone(folder: Path) -> None:
     batch = vectors.encoder(256).encode(RECORDS).collate([0, 1])
     texts = {"question_ids": [r.stem for r in RECORDS]}
     texts["answer_ids"] = ["", *sorted({c for r in RECORDS for c in r.choices if c})]
-    for name, known in texts.items():
-        found, mask = vectors.read(batch[name])
-        expected = {text: plain(folder, text) for text in known}
-        assert len(found) == len(expected)
-        for row, real in zip(found, mask, strict=True):
+    for name, stems in texts.items():
+        states, mask = vectors.read(batch[name])
+        expected = {text: plain(folder, text) for text in stems}
+        assert len(states) == len(expected)
+        for row, real in zip(states, mask, strict=True):
             assert (row[~real] == 0).all()
             near = [
                 text
@@ -66,9 +66,9 @@ def test_it_is_trained_on_what_was_kept_while_it_was_asked(folder: Path) -> None
     module = QuestionToChoice(f"encoder:{folder}", hidden_size=4)
     batch = module.encoder().encode(RECORDS).collate([0, 1])
     with torch.inference_mode():
-        asked = module(batch)
+        logits = module(batch)
     trained = module(batch)
-    torch.testing.assert_close(asked, trained)
+    torch.testing.assert_close(logits, trained)
     trained[:, :2].sum().backward()
     assert module.weigh.weight.grad is not None
     assert [name for name, p in module.named_parameters() if name.startswith("words")] == []
@@ -92,8 +92,8 @@ def test_mean_cosine_of_states(folder: Path) -> None:
     assert settings.label == f"VecSimilarity ({folder.name}, frozen)"
     scorer = load(settings, "mc_qa")
     question = scorer.choice_scores()
-    found = question.answer(question.encoder.encode(RECORDS).collate([0, 1]))
-    for row, record in zip(found, RECORDS, strict=True):
+    cosines = question.answer(question.encoder.encode(RECORDS).collate([0, 1]))
+    for row, record in zip(cosines, RECORDS, strict=True):
         sides = [plain(folder, text) for text in (record.stem, *record.choices)]
         means = [torch.nn.functional.normalize(side).sum(0) / max(1, len(side)) for side in sides]
         expected = torch.stack([means[0] @ mean for mean in means[1:]])

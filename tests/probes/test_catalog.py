@@ -98,11 +98,11 @@ def test_an_expression_has_one_budget_for_all_stems_of_a_file(
     stems = [f"{'a' * 22}{number} [MASK]" for number in range(200)]  # some ms each
     records = [Record(stem, stem, ("x", "y"), 0) for stem in stems]
     write_ai2(tmp_path / "train.jsonl", records)
-    said = (
+    message = (
         r"train\.jsonl:\d+: the expression `arguments\.1` of mine takes more than 0.1 s on the "
         "stems of the file up to this one; rewrite it so that no two"
     )
-    with pytest.raises(ConfigError, match=said):
+    with pytest.raises(ConfigError, match=message):
         load_probe(config_file(f"{text}arguments: '((?:a|aa)+)[p-z] .*'\n"), "train")
     assert (
         len(load_probe(config_file(f"{text}arguments: '(a+)[p-z] .*'\n"), "train").records) == 200
@@ -192,9 +192,9 @@ def test_a_mistake_is_named_with_file_and_key(
     config_file: Callable[..., Path], text: str, message: str
 ) -> None:
     keys = {line.partition(":")[0] for line in text.splitlines()}
-    others = [line for line in MINIMAL.split("\n") if line.partition(":")[0] not in keys]
+    lines = [line for line in MINIMAL.split("\n") if line.partition(":")[0] not in keys]
     with pytest.raises(ConfigError, match=rf"mine\.yaml: .*{message}"):
-        read_config(config_file("\n".join([*others, text])))
+        read_config(config_file("\n".join([*lines, text])))
 
 
 def test_a_file_that_is_no_mapping_or_has_a_strange_name_is_refused(

@@ -76,7 +76,7 @@ where is the headquarters of the company that Al Ingels established located ? =>
     ("probe", "stem", "expected"),
     [
         (probe, *line.split(" => "))
-        for probe, *lines in (part.splitlines() for part in TEMPLATES.strip().split("\n\n"))
+        for probe, *lines in (block.splitlines() for block in TEMPLATES.strip().split("\n\n"))
         for line in lines
     ],
 )
@@ -91,8 +91,8 @@ def test_controls_keep_mask_and_arguments(probe: str, stem: str, expected: str) 
     else:
         assert control.choices == record.choices
     changed = perturbed_language(record, config, draw_substitutes(config, seed=0))
-    assert (found := config.find_arguments(stem))
-    assert all(stem[start:end] in changed.stem for start, end in found.spans)
+    assert (arguments := config.find_arguments(stem))
+    assert all(stem[start:end] in changed.stem for start, end in arguments.spans)
     assert any(word in changed.stem.split() for word in NONSENSE_WORDS)
 
 
@@ -109,8 +109,8 @@ def test_what_decides_the_answer_is_kept_and_is_no_argument() -> None:
     config = load_probe_config("always_never")
     larger = Record("1", "A bat is [MASK] larger than a wolf .", config.candidates, 0)
     for stem in (larger.stem, "A wolf is [MASK] smaller than a bat ."):
-        assert (found := config.find_arguments(stem))
-        assert {stem[start:end] for start, end in found.spans} == {"bat", "wolf"}  # one group
+        assert (arguments := config.find_arguments(stem))
+        assert {stem[start:end] for start, end in arguments.spans} == {"bat", "wolf"}  # one group
     perturbed = perturbed_language(larger, config, {"larger": "foo", "smaller": "ya"})
     assert perturbed.stem == "A bat is [MASK] foo than a wolf ."
 
@@ -218,8 +218,8 @@ def test_rows_that_do_not_say_which_distractor_is_the_first_are_refused(tmp_path
     [record] = read_file(tmp_path / "dev.jsonl").records
     with pytest.raises(RecordError, match=r"dev\.jsonl:1: the notes do not say which wrong answer"):
         but_not(record, CONFIG)
-    told = replace(record, meta={"first_distractor": "exercising"})
-    changed = but_not(told, CONFIG)
+    noted = replace(record, meta={"first_distractor": "exercising"})
+    changed = but_not(noted, CONFIG)
     assert changed.stem == "what usually used for fun but is not usually located at toy store"
     assert changed.gold == "exercising"
     gold = replace(record, meta={"first_distractor": "chess set"})
@@ -231,9 +231,9 @@ def test_a_second_verb_is_negated_behind_it_and_two_properties_are_needed() -> N
     stem = "What is made of gold and is usually worn ?"
     record = Record("p3", stem, ("a", "b"), 0, {"first_distractor": "b"})
     assert but_not(record, CONFIG).stem == "What is made of gold but is not usually worn ?"
-    other = Record("p4", "Which pen is it?", ("a", "b"), 0, {}, 3)
+    which_pen = Record("p4", "Which pen is it?", ("a", "b"), 0, {}, 3)
     with pytest.raises(RecordError, match=r"p4@3: the template of property_conjunction finds no"):
-        but_not(other, CONFIG)
+        but_not(which_pen, CONFIG)
 
 
 def test_a_variant_that_a_probe_does_not_declare_is_refused() -> None:

@@ -96,12 +96,12 @@ def test_a_download_that_cannot_be_read_names_its_address_and_spoils_nothing(
         RecordError, match=address + r"downloads it again; .*kept as (.*)"
     ) as caught:
         load_probe(path, "train", cache_dir=cache)
-    kept = Path(str(caught.value).rpartition(" kept as ")[2])
-    assert kept.read_text() == sent.read_text()
+    copy = Path(str(caught.value).rpartition(" kept as ")[2])
+    assert copy.read_text() == sent.read_text()
     write_ai2(sent, QUESTIONS)
     data = load_probe(path, "train", cache_dir=cache)
     assert (data.records, data.config.name) == (QUESTIONS, "mine")
-    cached = kept.with_suffix("")
+    cached = copy.with_suffix("")
     cached.write_text("{}\n")  # offline nothing is thrown away that could not be had again
     with pytest.raises(
         RecordError, match=address + rf"remove {cached} and run without offline mode"
@@ -142,14 +142,14 @@ def test_embedded_files_need_neither_mirror_nor_network(
 def test_a_probe_of_ones_own_has_its_files_beside_its_config_or_in_a_folder(
     tmp_path: Path, config_file: Callable[..., Path], mirror: Path
 ) -> None:
-    beside = config_file(FIVE + "files: {dev: d/dev.jsonl, test: test.jsonl}")
+    config_path = config_file(FIVE + "files: {dev: d/dev.jsonl, test: test.jsonl}")
     write_ai2(tmp_path / "d/dev.jsonl", QUESTIONS)
     write_ai2(mirror / "d/dev.jsonl", QUESTIONS[:3])
-    for other in (None, mirror):  # its own folder comes first
-        assert load_probe(beside, "dev", mirror=other, offline=True).records == QUESTIONS
+    for mirror_dir in (None, mirror):  # its own folder comes first
+        assert load_probe(config_path, "dev", mirror=mirror_dir, offline=True).records == QUESTIONS
     named = tmp_path / "named.yaml"
     for folder in ("d", "./d/", str(tmp_path / "d")):
-        named.write_text(beside.read_text().replace("d/dev", "dev") + f"\nbase_url: {folder}")
+        named.write_text(config_path.read_text().replace("d/dev", "dev") + f"\nbase_url: {folder}")
         assert load_probe(named, "dev", offline=True).records == QUESTIONS
     with pytest.raises(NotThereError, match=r"/d/test\.jsonl \(nor test\.jsonl\.gz\); `base_url`"):
         load_probe(named, "test", offline=True)

@@ -25,10 +25,10 @@ def shuffled(records: list[Record]) -> list[Record]:
 @pytest.mark.parametrize("seed", range(5))
 def test_no_group_is_divided_and_no_item_is_lost(seed: int) -> None:
     records = items()
-    kept, rest = grouped_split(records, "cluster", fraction=0.2, seed=seed)
-    assert {r.meta["cluster"] for r in kept}.isdisjoint(r.meta["cluster"] for r in rest)
-    assert sorted(r.stem for r in kept + rest) == sorted(r.stem for r in records)
-    assert abs(len(kept) - 0.2 * len(records)) <= 2.5  # half the largest group
+    held_out, train = grouped_split(records, "cluster", fraction=0.2, seed=seed)
+    assert {r.meta["cluster"] for r in held_out}.isdisjoint(r.meta["cluster"] for r in train)
+    assert sorted(r.stem for r in held_out + train) == sorted(r.stem for r in records)
+    assert abs(len(held_out) - 0.2 * len(records)) <= 2.5  # half the largest group
 
 
 def test_a_split_depends_on_seed_and_items_not_on_their_order() -> None:
@@ -39,11 +39,11 @@ def test_a_split_depends_on_seed_and_items_not_on_their_order() -> None:
 
 
 def test_a_larger_split_keeps_what_a_smaller_one_keeps() -> None:
-    kept = [
+    held_out = [
         {r.stem for r in grouped_split(items(), "cluster", num_items=n, seed=3)[0]}
         for n in range(10, 150, 10)
     ]
-    assert all(small <= large for small, large in pairwise(kept))
+    assert all(small <= large for small, large in pairwise(held_out))
 
 
 def test_impossible_splits_say_so_and_what_is_possible() -> None:
@@ -69,9 +69,9 @@ def test_impossible_splits_say_so_and_what_is_possible() -> None:
 def test_a_share_of_few_items_is_a_group_at_least() -> None:
     records = [Record(f"{n}", f"stem {n}", ("a", "b"), 0) for n in range(4)]
     for share, size in ((0.1, 1), (0.95, 3)):
-        kept, rest, said = share_of(records, "stem", share, seed=0)
-        assert (len(kept), len(rest)) == (size, 4 - size)
-        assert said == f"{size} of 4 items instead of a share of {share}"
+        held_out, train, notice = share_of(records, "stem", share, seed=0)
+        assert (len(held_out), len(train)) == (size, 4 - size)
+        assert notice == f"{size} of 4 items instead of a share of {share}"
     assert share_of(records, "stem", 0.5, 0) == (*grouped_split(records, "stem", fraction=0.5), "")
     with pytest.raises(SplitError):
         share_of(records[:1], "stem", 0.5, 0)

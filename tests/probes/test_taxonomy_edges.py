@@ -25,19 +25,19 @@ def item(*choices: str, answer: int) -> Record:
 
 
 def test_distractors_nearer_to_one_concept() -> None:
-    found = item_distances(item("bird", "animal", "mammal", answer=1), ("crow", "horse"), GRAPH.get)
-    assert found.edges == ((1, None), (3, 3), (None, 1))
-    assert (found.nearer, found.unknown, found.is_placed) == ((0, 2), (), True)
+    paths = item_distances(item("bird", "animal", "mammal", answer=1), ("crow", "horse"), GRAPH.get)
+    assert paths.edges == ((1, None), (3, 3), (None, 1))
+    assert (paths.nearer, paths.unknown, paths.is_placed) == ((0, 2), (), True)
     neither = item("Animal ", "bird", "creature", answer=1)  # or further up
-    found = item_distances(neither, ("crow", "bird"), GRAPH.get)
-    assert (found.edges, found.nearer) == (((3, 2), (1, 0), (None, None)), ())
+    paths = item_distances(neither, ("crow", "bird"), GRAPH.get)
+    assert (paths.edges, paths.nearer) == (((3, 2), (1, 0), (None, None)), ())
 
 
 def test_words_that_the_taxonomy_lacks() -> None:
-    found = item_distances(item("bird", "gizmo", answer=0), ("crow", "smeerp"), GRAPH.get)
-    assert found.unknown == ("smeerp", "gizmo")
-    assert found.edges == ((1, None), (None, None))
-    assert not found.is_placed
+    distances = item_distances(item("bird", "gizmo", answer=0), ("crow", "smeerp"), GRAPH.get)
+    assert distances.unknown == ("smeerp", "gizmo")
+    assert distances.edges == ((1, None), (None, None))
+    assert not distances.is_placed
 
 
 def test_edges_in_the_tiny_wordnet(tiny_wordnet: Any) -> None:
@@ -51,8 +51,8 @@ def test_the_papers_example_in_the_real_wordnet() -> None:
     if not (DEFAULT_DIR / "index.sense").exists():
         pytest.skip(f"no WordNet in {DEFAULT_DIR}")
     edges = partial(hypernym_edges, open_wordnet())
-    found = item_distances(item("bird", "animal", answer=1), ("crow", "horse"), edges)
+    distances = item_distances(item("bird", "animal", answer=1), ("crow", "horse"), edges)
     # crow > corvine bird > oscine > passerine > bird > vertebrate > chordate > animal
     # horse > equine > odd-toed ungulate > ungulate > placental > mammal > … > animal
-    assert found.edges == ((4, None), (7, 8))
-    assert found.nearer == (0,)
+    assert distances.edges == ((4, None), (7, 8))
+    assert distances.nearer == (0,)

@@ -20,12 +20,12 @@ Curve = Callable[..., int]
 @pytest.fixture
 def files(tmp_path: Path) -> dict[str, str]:
     """Options that name files of masked sentences."""
-    found = {}
+    options = {}
     for split, num_items, first in (("train", 40, 0), ("dev", 12, 20), ("test", 8, 30)):
         path = tmp_path / f"pairs-{split}.jsonl"
         write_ai2(path, sentences(num_items, first))
-        found[split] = f"--data.{split}={path}"
-    return found
+        options[split] = f"--data.{split}={path}"
+    return options
 
 
 @pytest.mark.parametrize("packed", [False, True])
@@ -37,10 +37,10 @@ def test_a_curve_is_not_measured_on_what_it_is_trained_on(
     if packed:
         dev.write_bytes(gzip.compress(train.read_bytes()))
     options = [files["train"], f"--data.dev={dev}", "--data.setup=mc_mlm"]
-    said = refused(["curve", f"--output_dir={tmp_path / 'out'}", *options])
+    error = refused(["curve", f"--output_dir={tmp_path / 'out'}", *options])
     paths = f"{train} and {dev}" if packed else str(train)
-    assert f"those to measure are the same 40 ({paths}), so the model would be measured" in said
-    assert "or divide one file (--grid.train_from dev)" in said
+    assert f"those to measure are the same 40 ({paths}), so the model would be measured" in error
+    assert "or divide one file (--grid.train_from dev)" in error
     assert not list((tmp_path / "out").glob("runs/*"))
     # Divided, no item is on both sides.
     assert curve(*options, "--grid.train_from=dev") == 0
@@ -66,9 +66,9 @@ def test_a_curve_of_files_is_that_of_a_config_without_controls(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert curve(files["train"], files["dev"], "--data.setup=mc_mlm") == 0
-    told = capsys.readouterr().out
-    assert "No control will be run, so the verdict will be “cannot tell” or “not shown”" in told
-    assert "to add one: --random_weights true, or --grid.controls standard,choice_only" in told
+    printed = capsys.readouterr().out
+    assert "No control will be run, so the verdict will be “cannot tell” or “not shown”" in printed
+    assert "to add one: --random_weights true, or --grid.controls standard,choice_only" in printed
     named = [f"--probes={curve_probes / 'pairs.yaml'}", f"--mirror={curve_probes / 'mirror'}"]
     assert curve(*named, "--grid.controls=[standard]", f"--output_dir={tmp_path / 'named'}") == 0
     values = [
@@ -90,20 +90,20 @@ def test_tables_need_no_setup_and_their_choices_are_a_part_of_what_was_asked(
     path = tmp_path / "pairs.csv"
     path.write_text("sentence,gold\nit is [MASK] .,small\n")
     data = SplitFiles(dev=str(path), choices=["large", "small"])
-    found = load_user_files(data, "--probes", has_probe=False)
-    assert found.config.setup == found.recorded["data"]["setup"] == "mc_mlm"
-    assert found.recorded["data"]["choices"] == ["large", "small"]
-    assert found.config.candidates == ("large", "small")
+    user_files = load_user_files(data, "--probes", has_probe=False)
+    assert user_files.config.setup == user_files.recorded["data"]["setup"] == "mc_mlm"
+    assert user_files.recorded["data"]["choices"] == ["large", "small"]
+    assert user_files.config.candidates == ("large", "small")
 
 
 def test_how_golds_are_read_is_a_part_of_what_was_asked(tmp_path: Path) -> None:
     path = tmp_path / "sums.csv"
     path.write_text("question,answer,choices\n1+2?,3,1|2|3|4\n")
-    found = load_user_files(SplitFiles(dev=str(path), gold="index"), "--probes", has_probe=False)
-    assert found.recorded["data"]["gold"] == "index"
-    [record] = load_probe(found.config, "dev").records  # as the process of a run reads it
+    loaded = load_user_files(SplitFiles(dev=str(path), gold="index"), "--probes", has_probe=False)
+    assert loaded.recorded["data"]["gold"] == "index"
+    [record] = load_probe(loaded.config, "dev").records  # as the process of a run reads it
     assert record.gold == "4"
-    assert len(found.data_by_split["dev"].files) == 2
+    assert len(loaded.data_by_split["dev"].files) == 2
     pairs = tmp_path / "pairs.csv"
     pairs.write_text("good,bad\nCats sleep.,Cats sleeps.\n")
     with pytest.raises(UsageError, match=r"--data\.dev: these are minimal pairs, which no model"):
@@ -116,8 +116,8 @@ def test_without_a_dev_file_the_test_file_is_measured_and_one_file_can_be_divide
     assert curve(files["train"], files["test"], "--data.setup=mc_mlm", "--data.name=mine") == 0
     rows = read_results(tmp_path / "out" / "results.csv")
     assert {(row["probe"], row["split"]) for row in rows} == {("mine", "test")}
-    other = f"--output_dir={tmp_path / 'divided'}"
-    divided = [files["dev"], "--data.setup=mc_mlm", "--grid.train_from=dev", other]
+    out_dir = f"--output_dir={tmp_path / 'divided'}"
+    divided = [files["dev"], "--data.setup=mc_mlm", "--grid.train_from=dev", out_dir]
     assert curve(*divided, "--grid.sizes=[2]") == 0
     rows = read_results(tmp_path / "divided" / "results.csv")
     assert {(row["probe"], row["split"]) for row in rows} == {("pairs-dev", "part of dev")}
@@ -194,8 +194,8 @@ def test_the_config_of_files_is_told_from_all_their_items(tmp_path: Path) -> Non
     paths = {split: str(folder / f"{split}.jsonl.gz") for split in ("train", "dev")}
     write_ai2(paths["train"], sentences(6, 0))
     write_ai2(paths["dev"], sentences(4, 10))
-    found = load_user_files(SplitFiles(**paths, setup="mc_mlm"), "--probes", has_probe=False)
-    config = found.config
+    user_files = load_user_files(SplitFiles(**paths, setup="mc_mlm"), "--probes", has_probe=False)
+    config = user_files.config
     assert (config.name, config.candidates, config.chance) == ("whales", ("green", "red"), 0.5)
-    for split, data in found.data_by_split.items():
+    for split, data in user_files.data_by_split.items():
         assert load_probe(config, split) == data

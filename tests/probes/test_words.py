@@ -67,14 +67,14 @@ def test_counts_are_read_with_totals(tmp_path: Path, compressed: bool) -> None:
     text = "The\t10\nthe 5\ndog   4\n\nNew York\t1\n"
     path = tmp_path / "counts.txt.gz"
     path.write_bytes(gzip.compress(text.encode()) if compressed else text.encode())
-    found = read_unigrams(path, {"the", "dog", "cat"})
-    assert found.counts == {"the": 15, "dog": 4}
-    assert (found.num_tokens, found.num_types) == (20, 4)
-    fit = corpus_fit({"dog": 3, "cat": 1}, found)
+    unigrams = read_unigrams(path, {"the", "dog", "cat"})
+    assert unigrams.counts == {"the": 15, "dog": 4}
+    assert (unigrams.num_tokens, unigrams.num_types) == (20, 4)
+    fit = corpus_fit({"dog": 3, "cat": 1}, unigrams)
     assert fit.mean_log_probability == pytest.approx((3 * math.log(5 / 25) + math.log(1 / 25)) / 4)
     assert (fit.num_words, fit.num_unseen) == (4, 1)
     with pytest.raises(ValueError, match="no content words"):
-        corpus_fit({}, found)
+        corpus_fit({}, unigrams)
 
 
 @pytest.mark.parametrize(

@@ -43,7 +43,7 @@ def test_each_seed_has_its_share_with_the_papers(tmp_path: Path) -> None:
 
 def test_the_note_has_the_correlation_with_interval_and_p(tmp_path: Path) -> None:
     common = {"protocol": "unigrams", "model": "a against b"}
-    found: list[dict[str, Any]] = [
+    rows: list[dict[str, Any]] = [
         {**common, "probe": "p", "subset": subsets.one_model("a"), "num_items": 1200,
          "metric": "mean_log_probability", "value": -8.0},
         {**common, "probe": "p", "metric": "accuracy_difference", "value": -0.25},
@@ -53,9 +53,9 @@ def test_the_note_has_the_correlation_with_interval_and_p(tmp_path: Path) -> Non
         {**common, "metric": "spearman_p", "value": 0.33, "num_items": 8},
     ]  # fmt: skip
     details = {"models": ["a", "b"], "measure": "zero_shot"}
-    write_run(tmp_path, "unigrams", found, unigrams=details, probe="")
+    write_run(tmp_path, "unigrams", rows, unigrams=details, probe="")
     results = load_results(tmp_path)
-    assert [made.name for made in printed("unigrams", results)] == ["unigrams"]
+    assert [section.name for section in printed("unigrams", results)] == ["unigrams"]
     assert printed("taxonomy_distance", results) == ()
     table = present(unigrams_table(results))
     assert texts(table) == [["a against b", "p", "−25.0", "+0.500", "1,200"]]

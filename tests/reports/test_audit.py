@@ -29,8 +29,8 @@ def rows_of(table: Table | None) -> list[dict[str, Any]]:
     return records(present(table))
 
 
-def with_rows(made: Run, **columns: Any) -> Run:
-    return replace(made, rows=tuple(replace(row, **columns) for row in made.rows))
+def with_rows(audit_run: Run, **columns: Any) -> Run:
+    return replace(audit_run, rows=tuple(replace(row, **columns) for row in audit_run.rows))
 
 
 def test_a_transformer_that_saw_the_choices_alone_is_called_so() -> None:
@@ -44,11 +44,11 @@ def test_a_transformer_that_saw_the_choices_alone_is_called_so() -> None:
 def test_ours_are_next_to_the_papers() -> None:
     results = RunSet("x", (run("choice_only", 0.41, 0.36), run("question_to_choice", 0.5, 0.4)))
     table = audit_table(results)
-    found = [
+    shown_rows = [
         (row["group"], row["model"], row["accuracy"], row["source"] == "ours")
         for row in rows_of(table)
     ]
-    assert found == [
+    assert shown_rows == [
         ("guessing", "guessing", 0.2, False),
         ("part of the input", "Choice-only, GloVe", 0.46, False),
         ("part of the input", "Choice-only, BERT", 0.544, False),
@@ -68,21 +68,21 @@ def test_ours_are_next_to_the_papers() -> None:
 
 def test_a_part_of_train_is_next_to_the_papers_test() -> None:
     runs = (run("choice_only", 0.3, 0.25, split="part of train"), run("choice_only", 0.3, 0.25))
-    found = {
+    accuracies = {
         (row["source"], row["split"], row["model"]): row["accuracy"]
         for row in rows_of(audit_table(RunSet("x", runs)))
     }
-    assert found["paper, test", "part of train", "Choice-only, BERT"] == 0.544
-    assert found["paper", "test", "Choice-only, BERT"] == 0.544
+    assert accuracies["paper, test", "part of train", "Choice-only, BERT"] == 0.544
+    assert accuracies["paper", "test", "Choice-only, BERT"] == 0.544
     dev = rows_of(audit_table(RunSet("x", (run("choice_only", 0.3, 0.25, split="dev"),))))
     assert [row["accuracy"] for row in dev if row["model"] == "Choice-only, BERT"] == [0.638]
 
 
 def test_seeds_have_names() -> None:
-    one = run("choice_only", 0.3, 0.25, "mine")
-    runs = tuple(replace(with_rows(one, seed=seed), path=str(seed)) for seed in range(2))
-    found = [row["model"] for row in rows_of(audit_table(RunSet("x", runs)))]
-    assert found == ["choice_only, seed 0", "choice_only, seed 1"]
+    seed_run = run("choice_only", 0.3, 0.25, "mine")
+    runs = tuple(replace(with_rows(seed_run, seed=seed), path=str(seed)) for seed in range(2))
+    models = [row["model"] for row in rows_of(audit_table(RunSet("x", runs)))]
+    assert models == ["choice_only, seed 0", "choice_only, seed 1"]
 
 
 @pytest.mark.parametrize(
@@ -122,10 +122,10 @@ def test_what_is_counted() -> None:
         Row(**shared, split="test", metric="accuracy", scoring="the rarest words", value=0.4),
     ]
     for number, pmi in enumerate([1.5, 1.25, 1.0, 0.75, 0.5, 0.25, -1.0]):
-        own = {**shared, "split": "all", "subset": subsets.answer_part("word", f"w{number}")}
-        rows.append(Row(**own, metric="right_share", value=0.5, num_items=20))
-        rows.append(Row(**own, metric="chance", value=0.25))
-        rows.append(Row(**own, metric="pmi", value=pmi))
+        columns = {**shared, "split": "all", "subset": subsets.answer_part("word", f"w{number}")}
+        rows.append(Row(**columns, metric="right_share", value=0.5, num_items=20))
+        rows.append(Row(**columns, metric="chance", value=0.25))
+        rows.append(Row(**columns, metric="pmi", value=pmi))
     results = RunSet("x", (Run(**shared, model="the answers alone", rows=tuple(rows)),))
     looks, words = present(rules_table(results)), present(words_table(results))
     assert [row[1].text for row in looks.rows] == ["the rarest words", "the longest answer"]

@@ -41,7 +41,7 @@ class Page(HTMLParser):
         self.open: list[str] = []
         self.ids: list[str] = []
         self.addresses: list[str] = []
-        self.said: list[str] = []
+        self.texts: list[str] = []
         self.tags: list[str] = []
         self.feed(text)
         self.close()
@@ -62,7 +62,7 @@ class Page(HTMLParser):
 
     def handle_data(self, data: str) -> None:
         if self.open and self.open[-1] not in ("style", "script"):
-            self.said.append(data)
+            self.texts.append(data)
 
     def _attributes(self, attrs: list[tuple[str, str | None]]) -> None:
         for name, value in attrs:
@@ -73,17 +73,17 @@ class Page(HTMLParser):
 
     @property
     def text(self) -> str:
-        return " ".join(" ".join(self.said).split())
+        return " ".join(" ".join(self.texts).split())
 
 
 @pytest.fixture
-def written(demo_report: Path) -> str:
+def page_html(demo_report: Path) -> str:
     return (demo_report / "report.html").read_text(encoding="utf-8")
 
 
 @pytest.fixture
-def page(written: str) -> Page:
-    return Page(written)
+def page(page_html: str) -> Page:
+    return Page(page_html)
 
 
 def test_page_is_whole(page: Page) -> None:
@@ -94,7 +94,7 @@ def test_page_is_whole(page: Page) -> None:
     assert "metadata" not in page.tags
 
 
-def test_page_asks_for_nothing_outside(page: Page, written: str, demo_report: Path) -> None:
+def test_page_asks_for_nothing_outside(page: Page, page_html: str, demo_report: Path) -> None:
     assert page.addresses
     inside = {address for address in page.addresses if address.startswith("#")}
     inside = {address for address in inside if not address.startswith("#items?")}
@@ -103,8 +103,8 @@ def test_page_asks_for_nothing_outside(page: Page, written: str, demo_report: Pa
     runs = (demo_report.parent / "demo" / "runs").iterdir()
     assert folders == {os.path.relpath(run, demo_report) + "/" for run in runs}
     assert not {"img", "link", "iframe", "object"} & set(page.tags)
-    assert not re.search(r"https?://|//[a-z]+\.|@import|url\((?!#)", written)
-    assert {*re.findall(r"url\(#([^)]+)\)", written)} <= set(page.ids)
+    assert not re.search(r"https?://|//[a-z]+\.|@import|url\((?!#)", page_html)
+    assert {*re.findall(r"url\(#([^)]+)\)", page_html)} <= set(page.ids)
 
 
 def test_page_opens_with_what_was_found(page: Page) -> None:
@@ -117,8 +117,8 @@ def test_page_opens_with_what_was_found(page: Page) -> None:
     assert "1,024 candidate texts were encoded once" in text
 
 
-def test_colours_follow_the_theme(written: str) -> None:
-    figures = "".join(re.findall(r"<svg.*?</svg>", written, flags=re.DOTALL))
+def test_colours_follow_the_theme(page_html: str) -> None:
+    figures = "".join(re.findall(r"<svg.*?</svg>", page_html, flags=re.DOTALL))
     assert "var(--blue)" in figures
     # No colour that the dark theme does not know.
     assert not re.findall(r"#[0-9a-f]{6}\b", figures)
@@ -151,8 +151,8 @@ def test_names_are_escaped_and_sections_without_numbers_left_out(
 def test_title_and_facts(tmp_path: Path) -> None:
     folder = tmp_path / "mine"
     for model in ("m1", "m2"):
-        found = curve_rows("p", "standard", {62: [5]}, 10, model=model)
-        write_run(folder, model, found, git_commit="0123456789+changes")
+        rows = curve_rows("p", "standard", {62: [5]}, 10, model=model)
+        write_run(folder, model, rows, git_commit="0123456789+changes")
     results = load_results(folder)
     assert title(results) == "What 2 models learned"
     assert counts(results) == [
@@ -165,15 +165,15 @@ def test_title_and_facts(tmp_path: Path) -> None:
 
 
 def test_the_title_is_of_what_was_run(tmp_path: Path) -> None:
-    def asked(name: str, found: list[dict[str, object]]) -> str:
-        write_run(tmp_path, name, found)
+    def title_of(name: str, rows: list[dict[str, object]]) -> str:
+        write_run(tmp_path, name, rows)
         return title(load_results(tmp_path))
 
     difference = {"protocol": "compare", "model": "a - b", "probe": "p", "metric": "difference"}
-    assert asked("a", [{**difference, "value": 0}]) == "Which systems differ on the same items"
+    assert title_of("a", [{**difference, "value": 0}]) == "Which systems differ on the same items"
     shutil.rmtree(tmp_path)
-    assert asked("d", [share(8, 34)]) == "What m expected"
-    assert asked("c", curve_rows("p", "standard", {62: [5]}, 10, model="m")) == "What m learned"
+    assert title_of("d", [share(8, 34)]) == "What m expected"
+    assert title_of("c", curve_rows("p", "standard", {62: [5]}, 10, model="m")) == "What m learned"
 
 
 def test_strong_numbers_are_those_outside_of_brackets() -> None:
@@ -183,17 +183,17 @@ def test_strong_numbers_are_those_outside_of_brackets() -> None:
 
 
 def test_a_table_without_rows_is_not_shown() -> None:
-    whole = Table("w", "W", "", (text("a", "a"),), ((Cell("1"),),), framed([{"a": 1}]))
-    section = FilledSection("s", "S", (), (replace(whole, name="e", rows=()), whole), "")
+    filled = Table("w", "W", "", (text("a", "a"),), ((Cell("1"),),), framed([{"a": 1}]))
+    section = FilledSection("s", "S", (), (replace(filled, name="e", rows=()), filled), "")
     assert re.findall(r'id="table-(\w+)"', to_html(RunSet("r", ()), [section])) == ["w"]
 
 
-def test_the_page_may_run_its_script_and_load_nothing(written: str) -> None:
-    [script] = re.findall(r"<script>(.*?)</script>", written, flags=re.DOTALL)
-    given = re.search(r'http-equiv="Content-Security-Policy" content="([^"]*)"', written)
-    assert given
-    assert given.start() < written.index("<style>")
-    assert unescape(given[1]) == policy(script, in_files=False)
+def test_the_page_may_run_its_script_and_load_nothing(page_html: str) -> None:
+    [script] = re.findall(r"<script>(.*?)</script>", page_html, flags=re.DOTALL)
+    policy_tag = re.search(r'http-equiv="Content-Security-Policy" content="([^"]*)"', page_html)
+    assert policy_tag
+    assert policy_tag.start() < page_html.index("<style>")
+    assert unescape(policy_tag[1]) == policy(script, in_files=False)
     rules = dict(rule.split(" ", 1) for rule in policy(script, in_files=False).split("; "))
     digest = hashlib.sha256(script.encode()).digest()
     assert rules["default-src"] == rules["base-uri"] == rules["form-action"] == "'none'"
@@ -225,8 +225,8 @@ def test_the_report_opens_with_the_verdicts_and_links_its_files(demo_report: Pat
     assert "dictionary-lm was above chance on taxonomy_conjunction" in text
     for name in re.findall(r"\]\(((?:figures|tables)/[^)]+)\)", text):
         assert (demo_report / name).is_file()
-    before, _, folded = text.partition("<details")
-    assert "| skill " in before
+    summary, _, folded = text.partition("<details")
+    assert "| skill " in summary
     assert "| taxonomy_conjunction (dev)" in folded
     assert text.count("<details") == text.count("</details>")
 
@@ -236,7 +236,7 @@ def results() -> RunSet:
     return RunSet("r", ())
 
 
-def made(cells: Sequence[str] = ("x<y",)) -> FilledSection:
+def section_of(cells: Sequence[str] = ("x<y",)) -> FilledSection:
     rows = tuple((Cell(cell),) for cell in cells)
     frame = framed([{"p": cell} for cell in cells])
     table = Table("t", "A <t>", "*a*", (text("p", "p"),), rows, frame)
@@ -244,7 +244,7 @@ def made(cells: Sequence[str] = ("x<y",)) -> FilledSection:
 
 
 def test_a_table_is_folded_under_its_title_and_number_of_rows(results: RunSet) -> None:
-    text = to_markdown_report(results, [made()])
+    text = to_markdown_report(results, [section_of()])
     assert text.endswith(
         "## S\n\nfound \\*it\\*\n\n<details><summary>A &lt;t&gt; (1 row)</summary>\n\n"
         "| p      |\n| ------ |\n| x&lt;y |\n\n\\*a\\*\n\n</details>\n"
@@ -252,13 +252,13 @@ def test_a_table_is_folded_under_its_title_and_number_of_rows(results: RunSet) -
 
 
 def test_a_long_table_is_linked(results: RunSet) -> None:
-    text = to_markdown_report(results, [made([f"row {number}" for number in range(1000)])])
+    text = to_markdown_report(results, [section_of([f"row {number}" for number in range(1000)])])
     assert "(1,000 rows)</summary>\n\nThe table is long: see [tables/t.md](tables/t.md) or" in text
     assert len(text) < 1000
 
 
 def test_a_table_without_rows_is_not_in_the_markdown(results: RunSet) -> None:
-    assert to_markdown_report(results, [made([])]).endswith("## S\n\nfound \\*it\\*\n")
+    assert to_markdown_report(results, [section_of([])]).endswith("## S\n\nfound \\*it\\*\n")
 
 
 def test_what_runs_noticed_is_folded(tmp_path: Path) -> None:

@@ -24,8 +24,8 @@ def comparison(
     rows = []
     for name, score in scores.items():
         ends = {"ci_low": score - 0.1, "ci_high": score + 0.1}
-        one = replace(base, subset=subsets.one_model(name), metric="accuracy")
-        rows.append(replace(one, value=score, **ends))
+        of_system = replace(base, subset=subsets.one_model(name), metric="accuracy")
+        rows.append(replace(of_system, value=score, **ends))
     for first, second in combinations(scores, 2):
         gap = scores[first] - scores[second]
         adjusted_p = adjusted.get((first, second), 0.5)
@@ -40,8 +40,8 @@ def comparison(
         num_runs=dict.fromkeys(scores, seeds),
         num_pairs=len(scores) * (len(scores) - 1) // 2,
     )
-    place = {"key": f"k{size}", "path": f"runs/k{size}"}
-    return Run(protocol="compare", probe="age", rows=tuple(rows), details=(details,), **place)
+    fields = {"key": f"k{size}", "path": f"runs/k{size}"}
+    return Run(protocol="compare", probe="age", rows=tuple(rows), details=(details,), **fields)
 
 
 @pytest.fixture
@@ -53,9 +53,9 @@ def four() -> RunSet:
 
 def test_systems_are_sorted_by_accuracy_with_their_letters(four: RunSet) -> None:
     # bert is told from electra and random, roberta from random: three largest sets are left.
-    found = compare.systems(four)
-    assert [*found.system] == ["bert", "roberta", "electra", "random"]
-    assert [*found.letters] == ["a", "ab", "bc", "c"]
+    systems = compare.systems(four)
+    assert [*systems.system] == ["bert", "roberta", "electra", "random"]
+    assert [*systems.letters] == ["a", "ab", "bc", "c"]
     table = present(compare.systems_table(four))
     assert texts(table)[1] == ["age", "roberta", "80.0", "ab", "3"]
     record = records(table)[1]
@@ -83,14 +83,14 @@ def test_sizes_are_in_their_order_and_the_best_system_first() -> None:
     runs = [comparison(scores, {}, size=size, seeds=1) for size in (1000, 62)]
     results = RunSet("made", tuple(runs))
     table = present(compare.differences_table(results))
-    beside = present(compare.systems_table(results))
+    by_size = present(compare.systems_table(results))
     assert [row[0].detail for row in table.rows] == [
         "test, learning curve, mlp, 62 examples", "test, learning curve, mlp, 1,000 examples",
     ]  # fmt: skip
     assert "several seeds" not in table.note
-    assert [row[1].text for row in beside.rows] == ["roberta", "bert"] * 2
-    assert {row[0].detail.partition("n = ")[2] for row in beside.rows} == {"400 in 200 groups"}
-    assert len(records(beside)) == 4
+    assert [row[1].text for row in by_size.rows] == ["roberta", "bert"] * 2
+    assert {row[0].detail.partition("n = ")[2] for row in by_size.rows} == {"400 in 200 groups"}
+    assert len(records(by_size)) == 4
 
 
 def test_the_paragraph_has_what_was_found(four: RunSet) -> None:
@@ -100,9 +100,9 @@ def test_the_paragraph_has_what_was_found(four: RunSet) -> None:
         "+35.0 to +45.0, adjusted p < 0.001)."
     )
     worse = comparison({"bert": 0.5, "roberta": 0.8}, {("bert", "roberta"): 0.01}, seeds=1)
-    said = compare.comparison_summary(RunSet("made", (worse,)))
-    assert said.startswith("Of 1 comparison, 1 shows a clear difference.")
-    assert "roberta is 30.0 points better than bert (95% interval +25.0 to +35.0" in said
+    text = compare.comparison_summary(RunSet("made", (worse,)))
+    assert text.startswith("Of 1 comparison, 1 shows a clear difference.")
+    assert "roberta is 30.0 points better than bert (95% interval +25.0 to +35.0" in text
     none = comparison({"bert": 0.5, "roberta": 0.8}, {}, seeds=1)
     assert compare.comparison_summary(RunSet("made", (none,))) == (
         "Of 1 comparison, none shows a clear difference. With so few groups of items, no "

@@ -32,8 +32,8 @@ from tests.fixtures.results import inoculation_rows, write_run, zero_shot_rows
 
 def asked_of(results: RunSet) -> list[pd.DataFrame]:
     """What each model was asked, where it is enough."""
-    found, _ = answers(results)
-    return [own for _, own in found[found.is_enough].groupby("question_set")]
+    frame, _ = answers(results)
+    return [group for _, group in frame[frame.is_enough].groupby("question_set")]
 
 
 def test_zero_shot_is_alone_and_inoculation_has_before_and_after(by_concept: RunSet) -> None:
@@ -53,8 +53,8 @@ def test_zero_shot_is_alone_and_inoculation_has_before_and_after(by_concept: Run
 def test_other_items_are_not_averaged_with(tmp_path: Path, by_concept: RunSet) -> None:
     run = write_run(tmp_path, "s9", inoculation_rows(seed=9, model="m"), original_task="science")
     write_lines(run, lines("report_probe", "++++++", ["dog"] * 2 + ["cat"] * 2 + ["oak"] * 2))
-    found = [own[own.dose == 100] for own in asked_of(load_results(tmp_path))]
-    assert [(own.place.nunique(), own.run.nunique()) for own in found[:2]] == [(6, 1), (8, 2)]
+    frames = [frame[frame.dose == 100] for frame in asked_of(load_results(tmp_path))]
+    assert [(f.place.nunique(), f.run.nunique()) for f in frames[:2]] == [(6, 1), (8, 2)]
 
 
 def test_what_is_left_out_is_named(tmp_path: Path, by_concept: RunSet) -> None:
@@ -67,10 +67,10 @@ def test_what_is_left_out_is_named(tmp_path: Path, by_concept: RunSet) -> None:
     (cut / "predictions.jsonl").write_text(json.dumps(none[0]) + '\n{"set"')
     results = load_results(tmp_path)
     assert len(asked_of(results)) == 2
-    known, left_out = concepts_summary(results).split("Not counted by concept, ", 1)
+    counted_text, left_out = concepts_summary(results).split("Not counted by concept, ", 1)
     # After 100 examples 1 of 3 are known whole, before any training another 1 of 3: no interval of
     # so few is above what is expected.
-    assert known == (
+    assert counted_text == (
         "Not clearly more concepts are right on all questions than if right answers were spread at "
         "random: m on hypernymy (test) and m on hypernymy (dev). "
     )
@@ -92,18 +92,18 @@ def test_a_model_by_all_concepts_and_by_those_with_several_questions(by_concept:
 
 
 def test_seeds_are_averaged(by_concept: RunSet) -> None:
-    asked = asked_of(by_concept)[0].query("is_several")
-    assert counted(asked[asked.dose == 0])["soft"] == pytest.approx(1 / 9)
+    several = asked_of(by_concept)[0].query("is_several")
+    assert counted(several[several.dose == 0])["soft"] == pytest.approx(1 / 9)
     # Seed 0: dog 2/3, cat 1, oak 1/2; seed 1: dog 1, cat 1/2, oak 1/2.
-    after = counted(asked[asked.dose == 100])
-    assert after["soft"] == pytest.approx(((2 / 3 + 1 + 1 / 2) + (1 + 1 / 2 + 1 / 2)) / 6)
-    assert after["strict"] == pytest.approx(1 / 3)
-    assert after["soft_ci_low"] < after["soft"]
+    trained = counted(several[several.dose == 100])
+    assert trained["soft"] == pytest.approx(((2 / 3 + 1 + 1 / 2) + (1 + 1 / 2 + 1 / 2)) / 6)
+    assert trained["strict"] == pytest.approx(1 / 3)
+    assert trained["soft_ci_low"] < trained["soft"]
 
 
 def test_strict_is_not_told_of_concepts_that_lack_questions(by_concept: RunSet) -> None:
-    found = counted(asked_of(by_concept)[1].assign(is_whole=False))
-    assert (found["strict"], found["strict_if_independent"]) == (None, None)
+    measures = counted(asked_of(by_concept)[1].assign(is_whole=False))
+    assert (measures["strict"], measures["strict_if_independent"]) == (None, None)
 
 
 def test_the_table_has_a_row_a_dose(by_concept: RunSet) -> None:
@@ -121,11 +121,11 @@ def test_the_table_has_a_row_a_dose(by_concept: RunSet) -> None:
 
 def test_the_csv_has_every_concept_with_several_questions(by_concept: RunSet) -> None:
     table = present(concepts_table(by_concept))
-    found = [
+    concept_rows = [
         (r["dose"], r["concept"], r["num_questions"], r["share_before"], r["share_after"])
         for r in records(table)
     ]
-    assert found == [
+    assert concept_rows == [
         (100, "cat", 2, 0.0, 0.75),
         (100, "dog", 3, pytest.approx(1 / 3), pytest.approx(5 / 6)),
         (100, "oak", 2, 0.0, 0.5),
@@ -143,9 +143,9 @@ def test_the_surest_are_shown_with_their_questions(
     monkeypatch.setattr(concepts, "MOST_MODELS", 1)
     table = present(concepts_table(by_concept))
     # 2.5 of 3 is surer than 1.5 of 2.
-    shown = [(row[1].text, row[2]) for row in table.rows]
+    rows = [(row[1].text, row[2]) for row in table.rows]
     dog, oak = Cell("dog", "3 questions"), Cell("oak", "2 questions")
-    assert shown == [("best", dog), ("best", dog), ("least", oak), ("least", oak)]
+    assert rows == [("best", dog), ("best", dog), ("least", oak), ("least", oak)]
     last = named(table, 3)
     assert last["question, right answer"] == Cell("Question 7? oak", "a")
     assert last["answer before"] == Cell("b")
@@ -174,8 +174,8 @@ def places(frame: pd.DataFrame, names: list[str]) -> list[tuple[Any, ...]]:
 @pytest.fixture
 def with_few(tmp_path: Path) -> RunSet:
     """A run whose cells are of 4, 3 and 3 and of 12 and 5 items."""
-    made = inoculation_rows()
-    like = {k: made[-1][k] for k in made[-1] if k not in ("metric", "value", "num_items")}
+    rows = inoculation_rows()
+    like = {k: rows[-1][k] for k in rows[-1] if k not in ("metric", "value", "num_items")}
     for (hops, kind, away), right, size in (
         ((1, "sister", 1), 1, 4),
         ((1, "sister", 2), 2, 3),
@@ -185,9 +185,9 @@ def with_few(tmp_path: Path) -> RunSet:
         ((2, "random", 0), 2, 2),
     ):
         value = {"value": right / size, "num_items": size}
-        part = subsets.difficulty(hops, kind, away)
-        made.append({**like, "metric": "difficulty_accuracy", "subset": part, **value})
-    write_run(tmp_path, "few", made)
+        subset = subsets.difficulty(hops, kind, away)
+        rows.append({**like, "metric": "difficulty_accuracy", "subset": subset, **value})
+    write_run(tmp_path, "few", rows)
     return load_results(tmp_path)
 
 
@@ -199,13 +199,13 @@ def test_cells_are_means_over_seeds_and_up_and_down_count_together(by_difficulty
         ["hypernymy (test), 1 hop", "sister 1", "20", "15.0", "27.5"],
         ["hypernymy (test), 2 hops", "up/down 1", "16", "18.8", "50.0"],
     ]
-    found = records(table)
-    assert {tuple(r[name] for name in BLOCK) for r in found} == {
+    cells = records(table)
+    assert {tuple(r[name] for name in BLOCK) for r in cells} == {
         ("dictionary-lm", "definitions", "train")
     }
     # Up and down of the second dose: seed 0 has 7 of 16 right, seed 1 one more in each direction.
     means = [0.6, 0.95, 0.15, 0.275, 3 / 16, 0.5]
-    assert [r["accuracy"] for r in found] == pytest.approx(means)
+    assert [r["accuracy"] for r in cells] == pytest.approx(means)
     assert len(table.runs[0]) == 2
 
 
@@ -218,8 +218,8 @@ def test_few_items_are_merged_with_the_next_distances(with_few: RunSet) -> None:
     assert [(r["distractor_hops"], r["num_items"]) for r in records(table)] == [
         (1, 4), (2, 3), (3, 3), (0, 2), (1, 12), (4, 5),
     ]  # fmt: skip
-    shown = texts_of(difficulty.difficulty_figure(with_few))
-    assert {"60", "10", "47", "17", "(2)", "sister 4"} <= {*shown}
+    texts_drawn = texts_of(difficulty.difficulty_figure(with_few))
+    assert {"60", "10", "47", "17", "(2)", "sister 4"} <= {*texts_drawn}
 
 
 def test_zero_shot_is_after_inoculation_before_any_training(by_concept: RunSet) -> None:
@@ -234,16 +234,16 @@ def test_zero_shot_is_after_inoculation_before_any_training(by_concept: RunSet) 
 
 def test_figure_names_rows_columns_and_small_cells(by_difficulty: RunSet) -> None:
     figure = difficulty.difficulty_figure(by_difficulty)
-    shown = texts_of(figure)
-    assert {"hypernymy (test), 1 hop", "random", "up/down 1", "k = 100", "95", "50"} <= {*shown}
-    assert "dictionary-lm · original task definitions" in shown
+    texts = texts_of(figure)
+    assert {"hypernymy (test), 1 hop", "random", "up/down 1", "k = 100", "95", "50"} <= {*texts}
+    assert "dictionary-lm · original task definitions" in texts
     assert figure == difficulty.difficulty_figure(by_difficulty)
 
 
 def test_a_cell_of_under_ten_items_has_no_shade(with_few: RunSet) -> None:
-    cells, shown = difficulty.heat_maps(with_few)
+    cells, merged = difficulty.heat_maps(with_few)
     axis = Canvas().subplots()
-    difficulty.draw_map(axis, shown, [*shown.row.unique()], sorted({*places(cells, WRONG)}))
+    difficulty.draw_map(axis, merged, [*merged.row.unique()], sorted({*places(cells, WRONG)}))
     shares = np.asarray(axis.images[0].get_array())
     # The merged cell covers its three columns; the other row has one of few items.
     assert shares[0, 1:4].tolist() == [0.6] * 3

@@ -20,10 +20,10 @@ SIMP: dict[str, Any] = {"probe": "neg_simp"}
 
 def test_runs_are_set_by_set_and_those_of_one_name_have_their_folder(tmp_path: Path) -> None:
     runs = [[share(1, 2, probe=probe)] for probe in ("neg_nat", "neg_nat", "role", "cprag")]
-    found = diagnostics.labelled_runs(results_of(tmp_path, *runs))
-    assert [run.probe for run, _ in found] == ["cprag", "role", "neg_nat", "neg_nat"]
-    namesakes = [f"m ({run.path})" for run, _ in found[2:]]
-    assert [label for _, label in found] == ["m", "m", *namesakes]
+    labelled = diagnostics.labelled_runs(results_of(tmp_path, *runs))
+    assert [run.probe for run, _ in labelled] == ["cprag", "role", "neg_nat", "neg_nat"]
+    namesakes = [f"m ({run.path})" for run, _ in labelled[2:]]
+    assert [label for _, label in labelled] == ["m", "m", *namesakes]
 
 
 def test_numbers_are_set_by_set_and_quarters_by_their_cloze_value(tmp_path: Path) -> None:
@@ -39,13 +39,13 @@ def test_numbers_are_set_by_set_and_quarters_by_their_cloze_value(tmp_path: Path
     results = results_of(tmp_path, rows)
     headings = [("accuracy@5", "@5 %"), ("accuracy@10", "@10 %")]  # as numbers, not as texts
     assert [*diagnostics.at_each_k(results, "accuracy").items()] == headings
-    found = diagnostics.diagnosed(results)
-    assert found[found.metric == "sensitivity"].condition.to_list() == [
+    frame = diagnostics.diagnosed(results)
+    assert frame[frame.metric == "sensitivity"].condition.to_list() == [
         "", "cloze <=.17", "cloze <=.77", "generic object, subject",
     ]  # fmt: skip
     # One good word and two bad ones on CPRAG-102.
-    assert found.chance.to_list() == [pytest.approx(1 / 3)] * 3 + [0.5] * 3
-    assert found.set_index("metric").sd["accuracy@5"] == 0.02
+    assert frame.chance.to_list() == [pytest.approx(1 / 3)] * 3 + [0.5] * 3
+    assert frame.set_index("metric").sd["accuracy@5"] == 0.02
 
 
 def test_accuracies_of_each_part_of_a_set(tmp_path: Path) -> None:
@@ -151,15 +151,15 @@ def test_models_are_next_to_each_other_and_outputs_of_one_name_apart(tmp_path: P
 def test_a_run_on_no_diagnostic_set_is_named(tmp_path: Path) -> None:
     results = results_of(tmp_path, [share(1, 2, probe="age_comparison")])
     [run] = results.runs
-    said = f"Not shown: {run.path}, because its record names no diagnostic set."
-    assert diagnostics.diagnostics_summary(results) == said
+    notice = f"Not shown: {run.path}, because its record names no diagnostic set."
+    assert diagnostics.diagnostics_summary(results) == notice
     assert diagnostics.accuracy_table(results) is None
 
 
 def test_the_paragraph_has_verdicts_against_chance(tmp_path: Path) -> None:
     rows = [share(25, 34, "sensitivity"), share(20, 44, "sensitivity", **ROLE)]
-    other = [share(1, 34, "sensitivity", model="o"), share(1, 34, model="o")]
-    assert diagnostics.diagnostics_summary(results_of(tmp_path, rows[:1], rows[1:], other)) == (
+    model_o = [share(1, 34, "sensitivity", model="o"), share(1, 34, model="o")]
+    assert diagnostics.diagnostics_summary(results_of(tmp_path, rows[:1], rows[1:], model_o)) == (
         "Preference for good completions is above chance: m on CPRAG-102. "
         "Preference for good completions is below chance: o on CPRAG-102. "
         "Preference for good completions is not clearly above chance: m on ROLE-88."
@@ -240,13 +240,13 @@ def test_lines_of_an_earlier_version_show_what_they_have(tmp_path: Path) -> None
 
 def test_the_figure_has_models_next_to_each_other_and_the_papers(tmp_path: Path) -> None:
     high = subsets.constraint("high")
-    one = [share(8, 34), share(4, 18, subset=high), share(9, 34, "accuracy@5")]
-    other = [share(5, 34, model="o"), share(3, 34, model="o", perturbation="truncated")]
-    figure = present(diagnostics.accuracy_figure(results_of(tmp_path, one, other)))
-    shown = texts_of(figure)
-    assert {"23.5", "12.4–40.0", "26.5", "14.7", "8.8", "CPRAG-102", "m", "o"} <= {*shown}
-    assert {"@1", "@5", "2nd sentence cut, @1", "BERT-B (paper)"} <= {*shown}
-    assert "22.2" not in shown  # parts are in the table
+    rows = [share(8, 34), share(4, 18, subset=high), share(9, 34, "accuracy@5")]
+    rows_of_o = [share(5, 34, model="o"), share(3, 34, model="o", perturbation="truncated")]
+    figure = present(diagnostics.accuracy_figure(results_of(tmp_path, rows, rows_of_o)))
+    texts = texts_of(figure)
+    assert {"23.5", "12.4–40.0", "26.5", "14.7", "8.8", "CPRAG-102", "m", "o"} <= {*texts}
+    assert {"@1", "@5", "2nd sentence cut, @1", "BERT-B (paper)"} <= {*texts}
+    assert "22.2" not in texts  # parts are in the table
     assert "Ettinger" in figure.caption
 
 
@@ -258,12 +258,12 @@ def test_sensitivities_are_those_of_the_papers_tables(tmp_path: Path) -> None:
         share(3, 18, "sensitivity_margin", **SIMP, subset=affirmative),
     ]
     figure = present(diagnostics.sensitivity_figure(results_of(tmp_path, rows)))
-    shown = texts_of(figure)
-    assert {"affirmative", "94.4", "affirmative, by over 0.01", "16.7"} <= {*shown}
+    texts = texts_of(figure)
+    assert {"affirmative", "94.4", "affirmative, by over 0.01", "16.7"} <= {*texts}
     crosses = [line for line in figure.canvas.axes[0].lines if line.get_marker() in ("x", "+")]
     # Of BERT-B and BERT-L: prefers, and by 0.01.
     assert [line.get_xdata() for line in crosses] == [[100], [100], [94.4], [100]]
-    assert "50.0" not in shown
+    assert "50.0" not in texts
 
 
 def test_what_depends_on_the_scorer_has_no_figure(tmp_path: Path) -> None:

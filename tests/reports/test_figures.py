@@ -38,12 +38,12 @@ def test_a_pdf_embeds_its_letters_and_is_the_same_bytes_each_time() -> None:
         canvas = panels(1)[0]
         canvas.text(0, 0, "−1.6 ≥ é $")
         figure = drawn("f", "t", "c", canvas)
-    made = figure.pdf()
-    assert made.startswith(b"%PDF")
-    assert b"/FontFile2" in made  # a TrueType font: Type 42
-    assert b"/Type3" not in made
-    assert b"CreationDate" not in made
-    assert figure.pdf() == made
+    pdf = figure.pdf()
+    assert pdf.startswith(b"%PDF")
+    assert b"/FontFile2" in pdf  # a TrueType font: Type 42
+    assert b"/Type3" not in pdf
+    assert b"CreationDate" not in pdf
+    assert figure.pdf() == pdf
 
 
 ROW = ["heading", "name", "look", "value", "ci_low", "ci_high", "chance"]
@@ -103,8 +103,8 @@ def test_labels_are_moved_apart(values: list[float], expected: list[float]) -> N
 def test_limits_hold_what_is_shown() -> None:
     panel = Panel("p", "", [Trace([(1, Estimate(0.5))], LINES[0])], {"a": None, "b": 0.7})
     assert limits([panel]) == pytest.approx((46.0, 74.0))
-    whole = Panel("q", "", [Trace([(1, Estimate(0.5, 0.0, 1.0))], LINES[0])])
-    assert limits([panel, whole]) == pytest.approx((0.0, 102.0))
+    full_range = Panel("q", "", [Trace([(1, Estimate(0.5, 0.0, 1.0))], LINES[0])])
+    assert limits([panel, full_range]) == pytest.approx((0.0, 102.0))
 
 
 def test_zero_examples_are_left_of_the_log_axis() -> None:
@@ -118,8 +118,8 @@ def test_zero_examples_are_left_of_the_log_axis() -> None:
 def test_lines_have_bands_or_whiskers_and_labels_at_their_ends() -> None:
     traces = [Trace(SCORES, LINES[0], "ours"), Trace(LATE, LINES[1])]
     whiskers = [Trace(SCORES, LINES[0], shift=3, whiskers=True)]
-    found = [Panel("p", "m", traces, {"chance": 0.25, "unknown": None}), Panel("q", "m", whiskers)]
-    figure = line_figure("f", "t", "c.", found, "N", looks={"theirs": LINES[1]})
+    panels = [Panel("p", "m", traces, {"chance": 0.25, "unknown": None}), Panel("q", "m", whiskers)]
+    figure = line_figure("f", "t", "c.", panels, "N", looks={"theirs": LINES[1]})
     assert {"ours", "theirs", "chance 25.0", "0", "1k", "//", "N"} <= set(texts_of(figure))
     assert texts_of(figure).count("accuracy, %") == 1
     first, second = figure.canvas.axes
@@ -130,14 +130,14 @@ def test_lines_have_bands_or_whiskers_and_labels_at_their_ends() -> None:
     assert ours.get_zorder() > theirs.get_zorder()
     assert first.get_ylim() == second.get_ylim() == pytest.approx((21, 79))
     # A lone interval is a whisker too, as a band would have no width.
-    assert [isinstance(one, LineCollection) for one in first.collections] == [False, True]
-    assert [isinstance(one, LineCollection) for one in second.collections] == [True]
+    assert [isinstance(drawn, LineCollection) for drawn in first.collections] == [False, True]
+    assert [isinstance(drawn, LineCollection) for drawn in second.collections] == [True]
 
 
 def test_panels_beyond_the_most_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("probelight.reports.figure.MAX_PANELS", 2)
-    found = [Panel(name, "", [Trace(SCORES, LINES[0])]) for name in "abc"]
-    figure = line_figure("f", "t", "c.", found, "epoch", "%", log=False, shared=False)
+    panels = [Panel(name, "", [Trace(SCORES, LINES[0])]) for name in "abc"]
+    figure = line_figure("f", "t", "c.", panels, "epoch", "%", log=False, shared=False)
     assert figure.caption == "c. The first 2 of 3 are drawn."
     assert {"a", "b"} == {"a", "b", "c"} & set(texts_of(figure))
     assert "//" not in texts_of(figure)

@@ -21,31 +21,31 @@ SCORES = [
 PROBE, MODEL = kit.text("probe", "probe"), kit.text("model", "model")
 
 
-def made(found: Any, columns: list[Column], **more: Any) -> Table:
-    return present(kit.table("t", "A table", "note", found, columns, **more))
+def table_of(scores: Any, columns: list[Column], **more: Any) -> Table:
+    return present(kit.table("t", "A table", "note", scores, columns, **more))
 
 
 def test_csv_has_numbers_in_full_and_whole_ones_whole() -> None:
-    found = [{"probe": "a|b", "score": 1 / 3, "n": 3}, {"probe": "c", "score": None, "n": None}]
+    scores = [{"probe": "a|b", "score": 1 / 3, "n": 3}, {"probe": "c", "score": None, "n": None}]
     rows = ["probe,score,n", f"a|b,{1 / 3!r},3", "c,,"]
-    assert to_csv(made(found, [PROBE])).splitlines() == rows
-    frame = pd.DataFrame(found).astype({"n": "Int64"})
-    assert to_csv(made(frame, [PROBE])) == to_csv(made(found, [PROBE]))
+    assert to_csv(table_of(scores, [PROBE])).splitlines() == rows
+    frame = pd.DataFrame(scores).astype({"n": "Int64"})
+    assert to_csv(table_of(frame, [PROBE])) == to_csv(table_of(scores, [PROBE]))
 
 
 def test_no_cell_of_a_csv_is_a_formula() -> None:
-    found = [{"probe": "=cmd()", "gap": -0.5}, {"probe": "a,b", "gap": 0.5}]
-    rows = list(csv.reader(to_csv(made(found, [PROBE])).splitlines()))
+    scores = [{"probe": "=cmd()", "gap": -0.5}, {"probe": "a,b", "gap": 0.5}]
+    rows = list(csv.reader(to_csv(table_of(scores, [PROBE])).splitlines()))
     assert rows == [["probe", "gap"], ["'=cmd()", "-0.5"], ["a,b", "0.5"]]
 
 
 def test_markdown_is_aligned_and_escaped() -> None:
-    found = [
+    scores = [
         {**SCORES[0], "probe": "a|b", "split": "dev", "ci_low": 0.25, "ci_high": 0.625},
         {**SCORES[1], "probe": "c", "split": None, "ci_low": None, "ci_high": None},
     ]
     columns = [kit.text("probe", "probe", "split"), kit.accuracy("accuracy %", group="m")]
-    assert to_markdown(made(found, columns)).splitlines() == [
+    assert to_markdown(table_of(scores, columns)).splitlines() == [
         "| probe      |    m: accuracy % |",
         "| ---------- | ---------------: |",
         "| a\\|b (dev) | 50.0 (25.0–62.5) |",
@@ -70,8 +70,8 @@ COLUMNS = [
 
 
 def latex_of(records: list[dict[str, object]], columns: list[Column], note: str = "") -> str:
-    found = present(kit.table("some_scores", "Scores of 100%", note, records, columns))
-    return to_latex(found)
+    table = present(kit.table("some_scores", "Scores of 100%", note, records, columns))
+    return to_latex(table)
 
 
 def test_a_table_is_a_tabular_with_small_intervals() -> None:
@@ -92,11 +92,11 @@ def test_a_table_is_a_tabular_with_small_intervals() -> None:
 
 def test_headings_of_groups_have_rules_of_their_width() -> None:
     records = [{**record, "model": model} for record in RECORDS for model in ("m_1", "m_2")]
-    found = kit.table(
+    table = kit.table(
         "t", "T", "", records, COLUMNS[:1], rows="probe", across="model", each=COLUMNS[1:]
     )
-    assert found is not None
-    lines = to_latex(found).splitlines()
+    assert table is not None
+    lines = to_latex(table).splitlines()
     assert lines[2:7] == [
         r"\begin{tabular}{@{}lrrrr@{}}",
         r"\toprule",
@@ -158,7 +158,7 @@ def test_nothing_of_a_text_acts_and_all_of_it_is_seen(text: str, latex: str) -> 
 # Tables in a terminal.
 
 
-def shown(table: Table, width: int) -> str:
+def printed(table: Table, width: int) -> str:
     page = io.StringIO()
     print_table(table, Console(width=width, file=page))
     return page.getvalue()
@@ -177,25 +177,25 @@ def wide(num_rows: int, num_columns: int) -> Table:
 
 
 def test_a_table_that_fits_has_its_details_beside_the_numbers() -> None:
-    said = shown(wide(6, 2), 120)
-    assert "10.0 10.0–20.0" in said
-    assert "continued" not in said
+    text = printed(wide(6, 2), 120)
+    assert "10.0 10.0–20.0" in text
+    assert "continued" not in text
 
 
 def test_a_few_wide_rows_are_turned_on_their_side() -> None:
-    said = shown(wide(2, 9), 80)
-    assert said.count("g c8 %") == 1
-    assert "18.0 10.0–20.0" in said
+    text = printed(wide(2, 9), 80)
+    assert text.count("g c8 %") == 1
+    assert "18.0 10.0–20.0" in text
 
 
 @pytest.mark.parametrize("width", [60, 80, 100])
 def test_many_wide_rows_go_on_in_further_tables_and_nothing_is_cut(width: int) -> None:
-    said = shown(wide(6, 9), width)
-    assert "A table (continued)" in said
-    assert "…" not in said
-    assert all(said.count(f"{10 + i}.0 ") == 6 for i in range(1, 9))
-    assert said.count("10.0–20.0") == 6 * 9
-    assert max(map(len, said.splitlines())) <= width
+    text = printed(wide(6, 9), width)
+    assert "A table (continued)" in text
+    assert "…" not in text
+    assert all(text.count(f"{10 + i}.0 ") == 6 for i in range(1, 9))
+    assert text.count("10.0–20.0") == 6 * 9
+    assert max(map(len, text.splitlines())) <= width
 
 
 def test_headings_fold_between_their_words_and_not_within() -> None:
@@ -205,10 +205,10 @@ def test_headings_fold_between_their_words_and_not_within() -> None:
         *(Column("prefers %", str, group=group) for group in groups),
     ]
     cells = [Cell("NEG-136-SIMP", "affirmative"), *[Cell("75.0")] * 4, *[Cell("75.0 (12/16)")] * 2]
-    said = shown(plain(heads, [cells] * 6), 100)
-    assert said.count("bert-base-uncased") == 2
-    assert said.count("NEG-136-SIMP") == 6
-    assert max(map(len, said.splitlines())) <= 100
+    text = printed(plain(heads, [cells] * 6), 100)
+    assert text.count("bert-base-uncased") == 2
+    assert text.count("NEG-136-SIMP") == 6
+    assert max(map(len, text.splitlines())) <= 100
 
 
 def test_columns_that_tell_rows_apart_stand_in_each_of_the_tables() -> None:
@@ -219,11 +219,11 @@ def test_columns_that_tell_rows_apart_stand_in_each_of_the_tables() -> None:
         for probe in ("ages", "types", "kinds")
         for model in ("bert", "gpt")
     ]
-    said = shown(plain(heads, rows), 80)
-    parts = said.count("A table")
-    assert parts > 1
-    assert said.count(" bert ") == said.count(" gpt ") == 3 * parts
-    assert said.count("10.0–20.0") == 6 * 9
+    text = printed(plain(heads, rows), 80)
+    num_tables = text.count("A table")
+    assert num_tables > 1
+    assert text.count(" bert ") == text.count(" gpt ") == 3 * num_tables
+    assert text.count("10.0–20.0") == 6 * 9
     # The same model twice in a probe: nothing tells the rows apart, and the first column is enough.
-    said = shown(plain(heads, [rows[0]] * 6), 80)
-    assert said.count(" bert ") == 6
+    text = printed(plain(heads, [rows[0]] * 6), 80)
+    assert text.count(" bert ") == 6

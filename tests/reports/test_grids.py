@@ -17,7 +17,7 @@ from tests.fixtures.report import labels, named, present, records, texts
 
 
 @pytest.fixture
-def written(tmp_path: Path) -> Callable[..., RunSet]:
+def grid_run(tmp_path: Path) -> Callable[..., RunSet]:
     """Write a grid, as `write_grid` does, and read all that were written."""
 
     def write(*grid: Any, mode: str = "zero_shot") -> RunSet:
@@ -39,10 +39,10 @@ def written(tmp_path: Path) -> Callable[..., RunSet]:
     ],
 )
 def test_a_damaged_grid_is_named_and_the_others_are_shown(
-    damage: dict[str, Any], reason: str, tmp_path: Path, written: Callable[..., RunSet]
+    damage: dict[str, Any], reason: str, tmp_path: Path, grid_run: Callable[..., RunSet]
 ) -> None:
     for model in ("sound", "other"):
-        written("sizes", OBJECTS[:4], always_smaller, model)
+        grid_run("sizes", OBJECTS[:4], always_smaller, model)
     [path] = tmp_path.glob("runs/*-other-*/grid.json")
     path.write_text(json.dumps(json.loads(path.read_text()) | damage))
     results = load_results(tmp_path)
@@ -51,10 +51,10 @@ def test_a_damaged_grid_is_named_and_the_others_are_shown(
     assert re.search(reason, grids_summary(results))
 
 
-def test_accuracy_is_next_to_the_papers(written: Callable[..., RunSet]) -> None:
+def test_accuracy_is_next_to_the_papers(grid_run: Callable[..., RunSet]) -> None:
     for model in ("roberta-large", "roberta-large (random weights)"):
-        written("A", list(range(15, 21)), always_smaller, model)
-    table = present(grid_table(written("C", [1920, 1930], lambda i, j: 0.1, "roberta-large")))
+        grid_run("A", list(range(15, 21)), always_smaller, model)
+    table = present(grid_table(grid_run("C", [1920, 1930], lambda i, j: 0.1, "roberta-large")))
     assert texts(table) == [
         ["roberta-large", "A: where what", "15–20", "50.0", "98", "100.0", "50.0", "30"],
         ["roberta-large", "C: where what", "1920–1930 in steps of 10", "50.0", "always older",
@@ -66,25 +66,25 @@ def test_accuracy_is_next_to_the_papers(written: Callable[..., RunSet]) -> None:
     assert table.runs[0] != table.runs[1]
 
 
-def test_the_released_wording_has_no_published_number(written: Callable[..., RunSet]) -> None:
-    table = present(grid_table(written("A", [1, 2], always_smaller, "roberta-large", "released")))
+def test_the_released_wording_has_no_published_number(grid_run: Callable[..., RunSet]) -> None:
+    table = present(grid_table(grid_run("A", [1, 2], always_smaller, "roberta-large", "released")))
     assert "paper" not in labels(table)
     assert records(table)[0]["paper"] is None
 
 
-def test_a_model_that_is_asked_otherwise_says_how(written: Callable[..., RunSet]) -> None:
+def test_a_model_that_is_asked_otherwise_says_how(grid_run: Callable[..., RunSet]) -> None:
     for mode in ("causal_likelihood", "zero_shot"):
-        results = written("A", [20, 30], always_smaller, mode, mode=mode)
+        results = grid_run("A", [20, 30], always_smaller, mode, mode=mode)
     table = present(grid_table(results))
     details = [row[0].detail for row in table.rows]
     assert details == ["paper wording, causal likelihood", "paper wording"]
 
 
 def test_table_4_has_47_of_56_right_and_marks_what_is_wrong(
-    written: Callable[..., RunSet],
+    grid_run: Callable[..., RunSet],
 ) -> None:
     assert len(published_size_errors()) == 9
-    results = written("sizes", OBJECTS, as_in_table_4, "roberta-large")
+    results = grid_run("sizes", OBJECTS, as_in_table_4, "roberta-large")
     (grid,) = grids(results)
     assert grid.accuracy.value == 47 / 56
     assert (grid.published, grid.span) == ("83.9", "8 objects")
@@ -92,8 +92,8 @@ def test_table_4_has_47_of_56_right_and_marks_what_is_wrong(
     rows = texts(table, first=2)
     nail, pen, *_, sun = rows
     assert (pen[0], nail[1], sun[-2:]) == ("smaller ✗", "smaller", ["larger", "–"])
-    said = "".join(text for row in rows for text in row)
-    assert (said.count("✗"), said.count("†")) == (9, 0)  # the model answers as in the paper
+    text = "".join(text for row in rows for text in row)
+    assert (text.count("✗"), text.count("†")) == (9, 0)  # the model answers as in the paper
     assert len(records(table)) == 56
     assert records(table)[0] == {
         "model": "roberta-large", "wording": "paper", "first": "nail", "second": "pen",
@@ -102,8 +102,8 @@ def test_table_4_has_47_of_56_right_and_marks_what_is_wrong(
     }  # fmt: skip
 
 
-def test_another_answer_than_the_papers_is_marked(written: Callable[..., RunSet]) -> None:
-    results = written("sizes", OBJECTS, always_smaller, "roberta-large")
+def test_another_answer_than_the_papers_is_marked(grid_run: Callable[..., RunSet]) -> None:
+    results = grid_run("sizes", OBJECTS, always_smaller, "roberta-large")
     table = present(sizes_table(results))
     pen = named(table, 1)["than the size of a …: nail"]
     assert (pen.text, pen.detail) == ("smaller ✗", "0.80")  # wrong here and there
@@ -114,10 +114,10 @@ def test_another_answer_than_the_papers_is_marked(written: Callable[..., RunSet]
     assert (0, 0) not in paper
 
 
-def test_the_paragraph_names_habits(written: Callable[..., RunSet]) -> None:
+def test_the_paragraph_names_habits(grid_run: Callable[..., RunSet]) -> None:
     for name in "AC":
-        written(name, [20, 30], lambda i, j: 0.1)
-    assert grids_summary(written("sizes", OBJECTS, as_in_table_4)) == (
+        grid_run(name, [20, 30], lambda i, j: 0.1)
+    assert grids_summary(grid_run("sizes", OBJECTS, as_in_table_4)) == (
         "Whatever the values (paper wording), m almost always says “older” (A, C)."
     )
 

@@ -85,7 +85,7 @@ def test_a_run_tells_when_its_model_answered(
 
 
 @pytest.mark.parametrize(
-    ("written", "expected"),
+    ("text", "expected"),
     [
         (percent(0.6127), "61.3"),
         (percent(0.0), "0.0"),
@@ -130,5 +130,5 @@ def test_a_run_tells_when_its_model_answered(
         (listed(["a", "b", "c"]), "a, b and c"),
     ],
 )
-def test_numbers_and_names_for_the_eye(written: str, expected: str) -> None:
-    assert written == expected
+def test_numbers_and_names_for_the_eye(text: str, expected: str) -> None:
+    assert text == expected

@@ -67,9 +67,9 @@ def by_number(rows: Found, model: str = "RoBERTa-L") -> dict[str, dict[str, Any]
 def test_every_table_of_the_papers_is_listed_once() -> None:
     numbers: dict[str, list[int]] = defaultdict(list)
     for table in paper_list():
-        kind, _, rest = table.place.partition(" ")
+        kind, _, numbers_text = table.place.partition(" ")
         if kind == "table":
-            numbers[table.paper].append(int(rest.partition(",")[0]))
+            numbers[table.paper].append(int(numbers_text.partition(",")[0]))
     assert numbers[TALMOR] == list(range(1, 13))
     assert numbers[RICHARDSON] == [1, 2, 3, 4, 5, 6, 7, 7, 8]
     assert numbers[ETTINGER] == list(range(1, 16))
@@ -83,10 +83,10 @@ def test_every_table_of_the_papers_is_listed_once() -> None:
 def test_what_has_published_numbers_is_shown_with_them() -> None:
     numbers = {(table.paper, int(table.place.split()[1].strip(",")))
                for table in paper_list() if table.note}  # fmt: skip
-    known = set(zip(published().paper, published().table, strict=True))
+    published_tables = set(zip(published().paper, published().table, strict=True))
     # Shown by other tables: what people score, the grid of sizes, templates.
-    assert known - numbers == {(TALMOR, 1), (TALMOR, 4), (TALMOR, 6)}
-    assert numbers <= known
+    assert published_tables - numbers == {(TALMOR, 1), (TALMOR, 4), (TALMOR, 6)}
+    assert numbers <= published_tables
     lists = [{*table.probes} for table in paper_list() if len(table.probes) > 1]
     inoculated = {*published()[published().group == "inoculated"].probe}
     of_talmor = [probes for probes in lists if probes != inoculated]
@@ -112,8 +112,8 @@ def test_the_list_names_what_is_held(tmp_path: Path) -> None:
     assert {record["paper"] for record in records(table)} > {ETTINGER}
     # No curve is judged without a baseline, so there is no table of medals.
     assert shown_in(results) == {"table 2": name, "figure 4": "learning_curve"}
-    [beside] = tables_of(results).values()
-    assert (beside.name, beside.title) == (name, f"{TALMOR}, table 2: Age comparison")
+    [compared] = tables_of(results).values()
+    assert (compared.name, compared.title) == (name, f"{TALMOR}, table 2: Age comparison")
 
 
 @pytest.mark.parametrize(
@@ -138,16 +138,16 @@ def test_grids_of_models_that_the_paper_has_are_listed(
 
 
 def test_a_row_has_both_numbers_and_what_people_scored(tmp_path: Path) -> None:
-    found = zero_shot_rows("always_never", 28, 280, 5, model="roberta-large")
-    write_run(tmp_path, "a", found)
+    rows = zero_shot_rows("always_never", 28, 280, 5, model="roberta-large")
+    write_run(tmp_path, "a", rows)
     [table] = tables_of(load_results(tmp_path)).values()
     assert labels(table) == [
         "model", "number", "ours", "paper", "ours − paper, points", "the paper's is", "people %",
         "ours − people, points", "n",
     ]  # fmt: skip
-    ours, other = texts(table, first=2)[:2]
+    ours, papers_row = texts(table, first=2)[:2]
     assert ours == ["10.0", "14.0", "−4.0", "in our interval", "91.0", "−81.0", "280"]
-    assert other[0] == "–"
+    assert papers_row[0] == "–"
     assert (len(table.rows), len(records(table))) == (7 + 5, 40)
     first, second = records(table)[:2]
     assert (first["ours"], first["paper_lies"]) == (0.1, "in our interval")
@@ -157,14 +157,14 @@ def test_a_row_has_both_numbers_and_what_people_scored(tmp_path: Path) -> None:
 
 
 def test_people_see_the_papers_numbers_of_what_is_here(tmp_path: Path) -> None:
-    for model, known in (("roberta-base", "roberta-base"), ("mine", None)):
-        found = zero_shot_rows("always_never", 28, 280, 5, model=model)
-        write_run(tmp_path, model, found, hub_id=known)
+    for model, hub_id in (("roberta-base", "roberta-base"), ("mine", None)):
+        zero_shot = zero_shot_rows("always_never", 28, 280, 5, model=model)
+        write_run(tmp_path, model, zero_shot, hub_id=hub_id)
     [table] = tables_of(load_results(tmp_path)).values()
     assert len(records(table)) == 40 + 1
     rows = texts(table)
-    others = ["RoBERTa-L", "BERT-WWM", "BERT-L", "BERT-B"]
-    assert [row[0] for row in rows] == [*others, *["RoBERTa-B"] * 7, "MLM-baseline", "mine"]
+    encoders = ["RoBERTa-L", "BERT-WWM", "BERT-L", "BERT-B"]
+    assert [row[0] for row in rows] == [*encoders, *["RoBERTa-B"] * 7, "MLM-baseline", "mine"]
     assert {row[1] for row in rows if row[0] != "RoBERTa-B"} == {"zero-shot, %"}
 
 
@@ -176,8 +176,8 @@ def test_a_curve_is_compared_with_table_2(tmp_path: Path) -> None:
     # People are next to accuracies, not next to what a language costs.
     people = {(row["number"][-1], row["people"]) for row in records(table)}
     assert people == {("%", 1.0), ("s", None)}
-    found = by_number(records(table))
-    assert {name: row["difference"] for name, row in found.items()} == {
+    by_column = by_number(records(table))
+    assert {name: row["difference"] for name, row in by_column.items()} == {
         "zero-shot, %": pytest.approx(0.5 - 0.98),
         "MLP WS, %": pytest.approx(0.9 - 0.98),
         "MLP MAX, %": pytest.approx(0.9 - 1.0),
@@ -187,9 +187,9 @@ def test_a_curve_is_compared_with_table_2(tmp_path: Path) -> None:
         "LangSense nolang, points": pytest.approx(0.4 - 0.51),
     }
     assert len(held(records(table))) == 5
-    start = found["zero-shot, %"]
+    start = by_column["zero-shot, %"]
     assert (start["paper_lies"], start["num_items"]) == ("above it", 120)
-    assert found["MLP WS, %"]["about"] == "rate 0.001"
+    assert by_column["MLP WS, %"]["about"] == "rate 0.001"
     assert by_number(records(table), "BERT-B")["linear WS, %"]["paper"] == 0.5
     # They lead to the runs of the curve.
     assert [len(runs) for runs in table.runs if runs] == [8] * 5
@@ -210,7 +210,7 @@ def test_sums_over_fewer_points_are_not_compared(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "other",
+    "changed",
     [
         {"data": [DataFile(path="age_comparison_dev.jsonl.gz", sha256="0" * 64)]},
         {"split": "test"},
@@ -219,9 +219,9 @@ def test_sums_over_fewer_points_are_not_compared(tmp_path: Path) -> None:
     ],
 )
 def test_other_items_and_random_weights_have_no_table(
-    other: dict[str, Any], tmp_path: Path
+    changed: dict[str, Any], tmp_path: Path
 ) -> None:
-    write_curve(tmp_path, shares, **{**AGES, **other})
+    write_curve(tmp_path, shares, **{**AGES, **changed})
     assert talmor(tmp_path, 2) == []
 
 
@@ -236,16 +236,16 @@ def test_other_items_and_random_weights_have_no_table(
 def test_a_part_of_the_released_items_is_not_the_papers(
     probe: str, table: int, size: int, other_files: list[DataFile], tmp_path: Path
 ) -> None:
-    found = zero_shot_rows(probe, 10, 100, 5, model="bert-base-uncased")
+    rows = zero_shot_rows(probe, 10, 100, 5, model="bert-base-uncased")
     released = load_probe_config(probe).files["dev"].sha256 or ""
     used = [DataFile(path="dev.jsonl", sha256=released, num_items=size), *other_files]
-    write_run(tmp_path, "a", found, data=used, counts={"items": 100, "scored": 100})
+    write_run(tmp_path, "a", rows, data=used, counts={"items": 100, "scored": 100})
     assert talmor(tmp_path, table) == []
 
 
 def test_other_scores_than_at_the_mask_are_alone(tmp_path: Path) -> None:
-    found = zero_shot_rows("always_never", 28, 280, 5, model="bert-base-uncased")
-    write_run(tmp_path, "a", [{**row, "mode": "pseudo_log_likelihood"} for row in found])
+    rows = zero_shot_rows("always_never", 28, 280, 5, model="bert-base-uncased")
+    write_run(tmp_path, "a", [{**row, "mode": "pseudo_log_likelihood"} for row in rows])
     [row] = held(talmor(tmp_path, 5))
     assert (row["paper"], row["model"]) == (None, "bert-base-uncased")
     assert row["about"] == "by pseudo log likelihood"
@@ -261,32 +261,32 @@ def test_table_4_with_a_model_of_ours(tmp_path: Path) -> None:
         share(5, 34, **shuffled) | {"value": 0.15, "ci_low": None, "ci_high": None},
         share(5, 34, "accuracy@1_sd", **shuffled) | {"value": 0.03},
     ]
-    found = records(tables_of(results_of(tmp_path, rows))["ettinger2020_table_4"])
-    assert len(found) == 24
+    table = records(tables_of(results_of(tmp_path, rows))["ettinger2020_table_4"])
+    assert len(table) == 24
     # The paper says 34 contexts; of a mean over shuffles it gives no such number.
     assert [
-        (row["number"], row["difference"], row["difference_ci_low"] is None) for row in held(found)
+        (row["number"], row["difference"], row["difference_ci_low"] is None) for row in held(table)
     ] == [
         ("k = 1, %", pytest.approx(9 / 34 - 0.235), False),
         ("1st sentence shuffled, k = 1, %", pytest.approx(0.009), True),
         ("1st sentence shuffled, k = 1, sd over shuffles, points", pytest.approx(-0.001), True),
     ]
-    assert {row["model"] for row in found} == {"BERT-B", "BERT-L"}
+    assert {row["model"] for row in table} == {"BERT-B", "BERT-L"}
 
 
 def test_statements_of_table_12_have_rows_each(tmp_path: Path) -> None:
-    own = {**BERT, "probe": "neg_simp"}
+    columns = {**BERT, "probe": "neg_simp"}
     rows = [
-        share(18, 36, "sensitivity", **own),
-        share(17, 18, "sensitivity", **own, subset=subsets.statements("affirmative")),
+        share(18, 36, "sensitivity", **columns),
+        share(17, 18, "sensitivity", **columns, subset=subsets.statements("affirmative")),
     ]
     [row] = held(records(tables_of(results_of(tmp_path, rows))["ettinger2020_table_12"]))
     assert (row["number"], row["paper"]) == ("affirmative, prefers the good one, %", 1.0)
 
 
 def test_another_set_of_that_name_has_no_table(tmp_path: Path) -> None:
-    other = [DataFile(path="CPRAG-102.tsv", sha256="0" * 64)]
-    write_run(tmp_path, "a", [share(9, 34, **BERT)], data=other)
+    data = [DataFile(path="CPRAG-102.tsv", sha256="0" * 64)]
+    write_run(tmp_path, "a", [share(9, 34, **BERT)], data=data)
     assert paper_tables(load_results(tmp_path)) == []
 
 
@@ -299,14 +299,14 @@ def test_released_recordings_give_the_published_numbers(tmp_path: Path, data_mir
     results = load_results(folder)
     printed = published()
     printed = printed[(printed.paper == ETTINGER) & (printed.model == BERT["model"])]
-    made = tables_of(results)
+    tables = tables_of(results)
     for table in (4, 5, 11, 12):
-        found = held(records(made[f"ettinger2020_table_{table}"]))
-        wanted = printed[(printed.table == table) & (printed.perturbation == "")].value
-        assert [round(row["ours"], 3) for row in found] == pytest.approx(list(wanted))
-        assert {row["paper_lies"] for row in found} == {"in our interval"}
-        assert all(abs(row["difference"]) < 0.0005 for row in found)
-    assert made.keys().isdisjoint(f"ettinger2020_table_{table}" for table in (7, 8, 9, 14))
+        rows_held = held(records(tables[f"ettinger2020_table_{table}"]))
+        published_values = printed[(printed.table == table) & (printed.perturbation == "")].value
+        assert [round(row["ours"], 3) for row in rows_held] == pytest.approx(list(published_values))
+        assert {row["paper_lies"] for row in rows_held} == {"in our interval"}
+        assert all(abs(row["difference"]) < 0.0005 for row in rows_held)
+    assert tables.keys().isdisjoint(f"ettinger2020_table_{table}" for table in (7, 8, 9, 14))
 
 
 # Baselines, science models and whole clusters (Richardson & Sabharwal 2020).
@@ -328,8 +328,8 @@ def audit(hub_id: str | None = "roberta-large", **columns: Any) -> RunSet:
 
 def test_the_papers_encoders_are_compared_with_group_1() -> None:
     bert, roberta = records(tables_of(audit())["richardson2020_table_7_groups_1_and_2"])
-    found = [bert[name] for name in ("model", "paper", "ours")]
-    assert found == ["Choice-only, BERT", pytest.approx(0.232), None]
+    values = [bert[name] for name in ("model", "paper", "ours")]
+    assert values == ["Choice-only, BERT", pytest.approx(0.232), None]
     assert roberta["model"] == "Choice-only, RoBERTa"
     assert roberta["about"] == "roberta-large, seed 1"
     assert (roberta["number"], roberta["paper_lies"]) == ("definitions, test, %", "in our interval")
@@ -338,7 +338,7 @@ def test_the_papers_encoders_are_compared_with_group_1() -> None:
 
 
 @pytest.mark.parametrize(
-    "other",
+    "changed",
     [
         {"hub_id": None},
         {"control": "standard"},
@@ -346,8 +346,8 @@ def test_the_papers_encoders_are_compared_with_group_1() -> None:
         {"num_items": 400},
     ],
 )
-def test_other_baselines_are_in_the_audits_own_table_alone(other: dict[str, Any]) -> None:
-    results = audit(**other)
+def test_other_baselines_are_in_the_audits_own_table_alone(changed: dict[str, Any]) -> None:
+    results = audit(**changed)
     assert shown_in(results) == {"table 7, groups 1 and 2": "audit"}
     assert paper_tables(results) == []
 
@@ -378,27 +378,27 @@ SCIENCE, CLUSTERS = "table_7_groups_3_and_4", "table_8"
 def inoculated(tmp_path: Path) -> Callable[..., dict[str, Found]]:
     """The tables of a run that went from 500 to 900 of 1,000, and has 200 of 800 concepts whole."""
 
-    def found(
-        dose: int = 3000, probe: str = "hypernymy", model: str = WWM, **facts: Any
+    def build(
+        dose: int = 3000, probe: str = "hypernymy", model: str = WWM, **fields: Any
     ) -> dict[str, Found]:
         settings = {"probe_correct": (500, 900), "original_correct": (300, 295)}
-        own = inoculation_rows(dose=dose, probe=probe, model=model, **settings)
-        write_run(tmp_path, "a", own, **{**WHOLE, **facts})
-        made = tables_of(load_results(tmp_path))
-        return {name.partition("_")[2]: records(table) for name, table in made.items()}
+        rows = inoculation_rows(dose=dose, probe=probe, model=model, **settings)
+        write_run(tmp_path, "a", rows, **{**WHOLE, **fields})
+        tables = tables_of(load_results(tmp_path))
+        return {name.partition("_")[2]: records(table) for name, table in tables.items()}
 
-    return found
+    return build
 
 
 def test_science_models_are_compared_before_and_after(
     inoculated: Callable[..., dict[str, Found]], tmp_path: Path
 ) -> None:
-    found = inoculated()[SCIENCE]
-    assert [row["model"] for row in found] == [
+    table_rows = inoculated()[SCIENCE]
+    assert [row["model"] for row in table_rows] == [
         *["ESIM, GloVe"] * 3, "ESIM, ELMo", *["BERT (large, whole-word masking)"] * 3,
         *["RoBERTa (large)"] * 3,
     ]  # fmt: skip
-    ours = pd.DataFrame(held(found), index=["before", "after", "change"])
+    ours = pd.DataFrame(held(table_rows), index=["before", "after", "change"])
     # The paper has 51.0 before, 82.7 after and -0.49 on its original task.
     assert [*ours.number] == [
         "hypernymy, test, before, %", "hypernymy, test, inoculated, %",
@@ -429,9 +429,9 @@ def test_science_models_are_compared_before_and_after(
 def test_dev_is_compared_with_dev(inoculated: Callable[..., dict[str, Found]]) -> None:
     tables = inoculated(report_split="dev")
     # The paper has 43.2 before and 73.8 after; it asked people about test sets alone.
-    before, after, _ = held(tables[SCIENCE])
-    assert before["difference"] == pytest.approx(0.5 - 0.432)
-    assert after["difference"] == pytest.approx(0.9 - 0.738)
+    start, end, _ = held(tables[SCIENCE])
+    assert start["difference"] == pytest.approx(0.5 - 0.432)
+    assert end["difference"] == pytest.approx(0.9 - 0.738)
     assert {row["people"] for row in tables[SCIENCE]} == {None}
     # Of its concepts 49.0% are whole, 24.8 points less than its accuracy.
     assert [row["number"] for row in tables[CLUSTERS]] == [
@@ -446,22 +446,22 @@ def test_dev_is_compared_with_dev(inoculated: Callable[..., dict[str, Found]]) -
 def test_people_who_were_asked_so_many_questions_have_an_interval(
     inoculated: Callable[..., dict[str, Found]],
 ) -> None:
-    _, after, _ = held(inoculated(probe="definitions", data=OTHER_FILE)[SCIENCE])
+    _, end, _ = held(inoculated(probe="definitions", data=OTHER_FILE)[SCIENCE])
     # Newcombe's of 900 of 1,000 against 456 of 500, each with Wilson's interval.
     low = -0.012 - ((0.9 - 0.87984) ** 2 + (0.93374 - 0.912) ** 2) ** 0.5
     high = -0.012 + ((0.91708 - 0.9) ** 2 + (0.912 - 0.88396) ** 2) ** 0.5
-    found = [after[name] for name in PEOPLE.split()]
-    assert found == pytest.approx([-0.012, low, high], abs=1e-4)
+    values = [end[name] for name in PEOPLE.split()]
+    assert values == pytest.approx([-0.012, low, high], abs=1e-4)
 
 
 def test_another_dose_is_compared_before_it_alone(
     inoculated: Callable[..., dict[str, Found]],
 ) -> None:
     tables = inoculated(dose=1000, report_split="dev")
-    before, *after = held(tables[SCIENCE])
-    assert before["difference"] == pytest.approx(0.5 - 0.432)
-    found = [(row["model"], row["paper"]) for row in [*after, *held(tables[CLUSTERS])]]
-    assert found == [(WWM, None)] * 4
+    start, *ends = held(tables[SCIENCE])
+    assert start["difference"] == pytest.approx(0.5 - 0.432)
+    papers = [(row["model"], row["paper"]) for row in [*ends, *held(tables[CLUSTERS])]]
+    assert papers == [(WWM, None)] * 4
 
 
 def test_a_cost_that_cannot_be_read_is_not_compared(
@@ -473,7 +473,7 @@ def test_a_cost_that_cannot_be_read_is_not_compared(
 
 
 @pytest.mark.parametrize(
-    "other",
+    "change",
     [
         # a folder that is called as the paper's model is, and a task that is called science
         {"hub_id": None},
@@ -483,16 +483,16 @@ def test_a_cost_that_cannot_be_read_is_not_compared(
     ],
 )
 def test_other_inoculations_are_only_set_next_to_the_papers(
-    other: dict[str, Any], inoculated: Callable[..., dict[str, Found]]
+    change: dict[str, Any], inoculated: Callable[..., dict[str, Found]]
 ) -> None:
-    tables = inoculated(**other, report_split="dev")
+    tables = inoculated(**change, report_split="dev")
     ours = [*held(tables[SCIENCE]), *held(tables[CLUSTERS])]
-    assert [(row["model"], row["paper"]) for row in ours] == [(other.get("model", WWM), None)] * 5
-    assert {"original task science" in row["about"] for row in ours} == {"original_parts" in other}
+    assert [(row["model"], row["paper"]) for row in ours] == [(change.get("model", WWM), None)] * 5
+    assert {"original task science" in row["about"] for row in ours} == {"original_parts" in change}
 
 
 @pytest.mark.parametrize(
-    "other",
+    "changed",
     [
         {"report_split": ""},
         {"report_items": 500},
@@ -501,6 +501,6 @@ def test_other_inoculations_are_only_set_next_to_the_papers(
     ],
 )
 def test_inoculations_on_other_items_have_no_table(
-    other: dict[str, Any], inoculated: Callable[..., dict[str, Found]]
+    changed: dict[str, Any], inoculated: Callable[..., dict[str, Found]]
 ) -> None:
-    assert inoculated(**other) == {}
+    assert inoculated(**changed) == {}

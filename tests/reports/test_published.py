@@ -48,19 +48,19 @@ def test_every_number_has_its_place() -> None:
 
 def test_checkpoints_have_their_ids() -> None:
     rows = published()
-    known = rows[rows.hub_id != ""]
-    assert sorted(set(known.hub_id)) == [
+    with_id = rows[rows.hub_id != ""]
+    assert sorted(set(with_id.hub_id)) == [
         "FacebookAI/roberta-base",
         "FacebookAI/roberta-large",
         "google-bert/bert-base-uncased",
         "google-bert/bert-large-uncased",
         "google-bert/bert-large-uncased-whole-word-masking",
     ]
-    of_expert_probes = known[known.paper.str.startswith("Richardson")]
+    of_expert_probes = with_id[with_id.paper.str.startswith("Richardson")]
     by_model = dict(zip(of_expert_probes.model, of_expert_probes.hub_id, strict=True))
-    assert by_model["choice_only_bert"] == by_model["bert"] == sorted(set(known.hub_id))[-1]
+    assert by_model["choice_only_bert"] == by_model["bert"] == sorted(set(with_id.hub_id))[-1]
     assert by_model["choice_only_roberta"] == by_model["roberta"] == "FacebookAI/roberta-large"
-    names = known[~known.paper.str.startswith("Richardson")]
+    names = with_id[~with_id.paper.str.startswith("Richardson")]
     assert (names.hub_id.str.partition("/")[2] == names.model).all()
 
 
@@ -107,9 +107,9 @@ def test_diagnostics_as_printed() -> None:
     assert {*rows.model} == {"bert-base-uncased", "bert-large-uncased"}
     numbers = rows.set_index(["model", *NumberKey._fields]).value
 
-    def large(probe: str, metric: str, part: str = "", perturbation: str = "") -> float:
-        place = NumberKey(probe, metric, part=part, perturbation=perturbation)
-        return float(numbers["bert-large-uncased", *place])
+    def large(probe: str, metric: str, subset: str = "", perturbation: str = "") -> float:
+        key = NumberKey(probe, metric, part=subset, perturbation=perturbation)
+        return float(numbers["bert-large-uncased", *key])
 
     assert large("cprag", "sensitivity_margin") == 0.588
     assert large("role", "accuracy@5", "cloze <=.77") == 0.529
@@ -137,20 +137,20 @@ def test_sizes_and_templates_as_printed() -> None:
 def test_expert_probes_as_printed() -> None:
     rows = published()
     rows = rows[(rows.paper == "Richardson & Sabharwal 2020") & (rows.probe == "hyponymy")]
-    known = {(row.table, row.group, row.model, row.metric, row.split): row.value
+    by_key = {(row.table, row.group, row.model, row.metric, row.split): row.value
              for row in rows.itertuples()}  # fmt: skip
-    assert known[7, "science_zero_shot", "roberta", "probe_accuracy_before", "test"] == 0.586
-    assert known[7, "inoculated", "roberta", "probe_accuracy", "dev"] == 0.812
-    assert known[7, "inoculated", "roberta", "probe_accuracy", "test"] == 0.894
-    assert known[7, "inoculated", "roberta", "original_task_change", ""] == pytest.approx(-0.0164)
-    assert known[7, "human", "human", "accuracy", "test"] == 0.955
-    assert (7, "human", "human", "accuracy", "dev") not in known
-    assert known[8, "", "roberta", "strict_cluster_accuracy", "dev"] == pytest.approx(0.367)
-    assert known[8, "", "choice_only", "delta", "dev"] == pytest.approx(-0.337)
+    assert by_key[7, "science_zero_shot", "roberta", "probe_accuracy_before", "test"] == 0.586
+    assert by_key[7, "inoculated", "roberta", "probe_accuracy", "dev"] == 0.812
+    assert by_key[7, "inoculated", "roberta", "probe_accuracy", "test"] == 0.894
+    assert by_key[7, "inoculated", "roberta", "original_task_change", ""] == pytest.approx(-0.0164)
+    assert by_key[7, "human", "human", "accuracy", "test"] == 0.955
+    assert (7, "human", "human", "accuracy", "dev") not in by_key
+    assert by_key[8, "", "roberta", "strict_cluster_accuracy", "dev"] == pytest.approx(0.367)
+    assert by_key[8, "", "choice_only", "delta", "dev"] == pytest.approx(-0.337)
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("table,probe,model\n", "csv:1: the columns are not paper, table, group"),
         (f"{HEADER}\n", "the file has no rows"),
@@ -168,10 +168,10 @@ def test_expert_probes_as_printed() -> None:
         (f"{HEADER}\n{ROW}1.5\n", "csv:2: n is not a whole"),
     ],
 )
-def test_damaged_files_are_named(text: str, said: str, tmp_path: Path) -> None:
+def test_damaged_files_are_named(text: str, message: str, tmp_path: Path) -> None:
     path = tmp_path / "published.csv"
     path.write_text(text)
-    with pytest.raises(PublishedError, match=said):
+    with pytest.raises(PublishedError, match=message):
         published(path)
 
 
@@ -202,16 +202,16 @@ def test_where_a_printed_number_lies(value: float, where: str) -> None:
 # What is of the same model and items.
 
 
-def run(label: str, **facts: Any) -> Run:
+def run(label: str, **fields: Any) -> Run:
     row = {"model": label, "value": 0.5}
-    return Run(**vars(record_of((Row(**row, **role_of(row)),), **facts)))
+    return Run(**vars(record_of((Row(**row, **role_of(row)),), **fields)))
 
 
 SETS = ["arc_easy", "arc_challenge", "openbookqa", "sciq", "textbookqa"]
 
 
 @pytest.mark.parametrize(
-    ("label", "facts", "expected"),
+    ("label", "fields", "expected"),
     [
         ("roberta-large", {"hub_id": "roberta-large"}, "roberta-large"),
         ("roberta-large", {"hub_id": "FacebookAI/roberta-large"}, "roberta-large"),
@@ -229,14 +229,14 @@ SETS = ["arc_easy", "arc_challenge", "openbookqa", "sciq", "textbookqa"]
     ],
 )  # fmt: skip
 def test_a_checkpoint_is_known_by_its_id(
-    label: str, facts: dict[str, Any], expected: str | None
+    label: str, fields: dict[str, Any], expected: str | None
 ) -> None:
-    known = {"hub_id": None, **facts}
-    assert paper_model(run(label, **known)) == expected
+    settings = {"hub_id": None, **fields}
+    assert paper_model(run(label, **settings)) == expected
 
 
 @pytest.mark.parametrize(
-    ("parts", "expected"),
+    ("original_parts", "expected"),
     [
         ({"sets": SETS, "train_items": None}, True),
         ({"sets": [*SETS[::-1], "mcql"], "train_items": None}, True),
@@ -247,9 +247,9 @@ def test_a_checkpoint_is_known_by_its_id(
         (None, False),
     ],
 )
-def test_a_task_is_known_by_its_parts(parts: object, expected: bool) -> None:
-    known = run("m", original_task="science", original_parts=parts)
-    assert on_paper_task(known) is expected
+def test_a_task_is_known_by_its_parts(original_parts: object, expected: bool) -> None:
+    task_run = run("m", original_task="science", original_parts=original_parts)
+    assert on_paper_task(task_run) is expected
 
 
 AGES = "006b225ff6efd2f2fb2bba111bdf7bbae91e1a9be537074cc5f4cb49de296fb3"
@@ -272,8 +272,8 @@ def test_items_are_known_by_their_file(
     probe: str, split: str, path: str, sha256: str, expected: bool
 ) -> None:
     data = (DataFile(path="train.jsonl", sha256="1"), DataFile(path=path, sha256=sha256))
-    found = released_file(Run(protocol="curve", probe=probe, data=data), split)
-    assert (found is not None) is expected
+    released = released_file(Run(protocol="curve", probe=probe, data=data), split)
+    assert (released is not None) is expected
 
 
 def test_a_recording_is_known_by_what_it_holds() -> None:

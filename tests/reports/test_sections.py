@@ -21,13 +21,13 @@ from tests.fixtures.results import write_run, zero_shot_rows
 
 
 def test_everything_is_written(demo_report: Path) -> None:
-    found = sorted(p.relative_to(demo_report).as_posix() for p in demo_report.rglob("*.*"))
+    paths = sorted(p.relative_to(demo_report).as_posix() for p in demo_report.rglob("*.*"))
     figures = ("arrows", "inoculation", "learning_curve", "selection", "zero_shot")
     tables = (
         "curve_summary_age_comparison data inoculation learning_curve models "
         "predicted_shares runs software verdicts zero_shot zero_shot_parts"
     ).split()
-    assert found == sorted(
+    assert paths == sorted(
         [f"figures/{name}.{kind}" for name in figures for kind in ("pdf", "png", "svg")]
         + [f"tables/{name}.{kind}" for name in tables for kind in ("csv", "md", "tex")]
         + ["report.html", "report.md"]
@@ -73,14 +73,14 @@ def test_nothing_to_show() -> None:
 
 def test_every_maker_of_a_table_or_figure_is_in_a_section() -> None:
     root = Path(probelight.reports.__file__).parent
-    written = {
+    makers = {
         f"probelight.reports.{'.'.join(path.relative_to(root).with_suffix('').parts)}.{name}"
         for path in root.rglob("*.py")
         for name in re.findall(r"^def ((?!_)\w+)\(results: RunSet", path.read_text("utf-8"), re.M)
         if name.endswith(("_table", "_tables", "_figure", "_figures"))
     }
     functions = [getattr(maker, "func", maker) for maker in TABLES + FIGURES]
-    assert written == {f"{function.__module__}.{function.__name__}" for function in functions}
+    assert makers == {f"{function.__module__}.{function.__name__}" for function in functions}
 
 
 def test_what_is_printed_is_on_the_page() -> None:
@@ -152,11 +152,11 @@ def test_same_bytes_whatever_the_users_settings(demo_folder: Path, loud_matplotl
     for grid, values in (("A", [20, 30]), ("sizes", ["nail", "pen"])):
         write_grid(demo_folder, grid, values, always_smaller)
     demo = load_results(demo_folder)
-    here = figures(demo)
+    drawn = figures(demo)
     with mpl.rc_context():
         mpl.rcdefaults()
         there = figures(demo)
-    assert here == there
-    assert len(here) == 5 + 2
-    for figure in here:
+    assert drawn == there
+    assert len(drawn) == 5 + 2
+    for figure in drawn:
         assert not re.search(r"<dc:date>|\d{4}-\d\d-\d\dT", figure.svg)

@@ -64,10 +64,10 @@ def test_the_figures_have_the_steps_alone(results: RunSet) -> None:
     assert list(figures) == ["training_steps", "training_steps_cprag"]
     assert {"age", "accuracy · dev"} <= set(figures["training_steps"])
     assert {"CPRAG-102", "accuracy@5"} <= set(figures["training_steps_cprag"])
-    for said in figures.values():
-        assert said.count("training step") == 1
-        assert {"0", "512", "2k", "name"} <= set(said)
-        assert not {"main", "other"} & set(said)
+    for words in figures.values():
+        assert words.count("training step") == 1
+        assert {"0", "512", "2k", "name"} <= set(words)
+        assert not {"main", "other"} & set(words)
 
 
 @pytest.mark.parametrize(
@@ -172,7 +172,7 @@ def test_the_page_of_a_callback_leads_with_that_and_says_nothing_of_before_train
     [model] = present(items_of(results)).index["probes"][1]["models"]
     labels = [sheet["label"] for sheet in model["sheets"]]
     assert (model["name"], labels) == ("mine", ["at step 0", "at step 40", "at step 100"])
-    assert [labels[place] for place in model["shown"]] == ["at step 100", "at step 0"]
+    assert [labels[index] for index in model["shown"]] == ["at step 100", "at step 0"]
 
 
 def test_two_trainings_of_a_model_are_told_apart(tmp_path: Path) -> None:
@@ -184,4 +184,4 @@ def test_two_trainings_of_a_model_are_told_apart(tmp_path: Path) -> None:
     assert [row[1] for row in texts(table)] == ["mine (fast)"] * 2 + ["mine (slow)"] * 2 + [
         "mine (fast)", "mine (slow)"
     ]  # fmt: skip
-    assert [one.name for one in filled_sections(results)][:2] == ["training", "steps"]
+    assert [section.name for section in filled_sections(results)][:2] == ["training", "steps"]

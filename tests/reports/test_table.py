@@ -24,8 +24,8 @@ PROBE, MODEL = kit.text("probe", "probe"), kit.text("model", "model")
 SHARE = kit.share("%", "accuracy")
 
 
-def made(found: Any, columns: list[Column], **more: Any) -> Table:
-    return present(kit.table("t", "A table", "note", found, columns, **more))
+def table(scores: Any, columns: list[Column], **more: Any) -> Table:
+    return present(kit.table("t", "A table", "note", scores, columns, **more))
 
 
 def test_a_note_explains_the_columns_that_are_there() -> None:
@@ -70,8 +70,8 @@ def test_a_note_explains_the_columns_that_are_there() -> None:
 def test_a_column_formats_a_row(
     column: Column, heading: tuple[str, bool, bool], cell: Cell
 ) -> None:
-    shown = column.show(SimpleNamespace(**SCORE))
-    assert (shown if isinstance(shown, Cell) else Cell(shown)) == cell
+    cell_or_text = column.show(SimpleNamespace(**SCORE))
+    assert (cell_or_text if isinstance(cell_or_text, Cell) else Cell(cell_or_text)) == cell
     assert (column.align, column.code, column.prose) == heading
 
 
@@ -82,18 +82,18 @@ def test_without_rows_there_is_no_table() -> None:
 
 def test_people_may_see_some_of_the_rows_in_another_order() -> None:
     frame = kit.framed(SCORES)
-    result = made(frame, [PROBE, MODEL], visible=frame.iloc[[2, 0]])
+    result = table(frame, [PROBE, MODEL], visible=frame.iloc[[2, 0]])
     assert texts(result) == [["p", "b"], ["p", "a"]]
     assert len(records(result)) == 3
 
 
 def test_the_file_has_all_but_what_is_for_the_columns_alone_or_what_is_named() -> None:
-    assert list(made(SCORES, [SHARE]).frame) == ["probe", "model", "accuracy"]
-    assert list(made(SCORES, [SHARE], csv="accuracy probe").frame) == ["accuracy", "probe"]
+    assert list(table(SCORES, [SHARE]).frame) == ["probe", "model", "accuracy"]
+    assert list(table(SCORES, [SHARE], csv="accuracy probe").frame) == ["accuracy", "probe"]
 
 
 def test_measurements_of_several_models_are_in_one_row() -> None:
-    result = made(SCORES, [PROBE], rows="probe", across="model", each=[SHARE])
+    result = table(SCORES, [PROBE], rows="probe", across="model", each=[SHARE])
     assert labels(result) == ["probe", "a: %", "b: %"]
     assert texts(result) == [["p", "50.0", "75.0"], ["q", "25.0", "–"]]
     assert [record["model"] for record in records(result)] == ["a", "a", "b"]
@@ -104,21 +104,21 @@ def test_columns_may_differ_by_value_and_values_have_an_order() -> None:
     def each(model: str) -> list[Column]:
         return [kit.share("%", "accuracy", group="all"), *([MODEL] if model == "b" else [])]
 
-    result = made(SCORES, [PROBE], rows="probe", across="model", each=each, values=["c", "b", "a"])
+    result = table(SCORES, [PROBE], rows="probe", across="model", each=each, values=["c", "b", "a"])
     # No row is of the model c, so that its columns are not shown.
     assert labels(result) == ["probe", "all: %", "b: model", "all: %"]
     assert texts(result) == [["p", "75.0", "b", "50.0"], ["q", "–", "–", "25.0"]]
     # A column that is called like its value has no such heading above it.
     more: dict[str, Any] = {"across": "model", "each": lambda m: [kit.share(m, "accuracy")]}
-    assert labels(made(SCORES, [PROBE], rows="probe", **more)) == ["probe", "a", "b"]
+    assert labels(table(SCORES, [PROBE], rows="probe", **more)) == ["probe", "a", "b"]
 
 
 def test_what_was_never_measured_is_in_the_file_alone() -> None:
     macros, columns = [None, math.nan, None], [PROBE, kit.share("macro %", "macro")]
-    result = made(kit.framed(SCORES).assign(macro=macros), columns)
+    result = table(kit.framed(SCORES).assign(macro=macros), columns)
     assert labels(result) == ["probe"]
     assert "macro" in result.frame
-    result = made(kit.framed(SCORES).assign(macro=[None, 0.1, math.nan]), columns)
+    result = table(kit.framed(SCORES).assign(macro=[None, 0.1, math.nan]), columns)
     assert texts(result) == [["p", "–"], ["q", "10.0"], ["p", "–"]]
 
 
@@ -137,7 +137,7 @@ def test_what_was_never_measured_is_in_the_file_alone() -> None:
 def test_intervals_of_two_groups_or_seeds_are_not_shown(
     number: dict[str, int | None], detail: str
 ) -> None:
-    found = {**SCORE, "num_groups": None, **number}
-    result = made([found], [kit.accuracy("%")])
+    row = {**SCORE, "num_groups": None, **number}
+    result = table([row], [kit.accuracy("%")])
     assert result.rows[0][0] == Cell("33.3", detail)
     assert records(result)[0]["ci_low"] == 0.25

@@ -40,9 +40,9 @@ def test_models_of_one_name_are_named_by_weights_or_by_run(tmp_path: Path) -> No
 
 
 def test_chance_goes_by_the_real_choices(tmp_path: Path) -> None:
-    found = zero_shot_rows("p", 5, 10, 5)
-    found.append({**found[1], "metric": "floor", "value": 0.25})
-    write_run(tmp_path, "a", found)
+    rows = zero_shot_rows("p", 5, 10, 5)
+    rows.append({**rows[1], "metric": "floor", "value": 0.25})
+    write_run(tmp_path, "a", rows)
     table = tables(tmp_path)["zero_shot"]
     assert labels(table)[1:] == [
         "chance", "majority",
@@ -90,11 +90,11 @@ def test_zero_shot_has_columns_for_each_model(tmp_path: Path) -> None:
 def test_ties_have_a_column_where_there_are_any(
     metric: str, label: str, note: str, tmp_path: Path
 ) -> None:
-    found = zero_shot_rows("p", 5, 10, 2, model="m1")
-    write_run(tmp_path, "a", [*found, {**found[1], "metric": metric, "value": 0.0}])
+    rows = zero_shot_rows("p", 5, 10, 2, model="m1")
+    write_run(tmp_path, "a", [*rows, {**rows[1], "metric": metric, "value": 0.0}])
     assert f"m1: {label} %" not in labels(tables(tmp_path)["zero_shot"])
-    found = zero_shot_rows("q", 5, 10, 2, model="m1")
-    write_run(tmp_path, "b", [*found, {**found[1], "metric": metric, "value": 0.125}])
+    rows = zero_shot_rows("q", 5, 10, 2, model="m1")
+    write_run(tmp_path, "b", [*rows, {**rows[1], "metric": metric, "value": 0.125}])
     table = tables(tmp_path)["zero_shot"]
     assert labels(table)[3:] == [
         "m1: accuracy %", "m1: macro %", "m1: n", "m1: against chance", f"m1: {label} %"
@@ -105,24 +105,24 @@ def test_ties_have_a_column_where_there_are_any(
 
 
 def test_other_ways_of_scoring_are_named(tmp_path: Path) -> None:
-    found = zero_shot_rows("p", 5, 10, 5)
-    write_run(tmp_path, "a", [{**row, "mode": "pseudo_log_likelihood"} for row in found])
+    rows = zero_shot_rows("p", 5, 10, 5)
+    write_run(tmp_path, "a", [{**row, "mode": "pseudo_log_likelihood"} for row in rows])
     assert tables(tmp_path)["zero_shot"].rows[0][0] == Cell("p", "dev, pseudo log likelihood")
-    other = [{**row, "model": "b", "mode": "causal_likelihood"} for row in found]
-    write_run(tmp_path, "b", other)
+    causal_rows = [{**row, "model": "b", "mode": "causal_likelihood"} for row in rows]
+    write_run(tmp_path, "b", causal_rows)
     table = tables(tmp_path)["zero_shot"]
     assert table.rows[0][0] == Cell("p", "dev")
-    ways = [cell.text for cell in table.rows[0] if "likelihood" in cell.text]
-    assert sorted(ways) == ["causal likelihood", "pseudo log likelihood"]
+    modes = [cell.text for cell in table.rows[0] if "likelihood" in cell.text]
+    assert sorted(modes) == ["causal likelihood", "pseudo log likelihood"]
 
 
 def test_ranks_are_in_another_table(tmp_path: Path) -> None:
-    found = zero_shot_rows("age", 30, 60, 2)
-    fields = {key: found[0][key] for key in ("protocol", "model", "probe", "split")}
-    found.append({**fields, "metric": "median_gold_rank", "value": 1234.5, "num_items": 60})
-    found.append({**accuracy(15, 60, **fields), "metric": "gold_in_top10"})
-    found.append({**accuracy(6, 60, **fields), "metric": "all_in_top10"})
-    write_run(tmp_path, "zero_shot-age", found)
+    rows = zero_shot_rows("age", 30, 60, 2)
+    fields = {key: rows[0][key] for key in ("protocol", "model", "probe", "split")}
+    rows.append({**fields, "metric": "median_gold_rank", "value": 1234.5, "num_items": 60})
+    rows.append({**accuracy(15, 60, **fields), "metric": "gold_in_top10"})
+    rows.append({**accuracy(6, 60, **fields), "metric": "all_in_top10"})
+    write_run(tmp_path, "zero_shot-age", rows)
     write_run(tmp_path, "zero_shot-other", zero_shot_rows("other", 30, 60, 2))
     table = present(ranks_table(load_results(tmp_path)))
     assert [[cell.text for cell in row] for row in table.rows] == [
@@ -132,13 +132,13 @@ def test_ranks_are_in_another_table(tmp_path: Path) -> None:
 
 
 def test_templates_perturbations_and_controls_are_parts(tmp_path: Path) -> None:
-    whole = zero_shot_rows("p", 5, 10, 2, templates={"both": (3, 4)})
-    changed = {**whole[0], "perturbation": "birth years", "value": 0.1}
-    control = {**whole[0], "control": "no_language", "value": 0.2}
-    write_run(tmp_path, "one", [changed, *whole, control])
-    made = tables(tmp_path)
-    assert [record["accuracy"] for record in records(made["zero_shot"])] == [0.5]
-    assert [(one["part"], one["accuracy"]) for one in records(made["zero_shot_parts"])] == [
+    rows = zero_shot_rows("p", 5, 10, 2, templates={"both": (3, 4)})
+    changed = {**rows[0], "perturbation": "birth years", "value": 0.1}
+    control = {**rows[0], "control": "no_language", "value": 0.2}
+    write_run(tmp_path, "one", [changed, *rows, control])
+    by_name = tables(tmp_path)
+    assert [record["accuracy"] for record in records(by_name["zero_shot"])] == [0.5]
+    assert [(row["part"], row["accuracy"]) for row in records(by_name["zero_shot_parts"])] == [
         ("birth years", 0.1), ("template=both", 0.75), ("no_language", 0.2)
     ]  # fmt: skip
 
@@ -150,22 +150,22 @@ def pairs(model: str = "m1") -> list[dict[str, Any]]:
         "mode": "pseudo_log_likelihood", "split": "test",
     }  # fmt: skip
     by_mean = {**common, "scoring": "mean_token"}
-    found = [
+    rows = [
         accuracy(25, 40, **common),
         {**common, "metric": "chance", "value": 0.5, "num_items": 40},
         accuracy(21, 40, **by_mean),
     ]
     for name, counts in COUNTS.items():
-        for right, own in zip(counts, (common, by_mean), strict=True):
-            found.append(accuracy(right, 10, **own, subset=subsets.paradigm(name)))
-    return found
+        for right, columns in zip(counts, (common, by_mean), strict=True):
+            rows.append(accuracy(right, 10, **columns, subset=subsets.paradigm(name)))
+    return rows
 
 
 def test_paradigms_are_rows_after_the_whole_and_models_columns(tmp_path: Path) -> None:
     write_run(tmp_path, "a", pairs())
     write_run(tmp_path, "b", pairs("m2"))
-    found = tables(tmp_path)
-    table = found["minimal_pairs"]
+    by_name = tables(tmp_path)
+    table = by_name["minimal_pairs"]
     assert labels(table) == [
         "UID", "n", "m1: accuracy %", "m1: mean_token %", "m2: accuracy %", "m2: mean_token %"
     ]  # fmt: skip
@@ -178,8 +178,8 @@ def test_paradigms_are_rows_after_the_whole_and_models_columns(tmp_path: Path) -
     assert records(table)[4]["uid"] == "order"
     assert records(table)[4]["mean_token_accuracy"] == 0.9
     # They are no parts of a probe like its templates, and one row a probe stays the whole.
-    assert "zero_shot_parts" not in found
-    assert len(found["zero_shot"].rows) == 1
+    assert "zero_shot_parts" not in by_name
+    assert len(by_name["zero_shot"].rows) == 1
 
 
 def test_paradigms_are_counted_by_their_verdicts(tmp_path: Path) -> None:
@@ -204,7 +204,7 @@ def test_the_page_has_every_answer_share_and_the_terminal_what_is_read_first(
     demo_folder: Path,
 ) -> None:
     results = load_results(demo_folder)
-    [section] = [one for one in filled_sections(results) if one.name == "before"]
+    [section] = [s for s in filled_sections(results) if s.name == "before"]
     assert [figure.name for figure in section.figures] == ["zero_shot"]
     names = [table.name for table in section.tables]
     assert names == ["zero_shot", "zero_shot_parts", "predicted_shares"]  # no pairs, ranks or rules
@@ -222,8 +222,8 @@ def test_the_paragraph_has_the_verdict_of_each_probe(demo_folder: Path) -> None:
 
 
 def test_what_another_program_measured_comes_first(tmp_path: Path) -> None:
-    found = zero_shot_rows("taxonomy_conjunction", 367, 599, 3)
-    write_run(tmp_path, "a", [{**row, "kind": "imported"} for row in found])
+    rows = zero_shot_rows("taxonomy_conjunction", 367, 599, 3)
+    write_run(tmp_path, "a", [{**row, "kind": "imported"} for row in rows])
     assert zero_shot_sentences(load_results(tmp_path)) == (
         "It is not known whether imported models were trained on similar items before. In "
         "the imported scores, dictionary-lm was above chance on taxonomy_conjunction."
@@ -231,10 +231,10 @@ def test_what_another_program_measured_comes_first(tmp_path: Path) -> None:
 
 
 def test_a_model_that_always_says_the_same_is_named(tmp_path: Path) -> None:
-    found = zero_shot_rows("age_comparison", 250, 500, 2)
+    rows = zero_shot_rows("age_comparison", 250, 500, 2)
     shares = {subsets.answered("choice 1"): 0.95, subsets.answered("choice 2"): 0.05}
-    found = [{**row, "value": shares.get(row.get("subset"), row["value"])} for row in found]
-    write_run(tmp_path, "a", found)
+    rows = [{**row, "value": shares.get(row.get("subset"), row["value"])} for row in rows]
+    write_run(tmp_path, "a", rows)
     assert zero_shot_sentences(load_results(tmp_path)).endswith(
         "Almost always the same answer: “choice 1” from dictionary-lm on age_comparison."
     )
@@ -257,31 +257,31 @@ BEST = [[[0], [0], [1], [0]], [[1], [1], [1], [1]], [[0], [0, 1], [0], [1]], [[1
 
 
 def line(number: int, best: list[list[int]]) -> dict[str, Any]:
-    own, *others = best
-    by_rule = {r: {"scores": [], "best": b} for r, b in zip(RULES, others, strict=True)}
-    found = {"id": f"q{number}", "question": f"Item {number} [MASK]", "choices": ["x", "y"]}
-    found |= {"set": "p", "position": number + 1, "scores": [0.0, 0.0], "prediction": own[0]}
-    found |= {"tied": 1, "correct": float(own == [0])}
-    return {**found, "answer": 0, "best": own, "by_rule": by_rule}
+    best_own, *best_by_rule = best
+    by_rule = {r: {"scores": [], "best": b} for r, b in zip(RULES, best_by_rule, strict=True)}
+    fields = {"id": f"q{number}", "question": f"Item {number} [MASK]", "choices": ["x", "y"]}
+    fields |= {"set": "p", "position": number + 1, "scores": [0.0, 0.0], "prediction": best_own[0]}
+    fields |= {"tied": 1, "correct": float(best_own == [0])}
+    return {**fields, "answer": 0, "best": best_own, "by_rule": by_rule}
 
 
 def write_rules(folder: Path, probe: str = "p") -> None:
     """Write a run of four items with each rule's numbers."""
-    found = zero_shot_rows(probe, 2, 4, 2, model="m")
+    rows = zero_shot_rows(probe, 2, 4, 2, model="m")
     more = [
-        {**found[0], "scoring": rule, "metric": metric, "value": value}
+        {**rows[0], "scoring": rule, "metric": metric, "value": value}
         for rule, share in zip(RULES, (0.25, 0.5, 0.75), strict=True)
         for metric, value in (("accuracy", share), ("flipped_share", 1 - share))
     ]
-    run = write_run(folder, f"by-rule-{probe}", [*found, *more])
+    run = write_run(folder, f"by-rule-{probe}", [*rows, *more])
     write_lines(run, [line(number, best) for number, best in enumerate(BEST)])
 
 
 def test_accuracies_are_side_by_side(tmp_path: Path) -> None:
     write_rules(tmp_path)
     write_run(tmp_path, "b", zero_shot_rows("q", 2, 4, 2, model="m"))  # no rules were asked for
-    made = tables(tmp_path)
-    table = made["zero_shot_rules"]
+    by_name = tables(tmp_path)
+    table = by_name["zero_shot_rules"]
     assert labels(table) == [
         "probe", "model", "chance", "own score: accuracy %", "sum: accuracy %", "sum: flipped %",
         "mean_char: accuracy %", "mean_char: flipped %", "pmi: accuracy %", "pmi: flipped %",
@@ -293,8 +293,8 @@ def test_accuracies_are_side_by_side(tmp_path: Path) -> None:
     assert [row[f"{rule}: flipped %"].text for rule in RULES] == ["75.0", "50.0", "25.0"]
     assert [r["rule"] for r in records(table)] == ["own score", *RULES]
     # The other tables go by the own score alone.
-    assert [r["accuracy"] for r in records(made["zero_shot"])] == [0.5, 0.5]
-    assert "zero_shot_parts" not in made
+    assert [r["accuracy"] for r in records(by_name["zero_shot"])] == [0.5, 0.5]
+    assert "zero_shot_parts" not in by_name
 
 
 def test_items_that_flip_are_counted_for_each_two_rules(tmp_path: Path) -> None:
@@ -338,16 +338,16 @@ def test_of_many_probes_each_shows_some_items(
 
 
 def test_without_rules_or_predictions_there_is_no_table(tmp_path: Path) -> None:
-    found = zero_shot_rows("p", 2, 4, 2, model="m")
+    rows = zero_shot_rows("p", 2, 4, 2, model="m")
     # As minimal pairs have it without being asked: no item was compared.
-    write_run(tmp_path, "a", [*found, {**found[0], "scoring": "mean_token", "value": 0.25}])
+    write_run(tmp_path, "a", [*rows, {**rows[0], "scoring": "mean_token", "value": 0.25}])
     assert not {"zero_shot_rules", "zero_shot_flips"} & set(tables(tmp_path))
     write_rules(tmp_path, "q")
     [path] = tmp_path.rglob("predictions.jsonl")
     path.unlink()
-    made = tables(tmp_path)
-    assert "zero_shot_rules" in made
-    assert not {"zero_shot_flips", "zero_shot_flipped_items"} & set(made)
+    by_name = tables(tmp_path)
+    assert "zero_shot_rules" in by_name
+    assert not {"zero_shot_flips", "zero_shot_flipped_items"} & set(by_name)
     names = [table.name for table in printed("zero_shot", load_results(tmp_path))]
     assert names == ["zero_shot", "zero_shot_rules"]
 
@@ -361,19 +361,19 @@ def test_damaged_predictions_are_named_and_the_accuracies_shown(tmp_path: Path) 
     results = load_results(tmp_path)
     assert unread_runs(results).startswith("Left out of the tables by rule: ")
     assert "predictions.jsonl:2: a rule's best choice does not exist" in unread_runs(results)
-    made = tables(tmp_path)
-    assert "zero_shot_rules" in made
-    assert not {"zero_shot_flips", "zero_shot_flipped_items"} & set(made)
+    by_name = tables(tmp_path)
+    assert "zero_shot_rules" in by_name
+    assert not {"zero_shot_flips", "zero_shot_flipped_items"} & set(by_name)
 
 
 def test_rules_with_another_verdict_are_named(tmp_path: Path) -> None:
-    found = zero_shot_rows("p", 45, 50, 2, model="m")
+    rows = zero_shot_rows("p", 45, 50, 2, model="m")
     by_rule = [
-        {**found[0], "scoring": rule, "metric": metric, "value": 0.5, "ci_low": low, "ci_high": 0.9}
+        {**rows[0], "scoring": rule, "metric": metric, "value": 0.5, "ci_low": low, "ci_high": 0.9}
         for rule, low in (("sum", 0.7), ("mean_char", 0.4), ("pmi", 0.3))
         for metric in ("accuracy", "flipped_share")
     ]
-    write_run(tmp_path, "a", [*found, *by_rule])
+    write_run(tmp_path, "a", [*rows, *by_rule])
     assert tables(tmp_path)["zero_shot_rules"].note.endswith(
         "Rules disagree about chance: m on p dev: above chance with its own score, not clearly "
         "above chance with mean_char and pmi."
@@ -383,24 +383,24 @@ def test_rules_with_another_verdict_are_named(tmp_path: Path) -> None:
 def test_calibration_is_of_kept_scores(tmp_path: Path) -> None:
     write_rules(tmp_path)
     run = load_results(tmp_path).runs[0].path
-    told = []
-    for number, (own, calibrated) in enumerate([(0.8, 0.9), (0.6, 0.6), (0.8, 0.2), (0.7, None)]):
-        found = line(number, BEST[number])
+    lines = []
+    for number, (raw, calibrated) in enumerate([(0.8, 0.9), (0.6, 0.6), (0.8, 0.2), (0.7, None)]):
+        answered = line(number, BEST[number])
         # Of probabilities the logarithms are kept, but by the rule `calibrated`.
-        found["scores"] = [math.log(own), math.log(1 - own)]
-        found |= {"best": [0], "prediction": 0, "correct": 1.0}
+        answered["scores"] = [math.log(raw), math.log(1 - raw)]
+        answered |= {"best": [0], "prediction": 0, "correct": 1.0}
         share = [calibrated, None if calibrated is None else 1 - calibrated]
         best = [] if calibrated is None else [int(calibrated < 0.5)]
-        found["by_rule"] = {"calibrated": {"scores": share, "best": best}}
-        told.append(found)
-    write_lines(tmp_path / run, told)
+        answered["by_rule"] = {"calibrated": {"scores": share, "best": best}}
+        lines.append(answered)
+    write_lines(tmp_path / run, lines)
     table = tables(tmp_path)["zero_shot_calibration"]
-    own, calibrated = records(table)
-    assert (own["rule"], own["num_items"], own["accuracy"]) == ("own score", 4, 1.0)
-    assert own["confidence"] == pytest.approx((0.8 + 0.6 + 0.8 + 0.7) / 4)
-    assert own["ece"] == pytest.approx((0.2 + 0.4 + 0.2 + 0.3) / 4)
-    assert own["brier"] == pytest.approx(2 * (0.04 + 0.16 + 0.04 + 0.09) / 4)
-    assert own["even"] == 0.5
+    raw, calibrated = records(table)
+    assert (raw["rule"], raw["num_items"], raw["accuracy"]) == ("own score", 4, 1.0)
+    assert raw["confidence"] == pytest.approx((0.8 + 0.6 + 0.8 + 0.7) / 4)
+    assert raw["ece"] == pytest.approx((0.2 + 0.4 + 0.2 + 0.3) / 4)
+    assert raw["brier"] == pytest.approx(2 * (0.04 + 0.16 + 0.04 + 0.09) / 4)
+    assert raw["even"] == 0.5
     # The fourth item has no number; the third one's answer, of 80%, is wrong.
     assert (calibrated["rule"], calibrated["num_items"]) == ("calibrated", 3)
     assert calibrated["accuracy"] == pytest.approx(2 / 3)

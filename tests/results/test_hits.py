@@ -22,15 +22,15 @@ GOOD = {"groups": [0, 0, 1], "hits": {"standard": {"1": "011", "2": "111"}}}
 
 
 def test_hits_as_they_are_written() -> None:
-    found = read_hits(GOOD, 62, "hits.json")
-    assert found.groups == (0, 0, 1)
-    [(place, by_seed)] = scores_by_condition(found).items()
-    assert place == ("standard", 62)
-    assert {seed: own.tolist() for seed, own in by_seed.items()} == {1: [0, 1, 1], 2: [1, 1, 1]}
+    hits = read_hits(GOOD, 62, "hits.json")
+    assert hits.groups == (0, 0, 1)
+    [(condition, by_seed)] = scores_by_condition(hits).items()
+    assert condition == ("standard", 62)
+    assert {seed: hits.tolist() for seed, hits in by_seed.items()} == {1: [0, 1, 1], 2: [1, 1, 1]}
 
 
 @pytest.mark.parametrize(
-    ("value", "said"),
+    ("value", "message"),
     [
         ([], "`groups` or `hits` is missing"),
         ({**GOOD, "groups": [0, "a", 1]}, "not a list of indices"),
@@ -40,34 +40,34 @@ def test_hits_as_they_are_written() -> None:
         ({**GOOD, "hits": {"standard": "011"}}, "standard does not have hits by seed"),
     ],
 )
-def test_damaged_hits_are_refused(value: object, said: str) -> None:
-    with pytest.raises(ValueError, match=said):
+def test_damaged_hits_are_refused(value: object, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
         read_hits(value, 62, "hits.json")
 
 
 def test_ties_are_written_and_read_as_scores() -> None:
     assert written_hits([0.0, 1.0, 1.0]) == "011"
     assert written_hits([0.0, 0.5, 1.0]) == [0.0, 0.5, 1.0]
-    found = read_hits({**GOOD, "hits": {"standard": {"1": [0, 0.5, 1]}}}, 62, "hits.json")
-    assert found.runs == ((("standard", 62), 1, (0.0, 0.5, 1.0)),)
-    assert scores_by_condition(found)["standard", 62][1].tolist() == [0.0, 0.5, 1.0]
+    hits = read_hits({**GOOD, "hits": {"standard": {"1": [0, 0.5, 1]}}}, 62, "hits.json")
+    assert hits.runs == ((("standard", 62), 1, (0.0, 0.5, 1.0)),)
+    assert scores_by_condition(hits)["standard", 62][1].tolist() == [0.0, 0.5, 1.0]
 
 
 def test_points_of_a_curve_join_where_their_items_agree() -> None:
     first, second = read_hits(GOOD, 62, "a"), read_hits(GOOD, 125, "b")
-    both = joined_hits([second, first])
-    assert both is not None
+    joined = joined_hits([second, first])
+    assert joined is not None
     places = [(("standard", size), seed) for size in (62, 125) for seed in (1, 2)]
-    assert [run[:2] for run in both.runs] == places
+    assert [run[:2] for run in joined.runs] == places
     assert joined_hits([first, read_hits({**GOOD, "groups": [0, 1, 1]}, 125, "b")]) is None
     assert joined_hits([]) is None
 
 
 def test_hits_are_read_beside_their_result(tmp_path: Path) -> None:
     text = json.dumps(GOOD)
-    left = {"hits.json": {"size": len(text), "sha256": hashlib.sha256(text.encode()).hexdigest()}}
-    found = curve_rows("p", "standard", {62: [2, 3]}, 3)
-    folder = write_run(tmp_path, "a", found, hits_file="hits.json", files=left)
+    files = {"hits.json": {"size": len(text), "sha256": hashlib.sha256(text.encode()).hexdigest()}}
+    rows = curve_rows("p", "standard", {62: [2, 3]}, 3)
+    folder = write_run(tmp_path, "a", rows, hits_file="hits.json", files=files)
     (folder / "hits.json").write_text(text)
     (run,) = load_results(tmp_path).runs
     assert run.hits == read_hits(GOOD, 62, "hits.json")
@@ -93,16 +93,16 @@ def sides(**changes: Any) -> dict[str, Any]:
 
 
 def test_both_sides_are_read_with_what_each_item_counts() -> None:
-    found = read_sides(sides(), "hits.json")
-    assert found["probe"] == Side(
+    hits_by_task = read_sides(sides(), "hits.json")
+    assert hits_by_task["probe"] == Side(
         items="ab12",
         groups=(0, 0, 1),
         scores={"before": (0.0, 1.0, 0.0), "after": (0.0, 0.5, 1.0)},
         untouched=(0.0, 1.0, 1.0),
         clusters=(0, 0, 1),
     )
-    assert found["original"].scores["after"] == (0.0, 1.0)
-    assert (found["original"].untouched, found["original"].clusters) == ((), ())
+    assert hits_by_task["original"].scores["after"] == (0.0, 1.0)
+    assert (hits_by_task["original"].untouched, hits_by_task["original"].clusters) == ((), ())
     probe = read_sides(sides(untouched=None, clusters=None), "hits.json")["probe"]
     assert (probe.untouched, probe.clusters) == ((), ())
 

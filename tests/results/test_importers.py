@@ -15,7 +15,7 @@ from probelight.results.importers import answers, hf_trainer, letters, lm_eval, 
 from probelight.results.importers.answers import Answer, Gold, index_of, score_of, with_gold
 
 
-def written(path: Path, text: str) -> Path:
+def write_text(path: Path, text: str) -> Path:
     path.write_text(text, encoding="utf-8")
     return path
 
@@ -25,17 +25,17 @@ PLANT = Answer(where="f:2", texts=(" An  oak is",), choices=("a", "b"), scores=(
 
 
 def golds(**right: str) -> Gold:
-    told = {name: (text, f"g:{name}") for name, text in right.items()}
-    return Gold((DataFile("g", "", 1),), told)
+    golds_by_key = {name: (text, f"g:{name}") for name, text in right.items()}
+    return Gold((DataFile("g", "", 1),), golds_by_key)
 
 
 def test_golds_are_found_by_id_or_question() -> None:
     right = golds(**{"1": "b ", "An oak is": "b"})
-    assert [one.gold for one in with_gold([ANIMAL, PLANT], right)] == [1, 1]
+    assert [answer.gold for answer in with_gold([ANIMAL, PLANT], right)] == [1, 1]
 
 
 @pytest.mark.parametrize(
-    ("right", "said"),
+    ("right", "message"),
     [
         ({"1": "b"}, "f:2: the file of --gold has no line for this item"),
         ({"1": "c", "An oak is": "b"}, "g:1: the gold 'c' is not one of the candidates 'a', 'b'"),
@@ -43,13 +43,13 @@ def test_golds_are_found_by_id_or_question() -> None:
         ({"1": "a", "An oak is": "b", "3": "b"}, "g:3: this gold belongs to an item that"),
     ],
 )
-def test_golds_that_do_not_fit_are_refused(right: dict[str, str], said: str) -> None:
-    with pytest.raises(RecordError, match=said):
+def test_golds_that_do_not_fit_are_refused(right: dict[str, str], message: str) -> None:
+    with pytest.raises(RecordError, match=message):
         with_gold([ANIMAL, PLANT], golds(**right))
 
 
 def test_scores_and_choices() -> None:
-    assert [score_of(one) for one in (1, "2e1", "-inf")] == [1.0, 20.0, -math.inf]
+    assert [score_of(cell) for cell in (1, "2e1", "-inf")] == [1.0, 20.0, -math.inf]
     for none in (None, True, "", "nan", "inf", [1], 10**400):
         with pytest.raises(RecordError, match="a number is needed"):
             score_of(none)
@@ -69,19 +69,19 @@ WIDE = "id,animal,plant,cät,Gold\n1,0.9,0.1,,\n2,,0.7,0.3,cät\n"
 
 
 def test_lines_of_json(tmp_path: Path) -> None:
-    path = written(tmp_path / "scores.jsonl", f"{OBJECTS}\n{LISTS}")
-    found = plain.read(path)
-    first, second = found.answers
+    path = write_text(tmp_path / "scores.jsonl", f"{OBJECTS}\n{LISTS}")
+    imported = plain.read(path)
+    first, second = imported.answers
     assert (first.where, first.id, first.texts) == (f"{path}:1", "1", ("A cat is an",))
     assert (first.choices, first.scores, first.gold) == (("animal", "plant"), (0.9, 1e-9), None)
     assert (second.where, second.texts, second.gold) == (f"{path}:3", (), 1)
     assert (second.choices, second.scores) == (("plant", "cät"), (0.7, 0.3))
-    assert found.notices == ("keys ignored: by",)
+    assert imported.notices == ("keys ignored: by",)
 
 
 @pytest.mark.parametrize("text", [LISTED, WIDE])
 def test_tables(text: str, tmp_path: Path) -> None:
-    first, second = plain.read(written(tmp_path / "scores.csv", text)).answers
+    first, second = plain.read(write_text(tmp_path / "scores.csv", text)).answers
     assert (first.id, first.choices, first.scores) == ("1", ("animal", "plant"), (0.9, 0.1))
     assert (second.choices, second.scores, second.gold) == (("plant", "cät"), (0.7, 0.3), 1)
     assert first.gold is None
@@ -97,15 +97,15 @@ PREFIXED = "id,score_animal,Score_plant,gold,seconds\n1,0.4,0.6,plant,9\n2,0.7,0
 def test_not_every_column_of_numbers_is_a_candidate(
     text: str, ignored: str, tmp_path: Path
 ) -> None:
-    found = plain.read(written(tmp_path / "scores.csv", text))
-    assert [answer.choices for answer in found.answers] == [("animal", "plant")] * 2
-    assert [answer.scores for answer in found.answers] == [(0.4, 0.6), (0.7, 0.3)]
-    assert [answer.gold for answer in found.answers] == [1, 0]
-    assert found.notices == ("candidates: animal, plant", f"columns ignored: {ignored}")
+    imported = plain.read(write_text(tmp_path / "scores.csv", text))
+    assert [answer.choices for answer in imported.answers] == [("animal", "plant")] * 2
+    assert [answer.scores for answer in imported.answers] == [(0.4, 0.6), (0.7, 0.3)]
+    assert [answer.gold for answer in imported.answers] == [1, 0]
+    assert imported.notices == ("candidates: animal, plant", f"columns ignored: {ignored}")
 
 
 @pytest.mark.parametrize(
-    ("header", "candidates", "choices", "said"),
+    ("header", "candidates", "choices", "message"),
     [
         ("id,animal,correct,gold", (), (), "candidates, animal, correct. Name them as --cand"),
         ("id,prob_a,prob_b,logit_a,logit_b", (), (), "prob_a, prob_b or logit_a, logit_b.*--cand"),
@@ -115,16 +115,16 @@ def test_not_every_column_of_numbers_is_a_candidate(
     ],
 )
 def test_columns_that_may_or_may_not_be_candidates_are_refused(
-    header: str, candidates: tuple[str, ...], choices: tuple[str, ...], said: str, tmp_path: Path
+    header: str, candidates: tuple[str, ...], choices: tuple[str, ...], message: str, tmp_path: Path
 ) -> None:
     row = ",".join(["1"] * len(header.split(",")))
-    path = written(tmp_path / "scores.csv", f"{header}\n{row}\n")
-    with pytest.raises(RecordError, match=said):
+    path = write_text(tmp_path / "scores.csv", f"{header}\n{row}\n")
+    with pytest.raises(RecordError, match=message):
         plain.read(path, candidates, choices)
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         (OBJECTS.replace("0.9", '"1_000"'), ":1: the score of 'animal' is '1_000'"),
         (OBJECTS.replace("0.9", '"\u0661"'), ":1: the score of 'animal' is '\u0661'"),
@@ -157,35 +157,35 @@ def test_columns_that_may_or_may_not_be_candidates_are_refused(
         (WIDE.replace("1,0.9", ",0.9"), ":2: the item has neither `id` nor `text`"),
     ],
 )
-def test_odd_files_are_refused(text: str, said: str, tmp_path: Path) -> None:
+def test_odd_files_are_refused(text: str, message: str, tmp_path: Path) -> None:
     is_table = text.partition("\n")[0].lower().startswith("id,")
     path = tmp_path / ("scores.csv" if is_table else "scores.jsonl")
-    with pytest.raises(RecordError, match=said):
-        plain.read(written(path, text))
+    with pytest.raises(RecordError, match=message):
+        plain.read(write_text(path, text))
 
 
 def test_golds_of_a_second_file(tmp_path: Path) -> None:
-    path = written(
+    path = write_text(
         tmp_path / "scores.jsonl", '{"text": "A  cat", "gold": "x"}\n{"id": 2, "gold": "y"}\n'
     )
-    found = plain.read_gold(path)
-    assert found.right == {"A cat": ("x", f"{path}:1"), "2": ("y", f"{path}:2")}
+    gold_file = plain.read_gold(path)
+    assert gold_file.right == {"A cat": ("x", f"{path}:1"), "2": ("y", f"{path}:2")}
     # The same gold twice is no conflict.
-    table = written(tmp_path / "gold.csv", "id,gold\n1,x\n2,y\n1,x \n")
+    table = write_text(tmp_path / "gold.csv", "id,gold\n1,x\n2,y\n1,x \n")
     assert plain.read_gold(table).right["2"] == ("y", f"{table}:3")
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("id,gold\n1,x\n1,y\n", ":3: '1' has another gold, 'x', at .*:2"),
         ("id,gold\n1,\n", ":2: `gold` is missing"),
         ("name,gold\n1,x\n", ":2: `id` or `text` is missing"),
     ],
 )
-def test_odd_golds_are_refused(text: str, said: str, tmp_path: Path) -> None:
-    with pytest.raises(RecordError, match=said):
-        plain.read_gold(written(tmp_path / "gold.csv", text))
+def test_odd_golds_are_refused(text: str, message: str, tmp_path: Path) -> None:
+    with pytest.raises(RecordError, match=message):
+        plain.read_gold(write_text(tmp_path / "gold.csv", text))
 
 
 # Tables of minicons.
@@ -201,39 +201,39 @@ PAIR_COLUMNS = "pairID\tUID\tsentence_good\tsentence_bad\tgood_score\tbad_score\
 
 
 def test_a_row_per_choice(tmp_path: Path) -> None:
-    path = written(tmp_path / "scored.csv", LONG)
-    found = minicons.read(path)
-    first, second = found.answers
+    path = write_text(tmp_path / "scored.csv", LONG)
+    imported = minicons.read(path)
+    first, second = imported.answers
     assert (first.id, first.texts, first.choices) == ("1", ("A cat is an",), ("animal", "plant"))
     assert (first.scores, first.gold, first.where) == ((-2.5, -7.0), 0, f"{path}:2")
     assert (second.texts, second.scores) == (("An oak, too, is a",), (-0.1, -float("inf")))
-    assert (found.name, found.notices) == ("scored", ("columns ignored: model",))
+    assert (imported.name, imported.notices) == ("scored", ("columns ignored: model",))
 
 
 def test_rows_of_an_item_may_lie_apart(tmp_path: Path) -> None:
     header, *rows = LONG.splitlines()
     mixed = "\n".join([header, rows[2], rows[0], rows[3], rows[1]])
-    first, second = minicons.read(written(tmp_path / "scored.csv", mixed)).answers
+    first, second = minicons.read(write_text(tmp_path / "scored.csv", mixed)).answers
     assert (first.id, first.choices, first.gold) == ("2", ("plant", "cat"), 0)
     assert (second.id, second.scores) == ("1", (-2.5, -7.0))
 
 
 def test_surprisals_are_turned(tmp_path: Path) -> None:
     text = "ID,Sentence,Surprisal,condition\na,x y,3.5,good\na,x z,4,bad\n"
-    found = minicons.read(written(tmp_path / "scored.csv", text))
-    assert (found.answers[0].scores, found.answers[0].gold) == ((-3.5, -4.0), 0)
-    assert found.notices == ("scores are the file's surprisals with the sign reversed",)
+    imported = minicons.read(write_text(tmp_path / "scored.csv", text))
+    assert (imported.answers[0].scores, imported.answers[0].gold) == ((-3.5, -4.0), 0)
+    assert imported.notices == ("scores are the file's surprisals with the sign reversed",)
 
 
 def test_a_row_per_pair(tmp_path: Path) -> None:
     text = PAIR_COLUMNS + '7\tsv\tThe "cat" sleeps.\tThe "cat" sleep.\t-8\t-9\n'
-    [found] = minicons.read(written(tmp_path / "scored.tsv", text)).answers
-    assert (found.id, found.paradigm, found.texts, found.gold) == ("7", "sv", ("",), 0)
-    assert (found.choices[1], found.scores) == ('The "cat" sleep.', (-8.0, -9.0))
+    [answer] = minicons.read(write_text(tmp_path / "scored.tsv", text)).answers
+    assert (answer.id, answer.paradigm, answer.texts, answer.gold) == ("7", "sv", ("",), 0)
+    assert (answer.choices[1], answer.scores) == ('The "cat" sleep.', (-8.0, -9.0))
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         (LONG.replace("-7,0", "x,0"), ":3: the score of 'plant' is 'x'; a number is needed"),
         (LONG.replace("-7,0", "nan,0"), ":3: the score of 'plant' is 'nan'"),
@@ -255,9 +255,9 @@ def test_a_row_per_pair(tmp_path: Path) -> None:
         (",item,sentence,score\n0,1,a b,-1\n", r":1: column 1 has no name; .*index=False"),
     ],
 )
-def test_odd_tables_are_refused(text: str, said: str, tmp_path: Path) -> None:
-    with pytest.raises(RecordError, match=said):
-        minicons.read(written(tmp_path / "scored.csv", text))
+def test_odd_tables_are_refused(text: str, message: str, tmp_path: Path) -> None:
+    with pytest.raises(RecordError, match=message):
+        minicons.read(write_text(tmp_path / "scored.csv", text))
 
 
 # Predictions of the Hugging Face Trainer.
@@ -273,22 +273,22 @@ def saved(folder: Path, **arrays: Any) -> Path:
 
 def test_predictions_with_their_labels(tmp_path: Path) -> None:
     path = saved(tmp_path, predictions=LOGITS, label_ids=np.array([1, 0]), metrics=np.zeros(1))
-    found = hf_trainer.read(path)
-    assert [one.scores for one in found.answers] == [(0.5, -1.0), (2.0, 3.0)]
-    assert [one.gold for one in found.answers] == [1, 0]
-    assert found.answers[1].where == f"{path}: row 2"
-    assert found.notices == ("arrays ignored: metrics",)
+    imported = hf_trainer.read(path)
+    assert [answer.scores for answer in imported.answers] == [(0.5, -1.0), (2.0, 3.0)]
+    assert [answer.gold for answer in imported.answers] == [1, 0]
+    assert imported.answers[1].where == f"{path}: row 2"
+    assert imported.notices == ("arrays ignored: metrics",)
 
 
 def test_predictions_alone(tmp_path: Path) -> None:
     np.save(tmp_path / "out.npy", LOGITS)
-    found = hf_trainer.read(tmp_path / "out.npy")
-    assert [one.gold for one in found.answers] == [None, None]
-    assert (found.name, found.files[0].num_items) == ("out", 2)
+    imported = hf_trainer.read(tmp_path / "out.npy")
+    assert [answer.gold for answer in imported.answers] == [None, None]
+    assert (imported.name, imported.files[0].num_items) == ("out", 2)
 
 
 @pytest.mark.parametrize(
-    ("arrays", "said"),
+    ("arrays", "message"),
     [
         ({"predictions": LOGITS * np.nan}, "row 1: the score is nan"),
         ({"predictions": LOGITS[0]}, r"the shape \(2,\); one row per item"),
@@ -306,8 +306,8 @@ def test_predictions_alone(tmp_path: Path) -> None:
         ({"predictions": np.array([{}], dtype=object)}, "Python objects, which cannot be read"),
     ],
 )
-def test_other_arrays_are_refused(arrays: dict[str, Any], said: str, tmp_path: Path) -> None:
-    with pytest.raises(RecordError, match=said):
+def test_other_arrays_are_refused(arrays: dict[str, Any], message: str, tmp_path: Path) -> None:
+    with pytest.raises(RecordError, match=message):
         hf_trainer.read(saved(tmp_path, **arrays))
 
 
@@ -318,7 +318,7 @@ def header(shape: str, descr: str = "<f8") -> bytes:
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "message"),
     [
         (b"", "damaged"),
         (b"a longer text", "damaged .the magic string"),
@@ -331,10 +331,10 @@ def header(shape: str, descr: str = "<f8") -> bytes:
         (header("(1, 2)", "O") + b"cos\nsystem\n", "Python objects, which cannot be read"),
     ],
 )
-def test_damaged_arrays_are_refused(content: bytes, said: str, tmp_path: Path) -> None:
+def test_damaged_arrays_are_refused(content: bytes, message: str, tmp_path: Path) -> None:
     path = tmp_path / "out.npy"
     path.write_bytes(content)
-    with pytest.raises(RecordError, match=rf"out\.npy: .*{said}"):
+    with pytest.raises(RecordError, match=rf"out\.npy: .*{message}"):
         hf_trainer.read(path)
     with zipfile.ZipFile(tmp_path / "out.npz", "w") as archive:
         archive.writestr("predictions.npy", content)
@@ -354,14 +354,14 @@ def test_an_encrypted_archive_is_refused(tmp_path: Path) -> None:
 def test_other_files_are_refused(tmp_path: Path) -> None:
     (tmp_path / "cut.npz").write_bytes(b"PK\x03\x04cut")
     (tmp_path / "pipe.npy").symlink_to("/dev/zero")
-    for name, error, said in (
+    for name, error, message in (
         ("predict_results_swag.txt", UsageError, "labels or metrics without the scores"),
         ("out.pkl", UsageError, "not that of a NumPy file"),
         ("out.npz", FileNotFoundError, "there is no such file"),
         ("cut.npz", RecordError, "damaged"),
         ("pipe.npy", RecordError, "a device or a pipe"),
     ):
-        with pytest.raises(error, match=said):
+        with pytest.raises(error, match=message):
             hf_trainer.read(tmp_path / name)
 
 
@@ -375,13 +375,13 @@ PAIRS = WRITTEN / f"samples_own_pairs_{DATE}.jsonl"
 
 
 def sample(path: Path = TAXONOMY, line: int = 0) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(path.read_text().splitlines()[line])
-    return found
+    item: dict[str, Any] = json.loads(path.read_text().splitlines()[line])
+    return item
 
 
 def samples(folder: Path, *lines: object) -> Path:
     path = folder / f"samples_mine_{DATE}.jsonl"
-    return written(path, "".join(json.dumps(line) + "\n" for line in lines))
+    return write_text(path, "".join(json.dumps(line) + "\n" for line in lines))
 
 
 def test_a_deep_document_is_refused(tmp_path: Path) -> None:
@@ -404,65 +404,65 @@ def test_arguments_are_in_the_order_of_their_numbers(tmp_path: Path) -> None:
 
 
 def test_a_file_that_the_harness_wrote() -> None:
-    found = lm_eval.read(TAXONOMY)
-    assert (found.name, found.model, found.files[0].num_items) == ("own_taxonomy", "tiny-gpt2", 3)
-    first = found.answers[0]
+    file = lm_eval.read(TAXONOMY)
+    assert (file.name, file.model, file.files[0].num_items) == ("own_taxonomy", "tiny-gpt2", 3)
+    first = file.answers[0]
     assert first.where == f"{TAXONOMY}:1"
     assert first.id == "taxonomy_conjunction-dev-1"
     assert first.texts[0] == "A screw and a sentinel are both a type of ."
     assert "A screw and a sentinel are both a type of [MASK]." in first.texts
     assert first.choices == ("guard", "keeper", "defender")
     assert first.scores == (-28.26746368408203, -38.2860221862793, -47.017024993896484)
-    assert [one.gold for one in found.answers] == [2, 0, 1]
+    assert [answer.gold for answer in file.answers] == [2, 0, 1]
 
 
 @pytest.mark.parametrize("path", [TAXONOMY, PAIRS])
 def test_the_accuracy_is_the_harness_s_own(path: Path) -> None:
-    right = [one.scores.index(max(one.scores)) == one.gold for one in lm_eval.read(path).answers]
+    right = [a.scores.index(max(a.scores)) == a.gold for a in lm_eval.read(path).answers]
     assert right == [sample(path, line)["acc"] == 1 for line in range(len(right))]
 
 
 def test_sentences_without_a_context_are_pairs() -> None:
-    found = lm_eval.read(PAIRS).answers
-    assert found[0].texts[0] == ""
-    assert found[0].choices == ("Cats sleep.", "Cats sleeps.")
-    assert [one.paradigm for one in found] == ["sv", "sv", "npi", "sv"]
+    pairs = lm_eval.read(PAIRS).answers
+    assert pairs[0].texts[0] == ""
+    assert pairs[0].choices == ("Cats sleep.", "Cats sleeps.")
+    assert [pair.paradigm for pair in pairs] == ["sv", "sv", "npi", "sv"]
 
 
 def test_lists_and_numbers_are_read_as_objects_and_texts_are(tmp_path: Path) -> None:
-    one = sample()
-    asked = [list(pair.values()) for pair in one["arguments"].values()]
-    scores = [[float(score), said == "True"] for score, said in one["filtered_resps"]]
-    other = {**one, "target": 2, "arguments": asked, "filtered_resps": scores}
-    [found] = lm_eval.read(samples(tmp_path, other)).answers
+    item = sample()
+    arguments = [list(pair.values()) for pair in item["arguments"].values()]
+    scores = [[float(score), is_greedy == "True"] for score, is_greedy in item["filtered_resps"]]
+    typed_item = {**item, "target": 2, "arguments": arguments, "filtered_resps": scores}
+    [answer] = lm_eval.read(samples(tmp_path, typed_item)).answers
     first = lm_eval.read(TAXONOMY).answers[0]
-    assert (found.choices, found.scores, found.gold) == (first.choices, first.scores, 2)
+    assert (answer.choices, answer.scores, answer.gold) == (first.choices, first.scores, 2)
 
 
 def test_what_choices_say_without_their_context_is_left_out(tmp_path: Path) -> None:
-    one = sample()
-    alone = [["", pair["arg_1"]] for pair in one["arguments"].values()]
-    asked = [list(pair.values()) for pair in one["arguments"].values()] + alone
-    scores = [*one["filtered_resps"], *[["-1.0", "True"]] * 3]
-    one |= {"arguments": asked, "filtered_resps": scores, "acc_mutual_info": 0.0}
-    found = lm_eval.read(samples(tmp_path, one))
-    assert found.answers[0].choices == ("guard", "keeper", "defender")
-    assert found.answers[0].scores == lm_eval.read(TAXONOMY).answers[0].scores
-    assert found.notices == (
+    item = sample()
+    alone = [["", pair["arg_1"]] for pair in item["arguments"].values()]
+    arguments = [list(pair.values()) for pair in item["arguments"].values()] + alone
+    scores = [*item["filtered_resps"], *[["-1.0", "True"]] * 3]
+    item |= {"arguments": arguments, "filtered_resps": scores, "acc_mutual_info": 0.0}
+    imported = lm_eval.read(samples(tmp_path, item))
+    assert imported.answers[0].choices == ("guard", "keeper", "defender")
+    assert imported.answers[0].scores == lm_eval.read(TAXONOMY).answers[0].scores
+    assert imported.notices == (
         "1 items also have scores of choices without context; these are ignored",
     )
 
 
 def test_choices_in_the_contexts(tmp_path: Path) -> None:
-    asked = [["The cat sat, as the cat", " was tired."], ["The cat sat, as the mat", " was tired."]]
-    one = {"doc": {}, "arguments": asked, "filtered_resps": [[-1, True], [-2, True]], "target": "0"}
-    [found] = lm_eval.read(samples(tmp_path, one)).answers
-    assert (found.texts, found.choices[1]) == (("",), "The cat sat, as the mat was tired.")
-    assert found.gold is None  # `target` is the continuation there
+    texts = [["The cat sat, as the cat", " was tired."], ["The cat sat, as the mat", " was tired."]]
+    raw = {"doc": {}, "arguments": texts, "filtered_resps": [[-1, True], [-2, True]], "target": "0"}
+    [answer] = lm_eval.read(samples(tmp_path, raw)).answers
+    assert (answer.texts, answer.choices[1]) == (("",), "The cat sat, as the mat was tired.")
+    assert answer.gold is None  # `target` is the continuation there
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "message"),
     [
         ({"doc_id": 0}, "the item with `doc_id` 0 is at .*:1 too; if the task has several"),
         ({"acc": 1.0}, "`acc` 1 contradicts the scores and `target` '2'"),
@@ -475,23 +475,23 @@ def test_choices_in_the_contexts(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_odd_samples_are_refused(changes: dict[str, Any], said: str, tmp_path: Path) -> None:
+def test_odd_samples_are_refused(changes: dict[str, Any], message: str, tmp_path: Path) -> None:
     path = samples(tmp_path, sample(), {**sample(), "doc_id": 1, **changes})
-    with pytest.raises(RecordError, match=said) as error:
+    with pytest.raises(RecordError, match=message) as error:
         lm_eval.read(path)
     assert str(error.value).startswith(f"{path}:2: ")
 
 
 def test_a_target_that_is_an_index_and_another_choice_is_refused(tmp_path: Path) -> None:
-    one = {"doc": {}, "arguments": [["1 + 1 =", " 1"], ["1 + 1 =", " 0"]], "target": "0"}
-    one["filtered_resps"] = [[-1, True], [-2, True]]
+    item = {"doc": {}, "arguments": [["1 + 1 =", " 1"], ["1 + 1 =", " 0"]], "target": "0"}
+    item["filtered_resps"] = [[-1, True], [-2, True]]
     with pytest.raises(RecordError, match="is both a choice and the index of another one"):
-        lm_eval.read(samples(tmp_path, one))
-    assert lm_eval.read(samples(tmp_path, {**one, "target": 0})).answers[0].gold == 0
+        lm_eval.read(samples(tmp_path, item))
+    assert lm_eval.read(samples(tmp_path, {**item, "target": 0})).answers[0].gold == 0
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
+    ("name", "message"),
     [
         (f"results_{DATE}.json", "the accuracies of tasks, without the scores of items"),
         ("arc_write_out_info.json", "lm-evaluation-harness 0.3, without scores"),
@@ -499,8 +499,8 @@ def test_a_target_that_is_an_index_and_another_choice_is_refused(tmp_path: Path)
         ("", "a folder"),
     ],
 )
-def test_other_files_are_refused_by_name(name: str, said: str) -> None:
-    with pytest.raises(UsageError, match=said):
+def test_other_files_are_refused_by_name(name: str, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
         lm_eval.read(WRITTEN / name)
 
 
@@ -519,14 +519,14 @@ OTHER = ONE.replace('["animal", "plant"]', '["plant", "animal"]')
 
 def test_labels_in_two_orders_are_one_item(tmp_path: Path) -> None:
     second = OTHER.replace('"A": -1', '"A": -3') + ', "gold": "plant", "by": "me"}'
-    found = letters.read(written(tmp_path / "said.jsonl", f"{ONE}}}\n{second}\n"))
-    [answer] = found.answers
+    imported = letters.read(write_text(tmp_path / "said.jsonl", f"{ONE}}}\n{second}\n"))
+    [answer] = imported.answers
     assert (answer.choices, answer.scores, answer.gold) == (("animal", "plant"), (-1, -2), 1)
     assert [(of.order, of.scores) for of in answer.labelled] == [
         (("animal", "plant"), (-1, -2)),
         (("plant", "animal"), (-3, -2)),
     ]
-    assert (found.name, found.notices) == ("said", ("keys ignored: by",))
+    assert (imported.name, imported.notices) == ("said", ("keys ignored: by",))
 
 
 @pytest.mark.parametrize(
@@ -534,12 +534,12 @@ def test_labels_in_two_orders_are_one_item(tmp_path: Path) -> None:
 )
 def test_labels_may_come_by_size(scores: str, tmp_path: Path) -> None:
     text = ONE.replace('{"A": -1, "B": -2}', scores) + "}\n"
-    [answer] = letters.read(written(tmp_path / "said.jsonl", text)).answers
+    [answer] = letters.read(write_text(tmp_path / "said.jsonl", text)).answers
     assert answer.labelled[0].scores == (-1, -2)
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("", "said.jsonl:1: the file is empty"),
         (f"{ONE}}}\n{ONE}}}", "said.jsonl:2: the item that begins at .*:1 already has this"),
@@ -560,6 +560,6 @@ def test_labels_may_come_by_size(scores: str, tmp_path: Path) -> None:
         (f'{ONE}, "gold": "tree"}}', "the gold 'tree' is not one of the candidates"),
     ],
 )
-def test_odd_labels_are_refused(text: str, said: str, tmp_path: Path) -> None:
-    with pytest.raises(RecordError, match=said):
-        letters.read(written(tmp_path / "said.jsonl", text + "\n" * bool(text)))
+def test_odd_labels_are_refused(text: str, message: str, tmp_path: Path) -> None:
+    with pytest.raises(RecordError, match=message):
+        letters.read(write_text(tmp_path / "said.jsonl", text + "\n" * bool(text)))

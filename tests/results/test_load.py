@@ -26,21 +26,21 @@ Put = Callable[..., Path]
 
 
 @pytest.fixture
-def put(tmp_path: Path) -> Callable[..., Path]:
+def write(tmp_path: Path) -> Callable[..., Path]:
     """Writes a zero-shot run: `put(place, key, correct, model, **facts)` gives its folder."""
 
     def write(
-        place: str = "", key: str = "one", correct: int = 5, model: str = "m", **facts: Any
+        subdir: str = "", key: str = "one", correct: int = 5, model: str = "m", **fields: Any
     ) -> Path:
-        found = zero_shot_rows("p", correct, 10, 2, model=model)
-        return write_run(tmp_path / place, key, found, **facts)
+        rows = zero_shot_rows("p", correct, 10, 2, model=model)
+        return write_run(tmp_path / subdir, key, rows, **fields)
 
     return write
 
 
-def test_several_output_folders_are_read_together(tmp_path: Path, put: Put) -> None:
-    put("a", model="m1")
-    put("deep/b", correct=6, model="m2")  # the same key of another model is another run
+def test_several_output_folders_are_read_together(tmp_path: Path, write: Put) -> None:
+    write("a", model="m1")
+    write("deep/b", correct=6, model="m2")  # the same key of another model is another run
     (tmp_path / "result.json").write_text("not of a run")
     results = load.load_results(tmp_path)
     assert [run.model for run in results.of("zero_shot")] == ["m1", "m2"]
@@ -50,9 +50,9 @@ def test_several_output_folders_are_read_together(tmp_path: Path, put: Put) -> N
     assert len(load.load_results(tmp_path / "a" / "runs").runs) == 1
 
 
-def test_folders_read_together_are_distinguished_by_their_names(tmp_path: Path, put: Put) -> None:
-    for place, correct in (("old/seed", 5), ("new/seed", 5), ("new/other", 7)):
-        put(place, place.partition("/")[2], correct)
+def test_folders_read_together_are_distinguished_by_their_names(tmp_path: Path, write: Put) -> None:
+    for subdir, correct in (("old/seed", 5), ("new/seed", 5), ("new/other", 7)):
+        write(subdir, subdir.partition("/")[2], correct)
     planned(tmp_path / "old" / "seed", "next")
     old, new = tmp_path / "old" / "seed", tmp_path / "new" / "seed"
     results = load.load_results([old, new])
@@ -64,8 +64,8 @@ def test_folders_read_together_are_distinguished_by_their_names(tmp_path: Path, 
     assert twice.startswith("old/seed/runs/seed-")
     assert waiting == "old/seed/runs/next: not finished yet, so not in this report"
     # A folder in another one, or given twice, adds nothing and is nothing to be told.
-    both = load.load_results([tmp_path / "new", new, tmp_path / "old" / ".." / "new"])
-    assert (both.name, len(both.runs), both.left_out) == ("new and seed", 2, ())
+    joined = load.load_results([tmp_path / "new", new, tmp_path / "old" / ".." / "new"])
+    assert (joined.name, len(joined.runs), joined.left_out) == ("new and seed", 2, ())
 
 
 @pytest.mark.parametrize(
@@ -78,9 +78,9 @@ def test_folders_read_together_are_distinguished_by_their_names(tmp_path: Path, 
     ],
 )
 def test_a_folder_without_results_is_named(
-    names: list[str], message: str, tmp_path: Path, put: Put
+    names: list[str], message: str, tmp_path: Path, write: Put
 ) -> None:
-    put("a")
+    write("a")
     (tmp_path / "b").mkdir()
     (tmp_path / "c" / "runs" / "bad").mkdir(parents=True)
     (tmp_path / "c" / "runs" / "bad" / "result.json").write_text(json.dumps({"key": "bad"}))
@@ -91,20 +91,20 @@ def test_a_folder_without_results_is_named(
 
 @pytest.mark.parametrize("text", [None, '{"format": 3}', "[4]", "{"])
 def test_a_folder_of_another_format_is_named_once_and_not_read(
-    text: str | None, tmp_path: Path, put: Put
+    text: str | None, tmp_path: Path, write: Put
 ) -> None:
-    put("a")
+    write("a")
     for name in ("one", "two"):
-        put("b", name)
+        write("b", name)
     (tmp_path / "b" / FORMAT_FILE).unlink()
     if text is not None:
         (tmp_path / "b" / FORMAT_FILE).write_text(text)
     results = load.load_results(tmp_path)
     assert [run.path.split("/")[0] for run in results.runs] == ["a"]
     assert results.damaged == results.left_out
-    [said] = results.left_out
-    assert said.startswith("b: written by another version of Probelight")
-    assert "another --output_dir, or use the version that wrote it" in said
+    [notice] = results.left_out
+    assert notice.startswith("b: written by another version of Probelight")
+    assert "another --output_dir, or use the version that wrote it" in notice
     with pytest.raises(FileNotFoundError, match=r"can be read:\n  \.: written by another version"):
         load.load_results(tmp_path / "b")
 
@@ -115,21 +115,21 @@ def test_a_fit_in_a_folder_named_runs_has_no_format(tmp_path: Path) -> None:
     assert [run.protocol for run in load.load_results(folder.parent).runs] == ["fit"]
 
 
-def test_same_run_twice_counts_once(tmp_path: Path, put: Put) -> None:
+def test_same_run_twice_counts_once(tmp_path: Path, write: Put) -> None:
     for folder, correct in (("a", 5), ("b", 5), ("c", 7)):
-        put(folder, correct=correct)
+        write(folder, correct=correct)
     results = load.load_results(tmp_path)
     (run,) = results.runs
     assert run.path.startswith("a/")
     assert run.rows[0].value == 0.5
-    same, other = results.left_out
+    same, differing = results.left_out
     assert "exists twice, with the same numbers; only the one in a/runs" in same
-    assert other.startswith("c/runs/")
-    assert "OTHER numbers" in other
+    assert differing.startswith("c/runs/")
+    assert "OTHER numbers" in differing
 
 
-def test_files_next_to_a_result_are_read(tmp_path: Path, put: Put) -> None:
-    folder = put("out")
+def test_files_next_to_a_result_are_read(tmp_path: Path, write: Put) -> None:
+    folder = write("out")
     results = load.load_results(tmp_path)
     (run,) = results.runs
     assert results.read(run, "grid.json") is None
@@ -142,30 +142,30 @@ def test_files_next_to_a_result_are_read(tmp_path: Path, put: Put) -> None:
     assert results.read(run, "predictions.jsonl") == [{"a": "\u2028"}, {"a": 2}]
 
 
-def test_a_file_that_is_not_that_of_the_record_is_refused(tmp_path: Path, put: Put) -> None:
+def test_a_file_that_is_not_that_of_the_record_is_refused(tmp_path: Path, write: Put) -> None:
     text = '{"values": [1]}'
-    left = {"grid.json": {"size": 15, "sha256": hashlib.sha256(text.encode()).hexdigest()}}
-    folder = put(files=left)
+    files = {"grid.json": {"size": 15, "sha256": hashlib.sha256(text.encode()).hexdigest()}}
+    folder = write(files=files)
     results = load.load_results(tmp_path)
     (run,) = results.runs
     (folder / "grid.json").write_text(text)
     assert results.read(run, "grid.json") == {"values": [1]}
     (folder / "grid.json").write_text('{"values": [2]}')
     again = f"remove runs/{folder.name} and rerun the command that made it"
-    said = rf"grid\.json: changed since the run ended; {again}$"
-    with pytest.raises(load.UnreadableResultError, match=said):
+    message = rf"grid\.json: changed since the run ended; {again}$"
+    with pytest.raises(load.UnreadableResultError, match=message):
         results.read(run, "grid.json")
 
 
 def model_run(key: str, model: str, source: str | None) -> load.Run:
-    known = ModelSource(loaded_from=source or "")
+    origin = ModelSource(loaded_from=source or "")
     rows = tuple(Row(value=0.5, metric="accuracy", model=name) for name in (model, "published"))
-    return load.Run(path=key, key=key, protocol="zero_shot", model=model, rows=rows, source=known)
+    return load.Run(path=key, key=key, protocol="zero_shot", model=model, rows=rows, source=origin)
 
 
 def test_the_shortest_end_of_a_path_that_differs() -> None:
-    found = load.distinct_ends(["runs/a/checkpoints/best", "runs/b/checkpoints/best", "/x/a/other"])
-    assert list(found.values()) == ["a/checkpoints/best", "b/checkpoints/best", "x/a/other"]
+    ends = load.distinct_ends(["runs/a/checkpoints/best", "runs/b/checkpoints/best", "/x/a/other"])
+    assert list(ends.values()) == ["a/checkpoints/best", "b/checkpoints/best", "x/a/other"]
     assert load.distinct_ends(["org/bert", "bert"]) == {"org/bert": "org/bert", "bert": "bert"}
     for same in (["bert@one", "bert@two"], ["a/b", "a/b/"]):
         assert load.distinct_ends(same) == {name: name for name in same}
@@ -174,27 +174,27 @@ def test_the_shortest_end_of_a_path_that_differs() -> None:
 def test_models_of_one_name_from_two_places_are_two_and_others_stay() -> None:
     sources = ["one/best", "two/best", "one/best", "lm", "lm"]
     runs = [model_run(str(n), source.split("/")[-1], source) for n, source in enumerate(sources)]
-    found = load.with_distinct_models(
+    renamed = load.with_distinct_models(
         [*runs, model_run("5", "best", None)]
     )  # before its place was noted
     names = ["best (one/best)", "best (two/best)", "best (one/best)", "lm", "lm", "best"]
-    assert [one.model for one in found] == names
-    assert [[row.model for row in one.rows] for one in found] == [[n, "published"] for n in names]
+    assert [run.model for run in renamed] == names
+    assert [[row.model for row in run.rows] for run in renamed] == [[n, "published"] for n in names]
 
 
 def test_a_control_is_still_that_of_its_renamed_model() -> None:
     label = "best (random weights)"
-    runs = [model_run(place, "best", f"{place}/best") for place in ("one", "two")]
-    own = replace(
+    runs = [model_run(folder, "best", f"{folder}/best") for folder in ("one", "two")]
+    untrained = replace(
         model_run("3", label, "one/best"),
         source=ModelSource(loaded_from="one/best", control_of="best"),
     )
-    *_, control = load.with_distinct_models([*runs, own])
+    *_, control = load.with_distinct_models([*runs, untrained])
     assert (control.model, control.source.control_of) == (label, "best (one/best)")
 
 
-def test_what_the_last_plan_does_not_hold_is_left_out_and_said(tmp_path: Path, put: Put) -> None:
-    first, _ = put(key="first"), put(key="second")
+def test_what_the_last_plan_does_not_hold_is_left_out_and_said(tmp_path: Path, write: Put) -> None:
+    first, _ = write(key="first"), write(key="second")
     (tmp_path / PLANNED).write_text(json.dumps({"cells": [{"key": first.name}]}))
     results = load.load_results(tmp_path)
     assert [run.path for run in results.runs] == [f"runs/{first.name}"]
@@ -228,24 +228,24 @@ def test_failed_and_unfinished_runs_are_named(tmp_path: Path) -> None:
     ]
 
 
-def test_pipes_in_place_of_texts_are_not_waited_for(tmp_path: Path, put: Put) -> None:
+def test_pipes_in_place_of_texts_are_not_waited_for(tmp_path: Path, write: Put) -> None:
     planned(tmp_path, "a")
     os.mkfifo(tmp_path / "runs" / "a" / "error.txt")
-    [said] = load.unfinished_notices([tmp_path], tmp_path)
-    assert said.startswith("runs/a: failed, so not in this report (error.txt cannot be read: ")
+    [notice] = load.unfinished_notices([tmp_path], tmp_path)
+    assert notice.startswith("runs/a: failed, so not in this report (error.txt cannot be read: ")
     os.mkfifo(tmp_path / "command.txt")
-    assert load.read_run(put() / "result.json").command == ""
+    assert load.read_run(write() / "result.json").command == ""
 
 
 def test_many_are_counted(tmp_path: Path) -> None:
     for number in range(20):
         planned(tmp_path, f"f{number:02}", "error.txt")
         planned(tmp_path, f"w{number:02}")
-    said = load.unfinished_notices([tmp_path], tmp_path)
-    assert len(said) == 14
-    assert said[12] == "8 more runs failed; see error.txt of each"
-    assert said[13].startswith("20 runs are not finished yet: runs/w00, runs/w01,")
-    assert said[13].endswith("runs/w11, ...")
+    notices = load.unfinished_notices([tmp_path], tmp_path)
+    assert len(notices) == 14
+    assert notices[12] == "8 more runs failed; see error.txt of each"
+    assert notices[13].startswith("20 runs are not finished yet: runs/w00, runs/w01,")
+    assert notices[13].endswith("runs/w11, ...")
 
 
 def test_a_commands_folder_in_a_folder_named_runs_is_not_a_run(tmp_path: Path) -> None:
@@ -253,8 +253,8 @@ def test_a_commands_folder_in_a_folder_named_runs_is_not_a_run(tmp_path: Path) -
     planned(tmp_path, "curve")
     planned(command, "a")
     for root, run in ((command, "runs/a"), (tmp_path, "runs/curve/runs/a")):
-        said = load.unfinished_notices([root], root)
-        assert said == [f"{run}: not finished yet, so not in this report"]
+        notices = load.unfinished_notices([root], root)
+        assert notices == [f"{run}: not finished yet, so not in this report"]
 
 
 # The frames of numbers and of items, from runs that are made by hand.
@@ -290,7 +290,7 @@ def test_each_number_is_a_row_with_its_run() -> None:
         ["k1", "a/runs/k1", 1, 0.25, "big", "abc", "template=both", "template"],
         ["k2", "runs/k2", 0, 1.0, "", "", "", ""],
     ]
-    assert [part and part["name"] for part in frame.part] == [None, "both", None]
+    assert [subset and subset["name"] for subset in frame.part] == [None, "both", None]
 
 
 def test_whole_numbers_stay_whole_and_what_is_not_there_is_missing() -> None:
@@ -356,7 +356,7 @@ def test_the_same_results_are_read_once() -> None:
 def test_columns_of_other_rows_are_missing_where_no_row_is_of_the_place() -> None:
     frame = pd.DataFrame({"path": ["a", "a", "b"], "seed": [1, None, 1], "value": [3, 4, 5]})
     rows = pd.DataFrame({"path": ["a", "a"], "seed": [None, 1], "value": [6, 7], "more": [8, 9]})
-    found = frames.with_columns(frame, rows, {"value": "other"}, ["path", "seed"])
-    assert found.columns.tolist() == ["path", "seed", "value", "other"]
-    assert found.other.tolist()[:2] == [7, 6]  # no seed is the same as no seed
-    assert found.other.isna().tolist() == [False, False, True]
+    joined = frames.with_columns(frame, rows, {"value": "other"}, ["path", "seed"])
+    assert joined.columns.tolist() == ["path", "seed", "value", "other"]
+    assert joined.other.tolist()[:2] == [7, 6]  # no seed is the same as no seed
+    assert joined.other.isna().tolist() == [False, False, True]

@@ -18,23 +18,23 @@ X, Y = subsets.template("x"), subsets.template("y")
 
 def test_ties_count_a_share_and_a_nan_nothing() -> None:
     scores = [[1.0, 1.0, 1.0], [0.0, 2.0, 2.0], [0.0, -1.0, -math.inf], [5.0, math.nan, 0.0]]
-    said = Predictions("p", ITEMS, scores)
-    assert said.best == [(0, 1, 2), (1, 2), (0,), ()]
-    assert said.chosen == [0, 1, 0, None]
-    assert said.item_scores == [1 / 3, 0.0, 1.0, 0.0]
-    assert said.accuracy == pytest.approx(1 / 3)
-    row = measured.accuracy_row(said, range(4), Row(model="m"))
+    predictions = Predictions("p", ITEMS, scores)
+    assert predictions.best == [(0, 1, 2), (1, 2), (0,), ()]
+    assert predictions.chosen == [0, 1, 0, None]
+    assert predictions.item_scores == [1 / 3, 0.0, 1.0, 0.0]
+    assert predictions.accuracy == pytest.approx(1 / 3)
+    row = measured.accuracy_row(predictions, range(4), Row(model="m"))
     assert (row.model, row.metric) == ("m", "accuracy")
     assert (row.value, row.num_items) == (pytest.approx(1 / 3), 4)
-    assert measured.tied_row(said, Row()) == Row(metric="tied_share", value=0.5, num_items=4)
-    ties, lost = measured.score_notices(said)
+    assert measured.tied_row(predictions, Row()) == Row(metric="tied_share", value=0.5, num_items=4)
+    ties, lost = measured.score_notices(predictions)
     assert ties.startswith("2 of 4 items of p are ties")
     assert lost == "1 of 4 items of p have a score that is not a number (NaN) and count as wrong"
-    together = measured.score_notices(said, said)
+    together = measured.score_notices(predictions, predictions)
     assert together[0].startswith("4 of 8 answers in 2 sets are ties")
-    parts = measured.subset_rows(said, range(4), [X, X, Y, None], Row(metric="m"))
-    found = [(part.metric, part.subset, part.value) for part in parts]
-    assert found == [("m", X, 1 / 6), ("m", Y, 1.0)]
+    subset_rows = measured.subset_rows(predictions, range(4), [X, X, Y, None], Row(metric="m"))
+    triples = [(row.metric, row.subset, row.value) for row in subset_rows]
+    assert triples == [("m", X, 1 / 6), ("m", Y, 1.0)]
 
 
 def test_the_items_of_parts_are_found_by_the_text_of_the_part() -> None:
@@ -46,10 +46,10 @@ def test_the_items_of_parts_are_found_by_the_text_of_the_part() -> None:
 
 
 def test_near_ties_are_counted_next_to_the_ties() -> None:
-    said = Predictions("p", ITEMS, [[1.0, 1.0, 0.0], [0.0, 5e-5, -1.0], [0.0, 1.0, 2.0], [0.0] * 3])
-    row = measured.near_tied_row(said, Row())
+    near = Predictions("p", ITEMS, [[1.0, 1.0, 0.0], [0.0, 5e-5, -1.0], [0.0, 1.0, 2.0], [0.0] * 3])
+    row = measured.near_tied_row(near, Row())
     assert row == Row(metric="near_tied_share", value=0.25, num_items=4)
-    [notice] = measured.near_tie_notices(said)
+    [notice] = measured.near_tie_notices(near)
     assert notice.startswith("1 of 4 items of p are near-ties: the best score is less than 0.0001")
     clear = Predictions("p", ITEMS[:1], [[1.0, 0.0, 0.5]])
     assert measured.score_notices(clear) == measured.near_tie_notices(clear) == []

@@ -42,15 +42,15 @@ def read(folder: Path, *lines: Any) -> Any:
 def test_lines_of_items_are_read_and_those_of_contexts_are_not(tmp_path: Path) -> None:
     of_other_types = LINE | {"group": 7, "hops": "2", "distractor_type": 3}
     context = {"context": "He", "target": "ran", "predictions": ["ran"]}
-    line, other = read(tmp_path, LINE, of_other_types, context)
+    line, second = read(tmp_path, LINE, of_other_types, context)
     assert line.content == ("a finch is a [MASK].", ("bird", "fish"), 0)
     assert (line.scores, line.correct, line.group) == ((0.5, None), 1.0, "finch.n.01")
-    assert (other.group, other.hops, other.distractor_type) == ("7", 2, "3")
+    assert (second.group, second.hops, second.distractor_type) == ("7", 2, "3")
     assert (line.tied, line.best, line.by_rule, line.interval_group) == (1, None, None, None)
 
 
 @pytest.mark.parametrize(
-    ("line", "said"),
+    ("line", "message"),
     [
         ([1], "not an object"),
         (LINE | {"answer": 2}, "2 choices"),
@@ -65,8 +65,8 @@ def test_lines_of_items_are_read_and_those_of_contexts_are_not(tmp_path: Path) -
         ({key: value for key, value in LINE.items() if key != "tied"}, "`tied` is missing"),
     ],
 )
-def test_a_damaged_line_is_named(tmp_path: Path, line: Any, said: str) -> None:
-    with pytest.raises(UnreadableResultError, match=said) as caught:
+def test_a_damaged_line_is_named(tmp_path: Path, line: Any, message: str) -> None:
+    with pytest.raises(UnreadableResultError, match=message) as caught:
         read(tmp_path, LINE, line)
     assert "run/predictions.jsonl:2" in str(caught.value)
 
@@ -92,8 +92,8 @@ def test_half_a_line_of_a_file_by_its_path_is_named(tmp_path: Path) -> None:
 
 
 def test_what_is_written_is_read_again(tmp_path: Path) -> None:
-    known = {"cluster": "whale.n.01", "hops": 0, "distractor_type": "sister", "distractor_hops": 1}
-    items = [replace(WHALE, meta=known), WHO, WHO]
+    meta = {"cluster": "whale.n.01", "hops": 0, "distractor_type": "sister", "distractor_hops": 1}
+    items = [replace(WHALE, meta=meta), WHO, WHO]
     lines = prediction_lines("dev", items, [[-1.5, -math.inf], [1.0, 1.0], [0.0, 1.0]], "abb")
     by_rule = {
         "sum": RuleAnswer(scores=(0.0, 0.0), best=(0, 1)),
@@ -103,9 +103,9 @@ def test_what_is_written_is_read_again(tmp_path: Path) -> None:
     lines[2] = replace(lines[2], control="blah", seed=3)
     run = RunFolder(tmp_path / "runs", "made", {})
     write_predictions(run, lines)
-    found = read_item_file(run.path / "predictions.jsonl")
-    assert found == (replace(lines[0], scores=(-1.5, None)), *lines[1:])
-    assert list(found[1].by_rule or {}) == ["sum", "pmi"]  # in the order of the rules
+    items_read = read_item_file(run.path / "predictions.jsonl")
+    assert items_read == (replace(lines[0], scores=(-1.5, None)), *lines[1:])
+    assert list(items_read[1].by_rule or {}) == ["sum", "pmi"]  # in the order of the rules
 
 
 def test_the_bytes_of_a_line_with_rules(tmp_path: Path) -> None:
@@ -148,8 +148,8 @@ def test_a_prediction_can_be_read_without_the_file_of_its_item() -> None:
     assert (line.prediction, line.tied, line.correct) == (1, 1, 0.0)
     [padded] = prediction_lines("dev", [WHO], [[0.0, 1.0, 2.0, 0.5]])
     assert (padded.choices, padded.prediction) == (("a", "b", "", ""), 2)
-    known = {"cluster": "whale.n.01", "hops": 0, "distractor_type": "random", "template": "a"}
-    lines = prediction_lines("dev", [WHO, replace(WHO, meta=known)], [[0.0, 1.0]] * 2)
+    meta = {"cluster": "whale.n.01", "hops": 0, "distractor_type": "random", "template": "a"}
+    lines = prediction_lines("dev", [WHO, replace(WHO, meta=meta)], [[0.0, 1.0]] * 2)
     plain, row = map(line_as_json, lines)
     assert {name: row[name] for name in row.keys() - plain.keys()} == {
         "group": "whale.n.01", "hops": 0, "distractor_type": "random",

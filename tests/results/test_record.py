@@ -76,22 +76,22 @@ def test_outside_of_git_there_is_no_commit(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_each_file_is_named_once_and_without_its_folder() -> None:
-    one, two = DataFile("my/a.jsonl", "0a", 3), DataFile("my/b.jsonl", "1b", 5)
+    data_a, data_b = DataFile("my/a.jsonl", "0a", 3), DataFile("my/b.jsonl", "1b", 5)
     again = DataFile("elsewhere/a.jsonl", "0a", 3)
-    parts = [SimpleNamespace(files=(one,)), SimpleNamespace(files=(two, again))]
-    assert data_files(parts) == (DataFile("a.jsonl", "0a", 3), DataFile("b.jsonl", "1b", 5))
+    file_sets = [SimpleNamespace(files=(data_a,)), SimpleNamespace(files=(data_b, again))]
+    assert data_files(file_sets) == (DataFile("a.jsonl", "0a", 3), DataFile("b.jsonl", "1b", 5))
     assert data_files([]) == ()
 
 
 def test_the_command_is_kept_as_it_is_typed_without_its_secrets() -> None:
-    def kept(*arguments: str) -> str:
+    def typed_command(*arguments: str) -> str:
         record.set_command("zero-shot", arguments)
         return record.COMMAND_LINE.get()
 
-    said = copy_context().run(
-        kept, "--data.path", "my file.csv", "--mirror", "https://me:pw@host/x"
+    typed = copy_context().run(
+        typed_command, "--data.path", "my file.csv", "--mirror", "https://me:pw@host/x"
     )
-    assert said == "train.py zero-shot --data.path 'my file.csv' --mirror https://host/x"
+    assert typed == "train.py zero-shot --data.path 'my file.csv' --mirror https://host/x"
 
 
 KEPT = ("predictions.jsonl", f"{MODEL}/model.safetensors", f"{MODEL}/tokenizer.json")
@@ -108,7 +108,7 @@ def run(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("damage", "said"),
+    ("damage", "message"),
     [
         (Path.unlink, "missing since the run ended"),
         (lambda path: path.write_text(""), r"changed since the run ended \(\d+ bytes then, 0 now"),
@@ -117,11 +117,11 @@ def run(tmp_path: Path) -> Path:
 )
 @pytest.mark.parametrize("name", [*KEPT, f"{MODEL}/chosen.json"])
 def test_what_has_changed_is_refused(
-    name: str, damage: Callable[[Path], object], said: str, run: Path
+    name: str, damage: Callable[[Path], object], message: str, run: Path
 ) -> None:
     damage(run / name)
     checks = {True: lambda: check_model(run / MODEL), False: lambda: check_artifact(run, KEPT[0])}
-    with pytest.raises(ValueError, match=said) as refused:
+    with pytest.raises(ValueError, match=message) as refused:
         checks[name.startswith(MODEL)]()
     assert str(refused.value).startswith(f"{run / name}: ")
     assert str(refused.value).endswith(f"remove {run} and rerun the command that made it")
@@ -189,10 +189,10 @@ def test_a_record_comes_back_from_its_file_as_it_was(tmp_path: Path) -> None:
 
 
 def test_what_is_as_it_is_without_being_said_is_not_written() -> None:
-    written = RunRecord(protocol="p", details=(details.CurveDetails(train="t"),)).to_json()
-    assert {"seconds", "key", "source", "inoculation"}.isdisjoint(written)
-    assert "first_stage" not in written["curve"]
-    assert {"python", "torch"} <= written["versions"].keys()
+    as_json = RunRecord(protocol="p", details=(details.CurveDetails(train="t"),)).to_json()
+    assert {"seconds", "key", "source", "inoculation"}.isdisjoint(as_json)
+    assert "first_stage" not in as_json["curve"]
+    assert {"python", "torch"} <= as_json["versions"].keys()
 
 
 @pytest.mark.parametrize(
@@ -252,9 +252,9 @@ def test_written_numbers_come_back_in_full_and_are_finite(tmp_path: Path) -> Non
 
 def test_a_row_comes_back_from_json_as_it_was() -> None:
     row = Row(metric="m", value=0.25, seed=0, subset=subsets.choices("a", "b"), role="model")
-    written = json.loads(json.dumps(row.to_json()))
-    assert set(written) == {"metric", "value", "seed", "subset", "role"}
-    assert typed(Row, written, "r") == row
+    as_json = json.loads(json.dumps(row.to_json()))
+    assert set(as_json) == {"metric", "value", "seed", "subset", "role"}
+    assert typed(Row, as_json, "r") == row
 
 
 @pytest.mark.parametrize(
@@ -286,8 +286,8 @@ def test_reading_results_needs_neither_torch_nor_matplotlib() -> None:
         "print([m for m in ('torch', 'transformers', 'pytorch_lightning', 'matplotlib')"
         " if m in sys.modules])"
     )
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert found.stdout.strip() == "[]"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
 
 
 PARTS: list[tuple[Subset, dict[str, object]]] = [
@@ -306,9 +306,9 @@ PARTS: list[tuple[Subset, dict[str, object]]] = [
 def test_a_part_is_written_with_its_fields_and_text(
     subset: Subset, fields: dict[str, object]
 ) -> None:
-    written = json.loads(json.dumps(subset.to_json()))
-    assert written == {"kind": subset.kind, **fields}
-    assert Subset.from_json(written) == subset
+    as_json = json.loads(json.dumps(subset.to_json()))
+    assert as_json == {"kind": subset.kind, **fields}
+    assert Subset.from_json(as_json) == subset
 
 
 @pytest.mark.parametrize(

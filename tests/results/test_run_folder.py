@@ -39,7 +39,7 @@ def test_a_folder_of_another_format_is_refused_and_left_as_it_is(
     (tmp_path / run_folder.FORMAT_FILE).unlink()
     if text is not None:
         (tmp_path / run_folder.FORMAT_FILE).write_text(text)
-    left = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
+    times = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
     for config in ({}, {"n": 1}):
         with pytest.raises(run_folder.ConfigConflictError, match=f"^{tmp_path}: written by an"):
             run_folder.CommandFolder(tmp_path, config)
@@ -47,7 +47,7 @@ def test_a_folder_of_another_format_is_refused_and_left_as_it_is(
     run.finish(RECORD)
     with pytest.raises(run_folder.ConfigConflictError, match="or use the version that wrote it"):
         run_folder.CommandFolder(tmp_path, {})
-    assert left.keys() - {*tmp_path.rglob("*")} == {tmp_path / "config.yaml"}
+    assert times.keys() - {*tmp_path.rglob("*")} == {tmp_path / "config.yaml"}
 
 
 @pytest.mark.parametrize("number", [1, 2])
@@ -97,24 +97,24 @@ def test_a_finished_run_keeps_its_best_model_and_no_training_states(tmp_path: Pa
     for name in ("last.ckpt", "last.ckpt.previous", "best/model.safetensors"):
         (run.checkpoint_dir / name).touch()
     run.finish(RECORD)
-    left = [p.name for p in run.checkpoint_dir.rglob("*")]
-    assert sorted(left) == ["best", "model.safetensors"]
+    names = [p.name for p in run.checkpoint_dir.rglob("*")]
+    assert sorted(names) == ["best", "model.safetensors"]
 
 
 def test_metrics_of_a_run_without_training(tmp_path: Path) -> None:
     run = run_folder.CommandFolder(tmp_path, {}).run("r", {})
     row = Row(metric="accuracy", value=0.5, subset=subsets.answered("older"), control="standard")
     run.write_metrics([row])
-    written = (run.path / "metrics.csv").read_text().splitlines()
-    assert written[1] == "0,,standard/older/accuracy,0.5"
+    lines = (run.path / "metrics.csv").read_text().splitlines()
+    assert lines[1] == "0,,standard/older/accuracy,0.5"
 
 
 FIRST, SECOND = {"command": "curve", "n": 1}, {"command": "curve", "n": 2}
 
 
 def config_of(folder: Path) -> dict[str, object]:
-    found: dict[str, object] = yaml.safe_load((folder / "config.yaml").read_text())
-    return found
+    config: dict[str, object] = yaml.safe_load((folder / "config.yaml").read_text())
+    return config
 
 
 def test_a_config_that_computed_nothing_gives_way(
@@ -126,28 +126,28 @@ def test_a_config_that_computed_nothing_gives_way(
     (tmp_path / "nohup.out").touch()
     run_folder.CommandFolder(tmp_path, SECOND)
     assert config_of(tmp_path) == SECOND
-    said = f"{tmp_path / 'config.yaml'}: replaced, as nothing was computed with the previous config"
-    assert said in capsys.readouterr().out
+    line = f"{tmp_path / 'config.yaml'}: replaced, as nothing was computed with the previous config"
+    assert line in capsys.readouterr().out
     assert not (run.path / "config.yaml").exists()
     assert (tmp_path / "nohup.out").exists()
 
 
 @pytest.mark.parametrize(
-    "left",
+    "name",
     [
         *(f"runs/a/{name}" for name in ("result.json", "before.json", "metrics.csv")),
         *(f"runs/a/checkpoints/{name}" for name in ("last.ckpt", "config.yaml")),
         *("results.csv", "driver.json", "planned.json"),
     ],
 )
-def test_states_results_and_plans_keep_their_config(tmp_path: Path, left: str) -> None:
+def test_states_results_and_plans_keep_their_config(tmp_path: Path, name: str) -> None:
     run_folder.CommandFolder(tmp_path, FIRST)
-    (tmp_path / left).parent.mkdir(parents=True, exist_ok=True)
-    (tmp_path / left).touch()
+    (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / name).touch()
     with pytest.raises(run_folder.ConfigConflictError, match="was made with another config"):
         run_folder.CommandFolder(tmp_path, SECOND)
     assert config_of(tmp_path) == FIRST
-    assert (tmp_path / left).exists()
+    assert (tmp_path / name).exists()
 
 
 WAITS = """
@@ -163,16 +163,16 @@ sys.stdin.read()
 def test_a_process_that_has_not_computed_yet_keeps_its_config(tmp_path: Path) -> None:
     waits = [sys.executable, "-c", WAITS, str(tmp_path)]
     pipe = subprocess.PIPE
-    with subprocess.Popen(waits, cwd=ROOT, stdin=pipe, stdout=pipe) as other:
+    with subprocess.Popen(waits, cwd=ROOT, stdin=pipe, stdout=pipe) as waiting:
         try:
-            assert other.stdout is not None
-            assert other.stdout.readline() == b"there\n"
+            assert waiting.stdout is not None
+            assert waiting.stdout.readline() == b"there\n"
             with pytest.raises(run_folder.ConfigConflictError, match="another process is working"):
                 run_folder.CommandFolder(tmp_path, SECOND)
             run_folder.CommandFolder(tmp_path, FIRST)  # the same command may be there twice
             assert config_of(tmp_path) == FIRST
         finally:
-            other.kill()
+            waiting.kill()
     run_folder.CommandFolder(tmp_path, SECOND)
     assert config_of(tmp_path) == SECOND
 

@@ -13,11 +13,11 @@ from tests.runs.on_ray.fake_cluster import FakeCluster
 
 @pytest.fixture
 def cluster(monkeypatch: pytest.MonkeyPatch) -> FakeCluster:
-    found = FakeCluster()
-    monkeypatch.setattr(drive, "Cluster", found)
+    fake = FakeCluster()
+    monkeypatch.setattr(drive, "Cluster", fake)
     monkeypatch.setattr(drive, "_LOOK_SECONDS", 0.01)
     monkeypatch.setattr(drive, "_PAUSE_SECONDS", 0.02)
-    return found
+    return fake
 
 
 @pytest.fixture

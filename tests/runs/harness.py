@@ -79,7 +79,7 @@ def run_to_end(folder: Path, *options: str) -> int:
     return start_run(folder, *options).wait(timeout=600)
 
 
-def said(folder: Path) -> str:
+def written_text(folder: Path) -> str:
     return (folder / "run.log").read_text()
 
 
@@ -92,13 +92,13 @@ def wait_until(condition: Callable[[], Any], seconds: float = 60.0) -> None:
 
 def results(folder: Path) -> dict[str, Any]:
     """Return result.json by job, without what differs between any two runs or checkouts."""
-    found = {}
+    by_run = {}
     for path in sorted(folder.glob("runs/*/result.json")):
         result = json.loads(path.read_text())
-        found[path.parent.name] = {
+        by_run[path.parent.name] = {
             k: v for k, v in result.items() if k not in ("seconds", "git_commit")
         }
-    return found
+    return by_run
 
 
 def log_lines(folder: Path) -> list[str]:

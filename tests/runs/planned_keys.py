@@ -106,16 +106,16 @@ def planned_keys(folder: Path) -> dict[str, list[str]]:
     # An optional package, which the counts of an audit say whether they had.
     sys.modules["wordfreq"] = None  # type: ignore[assignment]
     os.chdir(folder)
-    found = {}
-    for place, (name, command) in enumerate(COMMANDS.items()):
+    keys_by_name = {}
+    for number, (name, command) in enumerate(COMMANDS.items()):
         keys.clear()
-        code = main([*shlex.split(command), f"--output_dir=out{place}"])
+        code = main([*shlex.split(command), f"--output_dir=out{number}"])
         if name.startswith("sweep"):
             assert code == 0, name
-            keys.extend(sorted(path.name for path in Path(f"out{place}/runs").iterdir()))
+            keys.extend(sorted(path.name for path in Path(f"out{number}/runs").iterdir()))
         assert keys, name
-        found[name] = [*keys]
-    return found
+        keys_by_name[name] = [*keys]
+    return keys_by_name
 
 
 if __name__ == "__main__":

@@ -56,8 +56,8 @@ def watch(tmp_path: Path) -> Callable[..., tuple[End, str, Path]]:
 
 
 def environment(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> RunRecord:
-    found = {name: os.environ.get(name) for name in ("SLURM_JOB_ID", "WANDB_MODE")}
-    return RunRecord(protocol="test", facts={**found, "directory": str(Path.cwd())})
+    variables = {name: os.environ.get(name) for name in ("SLURM_JOB_ID", "WANDB_MODE")}
+    return RunRecord(protocol="test", facts={**variables, "directory": str(Path.cwd())})
 
 
 def test_a_job_runs_once_in_the_environment_of_its_node_and_its_driver(
@@ -67,8 +67,8 @@ def test_a_job_runs_once_in_the_environment_of_its_node_and_its_driver(
     job, offline = Job("environment", {}, f"{HERE}:environment"), {"WANDB_MODE": "offline"}
     end, text, folder = watch(job, driver, directory=str(tmp_path), environment=offline)
     assert (end, text) == (End.FINISHED, "")
-    found = {"SLURM_JOB_ID": None, "WANDB_MODE": "offline", "directory": str(tmp_path)}
-    assert RunFolder.at(folder).result().facts == found
+    facts_seen = {"SLURM_JOB_ID": None, "WANDB_MODE": "offline", "directory": str(tmp_path)}
+    assert RunFolder.at(folder).result().facts == facts_seen
     attempt = fencing.newest_attempt(folder)
     assert (attempt.number, attempt.driver) == (1, driver)
     assert attempt.left is not None  # that is how long it took
@@ -80,11 +80,11 @@ def test_a_job_runs_once_in_the_environment_of_its_node_and_its_driver(
 def test_a_clock_that_is_set_meanwhile_does_not_change_how_long_it_took(
     driver: int, watch: Any, monkeypatch: pytest.MonkeyPatch, jump: float
 ) -> None:
-    begin, now = fencing.begin_attempt, time.time
+    begin, real_time = fencing.begin_attempt, time.time
 
     def begin_and_set(*arguments: Any) -> fencing.Attempt:
         attempt = begin(*arguments)
-        monkeypatch.setattr(time, "time", lambda: now() + jump)
+        monkeypatch.setattr(time, "time", lambda: real_time() + jump)
         return attempt
 
     monkeypatch.setattr(fencing, "begin_attempt", begin_and_set)
@@ -97,7 +97,7 @@ def test_a_clock_that_is_set_meanwhile_does_not_change_how_long_it_took(
 
 def test_what_the_driver_passes_on_comes_before_what_the_node_has() -> None:
     checkout = str(Path(probelight.__file__).parents[1])
-    given = {"HF_HOME": "/driver", "WANDB_MODE": "offline", "WANDB_SERVICE": "3-1-tcp-localhost-2"}
+    driver = {"HF_HOME": "/driver", "WANDB_MODE": "offline", "WANDB_SERVICE": "3-1-tcp-localhost-2"}
     node = {
         "PATH": "/bin",
         "CUDA_VISIBLE_DEVICES": "1",
@@ -107,7 +107,7 @@ def test_what_the_driver_passes_on_comes_before_what_the_node_has() -> None:
         "MKL_NUM_THREADS": "64",
         "PYTHONPATH": "/own",
     }
-    assert attempt_environment(node, AttemptRequest("f", 1, "m:f", {}, 2, "d", given)) == {
+    assert attempt_environment(node, AttemptRequest("f", 1, "m:f", {}, 2, "d", driver)) == {
         "PATH": "/bin",
         "CUDA_VISIBLE_DEVICES": "1",
         "HF_HOME": "/driver",
@@ -164,8 +164,8 @@ def leave(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> Non
 def test_the_exit_code_says_how_it_ended(
     driver: int, watch: Any, code: int, end: End, last: list[str]
 ) -> None:
-    found, text, folder = watch(Job("leave", {"code": code}, f"{HERE}:leave"), driver)
-    assert (found, text.splitlines()[-1:]) == (end, last)
+    outcome, text, folder = watch(Job("leave", {"code": code}, f"{HERE}:leave"), driver)
+    assert (outcome, text.splitlines()[-1:]) == (end, last)
     assert f"I end with {code}" in (folder / LOG_NAME).read_text()
     assert (f"I end with {code}" in text) == (end == End.FAILED)
 
@@ -243,14 +243,14 @@ def attempted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[Job]
         run = RunFolder(tmp_path / "runs", job.name, job.config)
         with fencing.drive_alone(tmp_path, take_over=False) as driver:
             number = fencing.begin_attempt(run.path, driver).number
-        told = {"runner": job.runner, "attempt": number, "context": CONTEXT.to_json()}
-        monkeypatch.setenv(REQUEST_VARIABLE, json.dumps(told))
+        request = {"runner": job.runner, "attempt": number, "context": CONTEXT.to_json()}
+        monkeypatch.setenv(REQUEST_VARIABLE, json.dumps(request))
         return run
 
     return begun
 
 
-def told(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> RunRecord:
+def report_facts(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> RunRecord:
     (run.path / "ran").open("a").write("x")
     setting, threads = config["setting"], context.trainer.threads
     same = dict(run.config) == dict(config)
@@ -258,7 +258,7 @@ def told(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> RunR
 
 
 def test_a_process_runs_a_job_once_with_what_was_drawn_and_its_threads(attempted: Any) -> None:
-    run = attempted(Job("told", {"setting": {"dose": 8}, "threads": 2}, f"{HERE}:told"))
+    run = attempted(Job("facts", {"setting": {"dose": 8}, "threads": 2}, f"{HERE}:report_facts"))
     (run.path / DRAWN_NAME).write_text('{"learning_rate": 0.5}')
     for _ in range(2):
         run_attempt(str(run.path))
@@ -306,7 +306,7 @@ def test_a_process_whose_attempt_is_lost_runs_nothing(
 def test_a_further_process_of_ddp_needs_no_room_in_the_folder(
     attempted: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run = attempted(Job("told", {"setting": {}}, f"{HERE}:told"))
+    run = attempted(Job("facts", {"setting": {}}, f"{HERE}:report_facts"))
     monkeypatch.setenv("LOCAL_RANK", "1")
     run_attempt(str(run.path))
     assert (run.path / "ran").exists()

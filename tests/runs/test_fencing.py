@@ -54,18 +54,18 @@ def test_a_driver_says_who_it_is_and_when_it_has_ended(tmp_path: Path) -> None:
         fencing.drive_alone(tmp_path, take_over=False),
     ):
         raise ValueError("of the block")
-    after = fencing.last_driver(tmp_path)
-    assert (after.number, after.is_gone) == (2, True)
+    driver = fencing.last_driver(tmp_path)
+    assert (driver.number, driver.is_gone) == (2, True)
 
 
 def test_a_second_driver_is_told_who_has_the_folder(tmp_path: Path) -> None:
     with fencing.drive_alone(tmp_path, take_over=False):
-        before = (tmp_path / fencing.DRIVER).read_bytes()
+        content = (tmp_path / fencing.DRIVER).read_bytes()
         for take_over in (False, True):  # who lives on this host is not taken over
             message = refused(tmp_path, take_over)
             assert f": {this_process()} has been working on it since " in message
             assert message.endswith("; wait for it, or stop it first (Ctrl-C, or SIGTERM to it)")
-        assert (tmp_path / fencing.DRIVER).read_bytes() == before
+        assert (tmp_path / fencing.DRIVER).read_bytes() == content
 
 
 @pytest.mark.parametrize(("owner", "ended"), [(DEAD, None), (OTHER_HOST, 1.0)])
@@ -92,13 +92,13 @@ def test_a_driver_on_another_host_is_replaced_only_by_who_says_so(tmp_path: Path
 
 def test_who_keeps_drivers_out_leaves_no_sign_of_its_own(tmp_path: Path) -> None:
     beginning = "another process is just starting there; try again"
-    with fencing.without_driver(tmp_path, take_over=False) as before:
-        assert before is None
+    with fencing.without_driver(tmp_path, take_over=False) as driver:
+        assert driver is None
         assert beginning in refused(tmp_path)
     assert not (tmp_path / fencing.DRIVER).exists()
     last = left_by(tmp_path, DEAD)
-    with fencing.without_driver(tmp_path, take_over=False) as before:
-        assert before == last
+    with fencing.without_driver(tmp_path, take_over=False) as driver:
+        assert driver == last
         assert beginning in refused(tmp_path)
 
 
@@ -189,13 +189,13 @@ def test_a_result_is_left_once_and_by_the_newest_attempt_alone(folder: Path, dri
     assert json.loads((folder / "before.json").read_text()) == {"a": 1}
     assert not new.result_path.exists()
     new.finish(RunRecord(protocol="test", facts={"by": 2}))
-    left = new.result_path.read_bytes()
+    content = new.result_path.read_bytes()
     late = fencing.FencedRunFolder(folder, CONFIG, fencing.begin_attempt(folder, driver).number)
     with pytest.raises(
         fencing.AttemptLostError, match=r"result\.json: another attempt finished it"
     ):
         late.finish(RunRecord(protocol="test", facts={"by": 3}))
-    assert new.result_path.read_bytes() == left
+    assert new.result_path.read_bytes() == content
     assert list(folder.glob(".*.tmp")) == []
 
 
@@ -224,9 +224,9 @@ def started(source: str, folder: Path) -> Iterator[subprocess.Popen[str]]:
         stdout=subprocess.PIPE,
         text=True,
         cwd=ROOT,
-    ) as found:
-        assert found.stdout.readline() == "ready\n"
-        yield found
+    ) as process:
+        assert process.stdout.readline() == "ready\n"
+        yield process
 
 
 HOLDS = """
@@ -238,15 +238,15 @@ with fencing.inside(folder, 1, print):
 
 def test_a_newer_attempt_ends_the_process_that_is_still_inside(folder: Path, driver: int) -> None:
     fencing.begin_attempt(folder, driver)
-    with started(HOLDS, folder) as before:
-        assert json.loads((folder / ".lock").read_text())["pid"] == before.pid
-        old = process(before.pid)
-        said: list[str] = []
+    with started(HOLDS, folder) as holder:
+        assert json.loads((folder / ".lock").read_text())["pid"] == holder.pid
+        old = process(holder.pid)
+        lines: list[str] = []
         attempt = fencing.begin_attempt(folder, driver)
-        with fencing.inside(folder, attempt.number, said.append):
-            assert before.wait(timeout=10) == -9
+        with fencing.inside(folder, attempt.number, lines.append):
+            assert holder.wait(timeout=10) == -9
             assert json.loads((folder / ".lock").read_text())["pid"] == os.getpid()
-        assert said == [f"waiting for {old} to leave {folder.name}"]
+        assert lines == [f"waiting for {old} to leave {folder.name}"]
 
 
 def test_who_is_not_the_newest_does_not_come_in(folder: Path, driver: int) -> None:

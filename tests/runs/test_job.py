@@ -45,9 +45,9 @@ def note_precision(run: RunFolder, config: Mapping[str, Any], context: RunContex
 def test_a_run_has_the_precision_of_its_config(config: dict[str, str], tmp_path: Path) -> None:
     """Whatever the settings of the command that makes it, in whatever process."""
     trainer = TrainerSettings(precision="16-mixed", matmul_precision="medium")
-    told = json.loads(json.dumps(RunContext(trainer).to_json()))
+    sent = json.loads(json.dumps(RunContext(trainer).to_json()))
     run = RunFolder(tmp_path, "run", config)
-    make_run(f"{__name__}:note_precision", run, config, RunContext.from_json(told))
+    make_run(f"{__name__}:note_precision", run, config, RunContext.from_json(sent))
     record = run.result()
     assert record is not None
     assert record.facts == config
@@ -118,8 +118,8 @@ def test_what_wandb_does_not_have_of_a_finished_run_is_recorded(
         record_pending(tmp_path, WandbSettings(project="p"))
     assert len(caught) == 1
     guard.assert_called_once()
-    _, key, _, _, before = guard.call_args.args
-    assert (key, list(before)) == (keys["pending"], rows)
+    _, key, _, _, points = guard.call_args.args
+    assert (key, list(points)) == (keys["pending"], rows)
     assert [call.args for call in guard.return_value.summarise.call_args_list] == [
         ({"best_epoch": 1},),
         ({"report/accuracy": 0.5},),
@@ -129,8 +129,8 @@ def test_what_wandb_does_not_have_of_a_finished_run_is_recorded(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("place", PLACES)
-def test_wherever_a_run_is_killed_wandb_gets_all_of_it(place: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("point", PLACES)
+def test_wherever_a_run_is_killed_wandb_gets_all_of_it(point: str, tmp_path: Path) -> None:
     def start(*places: str) -> int:
         module, out = "tests.runs.wandb_kills", str(tmp_path / "out")
         command = [sys.executable, "-m", module, out, *places]
@@ -138,10 +138,10 @@ def test_wherever_a_run_is_killed_wandb_gets_all_of_it(place: str, tmp_path: Pat
         return subprocess.run(command, env=environment, check=False).returncode
 
     # What goes on, or makes up for the first, is killed there too.
-    assert [start(place), start(place), start()] == [-signal.SIGKILL, -signal.SIGKILL, 0]
+    assert [start(point), start(point), start()] == [-signal.SIGKILL, -signal.SIGKILL, 0]
     [run] = tmp_path.glob("out/runs/*")
     runs = read_offline_runs(run)
-    assert {one.id for one in runs} == {run.name}
+    assert {recorded.id for recorded in runs} == {run.name}
     points = runs[-1].points()
     assert (runs[-1].exit_code, points) == (0, points_of(run / METRICS_FILE))
     losses = [step for step, name, _ in points if name == "train/loss"]
@@ -161,40 +161,40 @@ def test_another_process_is_told_all_of_it() -> None:
         {"wordnet": "/somewhere"},
         force=True,
     )
-    found = json.loads(json.dumps(context.to_json()))
-    assert RunContext.from_json(found) == context
+    sent = json.loads(json.dumps(context.to_json()))
+    assert RunContext.from_json(sent) == context
     with pytest.raises(RangeError):
-        RunContext.from_json({**found, "trainer": {"threads": 0}})
+        RunContext.from_json({**sent, "trainer": {"threads": 0}})
     with pytest.raises(KeyError):
         RunContext.from_json({"trainer": {}})
 
 
 def test_a_probe_of_ones_own_is_found_by_its_name() -> None:
     config = load_probe_config("age_small")
-    own = RunContext(user_probes={"whales": config})
-    assert (own.probe("whales"), own.probe("age_small")) == (config, "age_small")
+    own_context = RunContext(user_probes={"whales": config})
+    assert (own_context.probe("whales"), own_context.probe("age_small")) == (config, "age_small")
 
 
 def test_a_loader_keeps_as_many_values_as_it_says_for_a_command() -> None:
-    made: list[int] = []
+    calls: list[int] = []
 
     @cached(most=1)
     def load(context: RunContext, number: int) -> str:
-        made.append(number)
+        calls.append(number)
         return f"{number} of {context.mirror}"
 
     @cached(most=None)
     def load_all(context: RunContext, *, number: int) -> int:
-        made.append(-number)
+        calls.append(-number)
         return number
 
     context = RunContext(mirror="here")
     assert [load(context, 1) for _ in range(2)] == ["1 of here", "1 of here"]
     fixed = replace(context, trainer=TrainerSettings(threads=2))
     assert [load(fixed, number)[0] for number in (1, 2, 1)] == ["1", "2", "1"]
-    assert made == [1, 2, 1]
+    assert calls == [1, 2, 1]
     assert [load_all(context, number=number) for number in (1, 2, 1, 2)] == [1, 2, 1, 2]
-    assert made == [1, 2, 1, -1, -2]
+    assert calls == [1, 2, 1, -1, -2]
     assert load(replace(context, mirror="there"), 1) == "1 of there"
     assert load(RunContext(), 1) == "1 of None"  # another command begins with nothing
     assert context == RunContext(mirror="here")
@@ -252,5 +252,5 @@ def test_an_option_that_cannot_be_used_is_refused_by_name(
 
 
 def test_the_accelerators_are_those_of_lightning() -> None:
-    known = AcceleratorRegistry.available_accelerators()
-    assert sorted({"auto", "gpu", *known}) == list(ACCELERATORS)
+    registered = AcceleratorRegistry.available_accelerators()
+    assert sorted({"auto", "gpu", *registered}) == list(ACCELERATORS)

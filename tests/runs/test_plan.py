@@ -49,8 +49,8 @@ def test_a_plan_is_read_as_it_was_and_its_folder_keeps_its_id(tmp_path: Path) ->
     again = Plan(RunContext(), RaySettings(take_over=True, max_retries=1))
     assert again.id != PLAN.id
     again.keep(tmp_path)
-    found = Plan.read(tmp_path)  # never from whom the folder was taken
-    assert (found.id, found.engine) == (PLAN.id, RaySettings(max_retries=1))
+    plan = Plan.read(tmp_path)  # never from whom the folder was taken
+    assert (plan.id, plan.engine) == (PLAN.id, RaySettings(max_retries=1))
 
 
 def test_options_of_a_run_come_before_those_of_the_plan() -> None:
@@ -135,10 +135,10 @@ def test_what_needs_a_failed_or_unplanned_job_is_blocked(tmp_path: Path) -> None
     finished(tmp_path, "earlier")
     good = PlannedJob("good", RUNNER, needs=("earlier",))
     stuck = PlannedJob("stuck", RUNNER, needs=("earlier", "gone"))
-    behind = PlannedJob("behind", RUNNER, needs=("good", "b"))
+    follower_of_b = PlannedJob("behind", RUNNER, needs=("good", "b"))
     follower = PlannedJob("follower", RUNNER, follows=("b",))
     lonely = PlannedJob("lonely", RUNNER, follows=("a", "gone"))
-    schedule = Schedule(tmp_path, [behind, A, B, follower, lonely, good, stuck], 0)
+    schedule = Schedule(tmp_path, [follower_of_b, A, B, follower, lonely, good, stuck], 0)
     schedule.fail("a", "no")
     assert ready(schedule) == ["good"]
     assert not schedule.is_over

@@ -20,6 +20,6 @@ def test_commands_plan_runs_under_the_keys_that_they_had(tmp_path: Path) -> None
     shutil.copytree(fixtures / "run_keys", tmp_path / "inputs")
     program = [sys.executable, ROOT / "tests" / "runs" / "planned_keys.py"]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    made = subprocess.run([*program, tmp_path / "inputs"], env=environment, stdout=subprocess.PIPE)
-    assert made.returncode == 0
-    assert json.loads(made.stdout) == json.loads((fixtures / "run_keys.json").read_text("utf-8"))
+    done = subprocess.run([*program, tmp_path / "inputs"], env=environment, stdout=subprocess.PIPE)
+    assert done.returncode == 0
+    assert json.loads(done.stdout) == json.loads((fixtures / "run_keys.json").read_text("utf-8"))

@@ -24,8 +24,8 @@ def square(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> Ru
     number = config["number"]
     if number < 0:
         raise ValueError(f"{number} is negative")
-    shown = int(context.trainer.progress_bar)
-    row = Row(protocol="square", metric="accuracy", value=number**2, seed=shown)
+    has_bar = int(context.trainer.progress_bar)
+    row = Row(protocol="square", metric="accuracy", value=number**2, seed=has_bar)
     return RunRecord(protocol="square", rows=(row,))
 
 
@@ -48,17 +48,17 @@ def test_rows_are_there_before_the_next_run_or_bar_begins(folder: CommandFolder,
     with pytest.raises(ValueError, match="-1 is negative"):
         run_jobs(plan, folder, RunContext())
     assert values(folder) == [4, 9, 16]
-    made = run_jobs([*plan[:3], job(5)], folder, RunContext())
-    assert [run.key for run in made] == [job(5).key]
+    runs = run_jobs([*plan[:3], job(5)], folder, RunContext())
+    assert [run.key for run in runs] == [job(5).key]
     assert values(folder) == [4, 9, 16, 25]
     (folder.path / "results.csv").unlink()
     assert run_jobs(plan[:3], folder, RunContext()) == []
     assert values(folder) == [4, 9, 16, 25]
 
 
-@pytest.mark.parametrize("shown", [True, False])
+@pytest.mark.parametrize("has_bar", [True, False])
 def test_one_bar_over_some_jobs_takes_the_place_of_their_own(
-    folder: CommandFolder, shown: bool, monkeypatch: pytest.MonkeyPatch
+    folder: CommandFolder, has_bar: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bars = []
 
@@ -67,11 +67,11 @@ def test_one_bar_over_some_jobs_takes_the_place_of_their_own(
         return jobs
 
     monkeypatch.setattr("rich.progress.track", track)
-    context = RunContext(TrainerSettings(progress_bar=shown))
+    context = RunContext(TrainerSettings(progress_bar=has_bar))
     run_jobs([replace(job(2), bar="two squared"), job(3)], folder, context)
     rows = read_results(folder.path / "results.csv")
-    assert {row["value"]: row["seed"] for row in rows} == {"4.0": "0", "9.0": str(int(shown))}
-    assert bars == [("two squared", 1, not shown), ("", 1, True)]
+    assert {row["value"]: row["seed"] for row in rows} == {"4.0": "0", "9.0": str(int(has_bar))}
+    assert bars == [("two squared", 1, not has_bar), ("", 1, True)]
 
 
 def test_what_is_missing_is_told_without_a_folder_of_it(folder: CommandFolder) -> None:
@@ -91,11 +91,11 @@ def test_nothing_is_made_here_while_cells_of_the_folder_are_on_ray(folder: Comma
 
 
 def test_what_others_wait_for_comes_before_them_and_all_else_as_planned() -> None:
-    one, two, three = cells(3)
-    last = Job("last", {"number": 9}, RUNNER, needs=(three.key, one.key, "elsewhere"))
-    assert in_order([last, one, two, three, one]) == [three, one, last, two]
-    behind = replace(last, needs=(three.key,), follows=(two.key, "elsewhere"))
-    assert in_order([one, behind, two, three]) == [one, three, two, behind]
+    first, second, three = cells(3)
+    last = Job("last", {"number": 9}, RUNNER, needs=(three.key, first.key, "elsewhere"))
+    assert in_order([last, first, second, three, first]) == [three, first, last, second]
+    follower = replace(last, needs=(three.key,), follows=(second.key, "elsewhere"))
+    assert in_order([first, follower, second, three]) == [first, three, second, follower]
 
 
 def threads(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> RunRecord:

@@ -77,18 +77,18 @@ def record_of(scores: tuple[float, float], epoch: int = 1) -> RunRecord:
 
 def searched(jobs: Sequence[Job], runs: Path, order: Callable[[list[int]], None]) -> list[Setting]:
     """Draws and finishes batch after batch, the trials of each in an order of one's own."""
-    found: dict[int, Setting] = {}
+    settings: dict[int, Setting] = {}
     for first in range(0, len(jobs), AT_ONCE):
         batch = list(range(first, min(first + AT_ONCE, len(jobs))))
-        for way in (order, order):
-            way(batch)
+        for arrange in (order, order):
+            arrange(batch)
             for number in batch:
-                if number not in found:
-                    found[number] = drawn(jobs[number], runs)
+                if number not in settings:
+                    settings[number] = drawn(jobs[number], runs)
                 else:
                     folder = RunFolder(runs, jobs[number].name, jobs[number].config)
-                    folder.finish(record_of(accuracies(found[number])))
-    return [found[number] for number in range(len(jobs))]
+                    folder.finish(record_of(accuracies(settings[number])))
+    return [settings[number] for number in range(len(jobs))]
 
 
 def plain_loop(jobs: Sequence[Job], failed: Sequence[int] = ()) -> list[Setting]:
@@ -100,12 +100,12 @@ def plain_loop(jobs: Sequence[Job], failed: Sequence[int] = ()) -> list[Setting]
         study = optuna.create_study(directions=["maximize"] * 2, sampler=sampler)
         for setting in (s for number, s in enumerate(settings) if number not in failed):
             study.enqueue_trial(dict(setting))
-            study.tell(asked(study), accuracies(setting))
-        settings += [dict(asked(study).params) for _ in jobs[first : first + AT_ONCE]]
+            study.tell(ask(study), accuracies(setting))
+        settings += [dict(ask(study).params) for _ in jobs[first : first + AT_ONCE]]
     return settings
 
 
-def asked(study: optuna.Study) -> optuna.Trial:
+def ask(study: optuna.Study) -> optuna.Trial:
     trial = study.ask()
     trial.suggest_categorical("extra", ["none", "x1"])
     trial.suggest_float("learning_rate", 1e-5, 1e-3, log=True)
@@ -122,15 +122,15 @@ def test_draws_are_those_of_a_plain_loop_in_whatever_order_the_trials_end(tmp_pa
 
 def test_a_draw_that_is_lost_comes_again_also_in_another_process(tmp_path: Path) -> None:
     jobs = trials(7)
-    before = searched(jobs, tmp_path, list.sort)
+    settings = searched(jobs, tmp_path, list.sort)
     last = jobs[-1]
     for follows in (last.follows, last.follows[::-1]):
         (tmp_path / last.key / DRAWN_NAME).unlink()
-        assert drawn(last, tmp_path, follows) == before[-1]
+        assert drawn(last, tmp_path, follows) == settings[-1]
     (tmp_path / last.key / DRAWN_NAME).unlink()
     folders = [tmp_path / key for key in (last.key, *last.follows)]
     subprocess.run([sys.executable, "-c", ANEW, *folders], cwd=ROOT, check=True)
-    assert drawn(last, tmp_path) == before[-1]  # it was there already
+    assert drawn(last, tmp_path) == settings[-1]  # it was there already
 
 
 def test_jobs_of_a_sweep_draw_as_a_plain_loop_does(tmp_path: Path, cluster: FakeCluster) -> None:
@@ -156,23 +156,23 @@ def test_what_was_drawn_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     first = drawn(job, tmp_path)
     assert 1e-5 <= first["learning_rate"] <= 1e-3
     assert first["extra"] in {"none", "x1"}
-    whole = {**job.config, "setting": {"dose": 100, **first}}
-    assert drawn_config(job.config, tmp_path / job.key) == whole
+    expected = {**job.config, "setting": {"dose": 100, **first}}
+    assert drawn_config(job.config, tmp_path / job.key) == expected
     # Nor does a process that was stopped while it drew replace what the next one has drawn.
-    path, other = tmp_path / job.key / DRAWN_NAME, {"learning_rate": 5e-4, "extra": "x1"}
+    path, values = tmp_path / job.key / DRAWN_NAME, {"learning_rate": 5e-4, "extra": "x1"}
     path.unlink()
 
     def overtaken(*_: object, **__: object) -> list[dict[str, object]]:
-        path.write_text(json.dumps(other))
+        path.write_text(json.dumps(values))
         return [first]
 
     monkeypatch.setattr("probelight.runs.search.sample", overtaken)
-    assert drawn(job, tmp_path) == other
+    assert drawn(job, tmp_path) == values
     assert [p.name for p in path.parent.glob(".drawn*")] == []
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "said"),
+    ("name", "text", "message"),
     [
         ("result.json", "[1", r"trial2-\w+/result.json: not a whole JSON file"),
         (
@@ -191,12 +191,12 @@ def test_what_was_drawn_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     ],
 )
 def test_a_damaged_file_of_an_earlier_trial_is_named(
-    tmp_path: Path, name: str, text: str, said: str
+    tmp_path: Path, name: str, text: str, message: str
 ) -> None:
     jobs = trials(5)
     searched(jobs[:4], tmp_path, list.sort)
     (tmp_path / jobs[2].key / name).write_text(text)
-    with pytest.raises(ValueError, match=said):
+    with pytest.raises(ValueError, match=message):
         drawn(jobs[4], tmp_path)
     assert not (tmp_path / jobs[4].key / DRAWN_NAME).exists()
 
@@ -206,11 +206,11 @@ def test_a_search_finds_more_than_random_settings_do() -> None:
     rng = random.Random(0)
 
     def by_tpe(peak: float) -> float:
-        told: list[FinishedTrial] = []
+        trials: list[FinishedTrial] = []
         for _ in range(0, 12, AT_ONCE):
-            batch = sample(SPACE, told, AT_ONCE, seed=rng.randrange(1000))
-            told += [FinishedTrial(setting, accuracies(setting, peak)) for setting in batch]
-        return max(sum(trial.objectives) for trial in told)
+            batch = sample(SPACE, trials, AT_ONCE, seed=rng.randrange(1000))
+            trials += [FinishedTrial(setting, accuracies(setting, peak)) for setting in batch]
+        return max(sum(trial.objectives) for trial in trials)
 
     def at_random(peak: float) -> float:
         rates, extras = [10 ** rng.uniform(-5, -3) for _ in range(12)], ["none", "x1"]

@@ -24,7 +24,7 @@ from tests.runs.harness import DEAD, finish
 from tests.runs.trivial import cells
 
 
-def shown(folder: Path, *statuses: JobStatus) -> list[str]:
+def table(folder: Path, *statuses: JobStatus) -> list[str]:
     console = Console(width=100, record=True, file=io.StringIO())
     console.print(status_view(folder, Progress(statuses)), soft_wrap=True)
     return console.export_text().splitlines()
@@ -39,8 +39,8 @@ def status_of(
     since: float = 100.0,
     num_steps: int = 10,
 ) -> JobStatus:
-    left = None if seconds is None else since + seconds
-    attempt = Attempt(1, 1, this_process(), since, left)
+    ended_at = None if seconds is None else since + seconds
+    attempt = Attempt(1, 1, this_process(), since, ended_at)
     job = PlannedJob(key, "module:run", needs, num_steps=num_steps)
     return JobStatus(job, state, attempt, failure)
 
@@ -52,18 +52,18 @@ def test_time_left_follows_the_steps_and_how_many_run_at_once() -> None:
         status_of("score", State.DONE, seconds=7, num_steps=0),
         status_of("of-a-killed-worker", State.DONE, num_steps=1000),
     ]
-    left = [
+    ahead = [
         status_of("c", State.RUNNING, num_steps=20),
         status_of("d", State.RUNNING, num_steps=20),
         status_of("e", State.WAITING, num_steps=10),
         status_of("f", State.WAITING, num_steps=0),
     ]
     # 120 s for 40 steps are 3 s a step: 50 steps and one job without any, on two places or three.
-    assert Progress([*finished, *left]).seconds_left() == pytest.approx((50 * 3 + 7) / 2)
-    assert Progress([*finished, *left]).seconds_left(at_once=3) == pytest.approx((50 * 3 + 7) / 3)
+    assert Progress([*finished, *ahead]).seconds_left() == pytest.approx((50 * 3 + 7) / 2)
+    assert Progress([*finished, *ahead]).seconds_left(at_once=3) == pytest.approx((50 * 3 + 7) / 3)
     # More places than jobs are of no use.
-    assert Progress([*finished, *left]).seconds_left(at_once=64) == pytest.approx((50 * 3 + 7) / 4)
-    assert Progress(left).seconds_left() is None
+    assert Progress([*finished, *ahead]).seconds_left(at_once=64) == pytest.approx((50 * 3 + 7) / 4)
+    assert Progress(ahead).seconds_left() is None
     assert Progress(finished).seconds_left() == 0
 
 
@@ -86,7 +86,7 @@ def test_numbers_time_left_and_a_table_of_what_runs(tmp_path: Path) -> None:
     metrics = tmp_path / "runs" / "b" / "metrics.csv"
     metrics.parent.mkdir(parents=True)
     metrics.write_text("step,epoch,metric,value\n3,0,train/loss,0.5\n4,1,train/loss,0.4\n")
-    lines = shown(
+    lines = table(
         tmp_path,
         status_of("a", State.DONE, seconds=50),
         status_of("b", State.RUNNING, since=time.time() - 120),
@@ -104,7 +104,7 @@ def test_numbers_time_left_and_a_table_of_what_runs(tmp_path: Path) -> None:
 
 def test_what_failed_is_told_from_what_is_tried_again_and_what_is_behind_it(tmp_path: Path) -> None:
     once, often = Failure(1, 3, "Traceback\nValueError: x\n"), Failure(3, 3, "OSError: disk full")
-    lines = shown(
+    lines = table(
         tmp_path,
         status_of("a", State.FAILED, failure=often),
         status_of("b", State.WAITING, failure=once),
@@ -124,7 +124,7 @@ def test_what_failed_is_told_from_what_is_tried_again_and_what_is_behind_it(tmp_
 
 def test_of_many_failures_the_first_are_shown(tmp_path: Path) -> None:
     failure = Failure(1, 1, "ValueError: [red]no[/red]")
-    lines = shown(tmp_path, *(status_of(f"c{i}", State.FAILED, failure=failure) for i in range(25)))
+    lines = table(tmp_path, *(status_of(f"c{i}", State.FAILED, failure=failure) for i in range(25)))
     assert lines[0] == "25 cells: 0 done, 0 running, 0 waiting, 25 failed"
     assert row_of(lines, "c19")[2] == "ValueError: [red]no[/red]"
     assert not any(" c20 " in line for line in lines)
@@ -132,7 +132,7 @@ def test_of_many_failures_the_first_are_shown(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("process", "ended", "state", "said"),
+    ("process", "ended", "state", "message"),
     [
         (
             this_process(),
@@ -145,18 +145,18 @@ def test_of_many_failures_the_first_are_shown(tmp_path: Path) -> None:
     ],
 )
 def test_who_has_gone_is_told_with_how_to_go_on(
-    tmp_path: Path, process: Process, ended: float | None, state: State, said: str
+    tmp_path: Path, process: Process, ended: float | None, state: State, message: str
 ) -> None:
-    now = time.time()
-    driver = Driver(1, process, now - 60, None if ended is None else now - ended)
+    current_time = time.time()
+    driver = Driver(1, process, current_time - 60, None if ended is None else current_time - ended)
     (tmp_path / DRIVER).write_text(json.dumps(asdict(driver)))
-    line = shown(tmp_path, status_of("a", state))[1]
-    assert line.startswith(f"no process is working on it; {process} {said}")
+    line = table(tmp_path, status_of("a", state))[1]
+    assert line.startswith(f"no process is working on it; {process} {message}")
     assert ("to resume" in line) == (state is State.WAITING)
 
 
 @pytest.mark.parametrize(
-    ("text", "num_steps", "said"),
+    ("text", "num_steps", "message"),
     [
         (None, 5, "started"),
         ("step,epoch,metric,value\n", 5, "started"),
@@ -168,11 +168,11 @@ def test_who_has_gone_is_told_with_how_to_go_on(
     ],
 )
 def test_how_far_a_cell_is_stands_in_its_metrics(
-    tmp_path: Path, text: str | None, num_steps: int, said: str
+    tmp_path: Path, text: str | None, num_steps: int, message: str
 ) -> None:
     if text is not None:
         (tmp_path / "metrics.csv").write_text(text)
-    assert how_far(tmp_path, num_steps) == said
+    assert how_far(tmp_path, num_steps) == message
 
 
 def test_watching_ends_with_the_sweep_also_where_cells_wait_in_vain(
@@ -207,9 +207,9 @@ class Run:
         self.view = RunView(bar, Console(file=self.out, force_terminal=terminal, **options))
 
     def schedule(self, max_retries: int = 0) -> Schedule:
-        own = [PlannedJob(key, "module:run", num_steps=10) for key in self.keys[:4]]
+        jobs = [PlannedJob(key, "module:run", num_steps=10) for key in self.keys[:4]]
         last = PlannedJob(self.keys[4], "module:run", (self.keys[3],), num_steps=10)
-        return Schedule(self.runs_dir, [*own, last], max_retries)
+        return Schedule(self.runs_dir, [*jobs, last], max_retries)
 
     def finish(self, number: int, seconds: float) -> str:
         finish(self.runs[number], seconds)
@@ -265,7 +265,7 @@ TRAINED = [
 SCORED = Job("before-x", {"number": 9}, RUNNER, weights_bytes=100_000_000)
 
 
-def said(folder: Path, *jobs: Job, device: str = "cpu", num_sharing: int = 1) -> list[str]:
+def planned(folder: Path, *jobs: Job, device: str = "cpu", num_sharing: int = 1) -> list[str]:
     plan_jobs(folder, jobs)
     return plan_lines(jobs, folder, device, num_sharing)
 
@@ -278,7 +278,7 @@ def finished(folder: Path, job: Job, seconds: float, num_bytes: int) -> None:
 
 
 def test_a_new_plan_goes_by_the_rule(tmp_path: Path) -> None:
-    lines = said(tmp_path, SCORED, *TRAINED)
+    lines = planned(tmp_path, SCORED, *TRAINED)
     # 300 steps of 6 x 25e6 x 5120 operations are 2.304e14: 2304 s at 1e11 a second.
     assert lines == [
         "4 cells: 1 before, 3 inoculate",
@@ -290,18 +290,18 @@ def test_a_new_plan_goes_by_the_rule(tmp_path: Path) -> None:
         "disk: 300 MB (the best model of each cell that trains), and 600 MB per cell while it "
         "trains",
     ]
-    [line] = [line for line in said(tmp_path, *TRAINED, device="gpu") if line.startswith("time")]
+    [line] = [line for line in planned(tmp_path, *TRAINED, device="gpu") if line.startswith("time")]
     assert "300 steps, 4.6 s one after the other" in line
     assert "50,000 billion operations per second" in line
     assert len(list(tmp_path.glob("runs/*/config.yaml"))) == 4
 
 
 def test_large_models_are_measured_once_for_the_most_steps_of_each_kind(tmp_path: Path) -> None:
-    asked: list[str] = []
+    calls: list[str] = []
 
     def measured(name: str, activations: int) -> Callable[[], MemoryNeed]:
         def measure() -> MemoryNeed:
-            asked.append(name)
+            calls.append(name)
             return MemoryNeed(10**9, 10**9, 2 * 10**9, activations, "batches of 16 items")
 
         return measure
@@ -321,7 +321,7 @@ def test_large_models_are_measured_once_for_the_most_steps_of_each_kind(tmp_path
     memory = "memory: about 7.0 GB per cell: weights 1.0, gradients 1.0, AdamW 2.0, activations "
     memory += "3.0 for batches of 16 items"
     assert memory in plan_lines(large, tmp_path)
-    assert sorted(asked) == ["inoculate-x3", "original-x3"]
+    assert sorted(calls) == ["inoculate-x3", "original-x3"]
     assert f"{memory}; 2 cells on one GPU take 14.0 GB" in plan_lines(large, tmp_path, "gpu", 2)
 
 
@@ -342,14 +342,14 @@ def test_frozen_models_read_texts_and_hold_their_weights(tmp_path: Path) -> None
 
 def test_a_model_that_is_removed_takes_disk_while_it_trains_alone(tmp_path: Path) -> None:
     removed = [replace(job, keeps_model=False) for job in TRAINED]
-    *_, disk = said(tmp_path, *removed)
+    *_, disk = planned(tmp_path, *removed)
     assert disk == "disk: 600 MB per cell while it trains"
 
 
 def test_an_adapter_takes_the_disk_and_the_memory_of_an_adapter(tmp_path: Path) -> None:
     """Of 100 MB of weights 1 MB is trained: 3 MB besides in memory, two states of 102 MB."""
     adapter = [replace(job, saved_bytes=1_000_000) for job in TRAINED]
-    *_, memory, disk = said(tmp_path, *adapter)
+    *_, memory, disk = planned(tmp_path, *adapter)
     assert memory.startswith("memory: 103 MB per cell for weights")
     number = len(TRAINED)
     assert disk == (
@@ -364,14 +364,14 @@ def test_cells_that_share_a_gpu_are_planned_by_their_share(tmp_path: Path) -> No
         return time.split(" (")[0], memory.split("; ")[-1]
 
     # The GPU has so many operations to do, whoever asks for them; memory is taken by each.
-    by_rule = of(said(tmp_path, *TRAINED, device="gpu", num_sharing=2))
+    by_rule = of(planned(tmp_path, *TRAINED, device="gpu", num_sharing=2))
     assert by_rule == (
         "time: 300 steps, 4.6 s on one GPU, 2 at once",
         "2 cells on one GPU take 800 MB",
     )
     # Its 50 s were those of two next to each other; the last two have the GPU to themselves.
     finished(tmp_path, TRAINED[0], seconds=50, num_bytes=2_000_000)
-    measured = of(said(tmp_path, *TRAINED, num_sharing=4))
+    measured = of(planned(tmp_path, *TRAINED, num_sharing=4))
     assert measured == (
         "time: 200 steps, 50 s on one GPU, 2 at once",
         "2 cells on one GPU take 800 MB",
@@ -380,7 +380,7 @@ def test_cells_that_share_a_gpu_are_planned_by_their_share(tmp_path: Path) -> No
 
 def test_finished_cells_are_better_than_the_rule(tmp_path: Path) -> None:
     finished(tmp_path, TRAINED[0], seconds=50, num_bytes=2_000_000)
-    lines = said(tmp_path, *TRAINED)
+    lines = planned(tmp_path, *TRAINED)
     # 0.5 s a step for 200 steps, and 2 MB for each of the two that are left.
     assert lines[:3] == [
         "3 cells: 3 inoculate",
@@ -389,25 +389,25 @@ def test_finished_cells_are_better_than_the_rule(tmp_path: Path) -> None:
     ]
     assert lines[4] == "disk: 4 MB (based on 1 finished cell), and 600 MB per cell while it trains"
     finished(tmp_path, TRAINED[1], seconds=150, num_bytes=4_000_000)
-    lines = said(tmp_path, *TRAINED)
+    lines = planned(tmp_path, *TRAINED)
     assert lines[2].endswith(
         "100 steps, 1 min 40 s one after the other (based on 2 finished cells)"
     )
     assert lines[4].startswith("disk: 3 MB (based on 2 finished cells)")
     finished(tmp_path, TRAINED[2], seconds=1, num_bytes=1000)
-    assert said(tmp_path, *TRAINED) == ["3 cells: 3 inoculate", "3 done, 0 to be run"]
+    assert planned(tmp_path, *TRAINED) == ["3 cells: 3 inoculate", "3 done, 0 to be run"]
 
 
 def test_what_had_failed_is_to_be_run_again(tmp_path: Path) -> None:
     plan_jobs(tmp_path, TRAINED)
     Failure(1, 1, "no").keep(tmp_path / "runs" / TRAINED[0].key)
     Failure(1, 2, "once").keep(tmp_path / "runs" / TRAINED[1].key)  # it was killed before the next
-    assert said(tmp_path, *TRAINED)[1] == "0 done, 3 to be run, 1 of them failed before"
+    assert planned(tmp_path, *TRAINED)[1] == "0 done, 3 to be run, 1 of them failed before"
 
 
 def test_weights_that_are_not_here_yet_are_no_reason_to_promise_anything(tmp_path: Path) -> None:
     remote = [replace(job, weights_bytes=0) for job in TRAINED[:1]]
-    *_, time, memory, disk = said(tmp_path, *remote, *TRAINED[1:])
+    *_, time, memory, disk = planned(tmp_path, *remote, *TRAINED[1:])
     unknown = "unknown until a cell is finished, because a model is not downloaded yet"
     assert time == f"time: 300 steps; {unknown}"
     assert (memory, disk) == (f"memory: {unknown}", f"disk: {unknown}")
@@ -424,18 +424,18 @@ def test_the_smallest_differences_are_those_of_power_in_points(
     tests.append(("pair", [0] * 234 + [1] * 234, 1))
     table = detectable_table(tests)
     rows = zip(*(map(str, column.cells) for column in table.columns), strict=True)
-    found = {name: [*cells] for name, *cells in rows}
-    assert list(found) == ["a", "b", "c", "few", "pair"]
-    assert found["a"][:3] == ["234", "234", "10.0"]
-    assert found["a"][4] == ""
-    assert found["b"][3] == "10.0"
-    assert found["c"][4] == "10.0 (3)"
-    assert found["few"][:4] == ["3", "3", "-", "-"]
-    assert found["pair"][:3] == ["468", "2", "-"]
+    cells_by_name = {name: [*cells] for name, *cells in rows}
+    assert list(cells_by_name) == ["a", "b", "c", "few", "pair"]
+    assert cells_by_name["a"][:3] == ["234", "234", "10.0"]
+    assert cells_by_name["a"][4] == ""
+    assert cells_by_name["b"][3] == "10.0"
+    assert cells_by_name["c"][4] == "10.0 (3)"
+    assert cells_by_name["few"][:4] == ["3", "3", "-", "-"]
+    assert cells_by_name["pair"][:3] == ["468", "2", "-"]
     # For 5 points (1.959964 sqrt(0.3) + 0.841621 sqrt(0.2975))^2 / 0.0025 = 939.5 independent ones.
     needed = (1.959964 * math.sqrt(0.3) + 0.841621 * math.sqrt(0.2975)) ** 2 / 0.0025
-    assert found["a"][5] == "940"
-    assert int(found["pair"][5].replace(",", "")) == pytest.approx(needed * 234, rel=1e-5)
+    assert cells_by_name["a"][5] == "940"
+    assert int(cells_by_name["pair"][5].replace(",", "")) == pytest.approx(needed * 234, rel=1e-5)
     Console(width=120).print(table)
-    shown = " ".join(capsys.readouterr().out.split())
-    assert "80% power, alpha 0.05 and 30% of the items answered differently" in shown
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "80% power, alpha 0.05 and 30% of the items answered differently" in printed

@@ -64,8 +64,8 @@ def check_finished(folder: Path, jobs: Sequence[Job]) -> None:
     torch.set_num_threads(1)
     settings = TrainerSettings(accelerator="cpu", threads=1, progress_bar=False)
     for job in jobs:
-        made = RunFolder(folder / "undisturbed" / "runs", job.name, job.config)
-        made.finish(run(made, job.config, RunContext(settings), 0.0))
+        undisturbed = RunFolder(folder / "undisturbed" / "runs", job.name, job.config)
+        undisturbed.finish(run(undisturbed, job.config, RunContext(settings), 0.0))
     assert sorted(log_lines(folder)) == sorted(job.key for job in jobs)
     assert results(folder) == results(folder / "undisturbed")
 

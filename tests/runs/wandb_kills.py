@@ -27,9 +27,9 @@ PLACES: dict[str, tuple[Any, str, bool]] = {
 }
 
 
-def kill_at(place: str) -> None:
+def kill_at(point: str) -> None:
     """Makes this process kill itself there."""
-    owner, name, is_done = PLACES[place]
+    owner, name, is_done = PLACES[point]
     method = getattr(owner, name)
 
     def killed(self: Any, *arguments: Any, **options: Any) -> Any:
@@ -42,9 +42,9 @@ def kill_at(place: str) -> None:
     setattr(owner, name, killed)
 
 
-def main(folder: Path, place: str = "") -> None:
-    if place:
-        kill_at(place)
+def main(folder: Path, point: str = "") -> None:
+    if point:
+        kill_at(point)
     trainer = TrainerSettings(accelerator="cpu", threads=1, progress_bar=False, checkpoint_every=1)
     context = RunContext(trainer, WandbSettings(project="p"))
     [job] = tiny_training.cells(1, seconds=0.0)

@@ -38,10 +38,10 @@ def test_whole_words_are_masked(text: DictionaryText) -> None:
         chosen = batch["labels"] != IGNORE
         assert chosen.any(dim=1).all()
         assert not chosen[:, 0].any()
-        whole = torch.where(chosen, batch["labels"], batch["input_ids"])
-        places = (whole[:, 1:] == suffix).nonzero()
-        for row, place in places.tolist():
-            assert chosen[row, place + 1] == chosen[row, place]
+        original_ids = torch.where(chosen, batch["labels"], batch["input_ids"])
+        places = (original_ids[:, 1:] == suffix).nonzero()
+        for row, position in places.tolist():
+            assert chosen[row, position + 1] == chosen[row, position]
             seen += 1
         assert (batch["input_ids"][chosen] == MASK).float().mean() > 0.5
     assert seen > 20
@@ -72,13 +72,13 @@ def test_running_text_keeps_its_order_and_dictionaries_do_not(text: DictionaryTe
     pairs = MaskedPairs(text.store, text.train_documents, None, text)
 
     def orders() -> set[tuple[int, ...]]:
-        shown = set()
+        orders_seen = set()
         for index, document in enumerate(text.train_documents):
             item = pairs[index]
             ids = np.where(item["labels"] == IGNORE, item["ids"], item["labels"])
             words = [i - PIECES.index("w0") - document for i in ids[: (item["types"] == 0).sum()]]
-            shown.add(tuple(w for w in words[2::5] if 0 <= w < 3))
-        return {order for order in shown if len(order) == 2}
+            orders_seen.add(tuple(w for w in words[2::5] if 0 <= w < 3))
+        return {order for order in orders_seen if len(order) == 2}
 
     assert orders() > {(0, 1)}
     text.store.in_order[:] = True
@@ -102,9 +102,9 @@ def test_a_definition_is_asked_for_without_its_word(swap_rate: float, tmp_path: 
         item = MaskedPairs(text.store, text.train_documents, None, text)[index]
         ids = np.where(item["labels"] == IGNORE, item["ids"], item["labels"])
         first, second = ids[item["types"] == 0][1:-1], ids[item["types"] == 1][:-1]
-        own = [word[f"w{document}"], word["."]]
+        sentence = [word[f"w{document}"], word["."]]
         more = [word[f"w{document}"], word[f"w{document + 10}"], word["."]]
-        assert first.tolist() in (own, [*own, *more])
+        assert first.tolist() in (sentence, [*sentence, *more])
         firsts.add(len(first))
         assert second[1:].tolist() == [word["."]]
         seconds.add(int(second[0]) - word[f"w{document + 20}"])

@@ -45,8 +45,8 @@ def test_one_document_a_synset(tiny_wordnet: Any) -> None:
         "the dogs barked all night",
     )
     assert "dog , also called domestic dog" in dog.sentences
-    own = "a type of mammal , that is , an animal that feeds milk to its young"
-    assert any(sentence.endswith(own) for sentence in dog.sentences)
+    ending = "a type of mammal , that is , an animal that feeds milk to its young"
+    assert any(sentence.endswith(ending) for sentence in dog.sentences)
     assert len(set(dog.sentences)) == len(dog.sentences)
     run = documents["run.v.01"].sentences
     assert "to run is to move in some way" in run
@@ -60,8 +60,8 @@ def test_one_document_a_synset(tiny_wordnet: Any) -> None:
 def test_every_relation_adds_to_the_same_sentences(tiny_wordnet: Any) -> None:
     few = {d.key: d for d in wordnet_documents(tiny_wordnet)}
     for document in wordnet_documents(tiny_wordnet, every_relation=True):
-        known = few[document.key].sentences
-        assert document.sentences[: len(known)] == known
+        sentences = few[document.key].sentences
+        assert document.sentences[: len(sentences)] == sentences
         assert document.words == few[document.key].words
         few[document.key] = document
     assert few["dog.n.01"].words == ("dog", "domestic dog")
@@ -75,8 +75,8 @@ def test_every_relation_adds_to_the_same_sentences(tiny_wordnet: Any) -> None:
 
 
 def test_the_text_is_a_function_of_the_seed(tiny_wordnet: Any) -> None:
-    first, again, other = (list(wordnet_documents(tiny_wordnet, seed)) for seed in (3, 3, 4))
-    assert first == again != other
+    first, again, reseeded = (list(wordnet_documents(tiny_wordnet, seed)) for seed in (3, 3, 4))
+    assert first == again != reseeded
 
 
 def test_one_document_a_headword() -> None:

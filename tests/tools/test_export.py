@@ -71,11 +71,11 @@ def test_the_folder_loads_by_name_and_replaces_the_one_that_is_there(
     assert not (folder / "old.txt").exists()
     assert (folder / "vocab.txt").read_text().split() == PIECES
     words = AutoTokenizer.from_pretrained(folder)("w3 w4s .")["input_ids"]
-    assert [PIECES[place] for place in words] == ["[CLS]", "w3", "w4", "##s", ".", "[SEP]"]
+    assert [PIECES[index] for index in words] == ["[CLS]", "w3", "w4", "##s", ".", "[SEP]"]
     trained = torch.load(state, weights_only=True)["state_dict"]
-    kept = BertForPreTraining.from_pretrained(folder, dtype="auto")
+    exported = BertForPreTraining.from_pretrained(folder, dtype="auto")
     name = "bert.embeddings.word_embeddings.weight"
-    assert torch.equal(kept.state_dict()[name], trained[f"model.{name}"].half())
+    assert torch.equal(exported.state_dict()[name], trained[f"model.{name}"].half())
     assert AutoModelForMaskedLM.from_pretrained(folder).config.vocab_size == len(PIECES) == 67
 
 

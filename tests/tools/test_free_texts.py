@@ -16,7 +16,7 @@ END = "\n\nEnd of Project Gutenberg's Alice\n\nOur licence is long."
 STORY = "CHAPTER I\n\n“So it is,” said Mr. Dodgson. “Is it?”\nShe _never_ said—so.\n\nNo more.\n"
 
 
-def written(root: Path, name: str, data: bytes) -> Path:
+def write_text(root: Path, name: str, data: bytes) -> Path:
     path = root / FREE_TEXTS[name].path
     path.parent.mkdir(parents=True)
     path.write_bytes(data)
@@ -28,7 +28,7 @@ def sentences(name: str, root: Path) -> list[str]:
 
 
 def test_the_text_between_header_and_licence_is_split_into_sentences(tmp_path: Path) -> None:
-    written(tmp_path, "moby_dick", (START + STORY.replace("No more.", "") + END).encode())
+    write_text(tmp_path, "moby_dick", (START + STORY.replace("No more.", "") + END).encode())
     (document,) = free_text_documents("moby_dick", tmp_path)
     assert document.sentences == (
         '"So it is," said Mr. Dodgson.',
@@ -41,7 +41,7 @@ def test_the_text_between_header_and_licence_is_split_into_sentences(tmp_path: P
 
 def test_documents_end_with_the_sentence_that_fills_them(tmp_path: Path) -> None:
     text = "\n\n".join(f"Sentence number {i} of the text goes on and on." for i in range(30))
-    written(tmp_path, "moby_dick", (START + text + END).encode("latin-1"))
+    write_text(tmp_path, "moby_dick", (START + text + END).encode("latin-1"))
     documents = [*free_text_documents("moby_dick", tmp_path)]
     assert [s for d in documents for s in d.sentences] == text.split("\n\n")
     # Sentences of 45 and 46 characters: ten fill 450 when nine or more of them are of 45.
@@ -50,7 +50,7 @@ def test_documents_end_with_the_sentence_that_fills_them(tmp_path: Path) -> None
 
 def test_a_long_sentence_is_cut_at_its_semicolons(tmp_path: Path) -> None:
     half = "a " * 150
-    written(tmp_path, "moby_dick", f"{START}B {half}; c {half}.{END}".encode())
+    write_text(tmp_path, "moby_dick", f"{START}B {half}; c {half}.{END}".encode())
     assert [len(s) for s in sentences("moby_dick", tmp_path)] == [303, 303]
 
 
@@ -58,10 +58,10 @@ def test_each_volume_of_poe_is_read_and_sawyer_only_once(tmp_path: Path) -> None
     volume = (
         "Legal.\n*END*THE SMALL PRINT!*\nIt was volume {}.\nEnd of The Project Gutenberg Etext\n"
     )
-    written(tmp_path, "poe", (volume.format("one") + volume.format("two")).encode())
+    write_text(tmp_path, "poe", (volume.format("one") + volume.format("two")).encode())
     assert sentences("poe", tmp_path) == ["It was volume one.", "It was volume two."]
     book = "Tom it was.\n\nThat was part of their lives at present.\n"
-    written(tmp_path, "tom_sawyer", (book + book).encode())
+    write_text(tmp_path, "tom_sawyer", (book + book).encode())
     assert sentences("tom_sawyer", tmp_path) == [
         "Tom it was.",
         "That was part of their lives at present.",
@@ -69,11 +69,11 @@ def test_each_volume_of_poe_is_read_and_sawyer_only_once(tmp_path: Path) -> None
 
 
 def test_packed_texts(tmp_path: Path) -> None:
-    path = written(tmp_path, "alice", b"")
+    path = write_text(tmp_path, "alice", b"")
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("alice.txt", START + "Down the hole." + END)
     assert sentences("alice", tmp_path) == ["Down the hole."]
-    written(tmp_path, "jargon_file", gzip.compress(b"About it.\n\n0\n Numeric zero, no less.\n"))
+    write_text(tmp_path, "jargon_file", gzip.compress(b"About it.\n\n0\n Numeric zero, no less.\n"))
     assert sentences("jargon_file", tmp_path) == ["0 Numeric zero, no less."]
 
 
@@ -87,7 +87,7 @@ def r_object(lines: list[str]) -> bytes:
 
 def test_strings_of_r_objects(tmp_path: Path) -> None:
     novels = r_object(["Emma was", "clever.", "", "So she was."]) + r_object(["Anne was not."])
-    written(tmp_path, "austen", novels)
+    write_text(tmp_path, "austen", novels)
     assert sentences("austen", tmp_path) == ["Emma was clever.", "So she was.", "Anne was not."]
 
 
@@ -109,6 +109,6 @@ def test_books_of_a_sword_module_without_notes_and_titles(tmp_path: Path) -> Non
 def test_a_missing_file_names_its_package_and_another_edition_is_refused(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match=r"apt-get install pyro4-examples"):
         next(free_text_documents("alice", tmp_path))
-    path = written(tmp_path, "moby_dick", b"Call me Ishmael.")
+    path = write_text(tmp_path, "moby_dick", b"Call me Ishmael.")
     with pytest.raises(ValueError, match=rf"{re.escape(str(path))}: no text matches"):
         next(free_text_documents("moby_dick", tmp_path))

@@ -34,11 +34,11 @@ def test_the_loss_is_that_of_the_full_model() -> None:
     module, batch = module_and_batch()
     # The library counts "B continues A" as class 0.
     inputs = {name: value for name, value in batch.items() if name != "is_next"}
-    whole = module.model(**inputs, next_sentence_label=1 - batch["is_next"])
+    output = module.model(**inputs, next_sentence_label=1 - batch["is_next"])
     next_loss = torch.nn.functional.cross_entropy(
-        whole.seq_relationship_logits, 1 - batch["is_next"]
+        output.seq_relationship_logits, 1 - batch["is_next"]
     )
-    expected = whole.loss - next_loss + 0.3 * next_loss
+    expected = output.loss - next_loss + 0.3 * next_loss
     assert module._losses(batch)["loss"].item() == pytest.approx(expected.item(), abs=1e-5)
 
 
@@ -64,9 +64,9 @@ def test_muon_with_adamw_is_each_on_its_own_weights() -> None:
     named = dict(reference.model.named_parameters())
     matrices = [p for name, p in named.items() if ".layer." in name and p.ndim == 2]
     assert len(matrices) == 2 * 6  # query, key, value, output and the two of the feed-forward part
-    rest = {n: p for n, p in named.items() if not any(p is matrix for matrix in matrices)}
-    plain = [p for n, p in rest.items() if n.endswith("bias") or "LayerNorm" in n]
-    decayed = [p for p in rest.values() if not any(p is one for one in plain)]
+    others_named = {n: p for n, p in named.items() if not any(p is matrix for matrix in matrices)}
+    plain = [p for n, p in others_named.items() if n.endswith("bias") or "LayerNorm" in n]
+    decayed = [p for p in others_named.values() if not any(p is weight for weight in plain)]
     muon = Muon(matrices, lr=0.01, weight_decay=0.1, adjust_lr_fn="match_rms_adamw")
     adamw = AdamW(
         [{"params": decayed, "weight_decay": 0.1}, {"params": plain, "weight_decay": 0.0}],
@@ -74,9 +74,9 @@ def test_muon_with_adamw_is_each_on_its_own_weights() -> None:
         betas=(0.9, 0.98),
         fused=True,
     )
-    both = MuonAdamW(module.model, 0.01, 0.1)
+    optimizer = MuonAdamW(module.model, 0.01, 0.1)
     for _ in range(3):
-        trained(module, batch, both)
+        trained(module, batch, optimizer)
         trained(reference, batch, muon, adamw)
     for name, parameter in module.model.named_parameters():
         assert torch.equal(parameter, named[name]), name
@@ -116,30 +116,30 @@ def test_a_start_gives_its_weights_and_new_pieces_the_mean_of_their_old_ones(
     tmp_path: Path,
 ) -> None:
     old = [*SPECIAL, "cat", "fish", "dog", "##s"]
-    other = saved(tmp_path / "old", old).state_dict()
+    start = saved(tmp_path / "old", old).state_dict()
     new = [*SPECIAL, "dog", "catfish", "dogs", "##s", "##cat"]
     torch.manual_seed(2)
     module = MaskedLanguageModel(len(new), 16, num_layers=2, num_heads=2, max_length=12)
     begin_with(module.model, new, str(tmp_path / "old"))
-    own = module.model.state_dict()
+    trained = module.model.state_dict()
     words = "bert.embeddings.word_embeddings.weight"
-    assert torch.equal(own[words][:5], other[words][:5])
-    assert torch.equal(own[words][5], other[words][7])  # dog
-    assert torch.equal(own[words][6], other[words][1])  # no pieces make catfish: [UNK]
-    assert torch.equal(own[words][7], (other[words][7] + other[words][8]) / 2)  # dog ##s
-    assert torch.equal(own[words][9], other[words][5])  # ##cat as cat
+    assert torch.equal(trained[words][:5], start[words][:5])
+    assert torch.equal(trained[words][5], start[words][7])  # dog
+    assert torch.equal(trained[words][6], start[words][1])  # no pieces make catfish: [UNK]
+    assert torch.equal(trained[words][7], (start[words][7] + start[words][8]) / 2)  # dog ##s
+    assert torch.equal(trained[words][9], start[words][5])  # ##cat as cat
     bias = "cls.predictions.bias"
-    assert torch.equal(own[bias][7], (other[bias][7] + other[bias][8]) / 2)
-    rest = [n for n in own if own[n].shape == other[n].shape]
-    assert len(rest) == len(own) - 4  # words and decoder, and the bias under two names
-    assert all(torch.equal(own[name], other[name]) for name in rest)
+    assert torch.equal(trained[bias][7], (start[bias][7] + start[bias][8]) / 2)
+    names = [n for n in trained if trained[n].shape == start[n].shape]
+    assert len(names) == len(trained) - 4  # words and decoder, and the bias under two names
+    assert all(torch.equal(trained[name], start[name]) for name in names)
 
 
 def test_a_start_of_other_sizes_is_refused(tmp_path: Path) -> None:
     saved(tmp_path / "old", [*SPECIAL, "cat"], hidden_size=32)
     module = MaskedLanguageModel(6, 16, num_layers=2, num_heads=2, max_length=12)
-    said = r"other sizes: hidden_size, .* \[32, 2, 2\], not \[16, 2, 2\]"
-    with pytest.raises(UsageError, match=said):
+    message = r"other sizes: hidden_size, .* \[32, 2, 2\], not \[16, 2, 2\]"
+    with pytest.raises(UsageError, match=message):
         begin_with(module.model, [*SPECIAL, "cat"], str(tmp_path / "old"))
     with pytest.raises(PretrainedError, match="no folder"):
         begin_with(module.model, [*SPECIAL, "cat"], str(tmp_path / "gone"))

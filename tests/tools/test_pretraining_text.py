@@ -27,14 +27,14 @@ COUNTS = {"a": (9, 0), "don't": (9, 0), "time": (90, 10), "dog": (8, 0), "run": 
 COUNTS |= {"walk": (3, 3)}
 
 
-def lemma(part: str, count: int) -> SimpleNamespace:
-    synset = SimpleNamespace(pos=lambda: part)
+def lemma(pos: str, count: int) -> SimpleNamespace:
+    synset = SimpleNamespace(pos=lambda: pos)
     return SimpleNamespace(synset=lambda: synset, count=lambda: count)
 
 
 WORDNET = SimpleNamespace(
-    synsets=lambda word, part: part == "n" and word in COUNTS,
-    lemmas=lambda word: [lemma(*one) for one in zip("nv", COUNTS[word], strict=True)],
+    synsets=lambda word, pos: pos == "n" and word in COUNTS,
+    lemmas=lambda word: [lemma(*counts) for counts in zip("nv", COUNTS[word], strict=True)],
 )
 
 
@@ -54,12 +54,12 @@ def test_nouns_are_those_listed_and_those_mostly_used_as_one(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     words = ["the", "run", "a", "don't", "time", "walk", "dog"]
-    asked: list[tuple[str, int]] = []
-    monkeypatch.setattr("wordfreq.top_n_list", lambda *one: asked.append(one) or words)
+    calls: list[tuple[str, int]] = []
+    monkeypatch.setattr("wordfreq.top_n_list", lambda *args: calls.append(args) or words)
     # Words of two letters or more. Listed: run and time. Mostly nouns: time, and walk, which is
     # one as often as not.
     assert frequent_nouns(WORDNET, 2) == ["run", "time", "walk"]
-    assert asked == [("en", 16)]
+    assert calls == [("en", 16)]
 
 
 PIECES = [*SPECIAL_TOKENS, "a", "dog", "##s", "bark", "."]

@@ -29,8 +29,8 @@ def test_positive_pmi_equals_its_dense_definition() -> None:
 def test_factorise_gives_the_leading_singular_vectors_with_fixed_signs() -> None:
     matrix = np.random.default_rng(0).random((12, 12))
     vectors = factorise(sparse.csr_matrix(matrix), 3)
-    left, values, _ = np.linalg.svd(matrix)
-    expected = left[:, :3] * np.sqrt(values[:3])
+    columns, values, _ = np.linalg.svd(matrix)
+    expected = columns[:, :3] * np.sqrt(values[:3])
     expected /= np.sqrt(np.mean(expected**2))
     np.testing.assert_allclose(np.abs(vectors), np.abs(expected), atol=1e-8)
     assert all(column[np.abs(column).argmax()] > 0 for column in vectors.T)

@@ -92,7 +92,7 @@ def main(
     except SIGTERMException:
         return 143
     if module.global_rank == 0:
-        weights = torch.cat([part.detach().flatten() for part in module.parameters()])
+        weights = torch.cat([parameter.detach().flatten() for parameter in module.parameters()])
         (folder / "weights").write_text(json.dumps(weights.tolist()))
         (folder / "calls").write_text(json.dumps(calls))
     return 0

@@ -120,10 +120,10 @@ def test_the_estimate_is_that_of_a_real_decoder(real_decoder: Path) -> None:
     """With LoRA, by the most memory that a process of its own ever had."""
     command = [sys.executable, "-m", "benchmarks.memory", "--models", str(real_decoder)]
     command += ["--tuning", "lora", "--batch_size", "8", "--threads", "2"]
-    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    found = re.search(r"([\d.]+) GB measured, ([\d.]+) predicted", said)
-    assert found is not None
-    assert float(found[2]) == pytest.approx(float(found[1]), rel=0.15)
+    printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    match = re.search(r"([\d.]+) GB measured, ([\d.]+) predicted", printed)
+    assert match is not None
+    assert float(match[2]) == pytest.approx(float(match[1]), rel=0.15)
 
 
 def test_batches_that_are_accumulated_keep_the_gradients_of_those_before() -> None:
@@ -153,13 +153,13 @@ def test_what_is_frozen_has_neither_gradients_nor_moments() -> None:
 @pytest.mark.parametrize("penalty", [L2SP(1.0), Distillation(1.0)])
 def test_the_model_before_is_counted_with_the_weights(penalty: Penalty) -> None:
     plain = memory_need(Inoculation(TwoLayers()), None, 1, TRAINER, ONE)
-    found = memory_need(Inoculation(TwoLayers(), penalty=penalty), None, 1, TRAINER, ONE)
-    assert found == replace(plain, weights=plain.weights + 4 * 500_500)
+    need = memory_need(Inoculation(TwoLayers(), penalty=penalty), None, 1, TRAINER, ONE)
+    assert need == replace(plain, weights=plain.weights + 4 * 500_500)
 
 
 def test_processes_copy_gradients_or_divide_all_of_it() -> None:
-    two = memory_need(TwoLayers(), None, 1, TRAINER, Processes("cuda", 2))
-    assert (two.gradients, two.fixed) == (2 * WEIGHTS, 5 * WEIGHTS)
+    two_processes = memory_need(TwoLayers(), None, 1, TRAINER, Processes("cuda", 2))
+    assert (two_processes.gradients, two_processes.fixed) == (2 * WEIGHTS, 5 * WEIGHTS)
     shards = memory_need(TwoLayers(), None, 1, TRAINER, Processes("cuda", 4, is_sharded=True))
     assert shards.fixed == WEIGHTS
     assert shards.activations is None
@@ -191,15 +191,15 @@ def test_a_network_that_looks_at_numbers_is_trained_without_an_estimate() -> Non
 
 
 def test_a_compiled_module_is_simulated_as_it_is_written(tiny_model: Path) -> None:
-    found = []
+    needs = []
     for compiled in (False, True):
         module = SentenceChoice(str(tiny_model))
         data = ChoiceDataModule(questions("first", 20, 1), {})
         data.encode(module.encoder())
         if compiled:
             compile_transformers(module)
-        found.append(memory_need(module, data, 1, TRAINER, ONE))
-    assert found[0] == found[1]
+        needs.append(memory_need(module, data, 1, TRAINER, ONE))
+    assert needs[0] == needs[1]
 
 
 def test_nothing_is_left_of_the_simulation(tiny_model: Path) -> None:
@@ -222,13 +222,13 @@ def test_a_module_without_numbers_needs_what_the_module_does(head: Any, tiny_mod
         outline = module_for(settings, "mc_qa")
     module = module_for(settings, "mc_qa")
     assert next(outermost_transformers(outline)[0].parameters()).is_meta
-    found = []
-    for one in (outline, module):
+    needs = []
+    for module_read in (outline, module):
         data = ChoiceDataModule(questions("first", 20, 1), {})
-        data.encode(one.encoder())
-        found.append(memory_need(one, data, 2, TRAINER, ONE))
-    assert found[0] == found[1]
-    assert found[0].activations
+        data.encode(module_read.encoder())
+        needs.append(memory_need(module_read, data, 2, TRAINER, ONE))
+    assert needs[0] == needs[1]
+    assert needs[0].activations
 
 
 def test_a_masked_model_is_outlined_too(tiny_model: Path) -> None:
@@ -353,25 +353,25 @@ def test_layers_computed_again_give_the_same_gradients(
     monkeypatch.setattr(logging.Logger, "warning_once", warn, raising=False)
     plain, again = (SentenceChoice(str(checkpoint(architecture))) for _ in range(2))
     for module in (plain, again):
-        for part in module.modules():
-            if isinstance(part, nn.Dropout):
-                part.p = 0.3 if dropout else 0.0
+        for layer in module.modules():
+            if isinstance(layer, nn.Dropout):
+                layer.p = 0.3 if dropout else 0.0
     if architecture in WITHOUT:
         with pytest.raises(UsageError, match=f"{WITHOUT[architecture]} has no transformer layers"):
             checkpoint_gradients(again)
         return
     checkpoint_gradients(again)
     computed: list[int] = []
-    for part in again.modules():
-        if isinstance(part, transformers.modeling_layers.GradientCheckpointingLayer):
-            first = next(part.modules())
+    for layer in again.modules():
+        if isinstance(layer, transformers.modeling_layers.GradientCheckpointingLayer):
+            first = next(layer.modules())
             linear = next(m for m in first.modules() if isinstance(m, nn.Linear))
             linear.register_forward_hook(lambda *_: computed.append(1))
-    (loss, expected), (found_loss, found) = (gradients(m, pair_batch) for m in (plain, again))
+    (loss, expected), (found_loss, actual) = (gradients(m, pair_batch) for m in (plain, again))
     assert torch.equal(loss, found_loss)
-    assert expected.keys() == found.keys()
+    assert expected.keys() == actual.keys()
     for name, gradient in expected.items():
-        torch.testing.assert_close(found[name], gradient, rtol=1e-5, atol=1e-8)
+        torch.testing.assert_close(actual[name], gradient, rtol=1e-5, atol=1e-8)
     assert len(computed) >= 3  # one of two layers at least was computed twice
     with torch.inference_mode():
         torch.testing.assert_close(again.eval()(pair_batch), plain.eval()(pair_batch))
@@ -388,14 +388,14 @@ class KilledAfter(pl.Callback):
 
 
 def test_a_fit_that_is_killed_goes_on_with_or_without_it(tiny_model: Path, tmp_path: Path) -> None:
-    whole = fitted(tmp_path / "whole", tiny_model).state_dict()
+    reference = fitted(tmp_path / "whole", tiny_model).state_dict()
     stopped = {"checkpoint_every": 2, "gradient_checkpointing": True}
     for name, goes_on in (("with", True), ("without", False)):
         with pytest.raises(Killed):
             fitted(tmp_path / name, tiny_model, callbacks=[KilledAfter()], **stopped)
         resumed = {**stopped, "gradient_checkpointing": goes_on}
-        found = fitted(tmp_path / name, tiny_model, **resumed).state_dict()
-        assert all(torch.equal(found[n], weight) for n, weight in whole.items())
+        resumed_state = fitted(tmp_path / name, tiny_model, **resumed).state_dict()
+        assert all(torch.equal(resumed_state[n], weight) for n, weight in reference.items())
 
 
 def test_texts_that_begin_alike_are_not_read_once_where_layers_are_computed_again() -> None:
@@ -419,27 +419,27 @@ def test_a_dry_run_says_what_a_large_model_takes(
 ) -> None:
     config = {**inoculation_config, "dry_run": True}
 
-    def said() -> str:
+    def need_text() -> str:
         assert run(config, tmp_path / "out", tmp_path) == 0
         [line] = [x for x in capsys.readouterr().out.splitlines() if x.startswith("memory: ")]
         return line
 
-    assert said().endswith(
+    assert need_text().endswith(
         "kB per run for weights, gradients and AdamW's moments; plus activations"
     )
     monkeypatch.setattr(inoculation, "LARGE", 0)
-    assert said() == (
+    assert need_text() == (
         "memory: about 0.0 GB per run: weights 0.0, gradients 0.0, AdamW 0.0, activations 0.0 for "
         "batches of 16 items"
     )
     config["trainer"]["gradient_checkpointing"] = True
-    assert said().endswith("batches of 16 items with gradient checkpointing")
+    assert need_text().endswith("batches of 16 items with gradient checkpointing")
 
 
 @pytest.mark.parametrize("device", ["cpu", "cuda"])
 @pytest.mark.parametrize("precision", ["32-true", "bf16-mixed"])
 def test_layers_computed_again_take_less(device: str, precision: str, tiny_model: Path) -> None:
-    found = []
+    activations = []
     for checkpointing in (False, True):
         module = SentenceChoice(str(tiny_model))
         if checkpointing:
@@ -449,5 +449,5 @@ def test_layers_computed_again_take_less(device: str, precision: str, tiny_model
         settings = replace(TRAINER, gradient_checkpointing=checkpointing, precision=precision)
         need = memory_need(module, data, 1, settings, Processes(device))
         assert not need.problem
-        found.append(need.activations)
-    assert found[1] < 0.7 * found[0]  # type: ignore[operator]
+        activations.append(need.activations)
+    assert activations[1] < 0.7 * activations[0]  # type: ignore[operator]

@@ -41,14 +41,14 @@ SETTINGS = TrainerSettings(accelerator="cpu", threads=1, progress_bar=False, che
 
 
 def test_the_progress_bar_counts_epochs_from_1() -> None:
-    shown = list[str]()
+    descriptions = list[str]()
 
     class Noted(pl.Callback):
         def on_train_batch_end(self, trainer: pl.Trainer, *_: Any) -> None:
             bar = trainer.progress_bar_callback
             assert isinstance(bar, EpochBar)
             assert bar.progress is not None
-            shown.append(bar.progress.tasks[0].description.strip())
+            descriptions.append(bar.progress.tasks[0].description.strip())
 
     settings = replace(SETTINGS, progress_bar=True)
     trainer = make_trainer(
@@ -56,7 +56,7 @@ def test_the_progress_bar_counts_epochs_from_1() -> None:
     )
     with STOP.during_command():  # no signal of an earlier one is noted
         trainer.fit(Regression(learning_rate=0.1, seed=0, seconds=0.0), datamodule=Points(seed=0))
-    assert [*dict.fromkeys(shown)] == ["Epoch 1/3", "Epoch 2/3", "Epoch 3/3"]
+    assert [*dict.fromkeys(descriptions)] == ["Epoch 1/3", "Epoch 2/3", "Epoch 3/3"]
 
 
 Place = tuple[str, int, int, int]  # method, epoch, loader, batch
@@ -76,11 +76,11 @@ class Validated(Points):
 
 
 class Interrupted(Regression):
-    """Meets a signal or an exception at a place."""
+    """Meets a signal or an exception at a moment."""
 
-    def __init__(self, fault: str = "", place: Place | None = None) -> None:
+    def __init__(self, fault: str = "", moment: Place | None = None) -> None:
         super().__init__(learning_rate=0.01, seed=0, seconds=0.0)
-        self.fault, self.place = fault, place
+        self.fault, self.moment = fault, moment
 
     def training_step(self, batch: list[Tensor], batch_idx: int) -> Tensor:
         self._meet("training", 0, batch_idx)
@@ -97,7 +97,7 @@ class Interrupted(Regression):
         torch.save(self.state_dict(), folder / "weights.pt")
 
     def _meet(self, method: str, loader: int, batch: int) -> None:
-        if self.place == (method, self.trainer.current_epoch, loader, batch):
+        if self.moment == (method, self.trainer.current_epoch, loader, batch):
             if self.fault == "exception":
                 raise Stop
             if self.fault == "memory":
@@ -124,10 +124,10 @@ def start(
 STOPS = {"SIGTERM": SIGTERMException, "SIGINT": KeyboardInterrupt, "exception": Stop}
 
 
-def stop(folder: Path, fault: str, place: Place, **options: Any) -> Path:
+def stop(folder: Path, fault: str, moment: Place, **options: Any) -> Path:
     """Fits in `stopped` until the fault; returns the folder of its checkpoints."""
     with pytest.raises(STOPS[fault]):
-        start(folder / "stopped", Interrupted(fault, place), **options)
+        start(folder / "stopped", Interrupted(fault, moment), **options)
     [run] = folder.glob("stopped/runs/*")
     return run / "checkpoints"
 
@@ -135,17 +135,17 @@ def stop(folder: Path, fault: str, place: Place, **options: Any) -> Path:
 def outcome(module: Interrupted, folder: Path) -> list[Tensor]:
     """Every bit of the last weights and of those that were kept."""
     [path] = folder.glob("runs/*/checkpoints/best/weights.pt")
-    kept = torch.load(path, weights_only=True)
-    return [*module.state_dict().values(), *kept.values()]
+    saved = torch.load(path, weights_only=True)
+    return [*module.state_dict().values(), *saved.values()]
 
 
 def assert_goes_on(folder: Path, **options: Any) -> None:
     """The run in `stopped` goes on, and ends bit by bit as one that was never stopped."""
-    whole, resumed = Interrupted(), Interrupted()
-    scores = start(folder / "whole", whole, **options)
+    undisturbed, resumed = Interrupted(), Interrupted()
+    scores = start(folder / "whole", undisturbed, **options)
     assert start(folder / "stopped", resumed, **options) == scores
-    found, expected = outcome(resumed, folder / "stopped"), outcome(whole, folder / "whole")
-    assert all(torch.equal(a, b) for a, b in zip(found, expected, strict=True))
+    actual, expected = outcome(resumed, folder / "stopped"), outcome(undisturbed, folder / "whole")
+    assert all(torch.equal(a, b) for a, b in zip(actual, expected, strict=True))
 
 
 def test_half_the_bits_go_on_with_the_same_bits(tmp_path: Path) -> None:
@@ -153,8 +153,8 @@ def test_half_the_bits_go_on_with_the_same_bits(tmp_path: Path) -> None:
     assert_goes_on(tmp_path, precision="bf16-mixed")
     exact = Interrupted()
     start(tmp_path / "exact", exact)
-    [kept] = tmp_path.glob("stopped/runs/*/checkpoints/best/weights.pt")
-    halved = torch.load(kept, weights_only=True)
+    [weights_path] = tmp_path.glob("stopped/runs/*/checkpoints/best/weights.pt")
+    halved = torch.load(weights_path, weights_only=True)
     for name, weights in exact.state_dict().items():
         assert not torch.equal(halved[name], weights)
         assert torch.allclose(halved[name], weights, atol=1e-2)
@@ -162,7 +162,7 @@ def test_half_the_bits_go_on_with_the_same_bits(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("checkpoint_every", [2, 50, None])
 @pytest.mark.parametrize(
-    ("epochs", "place"),
+    ("epochs", "moment"),
     [
         (3, ("validation", 0, 0, 0)),
         (3, ("validation", 1, 0, 1)),
@@ -172,10 +172,10 @@ def test_half_the_bits_go_on_with_the_same_bits(tmp_path: Path) -> None:
     ],
 )
 def test_sigterm_in_a_validation_does_not_lose_it(
-    epochs: int, place: Place, checkpoint_every: int | None, tmp_path: Path
+    epochs: int, moment: Place, checkpoint_every: int | None, tmp_path: Path
 ) -> None:
     options: Any = {"epochs": epochs, "checkpoint_every": checkpoint_every}
-    stop(tmp_path, "SIGTERM", place, **options)
+    stop(tmp_path, "SIGTERM", moment, **options)
     assert_goes_on(tmp_path, **options)
 
 
@@ -213,8 +213,8 @@ def test_gradients_that_are_being_accumulated_are_not_lost(
     # SIGTERM waits for the end of the window; behind an exception its micro-batches are repeated.
     second = [] if fault == "SIGTERM" else [(1, 1)]
     for epoch, batch in [(0, 1), (1, 0), *second, (1, 3), (2, 2)]:
-        place = ("training", epoch, 0, batch)
-        stop(tmp_path, fault, place, **options)
+        moment = ("training", epoch, 0, batch)
+        stop(tmp_path, fault, moment, **options)
     assert_goes_on(tmp_path, **options)
 
 
@@ -231,8 +231,8 @@ def test_a_kill_while_the_best_model_was_written_is_mended(renamed: bool, tmp_pa
     if renamed:
         best.replace(best.with_name(f"best.{dead}.old"))
     assert_goes_on(tmp_path)
-    left = sorted(path.name for path in best.parent.iterdir())
-    assert left == ["best", "last.ckpt", "last.ckpt.previous"]
+    names = sorted(path.name for path in best.parent.iterdir())
+    assert names == ["best", "last.ckpt", "last.ckpt.previous"]
 
 
 def swap(best: Path) -> None:
@@ -261,10 +261,10 @@ def test_a_run_whose_best_model_is_lost_starts_anew(
 
 def test_a_best_model_from_behind_the_state_is_written_again(tmp_path: Path) -> None:
     state = stop(tmp_path, "exception", LATE) / "last.ckpt"
-    kept = state.read_bytes()
+    content = state.read_bytes()
     # The last validation is complete; without the state behind it, it is done again.
     stop(tmp_path, "SIGTERM", ("validation", 2, 1, 3))
-    state.write_bytes(kept)
+    state.write_bytes(content)
     assert_goes_on(tmp_path)
 
 
@@ -350,38 +350,38 @@ def train(folder: Path, accumulate: int, stop_at: int | None = None) -> Linear:
     return module
 
 
-def assert_close(one: Linear, two: Linear) -> None:
-    for name, value in one.state_dict().items():
-        torch.testing.assert_close(two.state_dict()[name], value, rtol=0, atol=1e-6)
+def assert_close(first: Linear, second: Linear) -> None:
+    for name, value in first.state_dict().items():
+        torch.testing.assert_close(second.state_dict()[name], value, rtol=0, atol=1e-6)
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> Linear:
+def reference(tmp_path_factory: pytest.TempPathFactory) -> Linear:
     return train(tmp_path_factory.mktemp("whole"), accumulate=1)
 
 
 @pytest.mark.parametrize("accumulate", [2, 4])
 def test_each_item_weighs_the_same_however_a_step_is_made(
-    accumulate: int, whole: Linear, tmp_path: Path
+    accumulate: int, reference: Linear, tmp_path: Path
 ) -> None:
-    assert_close(train(tmp_path, accumulate), whole)
+    assert_close(train(tmp_path, accumulate), reference)
 
 
-@pytest.mark.parametrize(("before", "after"), [(1, 4), (4, 1), (2, 4), (4, 2)])
+@pytest.mark.parametrize(("stopped_with", "resumed_with"), [(1, 4), (4, 1), (2, 4), (4, 2)])
 def test_a_run_may_go_on_with_another_accumulate(
-    before: int, after: int, whole: Linear, tmp_path: Path
+    stopped_with: int, resumed_with: int, reference: Linear, tmp_path: Path
 ) -> None:
     # Behind each step, and behind both validations.
     for stop_at in range(1, 3 * EPOCHS):
         folder = tmp_path / str(stop_at)
         with pytest.raises(Stop):
-            train(folder, before, stop_at)
-        assert_close(train(folder, after), whole)
-    train(folder, before)  # a finished run
+            train(folder, stopped_with, stop_at)
+        assert_close(train(folder, resumed_with), reference)
+    train(folder, stopped_with)  # a finished run
 
 
 @pytest.mark.parametrize(
-    ("place", "message"),
+    ("moment", "message"),
     [
         (
             ("training", 1, 0, 2),
@@ -391,17 +391,17 @@ def test_a_run_may_go_on_with_another_accumulate(
     ],
 )
 def test_too_little_memory_is_one_error_and_the_run_can_go_on(
-    place: Place, message: str, tmp_path: Path
+    moment: Place, message: str, tmp_path: Path
 ) -> None:
     with pytest.raises(UsageError, match=message):
-        start(tmp_path, Interrupted("memory", place))
+        start(tmp_path, Interrupted("memory", moment))
     module = Interrupted()
     assert len(start(tmp_path, module)) == 3
     assert module.trainer.global_step == 12
 
 
 @pytest.mark.parametrize(
-    ("batch_size", "accumulate", "processes", "said"),
+    ("batch_size", "accumulate", "processes", "message"),
     [
         (16, 1, 1, r"batches of 16 \(batch_size 16\) .*accumulate 2 trains in batches of 8 "),
         (16, 2, 4, r"batches of 8 \(batch_size 16\) .*accumulate 4 trains in batches of 4 "),
@@ -412,10 +412,10 @@ def test_too_little_memory_is_one_error_and_the_run_can_go_on(
     ],
 )
 def test_smaller_batches_are_those_that_divide_the_step_of_the_optimiser(
-    batch_size: int, accumulate: int, processes: int, said: str
+    batch_size: int, accumulate: int, processes: int, message: str
 ) -> None:
     settings = replace(SETTINGS, accumulate=accumulate)
-    assert re.search(said, smaller_batches(batch_size, settings, processes))
+    assert re.search(message, smaller_batches(batch_size, settings, processes))
 
 
 class Noting(Interrupted):

@@ -43,9 +43,9 @@ class Sender(Callback):
 
 
 def test_ctrl_c_in_a_fit_is_a_keyboard_interrupt_and_the_run_goes_on(tmp_path: Path) -> None:
-    before = signal.getsignal(signal.SIGINT)
+    handler = signal.getsignal(signal.SIGINT)
     stop(tmp_path, "SIGINT", ("training", 1, 0, 1))
-    assert signal.getsignal(signal.SIGINT) is before
+    assert signal.getsignal(signal.SIGINT) is handler
     assert_goes_on(tmp_path)
 
 
@@ -217,9 +217,9 @@ def test_all_processes_of_a_stopped_run_end(
             assert time.monotonic() < end
             time.sleep(0.05)
         (os.killpg if whole_group else os.kill)(process.pid, signum)
-        _, said = process.communicate(timeout=60)
-        assert process.returncode == code, said
-        assert said.count(SENTENCES[code]) == 1
+        _, printed = process.communicate(timeout=60)
+        assert process.returncode == code, printed
+        assert printed.count(SENTENCES[code]) == 1
         deadline = time.monotonic() + 10
         while time.monotonic() < deadline and alive(process.pid):
             time.sleep(0.05)

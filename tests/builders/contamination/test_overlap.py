@@ -27,36 +27,36 @@ def question(stem: str, gold: str, number: int = 1) -> Record:
 
 def overlaps(
     records: Sequence[Record],
-    parts: Sequence[Sequence[str]],
+    blocks: Sequence[Sequence[str]],
     size: int = 3,
     most_groups: int = 10,
     groups: Sequence[int] | None = None,
 ) -> list[Overlap]:
     grams = probe_grams(records, groups or range(len(records)), size, most_groups)
     scan, fed = Scan(grams), 0
-    for words in parts:
+    for words in blocks:
         begin = fed
-        scan.feed(words, lambda place, begin=begin: str(begin + place))  # type: ignore[misc]
+        scan.feed(words, lambda position, begin=begin: str(begin + position))  # type: ignore[misc]
         fed += len(words)
     return scan.overlaps()
 
 
 def test_stem_and_answer_by_hand() -> None:
     # Trigrams: abc bcd of the stem, cde def with the answer "e f".
-    asked = question("A b, c d", "E-f")
-    [found] = overlaps([asked], ["x b c d e y".split()])
-    assert found == Overlap(2 / 4, 1 / 2, 1 / 2, 4, "b c d e", "1")
-    [found] = overlaps([asked], ["a b c".split(), "x c d e f".split()])
-    assert found == Overlap(3 / 4, 1 / 2, 1.0, 4, "c d e f", "4")
-    [found] = overlaps([asked], ["a b".split(), ["c"], ["d", "e"], ["f", "g"]])
-    assert (found.share, found.longest, found.piece) == (1.0, 6, "a b c d e f")
+    item = question("A b, c d", "E-f")
+    [overlap] = overlaps([item], ["x b c d e y".split()])
+    assert overlap == Overlap(2 / 4, 1 / 2, 1 / 2, 4, "b c d e", "1")
+    [overlap] = overlaps([item], ["a b c".split(), "x c d e f".split()])
+    assert overlap == Overlap(3 / 4, 1 / 2, 1.0, 4, "c d e f", "4")
+    [overlap] = overlaps([item], ["a b".split(), ["c"], ["d", "e"], ["f", "g"]])
+    assert (overlap.share, overlap.longest, overlap.piece) == (1.0, 6, "a b c d e f")
 
 
 def test_the_answer_stands_in_the_masks_place() -> None:
-    asked = Record("1", "A b c [MASK] d e.", ("x", "y"), 1)
-    [found] = overlaps([asked], ["a b c".split(), "c y d e".split()])
+    item = Record("1", "A b c [MASK] d e.", ("x", "y"), 1)
+    [overlap] = overlaps([item], ["a b c".split(), "c y d e".split()])
     # Trigrams: abc; bcy cyd yde. The stem's other part is too short for one.
-    assert found == Overlap(3 / 4, 1.0, 2 / 3, 4, "c y d e", "3")
+    assert overlap == Overlap(3 / 4, 1.0, 2 / 3, 4, "c y d e", "3")
 
 
 def test_what_is_short_is_looked_for_whole() -> None:
@@ -77,12 +77,12 @@ def test_templates_are_left_out_by_groups() -> None:
     text = ["what is the use of b bb in it u".split()]
     # Three groups have what-is is-the the-use use-of, in-it it-u u-v v-w: of the trigrams, only
     # of-b-bb and b-bb-in have one such word or none.
-    found = overlaps(items, text, most_groups=2)
+    by_item = overlaps(items, text, most_groups=2)
     nothing = Overlap(0.0, 0.0, None)
-    assert found == [nothing, Overlap(1.0, 1.0, None, 4, "of b bb in", "4"), nothing]
+    assert by_item == [nothing, Overlap(1.0, 1.0, None, 4, "of b bb in", "4"), nothing]
     # Of one group they are no template: all but of-a-aa a-aa-in aa-in-it, it-u-v u-v-w.
-    found = overlaps(items, text, most_groups=2, groups=[0, 0, 0])
-    assert [(one.stem, one.answer) for one in found] == [(3 / 7, 1 / 3), (1, 1 / 3), (3 / 7, 1 / 3)]
+    by_item = overlaps(items, text, most_groups=2, groups=[0, 0, 0])
+    assert [(o.stem, o.answer) for o in by_item] == [(3 / 7, 1 / 3), (1, 1 / 3), (3 / 7, 1 / 3)]
     # Where nothing else is left, the whole is looked for.
     same = [question("a b c d e", "u v w", n) for n in range(3)]
     assert overlaps(same, ["a b c d e".split()], most_groups=2)[0].share == 0.0
@@ -92,30 +92,30 @@ def test_templates_are_left_out_by_groups() -> None:
 def slow(record: Record, words: Sequence[str], size: int) -> tuple[float | None, ...]:
     """Share of n-grams, those of stem alone, those with the answer, and the longest piece."""
     text = item_text(record, record.gold)
-    own = text.words
-    if not own:
+    item_words = text.words
+    if not item_words:
         return None, None, None, 0
 
     def stands(piece: tuple[str, ...]) -> bool:
         size = len(piece)
         return any(tuple(words[i : i + size]) == piece for i in range(len(words) - size + 1))
 
-    places = range(len(own) - size + 1)
+    places = range(len(item_words) - size + 1)
     touch = [p + size > text.start and p < text.end for p in places]
-    hits = [stands(own[p : p + size]) for p in places]
-    stem = [hit for hit, one in zip(hits, touch, strict=True) if not one]
-    answer = [hit for hit, one in zip(hits, touch, strict=True) if one]
-    lengths = range(size, len(own) + 1)
-    pieces = [(p, n) for n in lengths for p in range(len(own) - n + 1)]
-    longest = max((n for p, n in pieces if stands(own[p : p + n])), default=0)
+    hits = [stands(item_words[p : p + size]) for p in places]
+    stem = [hit for hit, touches in zip(hits, touch, strict=True) if not touches]
+    answer = [hit for hit, touches in zip(hits, touch, strict=True) if touches]
+    lengths = range(size, len(item_words) + 1)
+    pieces = [(p, n) for n in lengths for p in range(len(item_words) - n + 1)]
+    longest = max((n for p, n in pieces if stands(item_words[p : p + n])), default=0)
     if not hits:
-        hits = answer = [stands(own)]
-        longest = len(own) * hits[0]
+        hits = answer = [stands(item_words)]
+        longest = len(item_words) * hits[0]
     stem_share = sum(stem) / len(stem) if stem else None
-    if not stem and text.start and text.end == len(own):
-        stem_share = float(stands(own[: text.start]))
+    if not stem and text.start and text.end == len(item_words):
+        stem_share = float(stands(item_words[: text.start]))
         longest = max(longest, text.start * int(stem_share))
-    share = [sum(one) / len(one) if one else None for one in (hits, answer)]
+    share = [sum(flags) / len(flags) if flags else None for flags in (hits, answer)]
     return share[0], stem_share, share[1], longest
 
 
@@ -133,13 +133,13 @@ def test_as_nested_loops_find_it(size: int) -> None:
         ]
         words = rng.choices([*"aaabbbccc", "z", "", "new"], k=rng.randint(0, 40))
         cuts = sorted(rng.choices(range(len(words) + 1), k=rng.randint(0, 6)))
-        parts = [words[a:b] for a, b in zip([0, *cuts], [*cuts, len(words)], strict=True)]
-        for record, found in zip(records, overlaps(records, parts, size), strict=True):
-            said = (found.share, found.stem, found.answer, found.longest)
-            assert said == pytest.approx(slow(record, words, size)), (record, words)
-            if found.where:
-                begin, own = int(found.where), found.piece.split()
-                assert words[begin : begin + len(own)] == own or len(parts) > 1
+        blocks = [words[a:b] for a, b in zip([0, *cuts], [*cuts, len(words)], strict=True)]
+        for record, answered in zip(records, overlaps(records, blocks, size), strict=True):
+            shares = (answered.share, answered.stem, answered.answer, answered.longest)
+            assert shares == pytest.approx(slow(record, words, size)), (record, words)
+            if answered.where:
+                begin, piece = int(answered.where), answered.piece.split()
+                assert words[begin : begin + len(piece)] == piece or len(blocks) > 1
 
 
 def test_words() -> None:
@@ -162,37 +162,37 @@ def scan() -> Scan:
 def in_text(path: Path) -> Overlap:
     looked = scan()
     assert scan_text(looked, path) == []
-    [found] = looked.overlaps()
-    return found
+    [overlap] = looked.overlaps()
+    return overlap
 
 
 def test_items_are_read_with_all_their_choices(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(overlap, "_MOST_WORDS", 3)  # each item is fed alone
-    others = [
+    items = [
         Record("7", "A red, round", ("fruit", "thing"), 1),
         Record("8", "Is it a round fruit?", ("No, an apple", "round fruit, an apple"), 0),
     ]
     looked = scan()
-    scan_records(looked, others)
+    scan_records(looked, items)
     # Of 5 four-grams a-red-round-fruit and round-fruit-an-apple; nothing goes on to the next item.
     assert looked.overlaps() == [Overlap(2 / 5, 1 / 3, 1 / 2, 4, "a red round fruit", "7@0")]
     looked = scan()
-    scan_records(looked, others, wrong_choices=False)
-    assert [one.share for one in looked.overlaps()] == [0.0]
+    scan_records(looked, items, wrong_choices=False)
+    assert [overlap.share for overlap in looked.overlaps()] == [0.0]
 
 
 def test_words_go_on_over_lines_and_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text = "It’s\r\n\n “a RED,\nround\n\tfruit?” – an\u00ad apple\n"
     path = tmp_path / "text.txt"
     path.write_bytes(text.encode())
-    found = in_text(path)
-    assert found == Overlap(3 / 5, 1 / 3, 1.0, 6, "a red round fruit an apple", f"{path}:3")
+    hit = in_text(path)
+    assert hit == Overlap(3 / 5, 1 / 3, 1.0, 6, "a red round fruit an apple", f"{path}:3")
     packed = tmp_path / "text.gz"
     packed.write_bytes(gzip.compress(text.encode()))
-    assert in_text(packed).piece == found.piece
+    assert in_text(packed).piece == hit.piece
     for size in (1, 2, 3, 7, 11):
         monkeypatch.setattr(files, "BLOCK", size)
-        assert in_text(path).share == found.share
+        assert in_text(path).share == hit.share
     monkeypatch.setattr(files, "BLOCK", 3)
     monkeypatch.setattr(overlap, "_LONGEST", 5)  # a word of more is cut, and nothing else
     path.write_text(f"{'x' * 20} a red round fruit")
@@ -204,7 +204,7 @@ def test_what_is_no_text(tmp_path: Path) -> None:
     path.write_bytes(b"a red\xff round\n")
     notice = f"{path}: 1 characters are not UTF-8; they count as spaces"
     assert scan_text(scan(), path) == [notice]
-    for data, said in (
+    for data, message in (
         (b"", "no words"),
         (b" ?!\n", "no words"),
         ("a red".encode("utf-16"), "UTF-16"),
@@ -212,7 +212,7 @@ def test_what_is_no_text(tmp_path: Path) -> None:
         (gzip.compress(b"a red round fruit" * 99)[:40], "cut off"),
     ):
         path.write_bytes(data)
-        with pytest.raises(RecordError, match=said):
+        with pytest.raises(RecordError, match=message):
             scan_text(scan(), path)
     with pytest.raises(FileNotFoundError, match="no such file"):
         scan_text(scan(), tmp_path / "none")
@@ -225,9 +225,9 @@ def test_concepts_are_named_in_notes() -> None:
 
     theirs = [about("dog.n.01", "=>", "animal.n.01"), about("pup.n.01", "<=", "pup.n.01")]
     ours = [about("dog.n.01", "<=", "pup.n.01"), about("cat.n.01", "=>", "dog.n.01"), about("")]
-    found = [(one.concept, one.answer) for one in shared_concepts(ours, theirs)]
-    assert found == [(True, True), (False, False), (None, None)]
-    assert {one.concept for one in shared_concepts(ours, [about("")])} == {None}
+    pairs = [(match.concept, match.answer) for match in shared_concepts(ours, theirs)]
+    assert pairs == [(True, True), (False, False), (None, None)]
+    assert {match.concept for match in shared_concepts(ours, [about("")])} == {None}
     sense = Record("1", "q", ("a", "b"), 0, {"cluster": "run", "sense": "run.v.1"})
     [found_sense] = shared_concepts([sense], [sense])
     assert (found_sense.concept, found_sense.answer) == (True, True)

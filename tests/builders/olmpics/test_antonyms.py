@@ -31,7 +31,7 @@ def test_opposites_and_synonyms_also_at_one_remove_where_a_gloss_bears_it_out(
     assert antonym_pairs(tiny_wordnet, WORDS, "adjective") == OPPOSED
     same = {("hot", "warm"), ("hot", "scorching"), ("scorching", "warm")}
     assert synonym_pairs(tiny_wordnet, WORDS, "adjective") == same
-    monkeypatch.setattr(antonyms, "_gloss_names", lambda one, other: False)
+    monkeypatch.setattr(antonyms, "_gloss_names", lambda word, opposite: False)
     assert antonym_pairs(tiny_wordnet, WORDS, "adjective") == {("cold", "hot")}
     assert synonym_pairs(tiny_wordnet, WORDS, "adjective") == {("hot", "warm")}
 
@@ -67,8 +67,8 @@ def test_a_pair_is_asked_in_one_part_of_speech(monkeypatch: pytest.MonkeyPatch) 
         "noun": {("g", "h"), ("e", "f")},
         "verb": {("a", "b"), ("g", "h"), ("i", "j")},
     }
-    monkeypatch.setattr(antonyms, "antonym_pairs", lambda w, v, part: opposed[part])
-    monkeypatch.setattr(antonyms, "synonym_pairs", lambda w, v, part: same[part])
+    monkeypatch.setattr(antonyms, "antonym_pairs", lambda w, v, pos: opposed[pos])
+    monkeypatch.setattr(antonyms, "synonym_pairs", lambda w, v, pos: same[pos])
     monkeypatch.setattr(antonyms, "countable_words", lambda wordnet, words: words - {"milk"})
     assert word_pairs(None, WORDS) == {
         "adjective": ({("a", "b")}, {("e", "f")}),
@@ -78,21 +78,21 @@ def test_a_pair_is_asked_in_one_part_of_speech(monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.parametrize(
-    ("part", "stem"),
+    ("pos", "stem"),
     [
         ("noun", "It was [MASK] {}, it was really {}."),
         ("verb", "He was [MASK] ready to {}, He was really ready to {}."),
     ],
 )
-def test_sentences_as_released_and_their_arguments(part: PartOfSpeech, stem: str) -> None:
-    drafts = list(antonyms._drafts(part, ("end", "start"), ("x", "y")))
-    end, start = ("an end", "a start") if part == "noun" else ("end", "start")
+def test_sentences_as_released_and_their_arguments(pos: PartOfSpeech, stem: str) -> None:
+    drafts = list(antonyms._drafts(pos, ("end", "start"), ("x", "y")))
+    end, start = ("an end", "a start") if pos == "noun" else ("end", "start")
     stems = [stem.format(end, start), stem.format(start, end)]
     assert [draft.stem for draft in drafts if draft.gold == "not"] == stems
     patterns = ANTONYM_NEGATION.config["arguments"]
-    matches = ((name, re.fullmatch(one, stems[0])) for name, one in patterns.items())
-    found = [(name, match.groups()) for name, match in matches if match]
-    assert found[0] == (part, ("end", "start"))
+    matches = ((name, re.fullmatch(pattern, stems[0])) for name, pattern in patterns.items())
+    parsed = [(name, match.groups()) for name, match in matches if match]
+    assert parsed[0] == (pos, ("end", "start"))
 
 
 def test_what_wordnet_contradicts_is_found(settings: AntonymSettings) -> None:
@@ -102,7 +102,7 @@ def test_what_wordnet_contradicts_is_found(settings: AntonymSettings) -> None:
 
     right = [item("hot", "cold", 0), item("hot", "warm", 1)]
     wrong = [item("cold", "hot", 1), item("warm", "hot", 0)]
-    assert [found.check for found in check_pairs(settings, [*right, *wrong])] == [
+    assert [finding.check for finding in check_pairs(settings, [*right, *wrong])] == [
         "opposites in another sense",
         "synonyms in another sense",
     ]

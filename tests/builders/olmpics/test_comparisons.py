@@ -34,7 +34,7 @@ def found_arguments(probe: str, record: Record) -> list[str]:
     """The arguments that exactly one of a builder's patterns finds in the whole stem."""
     patterns = builder_of(probe).config["arguments"]
     every = patterns.values() if isinstance(patterns, dict) else [patterns]
-    [match] = [m for one in every if (m := re.fullmatch(one, record.stem))]
+    [match] = [m for pattern in every if (m := re.fullmatch(pattern, record.stem))]
     return [group for group in match.groups() if group]
 
 
@@ -61,7 +61,7 @@ def test_the_older_is_gold_as_the_sentence_says(panel: Any, high_is: str) -> Non
         assert check_records(rows) == []
     assert check_splits(probe) == []
     pairs = [{frozenset(numbers(r)) for r in rows} for rows in probe.values()]
-    assert [len(found) for found in pairs] == [100, 20, 50]
+    assert [len(ages) for ages in pairs] == [100, 20, 50]
     assert not pairs[1] & pairs[2]
 
 
@@ -127,17 +127,17 @@ def test_pairs_are_far_apart_and_in_both_orders(small: Path) -> None:
 
 def test_our_own_list_gives_the_papers_sizes_and_every_answer_follows_from_it() -> None:
     objects = read_objects(OBJECTS_PATH)
-    assert {kind: len(own) for kind, own in objects.items()} == {"animal": 122, "object": 112}
+    assert {kind: len(names) for kind, names in objects.items()} == {"animal": 122, "object": 112}
     paper = ("nail", "pen", "laptop", "table", "house", "airplane", "city", "sun")
     assert [name for name in objects["object"] if name in paper] == list(paper)
     probe = build_objects(ObjectsSettings(num_test=300))
     assert [len(rows) for rows in probe.values()] == [4_000, 500, 300]
     for split, rows in probe.items():
         for record in rows:
-            found = found_arguments("objects_comparison", record)
-            assert found == record.meta["arguments"]
+            arguments = found_arguments("objects_comparison", record)
+            assert arguments == record.meta["arguments"]
             of_kind = objects["animal" if split == "train" else "object"]
-            first, second = (of_kind[name] for name in found)
+            first, second = (of_kind[name] for name in arguments)
             assert record.gold == ("larger" if first > second else "smaller")
             assert max(first / second, second / first) >= 2.999
         assert check_records(rows) == []

@@ -27,12 +27,12 @@ SIZES = {"num_train": 8, "num_dev": 4, "num_test": 0, "min_statements": 1}
 
 def edges() -> list[Edge]:
     """Of every place and use three things that have both: thing 0..47, named by letters."""
-    found = []
+    statements = []
     for number in range(48):
         name = f"thing{chr(97 + number // 10)}{chr(97 + number % 10)}"
-        found.append(Edge("AtLocation", name, PLACES[number % 4], 2.0))
-        found.append(Edge("UsedFor", name, USES[number // 4 % 4], 3.0))
-    return found
+        statements.append(Edge("AtLocation", name, PLACES[number % 4], 2.0))
+        statements.append(Edge("UsedFor", name, USES[number // 4 % 4], 3.0))
+    return statements
 
 
 def line(edge: Edge) -> str:
@@ -40,14 +40,14 @@ def line(edge: Edge) -> str:
     return f'/a/[...]\t/r/{edge.relation}\t{start}\t{end}\t{{"weight": {edge.weight}}}\n'
 
 
-def written(folder: Path, statements: Sequence[Edge]) -> str:
+def write_source(folder: Path, statements: Sequence[Edge]) -> str:
     path = folder / "assertions.csv.gz"
     path.write_bytes(gzip.compress("".join(map(line, statements)).encode()))
     return str(path)
 
 
 def test_a_hint_that_a_concept_has_a_property() -> None:
-    known = gather_properties(
+    graph = gather_properties(
         [
             Edge("UsedFor", "pen", "writing", 2.0),
             Edge("Synonym", "biro", "pen", 0.5),
@@ -63,13 +63,13 @@ def test_a_hint_that_a_concept_has_a_property() -> None:
         min_weight=2.0,
     )
     writing = Property("UsedFor", "writing")
-    assert dict(known.holders) == {writing: ["pen"]}  # a pen case has the pen in its name
+    assert dict(graph.holders) == {writing: ["pen"]}  # a pen case has the pen in its name
     having = ["pen", "biro", "quill", "author", "penmanship", "writing desk", "brush"]
-    assert [name for name in [*having, "spoon", "hand"] if known.may_have(name, writing)] == having
-    assert known.are_kin("biro", "pen")
-    assert known.are_kin("pen", "old pen")
-    assert not known.are_kin("spoon", "pen")
-    assert known.num_statements["pen"] == 5
+    assert [name for name in [*having, "spoon", "hand"] if graph.may_have(name, writing)] == having
+    assert graph.are_kin("biro", "pen")
+    assert graph.are_kin("pen", "old pen")
+    assert not graph.are_kin("spoon", "pen")
+    assert graph.num_statements["pen"] == 5
     assert share_a_word("a pair of pens", "the pen")
     assert not share_a_word("part of", "bit of")
     assert str(writing) == "usually used for writing"
@@ -81,26 +81,26 @@ def test_what_one_of_a_wide_kind_has_says_nothing_of_the_others() -> None:
     writing = Property("UsedFor", "writing")
     for number, has in ((99, True), (100, False)):
         tools = [Edge("IsA", f"tool {n}", "tool", 1.0) for n in range(number)]
-        known = gather_properties([*pen, *tools, *tools], 2.0)
-        assert known.may_have("tool 0", writing) is has
-        assert not known.may_have("tool 0", Property("RelatedTo", "ink"))
+        properties = gather_properties([*pen, *tools, *tools], 2.0)
+        assert properties.may_have("tool 0", writing) is has
+        assert not properties.may_have("tool 0", Property("RelatedTo", "ink"))
 
 
 def test_each_wrong_answer_has_one_property(tmp_path: Path) -> None:
-    settings = ConjunctionSettings(source=written(tmp_path, edges()), **SIZES)
+    settings = ConjunctionSettings(source=write_source(tmp_path, edges()), **SIZES)
     probe = build_conjunction(settings)
     has = {(edge.start, edge.relation, edge.end) for edge in edges()}
     assert {split: len(records) for split, records in probe.items()} == {"train": 8, "dev": 4}
     for record in [*probe["train"], *probe["dev"]]:
-        place = next(one for one in PLACES if f"usually located at {one}" in record.stem)
-        use = next(one for one in USES if f"usually used for {one}" in record.stem)
-        properties = ("AtLocation", place), ("UsedFor", use)
-        told = [tuple((name, *one) in has for one in properties) for name in record.choices]
-        assert told[record.answer] == (True, True)
-        assert sorted(told) == [(False, True), (True, False), (True, True)]
+        location = next(name for name in PLACES if f"usually located at {name}" in record.stem)
+        use = next(name for name in USES if f"usually used for {name}" in record.stem)
+        properties = ("AtLocation", location), ("UsedFor", use)
+        truths = [tuple((name, *prop) in has for prop in properties) for name in record.choices]
+        assert truths[record.answer] == (True, True)
+        assert sorted(truths) == [(False, True), (True, False), (True, True)]
         place_is_first = record.stem.startswith("What is usually located at")
         first = record.choices.index(record.meta["first_distractor"])
-        assert told[first] == (place_is_first, not place_is_first)
+        assert truths[first] == (place_is_first, not place_is_first)
     concepts = [{name for r in records for name in r.choices} for records in probe.values()]
     assert concepts[0].isdisjoint(concepts[1])
     assert not check_splits(probe)
@@ -108,14 +108,14 @@ def test_each_wrong_answer_has_one_property(tmp_path: Path) -> None:
     assert check_properties(settings, probe["train"]) == []
     record = probe["train"][0]
     swapped = replace(record, answer=record.choices.index(record.wrong[0]))
-    found = [one.check for one in check_properties(settings, [swapped])]
-    assert found[0] == "a right answer is wrong (ConceptNet)"
-    assert "a wrong answer is right (ConceptNet)" in found[1:]
+    checks = [finding.check for finding in check_properties(settings, [swapped])]
+    assert checks[0] == "a right answer is wrong (ConceptNet)"
+    assert "a wrong answer is right (ConceptNet)" in checks[1:]
 
 
 def test_a_weak_statement_is_no_property_but_forbids_a_wrong_answer(tmp_path: Path) -> None:
-    rest = [Edge("RelatedTo", f"thing{a}{b}", "sea", 0.1) for a in "abcde" for b in "abcdefghij"]
-    source = written(tmp_path, [*edges(), *rest])
+    weak = [Edge("RelatedTo", f"thing{a}{b}", "sea", 0.1) for a in "abcde" for b in "abcdefghij"]
+    source = write_source(tmp_path, [*edges(), *weak])
     probe = build_conjunction(ConjunctionSettings(source=source, **SIZES | {"num_dev": 2}))
     stems = [record.stem for records in probe.values() for record in records]
     assert not any("located at sea" in stem for stem in stems)  # nothing surely lacks it
@@ -124,7 +124,7 @@ def test_a_weak_statement_is_no_property_but_forbids_a_wrong_answer(tmp_path: Pa
 def test_the_command_builds_the_same_bytes_and_the_variant(tmp_path: Path) -> None:
     line = ["probes", "build", PROPERTY_CONJUNCTION.name]
     line += [f"--{name}={value}" for name, value in SIZES.items()]
-    line += [f"--source={written(tmp_path, edges())}", "--seed=3"]
+    line += [f"--source={write_source(tmp_path, edges())}", "--seed=3"]
     for folder in ("a", "b"):
         assert cli.main([*line, f"--output_dir={tmp_path / folder}"]) == 0
     files = [path.relative_to(tmp_path / "a") for path in (tmp_path / "a").rglob("*.*")]

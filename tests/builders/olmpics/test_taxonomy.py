@@ -48,22 +48,22 @@ def test_countable_words_stand_after_an_article_or_in_the_plural(tiny_wordnet: A
 def test_candidates_are_true_of_what_they_should_be(
     settings: TaxonomySettings, tiny_wordnet: Any
 ) -> None:
-    known = {concept.word: concept for concept in read_nouns(tiny_wordnet, WORDS, WORDS)}
+    concepts = {concept.word: concept for concept in read_nouns(tiny_wordnet, WORDS, WORDS)}
     near = {f"{word}.n.01": word for word in ("dog", "mammal", "animal")}
-    assert dict(known["poodle"].near_hypernyms) == near
+    assert dict(concepts["poodle"].near_hypernyms) == near
     probe = build_taxonomy(settings)
     assert list(probe) == ["train", "dev"]
     for split, rows in probe.items():
         for record in rows:
             first, second = re.findall(r"[Aa]n? (\w+)", record.stem)[:2]
             assert record.meta["arguments"] == [first, second]
-            a, b = (known[word].hypernym_words for word in (first, second))
+            a, b = (concepts[word].hypernym_words for word in (first, second))
             assert [choice in a and choice in b for choice in record.choices] == [
                 i == record.answer for i in range(3)
             ]
             assert all(choice in a or choice in b for choice in record.choices)
             assert set(record.choices) <= WORDS
-            assert ("animal.n.01" in known[first].hypernym_names) == (split == "dev")
+            assert ("animal.n.01" in concepts[first].hypernym_names) == (split == "dev")
         assert check_records(rows) == check_conjunctions(rows, tiny_wordnet) == []
     assert probe["dev"][0].gold == "animal"
     assert probe["train"][0].gold == "artifact"
@@ -93,17 +93,17 @@ def test_no_animal_of_unsaid_kind_is_asked_about(
     monkeypatch.setattr(taxonomy, "countable_words", lambda _, words: words)
     vocabulary = {"animal", "vertebrate", "invertebrate", "bird", "swan", "owl", "clam", "calf"}
     wordnet = open_wordnet(write_wordnet(tmp_path, ANIMALS))
-    known = {concept.word for concept in read_nouns(wordnet, vocabulary, vocabulary)}
-    assert {"swan", "owl", "clam"} < known
-    assert "calf" not in known
+    words = {concept.word for concept in read_nouns(wordnet, vocabulary, vocabulary)}
+    assert {"swan", "owl", "clam"} < words
+    assert "calf" not in words
 
 
 def test_what_wordnet_contradicts_is_found(settings: TaxonomySettings) -> None:
     stem = "A dog and a hen are both a type of [MASK]."
     choices = ["animal mammal bird", "mammal bird vehicle", "animal entity bird"]
-    items = [Record("1", stem, tuple(one.split()), 0) for one in choices]
-    found = check_conjunctions(items, open_wordnet(settings.wordnet_dir))
-    assert [(one.check, one.text) for one in found] == [
+    items = [Record("1", stem, tuple(words.split()), 0) for words in choices]
+    findings = check_conjunctions(items, open_wordnet(settings.wordnet_dir))
+    assert [(finding.check, finding.text) for finding in findings] == [
         ("the right answer is wrong", stem),
         ("a wrong answer is right", f"entity: {stem}"),
     ]

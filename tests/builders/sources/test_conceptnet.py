@@ -19,13 +19,13 @@ LINES = (
 )
 
 
-def written(path: Path, *lines: str) -> Path:
+def write_file(path: Path, *lines: str) -> Path:
     path.write_bytes(gzip.compress("".join(f"{line}\n" for line in lines).encode()))
     return path
 
 
 def test_english_statements_of_the_relations_asked_for(tmp_path: Path) -> None:
-    path = written(tmp_path / "assertions.csv.gz", *LINES)
+    path = write_file(tmp_path / "assertions.csv.gz", *LINES)
     used = Edge("UsedFor", "fountain pen", "writing", 2.828)
     at = Edge("AtLocation", "pen", "desk", 1)
     assert list(read_conceptnet(path, ["UsedFor", "AtLocation"])) == [used, at]
@@ -35,7 +35,7 @@ def test_english_statements_of_the_relations_asked_for(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "said"),
+    ("line", "message"),
     [
         ("/a/[...]\t/r/UsedFor\t/c/en/pen\t/c/en/writing", "4 columns between tabs; 5"),
         ("", "1 columns between tabs"),
@@ -48,8 +48,8 @@ def test_english_statements_of_the_relations_asked_for(tmp_path: Path) -> None:
         ('/a/[...]\t/r/UsedFor\t/c/en/pen\t/c/en/writing\t{"weight": NaN}', "must be JSON"),
     ],
 )
-def test_a_malformed_line_is_named(tmp_path: Path, line: str, said: str) -> None:
-    path = written(tmp_path / "assertions.csv.gz", *LINES, line)
+def test_a_malformed_line_is_named(tmp_path: Path, line: str, message: str) -> None:
+    path = write_file(tmp_path / "assertions.csv.gz", *LINES, line)
     with pytest.raises(RecordError, match=r"assertions\.csv\.gz:6: ") as caught:
         list(read_conceptnet(path, ["UsedFor"]))
-    assert said in str(caught.value)
+    assert message in str(caught.value)

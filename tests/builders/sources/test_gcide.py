@@ -150,8 +150,8 @@ def test_senses_of_gnu_with_definitions_and_usages(folder: Path) -> None:
 
 
 def test_the_source_of_a_paragraph_is_asked_for(folder: Path) -> None:
-    others = [s for s in read_gnu_gcide(folder, None) if s.source != "1913 Webster"]
-    assert [(s.word, s.part_of_speech, s.source) for s in others] == [
+    senses = [s for s in read_gnu_gcide(folder, None) if s.source != "1913 Webster"]
+    assert [(s.word, s.part_of_speech, s.source) for s in senses] == [
         ("Gifted", "adj", "1913 Webster +PJC")
     ]
 

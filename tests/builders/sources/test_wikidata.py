@@ -62,8 +62,8 @@ def test_a_dump_is_read_for_links_then_for_what_they_link(
 ) -> None:
     path = tmp_path / "dump"
     path.write_bytes(pack(dump(MUL, BEATLES, LENNON, STRANGER, OBSCURE, WITHOUT)))
-    facts = read_wikidata(path, ["P463", "P21"], ["P571"], min_sitelinks=2)
-    assert facts == Facts(
+    wikidata = read_wikidata(path, ["P463", "P21"], ["P571"], min_sitelinks=2)
+    assert wikidata == Facts(
         {
             "P463": {"Q1203": ["Q1299"]},
             "P21": {"Q1203": ["Q6"]},
@@ -71,8 +71,8 @@ def test_a_dump_is_read_for_links_then_for_what_they_link(
         },
         {"Q6": "männlich", "Q1299": "The Beatles", "Q1203": "John Lennon"},
     )
-    assert facts.values_of("Q3", "P463") == []
-    assert facts.years("Q1299", "P571") == {"1960"}
+    assert wikidata.values_of("Q3", "P463") == []
+    assert wikidata.years("Q1299", "P571") == {"1960"}
 
 
 def test_years_of_dates() -> None:
@@ -100,15 +100,15 @@ SERVICE = (
 def test_a_table_of_triples(tmp_path: Path, text: str) -> None:
     path = tmp_path / "triples.tsv.gz"
     path.write_bytes(gzip.compress(text.encode()))
-    facts = read_wikidata(path, ["P463"], ["P571"], min_sitelinks=9)
-    assert facts == Facts(
+    wikidata = read_wikidata(path, ["P463"], ["P571"], min_sitelinks=9)
+    assert wikidata == Facts(
         {"P463": {"Q1203": ["Q1299"]}, "P571": {"Q1299": ["1960-01-01T00:00:00Z"]}},
         {"Q1203": "John Lennon", "Q1299": "The Beatles"},
     )
 
 
 @pytest.mark.parametrize(
-    ("data", "said"),
+    ("data", "message"),
     [
         (b"", r"dump: the file is empty"),
         (b"[\n{}x\n]", r"dump:2: not an entity, one JSON object per line: '\{\}x'"),
@@ -124,7 +124,7 @@ def test_a_table_of_triples(tmp_path: Path, text: str) -> None:
         ),
     ],
 )
-def test_what_cannot_be_read_is_named(tmp_path: Path, data: bytes, said: str) -> None:
+def test_what_cannot_be_read_is_named(tmp_path: Path, data: bytes, message: str) -> None:
     (tmp_path / "dump").write_bytes(data)
-    with pytest.raises(RecordError, match=said):
+    with pytest.raises(RecordError, match=message):
         read_wikidata(tmp_path / "dump", ["P463"], [])

@@ -46,11 +46,11 @@ def test_items_are_what_their_notes_say(
         assert len(record.choices) == 5
         assert len({*wrong, gold.name()}) == 5
         for name in wrong:
-            other = tiny_wordnet.synset(name)
-            assert any(other.definition() in text for text in record.wrong)
-            closure = {one for path in other.hypernym_paths() for one in path}
-            above = {one for path in concept.hypernym_paths() for one in path}
-            assert other not in (above if kind == "hypernymy" else {concept})
+            distractor = tiny_wordnet.synset(name)
+            assert any(distractor.definition() in text for text in record.wrong)
+            closure = {node for path in distractor.hypernym_paths() for node in path}
+            above = {node for path in concept.hypernym_paths() for node in path}
+            assert distractor not in (above if kind == "hypernymy" else {concept})
             assert kind != "hyponymy" or concept not in closure
         for name in notes["other_distractors"]:
             distance = concept.shortest_path_distance(tiny_wordnet.synset(name))
@@ -67,7 +67,7 @@ def test_golds_and_distractors_never_lie_in_two_splits(tiny_wordnet_dir: Path) -
         )
         assert all(len(records) > 1 for records in probe.values())
         assert check_splits(probe) == []
-        assert [found for records in probe.values() for found in check_records(records)] == []
+        assert [finding for records in probe.values() for finding in check_records(records)] == []
 
 
 def test_settings_bound_what_is_asked(tiny_wordnet_dir: Path) -> None:
@@ -81,8 +81,8 @@ def test_settings_bound_what_is_asked(tiny_wordnet_dir: Path) -> None:
 def test_answers_as_the_paper_writes_them(tiny_wordnet_dir: Path) -> None:
     graph = read_graph(tiny_wordnet_dir)
     dog, run = (graph.concepts[graph.senses[word][0]] for word in ("dog", "run"))
-    said = "dog (or domestic dog), defined as 'an animal that barks'"
-    assert answer_text("hypernymy", dog) == said
+    expected = "dog (or domestic dog), defined as 'an animal that barks'"
+    assert answer_text("hypernymy", dog) == expected
     assert answer_text("hyponymy", run) == "run event, defined as 'go fast on foot'"
     assert answer_text("synonymy", dog) == "dog, domestic dog"
     assert answer_text("definitions", dog) == "an animal that barks"
@@ -102,8 +102,8 @@ def test_all_four_at_once_are_the_bytes_of_each_alone(
     assert cli.main([*line, "--num_processes=1", f"--output_dir={tmp_path / 'after'}"]) == 0
     for name in KINDS:
         builder = builder_of(name)
-        own = builder.settings(wordnet_dir=str(wordnet_dir), train_items=1, test_items=1, all=True)
-        for path in write_probe(builder, own, tmp_path / "alone"):
+        args = builder.settings(wordnet_dir=str(wordnet_dir), train_items=1, test_items=1, all=True)
+        for path in write_probe(builder, args, tmp_path / "alone"):
             file = path.relative_to(tmp_path / "alone")
             assert path.read_bytes() == (tmp_path / "beside" / file).read_bytes()
             assert path.read_bytes() == (tmp_path / "after" / file).read_bytes()
@@ -135,10 +135,10 @@ def test_no_answer_repeats_the_asked_word(tmp_path: Path) -> None:
     write_wordnet(tmp_path, POKES)
     probe = built("hyponymy", tmp_path, train_items=1, test_items=1, all=True, questions=9)
     records = [record for split in probe.values() for record in split]
-    asked = [record for record in records if record.meta["gold_synset"] == "poke.n.01"]
-    assert {record.gold.split(",")[0] for record in asked} <= {"thump", "slap"}
-    assert asked
-    assert not [text for record in asked for text in record.choices if "pok" in text]
+    of_poke = [record for record in records if record.meta["gold_synset"] == "poke.n.01"]
+    assert {record.gold.split(",")[0] for record in of_poke} <= {"thump", "slap"}
+    assert of_poke
+    assert not [text for record in of_poke for text in record.choices if "pok" in text]
 
 
 def test_sets_of_distractors_are_drawn_again_from_the_same_relatives(tmp_path: Path) -> None:
@@ -159,7 +159,7 @@ def test_sets_of_distractors_are_drawn_again_from_the_same_relatives(tmp_path: P
 def test_items_of_one_right_answer_are_limited(tiny_wordnet_dir: Path) -> None:
     def most(**settings: Any) -> int:
         probe = built("hypernymy", tiny_wordnet_dir, all=True, perturbations=2, **settings)
-        return max(n for one in probe.values() for n in Counter(r.gold for r in one).values())
+        return max(n for rows in probe.values() for n in Counter(r.gold for r in rows).values())
 
     assert most() > 3
     assert [most(answer_items=limit) for limit in (3, 2, 1)] == [3, 2, 1]

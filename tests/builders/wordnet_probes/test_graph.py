@@ -12,7 +12,7 @@ from tests.fixtures.wordnet import NOUNS, write_wordnet
 
 
 def names(graph: Graph, levels: list[list[int]]) -> list[set[str]]:
-    return [{graph.concepts[one].name for one in level} for level in levels]
+    return [{graph.concepts[number].name for number in level} for level in levels]
 
 
 def test_the_sets_of_a_concept(tiny_wordnet_dir: Path) -> None:
@@ -36,11 +36,11 @@ def test_what_is_read_is_what_nltk_says(tiny_wordnet_dir: Path, tiny_wordnet: An
         synset = tiny_wordnet.synset(concept.name)
         assert concept.gloss == synset.definition()
         assert list(concept.words) == [name.replace("_", " ") for name in synset.lemma_names()]
-        above = {one.name() for one in synset.closure(lambda s: s.hypernyms())}
-        own = {graph.concepts[one].name for one in graph.above(concept.number)}
-        assert own == above | {concept.name}
+        above = {node.name() for node in synset.closure(lambda s: s.hypernyms())}
+        hypernyms = {graph.concepts[number].name for number in graph.above(concept.number)}
+        assert hypernyms == above | {concept.name}
     dog = graph.senses["domestic dog"]
-    assert [graph.concepts[one].contexts for one in dog] == [
+    assert [graph.concepts[number].contexts for number in dog] == [
         (("dogs", "the dogs barked all night"),)
     ]
 
@@ -51,7 +51,7 @@ def test_satellite_adjectives_are_numbered_with_the_others() -> None:
     first = SimpleNamespace(name=lambda: "public.a.01", pos=lambda: "a", offset=lambda: 10)
     second = SimpleNamespace(name=lambda: "public.s.01", pos=lambda: "s", offset=lambda: 20)
     wordnet = SimpleNamespace(synsets=lambda word, pos: [first, second])
-    assert [_name(one, wordnet) for one in (first, second)] == ["public.a.01", "public.s.02"]
+    assert [_name(synset, wordnet) for synset in (first, second)] == ["public.a.01", "public.s.02"]
 
 
 MORE = '\nmotion,run | entity | a thing that goes\npet | animal | a friend; "a pet"'
@@ -71,7 +71,7 @@ def item(chain: str, *wrong: str) -> Record:
 
 
 @pytest.mark.parametrize(
-    ("record", "found"),
+    ("record", "expected"),
     [
         (item("dog.n.01=>mammal.n.01", "cat.n.01", "bird.n.01"), []),
         (item("dog.n.01=>mammal.n.01", "cat.n.01", "animal.n.01"), ["a wrong answer is right"]),
@@ -86,7 +86,7 @@ def item(chain: str, *wrong: str) -> Record:
     ],
 )
 def test_wrong_answers_that_are_right(
-    record: Record, found: list[str], more_wordnet: Graph
+    record: Record, expected: list[str], more_wordnet: Graph
 ) -> None:
-    checks = [one.check for one in check_synsets([record], more_wordnet)]
-    assert [check.removesuffix(" (WordNet)") for check in checks] == found
+    checks = [finding.check for finding in check_synsets([record], more_wordnet)]
+    assert [check.removesuffix(" (WordNet)") for check in checks] == expected

@@ -44,7 +44,7 @@ def leaky(number: int) -> Record:
 def probe(tmp_path: Path) -> tuple[Path, Path]:
     vectors = tmp_path / "vectors.txt"
     one_hot = zip(WORDS, np.eye(6).tolist(), strict=True)
-    vectors.write_text("".join(f"{word} {' '.join(map(str, own))}\n" for word, own in one_hot))
+    vectors.write_text("".join(f"{word} {' '.join(map(str, row))}\n" for word, row in one_hot))
     write_ai2(tmp_path / "leaky.jsonl", [leaky(n) for n in range(60)])
     return tmp_path / "leaky.jsonl", vectors
 
@@ -60,39 +60,39 @@ def test_a_leak_is_found_and_flagged(
     line += ["--trainer.accelerator=cpu", "--trainer.progress_bar=false"]
     assert cli.main(line) == 0
     rows = read_results(out / "results.csv")
-    whole = [r for r in rows if r["metric"] == "accuracy" and not r["subset"]]
-    by_model = {(r["model"], r["mode"], r["scoring"]): float(r["value"]) for r in whole}
+    overall = [r for r in rows if r["metric"] == "accuracy" and not r["subset"]]
+    by_model = {(r["model"], r["mode"], r["scoring"]): float(r["value"]) for r in overall}
     assert by_model["Choice-only (vectors)", "fine_tuned", ""] == 1.0
     # No word of the questions has a vector: all choices are tied.
     assert by_model["VecSimilarity (vectors)", "mean_cosine", ""] == pytest.approx(1 / 3)
     assert by_model["the answers alone", "", "words that are right in train"] == 1.0
-    assert {r["num_items"] for r in whole} == {"18"}
+    assert {r["num_items"] for r in overall} == {"18"}
     [zib] = [r for r in rows if r["subset"] == "word=zib" and r["metric"] == "right_share"]
     assert (zib["value"], zib["num_items"], zib["split"]) == ("1.0", "60", "all")
-    said = capsys.readouterr().out
-    assert "gives itself away" in said
-    lines = [json.loads(own) for own in next(out.glob("runs/*/predictions.jsonl")).open()]
-    assert [own["set"] for own in lines] == ["part of leaky"] * 18
+    printed = capsys.readouterr().out
+    assert "gives itself away" in printed
+    lines = [json.loads(line) for line in next(out.glob("runs/*/predictions.jsonl")).open()]
+    assert [line["set"] for line in lines] == ["part of leaky"] * 18
     assert not list(out.glob("runs/*/checkpoints"))
     [log] = out.glob("runs/*Choice-only*/metrics.csv")
     assert "train/loss" in log.read_text()
 
-    before = (out / "results.csv").read_bytes()
+    contents = (out / "results.csv").read_bytes()
     assert cli.main(line) == 0
     assert capsys.readouterr().out.count(": complete\n") == 3
-    assert (out / "results.csv").read_bytes() == before
+    assert (out / "results.csv").read_bytes() == contents
 
 
 def test_a_transformer_is_given_the_choices_alone(
     probe: tuple[Path, Path], curve_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    given: list[Record] = []
+    all_records: list[Record] = []
 
     def untrained(
         run: RunFolder, direct: Direct, sample: Sequence[Record], held: Sequence[Record], _: object
     ) -> DirectlyTrained:
         assert direct.fit == TRANSFORMER_FIT
-        given.extend([*sample, *held])
+        all_records.extend([*sample, *held])
         return DirectlyTrained(fresh_module(direct), 3, ())
 
     monkeypatch.setattr("probelight.training.direct.fit_directly", untrained)
@@ -101,8 +101,8 @@ def test_a_transformer_is_given_the_choices_alone(
     out = tmp_path / "audit"
     line = ["probes", "audit", str(probe[0]), f"--output_dir={out}", f"--baselines={path}"]
     assert cli.main([*line, "--trainer.accelerator=cpu", "--trainer.progress_bar=false"]) == 0
-    assert {record.stem for record in given} == {""}
-    assert len(given) == 42
+    assert {record.stem for record in all_records} == {""}
+    assert len(all_records) == 42
     rows = [r for r in read_results(out / "results.csv") if r["metric"] == "accuracy"]
     [row] = [r for r in rows if r["model"] == "tiny"]
     assert (row["control"], row["role"], row["num_items"]) == ("choice_only", "baseline", "18")
@@ -162,14 +162,14 @@ def test_rules_are_measured_on_what_is_not_counted() -> None:
 
 
 def test_the_rule_of_the_asked_word_with_ties_and_groups() -> None:
-    def asked(number: int, *choices: str) -> Record:
+    def question(number: int, *choices: str) -> Record:
         meta = {"cluster": f"c{number // 2}", "surface_form": "poking"}
         return Record(str(number), "In 'poking it', 'poking' is", choices, 0, meta)
 
     # Of six the right answer has it in two, a wrong one in one, both in one, none in two.
     items = [
-        *(asked(0, "a poke", "x"), asked(1, "poked", "x"), asked(2, "y", "it pokes")),
-        *(asked(3, "poke", "poking"), asked(4, "x", "y"), asked(5, "x", "a poker")),
+        *(question(0, "a poke", "x"), question(1, "poked", "x"), question(2, "y", "it pokes")),
+        *(question(3, "poke", "poking"), question(4, "x", "y"), question(5, "x", "a poker")),
     ]
     data = AuditData(CONFIG, {}, (), (), {"test": tuple(items)}, ())
     rows = {row.scoring: row for row in rule_rows(data, TRAIN, Row())}
@@ -189,8 +189,8 @@ def test_words_with_chance_and_pmi(kind: str) -> None:
     data = AuditData(CONFIG, {"all": ProbeData(CONFIG, tuple(ITEMS), (), ())}, (), (), {}, ())
     subsets = {f"{kind}=not", f"{kind}=not one"}
     share, chance, pmi = (r for r in giveaway_rows(data, kind, Row()) if r.subset_text in subsets)
-    found = (share.metric, share.value, share.num_items, share.num_groups)
-    assert found == ("right_share", 0.0, 12, 6)
+    values = (share.metric, share.value, share.num_items, share.num_groups)
+    assert values == ("right_share", 0.0, 12, 6)
     assert share.ci_high is not None
     assert share.ci_high > wilson(0, 12)[1]  # by groups
     assert (chance.metric, chance.value) == ("chance", 0.5)
@@ -207,10 +207,10 @@ def test_the_released_hypernymy_gives_away_what_a_plain_loop_counts(data_mirror:
     assert rules["the commonest words"].value == pytest.approx(0.37244897959183676)
     assert rules["the rarest words"].value == pytest.approx(0.05368234250221828)
     words = giveaway_rows(data, "word", Row())
-    told = {(row.subset_text, row.metric): row.value for row in words}
-    assert told["word=white", "pmi"] == pytest.approx(-4.217230716220668)
-    assert told["word=white", "right_share"] == 0.0
-    assert told["word=concrete", "right_share"] == pytest.approx(55 / 67)
+    by_word = {(row.subset_text, row.metric): row.value for row in words}
+    assert by_word["word=white", "pmi"] == pytest.approx(-4.217230716220668)
+    assert by_word["word=white", "right_share"] == 0.0
+    assert by_word["word=concrete", "right_share"] == pytest.approx(55 / 67)
 
 
 SETTINGS = AuditSettings()
@@ -247,7 +247,7 @@ def test_a_folder_of_split_files_is_taken_as_it_is(tmp_path: Path) -> None:
     config = probe_config(str(folder))
     assert (config.name, config.setup, config.splits) == ("own", "mc_mlm", ("train", "dev", "test"))
     data = load_audit(config, SETTINGS, None)
-    assert {split: len(own) for split, own in data.measured.items()} == {"dev": 24, "test": 24}
+    assert {split: len(rows) for split, rows in data.measured.items()} == {"dev": 24, "test": 24}
     assert len(data.train) + len(data.held_out) == 40
     assert data.untouched(data.measured["test"]) == [False] * 2 + [True] * 22
     (folder / "train.jsonl").unlink()

@@ -30,8 +30,8 @@ OTHER = [question(9, "zero one two three"), question(2, "seven eight")]
 
 def answered_line(name: str, record: Record, position: int, **more: Any) -> dict[str, Any]:
     item = {"set": name, "id": record.id, "position": position, "question": record.stem}
-    said = {"scores": [1.0, 0.0], "prediction": 0, "tied": 1, "answer": record.answer}
-    return {**item, "choices": list(record.choices), **said, **more}
+    prediction = {"scores": [1.0, 0.0], "prediction": 0, "tied": 1, "answer": record.answer}
+    return {**item, "choices": list(record.choices), **prediction, **more}
 
 
 @pytest.fixture
@@ -40,7 +40,7 @@ def write_lines(tmp_path: Path) -> Callable[..., None]:
 
     def write(name: str, lines: list[dict[str, Any]]) -> None:
         run = write_run(tmp_path / "runs", name, zero_shot_rows(name, 1, 3, 2, model=name))
-        (run / "predictions.jsonl").write_text("".join(json.dumps(one) + "\n" for one in lines))
+        (run / "predictions.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
 
     return write
 
@@ -70,9 +70,9 @@ def test_counts_lines_and_scores(
 ) -> None:
     item_scores = {1: (1.0, 0.0, 0.5), 2: (0.0, 0.0, 0.5)}
     lines = [
-        answered_line(f"standard-seed{seed}", r, place, correct=own, control="standard", seed=seed)
+        answered_line(f"standard-seed{seed}", r, at, correct=score, control="standard", seed=seed)
         for seed, scores in item_scores.items()
-        for place, (r, own) in enumerate(zip(PROBE, scores, strict=True), start=1)
+        for at, (r, score) in enumerate(zip(PROBE, scores, strict=True), start=1)
     ]
     lines += [{**line, "question": "blah", "correct": 1.0} for line in lines]  # a control's
     write_lines("curve-a", lines)
@@ -90,11 +90,11 @@ def test_counts_lines_and_scores(
         **{"contaminated": "3", "entire": "1", "concept": "1", "answer": "", "longest": "6"},
     }
     assert [second[key] for key in ("stem", "with_answer", "entire", "longest")] == list("0304")
-    found = [json.loads(text) for text in (out / "items.jsonl").read_text().splitlines()]
-    assert [one["found"][train_file]["share"] for one in found] == [1.0, 0.25, 0.25]
-    assert [one["found"][train_file]["concept"] for one in found] == [False, True, False]
-    assert found[2]["found"][text_file]["piece"] == "nine yes it is"
-    assert found[2]["found"][text_file]["where"] == f"{text_file}:1"
+    items = [json.loads(text) for text in (out / "items.jsonl").read_text().splitlines()]
+    assert [item["found"][train_file]["share"] for item in items] == [1.0, 0.25, 0.25]
+    assert [item["found"][train_file]["concept"] for item in items] == [False, True, False]
+    assert items[2]["found"][text_file]["piece"] == "nine yes it is"
+    assert items[2]["found"][text_file]["where"] == f"{text_file}:1"
     # Seeds are averaged: 0.5, 0 and 0.5; by n-grams all are contaminated.
     assert float(scores["any of them", "all"]["accuracy"]) == pytest.approx(1 / 3)
     assert ("any of them", "clean") not in scores
@@ -108,7 +108,7 @@ def test_a_share_and_a_single_seed(
     probe: Path, write_lines: Callable[..., None], capsys: pytest.CaptureFixture[str]
 ) -> None:
     items = enumerate(zip(PROBE, (1.0, 0.0, 1.0), strict=True), start=1)
-    write_lines("a", [answered_line("dev", r, place, correct=own) for place, (r, own) in items])
+    write_lines("a", [answered_line("dev", r, at, correct=score) for at, (r, score) in items])
     scores = search(probe / "dev.jsonl", "--min_share=0.25", f"--against={probe}:train")
     clean = scores[f"{probe}:train", "clean"]
     assert (clean["num_items"], float(clean["accuracy"])) == ("2", 0.5)
@@ -120,10 +120,10 @@ def test_a_share_and_a_single_seed(
 def test_a_damaged_line_is_named_and_its_run_left_out(
     probe: Path, write_lines: Callable[..., None], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    whole = answered_line("dev", PROBE[0], 1, correct=1.0)
+    line = answered_line("dev", PROBE[0], 1, correct=1.0)
     damaged = answered_line("dev", PROBE[1], 2, correct=7.0)
-    write_lines("whole", [whole])
-    write_lines("damaged", [whole, damaged])
+    write_lines("whole", [line])
+    write_lines("damaged", [line, damaged])
     scores = search(probe / "dev.jsonl", f"--against={probe}:train")
     notices = " ".join(capsys.readouterr().out.split())
     assert "notice: runs/damaged-" in notices
@@ -141,10 +141,10 @@ def test_runs_that_differ_in_a_setting_alone_have_their_whole_keys(tmp_path: Pat
         (tmp_path / key / "predictions.jsonl").write_text(line)
     runs = tuple(Run(protocol="zero_shot", model="m", key=key, path=key) for key in keys)
     answered, notices = item_scores(RunSet("made", runs, folder=tmp_path), [item])
-    assert [one.run for one in answered] == [*keys[:2], "b"]
+    assert [run.run for run in answered] == [*keys[:2], "b"]
     assert notices == []
     scored = list(run_scores(answered, ["1"], {"text": [True]}))
-    assert [(one["run"], one["accuracy"]) for one in scored if one["part"] == "contaminated"] == [
+    assert [(row["run"], row["accuracy"]) for row in scored if row["part"] == "contaminated"] == [
         ("a-111111111111", 1.0), ("a-222222222222", 0.0), ("b", 1.0)
     ]  # fmt: skip
 

@@ -64,14 +64,14 @@ def test_the_zero_shot_point_is_that_of_zero_shot(traced: Path, tmp_path: Path) 
 def test_finished_points_are_not_computed_again(
     traced: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    before = {p: p.stat().st_mtime_ns for p in traced.glob("runs/*/result.json")}
-    removed = next(p for p in before if "-62-" in p.parent.name)
-    kept = json.loads(removed.read_text())["rows"]
+    times_before = {p: p.stat().st_mtime_ns for p in traced.glob("runs/*/result.json")}
+    removed = next(p for p in times_before if "-62-" in p.parent.name)
+    rows = json.loads(removed.read_text())["rows"]
     removed.unlink()
     assert cli.main(arguments(traced)) == 0
-    after = {p: p.stat().st_mtime_ns for p in traced.glob("runs/*/result.json")}
-    assert {p for p in after if after[p] != before[p]} == {removed}
-    assert json.loads(removed.read_text())["rows"] == kept
+    times_after = {p: p.stat().st_mtime_ns for p in traced.glob("runs/*/result.json")}
+    assert {p for p in times_after if times_after[p] != times_before[p]} == {removed}
+    assert json.loads(removed.read_text())["rows"] == rows
     assert cli.main(arguments(traced)) == 0
     assert "age_small: curve of bookshelf-lm complete" in capsys.readouterr().out
 
@@ -89,14 +89,14 @@ def test_configs_are_valid(name: str) -> None:
     parser.add_argument("--config", action="config")
     parser.add_function_arguments(curve)
     path = ROOT / "configs" / "experiment" / name
-    asked = parser.instantiate(parser.parse_args([f"--config={path}", "--output_dir=out"]))
-    models = chosen_models(asked["models"], asked["model"], asked["random_weights"])
+    options = parser.instantiate(parser.parse_args([f"--config={path}", "--output_dir=out"]))
+    models = chosen_models(options["models"], options["model"], options["random_weights"])
     assert len(models) >= 1
-    check_grid(asked["grid"], asked["probes"])
-    for probe in asked["probes"]:
+    check_grid(options["grid"], options["probes"])
+    for probe in options["probes"]:
         config = load_probe_config(probe)
-        assert asked["grid"].split in config.splits
-        if "perturbed_language" in asked["grid"].controls:
+        assert options["grid"].split in config.splits
+        if "perturbed_language" in options["grid"].controls:
             assert config.arguments
             assert config.key_words
 
@@ -116,10 +116,10 @@ def test_every_model_is_checked_before_the_first_is_trained(
         vocabulary.write_text(text.replace('"green"', '"greener"'))
     options = [f"--models={curve_model},{second}", f"--probes={curve_probes / probe}.yaml"]
     options += ["--grid.controls=[standard]", "--grid.sizes=[8]", "--grid.seeds=[1]"]
-    said = refused(curve_command(curve_probes, tmp_path / "out", *options), cli.FAILURE)
-    assert ("second: " if fault == "vocabulary" else str(second)) in said
+    error = refused(curve_command(curve_probes, tmp_path / "out", *options), cli.FAILURE)
+    assert ("second: " if fault == "vocabulary" else str(second)) in error
     if fault == "vocabulary":
-        assert "the candidate 'green' is not in the vocabulary" in said
+        assert "the candidate 'green' is not in the vocabulary" in error
     assert not list((tmp_path / "out").glob("runs/*"))
 
 
@@ -222,8 +222,8 @@ def test_a_registered_control_is_measured_and_reported(
     options += ["--grid.controls=[standard, shouted]"]
     assert cli.main(curve_command(curve_probes, tmp_path, *options)) == 0
     rows = [row for row in read_results(tmp_path / "results.csv") if row["metric"] == "accuracy"]
-    found = {(row["control"], row["num_train"]) for row in rows if not row["subset"]}
-    assert found == {(c, n) for c in ("standard", "shouted") for n in ("0", "16")}
+    points = {(row["control"], row["num_train"]) for row in rows if not row["subset"]}
+    assert points == {(c, n) for c in ("standard", "shouted") for n in ("0", "16")}
     assert cli.main(["report", str(tmp_path)]) == 0
     table = (tmp_path / "tables" / "learning_curve.csv").read_text("utf-8")
     assert "shouted" in table
@@ -290,8 +290,8 @@ def test_a_job_needs_nothing_but_its_config(
         assert Curve.of(plain, context) == Curve.of(job.config, context)
         run_jobs([job], alone, context)
     run_jobs(jobs, together, RunContext(TRAINER, mirror=str(curve_probes / "mirror")))
-    found, expected = (read_results(folder.write_results()) for folder in (alone, together))
-    assert found == expected != []
+    rows, expected = (read_results(folder.write_results()) for folder in (alone, together))
+    assert rows == expected != []
 
 
 @pytest.mark.parametrize("probe", ["pairs", "asked"])
@@ -299,8 +299,8 @@ def test_a_file_that_changed_behind_the_plan_is_refused_by_every_job(
     probe: str, settings: CurveSettings, model: ModelSettings, curve_probes: Path, tmp_path: Path
 ) -> None:
     shutil.copytree(curve_probes, tmp_path / "probes")
-    facts = {"first_stage": f"{tmp_path / 'probes' / 'asked.yaml'}:dev"} if probe == "asked" else {}
-    jobs = curve_jobs(curve_of(probe, model, settings, tmp_path / "probes", **facts))
+    more = {"first_stage": f"{tmp_path / 'probes' / 'asked.yaml'}:dev"} if probe == "asked" else {}
+    jobs = curve_jobs(curve_of(probe, model, settings, tmp_path / "probes", **more))
     path = tmp_path / "probes" / "mirror" / "tiny" / f"{probe}-dev.jsonl"
     path.write_text("".join(path.read_text().splitlines(keepends=True)[:-2]))
     folder = CommandFolder(tmp_path / "out", {})
@@ -327,18 +327,18 @@ def test_what_is_not_computed_is_said_and_states_that_were_left_are_removed(
     models = [ModelSettings(str(curve_model), name="tiny"), ModelSettings(kind="esim")]
     probes = [str(curve_probes / f"{name}.yaml") for name in ("pairs", "asked")]
     trace_curves(folder, probes, models, SETTINGS, ProbeOptions(), context)
-    said = capsys.readouterr().out
-    assert "pairs: ESIM (word_vectors) does not answer mc_mlm probes; --setup mc_qa" in said
-    assert "complete" not in said
+    printed = capsys.readouterr().out
+    assert "pairs: ESIM (word_vectors) does not answer mc_mlm probes; --setup mc_qa" in printed
+    assert "complete" not in printed
     points = list(folder.runs_dir.glob("curve-asked-full-4-*"))
     assert len(points) == 2  # of each model one; of pairs N = 0 and 4
     assert len(list(folder.runs_dir.iterdir())) == 4
     # A start was killed behind a point's result.
-    left = points[0] / "checkpoints" / "last.ckpt"
-    left.parent.mkdir()
-    left.touch()
+    checkpoint = points[0] / "checkpoints" / "last.ckpt"
+    checkpoint.parent.mkdir()
+    checkpoint.touch()
     trace_curves(folder, probes, models, SETTINGS, ProbeOptions(), context)
-    said = capsys.readouterr().out
-    assert "pairs: curve of tiny complete\n" in said
-    assert "asked: curve of ESIM (word_vectors) complete\n" in said
-    assert not left.parent.exists()
+    printed = capsys.readouterr().out
+    assert "pairs: curve of tiny complete\n" in printed
+    assert "asked: curve of ESIM (word_vectors) complete\n" in printed
+    assert not checkpoint.parent.exists()

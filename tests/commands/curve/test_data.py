@@ -40,14 +40,14 @@ def test_a_divided_file_leaves_no_group_on_both_sides(curve_probes: Path) -> Non
     assert groups(data, "train").isdisjoint(groups(data, "evaluation"))
     assert all(data.untouched)
     assert data.split == "part of dev"
-    said = "grouped split of dev, share 0.6 (18 to train on, 12 measured, seed 0)"
-    assert data.train_source == said
-    assert data.notices[0].startswith(f"train rows: {said}")
+    description = "grouped split of dev, share 0.6 (18 to train on, 12 measured, seed 0)"
+    assert data.train_source == description
+    assert data.notices[0].startswith(f"train rows: {description}")
     assert "18 train rows: the curve stops before N = 32" in data.notices[1]
     same = load(curve_probes, "later", train_from="dev", train_share=0.6)
     assert (same.train, same.evaluation) == (data.train, data.evaluation)
-    other = load(curve_probes, "later", train_from="dev", train_share=0.6, split_seed=1)
-    assert other.train != data.train
+    reseeded = load(curve_probes, "later", train_from="dev", train_share=0.6, split_seed=1)
+    assert reseeded.train != data.train
 
 
 def test_another_probe_lends_the_rows_that_are_not_measured(curve_probes: Path) -> None:
@@ -94,26 +94,26 @@ def test_sizes_that_were_asked_for_are_left_out_or_refused_with_some_that_work(
     assert (fitting.sizes, fitting.notices[0][:14]) == ((8,), "40 train rows:")
     fitting = rows_for_model(data, CurveSettings(sizes=[10, 20, 40]), [ModelSettings()])
     assert fitting.sizes == (10, 20, 40)
-    one, baseline = replace(data, train=data.train[:1]), ModelSettings(kind="mlm_baseline")
+    small, baseline = replace(data, train=data.train[:1]), ModelSettings(kind="mlm_baseline")
     stops = CurveSettings(sizes=[1])
     refusal = r"pairs: no train rows can be held out.*give --grid\.mlm_baseline\.patience null"
     with pytest.raises(UsageError, match=refusal):
-        rows_for_model(one, stops, [baseline])
+        rows_for_model(small, stops, [baseline])
     never = replace(stops, mlm_baseline=replace(stops.mlm_baseline, patience=None))
-    assert rows_for_model(one, never, [baseline]).sizes == (1,)
+    assert rows_for_model(small, never, [baseline]).sizes == (1,)
 
 
 def test_a_train_file_that_cannot_be_had_says_what_else_to_train_on(tmp_path: Path) -> None:
-    asked = "antonym_negation", CurveSettings(), ProbeOptions()
+    options = "antonym_negation", CurveSettings(), ProbeOptions()
     (tmp_path / "olmpics").mkdir()
     with pytest.raises(NotThereError, match=r"there is no .*_dev\.jsonl"):
-        load_curve_data(RunContext(mirror=str(tmp_path)), *asked)
+        load_curve_data(RunContext(mirror=str(tmp_path)), *options)
     path = tmp_path / "olmpics/challenge/antonym_synonym_negation"
     path.mkdir(parents=True)
     record = Record("1", "It was [MASK] hot , it was really cold .", ("not", "really"), 0)
     write_ai2(path / "antonym_synonym_negation_dev.jsonl", [record])
     with pytest.raises(NotThereError, match=r"_train.jsonl.*--grid.train_from dev\).*train_probe"):
-        load_curve_data(RunContext(mirror=str(tmp_path)), *asked)
+        load_curve_data(RunContext(mirror=str(tmp_path)), *options)
 
 
 def test_controls_keep_the_place_of_every_item(curve_probes: Path) -> None:
@@ -136,17 +136,17 @@ def test_a_control_that_does_not_fit_names_probe_or_record(
         pairs.controlled("no_language", pairs.train, replace(pairs.config, arguments={}))
     bare = pairs.controlled("choice_only", pairs.train, replace(pairs.config, arguments={}))
     assert {record.stem for record in bare} == {"[MASK]"}
-    other = load(curve_probes, "asked").config
+    config = load(curve_probes, "asked").config
     with pytest.raises(RecordError, match=r"train\.jsonl(\.gz)?:1: no template of asked fits"):
-        pairs.controlled("perturbed_language", pairs.train, other)
+        pairs.controlled("perturbed_language", pairs.train, config)
 
 
 def test_a_variant_has_rows_controls_and_a_name_of_its_own(tmp_path: Path) -> None:
     folder = tmp_path / "olmpics/challenge/conjunction"
     folder.mkdir(parents=True)
     pen, notes = ("pen", "computer", "spoon"), {"first_distractor": "spoon"}
-    for split, thing in (("train", "in a house"), ("dev", "at hand")):
-        stem = f"What is usually located {thing} and used for writing?"
+    for split, location in (("train", "in a house"), ("dev", "at hand")):
+        stem = f"What is usually located {location} and used for writing?"
         record = Record("1", stem, pen, 0, notes)
         write_ai2(folder / f"conjunction_filt4_{split}.jsonl", [record])
     options = ProbeOptions(variant="but_not")
@@ -217,23 +217,23 @@ def test_a_model_is_trained_as_its_kind_can_be(curve_probes: Path, context: RunC
 
 def test_the_nonsense_words_are_one_piece_in_every_model(curve_model: Path, tmp_path: Path) -> None:
     config = load_probe_config("age_comparison")  # its own: ya, blah
-    both = ModelSettings(name_or_path=str(curve_model))  # knows blah, ya, foo
-    assert nonsense_for(config, [both]) == {"younger": "ya", "older": "blah"}
+    large = ModelSettings(name_or_path=str(curve_model))  # knows blah, ya, foo
+    assert nonsense_for(config, [large]) == {"younger": "ya", "older": "blah"}
     poorer = shutil.copytree(curve_model, tmp_path / "poorer")
     for file in poorer.glob("*tokenizer*"):
         file.write_text(file.read_text().replace('"ya"', '"xx"'))
     (poorer / "vocab.txt").write_text((poorer / "vocab.txt").read_text().replace("ya\n", "xx\n"))
-    other = ModelSettings(name_or_path=str(poorer))
+    small = ModelSettings(name_or_path=str(poorer))
     expected = {"younger": "foo", "older": "blah"}
-    assert nonsense_for(config, [both, other]) == expected
-    assert nonsense_for(config, [other, both, ModelSettings(kind="mlm_baseline")]) == expected
+    assert nonsense_for(config, [large, small]) == expected
+    assert nonsense_for(config, [small, large, ModelSettings(kind="mlm_baseline")]) == expected
     assert nonsense_for(config, [ModelSettings(kind="esim")]) == {"younger": "ya", "older": "blah"}
     three = load_probe_config("multihop_composition")
     with pytest.raises(
         NonsenseError, match=r"3 candidates, but only 2 .*'ya' in poorer; 'snap' in"
     ):
-        nonsense_for(three, [both, other])
-    assert nonsense_for(load_probe_config("taxonomy_conjunction"), [both]) == {}
+        nonsense_for(three, [large, small])
+    assert nonsense_for(load_probe_config("taxonomy_conjunction"), [large]) == {}
 
 
 def test_models_of_every_kind_share_nonsense_words_and_only_heads_of_pieces_leave_rows_out(
@@ -245,12 +245,12 @@ def test_models_of_every_kind_share_nonsense_words_and_only_heads_of_pieces_leav
     file.write_text(file.read_text().replace('"ya"', '"xx"'))
     causal = ModelSettings(str(folder), kind="causal", multi_token="skip")
     assert nonsense_for(config, [causal]) == {"younger": "foo", "older": "blah"}
-    own = [causal, ModelSettings(str(curve_model))]
-    assert nonsense_for(config, own) == {"younger": "foo", "older": "blah"}
+    models = [causal, ModelSettings(str(curve_model))]
+    assert nonsense_for(config, models) == {"younger": "foo", "older": "blah"}
     row = Record("green", "a w1 is [MASK] .", ("red", "green"), 0)  # two pieces
     plain = ProbeConfig("open", "mc_mlm", 2, 0.5)
     data = CurveData(plain, plain, "mc_mlm", (row,), (row,), "dev", "train of open", ())
-    assert only_posed(data, own, ["standard"]) == data
+    assert only_posed(data, models, ["standard"]) == data
 
 
 def test_rows_that_a_skipping_model_cannot_pose_are_left_out_of_all(curve_model: Path) -> None:
@@ -264,9 +264,9 @@ def test_rows_that_a_skipping_model_cannot_pose_are_left_out_of_all(curve_model:
     measured = (row("w3", ("crimson", "red")), row("w4", ("blue", "red")))
     data = CurveData(config, config, "mc_mlm", train, measured, "dev", "train of open", ())
     skipping = ModelSettings(name_or_path=str(curve_model), multi_token="skip")
-    found = only_posed(data, [skipping], ["standard", "no_language"])
-    assert [r.id for r in found.train + found.evaluation] == ["w1", "w4"]
-    assert [notice[:30] for notice in found.notices] == [
+    answerable = only_posed(data, [skipping], ["standard", "no_language"])
+    assert [r.id for r in answerable.train + answerable.evaluation] == ["w1", "w4"]
+    assert [notice[:30] for notice in answerable.notices] == [
         "1 of 2 train rows left out, be",
         "1 of 2 measured rows left out,",
     ]

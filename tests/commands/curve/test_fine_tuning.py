@@ -98,12 +98,12 @@ def test_a_killed_curve_ends_with_the_same_bytes(
     config["probes"] = [str(curve_probes / f"{probe}.yaml")]
     config["grid"]["sizes"] = [8, 16] if probe == "pairs" else [8]
     config["grid"]["full"]["epochs"] = 2
-    whole, killed = tmp_path / "whole", tmp_path / "killed"
-    assert cli.main(command(config, whole)) == 0
+    reference, killed = tmp_path / "whole", tmp_path / "killed"
+    assert cli.main(command(config, reference)) == 0
     assert run_with_fault(command(config, killed), call, method=method).returncode == -9
     assert len(list(killed.glob("runs/*/result.json"))) == finished
     assert cli.main(command(config, killed)) == 0
-    expected = outcome(whole)
+    expected = outcome(reference)
     assert len(expected) == 1 + 3 * points
     assert outcome(killed) == expected
     assert not list(killed.glob("runs/*/checkpoints"))
@@ -117,17 +117,17 @@ def test_a_curve_trains_adapters(
 ) -> None:
     config["grid"] |= {"sizes": [8], "controls": ["standard"]}
     config["grid"]["full"] |= {"learning_rate": 0.1}
-    found: list[set[str]] = []
+    modules: list[set[str]] = []
 
     def noted(direct: Direct) -> Any:
         module = fresh_module(direct)
         names = (name for name, weight in module.named_parameters() if weight.requires_grad)
-        found.append({"lora" if "lora" in name else name.split(".")[0] for name in names})
+        modules.append({"lora" if "lora" in name else name.split(".")[0] for name in names})
         return module
 
     monkeypatch.setattr("probelight.training.direct.fresh_module", noted)
     assert cli.main(command(config, tmp_path / "out", "--grid.full.tuning=lora")) == 0
-    assert found == [{"lora", "head"}]
+    assert modules == [{"lora", "head"}]
     [record] = (json.loads(p.read_text()) for p in (tmp_path / "out").glob("runs/*/result.json"))
     assert record["model_sha256"]
     typo = command(config, tmp_path / "typo", "--grid.full.tuning=lora")
@@ -141,11 +141,11 @@ def test_a_fine_tuned_model_sends_what_the_next_sample_adds(
 ) -> None:
     config["grid"] |= {"sizes": [8, 12], "controls": ["standard"]}
     config["grid"]["full"] |= {"patience": None}
-    found: list[Predictions] = []
+    predictions: list[Predictions] = []
 
-    def scored(*given: Any) -> dict[str, Predictions]:
-        every = predict(*given)
-        found.extend(every[name] for name in every if name == "added")
+    def scored(*args: Any) -> dict[str, Predictions]:
+        every = predict(*args)
+        predictions.extend(every[name] for name in every if name == "added")
         return every
 
     monkeypatch.setattr(fine_tuning, "predict", scored)
@@ -156,12 +156,12 @@ def test_a_fine_tuned_model_sends_what_the_next_sample_adds(
     values = {(row["num_train"], row["metric"]): float(row["value"]) for row in rows}
     train = load_probe(config["probes"][0], "train", mirror=config["mirror"]).records
     order = np.random.default_rng([1, 0]).permutation(len(train))
-    [added] = found
-    assert list(added.records) == [train[place] for place in order[8:12]]
+    [added] = predictions
+    assert list(added.records) == [train[index] for index in order[8:12]]
     bits = 0.0
-    for one, scores in zip(added.records, added.scores, strict=True):
-        bits -= math.log2(math.exp(scores[one.answer]) / sum(map(math.exp, scores)))
-    choices = [len(train[place].choices) for place in order]
+    for record, scores in zip(added.records, added.scores, strict=True):
+        bits -= math.log2(math.exp(scores[record.answer]) / sum(map(math.exp, scores)))
+    choices = [len(train[index].choices) for index in order]
     assert values == {
         ("8", "first_bits"): pytest.approx(sum(map(math.log2, choices[:8]))),
         ("8", "code_bits"): pytest.approx(bits),
@@ -209,7 +209,7 @@ def test_held_out_rows_are_in_no_sample(pairs: CurveData) -> None:
     rows = hold_out(pairs, FitSettings(patience=3, held_out=0.2), seed=0)
     assert (len(rows.held_out), len(rows.train)) == (8, 32)
     held, pool = (
-        {group_of(record, "arguments") for record in part} for part in (rows.held_out, rows.train)
+        {group_of(record, "arguments") for record in rs} for rs in (rows.held_out, rows.train)
     )
     assert held.isdisjoint(pool)
     assert rows.notices[-1] == (
@@ -267,7 +267,7 @@ def sharded(monkeypatch: pytest.MonkeyPatch) -> Iterator[TrainerSettings]:
 
 
 @pytest.fixture
-def facts(curve_probes: Path, context: RunContext) -> ProbeData:
+def fact_data(curve_probes: Path, context: RunContext) -> ProbeData:
     return first_stage_facts(context, f"{curve_probes / 'asked.yaml'}:dev")
 
 
@@ -280,51 +280,51 @@ def test_facts_are_a_split_of_a_probe_or_a_file(curve_probes: Path, context: Run
     path = curve_probes / "asked.yaml"
     file = curve_probes / "mirror" / "tiny" / "asked-dev.jsonl"
     for name in (f"{path}:dev", str(file)):
-        facts = first_stage_facts(context, name)
-        assert [record.id for record in facts.records] == [f"asked-2-{n}" for n in range(12)]
+        fact_data = first_stage_facts(context, name)
+        assert [record.id for record in fact_data.records] == [f"asked-2-{n}" for n in range(12)]
     assert len(first_stage_facts(context, str(path)).records) == 40  # train, where none is named
 
 
-def test_facts_are_put_under_the_controls_that_fit_them(facts: ProbeData) -> None:
-    stage = FirstStage(facts, FIT, seed=1)
+def test_facts_are_put_under_the_controls_that_fit_them(fact_data: ProbeData) -> None:
+    stage = FirstStage(fact_data, FIT, seed=1)
     assert stage.control_of("standard") == "standard"
     assert stage.control_of("perturbed_language") == "perturbed_language"
-    bare = replace(facts, config=replace(facts.config, arguments={}, key_words=()))
+    bare = replace(fact_data, config=replace(fact_data.config, arguments={}, key_words=()))
     assert FirstStage(bare, FIT, seed=1).control_of("perturbed_language") == "standard"
 
 
 def test_the_facts_are_learned_and_their_accuracy_is_that_of_the_model_kept(
-    facts: ProbeData, model: ModelSettings, tmp_path: Path
+    fact_data: ProbeData, model: ModelSettings, tmp_path: Path
 ) -> None:
     run = RunFolder(tmp_path, "stage", {"seed": 3})
-    stage = FirstStage(facts, FIT, seed=3)
+    stage = FirstStage(fact_data, FIT, seed=3)
     record = train_facts(run, model, stage, "standard", RunContext(TRAINER))
-    kept = saved_module(run.best_dir)
-    said = predict(TrainedScorer(kept), {"facts": facts.records}, TRAINER)["facts"]
+    module = saved_module(run.best_dir)
+    predictions = predict(TrainedScorer(module), {"facts": fact_data.records}, TRAINER)["facts"]
     [row] = record.rows
-    assert (row.metric, row.value) == ("train_accuracy", said.accuracy)
+    assert (row.metric, row.value) == ("train_accuracy", predictions.accuracy)
     assert (row.num_train, row.num_items, row.num_groups) == (12, 12, 6)  # clusters of two
     assert (row.seed, row.epoch, row.learning_rate, row.mode) == (3, 1, 0.01, "full")
-    assert record.model_sha256 == model_fingerprint(kept)
+    assert record.model_sha256 == model_fingerprint(module)
     assert record.counts == {"train": 12}
 
 
 def test_what_sharded_fits_leave_is_whole(
-    facts: ProbeData, model: ModelSettings, tmp_path: Path, sharded: TrainerSettings
+    fact_data: ProbeData, model: ModelSettings, tmp_path: Path, sharded: TrainerSettings
 ) -> None:
-    stage = FirstStage(facts, FIT, seed=3)
+    stage = FirstStage(fact_data, FIT, seed=3)
     direct = Direct(model, replace(FIT, patience=None), seed=3)
-    found = []
+    outcomes = []
     for name, settings in (("plain", TRAINER), ("sharded", sharded)):
         run, context = RunFolder(tmp_path / name, "stage", {}), RunContext(settings)
         record = train_facts(run, model, stage, "standard", context)
         point = fit_directly(
-            RunFolder(tmp_path / name, "point", {}), direct, facts.records, (), context
+            RunFolder(tmp_path / name, "point", {}), direct, fact_data.records, (), context
         )
-        found.append((record.model_sha256, record.rows, model_fingerprint(point.module)))
+        outcomes.append((record.model_sha256, record.rows, model_fingerprint(point.module)))
         assert model_fingerprint(saved_module(run.best_dir)) == record.model_sha256
     # Run names differ, weights and accuracies do not; the weights of a part would be all zero.
-    plain, gathered = found
+    plain, gathered = outcomes
     assert gathered[0] == plain[0]
     assert [row.value for row in gathered[1]] == [row.value for row in plain[1]]
     assert gathered[2] == plain[2]
@@ -332,16 +332,16 @@ def test_what_sharded_fits_leave_is_whole(
 
 
 def test_a_sharded_fit_that_goes_on_from_its_end_leaves_the_model_of_the_state(
-    facts: ProbeData, model: ModelSettings, tmp_path: Path, sharded: TrainerSettings
+    fact_data: ProbeData, model: ModelSettings, tmp_path: Path, sharded: TrainerSettings
 ) -> None:
     run = RunFolder(tmp_path, "point", {})
     direct = Direct(model, replace(FIT, patience=None), seed=3)
-    found = []
+    fingerprints = []
     for settings in (replace(sharded, checkpoint_every=1), sharded):
-        trained = fit_directly(run, direct, facts.records, (), RunContext(settings))
-        found.append(model_fingerprint(trained.module))
+        trained = fit_directly(run, direct, fact_data.records, (), RunContext(settings))
+        fingerprints.append(model_fingerprint(trained.module))
         shutil.rmtree(run.best_dir)  # as if the first was killed behind its last state
-    assert found[0] == found[1]
+    assert fingerprints[0] == fingerprints[1]
 
 
 @pytest.mark.parametrize(("family", "kind"), [("gpt2", "causal"), ("t5", "seq2seq")])
@@ -361,16 +361,16 @@ def test_the_whole_of_a_language_model_is_traced_on_blanks(
     folder = tmp_path / "out"
     assert cli.main(command(config, folder)) == 0
     rows = [r for r in read_results(folder / "results.csv") if r["metric"] == "accuracy"]
-    whole = {(r["mode"], r["num_train"]): float(r["value"]) for r in rows if not r["subset"]}
+    overall = {(r["mode"], r["num_train"]): float(r["value"]) for r in rows if not r["subset"]}
     untrained = "causal_likelihood" if kind == "causal" else "infilling_likelihood"
-    assert set(whole) == {(untrained, "0"), ("linear", "8"), ("full", "8")}
-    found = {curve.mode: curve for curve in curves(load_results(folder))}
-    assert set(found) == {"linear", "full"}
-    for curve in found.values():
+    assert set(overall) == {(untrained, "0"), ("linear", "8"), ("full", "8")}
+    by_mode = {curve.mode: curve for curve in curves(load_results(folder))}
+    assert set(by_mode) == {"linear", "full"}
+    for curve in by_mode.values():
         assert curve.setup == "mc_mlm"
         assert curve.zero_shot is not None
-        assert curve.zero_shot.value == whole[untrained, "0"]
-    assert found["full"].line()[8].by_seed[1].value == whole["full", "8"]
+        assert curve.zero_shot.value == overall[untrained, "0"]
+    assert by_mode["full"].line()[8].by_seed[1].value == overall["full", "8"]
 
 
 def test_questions_have_a_point_without_training_where_a_model_needs_no_head(

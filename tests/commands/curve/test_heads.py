@@ -72,8 +72,8 @@ def test_a_text_that_many_records_share_is_encoded_once(module: ChoiceModule) ->
 
     def counted(batch: Mapping[str, torch.Tensor]) -> torch.Tensor:
         rows.append(len(batch["input_ids"]))
-        found: torch.Tensor = original(batch)  # type: ignore[operator]
-        return found
+        features: torch.Tensor = original(batch)  # type: ignore[operator]
+        return features
 
     module.features = counted  # type: ignore[assignment]
     items = encode(module, records, 512)
@@ -86,12 +86,12 @@ def test_a_text_that_many_records_share_is_encoded_once(module: ChoiceModule) ->
 def test_features_are_made_at_the_precision_that_is_asked_for(
     module: ChoiceModule, pairs: CurveData
 ) -> None:
-    found = {}
+    by_precision = {}
     for precision in ("32-true", "bf16-mixed"):
         settings = TrainerSettings(precision=precision)
-        found[precision] = CurveProbe(module, pairs, SETTINGS, settings).draws[0].sets
-    for place, exact in found["32-true"].items():
-        lower = found["bf16-mixed"][place]
+        by_precision[precision] = CurveProbe(module, pairs, SETTINGS, settings).draws[0].sets
+    for key, exact in by_precision["32-true"].items():
+        lower = by_precision["bf16-mixed"][key]
         assert lower.features.dtype == exact.features.dtype == torch.float32
         if len(exact):
             assert not torch.equal(lower.features, exact.features)
@@ -102,19 +102,19 @@ def test_texts_that_do_not_fit_into_the_memory_are_encoded_in_halves(
     module: ChoiceModule, pairs: CurveData, capsys: pytest.CaptureFixture[str]
 ) -> None:
     say_once.cache_clear()
-    whole = encode(module, pairs.evaluation, 8192)
+    encoded = encode(module, pairs.evaluation, 8192)
     original: Any = module.features
 
     def cramped(batch: Mapping[str, torch.Tensor]) -> torch.Tensor:
         if len(batch["input_ids"]) > 3:
             raise torch.OutOfMemoryError
-        found: torch.Tensor = original(batch)
-        return found
+        features: torch.Tensor = original(batch)
+        return features
 
     module.features = cramped  # type: ignore[assignment]
     halved = encode(module, pairs.evaluation, 8192)
-    torch.testing.assert_close(halved.features, whole.features)
-    assert torch.equal(halved.candidates, whole.candidates)
+    torch.testing.assert_close(halved.features, encoded.features)
+    assert torch.equal(halved.candidates, encoded.candidates)
     assert capsys.readouterr().err.count("so it is divided in two") == 1
 
 
@@ -130,9 +130,9 @@ def test_before_training_the_scores_are_those_of_the_model_itself(
     words = tokenizer.convert_tokens_to_ids(["red", "green"])
     for record, scores in zip(pairs.evaluation, measured.predictions.scores, strict=True):
         inputs: Any = tokenizer(record.stem, return_tensors="pt")
-        place = inputs["input_ids"][0].tolist().index(tokenizer.mask_token_id)
+        mask_position = inputs["input_ids"][0].tolist().index(tokenizer.mask_token_id)
         with torch.no_grad():
-            expected = model(**inputs).logits[0, place, words]
+            expected = model(**inputs).logits[0, mask_position, words]
         assert scores == pytest.approx(expected.tolist(), abs=1e-5)
 
 
@@ -141,12 +141,12 @@ def test_each_seed_is_trained_from_the_same_start_and_rows_are_those_of_the_prob
 ) -> None:
     settings = replace(SETTINGS, controls=["standard", "perturbed_language"])
     measured = CurveProbe(module, pairs, settings, TrainerSettings()).point("linear", 8)
-    names = [one.predictions.name for one in measured]
+    names = [measurement.predictions.name for measurement in measured]
     assert names == [f"{control}-seed{seed}" for control in settings.controls for seed in (1, 2)]
-    assert [one.epoch for one in measured] == [1] * 4
+    assert [measurement.epoch for measurement in measured] == [1] * 4
     assert list(measured[0].predictions.records) == list(pairs.evaluation)
     assert "than" not in measured[2].predictions.records[0].stem
-    first, second = (one.predictions.scores for one in measured[:2])
+    first, second = (measurement.predictions.scores for measurement in measured[:2])
     assert first != second  # other samples
 
 
@@ -184,8 +184,8 @@ def test_a_frozen_encoder_runs_on_one_gpu_where_there_is_one(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-    found = {name: device_of(TrainerSettings(accelerator=name)).type for name in ("auto", "gpu")}
-    assert found == {"auto": "cuda", "gpu": "cuda"}
+    devices = {name: device_of(TrainerSettings(accelerator=name)).type for name in ("auto", "gpu")}
+    assert devices == {"auto": "cuda", "gpu": "cuda"}
     assert device_of(TrainerSettings(accelerator="cpu")).type == "cpu"
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     monkeypatch.setattr(torch.backends.mps, "is_available", lambda: False)
@@ -206,9 +206,9 @@ def arguments(probes: Path, folder: Path, *more: str) -> list[str]:
 @pytest.fixture(scope="module")
 def baseline(curve_probes: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("draws") / "out"
-    given = arguments(curve_probes, folder, "--models=mlm_baseline", "--grid.mlm_baseline.epochs=9")
+    line = arguments(curve_probes, folder, "--models=mlm_baseline", "--grid.mlm_baseline.epochs=9")
     more = ["--grid.mlm_baseline.patience=2", "--grid.mlm_baseline.held_out=0.2"]
-    assert cli.main([*given, *more]) == 0
+    assert cli.main([*line, *more]) == 0
     return folder
 
 
@@ -218,45 +218,45 @@ def test_the_baseline_stops_on_held_out_rows_and_says_so(baseline: Path, pairs: 
     epochs = [int(r["epoch"]) for r in rows if (r["num_train"], r["subset"]) == ("16", "")]
     assert len(epochs) == 4  # two seeds under two controls
     assert all(1 <= epoch <= 9 for epoch in epochs)
-    kept = hold_out(pairs, FitSettings(patience=2, held_out=0.2), 0)
-    said = str(result["curve"]["early_stopping"])
-    assert said == early_stopping(kept, FitSettings(epochs=9, patience=2), epochs)
-    assert f"patience 2 on {len(kept.held_out)} held-out train rows" in said
-    assert result["counts"] == {"train": len(kept.train), "evaluation": len(kept.evaluation)}
+    data = hold_out(pairs, FitSettings(patience=2, held_out=0.2), 0)
+    description = str(result["curve"]["early_stopping"])
+    assert description == early_stopping(data, FitSettings(epochs=9, patience=2), epochs)
+    assert f"patience 2 on {len(data.held_out)} held-out train rows" in description
+    assert result["counts"] == {"train": len(data.train), "evaluation": len(data.evaluation)}
 
 
 def test_each_seed_has_a_head_of_its_own(baseline: Path, pairs: CurveData) -> None:
-    said = read_predictions(baseline, "curve-pairs-mlp-0-*")
+    predictions = read_predictions(baseline, "curve-pairs-mlp-0-*")
     for seed in SEEDS:
-        assert_scores(said, seed, MLMBaseline(seed=seed), pairs)
+        assert_scores(predictions, seed, MLMBaseline(seed=seed), pairs)
     seeds = {r["seed"] for r in read_results(baseline / "results.csv") if r["num_train"] == "0"}
     assert seeds == {"1", "2", ""}  # chance and majority have none
 
 
 def assert_scores(
-    said: list[dict[str, Any]], seed: int, module: ChoiceModule, data: CurveData
+    predictions: list[dict[str, Any]], seed: int, module: ChoiceModule, data: CurveData
 ) -> None:
     """The model itself gives the scores of the seed's items."""
     batch = module.encoder().encode(data.evaluation).collate(range(len(data.evaluation)))
     with torch.no_grad():
         expected = module(batch)
-    found = [row["scores"] for row in said if row["set"] == f"standard-seed{seed}"]
-    torch.testing.assert_close(torch.tensor(found), expected, rtol=1e-4, atol=1e-5)
+    scores = [row["scores"] for row in predictions if row["set"] == f"standard-seed{seed}"]
+    torch.testing.assert_close(torch.tensor(scores), expected, rtol=1e-4, atol=1e-5)
 
 
 def test_random_weights_are_drawn_for_each_seed(
     curve_probes: Path, curve_model: Path, pairs: CurveData, tmp_path: Path
 ) -> None:
     model = ModelSettings(str(curve_model), random_weights=True)
-    given = ["--model.name_or_path", str(curve_model), "--model.random_weights=true"]
-    assert cli.main(arguments(curve_probes, tmp_path, *given)) == 0
+    options = ["--model.name_or_path", str(curve_model), "--model.random_weights=true"]
+    assert cli.main(arguments(curve_probes, tmp_path, *options)) == 0
     fingerprints = {}
     for seed in SEEDS:
         module = module_for(model, "mc_mlm", mode="mlp", seed=seed)
         fingerprints[str(seed)] = model_fingerprint(module.model)
         for mode in ("mlp", "linear"):
-            said = read_predictions(tmp_path, f"curve-pairs-{mode}-0-*")
-            assert_scores(said, seed, module, pairs)
+            predictions = read_predictions(tmp_path, f"curve-pairs-{mode}-0-*")
+            assert_scores(predictions, seed, module, pairs)
     assert len(set(fingerprints.values())) == 2
     for mode in ("mlp", "linear"):
         result = read_result(tmp_path, f"curve-pairs-{mode}-16-*")
@@ -278,27 +278,27 @@ WORDS = ["green", "red"]  # all candidates, as `candidate_words` has them
 def causal_features(model: Any, tokenizer: Any, stem: str) -> Tensor:
     """What the head reads at the last token of one stem."""
     ids = tokenizer(stem.replace("[MASK]", "___"), return_tensors="pt")["input_ids"]
-    found: Tensor = model.base_model(ids).last_hidden_state[0, -1]
-    return found
+    features: Tensor = model.base_model(ids).last_hidden_state[0, -1]
+    return features
 
 
 def t5_features(model: Any, tokenizer: Any, stem: str) -> Tensor:
     """What the head reads behind the first sentinel; embeddings are tied, so it is scaled."""
     blank = "<extra_id_0>"
-    asked = tokenizer(stem.replace("[MASK]", blank), return_tensors="pt")["input_ids"]
-    given = torch.tensor([[0, tokenizer.convert_tokens_to_ids(blank)]])
-    said = model(asked, decoder_input_ids=given, output_hidden_states=True)
-    found: Tensor = said.decoder_hidden_states[-1][0, -1]
-    return found * 16**-0.5
+    ids = tokenizer(stem.replace("[MASK]", blank), return_tensors="pt")["input_ids"]
+    decoder_ids = torch.tensor([[0, tokenizer.convert_tokens_to_ids(blank)]])
+    outputs = model(ids, decoder_input_ids=decoder_ids, output_hidden_states=True)
+    features: Tensor = outputs.decoder_hidden_states[-1][0, -1]
+    return features * 16**-0.5
 
 
 def bart_features(model: Any, tokenizer: Any, stem: str) -> Tensor:
     """What the head reads where the decoder has written the sentence up to its blank."""
-    before, _, after = stem.partition("[MASK]")
-    asked = tokenizer(f"{before}<mask>{after}", return_tensors="pt")["input_ids"]
-    given = [3, 2, *tokenizer(before, add_special_tokens=False)["input_ids"]]
-    found = model.base_model(asked, decoder_input_ids=torch.tensor([given]))
-    read: Tensor = found.last_hidden_state[0, -1]
+    prefix, _, suffix = stem.partition("[MASK]")
+    ids = tokenizer(f"{prefix}<mask>{suffix}", return_tensors="pt")["input_ids"]
+    decoder_ids = [3, 2, *tokenizer(prefix, add_special_tokens=False)["input_ids"]]
+    outputs = model.base_model(ids, decoder_input_ids=torch.tensor([decoder_ids]))
+    read: Tensor = outputs.last_hidden_state[0, -1]
     return read
 
 
@@ -321,7 +321,7 @@ def first_rows(model: Any, tokenizer: Any) -> Tensor:
     ids = [tokenizer(f"a {word}", add_special_tokens=False)["input_ids"] for word in WORDS]
     assert max(map(len, ids)) - len(begin) > 1  # at least one of several pieces
     weight = model.get_output_embeddings().weight.detach()
-    return torch.stack([weight[own[len(begin) :]].mean(dim=0) for own in ids])
+    return torch.stack([weight[tokens[len(begin) :]].mean(dim=0) for tokens in ids])
 
 
 def trained_alone(
@@ -333,8 +333,8 @@ def trained_alone(
     decoder.load_state_dict({"weight": rows, "bias": torch.zeros(len(rows))})
     dense, norm = fresh_hidden_layer(rows.shape[1], seed)
     net = nn.Sequential(*([dense, nn.GELU(), norm] if mode == "mlp" else []), decoder)
-    decayed = [part.weight for part in net if isinstance(part, nn.Linear)]
-    plain = [p for p in net.parameters() if all(p is not own for own in decayed)]
+    decayed = [layer.weight for layer in net if isinstance(layer, nn.Linear)]
+    plain = [p for p in net.parameters() if all(p is not weight for weight in decayed)]
     optimizer = torch.optim.AdamW(
         [{"params": decayed, "weight_decay": 0.1}, {"params": plain, "weight_decay": 0.0}],
         betas=(0.9, 0.98),
@@ -369,31 +369,31 @@ def test_stacked_heads_answer_as_heads_trained_one_by_one_on_texts_read_alone(
         read = {
             record.stem: features(model, tokenizer, record.stem)
             for control in LM_SETTINGS.controls
-            for part in data.under(control)
-            for record in part
+            for records in data.under(control)
+            for record in records
         }
     for mode in ("mlp", "linear"):
         measured = probe.point(mode, 10)  # type: ignore[arg-type]
-        assert [(one.control, one.seed) for one in measured] == [
+        assert [(measurement.control, measurement.seed) for measurement in measured] == [
             (control, seed) for control in LM_SETTINGS.controls for seed in LM_SETTINGS.seeds
         ]
-        for one in measured:
-            train, evaluation = data.under(one.control)
-            h, asked = (torch.stack([read[r.stem] for r in part]) for part in (train, evaluation))
-            net = trained_alone(rows, h, train, mode, one.seed or 0)
+        for measurement in measured:
+            train, evaluation = data.under(measurement.control)
+            h, h_eval = (torch.stack([read[r.stem] for r in rs]) for rs in (train, evaluation))
+            net = trained_alone(rows, h, train, mode, measurement.seed or 0)
             with torch.no_grad():
-                table = net(asked)
+                table = net(h_eval)
             expected = [
                 [row[WORDS.index(c)] for c in r.choices]
                 for row, r in zip(table.tolist(), evaluation, strict=True)
             ]
-            found = torch.tensor(one.predictions.scores)
-            torch.testing.assert_close(found, torch.tensor(expected), rtol=1e-4, atol=1e-4)
+            scores = torch.tensor(measurement.predictions.scores)
+            torch.testing.assert_close(scores, torch.tensor(expected), rtol=1e-4, atol=1e-4)
             right = [
-                max(range(2), key=own.__getitem__) == r.answer
-                for own, r in zip(expected, evaluation, strict=True)
+                max(range(2), key=row.__getitem__) == r.answer
+                for row, r in zip(expected, evaluation, strict=True)
             ]
-            assert one.predictions.accuracy == sum(right) / len(right)
+            assert measurement.predictions.accuracy == sum(right) / len(right)
 
 
 def records_of(
@@ -418,19 +418,19 @@ def test_n_0_is_what_the_scorer_says_and_no_number_depends_on_batches(
     model_of: Callable[[str], ModelSettings], curve_probes: Path, tmp_path: Path
 ) -> None:
     model = model_of("gpt2")
-    found = records_of(model, curve_probes, tmp_path / "a")
-    assert list(found) == ["zero_shot 0", "mlp 10", "linear 10"]
-    first = found["zero_shot 0"]
+    records = records_of(model, curve_probes, tmp_path / "a")
+    assert list(records) == ["zero_shot 0", "mlp 10", "linear 10"]
+    first = records["zero_shot 0"]
     assert {row.mode for row in first.rows} == {"causal_likelihood"}
     assert {row.metric for row in first.rows} >= {"chance", "majority_accuracy", "accuracy"}
-    assert {record.model_sha256 for record in found.values()} == {first.model_sha256}
+    assert {record.model_sha256 for record in records.values()} == {first.model_sha256}
     data = load(curve_probes, "pairs", sizes=LM_SETTINGS.sizes, controls=LM_SETTINGS.controls)
     sets = {control: data.under(control)[1] for control in LM_SETTINGS.controls}
-    said = predict(scorer_for(model, "mc_mlm"), sets, TRAINER)
+    predictions = predict(scorer_for(model, "mc_mlm"), sets, TRAINER)
     values = {r.control: r.value for r in first.rows if (r.metric, r.subset) == ("accuracy", None)}
-    assert values == {control: one.accuracy for control, one in said.items()}
+    assert values == {control: scored.accuracy for control, scored in predictions.items()}
     small = replace(TRAINER, max_eval_tokens=40)
-    assert numbers(records_of(model, curve_probes, tmp_path / "b", small)) == numbers(found)
+    assert numbers(records_of(model, curve_probes, tmp_path / "b", small)) == numbers(records)
 
 
 def test_random_weights_are_drawn_for_each_seed_of_features_and_of_n_0(
@@ -465,9 +465,9 @@ def test_of_several_processes_the_first_one_trains_heads(
     monkeypatch.setenv("LOCAL_RANK", "1")
     assert cli.main(curve_command(curve_probes, further, *options)) == 0
     assert waited == [True]
-    for made in first.glob("runs/*/result.json"):
-        left = further / made.relative_to(first)
-        assert left.read_bytes() == made.read_bytes()
+    for path in first.glob("runs/*/result.json"):
+        copy = further / path.relative_to(first)
+        assert copy.read_bytes() == path.read_bytes()
 
 
 def test_what_the_next_portion_takes_by_a_plain_loop(
@@ -477,18 +477,18 @@ def test_what_the_next_portion_takes_by_a_plain_loop(
     data = replace(pairs, sizes=(8, 14))
     first, last = (CurveProbe(module, data, settings, TRAINER).point("mlp", n) for n in (8, 14))
     names = ["first_bits", "code_bits", "guessed_bits"]
-    assert [[sent.metric for sent in one.code] for one in first] == [names] * 2
-    assert [one.code for one in last] == [[], []]  # nothing is left to send
+    assert [[sent.metric for sent in measurement.code] for measurement in first] == [names] * 2
+    assert [measurement.code for measurement in last] == [[], []]  # nothing is left to send
     # The same heads, measured on the train rows themselves.
     on_train = CurveProbe(module, replace(data, evaluation=data.train), settings, TRAINER)
-    for one, measured in zip(first, on_train.point("mlp", 8), strict=True):
-        order = np.random.default_rng([one.seed, 0]).permutation(len(data.train))
+    for measurement, measured in zip(first, on_train.point("mlp", 8), strict=True):
+        order = np.random.default_rng([measurement.seed, 0]).permutation(len(data.train))
         bits = 0.0
-        for place in order[8:14]:
-            scores = measured.predictions.scores[place]
+        for index in order[8:14]:
+            scores = measured.predictions.scores[index]
             total = sum(math.exp(score) for score in scores)
-            bits -= math.log2(math.exp(scores[data.train[place].answer]) / total)
-        begun, sent, guessed = one.code
+            bits -= math.log2(math.exp(scores[data.train[index].answer]) / total)
+        begun, sent, guessed = measurement.code
         assert (begun.bits, begun.num_items) == (8.0, 8)  # of two choices one bit each
         assert sent.bits == pytest.approx(bits, abs=1e-4)
         assert (guessed.bits, guessed.num_items) == (6.0, 6)

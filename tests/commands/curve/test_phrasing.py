@@ -35,15 +35,15 @@ def wordings(curve_probes: Path, tmp_path: Path) -> list[str]:
 @pytest.fixture
 def canned(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
     """Answers with as many hits as `HITS` says, and records what was scored."""
-    asked = []
+    calls = []
 
     def predict(scorer: Any, sets: Any, trainer: Any) -> dict[str, Predictions]:
         [(name, records)] = sets.items()
-        asked.append((scorer.name, name))
+        calls.append((scorer.name, name))
         right = HITS[scorer.name, name]
         scores = [
-            [float((choice == record.answer) == (place < right)) for choice in (0, 1)]
-            for place, record in enumerate(records)
+            [float((choice == record.answer) == (index < right)) for choice in (0, 1)]
+            for index, record in enumerate(records)
         ]
         return {name: Predictions(name, records, scores)}
 
@@ -55,7 +55,7 @@ def canned(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
 
     monkeypatch.setattr(curve_phrasing, "predict", predict)
     monkeypatch.setattr(curve_phrasing, "loaded_scorer", scorer_of)
-    return asked
+    return calls
 
 
 def test_the_best_mean_over_the_models_is_kept_and_all_are_reported(
@@ -63,16 +63,16 @@ def test_the_best_mean_over_the_models_is_kept_and_all_are_reported(
 ) -> None:
     folder = CommandFolder(tmp_path / "out", {})
     models = [FIRST, SECOND, ModelSettings(kind="mlm_baseline")]
-    asked = (wordings, models, "train", context)
+    arguments = (wordings, models, "train", context)
     # means over both models: 20 of 40 hits, and 22 of 40
-    assert best_phrasing(folder, *asked) == wordings[1]
+    assert best_phrasing(folder, *arguments) == wordings[1]
     rows = read_results(folder.path / "results.csv")
     accuracies = [r for r in rows if r["metric"] == "accuracy"]
     shares = {(r["model"], r["probe"]): float(r["value"]) for r in accuracies}
     assert shares == {key: hits / 40 for key, hits in HITS.items()}
     assert {(r["split"], r["num_train"], r["mode"]) for r in rows} == {("train", "0", "zero_shot")}
     assert len(canned) == 4
-    assert best_phrasing(folder, *asked) == wordings[1]
+    assert best_phrasing(folder, *arguments) == wordings[1]
     assert len(canned) == 4  # nothing is scored twice
 
 
@@ -82,9 +82,9 @@ def test_what_has_no_say_or_no_mask_is_refused(
     folder, esim = CommandFolder(tmp_path / "out", {}), [ModelSettings(kind="esim")]
     with pytest.raises(UsageError, match="none of the models is a pre-trained language model"):
         best_phrasing(folder, wordings, esim, "train", context)
-    asked = [str(curve_probes / "asked.yaml")]
+    paths = [str(curve_probes / "asked.yaml")]
     with pytest.raises(UsageError, match="asked is not an mc_mlm probe"):
-        best_phrasing(folder, asked, [FIRST], "train", context)
+        best_phrasing(folder, paths, [FIRST], "train", context)
 
 
 def test_the_kept_phrasing_gets_the_curve(

@@ -38,7 +38,7 @@ def data(train: tuple[Record, ...] = ()) -> CurveData:
     return CurveData(config, config, "mc_mlm", train, RECORDS, "dev", "train of mixed", ())
 
 
-def said(*chosen: int) -> Predictions:
+def predictions(*chosen: int) -> Predictions:
     return Predictions("said", RECORDS, [[float(c == 0), float(c == 1)] for c in chosen])
 
 
@@ -46,14 +46,14 @@ def said(*chosen: int) -> Predictions:
 def result(tmp_path: Path) -> Path:
     run = CommandFolder(tmp_path / "out", {}).run("point", {"a": 1})
     measured = [
-        Measurement("standard", 3, 4, said(0, 1, 0, 1)),  # b is wrong
-        Measurement("no_language", 3, 4, said(1, 1, 1, 1)),  # only c is right
+        Measurement("standard", 3, 4, predictions(0, 1, 0, 1)),  # b is wrong
+        Measurement("no_language", 3, 4, predictions(1, 1, 1, 1)),  # only c is right
     ]
     rows = data(train=(record("A ", SIZES, 0, "one"),))
-    known = RunRecord(protocol="curve", notices=("two words unknown",), model_sha256="abc")
+    known_words = RunRecord(protocol="curve", notices=("two words unknown",), model_sha256="abc")
     model = ModelSettings()
     run.finish(
-        write_point(run, rows, model, measured, known, mode="mlp", size=62, with_levels=True)
+        write_point(run, rows, model, measured, known_words, mode="mlp", size=62, with_levels=True)
     )
     return run.path
 
@@ -86,26 +86,26 @@ def test_hits_and_groups_are_in_the_order_of_the_rows_and_facts_are_kept(result:
         "groups": [0, 1, 0, 2],
         "hits": {"standard": {"3": "1011"}, "no_language": {"3": "0001"}},
     }
-    facts = json.loads((result / "result.json").read_text())
-    assert (facts["hits_file"], facts["seeds"]) == ("hits.json", [3])
-    assert facts["curve"]["train"] == "train of mixed"
-    assert facts["curve"]["control_words"] == {"no_language": {}}
-    assert facts["notices"] == ["two words unknown"]
+    content = json.loads((result / "result.json").read_text())
+    assert (content["hits_file"], content["seeds"]) == ("hits.json", [3])
+    assert content["curve"]["train"] == "train of mixed"
+    assert content["curve"]["control_words"] == {"no_language": {}}
+    assert content["notices"] == ["two words unknown"]
 
 
 def test_hits_of_ties_are_scores(tmp_path: Path) -> None:
     run = CommandFolder(tmp_path / "out", {}).run("point", {"a": 1})
     tied = Predictions("said", RECORDS, [[1.0, 1.0], [0.0, 1.0], [1.0, 0.0], [2.0, 2.0]])
     measured = [Measurement("standard", 3, 4, tied)]
-    known, model = RunRecord(protocol="curve"), ModelSettings()
-    run.finish(write_point(run, data(), model, measured, known, mode="mlp", size=62))
+    record, model = RunRecord(protocol="curve"), ModelSettings()
+    run.finish(write_point(run, data(), model, measured, record, mode="mlp", size=62))
     assert json.loads((run.path / "hits.json").read_text())["hits"] == {
         "standard": {"3": [0.5, 0.0, 1.0, 0.5]}
     }
-    facts = json.loads((run.path / "result.json").read_text())
-    values = {row["metric"]: row["value"] for row in facts["rows"] if not row.get("subset")}
+    content = json.loads((run.path / "result.json").read_text())
+    values = {row["metric"]: row["value"] for row in content["rows"] if not row.get("subset")}
     assert values == {"accuracy": 0.5, "tied_share": 0.5}
-    assert facts["notices"] == [
+    assert content["notices"] == [
         "2 of 4 items of said are ties: n choices share the best score, and the item counts 1/n if "
         "the right one is among them"
     ]
@@ -123,17 +123,17 @@ def test_the_first_portion_of_900_targets_of_45_classes_and_what_is_sent_by_the_
     sample = [Record(f"t{n}", "", classes, n % 45) for n in range(902)]
     sure = [math.log(0.5)] + [math.log(0.5 / 44)] * 44  # the gold of item 900 is class 0
     sent = portions([900, 902], 900, sample, [sure, sure])
-    assert [(one.metric, one.num_items) for one in sent] == [
+    assert [(row.metric, row.num_items) for row in sent] == [
         ("first_bits", 900),
         ("code_bits", 2),
         ("guessed_bits", 2),
     ]
     bits = [900 * math.log2(45), 1 + math.log2(88), 2 * math.log2(45)]
-    assert [one.bits for one in sent] == pytest.approx(bits)
-    assert [one.metric for one in portions([62, 900, 902], 900, sample, [sure, sure])] == [
+    assert [row.bits for row in sent] == pytest.approx(bits)
+    assert [row.metric for row in portions([62, 900, 902], 900, sample, [sure, sure])] == [
         "code_bits",
         "guessed_bits",
     ]
     assert portions([900], 900, sample[:900], []) == []  # a single size sends nothing
     lost = [math.nan] * 45
-    assert [one.metric for one in portions([900, 902], 900, sample, [sure, lost])] == ["first_bits"]
+    assert [row.metric for row in portions([900, 902], 900, sample, [sure, lost])] == ["first_bits"]

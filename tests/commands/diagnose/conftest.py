@@ -39,10 +39,10 @@ def plain(asked_model: Path) -> Callable[[str], dict[str, float]]:
 
     def probabilities(context: str) -> dict[str, float]:
         inputs = tokenizer(f"{context} [MASK] .", return_tensors="pt")
-        place = inputs["input_ids"][0].tolist().index(tokenizer.mask_token_id)
+        mask_position = inputs["input_ids"][0].tolist().index(tokenizer.mask_token_id)
         with torch.no_grad():
-            found = model(**inputs).logits[0, place].double().softmax(0)
-        pairs = zip(tokenizer.convert_ids_to_tokens(range(len(found))), found.tolist(), strict=True)
+            probs = model(**inputs).logits[0, mask_position].double().softmax(0)
+        pairs = zip(tokenizer.convert_ids_to_tokens(range(len(probs))), probs.tolist(), strict=True)
         return dict(sorted(pairs, key=lambda pair: -pair[1]))
 
     return probabilities

@@ -46,8 +46,8 @@ def diagnose(recorded: Path, mirror: Path, out: Path) -> Counts:
 def of(counts: Counts, probe: str, metric: str, model: str = "bert") -> dict[str, str]:
     return {
         subset: counted
-        for (whose, name, what, subset), counted in counts.items()
-        if (whose, name, what) == (model, probe, metric)
+        for (whose, name, metric_name, subset), counted in counts.items()
+        if (whose, name, metric_name) == (model, probe, metric)
     }
 
 
@@ -65,10 +65,10 @@ def test_all_sets_in_both_forms(tmp_path: Path, capsys: pytest.CaptureFixture[st
     for name in ("TEMP", "GEN"):
         pets = [["animal"], ["animal", "x"], ["x", "text"], ["book"]]  # the first word counts
         write_lists(outputs, f"NEG-1500-SIMP-{name}", pets)
-    found = diagnose(outputs, write_released(tmp_path / "mirror"), tmp_path / "out")
+    rows = diagnose(outputs, write_released(tmp_path / "mirror"), tmp_path / "out")
     assert "50.0 (1/2)" in capsys.readouterr().out
-    assert of(found, "cprag", "accuracy@1", "other")[""] == "0/2"
-    assert of(found, "role", "accuracy@1")[""] == "2/4"
+    assert of(rows, "cprag", "accuracy@1", "other")[""] == "0/2"
+    assert of(rows, "role", "accuracy@1")[""] == "2/4"
     by_hand = {
         # football is second; cake (0.5) is below toast (0.6).
         ("cprag", "accuracy@1"): {"": "1/2", "high constraint": "0/1", "low constraint": "1/1"},
@@ -89,9 +89,9 @@ def test_all_sets_in_both_forms(tmp_path: Path, capsys: pytest.CaptureFixture[st
         ("neg_1500_simp_temp", "negation_sensitivity"): {"": "1/2"},
     }  # fmt: skip
     for (probe, metric), counted in by_hand.items():
-        assert of(found, probe, metric) == counted
+        assert of(rows, probe, metric) == counted
     for metric in ("accuracy@1", "negation_sensitivity"):
-        assert of(found, "neg_1500_simp_gen", metric) == {"": "1/2"}
+        assert of(rows, "neg_1500_simp_gen", metric) == {"": "1/2"}
 
 
 @pytest.mark.parametrize(
@@ -131,7 +131,7 @@ def test_what_is_wrong_is_one_line_and_leaves_nothing(
 def test_counts_on_the_recorded_outputs_are_the_published_ones(
     tmp_path: Path, data_mirror: Path
 ) -> None:
-    found = diagnose(data_mirror / "lm-diagnostics/recorded", data_mirror, tmp_path / "out")
+    rows = diagnose(data_mirror / "lm-diagnostics/recorded", data_mirror, tmp_path / "out")
     published = {
         ("cprag", "sensitivity"): {
             "": "25/34", "high constraint": "11/18", "low constraint": "14/16",
@@ -147,16 +147,16 @@ def test_counts_on_the_recorded_outputs_are_the_published_ones(
     }  # fmt: skip
     bert = "bert-base-uncased"
     for (probe, metric), counted in published.items():
-        assert of(found, probe, metric, bert) == counted
-    whole = {"accuracy@1": "8/34", "accuracy@5": "18/34", "sensitivity_margin": "15/34"}
-    assert {metric: of(found, "cprag", metric, bert)[""] for metric in whole} == whole
-    assert of(found, "neg_simp", "sensitivity_margin", bert)["affirmative"] == "17/18"
+        assert of(rows, probe, metric, bert) == counted
+    expected = {"accuracy@1": "8/34", "accuracy@5": "18/34", "sensitivity_margin": "15/34"}
+    assert {metric: of(rows, "cprag", metric, bert)[""] for metric in expected} == expected
+    assert of(rows, "neg_simp", "sensitivity_margin", bert)["affirmative"] == "17/18"
 
 
 @pytest.mark.paper_data
 def test_the_larger_sets_are_counted_like_their_lists(tmp_path: Path, data_mirror: Path) -> None:
     folder = data_mirror / "extended-diagnostics"
-    found = diagnose(folder / "recorded", data_mirror, tmp_path / "out")
+    rows = diagnose(folder / "recorded", data_mirror, tmp_path / "out")
     model = "distilbert-base-uncased"
     for title, name, step in (
         ("ROLE-1500", "role_1500", 1),
@@ -166,23 +166,23 @@ def test_the_larger_sets_are_counted_like_their_lists(tmp_path: Path, data_mirro
         lines = (folder / f"{title}.txt").read_text().split("\n")
         lists = (folder / "recorded" / title / f"{model}.txt").read_text().split("\n")
         quoted = [f"'{line.strip(' ,').split()[-1]}'" for line in lines if line]
-        said = [line.strip("[]").split(", ") for line in lists if line]
-        assert len(quoted) == len(said)
+        guesses = [line.strip("[]").split(", ") for line in lists if line]
+        assert len(quoted) == len(guesses)
         for k in (1, 5, 10, 20):
-            right = sum(quoted[i] in said[i][:k] for i in range(0, len(quoted), step))
+            right = sum(quoted[i] in guesses[i][:k] for i in range(0, len(quoted), step))
             counted = f"{right}/{len(quoted) // step}"
-            assert of(found, name, f"accuracy@{k}", model) == {"": counted}
-        changed = sum(said[i][0] != said[i + 1][0] for i in range(0, len(said), 2))
-        share = {"": f"{changed}/{len(said) // 2}"} if step == 2 else {}
-        assert of(found, name, "negation_sensitivity", model) == share
+            assert of(rows, name, f"accuracy@{k}", model) == {"": counted}
+        changed = sum(guesses[i][0] != guesses[i + 1][0] for i in range(0, len(guesses), 2))
+        share = {"": f"{changed}/{len(guesses) // 2}"} if step == 2 else {}
+        assert of(rows, name, "negation_sensitivity", model) == share
 
 
 def planned(tmp_path: Path, **outputs: list[object]) -> tuple[RunFolder, RunContext]:
     mirror = write_released(tmp_path / "mirror")
     write_recorded(tmp_path / "outputs", **outputs)  # type: ignore[arg-type]
     names = [source.recorded_as for source in SETS.values()]
-    [one] = find_recorded(tmp_path / "outputs", names)
-    job = recorded_job(load_set("cprag", mirror), one)
+    [recorded] = find_recorded(tmp_path / "outputs", names)
+    job = recorded_job(load_set("cprag", mirror), recorded)
     context = RunContext(mirror=str(mirror), paths={RECORDED: str(tmp_path / "outputs")})
     return RunFolder(tmp_path / "runs", job.name, job.config), context
 
@@ -219,18 +219,18 @@ def test_a_model_of_ours_as_a_plain_loop_measures_it(
     mirror = write_released(tmp_path / "mirror")
     model = ModelSettings(name_or_path=str(asked_model))
     context = RunContext(TrainerSettings("cpu", progress_bar=False), mirror=str(mirror))
-    found = {}
+    rows = {}
     for name in ("cprag", "role"):
         job = model_job(load_set(name, mirror), model, context.trainer, shuffles=3)
         run = RunFolder(tmp_path / "runs", job.name, job.config)
         make_run(measure_model, run, job.config, context)
         record = run.result()
         assert record is not None
-        found[name] = {(r.metric, r.subset_text, r.perturbation): r for r in record.rows}
+        rows[name] = {(r.metric, r.subset_text, r.perturbation): r for r in record.rows}
         assert record.seeds == ((0, 1, 2) if name == "cprag" else ())
         assert (record.model_sha256, record.source.loaded_from) != ("", "")
     # "tipped", behind the waitress, is no entry.
-    asked = [
+    questions = [
         ("the owner forgot which customer the waitress had", ["served", "worked"]),
         ("the camper saw which bear the girl had", ["seen"]),
         ("the camper saw which girl the bear had", ["eaten"]),
@@ -242,15 +242,15 @@ def test_a_model_of_ours_as_a_plain_loop_measures_it(
         "generic_both": lambda text: re.sub(r"which .* had", "which one the other had", text),
     }
     for k in (1, 5, 10, 20):
-        before = [right(text, words, k) for text, words in asked]
+        unchanged = [right(text, words, k) for text, words in questions]
         for name, changed in nouns.items():
-            after = [right(changed(text), words, k) for text, words in asked]
-            row = found["role"][f"accuracy@{k}", "", name]
-            assert (row.value, row.num_items) == (pytest.approx(sum(after) / 3), 3)
-            if name and any(before):
-                kept = [a for a, b in zip(after, before, strict=True) if b]
-                row = found["role"][f"survival@{k}", "", name]
-                assert row.value == pytest.approx(sum(kept) / len(kept))
+            perturbed = [right(changed(text), words, k) for text, words in questions]
+            row = rows["role"][f"accuracy@{k}", "", name]
+            assert (row.value, row.num_items) == (pytest.approx(sum(perturbed) / 3), 3)
+            if name and any(unchanged):
+                survivors = [a for a, b in zip(perturbed, unchanged, strict=True) if b]
+                row = rows["role"][f"survival@{k}", "", name]
+                assert row.value == pytest.approx(sum(survivors) / len(survivors))
     first, second = load_set("cprag", mirror).items
     for k in (5, 20):
         draws = [
@@ -259,7 +259,7 @@ def test_a_model_of_ours_as_a_plain_loop_measures_it(
             for s in range(3)
         ]  # fmt: skip
         row, sd = (
-            found["cprag"][f"accuracy@{k}{end}", "", "shuffled+truncated"] for end in ("", "_sd")
+            rows["cprag"][f"accuracy@{k}{end}", "", "shuffled+truncated"] for end in ("", "_sd")
         )
         assert (row.value, sd.value) == pytest.approx((fmean(draws), stdev(draws)))
 

@@ -47,35 +47,35 @@ def test_all_sets_as_a_plain_loop_has_them(scorer: Scorer, plain: Plain, tmp_pat
         for i, prompt in enumerate(data.prompts):
             expected = plain(prompt.context)
             assert list(outputs.predictions[i]) == list(expected)[:20]
-            known = expected.get(prompt.target)
-            assert outputs.probabilities[i] == (known and pytest.approx(known, abs=1e-6))
-        assert outputs.split == {w for own in words_by_context(data).values() for w in own} & {
+            p = expected.get(prompt.target)
+            assert outputs.probabilities[i] == (p and pytest.approx(p, abs=1e-6))
+        assert outputs.split == {w for words in words_by_context(data).values() for w in words} & {
             "monopoly", "vegetable", "tipped", "dangerous",
         }  # fmt: skip
 
 
-def said(scorer: Scorer, words: dict[str, list[str]], **options: Any) -> WordPredictions:
+def predicted(scorer: Scorer, words: dict[str, list[str]], **options: Any) -> WordPredictions:
     return predict_words(scorer, words, replace(QUIET, **options))
 
 
 def test_answers_do_not_depend_on_the_batch(scorer: Scorer) -> None:
     words = {"A cat is an": ["animal"], "the coach asked which player the team had": ["signed"]}
-    one_by_one = said(scorer, words, max_eval_tokens=1).by_context
-    for context, own in said(scorer, words).by_context.items():
-        assert one_by_one[context].best == own.best
-        expected = pytest.approx(dict(own.probabilities), abs=1e-6)
+    one_by_one = predicted(scorer, words, max_eval_tokens=1).by_context
+    for context, prediction in predicted(scorer, words).by_context.items():
+        assert one_by_one[context].best == prediction.best
+        expected = pytest.approx(dict(prediction.probabilities), abs=1e-6)
         assert one_by_one[context].probabilities == expected
 
 
 def test_a_word_is_shown_in_the_spelling_that_was_asked_for(scorer: Scorer) -> None:
     words: dict[str, list[str]] = {"A cat is an": [], "A trout is a": []}
-    before = said(scorer, words).by_context
-    word = next(w for w in before["A cat is an"].best if len(w) > 1 and w.isalpha())
+    original = predicted(scorer, words).by_context
+    word = next(w for w in original["A cat is an"].best if len(w) > 1 and w.isalpha())
     # No matter behind which context: what is said behind two can be compared.
-    behind = said(scorer, {**words, "A cat is an": [word.upper(), word.title()]}).by_context
-    for context, own in behind.items():
-        assert own.best == tuple(w.upper() if w == word else w for w in before[context].best)
-    upper, title = behind["A cat is an"].probabilities.values()
+    respelt = predicted(scorer, {**words, "A cat is an": [word.upper(), word.title()]}).by_context
+    for context, guess in respelt.items():
+        assert guess.best == tuple(w.upper() if w == word else w for w in original[context].best)
+    upper, title = respelt["A cat is an"].probabilities.values()
     assert upper == title
 
 
@@ -95,24 +95,24 @@ class Changed(Scorer):
 def test_what_reads_like_a_split_word_is_not_that_word(scorer: Scorer) -> None:
     from probelight.encoding.masked import MaskedChoiceEncoder
 
-    asked = scorer.vocabulary()
-    tokenizer = asked.encoder.tokenizer  # type: ignore[attr-defined]
+    question = scorer.vocabulary()
+    tokenizer = question.encoder.tokenizer  # type: ignore[attr-defined]
     # With this prefix no word has an entry.
-    odd = Changed(Question(MaskedChoiceEncoder(tokenizer, "un", "skip"), asked.answer))
-    found = said(odd, {"A cat is an": ["animal", "text", "one"]}).by_context["A cat is an"]
-    best = said(scorer, {"A cat is an": []}).by_context["A cat is an"].best
-    assert found.split == {"animal", "text", "one"}
-    assert found.best == tuple(f"##{w}" if w in found.split else w for w in best)
+    odd = Changed(Question(MaskedChoiceEncoder(tokenizer, "un", "skip"), question.answer))
+    answer = predicted(odd, {"A cat is an": ["animal", "text", "one"]}).by_context["A cat is an"]
+    best = predicted(scorer, {"A cat is an": []}).by_context["A cat is an"].best
+    assert answer.split == {"animal", "text", "one"}
+    assert answer.best == tuple(f"##{w}" if w in answer.split else w for w in best)
 
 
 def test_numbers_that_are_none_count_as_wrong(scorer: Scorer) -> None:
-    asked = scorer.vocabulary()
-    lost = Changed(Question(asked.encoder, lambda batch: asked.answer(batch) * float("nan")))
-    found = said(lost, {"A cat is an": ["animal"]})
-    outputs = found.outputs([Prompt("A cat is an", "animal")])
+    question = scorer.vocabulary()
+    lost = Changed(Question(question.encoder, lambda batch: question.answer(batch) * float("nan")))
+    answers = predicted(lost, {"A cat is an": ["animal"]})
+    outputs = answers.outputs([Prompt("A cat is an", "animal")])
     assert outputs.predictions == ((),)
     assert outputs.probabilities == (pytest.approx(float("nan"), nan_ok=True),)
-    assert "after 1 of 1 contexts the model's scores are not numbers (NaN)" in found.notices[-1]
+    assert "after 1 of 1 contexts the model's scores are not numbers (NaN)" in answers.notices[-1]
 
 
 COUNTED = ("probe", "metric", "subset", "value", "ci_low", "ci_high", "num_items")
@@ -121,39 +121,39 @@ COUNTED = ("probe", "metric", "subset", "value", "ci_low", "ci_high", "num_items
 def test_what_is_written_is_read_again_with_the_same_counts(
     tmp_path: Path, asked_model: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    mirror, written = write_released(tmp_path / "mirror"), tmp_path / "written"
+    mirror, recorded_dir = write_released(tmp_path / "mirror"), tmp_path / "written"
     outputs = write_recorded(tmp_path / "outputs")
     sets = ("cprag", "role", "neg_1500_simp_gen")
     command = ["diagnose", f"--sets={','.join(sets)}", f"--mirror={mirror}"]
     command += ["--trainer.accelerator=cpu", "--trainer.progress_bar=false"]
-    own = [f"--models={asked_model}", f"--write_recorded={written}", "--shuffles=1"]
-    own += [f"--recorded={outputs}", f"--output_dir={tmp_path / 'one'}"]
+    options = [f"--models={asked_model}", f"--write_recorded={recorded_dir}", "--shuffles=1"]
+    options += [f"--recorded={outputs}", f"--output_dir={tmp_path / 'one'}"]
     for _ in range(2):  # the same command goes on
-        assert cli.main([*command, *own]) == 0
+        assert cli.main([*command, *options]) == 0
     assert capsys.readouterr().out.count(": complete\n") == 4
     rows = [r for r in read_results(tmp_path / "one" / "results.csv") if not r["perturbation"]]
     assert {(row["model"], row["probe"], row["role"], row["kind"]) for row in rows} == {
         ("bert", "cprag", "model", "recorded"),
         *(("asked", probe, "model", "transformer") for probe in sets),
     }
-    read = [f"--recorded={written}", f"--output_dir={tmp_path / 'two'}"]
+    read = [f"--recorded={recorded_dir}", f"--output_dir={tmp_path / 'two'}"]
     assert cli.main([*command, *read]) == 0
     first, second = (
-        {tuple(row[name] for name in COUNTED) for row in own if row["model"] == "asked"}
-        for own in (rows, read_results(tmp_path / "two" / "results.csv"))
+        {tuple(row[name] for name in COUNTED) for row in table if row["model"] == "asked"}
+        for table in (rows, read_results(tmp_path / "two" / "results.csv"))
     )
     assert first == second
     # Three of four contexts of ROLE-88 have an expected word that the vocabulary has.
     assert {row[-1] for row in second if row[:3] == ("role", "accuracy@1", "")} == {"3"}
-    assert sorted(path.name for path in written.iterdir()) == [
+    assert sorted(path.name for path in recorded_dir.iterdir()) == [
         "NEG-1500-SIMP-GEN", "cprag-contextlist", "cprag-targetlist",
         *(f"{kind}-{name}-asked" for kind in ("modelpreds", "modelsplit", "modeltgtprobs")
           for name in ("cprag", "role")),
         "role-contextlist", "role-targetlist",
     ]  # fmt: skip
-    lines = (written / "modeltgtprobs-cprag-asked").read_text().splitlines()
+    lines = (recorded_dir / "modeltgtprobs-cprag-asked").read_text().splitlines()
     assert [line == "nan" for line in lines] == [False, False, True, False, False, False]
-    contexts = (written / "role-contextlist").read_text().splitlines()
+    contexts = (recorded_dir / "role-contextlist").read_text().splitlines()
     assert contexts[1] == "the owner forgot which customer the waitress had [MASK]"
 
 
@@ -166,16 +166,16 @@ def test_one_set_in_lists(tmp_path: Path) -> None:
     lines = [line(["it's", '"', "\\"]), line(["a", "b", "c"], split=["t"])]
     write_recorded_files(tmp_path, SETS["role_1500"], model, lines)
     data = load_set("role_1500", write_released(tmp_path / "mirror"))
-    [one] = find_recorded(tmp_path, ["ROLE-1500"])
-    assert one.model == "some-model (random weights)"
-    assert len(one.files) == 2
-    outputs = read_recorded(one, prompt_pairs(data))
+    [recorded] = find_recorded(tmp_path, ["ROLE-1500"])
+    assert recorded.model == "some-model (random weights)"
+    assert len(recorded.files) == 2
+    outputs = read_recorded(recorded, prompt_pairs(data))
     assert outputs.predictions == (("it's", '"', "\\"), ("a", "b", "c"))
     assert outputs.split == {"t"}
     # A model of that name that splits nothing.
     write_recorded_files(tmp_path, SETS["role_1500"], model, [line(["a"])] * 2)
-    [one] = find_recorded(tmp_path, ["ROLE-1500"])
-    assert one.split is None
+    [recorded] = find_recorded(tmp_path, ["ROLE-1500"])
+    assert recorded.split is None
 
 
 def test_what_no_form_can_say_is_refused(tmp_path: Path) -> None:

@@ -43,7 +43,7 @@ SCORES["a"] = {"yes": 0.0, "no": 1.0}
 
 def scored(folder: Path, scores: dict[str, dict[str, float]]) -> Path:
     path = folder / "scored.jsonl"
-    lines = (json.dumps({"id": name, "scores": own}) + "\n" for name, own in scores.items())
+    lines = (json.dumps({"id": name, "scores": row}) + "\n" for name, row in scores.items())
     path.write_text("".join(lines), encoding="utf-8")
     return path
 
@@ -65,30 +65,30 @@ def test_nobody_says_that_imported_scores_are_from_before_training(tmp_path: Pat
     sections = filled_sections(results)
     page = to_html(results, sections, items_of(results))
     rules = re.compile('<details class="overview-more">.*?</details>', re.DOTALL)
-    said = [title(results), rules.sub("", page)]
+    texts = [title(results), rules.sub("", page)]
     for section in sections:
-        said += [section.title, section.summary, *(figure.title for figure in section.figures)]
+        texts += [section.title, section.summary, *(figure.title for figure in section.figures)]
         for table in section.tables:
-            said += [table.title, *(f"{c.text} {c.detail}" for row in table.rows for c in row)]
+            texts += [table.title, *(f"{c.text} {c.detail}" for row in table.rows for c in row)]
     assert title(results) == "What tiny-gpt2 scored"
-    assert "Accuracy in the imported scores" in said
-    assert any("in the imported scores 75.0" in text for text in said)  # a verdict's number
-    text = " ".join(said).partition('<section id="words"')[0]
+    assert "Accuracy in the imported scores" in texts
+    assert any("in the imported scores 75.0" in text for text in texts)  # a verdict's number
+    text = " ".join(texts).partition('<section id="words"')[0]
     assert not re.search("before (any )?training", text, re.IGNORECASE)
 
 
 def test_files_of_the_harness_are_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert imported(tmp_path, "lm_eval", *map(str, SAMPLES)) == 0
-    said = [[json.loads(line)["acc"] for line in path.read_text().splitlines()] for path in SAMPLES]
-    found = numbers(tmp_path)
-    assert found["own_pairs", "accuracy"] == sum(said[0]) / len(said[0])
-    assert found["own_taxonomy", "accuracy"] == pytest.approx(sum(said[1]) / len(said[1]))
+    hits = [[json.loads(line)["acc"] for line in path.read_text().splitlines()] for path in SAMPLES]
+    values = numbers(tmp_path)
+    assert values["own_pairs", "accuracy"] == sum(hits[0]) / len(hits[0])
+    assert values["own_taxonomy", "accuracy"] == pytest.approx(sum(hits[1]) / len(hits[1]))
     results = load_results(tmp_path)
     assert {(run.model, run.kind) for run in results.runs} == {("tiny-gpt2", "imported")}
     [run] = [run for run in results.runs if run.probe == "own_pairs"]
     assert run.notices[0].endswith("measured by another program; 4 items as the file has them")
     lines = read_item_lines(results, run)
-    assert [(one.prediction, one.correct) for one in lines] == [(0, 1), (1, 0), (0, 1), (0, 1)]
+    assert [(line.prediction, line.correct) for line in lines] == [(0, 1), (1, 0), (0, 1), (0, 1)]
     assert lines[0].scores == (-61.876259, -69.264977)
     capsys.readouterr()
     assert imported(tmp_path, "lm_eval", *map(str, SAMPLES)) == 0
@@ -96,25 +96,25 @@ def test_files_of_the_harness_are_runs(tmp_path: Path, capsys: pytest.CaptureFix
 
 
 def test_probabilities_of_items_of_a_file(tmp_path: Path) -> None:
-    own, out = tmp_path / "alive.jsonl", tmp_path / "out"
-    write_ai2(own, ITEMS)
+    items_file, out = tmp_path / "alive.jsonl", tmp_path / "out"
+    write_ai2(items_file, ITEMS)
     command = ["plain", str(scored(tmp_path, SCORES)), "--model=gpt"]
-    command += ["--scores=logarithm", f"--data.path={own}", "--data.setup=mc_qa"]
+    command += ["--scores=logarithm", f"--data.path={items_file}", "--data.setup=mc_qa"]
     assert imported(out, *command) == 0
-    found = numbers(out)
+    values = numbers(out)
     # a is wrong, b a tie of two, c right; two of the three have two choices.
-    assert found["alive", "accuracy"] == pytest.approx((0 + 1 / 2 + 1) / 3)
-    assert found["alive", "tied_share"] == pytest.approx(1 / 3)
-    assert found["alive", "chance"] == pytest.approx((1 / 2 + 1 / 2 + 1 / 3) / 3)
+    assert values["alive", "accuracy"] == pytest.approx((0 + 1 / 2 + 1) / 3)
+    assert values["alive", "tied_share"] == pytest.approx(1 / 3)
+    assert values["alive", "chance"] == pytest.approx((1 / 2 + 1 / 2 + 1 / 3) / 3)
     results = load_results(out)
     lines = read_item_lines(results, results.runs[0])
     assert [line.id for line in lines] == ["a", "b", "c"]
     assert lines[0].scores == (0.0, None)  # the probability 0
     assert lines[2].scores == (-0.693147, -1.386294, -1.386294)
-    before = (out / "results.csv").read_bytes()
+    contents = (out / "results.csv").read_bytes()
     scored(tmp_path, {**SCORES, "a": {"yes": 1.0, "no": 0.0}})
     assert imported(out, *command) == cli.USAGE_ERROR
-    assert (out / "results.csv").read_bytes() == before
+    assert (out / "results.csv").read_bytes() == contents
 
 
 LEGS = ["two", "four", "six", "eight"]
@@ -134,14 +134,14 @@ def ranked(folder: Path, model: int, blank: str, choices: list[str] | None = Non
     """The answers of a model as a fill-mask pipeline gives them, best first."""
     path = folder / f"model{model}.jsonl"
     rows = []
-    for thing, gold, *firsts in THINGS:
-        own = [f"{leg} {thing}" for leg in LEGS] if choices is None else choices
-        best = next(one for one in own if one.startswith(firsts[model]))
-        rest = [one for one in own if one != best]
-        order = [best, *(rest if model == 0 else reversed(rest))]
-        right = next(one for one in own if one.startswith(gold))
-        scores = {one: 0.9 - place / 5 for place, one in enumerate(order)}
-        rows.append({"text": f"A {thing} has {blank} legs.", "scores": scores, "gold": right})
+    for noun, gold, *firsts in THINGS:
+        answers = [f"{leg} {noun}" for leg in LEGS] if choices is None else choices
+        best = next(answer for answer in answers if answer.startswith(firsts[model]))
+        lower = [answer for answer in answers if answer != best]
+        order = [best, *(lower if model == 0 else reversed(lower))]
+        right = next(answer for answer in answers if answer.startswith(gold))
+        scores = {answer: 0.9 - rank / 5 for rank, answer in enumerate(order)}
+        rows.append({"text": f"A {noun} has {blank} legs.", "scores": scores, "gold": right})
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     return path
 
@@ -152,9 +152,9 @@ def test_ranked_candidates_of_one_set_are_classes_by_their_texts(
 ) -> None:
     out = tmp_path / "out"
     assert imported(out, "plain", f"{ranked(tmp_path, 0, blank, LEGS)}=first") == 0
-    found = numbers(out)
+    values = numbers(out)
     by_hand = {"accuracy": 5 / 6, "majority_accuracy": 4 / 6, "macro_accuracy": (1 + 1 + 0) / 3}
-    assert {name: found["model0", name] for name in by_hand} == pytest.approx(by_hand)
+    assert {name: values["model0", name] for name in by_hand} == pytest.approx(by_hand)
     shares = [row for row in read_results(out / "results.csv") if row["subset"]]
     by_hand = {"four": 5 / 6, "two": 1 / 6}
     assert {row["subset"]: float(row["value"]) for row in shares} == pytest.approx(by_hand)
@@ -200,7 +200,7 @@ def test_files_of_one_command_are_compared(
     path = tmp_path / "model1.jsonl"
     rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     path.write_text("\n".join(map(json.dumps, rows[::-1])), encoding="utf-8")
-    golds = [f"A {thing} has [MASK] legs.,{gold}\n" for thing, gold, *_ in THINGS]
+    golds = [f"A {noun} has [MASK] legs.,{gold}\n" for noun, gold, *_ in THINGS]
     (tmp_path / "gold.csv").write_text("".join(["text,gold\n", *golds]), encoding="utf-8")
     files.append(f"--gold={tmp_path / 'gold.csv'}")
     apart, out, compared = (tmp_path / name for name in ("apart", "out", "compared"))
@@ -209,8 +209,8 @@ def test_files_of_one_command_are_compared(
     assert "FILE=MODEL with --data.name NAME, or with --probe" in capsys.readouterr().err
     assert imported(out, "plain", *files, "--data.name=legs") == 0
     assert cli.main(["compare", str(out), f"--output_dir={compared}"]) == 0
-    found = {(r["metric"], r["subset"]): r["value"] for r in read_results(compared / "results.csv")}
-    assert float(found["difference", "model0 − model1"]) == pytest.approx(5 / 6 - 2 / 6)
+    table = {(r["metric"], r["subset"]): r["value"] for r in read_results(compared / "results.csv")}
+    assert float(table["difference", "model0 − model1"]) == pytest.approx(5 / 6 - 2 / 6)
 
 
 @pytest.mark.parametrize(
@@ -245,13 +245,13 @@ def test_mistaken_commands_end_with_one_line(
     scored(tmp_path, SCORES)
     write_ai2(tmp_path / "alive.jsonl", ITEMS)
     item = {"scores": {"yes": 0.9, "no": 0.1}, "gold": "yes"}
-    for name, own in {
+    for name, fields in {
         "file": {"text": "Is it?"},
         "other": {"text": "Is it not?"},
         "ids": {"id": "1", "text": "One?"},
         "other_ids": {"id": "1", "text": "Two?"},
     }.items():
-        (tmp_path / f"{name}.jsonl").write_text(json.dumps({**own, **item}), encoding="utf-8")
+        (tmp_path / f"{name}.jsonl").write_text(json.dumps({**fields, **item}), encoding="utf-8")
     out, command = tmp_path / "out", ["import", f"--output_dir={tmp_path / 'out'}"]
     for word in arguments.replace("OWN", "--data.path=ALIVE --data.setup=mc_qa").split():
         command.append(re.sub("[A-Z_]{3,}", lambda n: f"{tmp_path / n[0].lower()}.jsonl", word))
@@ -288,8 +288,8 @@ def test_by_ids_or_texts_in_the_order_of_items_and_choices() -> None:
 
 def test_pairs_are_known_by_their_sentences() -> None:
     pair = Record("p", "", ("Cats sleep.", "Cats sleeps."), 0, position=1)
-    said = Answer(where="f:1", texts=("",), choices=("Cats sleeps.", "Cats sleep."), scores=(1, 2))
-    assert scores_in_order(says(said), probe(pair)) == ([[2, 1]], "texts")
+    cats = Answer(where="f:1", texts=("",), choices=("Cats sleeps.", "Cats sleep."), scores=(1, 2))
+    assert scores_in_order(says(cats), probe(pair)) == ([[2, 1]], "texts")
 
 
 def test_ids_that_repeat_are_told_apart_by_line() -> None:
@@ -298,14 +298,14 @@ def test_ids_that_repeat_are_told_apart_by_line() -> None:
         RecordError, match=r"f:1: it matches 2 items of kinds, q1@1, q1@2; .* ID@LINE"
     ):
         scores_in_order(says(SAYS_CAT), probe(CAT, again))
-    said = says(replace(SAYS_CAT, id="q1@1"), replace(SAYS_OAK, id="q1@2"))
-    assert scores_in_order(said, probe(CAT, again))[0] == [[2.0, 1.0], [-4.0, 0.5, 3.0]]
+    answers = says(replace(SAYS_CAT, id="q1@1"), replace(SAYS_OAK, id="q1@2"))
+    assert scores_in_order(answers, probe(CAT, again))[0] == [[2.0, 1.0], [-4.0, 0.5, 3.0]]
 
 
 def test_a_choice_that_is_there_twice_has_both_scores() -> None:
     twice = replace(OAK, choices=("cat", "plant", "cat"), answer=1)
-    said = replace(SAYS_OAK, choices=("cat", "cat", "plant"), scores=(1.0, 2.0, 3.0))
-    assert scores_in_order(says(said), probe(twice))[0] == [[1.0, 3.0, 2.0]]
+    answer = replace(SAYS_OAK, choices=("cat", "cat", "plant"), scores=(1.0, 2.0, 3.0))
+    assert scores_in_order(says(answer), probe(twice))[0] == [[1.0, 3.0, 2.0]]
 
 
 ROW_1 = Answer(where="f: row 1", scores=(1.0, 2.0), gold=0)
@@ -366,14 +366,14 @@ def test_items_of_the_file_itself() -> None:
     cat = replace(SAYS_CAT, texts=("A cat is [MASK].",))
     oak = replace(SAYS_OAK, id="", texts=("An oak is [MASK].",), gold=1)
     data = items_of_file(says(cat, oak))
-    assert [(one.id, one.stem, one.gold) for one in data.records] == [
+    assert [(record.id, record.stem, record.gold) for record in data.records] == [
         ("q1", "A cat is [MASK].", "animal"),
         ("item-2", "An oak is [MASK].", "plant"),
     ]
-    found = (data.config.name, data.config.setup, data.config.chance)
-    assert found == ("mine", "mc_mlm", pytest.approx(5 / 12))
-    asked = items_of_file(says(replace(cat, texts=("What is a cat?",)), oak))
-    assert asked.config.setup == "mc_qa"
+    fields = (data.config.name, data.config.setup, data.config.chance)
+    assert fields == ("mine", "mc_mlm", pytest.approx(5 / 12))
+    qa_data = items_of_file(says(replace(cat, texts=("What is a cat?",)), oak))
+    assert qa_data.config.setup == "mc_qa"
     sentences = items_of_file(says(replace(cat, texts=("",), paradigm="sv")))
     assert sentences.config.setup == "minimal_pair"
     assert sentences.records[0].meta == {"paradigm": "sv"}
@@ -460,15 +460,15 @@ def test_labels_in_several_orders_give_the_table_of_letters(tmp_path: Path) -> N
 
 
 def test_a_model_that_always_says_a_is_not_taken_for_ranked_choices(tmp_path: Path) -> None:
-    said = []
+    lines = []
     for number in range(12):
         order = [f"x{number}", f"y{number}"]
         gold = order[number % 2]
-        for shown in (order, order[::-1])[: 1 + (number > 0)]:
+        for presented in (order, order[::-1])[: 1 + (number > 0)]:
             scores = {"B": -2.0, "A": -0.1}
-            said.append({"id": str(number), "text": "Q?", "order": shown, "scores": scores})
-            said[-1]["gold"] = gold
-    (tmp_path / "said.jsonl").write_text("".join(json.dumps(line) + "\n" for line in said))
+            lines.append({"id": str(number), "text": "Q?", "order": presented, "scores": scores})
+            lines[-1]["gold"] = gold
+    (tmp_path / "said.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     line = ["import", "letters", str(tmp_path / "said.jsonl"), "--model", "gpt-x"]
     assert cli.main([*line, "--output_dir", str(tmp_path / "out")]) == 0
     [run] = load_results(tmp_path / "out").runs
@@ -483,13 +483,13 @@ def test_a_model_that_always_says_a_is_not_taken_for_ranked_choices(tmp_path: Pa
 
 def says_first(path: Path, *, orders: int = 1, first: float = -0.1) -> Path:
     """The answers to 40 minimal pairs of a model that always says "1", or else always "2"."""
-    said = []
+    lines = []
     for number in range(40):
         pair = [f"good {number}", f"bad {number}"]
         for order in (pair, pair[::-1])[:orders]:
-            said.append({"id": str(number), "text": "", "order": order, "gold": pair[0]})
-            said[-1]["scores"] = {"1": first, "2": -2.0}
-    path.write_text("".join(json.dumps(line) + "\n" for line in said))
+            lines.append({"id": str(number), "text": "", "order": order, "gold": pair[0]})
+            lines[-1]["scores"] = {"1": first, "2": -2.0}
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
     return path
 
 
@@ -503,8 +503,8 @@ def says_first(path: Path, *, orders: int = 1, first: float = -0.1) -> Path:
 def test_a_model_that_always_says_1_is_not_above_chance(
     tmp_path: Path, orders: int, accuracy: float, majority: float, verdict: str
 ) -> None:
-    said = says_first(tmp_path / "pairs.jsonl", orders=orders)
-    line = ["import", "letters", str(said), "--model", "m", "--output_dir", str(tmp_path / "out")]
+    path = says_first(tmp_path / "pairs.jsonl", orders=orders)
+    line = ["import", "letters", str(path), "--model", "m", "--output_dir", str(tmp_path / "out")]
     assert cli.main(line) == 0
     results = load_results(tmp_path / "out")
     [row] = zero_shots(results).itertuples()
@@ -588,20 +588,20 @@ UNEVEN = [json.dumps(THREE | {"order": order}) for order in (["x", "y", "z"], ["
 
 
 @pytest.mark.parametrize(
-    ("said", "has_items", "notice"),
+    ("lines", "has_items", "notice"),
     [
         (LABELS.splitlines()[:2], True, "1 items were not asked in the order of their file"),
         (UNEVEN, False, "1 items: not every choice had every label"),
     ],
 )
 def test_what_was_not_asked_is_said(
-    said: list[str], has_items: bool, notice: str, tmp_path: Path
+    lines: list[str], has_items: bool, notice: str, tmp_path: Path
 ) -> None:
-    (tmp_path / "said.jsonl").write_text("".join(f"{line}\n" for line in said))
+    (tmp_path / "said.jsonl").write_text("".join(f"{line}\n" for line in lines))
     write_ai2(tmp_path / "kinds.jsonl", [CAT, OAK])
     line = ["import", "letters", str(tmp_path / "said.jsonl"), "--model", "gpt-x"]
     if has_items:
         line += ["--data.path", str(tmp_path / "kinds.jsonl"), "--data.setup", "mc_mlm"]
     assert cli.main([*line, "--output_dir", str(tmp_path / "out")]) == 0
     [run] = load_results(tmp_path / "out").runs
-    assert any(one.startswith(notice) for one in run.notices)
+    assert any(text.startswith(notice) for text in run.notices)

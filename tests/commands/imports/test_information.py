@@ -57,13 +57,13 @@ def test_malformed_files_are_named(
 
 
 @pytest.mark.parametrize(
-    ("key", "given"), [("log_probability", "false"), ("log_probability", '"1_0"'), ("id", "true")]
+    ("key", "raw"), [("log_probability", "false"), ("log_probability", '"1_0"'), ("id", "true")]
 )
 def test_true_and_false_are_no_numbers_and_no_names(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], key: str, given: str
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], key: str, raw: str
 ) -> None:
     cells = {"id": "1", "label": '"a"', "log_probability": "-1", "log_probability_without": "-1"}
-    line = ", ".join(f'"{name}": {cell}' for name, cell in (cells | {key: given}).items())
+    line = ", ".join(f'"{name}": {cell}' for name, cell in (cells | {key: raw}).items())
     (tmp_path / "nli.jsonl").write_text(f"{{{line}}}\n")
     out = ["--output_dir", str(tmp_path / "out")]
     assert cli.main(["import", "pvi", str(tmp_path / "nli.jsonl"), *out]) == 1

@@ -110,16 +110,16 @@ def run(config: dict[str, Any], output_dir: Path, tmp_path: Path) -> int:
     return cli.main(["inoculate", "--config", str(path), "--output_dir", str(output_dir)])
 
 
-def assert_same(one: Path, two: Path) -> None:
-    first, second = outcome(one), outcome(two)
+def assert_same(folder_a: Path, folder_b: Path) -> None:
+    first, second = outcome(folder_a), outcome(folder_b)
     assert first.keys() == second.keys()
     assert [name for name in first if first[name] != second[name]] == []
 
 
 def outcome(folder: Path) -> dict[str, Any]:
     """Everything that must not depend on an interruption."""
-    found: dict[str, Any] = {"results": (folder / "results.csv").read_bytes()}
+    contents: dict[str, Any] = {"results": (folder / "results.csv").read_bytes()}
     for path in sorted(folder.glob("runs/*/**/*")):
         if path.name in KEPT:
-            found[str(path.relative_to(folder))] = path.read_bytes()
-    return found
+            contents[str(path.relative_to(folder))] = path.read_bytes()
+    return contents

@@ -34,8 +34,8 @@ def config(inoculation_config: dict[str, Any]) -> dict[str, Any]:
 
 
 def weights_of(folder: Path) -> dict[str, torch.Tensor]:
-    found: dict[str, torch.Tensor] = load_file(folder / "adapter_model.safetensors")
-    return found
+    weights: dict[str, torch.Tensor] = load_file(folder / "adapter_model.safetensors")
+    return weights
 
 
 def test_an_inoculation_trains_an_adapter_over_that_of_the_original_task(
@@ -54,12 +54,12 @@ def test_an_inoculation_trains_an_adapter_over_that_of_the_original_task(
     heads = [load_file(folder / "head.safetensors") for folder in (original, inoculated)]
     assert all(heads[1][name].equal(weight) for name, weight in heads[0].items())
     # In a folder of its own, an inoculation of the adapter knows when what is below it changes.
-    given = {**config["original"], "checkpoint": str(original)}
-    again = {**config, "original": given}
+    task = {**config["original"], "checkpoint": str(original)}
+    again = {**config, "original": task}
     assert run(again, tmp_path / "given", tmp_path) == 0
-    [other] = (tmp_path / "given").glob("runs/inoculate-*/checkpoints/best")
+    [best] = (tmp_path / "given").glob("runs/inoculate-*/checkpoints/best")
     for name, weight in weights_of(inoculated).items():
-        assert weight.equal(weights_of(other)[name])
+        assert weight.equal(weights_of(best)[name])
 
 
 @pytest.mark.slow
@@ -71,14 +71,14 @@ def test_a_kill_changes_no_byte_of_an_adapter(
     killed = run_killed(config, out, tmp_path, kill_at, "SIGKILL")
     assert killed.returncode == -9
     assert run(config, out, tmp_path) == 0
-    kept = shutil.copytree(out, tmp_path / "kept")
+    copy = shutil.copytree(out, tmp_path / "kept")
     shutil.rmtree(out)  # the same place again, as an adapter says where its model is
     assert run(config, out, tmp_path) == 0
-    assert_same(out, kept)
+    assert_same(out, copy)
     names = {path.name for path in out.rglob("adapter_model.safetensors")}
     assert names
     for path in out.rglob("adapter_model.safetensors"):
-        assert path.read_bytes() == (kept / path.relative_to(out)).read_bytes()
+        assert path.read_bytes() == (copy / path.relative_to(out)).read_bytes()
     assert "adapter_model.safetensors" not in KEPT
 
 
@@ -122,13 +122,13 @@ def test_a_dry_run_says_that_frozen_weights_take_less(
 ) -> None:
     monkeypatch.setattr(inoculation, "LARGE", 0)
     needs: dict[str, list[Any]] = {"full": [], "lora": []}
-    for method, found in needs.items():
+    for method, sizes in needs.items():
         config = {**inoculation_config, "dry_run": True, "tuning": method}
         config["original"] = {**inoculation_config["original"], "tuning": method}
         planned: list[Job] = []
         monkeypatch.setattr(inoculation, "print_plan", lambda jobs, *_, p=planned: p.extend(jobs))
         assert run(config, tmp_path / "out", tmp_path) == 0
-        found += [job.memory() for job in planned if job.memory is not None]
+        sizes += [job.memory() for job in planned if job.memory is not None]
     for full, lora in zip(*needs.values(), strict=True):
         assert lora is not None
         assert not lora.problem
@@ -137,7 +137,7 @@ def test_a_dry_run_says_that_frozen_weights_take_less(
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("options", "message"),
     [
         ("--tuning lorra", "did you mean 'lora'"),
         ("--tuning lora --tuning.rnk 3", "rnk"),
@@ -147,7 +147,7 @@ def test_a_dry_run_says_that_frozen_weights_take_less(
     ],
 )
 def test_typos_are_named_in_one_line(
-    given: str,
+    options: str,
     message: str,
     inoculation_config: dict[str, Any],
     refused: Refused,
@@ -155,7 +155,7 @@ def test_typos_are_named_in_one_line(
 ) -> None:
     path = tmp_path / "config.yaml"
     path.write_text(yaml.safe_dump(inoculation_config))
-    code = cli.FAILURE if "missing" in given else cli.USAGE_ERROR
-    line = refused(f"inoculate --config {path} --output_dir {tmp_path / 'out'} {given}", code)
+    code = cli.FAILURE if "missing" in options else cli.USAGE_ERROR
+    line = refused(f"inoculate --config {path} --output_dir {tmp_path / 'out'} {options}", code)
     assert message in line
     assert not list((tmp_path / "out").glob("runs/*/result.json"))

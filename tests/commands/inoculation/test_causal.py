@@ -38,21 +38,21 @@ def test_an_inoculated_decoder_answers_as_transformers_says(
     for record in records:
         means = []
         for choice in record.choices:
-            given = tokenizer(record.stem.strip()).input_ids
+            stem_ids = tokenizer(record.stem.strip()).input_ids
             ids = tokenizer(f"{record.stem.strip()} {choice.strip()}").input_ids
             with torch.no_grad():
                 logs = model(torch.tensor([ids])).logits[0].log_softmax(dim=-1)
-            summed = [float(logs[i - 1, ids[i]]) for i in range(len(given), len(ids))]
+            summed = [float(logs[i - 1, ids[i]]) for i in range(len(stem_ids), len(ids))]
             means.append(sum(summed) / len(summed))
         ties = [k for k, mean in enumerate(means) if mean > max(means) - 1e-6]
         num_right += (record.answer in ties) / len(ties)
     rows = read_results(tmp_path / "out" / "results.csv")
-    [found] = [
+    [accuracy] = [
         float(row["value"])
         for row in rows
         if (row["metric"], row["split"], row["subset"]) == ("probe_accuracy", "report", "")
     ]
-    assert found == pytest.approx(num_right / len(records))
+    assert accuracy == pytest.approx(num_right / len(records))
     # M*_k is the best average of both tasks over the epochs.
     aggregates = {
         int(row["epoch"]): float(row["value"])
@@ -79,8 +79,8 @@ def test_other_forms_are_inoculated_too(
     assert run(config, tmp_path / "out", tmp_path) == 0
     rows = read_results(tmp_path / "out" / "results.csv")
     assert {row["kind"] for row in rows} == {kind}
-    for place in ("original", "inoculate"):
-        [folder] = tmp_path.glob(f"out/runs/{place}-*/checkpoints/best")
+    for stage in ("original", "inoculate"):
+        [folder] = tmp_path.glob(f"out/runs/{stage}-*/checkpoints/best")
         assert json.loads((folder / "choice_head.json").read_text())["kind"] == kind
 
 
@@ -90,12 +90,12 @@ def test_a_given_decoder_is_scored_as_the_settings_say(
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    def given(folder: Path, **model: Any) -> dict[str, Any]:
+    def with_checkpoint(folder: Path, **model: Any) -> dict[str, Any]:
         config = of(inoculation_config, curve_lm("gpt2"), "causal", **model)
         config["original"] = {**config["original"], "checkpoint": str(folder)}
         return {**config, "epochs": 1}
 
-    assert run(given(curve_lm("gpt2"), scoring="sum"), tmp_path / "out", tmp_path) == 0
+    assert run(with_checkpoint(curve_lm("gpt2"), scoring="sum"), tmp_path / "out", tmp_path) == 0
     assert not list(tmp_path.glob("out/runs/original-*"))  # it needs no head
     [best] = tmp_path.glob("out/runs/inoculate-*/checkpoints/best")
     saved = json.loads((best / "choice_head.json").read_text())
@@ -104,7 +104,7 @@ def test_a_given_decoder_is_scored_as_the_settings_say(
         ({"scoring": "letter"}, "saved with scoring 'sum', so scoring='letter' does not fit"),
         ({"random_weights": True}, "has trained weights; leave model.random_weights out"),
     ):
-        assert run(given(best, **model), tmp_path / "refused", tmp_path) != 0
+        assert run(with_checkpoint(best, **model), tmp_path / "refused", tmp_path) != 0
         assert message in capsys.readouterr().err
         assert not (tmp_path / "refused").exists()
 
@@ -130,10 +130,10 @@ def test_kills_at_any_step_change_nothing(
 ) -> None:
     # GPT-2 has dropout, whose draws a resumed run repeats.
     config = of(inoculation_config, curve_lm("gpt2"), "causal", scoring=scoring)
-    path, whole, killed = tmp_path / "config.yaml", tmp_path / "whole", tmp_path / "killed"
-    assert run(config, whole, tmp_path) == 0
+    path, reference, killed = tmp_path / "config.yaml", tmp_path / "whole", tmp_path / "killed"
+    assert run(config, reference, tmp_path) == 0
     arguments = ["inoculate", f"--config={path}", f"--output_dir={killed}"]
     for call in (2, 3, 5, 4, 3):
         assert run_with_fault(arguments, call, method=TRAINING_STEP).returncode == -9
     assert run(config, killed, tmp_path) == 0
-    assert_same(killed, whole)
+    assert_same(killed, reference)

@@ -44,17 +44,17 @@ def test_an_inoculation_reports_what_its_predictions_say(finished: Path) -> None
         assert row["prediction"] == row["scores"].index(max(row["scores"]))
         assert row["correct"] == (row["prediction"] == row["answer"])
         hits.setdefault(row["set"], {})[row["id"]] = row["correct"]
-    assert [len(own) for own in hits.values()] == [22] * 4
+    assert [len(scores) for scores in hits.values()] == [22] * 4
     probe, original = hits["report_probe"], hits["report_original"]
-    before = hits["report_original_before"]
+    at_first = hits["report_original_before"]
     assert reported["probe_accuracy"] == pytest.approx(fmean(probe.values()))
     start = fmean(hits["report_probe_before"].values())
     assert reported["probe_accuracy_before"] == pytest.approx(start)
-    kept = fmean(original.values())
-    assert reported["inoculation_cost"] == pytest.approx(fmean(before.values()) - kept)
-    assert reported["aggregate"] == pytest.approx((fmean(probe.values()) + kept) / 2)
+    accuracy = fmean(original.values())
+    assert reported["inoculation_cost"] == pytest.approx(fmean(at_first.values()) - accuracy)
+    assert reported["aggregate"] == pytest.approx((fmean(probe.values()) + accuracy) / 2)
     forgotten = read_result(finished, "inoculate-*")["inoculation"].get("forgotten", [])
-    assert [item["id"] for item in forgotten] == [i for i in before if before[i] > original[i]]
+    assert [item["id"] for item in forgotten] == [i for i in at_first if at_first[i] > original[i]]
 
 
 def test_a_given_model_is_looked_for_before_a_dry_run(
@@ -102,10 +102,10 @@ def test_damaged_files_of_a_finished_run_are_named(
     (folder / name).unlink() if text is None else (folder / name).write_text(text)
     capsys.readouterr()
     assert run(inoculation_config, finished, tmp_path) == cli.FAILURE
-    said = capsys.readouterr().err
-    assert "Traceback" not in said
-    assert f"{folder / name}: " in said
-    assert f"remove {folder}" in said
+    error = capsys.readouterr().err
+    assert "Traceback" not in error
+    assert f"{folder / name}: " in error
+    assert f"remove {folder}" in error
 
 
 def test_the_same_command_is_complete_and_another_one_refused(
@@ -114,10 +114,10 @@ def test_the_same_command_is_complete_and_another_one_refused(
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    before = outcome(finished)
+    contents = outcome(finished)
     assert run(inoculation_config, finished, tmp_path) == 0
     assert "complete" in capsys.readouterr().out
-    assert outcome(finished) == before
+    assert outcome(finished) == contents
     assert run({**inoculation_config, "dose": 25}, finished, tmp_path) == cli.USAGE_ERROR
     assert "-dose: 24\n+dose: 25" in capsys.readouterr().err
 
@@ -131,7 +131,7 @@ def test_a_model_of_somebody_else_is_inoculated_and_cut_concepts_have_no_strict_
     AutoTokenizer.from_pretrained(tiny_model).save_pretrained(theirs)
     inoculation_config["original"]["checkpoint"] = str(theirs)
     inoculation_config["epochs"] = 1
-    found = []
+    outcomes = []
     for number in (7, 1000):  # of 22 report items
         inoculation_config["probe"]["report_items"] = number
         out = tmp_path / str(number)
@@ -146,8 +146,8 @@ def test_a_model_of_somebody_else_is_inoculated_and_cut_concepts_have_no_strict_
             if row["metric"] == "strict_cluster_accuracy" and not row["subset"]
         ]
         notices = read_result(out, "inoculate-*").get("notices", [])
-        found.append((values, [n for n in notices if "no strict cluster" in n]))
-    assert found[0] == (
+        outcomes.append((values, [n for n in notices if "no strict cluster" in n]))
+    assert outcomes[0] == (
         [],
         [
             "probe.report_items: only 7 of 22 report items are scored, "
@@ -155,10 +155,10 @@ def test_a_model_of_somebody_else_is_inoculated_and_cut_concepts_have_no_strict_
             "remove the limit to get it"
         ],
     )
-    assert found[1] == ([pytest.approx(fmean(clusters.values()))], [])
+    assert outcomes[1] == ([pytest.approx(fmean(clusters.values()))], [])
     [best] = out.glob("runs/inoculate-*/checkpoints/best")
-    now, before = (AutoModelForMultipleChoice.from_pretrained(path) for path in (best, theirs))
-    assert not torch.equal(now.classifier.weight, before.classifier.weight)
+    taught, original = (AutoModelForMultipleChoice.from_pretrained(path) for path in (best, theirs))
+    assert not torch.equal(taught.classifier.weight, original.classifier.weight)
     assert saved_module(best).num_choices is None
 
 
@@ -173,10 +173,10 @@ def test_under_a_control_the_model_sees_the_choices_alone(
     trained: list[tuple[list[str], dict[str, set[bool]]]] = []
     fit = inoculations.fit_choices
 
-    def noted(module: Any, items: Any, watched: Any, *rest: Any) -> Any:
-        empty = {name: {not one.stem for one in own} for name, own in watched.items()}
-        trained.append(([one.stem for one in items], empty))
-        return fit(module, items, watched, *rest)
+    def noted(module: Any, items: Any, watched: Any, *args: Any) -> Any:
+        empty = {name: {not record.stem for record in records} for name, records in watched.items()}
+        trained.append(([record.stem for record in items], empty))
+        return fit(module, items, watched, *args)
 
     monkeypatch.setattr(inoculations, "fit_choices", noted)
     config = dict(inoculation_config)
@@ -189,14 +189,14 @@ def test_under_a_control_the_model_sees_the_choices_alone(
     ours = read_predictions(tmp_path / "control", "inoculate-*-choice_only-*")
     theirs = read_predictions(finished, "inoculate-*")
     assert len(ours) == len(theirs)
-    for one, standard in zip(ours, theirs, strict=True):
-        of_probe = one["set"] == "dose" or "_probe" in one["set"]
-        assert one["question"] == ("" if of_probe else standard["question"])
-        assert one.get("control", "") == ("choice_only" if of_probe else "")
+    for row, standard in zip(ours, theirs, strict=True):
+        of_probe = row["set"] == "dose" or "_probe" in row["set"]
+        assert row["question"] == ("" if of_probe else standard["question"])
+        assert row.get("control", "") == ("choice_only" if of_probe else "")
         for key in ("set", "id", "choices", "answer", "interval_group"):
-            assert one.get(key) == standard.get(key)
-        if one["set"] == "report_original_before":
-            assert one["scores"] == pytest.approx(standard["scores"], abs=1e-5)
+            assert row.get(key) == standard.get(key)
+        if row["set"] == "report_original_before":
+            assert row["scores"] == pytest.approx(standard["scores"], abs=1e-5)
     # A choice has one score whatever it was asked with, as the model sees nothing else.
     for name in ("report_probe_before", "report_probe"):
         assert spread_of_a_choice(ours, name) < 3e-6
@@ -205,23 +205,23 @@ def test_under_a_control_the_model_sees_the_choices_alone(
     results = load_results([finished, tmp_path / "control"])
     lines_of = doses(with_controls(results))
     assert [series.control for series in lines_of] == ["", "choice_only"]
-    [verdict] = [one for one in verdicts(results) if one.skill.kind == "inoculated"]
+    [verdict] = [verdict for verdict in verdicts(results) if verdict.skill.kind == "inoculated"]
     case = verdict.case
     assert case.start is not None
     assert case.end is not None
     for score in (case.start, case.end):
-        assert CHOICES in [one.how for one in score.controls if one.is_alike]
+        assert CHOICES in [control.how for control in score.controls if control.is_alike]
 
 
 def spread_of_a_choice(lines: list[dict[str, Any]], name: str) -> float:
     """The largest difference between the scores that one choice gets in the items of a set."""
-    found: dict[str, list[float]] = {}
+    by_choice: dict[str, list[float]] = {}
     for line in lines:
         for choice, score in zip(line["choices"], line["scores"], strict=True):
             if line["set"] == name:
-                found.setdefault(choice, []).append(score)
-    assert any(len(scores) > 1 for scores in found.values())
-    return max(max(scores) - min(scores) for scores in found.values())
+                by_choice.setdefault(choice, []).append(score)
+    assert any(len(scores) > 1 for scores in by_choice.values())
+    return max(max(scores) - min(scores) for scores in by_choice.values())
 
 
 def test_weights_are_counted_in_single_precision(tmp_path: Path) -> None:
@@ -256,12 +256,12 @@ QA = "--data.setup=mc_qa"
 @pytest.fixture
 def files(tmp_path: Path) -> dict[str, str]:
     """Options that name files with the questions of `second`."""
-    found = {}
+    options = {}
     for split, num_items, seed in (("train", 80, 1), ("dev", 22, 2), ("test", 10, 3)):
         path = tmp_path / f"second-{split}.jsonl"
         write_ai2(path, questions("second", num_items, seed))
-        found[split] = f"--data.{split}={path}"
-    return found
+        options[split] = f"--data.{split}={path}"
+    return options
 
 
 @pytest.fixture
@@ -296,8 +296,8 @@ def test_files_give_what_a_config_of_them_gives(
     named = f"--output_dir={tmp_path / 'named'}"  # its test file has the questions of our dev file
     assert inoculate(f"--probe.name={tiny_probes / 'second.yaml'}", named) == 0
     assert values(tmp_path / "out") == values(tmp_path / "named")
-    found = read_result(tmp_path / "out", "inoculate-second-*")
-    assert (found["inoculation"]["report_split"], found["counts"]["dose"]) == ("dev", 24)
+    content = read_result(tmp_path / "out", "inoculate-second-*")
+    assert (content["inoculation"]["report_split"], content["counts"]["dose"]) == ("dev", 24)
 
 
 def test_a_changed_file_is_refused_and_named(
@@ -330,7 +330,7 @@ def test_files_of_the_same_items_are_refused(
 
 
 @pytest.mark.parametrize(
-    ("splits", "options", "said"),
+    ("splits", "options", "message"),
     [
         ([], [], "give --probe.name NAME, or --data.train FILE with --data.setup mc_qa"),
         (["train"], [QA, "--probe.name=sciq"], "either --probe.name or --data.train, not both"),
@@ -346,7 +346,7 @@ def test_files_of_the_same_items_are_refused(
 def test_what_an_inoculation_of_files_lacks_is_said(
     splits: list[str],
     options: list[str],
-    said: str,
+    message: str,
     files: dict[str, str],
     inoculate: Inoculate,
     tmp_path: Path,
@@ -354,5 +354,5 @@ def test_what_an_inoculation_of_files_lacks_is_said(
 ) -> None:
     assert inoculate(*(files[split] for split in splits), *options) == cli.USAGE_ERROR
     [line] = capsys.readouterr().err.splitlines()
-    assert said in line
+    assert message in line
     assert not (tmp_path / "out").exists()

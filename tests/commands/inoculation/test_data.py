@@ -25,29 +25,29 @@ def test_the_parts_of_the_original_task_share_no_cluster(
     task: OriginalTask, context: RunContext
 ) -> None:
     splits = original_splits(context, task)
-    parts = (splits.train, splits.selection, splits.reserved, splits.report)
-    assert [len(part) for part in parts] == [32, 8, 24, 16]  # 40, 10, 30 and 20% of 80
-    clusters = [{record.meta["cluster"] for record in part} for part in parts]
+    sets = (splits.train, splits.selection, splits.reserved, splits.report)
+    assert [len(records) for records in sets] == [32, 8, 24, 16]  # 40, 10, 30 and 20% of 80
+    clusters = [{record.meta["cluster"] for record in records} for records in sets]
     assert sum(map(len, clusters)) == len(set.union(*clusters)) == 40
 
 
 def test_doses_are_nested_leave_the_selection_alone_and_are_balanced_with_reserved_items(
     task: OriginalTask, second: InoculatedProbe, context: RunContext
 ) -> None:
-    parts = Tasks(probe_splits(context, second), original_splits(context, task))
+    tasks = Tasks(probe_splits(context, second), original_splits(context, task))
 
     def items(dose: int, extra: Extra = "none", seed: int = 0) -> list[Record]:
-        return training_items(parts, Setting(dose, extra, seed))
+        return training_items(tasks, Setting(dose, extra, seed))
 
     small = items(10)
     assert (len(small), items(30)[:10]) == (10, small)
     assert items(10, seed=1) != small
-    selected = {record.meta["cluster"] for record in parts.probe.selection}
-    assert len(parts.probe.selection) == 20
-    assert not selected & {record.meta["cluster"] for record in parts.probe.train}
+    selected = {record.meta["cluster"] for record in tasks.probe.selection}
+    assert len(tasks.probe.selection) == 20
+    assert not selected & {record.meta["cluster"] for record in tasks.probe.train}
     assert items(10, "x1")[:10] == small
     assert len(items(10, "x1")) == 20
-    assert {r.id for r in items(12, "x2")[12:]} == {r.id for r in parts.original.reserved}
+    assert {r.id for r in items(12, "x2")[12:]} == {r.id for r in tasks.original.reserved}
     with pytest.raises(UsageError, match="--dose 61: only 60 probe examples"):
         items(61)
     with pytest.raises(UsageError, match="needs 26 reserved"):
@@ -77,16 +77,16 @@ def test_an_original_task_of_few_items(
         write_ai2(tmp_path / f"{name}.jsonl", few)
         config = {**ASKED, "description": "few", "files": {"train": f"{name}.jsonl"}}
         Path(path).write_text(yaml.safe_dump(config))
-    four, one = paths.values()
+    four, single = paths.values()
     splits = original_splits(context, OriginalTask("few", [four], selection_share=0.05))
-    parts = (splits.train, splits.selection, splits.reserved, splits.report)
-    assert [len(part) for part in parts] == [2, 2, 2, 2]  # a cluster each
+    sets = (splits.train, splits.selection, splits.reserved, splits.report)
+    assert [len(records) for records in sets] == [2, 2, 2, 2]  # a cluster each
     # 0.05 of the 8 items are 0.4, which is nearer to no cluster than to one.
     assert splits.notices == (
         "four: original.selection_share 0.05: 2 of 6 items instead of a share of 0.0625",
     )
     with pytest.raises(UsageError, match=r"original\.report_share 0\.2: none of the 2 items of o"):
-        original_splits(context, OriginalTask("few", [one]))
+        original_splits(context, OriginalTask("few", [single]))
     none = OriginalTask("few", [four], reserved_share=0.0)
     assert original_splits(context, none).reserved == ()
 
@@ -94,12 +94,12 @@ def test_an_original_task_of_few_items(
 def test_a_given_model_may_have_been_trained_on_held_out_report_items(
     task: OriginalTask, context: RunContext
 ) -> None:
-    given = replace(task, checkpoint="bookshelf-qa", report_sets=[])
-    [notice] = original_splits(context, given).notices
+    trained = replace(task, checkpoint="bookshelf-qa", report_sets=[])
+    [notice] = original_splits(context, trained).notices
     assert "from the train split, on which bookshelf-qa may have been trained" in notice
-    own = replace(given, checkpoint=None)
-    reported = replace(given, report_sets=task.sets)
-    assert not any(original_splits(context, one).notices for one in (own, reported))
+    untrained = replace(trained, checkpoint=None)
+    reported = replace(trained, report_sets=task.sets)
+    assert not any(original_splits(context, task).notices for task in (untrained, reported))
 
 
 def test_the_train_items_are_no_report_items(task: OriginalTask, context: RunContext) -> None:
@@ -120,17 +120,17 @@ def test_a_probe_without_a_report_file_keeps_whole_clusters_of_its_train_file(
     second: InoculatedProbe, context: RunContext
 ) -> None:
     splits = probe_splits(context, replace(second, report_split=None, report_share=0.25))
-    parts = (splits.report, splits.selection, splits.train)
-    assert [len(part) for part in parts] == [20, 20, 40]
-    clusters = [{record.meta["cluster"] for record in part} for part in parts]
+    sets = (splits.report, splits.selection, splits.train)
+    assert [len(records) for records in sets] == [20, 20, 40]
+    clusters = [{record.meta["cluster"] for record in records} for records in sets]
     assert sum(map(len, clusters)) == len(set.union(*clusters)) == 40
 
 
 def test_reserved_sets_are_kept_for_add_some_as_a_whole(
     task: OriginalTask, tiny_probes: Path, context: RunContext
 ) -> None:
-    other = replace(task, reserved_sets=[str(tiny_probes / "second.yaml")])
-    splits = original_splits(context, other)
+    reserved = replace(task, reserved_sets=[str(tiny_probes / "second.yaml")])
+    splits = original_splits(context, reserved)
     # The share of 30% stays with the training items: 80 - 16 reported - 8 selected.
     assert [len(splits.train), len(splits.reserved)] == [56, 80]
     assert {r.meta["source_set"] for r in splits.reserved} == {"second"}
@@ -144,8 +144,8 @@ def test_overlap_with_the_train_file_is_by_group(
     assert not any(splits.not_in_train(splits.train + splits.selection))
     assert all(splits.not_in_train(splits.report))
     (relative,) = splits.report[:1]
-    known = {**relative.meta, "cluster": splits.train[0].meta["cluster"]}
-    assert splits.not_in_train([replace(relative, meta=known)]) == [False]
+    meta = {**relative.meta, "cluster": splits.train[0].meta["cluster"]}
+    assert splits.not_in_train([replace(relative, meta=meta)]) == [False]
 
 
 def test_overlap_with_the_file_of_another_set_is_by_stem(
@@ -158,5 +158,5 @@ def test_overlap_with_the_file_of_another_set_is_by_stem(
     assert splits.not_in_train([first, second]) == [True, True]
     (foreign,) = [r for r in splits.train if r.meta["source_set"] == "second"][:1]
     assert splits.not_in_train([replace(first, stem=foreign.stem.upper())]) == [False]
-    own = {**first.meta, "cluster": foreign.meta["cluster"]}  # another set's clusters are no kin
-    assert splits.not_in_train([replace(first, meta=own)]) == [True]
+    meta = {**first.meta, "cluster": foreign.meta["cluster"]}  # another set's clusters are no kin
+    assert splits.not_in_train([replace(first, meta=meta)]) == [True]

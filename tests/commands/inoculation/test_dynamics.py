@@ -27,8 +27,8 @@ from tests.fixtures.rows import read_predictions, read_results
 RIGHT, WRONG, TIE = [math.log(0.8), math.log(0.2)], [math.log(0.4), math.log(0.6)], [0.0, 0.0]
 
 
-def record(name: str, place: int) -> Record:
-    return Record(str(place), f"{name} {place}?", ("a", "b"), 0, {"source_set": name}, place)
+def record(name: str, index: int) -> Record:
+    return Record(str(index), f"{name} {index}?", ("a", "b"), 0, {"source_set": name}, index)
 
 
 def splits(name: str) -> Splits:
@@ -37,9 +37,9 @@ def splits(name: str) -> Splits:
 
 
 def test_confidence_variability_and_events_by_hand() -> None:
-    parts = Tasks(splits("probe"), splits("original"))
+    tasks = Tasks(splits("probe"), splits("original"))
     probe, original, dose = ([record(n, 1)] for n in ("probe", "original", "probe"))
-    before = {
+    scores_before = {
         ScoredSet("selection", "probe"): Predictions("p", probe, [RIGHT]),
         ScoredSet("selection", "original"): Predictions("o", original, [WRONG]),
     }
@@ -48,7 +48,7 @@ def test_confidence_variability_and_events_by_hand() -> None:
         2: {"dose": {0: RIGHT}, "probe": {0: RIGHT}, "original": {0: TIE}},
         3: {"dose": {0: TIE}, "probe": {0: WRONG}, "original": {0: WRONG}},
     }
-    lines = dynamics_lines(parts, dose, before, epochs, chosen=2)
+    lines = dynamics_lines(tasks, dose, scores_before, epochs, chosen=2)
     assert [line.set for line in lines] == ["dose", "selection_probe", "selection_original"]
     first, _, third = lines
     assert first.scores == pytest.approx(RIGHT, abs=1e-6)  # of the chosen epoch
@@ -77,8 +77,8 @@ def test_other_sets_are_scored_before_and_after(
     inoculation_config: dict[str, Any], tiny_probes: Path, tmp_path: Path
 ) -> None:
     config = dict(inoculation_config)
-    other = f"{tiny_probes / 'first.yaml'}:train"
-    config["probe"] = {**config["probe"], "others": [other]}
+    extra_set = f"{tiny_probes / 'first.yaml'}:train"
+    config["probe"] = {**config["probe"], "others": [extra_set]}
     assert run(config, tmp_path / "out", tmp_path) == 0
     lines = [
         line
@@ -104,7 +104,7 @@ def test_other_sets_are_scored_before_and_after(
     assert any(name.endswith("/report_other_first:train") for name in sheets)
     # Shown first: the reported items after the dose and before, not those of the dose.
     [sheets_of_model] = probes["second"].sheets.values()
-    first = [sheets_of_model[place].name for place in _initially_visible(sheets_of_model)]
+    first = [sheets_of_model[index].name for index in _initially_visible(sheets_of_model)]
     assert [name.rpartition("/")[2] for name in first] == ["report_probe", "report_probe_before"]
     hits = next((tmp_path / "out").glob("runs/inoculate-*/hits.json"))
     assert len(json.loads(hits.read_text())["other_first:train"]["choices"]) == 80
@@ -130,13 +130,13 @@ def test_classes_come_from_the_other_phrasings_alone(
     config["probe"] = {**config["probe"], "name": str(second_worded), "phrasings": ["all"]}
     assert run(config, tmp_path / "out", tmp_path) == 0
     [folder] = (tmp_path / "out").glob("runs/inoculate-*")
-    before = json.loads((folder / "before.json").read_text())
+    saved = json.loads((folder / "before.json").read_text())
     lines = [
         line
         for line in read_predictions(tmp_path / "out", "inoculate-*")
         if line["set"] == "report_probe"
     ]
-    scores = list(zip(before["before_phrased_one"], before["before_phrased_two"], strict=True))
+    scores = list(zip(saved["before_phrased_one"], saved["before_phrased_two"], strict=True))
     expected = [
         knowledge_class(of_item, line["answer"])
         for of_item, line in zip(scores, lines, strict=True)
@@ -149,9 +149,9 @@ def test_classes_come_from_the_other_phrasings_alone(
     ]
     for name in set(expected):
         of_class = {r["metric"]: r for r in rows if r["subset"] == f"known={name}"}
-        own = [line for line, known in zip(lines, expected, strict=True) if known == name]
-        assert float(of_class["class_share"]["value"]) == pytest.approx(len(own) / len(lines))
-        after = fmean(line["correct"] for line in own)
-        assert float(of_class["probe_accuracy"]["value"]) == pytest.approx(after)
-        start = fmean(line.get("before", 0.0) for line in own)
+        members = [line for line, label in zip(lines, expected, strict=True) if label == name]
+        assert float(of_class["class_share"]["value"]) == pytest.approx(len(members) / len(lines))
+        accuracy = fmean(line["correct"] for line in members)
+        assert float(of_class["probe_accuracy"]["value"]) == pytest.approx(accuracy)
+        start = fmean(line.get("before", 0.0) for line in members)
         assert float(of_class["probe_accuracy_before"]["value"]) == pytest.approx(start)

@@ -84,24 +84,24 @@ def test_a_cell_refuses_another_given_model_than_it_was_planned_with(
 ) -> None:
     folder = tmp_path / "given"
     task = replace(grid.originals["colours"], checkpoint=str(folder))
-    given = replace(grid, originals={"colours": task})
+    given_grid = replace(grid, originals={"colours": task})
     with pytest.raises(PretrainedError, match=r"rows: number 1: .*there is no folder .*given, and"):
-        sweep_jobs(given, under(mirror))
+        sweep_jobs(given_grid, under(mirror))
     shutil.copytree(grid.models["tiny"].name_or_path, folder)
     path = folder / "model.safetensors"
     older = path.with_name("pytorch_model.bin")  # is in the key as well, next to a saved head
     torch.save(load_file(path), older)
     path.unlink()
     save_file({"a": torch.ones(2)}, path.with_name("head.safetensors"))
-    assert sorted(sweep_jobs(given, under(mirror))[0].config["checkpoint"]) == [
+    assert sorted(sweep_jobs(given_grid, under(mirror))[0].config["checkpoint"]) == [
         "head.safetensors", "pytorch_model.bin"
     ]  # fmt: skip
     older.unlink()
     with pytest.raises(PretrainedError, match=r"rows: number 1: .*given has no weights: model"):
-        sweep_jobs(given, under(mirror))
+        sweep_jobs(given_grid, under(mirror))
     path.with_name("head.safetensors").unlink()
     save_file({"a": torch.zeros(2)}, path)
-    cell = sweep_jobs(given, under(mirror))[0]
+    cell = sweep_jobs(given_grid, under(mirror))[0]
     assert (cell.config["protocol"], cell.needs) == ("before", ())  # no original task to train
     run = RunFolder(tmp_path / "runs", cell.name, cell.config)
     for change in (partial(save_file, {"a": torch.ones(2)}, path), path.unlink):
@@ -109,7 +109,7 @@ def test_a_cell_refuses_another_given_model_than_it_was_planned_with(
         with pytest.raises(UsageError, match=f"{path}: changed since the run was planned"):
             run_job(run, run.config, under(mirror))
         if path.exists():
-            assert sweep_jobs(given, under(mirror))[0].key != cell.key
+            assert sweep_jobs(given_grid, under(mirror))[0].key != cell.key
 
 
 def test_no_setting_is_chosen_as_long_as_one_of_them_has_no_result(
@@ -139,7 +139,7 @@ def test_a_run_says_how_it_kept_and_what_it_saw(
     keeping: Keeping, updates: int, examples: int, grid: SweepGrid, mirror: str, tmp_path: Path
 ) -> None:
     [row] = grid.rows
-    found = inoculate(
+    record = inoculate(
         str(tmp_path / "out"),
         grid.originals["colours"],
         ProbeOrFiles(**asdict(row.probe)),
@@ -152,13 +152,13 @@ def test_a_run_says_how_it_kept_and_what_it_saw(
         mirror=mirror,
         trainer=TRAINER,
     )
-    assert found is not None
-    [epoch] = {r.epoch for r in found.rows if r.split == REPORT and r.metric == "num_updates"}
+    assert record is not None
+    [epoch] = {r.epoch for r in record.rows if r.split == REPORT and r.metric == "num_updates"}
     assert epoch in (1, 2)
-    assert reported(found)["num_updates"] == epoch * updates
-    assert reported(found)["num_examples"] == epoch * examples
-    way = "" if keeping.method == "none" else keeping.method
-    assert {(r.keeping, r.strength) for r in found.rows} == {(way, keeping.strength)}
+    assert reported(record)["num_updates"] == epoch * updates
+    assert reported(record)["num_examples"] == epoch * examples
+    method = "" if keeping.method == "none" else keeping.method
+    assert {(r.keeping, r.strength) for r in record.rows} == {(method, keeping.strength)}
     metrics = (tmp_path / "out").glob("runs/inoculate-*/metrics.csv")
     has_penalty = "train/penalty" in next(metrics).read_text()
     assert has_penalty == (keeping.method == "l2_sp")
@@ -182,7 +182,7 @@ def test_a_way_of_keeping_that_there_is_not_is_refused(
 
 
 @pytest.mark.parametrize(
-    ("options", "way", "ending"),
+    ("options", "method", "ending"),
     [
         ({}, ("", None), ""),
         ({"keeping": Keeping("replay")}, ("replay", 0.5), "-replay0.5"),
@@ -206,10 +206,10 @@ def test_a_way_of_keeping_that_there_is_not_is_refused(
     ],
 )
 def test_settings_that_differ_are_called_differently(
-    options: dict[str, Any], way: tuple[str, float | None], ending: str
+    options: dict[str, Any], method: tuple[str, float | None], ending: str
 ) -> None:
     setting = Setting(10, "none", 0, **options)
-    assert setting.method_and_strength == way
+    assert setting.method_and_strength == method
     assert setting.name_suffix == ending
     assert Setting(**json.loads(json.dumps(asdict(setting)))) == setting
 
@@ -262,8 +262,8 @@ def test_the_cells_give_what_one_command_gives(
         [getattr(r, n) for n in numbers] for r in alone.rows
     ]
     assert chosen.model_sha256 == alone.model_sha256
-    before = results[cells[1].key]
-    assert reported(before)["probe_accuracy"] == reported(alone)["probe_accuracy_before"]
+    untrained = results[cells[1].key]
+    assert reported(untrained)["probe_accuracy"] == reported(alone)["probe_accuracy_before"]
 
 
 def test_esim_is_taught_and_inoculated_like_a_transformer(
@@ -273,10 +273,10 @@ def test_esim_is_taught_and_inoculated_like_a_transformer(
     small = replace(grid, models={"tiny": ModelSettings(kind="esim", max_length=12)}, rows=[row])
     cells = sweep_jobs(small, under(mirror))
     results = make_runs(cells, tmp_path, under(mirror))
-    original, before, trained, chosen = (results[cell.key] for cell in cells)
+    original, untrained, trained, chosen = (results[cell.key] for cell in cells)
     assert chosen.model == "ESIM (word_vectors)"
     assert chosen.model_sha256 == trained.model_sha256 != original.model_sha256
-    scores, start = reported(chosen), reported(before)
+    scores, start = reported(chosen), reported(untrained)
     assert scores["original_accuracy_before"] == start["original_accuracy"]
     cost = scores["original_accuracy_before"] - scores["original_accuracy_after"]
     assert scores["inoculation_cost"] == pytest.approx(cost)
@@ -307,12 +307,12 @@ def test_the_best_epoch_of_all_settings_is_chosen_and_ties_go_to_the_lower_cost(
 def test_scores_before_that_are_made_again_keep_their_notices(
     grid: SweepGrid, mirror: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    before = sweep_jobs(grid, under(mirror))[1]
-    folder = RunFolder(tmp_path / "runs", before.name, before.config)
-    run = InoculationRun(folder, before.config, under(mirror))
+    job = sweep_jobs(grid, under(mirror))[1]
+    folder = RunFolder(tmp_path / "runs", job.name, job.config)
+    run = InoculationRun(folder, job.config, under(mirror))
     scored = {
-        one: Predictions(one.text, records, [[0.1, 0.7, 0.3, 0.0, 0.5]] * len(records), ("cut",))
-        for one, records in run.tasks.sets.items()
+        key: Predictions(key.text, records, [[0.1, 0.7, 0.3, 0.0, 0.5]] * len(records), ("cut",))
+        for key, records in run.tasks.sets.items()
     }
     module = torch.nn.Identity()
     module.notices = ()
@@ -329,15 +329,15 @@ def test_scores_before_that_are_made_again_keep_their_notices(
 def test_each_process_has_the_scores_before_as_soon_as_they_are_there(
     rank: int, grid: SweepGrid, mirror: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    before = sweep_jobs(grid, under(mirror))[1]
-    folder = RunFolder(tmp_path / "runs", before.name, before.config).path
+    job = sweep_jobs(grid, under(mirror))[1]
+    folder = RunFolder(tmp_path / "runs", job.name, job.config).path
     with drive_alone(tmp_path, take_over=False) as driver:
         begin_attempt(folder, driver)
     monkeypatch.setenv("LOCAL_RANK", str(rank))
-    run = InoculationRun(FencedRunFolder(folder, before.config, 1), before.config, under(mirror))
+    run = InoculationRun(FencedRunFolder(folder, job.config, 1), job.config, under(mirror))
     scored = {
-        one: Predictions(one.text, records, [[0.1, 0.7, 1 / 3, 0.0, 0.5] for _ in records])
-        for one, records in run.tasks.sets.items()
+        key: Predictions(key.text, records, [[0.1, 0.7, 1 / 3, 0.0, 0.5] for _ in records])
+        for key, records in run.tasks.sets.items()
     }
     monkeypatch.setattr(inoculations, "original_model_scores", lambda *_: scored)
     # Of the processes the first one writes; another need not wait for it.
@@ -358,9 +358,9 @@ def test_scores_before_that_are_no_numbers_are_read_as_they_were(tmp_path: Path)
     write_scores_before(run, {SELECTED_PROBE: Predictions("selection_probe", RECORDS, scores)})
     text = (run.path / BEFORE_FILE).read_text()
     json.loads(text, parse_constant=pytest.fail)  # as other languages read it
-    found = read_scores_before(run, SETS)[SELECTED_PROBE]
-    assert found.scores[0] == [-math.inf, 1 / 3]
-    assert found.best == [(1,), ()]  # nothing was said where a score is no number
+    predictions = read_scores_before(run, SETS)[SELECTED_PROBE]
+    assert predictions.scores[0] == [-math.inf, 1 / 3]
+    assert predictions.best == [(1,), ()]  # nothing was said where a score is no number
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"selection_probe": [[0.1, 0.7]]}'])

@@ -112,14 +112,14 @@ def test_sigterm_in_each_validation_changes_nothing(
     # 60 in one of the inoculation: 24 of the dose, 20 and 16 to select with.
     trainer = {**inoculation_config["trainer"], "max_eval_tokens": 1}
     config = {**inoculation_config, "trainer": trainer}
-    whole, stopped = tmp_path / "whole", tmp_path / "stopped"
-    assert run(config, whole, tmp_path) == 0
+    reference, stopped = tmp_path / "whole", tmp_path / "stopped"
+    assert run(config, reference, tmp_path) == 0
     # Each start repeats the validation that the one before it died in, and dies in the next.
     for kill_at in (3, 16 + 3, 16 + 3, 60 + 3, 60 + 3):
         done = run_killed(config, stopped, tmp_path, kill_at, "SIGTERM", "validation_step")
         assert done.returncode == 143, done.stderr
     assert run(config, stopped, tmp_path) == 0
-    assert_same(stopped, whole)
+    assert_same(stopped, reference)
 
 
 def test_scores_before_that_were_removed_while_the_run_trained_are_there_at_its_end(
@@ -144,8 +144,8 @@ def test_kills_where_items_are_kept_change_nothing(
 ) -> None:
     probe = {"name": str(second_worded), "phrasings": ["all"]}
     config = {**inoculation_config, "probe": {**inoculation_config["probe"], **probe}}
-    path, whole, killed = tmp_path / "config.yaml", tmp_path / "whole", tmp_path / "killed"
-    assert run(config, whole, tmp_path) == 0
+    path, reference, killed = tmp_path / "config.yaml", tmp_path / "whole", tmp_path / "killed"
+    assert run(config, reference, tmp_path) == 0
     arguments = ["inoculate", f"--config={path}", f"--output_dir={killed}"]
     for where, call in (
         ("probelight.results.run_folder.RunFolder.write", 1),
@@ -160,28 +160,28 @@ def test_kills_where_items_are_kept_change_nothing(
     ):
         assert run_with_fault(arguments, call, method=where).returncode == -9, where
     assert run(config, killed, tmp_path) == 0
-    assert_same(killed, whole)
-    [before] = whole.glob("runs/inoculate-*/before.json")
-    again = killed / before.relative_to(whole)
-    assert again.read_bytes() == before.read_bytes()
-    assert (again.parent / "hits.json").read_bytes() == (before.parent / "hits.json").read_bytes()
+    assert_same(killed, reference)
+    [saved] = reference.glob("runs/inoculate-*/before.json")
+    again = killed / saved.relative_to(reference)
+    assert again.read_bytes() == saved.read_bytes()
+    assert (again.parent / "hits.json").read_bytes() == (saved.parent / "hits.json").read_bytes()
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("way", ["replay", "l2_sp", "distillation"])
+@pytest.mark.parametrize("method", ["replay", "l2_sp", "distillation"])
 def test_kills_of_a_run_that_keeps_what_was_known_change_nothing(
-    way: str, inoculation_config: dict[str, Any], tmp_path: Path
+    method: str, inoculation_config: dict[str, Any], tmp_path: Path
 ) -> None:
-    config = {**inoculation_config, "keeping": way}
-    whole, killed = tmp_path / "whole", tmp_path / "killed"
-    assert run(config, whole, tmp_path) == 0
+    config = {**inoculation_config, "keeping": method}
+    reference, killed = tmp_path / "whole", tmp_path / "killed"
+    assert run(config, reference, tmp_path) == 0
     for step in (12, 2):  # 8 of them train the original task
         done = run_killed(config, killed, tmp_path, step, "SIGKILL")
         assert done.returncode == -9, done.stderr
     assert run(config, killed, tmp_path) == 0
-    assert_same(killed, whole)
-    [trained] = whole.glob("runs/inoculate-*")
-    assert f"-none-{way}" in trained.name
+    assert_same(killed, reference)
+    [trained] = reference.glob("runs/inoculate-*")
+    assert f"-none-{method}" in trained.name
 
 
 @pytest.mark.slow
@@ -208,6 +208,6 @@ def test_two_processes_inoculate_like_one(
         assert done.returncode == 0, done.stderr
         rows.append(read_results(folder / "results.csv"))
     assert len(rows[0]) == len(rows[1]) > 20
-    for one, two in zip(*rows, strict=True):
-        assert (one["metric"], one["epoch"]) == (two["metric"], two["epoch"])
-        assert float(one["value"]) == pytest.approx(float(two["value"]), abs=1e-6)
+    for single, double in zip(*rows, strict=True):
+        assert (single["metric"], single["epoch"]) == (double["metric"], double["epoch"])
+        assert float(single["value"]) == pytest.approx(float(double["value"]), abs=1e-6)

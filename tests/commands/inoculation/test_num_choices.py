@@ -34,7 +34,7 @@ MIXED = (2, 3, 4, 5)
 LONG = " ".join(["w1"] * 40)  # more than the tiny model's 32 tokens
 
 
-def asked(name: str, num_items: int, counts: tuple[int, ...], seed: int) -> list[Record]:
+def questions(name: str, num_items: int, counts: tuple[int, ...], seed: int) -> list[Record]:
     rng = random.Random(seed)
     records = []
     for i in range(num_items):
@@ -48,8 +48,8 @@ def asked(name: str, num_items: int, counts: tuple[int, ...], seed: int) -> list
 def mixed(tmp_path: Path) -> Path:
     """An original task with two to five choices, and own files of a probe with four."""
     for split, num_items, seed in (("train", 80, 1), ("test", 24, 2)):
-        write_ai2(tmp_path / f"mixed-{split}.jsonl", asked("mixed", num_items, MIXED, seed))
-        write_ai2(tmp_path / f"four-{split}.jsonl", asked("four", num_items, (4,), seed + 2))
+        write_ai2(tmp_path / f"mixed-{split}.jsonl", questions("mixed", num_items, MIXED, seed))
+        write_ai2(tmp_path / f"four-{split}.jsonl", questions("four", num_items, (4,), seed + 2))
     config = {
         "setup": "mc_qa",
         "num_choices": 5,
@@ -63,10 +63,10 @@ def mixed(tmp_path: Path) -> Path:
 
 def inoculate(config: dict[str, Any], folder: Path, num_choices: int | None) -> Path:
     task = {"sets": [f"{folder}/mixed.yaml"], "report_sets": [f"{folder}/mixed.yaml"], "epochs": 1}
-    given = {} if num_choices is None else {"num_choices": num_choices}
+    options = {} if num_choices is None else {"num_choices": num_choices}
     files = {split: f"{folder}/four-{split}.jsonl" for split in ("train", "test")}
     changed = {
-        "original": {**config["original"], **task, **given},
+        "original": {**config["original"], **task, **options},
         "probe": {"selection_items": 20},
         "data": {**files, "setup": "mc_qa"},
         "epochs": 1,
@@ -85,21 +85,21 @@ def score_alone(out: Path, folder: Path, run: str = "original") -> Path:
 
 
 def assert_same_scores(out: Path, alone: Path, reported: str) -> None:
-    said = read_predictions(out, "inoculate-*")
-    found = {row["id"]: row["scores"] for row in said if row["set"] == reported}
+    rows = read_predictions(out, "inoculate-*")
+    by_id = {row["id"]: row["scores"] for row in rows if row["set"] == reported}
     again = {row["id"]: row["scores"] for row in read_predictions(alone)}
-    assert found.keys() == again.keys()
-    for item, scores in found.items():
+    assert by_id.keys() == again.keys()
+    for item, scores in by_id.items():
         assert again[item] == pytest.approx(scores, abs=1e-5)
 
 
 def levels(out: Path) -> dict[str, float]:
     rows = read_results(out / "results.csv")
-    wanted = ("chance", "floor")
+    prefixes = ("chance", "floor")
     return {
         row["metric"]: float(row["value"])
         for row in rows
-        if row["metric"].startswith(wanted) and not row["subset"] and row["split"] != "selection"
+        if row["metric"].startswith(prefixes) and not row["subset"] and row["split"] != "selection"
     }
 
 
@@ -107,13 +107,13 @@ def test_every_question_is_scored_with_its_distinct_choices(
     inoculation_config: dict[str, Any], mixed: Path
 ) -> None:
     out = inoculate(inoculation_config, mixed, None)
-    said = [row for row in read_predictions(out, "inoculate-*") if row["set"].startswith("report")]
-    own = {record.id: record.choices for record in asked("mixed", 24, MIXED, 2)}
-    own |= {record.id: record.choices for record in asked("four", 24, (4,), 4)}
-    assert len(said) == 4 * 24
-    for row in said:
-        assert tuple(row["choices"]) == own[row["id"]]
-        assert len(row["scores"]) == len(own[row["id"]])
+    rows = [row for row in read_predictions(out, "inoculate-*") if row["set"].startswith("report")]
+    choices = {record.id: record.choices for record in questions("mixed", 24, MIXED, 2)}
+    choices |= {record.id: record.choices for record in questions("four", 24, (4,), 4)}
+    assert len(rows) == 4 * 24
+    for row in rows:
+        assert tuple(row["choices"]) == choices[row["id"]]
+        assert len(row["scores"]) == len(choices[row["id"]])
     chance = fmean((1 / 2, 1 / 3, 1 / 4, 1 / 5))  # of the original task, as many of each
     assert levels(out) == {
         "chance": pytest.approx(chance),
@@ -171,22 +171,22 @@ def test_a_checkpoint_is_asked_as_it_was_saved(
     assert job.config["original"]["num_choices"] == 6
     shorter = replace(subject, model=replace(subject.model, max_length=24))
     fewer = replace(subject, original=replace(task, num_choices=5))
-    for other, message in (
+    for variant, message in (
         (shorter, "was saved with max_length 32, so max_length=24 does not fit"),
         (fewer, f"{tmp_path} was saved with num_choices 6, so num_choices=5 does not fit"),
     ):
         with pytest.raises(PretrainedError, match=message):
-            inoculation_jobs(other, [setting], under(mirror))
+            inoculation_jobs(variant, [setting], under(mirror))
 
 
 def test_the_floor_of_a_cost_is_that_of_the_real_choices() -> None:
     """Of 1,000 questions with four choices and an empty one 240 are right: above 1/5 alone."""
     records = [Record(str(i), f"{i}?", ("a", "b", "c", "d"), 0) for i in range(1000)]
-    records = [replace(one, meta={"source_set": "p"}) for one in records]
+    records = [replace(record, meta={"source_set": "p"}) for record in records]
     data = ProbeData(ProbeConfig("p", "mc_qa", 4, 0.25), tuple(records), (), ())
     splits = Splits((), (), tuple(records), (), (data,))
     right, empty = [1.0, 0, 0, 0, 0], [0.0, 0, 0, 0, 1]
-    said = Predictions("p", records, [right] * 240 + [empty] * 760)
-    assert (said.chance, said.floor, said.accuracy) == (pytest.approx(0.2), 0.25, 0.24)
-    assert not cost_interpretable(splits, said)
-    assert cost_interpretable(splits, replace(said, scores=[right] * 300 + [empty] * 700))
+    output = Predictions("p", records, [right] * 240 + [empty] * 760)
+    assert (output.chance, output.floor, output.accuracy) == (pytest.approx(0.2), 0.25, 0.24)
+    assert not cost_interpretable(splits, output)
+    assert cost_interpretable(splits, replace(output, scores=[right] * 300 + [empty] * 700))

@@ -75,8 +75,8 @@ def test_the_score_without_relatives_is_given_where_some_items_have_one(
 
     monkeypatch.setattr(original_task, "original_splits", leaked)
     [record] = train(replace(task, report_sets=task.sets, epochs=1))
-    whole, clean = of(record, "report")
-    assert (whole.subset, whole.num_items) == (None, 22)
+    overall, clean = of(record, "report")
+    assert (overall.subset, overall.num_items) == (None, 22)
     assert (clean.subset, clean.num_items) == (subsets.UNTOUCHED, 21)
 
 
@@ -96,25 +96,25 @@ def test_the_task_begins_with_the_model_of_its_first_stage(
 def test_a_checkpoint_is_what_the_run_that_made_it_recorded(tmp_path: Path) -> None:
     folder = tmp_path / "runs" / "original-x" / "checkpoints" / "best"
     module_for(ModelSettings(kind="esim"), "mc_qa").save_pretrained(folder)
-    parts = OriginalParts(sets=("sciq",))
-    made = RunRecord(
+    original_parts = OriginalParts(sets=("sciq",))
+    record = RunRecord(
         protocol="original",
         source=ModelSource(loaded_from="elsewhere", hub_id="roberta-large"),
-        details=(parts,),
+        details=(original_parts,),
         model_sha256=model_fingerprint(saved_module(folder)),
     )
     path = folder.parent.parent / "result.json"
-    path.write_text(json.dumps(made.to_json()))
+    path.write_text(json.dumps(record.to_json()))
     task = OriginalTask("science", ["arc_easy"], checkpoint=str(folder))
     model = ModelSettings("bert-base-uncased")
-    known = ModelSource(loaded_from="bert-base-uncased", hub_id="roberta-large")
-    assert original_source(model, task) == (known, parts)
-    unknown = replace(known, hub_id=None), None
-    other = replace(made, model_sha256="0" * 64)  # other weights since
-    path.write_text(json.dumps(other.to_json()))
+    model_source = ModelSource(loaded_from="bert-base-uncased", hub_id="roberta-large")
+    assert original_source(model, task) == (model_source, original_parts)
+    unknown = replace(model_source, hub_id=None), None
+    retrained = replace(record, model_sha256="0" * 64)  # other weights since
+    path.write_text(json.dumps(retrained.to_json()))
     assert original_source(model, task) == unknown
     path.unlink()
     assert original_source(model, task) == unknown
-    own = OriginalTask("science", ["arc_easy"])
-    source, of_own = original_source(model, own)
+    science = OriginalTask("science", ["arc_easy"])
+    source, of_own = original_source(model, science)
     assert (source.hub_id, of_own) == ("bert-base-uncased", OriginalParts(sets=("arc_easy",)))

@@ -47,23 +47,23 @@ def splits(name: str, records: list[Record]) -> Splits:
     return Splits((), (), tuple(records), (), (ProbeData(config, (), (), ()),))
 
 
-def record(name: str, place: int, **meta: Any) -> Record:
-    meta = {"source_set": name, "cluster": f"c{place // 2}", **meta}
-    return Record(str(place), f"{name} {place}?", ("a", "b", "c", "d"), 0, meta, position=place)
+def record(name: str, index: int, **meta: Any) -> Record:
+    meta = {"source_set": name, "cluster": f"c{index // 2}", **meta}
+    return Record(str(index), f"{name} {index}?", ("a", "b", "c", "d"), 0, meta, position=index)
 
 
 def test_the_original_task_also_without_what_train_has() -> None:
     """Four questions, of which the second's stem, in capitals, is in the train file."""
     probe, original = ([record(name, i) for i in range(4)] for name in ("probe", "original"))
-    known = replace(original[1], stem=original[1].stem.upper(), choices=("x", "y"), answer=1)
+    repeated = replace(original[1], stem=original[1].stem.upper(), choices=("x", "y"), answer=1)
     config = ProbeConfig("original", "mc_qa", 4, 0.25, group_by="stem")
-    train = ProbeData(config, (known,), (), ())
+    train = ProbeData(config, (repeated,), (), ())
     data = replace(splits("original", original), train_files=(train,))
-    said = predicted(probe, [RIGHT] * 4, original, [RIGHT, RIGHT, WRONG, RIGHT])
+    predictions = predicted(probe, [RIGHT] * 4, original, [RIGHT, RIGHT, WRONG, RIGHT])
     worse = predicted(probe, [RIGHT] * 4, original, [RIGHT, RIGHT, WRONG, WRONG])
-    found = report_rows(Row(), Tasks(splits("probe", probe), data), said, worse, HISTORY)
+    rows = report_rows(Row(), Tasks(splits("probe", probe), data), predictions, worse, HISTORY)
     values = {
-        row.metric: (row.value, row.num_items) for row in found if row.subset == subsets.UNTOUCHED
+        row.metric: (row.value, row.num_items) for row in rows if row.subset == subsets.UNTOUCHED
     }
     assert values["original_accuracy_before"] == (pytest.approx(2 / 3), 3)
     assert values["original_accuracy_after"] == (pytest.approx(1 / 3), 3)
@@ -76,18 +76,18 @@ def rows() -> dict[tuple[str, str], Row]:
     difficulty = {"hops": 1, "distractor_type": "sister", "distractor_hops": 1}
     probe = [record("probe", i, **difficulty) for i in range(4)]
     original = [record("original", i) for i in range(4)]
-    before = predicted(probe, [CONSTANT] * 4, original, [RIGHT, RIGHT, TWO, WRONG])
-    after = predicted(probe, [RIGHT, TWO, TWO, CONSTANT], original, [CONSTANT] * 4)
+    scores_before = predicted(probe, [CONSTANT] * 4, original, [RIGHT, RIGHT, TWO, WRONG])
+    scores_after = predicted(probe, [RIGHT, TWO, TWO, CONSTANT], original, [CONSTANT] * 4)
     tasks = Tasks(splits("probe", probe), splits("original", original))
-    found = report_rows(Row(), tasks, before, after, HISTORY)
-    return {(row.metric, row.subset_text): row for row in found}
+    report = report_rows(Row(), tasks, scores_before, scores_after, HISTORY)
+    return {(row.metric, row.subset_text): row for row in report}
 
 
 def test_a_constant_output_is_at_chance(rows: dict[tuple[str, str], Row]) -> None:
-    place = "hops=1 distractors=sister:1"
+    subset = "hops=1 distractors=sister:1"
     assert rows["probe_accuracy_before", ""].value == 0.25
     assert rows["original_accuracy_after", ""].value == 0.25
-    assert rows["difficulty_accuracy_before", place].value == 0.25
+    assert rows["difficulty_accuracy_before", subset].value == 0.25
     assert rows["probe_tied_share_before", ""].value == 1.0
     assert rows["original_tied_share_after", ""].value == 1.0
 
@@ -108,16 +108,16 @@ def test_ties_are_parts_of_flips_clusters_and_heat_maps(rows: dict[tuple[str, st
 def test_hits_hold_what_each_reported_item_counts() -> None:
     probe = [record("probe", i) for i in range(4)]
     original = [record("original", i) for i in range(3)]
-    before = predicted(probe, [RIGHT, WRONG, TWO, RIGHT], original, [RIGHT, RIGHT, WRONG])
-    after = predicted(probe, [RIGHT, RIGHT, RIGHT, WRONG], original, [WRONG, RIGHT, WRONG])
+    scores_before = predicted(probe, [RIGHT, WRONG, TWO, RIGHT], original, [RIGHT, RIGHT, WRONG])
+    scores_after = predicted(probe, [RIGHT, RIGHT, RIGHT, WRONG], original, [WRONG, RIGHT, WRONG])
     tasks = Tasks(splits("probe", probe), splits("original", original))
-    found = reported_hits(tasks, before, after)
-    assert found["probe"]["before"] == [1.0, 0.0, 0.5, 1.0]
-    assert found["probe"]["after"] == "1110"
-    assert found["probe"]["clusters"] == [0, 0, 1, 1]
-    assert (found["original"]["before"], found["original"]["after"]) == ("110", "010")
-    sides = read_sides(found, "hits.json")
+    hits = reported_hits(tasks, scores_before, scores_after)
+    assert hits["probe"]["before"] == [1.0, 0.0, 0.5, 1.0]
+    assert hits["probe"]["after"] == "1110"
+    assert hits["probe"]["clusters"] == [0, 0, 1, 1]
+    assert (hits["original"]["before"], hits["original"]["after"]) == ("110", "010")
+    sides = read_sides(hits, "hits.json")
     assert sides["original"].groups == (0, 1, 2)
     assert sides["probe"].items != sides["original"].items
     cut = replace(tasks, probe=replace(tasks.probe, num_left_out=1))
-    assert reported_hits(cut, before, after)["probe"]["clusters"] is None
+    assert reported_hits(cut, scores_before, scores_after)["probe"]["clusters"] is None

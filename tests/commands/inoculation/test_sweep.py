@@ -64,8 +64,8 @@ def test_each_setting_of_each_way_of_keeping_is_reported(grid: SweepGrid, mirror
         plain[3].key[-12:], jobs[3].key[-12:]
     )
     cells, chosen = jobs[2::2], jobs[3::2]
-    found = [Setting(**cell.config["setting"]) for cell in cells]
-    assert [(one.method_and_strength, one.learning_rate, one.extra) for one in found] == [
+    settings = [Setting(**cell.config["setting"]) for cell in cells]
+    assert [(s.method_and_strength, s.learning_rate, s.extra) for s in settings] == [
         (("", None), 1e-3, "none"),
         (("", None), 1e-4, "none"),
         (("replay", 0.25), 1e-3, "none"),
@@ -154,16 +154,16 @@ def test_a_plan_with_another_config_takes_the_place_of_the_one_before(
 ) -> None:
     folder = tmp_path / "out"
     plan(config_path, folder)
-    before = [cell.key for cell in Plan.read(folder).jobs]
+    old_keys = [cell.key for cell in Plan.read(folder).jobs]
     config = yaml.safe_load(config_path.read_text())
     config["grid"]["rows"][0]["learning_rates"] = [1.0e-3, 1.0e-5]
     config_path.write_text(yaml.safe_dump(config))
     capsys.readouterr()
     assert plan(config_path, folder) == 0
-    now = [cell.key for cell in Plan.read(folder).jobs]
+    new_keys = [cell.key for cell in Plan.read(folder).jobs]
     # What both have in common is the original task, its scores and one of the rates.
-    assert [key for key in now if key in before] == before[:3]
-    assert len(now) == 5
+    assert [key for key in new_keys if key in old_keys] == old_keys[:3]
+    assert len(new_keys) == 5
     assert "no longer in the plan: 2 cells; their runs stay" in capsys.readouterr().out
     assert len(list(folder.glob("runs/*/config.yaml"))) == 7
 
@@ -173,7 +173,7 @@ def test_a_folder_that_somebody_runs_is_not_planned_anew(
 ) -> None:
     folder = tmp_path / "out"
     plan(config_path, folder)
-    before = {path: path.read_bytes() for path in folder.glob("*.json")}
+    contents = {path: path.read_bytes() for path in folder.glob("*.json")}
     config_path.write_text(config_path.read_text().replace("doses:\n    - 24", "doses:\n    - 16"))
     with drive_alone(folder, take_over=False):
         capsys.readouterr()
@@ -181,7 +181,7 @@ def test_a_folder_that_somebody_runs_is_not_planned_anew(
         [line] = capsys.readouterr().err.splitlines()
         assert f"{folder}: {this_process()} has been working on it since 20" in line
     assert len(list(folder.glob("runs/*/config.yaml"))) == 5
-    assert (folder / "planned.json").read_bytes() == before[folder / "planned.json"]
+    assert (folder / "planned.json").read_bytes() == contents[folder / "planned.json"]
     elsewhere = Driver(7, Process("elsewhere/1/2", 7, 1), since=0.0)
     (folder / "driver.json").write_text(json.dumps(asdict(elsewhere)))
     assert plan(config_path, folder) == cli.USAGE_ERROR
@@ -214,12 +214,12 @@ def test_what_cells_would_fail_of_is_refused_at_planning(
     monkeypatch.chdir(tmp_path)
     config = yaml.safe_load(config_path.read_text())
     *path, key, value = change
-    place = config["grid"]
-    for part in path:
-        place = place[part]
-    place[key] = value
+    node = config["grid"]
+    for step in path:
+        node = node[step]
+    node[key] = value
     if key == "vectors":
-        place["kind"] = "esim"
+        node["kind"] = "esim"
     config_path.write_text(yaml.safe_dump(config))
     code = cli.FAILURE if key == "name_or_path" else cli.USAGE_ERROR
     line = refused(f"sweep plan --config={config_path} --output_dir=out", code)
@@ -245,7 +245,7 @@ def test_the_slurm_example_is_valid_shell() -> None:
 
 
 @pytest.mark.parametrize(
-    ("code", "said"),
+    ("code", "printed"),
     [
         (0, "results: {0}/results.csv\nnext: train.py report '{0}'\n"),
         (
@@ -261,7 +261,7 @@ def test_the_end_of_a_run_says_what_is_next(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
     code: int,
-    said: str,
+    printed: str,
 ) -> None:
     folder = tmp_path / "my sweep"
     folder.mkdir()
@@ -269,50 +269,50 @@ def test_the_end_of_a_run_says_what_is_next(
     monkeypatch.setattr(drive, "drive", lambda *_: code)
     with nullcontext() if code == 0 else pytest.raises(SystemExit, match=str(code)):
         sweep.run(str(folder))
-    assert capsys.readouterr().out == said.format(folder)
+    assert capsys.readouterr().out == printed.format(folder)
 
 
 def test_a_run_goes_by_the_plan_but_for_what_it_is_given(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     jobs = planned(tmp_path, cells(2), max_retries=5)
-    given: list[Plan] = []
+    plans: list[Plan] = []
 
     def driven(folder: Path, planned: Plan, view: RunView) -> int:
-        given.append(planned)
+        plans.append(planned)
         return 0
 
     monkeypatch.setattr(drive, "drive", driven)
     engine, trainer = RaySettings(gpus_per_cell=0.5), TrainerSettings(threads=3)
     sweep.run(str(tmp_path), engine, "there", trainer, WandbSettings(project="probes"))
-    [found], kept = given, Plan.read(tmp_path)
-    assert found.jobs == jobs
-    assert found.engine == replace(kept.engine, gpus_per_cell=0.5)
-    assert kept.engine == RaySettings(cpus_per_cell=1, max_retries=5)  # of one run, not of the plan
-    context = found.context
+    [plan], file = plans, Plan.read(tmp_path)
+    assert plan.jobs == jobs
+    assert plan.engine == replace(file.engine, gpus_per_cell=0.5)
+    assert file.engine == RaySettings(cpus_per_cell=1, max_retries=5)  # of one run, not of the plan
+    context = plan.context
     assert (context.trainer.threads, context.trainer.accelerator) == (3, "cpu")
     assert not context.trainer.progress_bar  # of its own: cells have none
     assert (context.wandb.project, context.mirror) == ("probes", "there")
-    assert context.wandb.group == f"{tmp_path.name}-{kept.id}"
+    assert context.wandb.group == f"{tmp_path.name}-{file.id}"
 
 
 def example(name: str) -> dict[str, Any]:
-    found: dict[str, Any] = yaml.safe_load((ROOT / "configs" / "sweep" / name).read_text("utf-8"))
-    return found
+    spec: dict[str, Any] = yaml.safe_load((ROOT / "configs" / "sweep" / name).read_text("utf-8"))
+    return spec
 
 
-def arguments(place: int) -> list[str]:
+def arguments(index: int) -> list[str]:
     """What the agent puts for ${args}: here the first or the last value of each parameter."""
     values = {
-        name: spec["values"][place] if "values" in spec else spec["value"]
+        name: spec["values"][index] if "values" in spec else spec["value"]
         for name, spec in example("wandb.yaml")["parameters"].items()
     }
     return [f"--{name}={value}" for name, value in values.items()]
 
 
-@pytest.mark.parametrize("place", [0, -1])
+@pytest.mark.parametrize("index", [0, -1])
 def test_parameters_of_the_wandb_sweep_are_options_of_inoculate(
-    place: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    index: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.chdir(ROOT)
     *_, script, zero, args = example("wandb.yaml")["command"]
@@ -321,24 +321,24 @@ def test_parameters_of_the_wandb_sweep_are_options_of_inoculate(
     assert words[:5] == ["exec", "python", "-m", "probelight", "inoculate"]
     # The shell sees to these.
     at, original = words.index("$@"), words.index("${ORIGINAL:+--original.checkpoint")
-    given = [*words[5:at], *arguments(place), *words[at + 1 : original]]
+    options = [*words[5:at], *arguments(index), *words[at + 1 : original]]
     parser = ArgumentParser()
     parser.add_argument("--config", action="config")
     parser.add_function_arguments(inoculate)
-    parsed = parser.parse_args([*given, "--original.checkpoint", str(tmp_path)])
-    assert parsed.dose == (100, 1000)[place]
-    assert parsed.learning_rate == (5e-5, 1e-4)[place]
-    assert parsed.extra == ("none", "x1")[place]
+    parsed = parser.parse_args([*options, "--original.checkpoint", str(tmp_path)])
+    assert parsed.dose == (100, 1000)[index]
+    assert parsed.learning_rate == (5e-5, 1e-4)[index]
+    assert parsed.extra == ("none", "x1")[index]
     assert parsed.original.reserved_share == 0.335
     assert parsed.wandb.project == "probelight"
     assert parsed.output_dir == "runs/wandb/$WANDB_RUN_ID"
 
 
 def test_the_wandb_sweep_is_the_grid_of_the_released_one() -> None:
-    found, released = example("wandb.yaml"), example("released.yaml")["grid"]
-    assert (found["method"], found["program"]) == ("grid", "train.py")
-    assert found["metric"] == {"name": AGGREGATE, "goal": "maximize"}
-    parameters = found["parameters"]
+    sweep, released = example("wandb.yaml"), example("released.yaml")["grid"]
+    assert (sweep["method"], sweep["program"]) == ("grid", "train.py")
+    assert sweep["metric"] == {"name": AGGREGATE, "goal": "maximize"}
+    parameters = sweep["parameters"]
     row = released["rows"][0]
     assert row["probe"]["name"] == "hypernymy"
     for name, names in (
@@ -364,7 +364,7 @@ def test_a_grid_is_its_settings_and_what_they_share(grid: SweepGrid, mirror: str
     keys = [cell.key for cell in cells]
     assert len(set(keys)) == len(keys)
     assert all(
-        {*cell.needs, *cell.follows} <= set(keys[:place]) for place, cell in enumerate(cells)
+        {*cell.needs, *cell.follows} <= set(keys[:index]) for index, cell in enumerate(cells)
     )
     # The choice is made among those that are finished: one that failed does not stop it.
     assert (list(cells[6].needs), cells[6].follows) == (keys[2:6], ())
@@ -376,18 +376,18 @@ def test_a_grid_is_its_settings_and_what_they_share(grid: SweepGrid, mirror: str
 def test_a_second_row_shares_the_original_task(grid: SweepGrid, mirror: str) -> None:
     [row] = grid.rows
     more = replace(grid, rows=[row, replace(row, doses=[8, 16])])
-    alone, both = (sweep_jobs(g, under(mirror)) for g in (grid, more))
-    assert [c.key for c in both[: len(alone)]] == [c.key for c in alone]
-    assert kinds(both[len(alone) :]) == ["inoculation_cell"] * 4 + ["inoculation"]
+    alone, extended = (sweep_jobs(g, under(mirror)) for g in (grid, more))
+    assert [c.key for c in extended[: len(alone)]] == [c.key for c in alone]
+    assert kinds(extended[len(alone) :]) == ["inoculation_cell"] * 4 + ["inoculation"]
 
 
 def test_another_data_file_makes_other_cells(grid: SweepGrid, mirror: str, tmp_path: Path) -> None:
     copy = tmp_path / "mirror"
     with_a_line_less(mirror, copy, "second")
-    before, after = (
+    keys, new_keys = (
         {c.name: c.key for c in sweep_jobs(grid, under(m))} for m in (mirror, str(copy))
     )
-    changed = {name.split("-")[0] for name in before if before[name] != after[name]}
+    changed = {name.split("-")[0] for name in keys if keys[name] != new_keys[name]}
     assert changed == {"before", "inoculate", "chosen"}  # the original task reads another file
 
 
@@ -406,13 +406,13 @@ def test_trials_follow_all_earlier_batches_of_their_dose_and_seed(
     tpe = replace(grid, search="tpe", num_trials=7, trials_at_once=3)
     cells = sweep_jobs(tpe, under(mirror))
     for dose in (8, 12):
-        own = [c for c in cells if "search" in c.config and c.config["setting"]["dose"] == dose]
-        keys = tuple(cell.key for cell in own)
-        assert [cell.follows for cell in own] == [(), (), (), *[keys[:3]] * 3, keys[:6]]
-        assert {cell.needs for cell in own} == {(own[0].config["before_run"],)}
+        of_dose = [c for c in cells if "search" in c.config and c.config["setting"]["dose"] == dose]
+        keys = tuple(cell.key for cell in of_dose)
+        assert [cell.follows for cell in of_dose] == [(), (), (), *[keys[:3]] * 3, keys[:6]]
+        assert {cell.needs for cell in of_dose} == {(of_dose[0].config["before_run"],)}
     # What a trial is drawn in view of is a part of it; how many there are after it is not.
-    others = [sweep_jobs(replace(tpe, **{name: 5}), under(mirror)) for name in BATCHES]
-    trials = [{cell.key for cell in plan if "search" in cell.config} for plan in (cells, *others)]
+    plans = [sweep_jobs(replace(tpe, **{name: 5}), under(mirror)) for name in BATCHES]
+    trials = [{cell.key for cell in plan if "search" in cell.config} for plan in (cells, *plans)]
     assert [len(keys) for keys in trials] == [14, 14, 10]
     assert not trials[0] & trials[1]
     assert trials[2] < trials[0]
@@ -448,21 +448,21 @@ def test_default_doses_and_extras_are_those_that_there_are_items_for(
 ) -> None:
     task = replace(grid.originals["colours"], reserved_share=0.1)  # 8 of 80 items
     [row] = grid.rows
-    given = {"doses": DEFAULT_DOSES, "extras": None, "learning_rates": [1e-5]}
-    own = replace(grid, originals={"colours": task}, rows=[replace(row, seeds=[0], **given)])
-    jobs = sweep_jobs(own, under(mirror))
+    defaults = {"doses": DEFAULT_DOSES, "extras": None, "learning_rates": [1e-5]}
+    plain = replace(grid, originals={"colours": task}, rows=[replace(row, seeds=[0], **defaults)])
+    jobs = sweep_jobs(plain, under(mirror))
     settings = [job.config["setting"] for job in jobs if job.config["protocol"] == CELL]
-    assert [(one["dose"], one["extra"]) for one in settings] == [(60, "none")]
+    assert [(setting["dose"], setting["extra"]) for setting in settings] == [(60, "none")]
     assert [line.partition(": ")[2] for line in capsys.readouterr().out.splitlines()] == [
         "number 1: doses [60], because 60 probe examples are left for doses",
         "number 1: dose 60 without extra x1, x2, because only 8 original-task examples are "
         "reserved",
     ]
-    own = replace(own, rows=[replace(own.rows[0], extras=["x1"], doses=[8, 9])])
+    plain = replace(plain, rows=[replace(plain.rows[0], extras=["x1"], doses=[8, 9])])
     with pytest.raises(
         UsageError, match=r"extra x1 with dose 9 .*there are 8; give .*dose of at most 8"
     ):
-        sweep_jobs(own, under(mirror))
+        sweep_jobs(plain, under(mirror))
 
 
 def test_planning_imports_neither_lightning_nor_optuna() -> None:

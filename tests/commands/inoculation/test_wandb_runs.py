@@ -25,7 +25,7 @@ def inoculate(config: dict[str, Any], folder: Path, *options: str, **variables: 
     """What the command says on 30 items, so that steps are of 16 and 14; it leaves folder/out."""
     config = {**config, "dose": 30, "batch_size": 16}
     (folder / "config.yaml").write_text(yaml.safe_dump(config))
-    said = subprocess.run(
+    done = subprocess.run(
         [
             *(sys.executable, ROOT / "train.py", "inoculate"),
             *(f"--config={folder / 'config.yaml'}", f"--output_dir={folder / 'out'}"),
@@ -38,8 +38,8 @@ def inoculate(config: dict[str, Any], folder: Path, *options: str, **variables: 
         text=True,
         check=False,
     )
-    assert said.returncode == 0, said.stdout
-    return said.stdout
+    assert done.returncode == 0, done.stdout
+    return done.stdout
 
 
 def folder_of(out: Path, name: str) -> Path:
@@ -55,15 +55,15 @@ def assert_recorded(out: Path) -> None:
         assert (run.id, run.exit_code) == (folder.name, 0)
         points = run.points()
         assert points == points_of(folder / "metrics.csv")
-        assert {"train/loss", "lr-AdamW", "val/original_accuracy"} <= {one[1] for one in points}
+        assert {"train/loss", "lr-AdamW", "val/original_accuracy"} <= {point[1] for point in points}
     assert not list(out.glob("runs/*/wandb/pending.json"))
 
 
 def test_without_a_key_the_runs_are_recorded_offline_with_config_epochs_and_report(
     inoculation_config: dict[str, Any], tmp_path: Path
 ) -> None:
-    said = inoculate(inoculation_config, tmp_path)
-    assert "RuntimeWarning" not in said, said
+    printed = inoculate(inoculation_config, tmp_path)
+    assert "RuntimeWarning" not in printed, printed
     offline = tmp_path / "out"
     assert_recorded(offline)
     run, original = (
@@ -85,8 +85,8 @@ def test_without_a_key_the_runs_are_recorded_offline_with_config_epochs_and_repo
     assert "inoculation_cost" in reported
     assert run.summary["cost_interpretable"] == 0
     assert run.logged("inoculation_cost") == []
-    shown = {f"report/{k}": v for k, v in reported.items() if k != "inoculation_cost"}
-    assert {k: v for k, v in run.summary.items() if k.startswith("report/")} == shown
+    report = {f"report/{k}": v for k, v in reported.items() if k != "inoculation_cost"}
+    assert {k: v for k, v in run.summary.items() if k.startswith("report/")} == report
     assert "inoculation_cost" not in run.summary
     assert "report/accuracy" in original.summary
 
@@ -106,14 +106,14 @@ def test_with_a_key_and_a_dead_server_the_runs_are_recorded_offline(
             address = "http://127.0.0.1:9"
         else:
             address = f"http://127.0.0.1:{listening.getsockname()[1]}"
-        said = inoculate(
+        printed = inoculate(
             inoculation_config,
             tmp_path,
             f"--wandb.mode={mode}",
             WANDB_API_KEY=KEY,
             WANDB_BASE_URL=address,
         )
-    assert f"{address} does not answer" in said
+    assert f"{address} does not answer" in printed
     assert_recorded(tmp_path / "out")
 
 
@@ -123,18 +123,18 @@ def test_a_server_gets_every_value_at_once_or_from_what_was_written_offline(
 ) -> None:
     with running_server() as server:
         key = {"WANDB_API_KEY": KEY, "WANDB_BASE_URL": server.address}
-        said = inoculate(inoculation_config, tmp_path, **key)
-        assert "RuntimeWarning" not in said, said
+        printed = inoculate(inoculation_config, tmp_path, **key)
+        assert "RuntimeWarning" not in printed, printed
         online = folder_of(tmp_path / "out", "inoculate")
         assert server.points(online.name) == points_of(online / "metrics.csv") != []
     (tmp_path / "offline").mkdir()
     inoculate(inoculation_config, tmp_path / "offline")
     offline = folder_of(tmp_path / "offline" / "out", "inoculate")
-    [written] = offline.glob("wandb/offline-run-*")
+    [run_dir] = offline.glob("wandb/offline-run-*")
     with running_server() as server:
         variables = {"WANDB_API_KEY": KEY, "WANDB_BASE_URL": server.address}
         subprocess.run(
-            [Path(sys.executable).with_name("wandb"), "sync", written],
+            [Path(sys.executable).with_name("wandb"), "sync", run_dir],
             env=fresh_environment(tmp_path / "home", **variables),
             check=True,
         )

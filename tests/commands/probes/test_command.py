@@ -35,13 +35,13 @@ def findings(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Callable[...
 def test_findings_are_counted_and_shown(
     tmp_path: Path, findings: Callable[..., list[str]], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    said = findings(
+    lines = findings(
         Record("1", "what barks, a dog?", ("dog", "cat"), 0, {"cluster": "dog.n.01"}),
         Record("2", "what purrs?", ("dog", "cat"), 1, {"cluster": "cat.n.01"}),
     )
-    assert said[0] == "answer in the stem: 1"
-    assert said[1].endswith("train.jsonl:1: 'dog'")
-    assert said[2].endswith("1 findings in 2 items (train)")
+    assert lines[0] == "answer in the stem: 1"
+    assert lines[1].endswith("train.jsonl:1: 'dog'")
+    assert lines[2].endswith("1 findings in 2 items (train)")
     assert cli.main(["probes", "stats", str(tmp_path)]) == 0
     row = capsys.readouterr().out.splitlines()[2]
     assert [cell.strip() for cell in row.strip("|").split("|")] == [
@@ -53,8 +53,8 @@ def test_an_asked_word_that_tells_the_answer_is_found(findings: Callable[..., li
     stem = "In 'the moon was waning', 'waning' is best defined as"
     choices = ("the act of going", "the act of wanes")
     notes = {"surface_form": "waning", "cluster": "wane.n.01"}
-    said = findings(Record("1", stem, choices, 1, notes))
-    assert said[0] == "asked word in the right answer: 1"
+    lines = findings(Record("1", stem, choices, 1, notes))
+    assert lines[0] == "asked word in the right answer: 1"
 
 
 def test_a_calf_may_be_a_vertebrate(tmp_path: Path, findings: Callable[..., list[str]]) -> None:
@@ -63,9 +63,9 @@ def test_a_calf_may_be_a_vertebrate(tmp_path: Path, findings: Callable[..., list
     choices = ("animal", "vertebrate", "bird")
     stems = {name: f"A swan and a {name} are both a type of [MASK]." for name in ("calf", "clam")}
     items = [Record(name, stem, choices, 0) for name, stem in stems.items()]
-    said = findings(*items, options=[f"--wordnet_dir={folder}"])
-    assert said[0] == "animal of unknown kind: 1"
-    assert "calf may be of kind 'vertebrate'" in said[1]
+    lines = findings(*items, options=[f"--wordnet_dir={folder}"])
+    assert lines[0] == "animal of unknown kind: 1"
+    assert "calf may be of kind 'vertebrate'" in lines[1]
 
 
 def test_what_is_no_probe(tmp_path: Path, refused: Callable[..., str]) -> None:

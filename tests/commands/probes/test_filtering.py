@@ -33,24 +33,24 @@ PROBE = {
     "train": [item(n, n % 3 == 0) for n in range(24)],
     "dev": [item(n, n % 3 == 0) for n in range(24, 36)],
 }
-GROUPS = [record.meta["cluster"] for own in PROBE.values() for record in own]
+GROUPS = [record.meta["cluster"] for records in PROBE.values() for record in records]
 
 
-def sees_zib(train: Sequence[Record], asked: Sequence[Record], seed: int) -> list[float]:
+def sees_zib(train: Sequence[Record], held_out: Sequence[Record], seed: int) -> list[float]:
     """Right where the gold leaks; one model in three, and ties, prove nothing."""
     golds = {record.meta["cluster"] for record in train}
-    assert golds.isdisjoint({record.meta["cluster"] for record in asked})
-    return [1.0 if "zib" in r.choices else 1.0 * (seed == 2) or 0.5 for r in asked]
+    assert golds.isdisjoint({record.meta["cluster"] for record in held_out})
+    return [1.0 if "zib" in r.choices else 1.0 * (seed == 2) or 0.5 for r in held_out]
 
 
 def test_what_two_of_three_models_answer_goes() -> None:
     result = filter_probe(PROBE, GROUPS, FilterSettings(), sees_zib)
-    assert {split: len(own) for split, own in result.probe.items()} == {"train": 16, "dev": 8}
-    assert all("zib" not in r.choices for own in result.probe.values() for r in own)
-    before, after = result.scores
-    assert before.value == pytest.approx((12 + 24 * (1 + 0.5 + 0.5) / 3) / 36)
-    assert after.value == pytest.approx(2 / 3)
-    assert before.low < before.value < before.high
+    assert {split: len(rows) for split, rows in result.probe.items()} == {"train": 16, "dev": 8}
+    assert all("zib" not in r.choices for records in result.probe.values() for r in records)
+    unfiltered, filtered = result.scores
+    assert unfiltered.value == pytest.approx((12 + 24 * (1 + 0.5 + 0.5) / 3) / 36)
+    assert filtered.value == pytest.approx(2 / 3)
+    assert unfiltered.low < unfiltered.value < unfiltered.high
     *rows, accuracies = result.summary.splitlines()[-3:]
     assert rows == ["| train | 24 | 16 |", "| dev | 12 | 8 |"]
     assert re.match(r"\| choice-only \| 77\.8% \(.* 66\.7% \(", accuracies)
@@ -61,7 +61,7 @@ def test_what_two_of_three_models_answer_goes() -> None:
 
 def test_the_interval_of_one_model_is_that_of_its_scores() -> None:
     result = filter_probe(PROBE, GROUPS, FilterSettings(seeds=[1], agree=1), sees_zib)
-    scores = [1.0 if "zib" in record.choices else 0.5 for own in PROBE.values() for record in own]
+    scores = [1.0 if "zib" in record.choices else 0.5 for rows in PROBE.values() for record in rows]
     assert result.scores[0] == accuracy_interval(scores, GROUPS)
 
 
@@ -80,34 +80,34 @@ def test_parts_are_the_splits_unless_a_number_is_given(
     sizes: list[tuple[int, int]],
     words: str,
 ) -> None:
-    asked: list[tuple[int, int]] = []
+    calls: list[tuple[int, int]] = []
 
-    def count(train: Sequence[Record], own: Sequence[Record], seed: int) -> list[float]:
-        asked.append((len(train), len(own)))
-        return [0.0] * len(own)
+    def count(train: Sequence[Record], held_out: Sequence[Record], seed: int) -> list[float]:
+        calls.append((len(train), len(held_out)))
+        return [0.0] * len(held_out)
 
     how = FilterSettings(seeds=[0], agree=1, **more)  # type: ignore[arg-type]
     groups = GROUPS[: sum(map(len, probe.values()))]
     assert words in filter_probe(probe, groups, how, count).summary
-    assert asked == sizes * 2
+    assert calls == sizes * 2
 
 
 def test_each_item_is_answered_once_by_each_model() -> None:
-    def number(train: Sequence[Record], own: Sequence[Record], seed: int) -> list[float]:
-        return [float(record.id) + seed for record in own]
+    def number(train: Sequence[Record], held_out: Sequence[Record], seed: int) -> list[float]:
+        return [float(record.id) + seed for record in held_out]
 
-    found = cross_validated_scores(
+    scores = cross_validated_scores(
         PROBE["train"], fold_of_items(GROUPS[:24], 3), FilterSettings(), number
     )
-    assert found == {seed: [float(n + seed) for n in range(24)] for seed in (0, 1, 2)}
+    assert scores == {seed: [float(n + seed) for n in range(24)] for seed in (0, 1, 2)}
 
 
 def test_parts_have_whole_groups_and_like_sizes() -> None:
     groups = [f"g{n // 3}" for n in range(30)]
-    part = fold_of_items(groups, 4)
-    assert len({(group, own) for group, own in zip(groups, part, strict=True)}) == 10
-    assert sorted(part.count(n) for n in range(4)) == [6, 6, 9, 9]
-    assert fold_of_items(groups[::-1], 4) == part[::-1]
+    folds = fold_of_items(groups, 4)
+    assert len({(group, fold) for group, fold in zip(groups, folds, strict=True)}) == 10
+    assert sorted(folds.count(n) for n in range(4)) == [6, 6, 9, 9]
+    assert fold_of_items(groups[::-1], 4) == folds[::-1]
     with pytest.raises(UsageError, match="folds 11: the items have only 10 groups"):
         fold_of_items(groups, 11)
 
@@ -121,8 +121,8 @@ def test_a_real_model_finds_what_leaks_and_again(tmp_path: Path) -> None:
     answer = choice_only_model(FilterSettings(seeds=[0], agree=1, fit=fit, vectors=str(vectors)))
     sample = [item(3 * n, True) for n in range(16)]
     assert answer(sample, sample[:5], 0) == [1.0] * 5
-    others = [Record(str(n), "?", ("sea", "sky"), n % 2) for n in range(4)]
-    assert answer(sample, others, 0) == answer(sample, others, 0)
+    held_out = [Record(str(n), "?", ("sea", "sky"), n % 2) for n in range(4)]
+    assert answer(sample, held_out, 0) == answer(sample, held_out, 0)
 
 
 @pytest.mark.parametrize(
@@ -146,26 +146,26 @@ def test_the_data_card_says_what_was_left_out(
         split: [
             replace(r, id=f"{split}-{r.id}", answer=n % 2, choices=r.choices[:: 1 - 2 * (n % 2)],
                     meta={"gold_synset": r.meta["cluster"]})
-            for n, r in enumerate(own)
+            for n, r in enumerate(records)
         ]
-        for split, own in PROBE.items()
+        for split, records in PROBE.items()
     }  # fmt: skip
     config = {"setup": "mc_qa", "num_choices": 2, "chance": 0.5, "group_by": "cluster"}
-    builder = Builder("tiny", "Tiny.", BuildSettings, lambda own: probe, config=config)
+    builder = Builder("tiny", "Tiny.", BuildSettings, lambda settings: probe, config=config)
     shared: list[set[str]] = []
 
-    def answer(train: Sequence[Record], asked: Sequence[Record], seed: int) -> list[float]:
-        first, second = ({r.meta["gold_synset"] for r in own} for own in (train, asked))
+    def answer(train: Sequence[Record], held_out: Sequence[Record], seed: int) -> list[float]:
+        first, second = ({r.meta["gold_synset"] for r in records} for records in (train, held_out))
         shared.append(first & second)
-        return [1.0 * ("zib" in r.choices) for r in asked]
+        return [1.0 * ("zib" in r.choices) for r in held_out]
 
     monkeypatch.setattr(
         "probelight.commands.probes.filtering.choice_only_model", lambda how: answer
     )
-    made = filtering_builder(builder, BuildSettings(), FilterSettings())
-    paths = write_probe(made, BuildSettings(), tmp_path)
+    filtered = filtering_builder(builder, BuildSettings(), FilterSettings())
+    paths = write_probe(filtered, BuildSettings(), tmp_path)
     assert len(read_file(paths[0]).records) == 16
-    said = capsys.readouterr().out
-    assert "| dev | 12 | 8 |" in said
-    assert said.strip() in paths[-1].read_text()
+    printed = capsys.readouterr().out
+    assert "| dev | 12 | 8 |" in printed
+    assert printed.strip() in paths[-1].read_text()
     assert shared == [set()] * 12

@@ -44,20 +44,20 @@ def _by_hand(module: ESIM, question: str, answer: str) -> Tensor:
         ids = module.words.ids(text.split())
         return both_ways(module.read, module.words.weight[torch.from_numpy(ids)])
 
-    def align(tokens: Tensor, others: Tensor) -> Tensor:
+    def align(tokens: Tensor, vectors: Tensor) -> Tensor:
         rows = []
         for token in tokens:
-            likeness = torch.stack([token @ other for other in others]).exp()
+            likeness = torch.stack([token @ vector for vector in vectors]).exp()
             weights = likeness / likeness.sum()
-            rows.append(sum(w * other for w, other in zip(weights, others, strict=True)))
+            rows.append(sum(w * vector for w, vector in zip(weights, vectors, strict=True)))
         return torch.stack(rows)
 
     a, b = read(question), read(answer)
     pooled = []
     for tokens, matched in ((a, align(a, b)), (b, align(b, a))):
-        whole = torch.cat([tokens, matched, tokens - matched, tokens * matched], dim=1)
+        joined = torch.cat([tokens, matched, tokens - matched, tokens * matched], dim=1)
         layer = module.project[0]
-        local = (whole @ layer.weight.T + layer.bias).clamp(min=0)
+        local = (joined @ layer.weight.T + layer.bias).clamp(min=0)
         states = both_ways(module.infer, local)
         pooled += [states.mean(dim=0), states.max(dim=0).values]
     hidden = module.head.dense(torch.cat(pooled)).clamp(min=0)
@@ -70,14 +70,14 @@ def test_logits_are_those_of_the_equations(vectors: str) -> None:
         Record("two", "fox", ("which is a hen a hen", "cow", "ant"), 1),
     ]
     module = _small(vectors)
-    found = scores(module, records)
+    logits = scores(module, records)
     with torch.no_grad():
         for row, record in enumerate(records):
             expected = [_by_hand(module, record.stem, choice) for choice in record.choices]
             torch.testing.assert_close(
-                found[row, : len(expected)], torch.stack(expected), rtol=1e-5, atol=1e-6
+                logits[row, : len(expected)], torch.stack(expected), rtol=1e-5, atol=1e-6
             )
-    assert found[0, 2] == -torch.inf
+    assert logits[0, 2] == -torch.inf
 
 
 def test_empty_choices_are_scored_and_trained_without_nan(vectors: str) -> None:
@@ -97,25 +97,25 @@ def test_empty_choices_are_scored_and_trained_without_nan(vectors: str) -> None:
 
 def test_the_reader_is_pytorchs_over_packed_sequences() -> None:
     torch.manual_seed(0)
-    layer, whole = BiLSTM(3, 4), torch.nn.LSTM(3, 4, batch_first=True, bidirectional=True)
+    layer, lstm = BiLSTM(3, 4), torch.nn.LSTM(3, 4, batch_first=True, bidirectional=True)
     with torch.no_grad():
         for name, value in layer.onward.named_parameters():
-            getattr(whole, name).copy_(value)
+            getattr(lstm, name).copy_(value)
         for name, value in layer.backwards.named_parameters():
-            getattr(whole, f"{name}_reverse").copy_(value)
+            getattr(lstm, f"{name}_reverse").copy_(value)
     lengths = torch.tensor([5, 1, 7, 2, 7, 3, 4])
     tokens, mask = torch.randn(7, 7, 3), torch.arange(7) < lengths[:, None]
     packed = pack_padded_sequence(tokens, lengths, batch_first=True, enforce_sorted=False)
-    expected, _ = pad_packed_sequence(whole(packed)[0], batch_first=True)
+    expected, _ = pad_packed_sequence(lstm(packed)[0], batch_first=True)
     torch.testing.assert_close(layer(tokens, mask), expected)
 
 
 def test_dropout_leaves_out_whole_columns() -> None:
     drop = SequenceDropout(0.5)
     torch.manual_seed(0)
-    found = drop(torch.ones(3, 5, 40))
-    assert torch.equal(found, found[:, :1].expand_as(found))
-    assert set(found.unique().tolist()) == {0.0, 2.0}
+    dropped = drop(torch.ones(3, 5, 40))
+    assert torch.equal(dropped, dropped[:, :1].expand_as(dropped))
+    assert set(dropped.unique().tolist()) == {0.0, 2.0}
     assert torch.equal(drop.eval()(torch.ones(1, 2, 3)), torch.ones(1, 2, 3))
 
 
@@ -131,12 +131,12 @@ def test_the_authors_sizes() -> None:
 
 def test_the_seed_decides_and_nothing_else(vectors: str) -> None:
     torch.manual_seed(1)
-    one = scores(_small(vectors, seed=5), RECORDS)
+    expected = scores(_small(vectors, seed=5), RECORDS)
     torch.manual_seed(2)
-    before = torch.get_rng_state()
-    assert torch.equal(scores(_small(vectors, seed=5), RECORDS), one)
-    assert torch.equal(torch.get_rng_state(), before)
-    assert not torch.allclose(scores(_small(vectors, seed=6), RECORDS), one)
+    state = torch.get_rng_state()
+    assert torch.equal(scores(_small(vectors, seed=5), RECORDS), expected)
+    assert torch.equal(torch.get_rng_state(), state)
+    assert not torch.allclose(scores(_small(vectors, seed=6), RECORDS), expected)
 
 
 @pytest.mark.parametrize("train_vectors", [True, False])
@@ -145,9 +145,9 @@ def test_vectors_are_trained_if_asked_for(
 ) -> None:
     module = _small(vectors, train_vectors=train_vectors)
     module.encoder().encode(RECORDS)
-    before = module.words.weight.detach().clone()
+    initial = module.words.weight.detach().clone()
     quiet_trainer().fit(module, ChoiceDataModule(RECORDS, {"": RECORDS}))
-    assert torch.equal(module.words.weight.detach(), before) != train_vectors
+    assert torch.equal(module.words.weight.detach(), initial) != train_vectors
 
 
 def test_it_learns_to_find_the_word_that_is_asked_for(

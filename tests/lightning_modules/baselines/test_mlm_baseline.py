@@ -14,9 +14,9 @@ from probelight.probes.record import Record
 
 # Two words that decide, in words that do not: "hot" -> first choice, "cold" -> second.
 RECORDS = [
-    Record(f"r{i}", f"the {word} {thing} is [MASK]", ("red", "blue"), int(word == "cold"))
-    for i, (word, thing) in enumerate(
-        (word, thing) for thing in ("sun", "sea", "air", "tea") for word in ("hot", "cold")
+    Record(f"r{i}", f"the {word} {noun} is [MASK]", ("red", "blue"), int(word == "cold"))
+    for i, (word, noun) in enumerate(
+        (word, noun) for noun in ("sun", "sea", "air", "tea") for word in ("hot", "cold")
     )
 ]
 
@@ -66,8 +66,8 @@ def test_the_head_is_seeded_and_a_candidate_is_known_by_name(vectors: str) -> No
         scores: torch.Tensor = module(module.encoder().encode(records).collate([len(records) - 1]))
         return scores.detach()
 
-    other = Record("other", "the tea is [MASK]", ("green", "blue", "pink"), 0)
-    torch.testing.assert_close(logits(1, [other, RECORDS[0]])[:, :2], logits(1, [RECORDS[0]]))
+    tea = Record("other", "the tea is [MASK]", ("green", "blue", "pink"), 0)
+    torch.testing.assert_close(logits(1, [tea, RECORDS[0]])[:, :2], logits(1, [RECORDS[0]]))
     assert not torch.allclose(logits(2, [RECORDS[0]]), logits(1, [RECORDS[0]]))
 
 

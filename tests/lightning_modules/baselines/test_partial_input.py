@@ -48,7 +48,7 @@ def by_hand(module: PartialInput, record: Record) -> Tensor:
         tokens = module.words(torch.from_numpy(module.words.ids(text.split()))[None])[0]
         onward = run(module.read.onward, tokens)
         backwards = run(module.read.backwards, tokens.flip(0))[::-1]
-        states = [torch.cat(both) for both in zip(onward, backwards, strict=True)]
+        states = [torch.cat(pair) for pair in zip(onward, backwards, strict=True)]
         return torch.stack(states).max(dim=0).values
 
     weights = module.weigh.weight[0]
@@ -63,8 +63,8 @@ def by_hand(module: PartialInput, record: Record) -> Tensor:
         return torch.stack([att(question, choice) for choice in choices])
     return torch.stack(
         [
-            -torch.stack([att(one, other) for other in choices if other is not one]).sum()
-            for one in choices
+            -torch.stack([att(choice, rival) for rival in choices if rival is not choice]).sum()
+            for choice in choices
         ]
     )
 
@@ -72,13 +72,13 @@ def by_hand(module: PartialInput, record: Record) -> Tensor:
 @pytest.mark.parametrize("kind", KINDS)
 def test_logits_are_those_of_the_equations(kind: type[PartialInput], vectors: str) -> None:
     module = kind(vectors, hidden_size=3)
-    found = scores(module, RECORDS)
+    logits = scores(module, RECORDS)
     with torch.no_grad():
-        for row, record in zip(found, RECORDS, strict=True):
+        for row, record in zip(logits, RECORDS, strict=True):
             size = len(record.choices)
             torch.testing.assert_close(row[:size], by_hand(module, record), rtol=1e-5, atol=1e-6)
-    assert found[1, 2] == -torch.inf
-    for row, record in zip(found, RECORDS, strict=True):
+    assert logits[1, 2] == -torch.inf
+    for row, record in zip(logits, RECORDS, strict=True):
         alone = scores(module, [record])[0]
         torch.testing.assert_close(row[: len(alone)], alone, rtol=1e-5, atol=1e-6)
 
@@ -142,10 +142,10 @@ def matching(size: int) -> list[Record]:
     draw = random.Random(3)
     records = []
     for i in range(size):
-        wanted, gold = draw.choice(["not", "which"]), draw.randrange(2)
-        other = {"not": "which", "which": "not"}[wanted]
-        choices = [wanted if j == gold else other for j in range(2)]
-        records.append(Record(str(i), f"is a {wanted}", tuple(choices), gold))
+        word, gold = draw.choice(["not", "which"]), draw.randrange(2)
+        wrong = {"not": "which", "which": "not"}[word]
+        choices = [word if j == gold else wrong for j in range(2)]
+        records.append(Record(str(i), f"is a {word}", tuple(choices), gold))
     return records
 
 

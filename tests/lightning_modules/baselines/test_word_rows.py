@@ -28,21 +28,21 @@ def test_rows_hold_the_vectors_and_zeros(tmp_path: Path) -> None:
 
 
 def test_a_seeded_row_depends_on_seed_and_word_alone(tmp_path: Path) -> None:
-    one = WordRows(VectorRows(_vectors(tmp_path), 1), trainable=True)
-    other = WordRows(VectorRows(_vectors(tmp_path), 1), trainable=True)
+    a = WordRows(VectorRows(_vectors(tmp_path), 1), trainable=True)
+    b = WordRows(VectorRows(_vectors(tmp_path), 1), trainable=True)
     third = WordRows(VectorRows(_vectors(tmp_path), 2), trainable=True)
-    one.ids(["yak", "ox"])
-    other.ids(["ox", "cat", "yak"])
+    a.ids(["yak", "ox"])
+    b.ids(["ox", "cat", "yak"])
     third.ids(["yak", "ox"])
-    assert torch.equal(one.weight[one.ids(["yak", "ox"])], other.weight[other.ids(["yak", "ox"])])
-    assert not torch.isclose(one.weight[1:], third.weight[1:]).any()
+    assert torch.equal(a.weight[a.ids(["yak", "ox"])], b.weight[b.ids(["yak", "ox"])])
+    assert not torch.isclose(a.weight[1:], third.weight[1:]).any()
 
 
 def test_seeded_rows_are_as_large_as_the_vectors(tmp_path: Path) -> None:
     maker = VectorRows(_vectors(tmp_path), 0)
-    rows, known = maker([f"word{i}" for i in range(500)])
+    rows, has_vector = maker([f"word{i}" for i in range(500)])
     assert rows.pow(2).mean().sqrt().item() == pytest.approx((30 / 4) ** 0.5, rel=0.05)
-    assert not any(known)
+    assert not any(has_vector)
 
 
 def test_saved_rows_are_found_by_name() -> None:
@@ -75,7 +75,7 @@ def test_that_a_word_was_unknown_is_saved(tmp_path: Path) -> None:
 
 
 def test_the_words_are_part_of_the_fingerprint() -> None:
-    one, other = (WordRows(SeededRows(2, 0.0, 0), trainable=False) for _ in range(2))
-    one.ids(["a"])
-    other.ids(["b"])
-    assert model_fingerprint(one) != model_fingerprint(other)
+    first, second = (WordRows(SeededRows(2, 0.0, 0), trainable=False) for _ in range(2))
+    first.ids(["a"])
+    second.ids(["b"])
+    assert model_fingerprint(first) != model_fingerprint(second)

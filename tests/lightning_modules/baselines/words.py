@@ -14,5 +14,5 @@ WORDS = "cat dog cow hen fox ant pig owl bee elk which is a not".split()
 @torch.no_grad()
 def scores(module: Any, records: Sequence[Record]) -> Tensor:
     batch = module.encoder().encode(records).collate(range(len(records)))
-    found: Tensor = module.eval()(batch)
-    return found
+    logits: Tensor = module.eval()(batch)
+    return logits

@@ -37,8 +37,8 @@ def scores(frozen: FrozenFeatures, seed: int | None, h: Tensor) -> Tensor:
     head = frozen.head if seed is None else frozen.fresh_head(seed)
     words = torch.arange(2)
     heads = StackedHeads(HeadRows.of(head, words), words, 1, "linear" if seed is None else "mlp")
-    shown = words.repeat(len(h), 1)
-    items = CachedItems(h, shown, torch.ones_like(shown, dtype=torch.bool), shown[:, 0])
+    ids = words.repeat(len(h), 1)
+    items = CachedItems(h, ids, torch.ones_like(ids, dtype=torch.bool), ids[:, 0])
     return heads.scores([items])[0]
 
 
@@ -53,9 +53,9 @@ def test_the_linear_head_begins_with_the_rows_of_the_words() -> None:
 def test_the_hidden_layer_is_drawn_from_the_seed_before_the_same_rows() -> None:
     frozen = FrozenFeatures(Known(), ["red", "green"])
     h = torch.randn(3, SIZE, generator=torch.Generator().manual_seed(0))
-    before = torch.random.get_rng_state()
+    state = torch.random.get_rng_state()
     dense, norm = fresh_hidden_layer(SIZE, 7)
-    assert torch.equal(torch.random.get_rng_state(), before)
+    assert torch.equal(torch.random.get_rng_state(), state)
     with torch.no_grad():
         z = norm(F.gelu(h @ dense.weight.T + dense.bias))
     numbers = torch.tensor([1.0, 2.0])

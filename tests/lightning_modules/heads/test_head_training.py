@@ -58,11 +58,11 @@ def test_samples_are_nested_and_seeded() -> None:
 
 
 def test_the_model_itself_is_left_alone(model: BertForMaskedLM, tmp_path: Path) -> None:
-    before = copy.deepcopy(model.state_dict())
+    initial = copy.deepcopy(model.state_dict())
     plan = HeadPlan("mlp", 1e-1, epochs=1, batch_size=8)
     heads = StackedHeads(CandidateHead(model), torch.tensor([7, 9]), 1, "mlp")
     train_stack(heads, [items(0)], sample_orders(NUM_ITEMS, 16, 1, 0)[None], plan)
-    assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
+    assert all(torch.equal(value, initial[name]) for name, value in model.state_dict().items())
 
 
 def open_items(seed: int, num_words: int = 12) -> CachedItems:
@@ -123,13 +123,13 @@ def test_stacked_runs_equal_runs_one_by_one_on_the_whole_decoder(
     sets = [make(0), make(0), make(1)]
     orders = np.stack([sample_orders(NUM_ITEMS, size, plan.epochs, seed) for seed in (1, 2, 1)])
     if make is open_items:  # each run is asked for words that it was never trained on
-        for part, order in zip(sets, orders, strict=True):
-            assert len(part.candidates[order].unique()) < len(part.candidates.unique())
+        for data, order in zip(sets, orders, strict=True):
+            assert len(data.candidates[order].unique()) < len(data.candidates.unique())
     heads = StackedHeads(CandidateHead(model), torch.arange(16), 3, plan.mode)
     train_stack(heads, sets, orders, plan)
     scores = heads.scores(sets)
-    for run, part in enumerate(sets):
-        alone = train_alone(model, part, orders[run], plan)
+    for run, data in enumerate(sets):
+        alone = train_alone(model, data, orders[run], plan)
         torch.testing.assert_close(scores[run], alone, rtol=1e-6, atol=1e-8)
 
 
@@ -140,23 +140,23 @@ def test_runs_trained_a_few_at_a_time_are_the_same(
     plan = HeadPlan(mode, 1e-2, epochs=2, batch_size=8)  # type: ignore[arg-type]
     sets = [items(seed % 2) for seed in range(5)]
     orders = np.stack([sample_orders(NUM_ITEMS, 20, plan.epochs, seed) for seed in range(5)])
-    found = []
+    scores_by_size = []
     for budget in (2**30, 20_000, 1):
         monkeypatch.setattr(head_training, "_CPU_STATE_BYTES", budget)
         heads = StackedHeads(CandidateHead(model), torch.tensor([7, 9]), 5, plan.mode)
         train_stack(heads, sets, orders, plan)
-        found.append(heads.scores(sets))
-    torch.testing.assert_close(found[1], found[0], rtol=1e-10, atol=1e-12)
-    torch.testing.assert_close(found[2], found[0], rtol=1e-10, atol=1e-12)
+        scores_by_size.append(heads.scores(sets))
+    torch.testing.assert_close(scores_by_size[1], scores_by_size[0], rtol=1e-10, atol=1e-12)
+    torch.testing.assert_close(scores_by_size[2], scores_by_size[0], rtol=1e-10, atol=1e-12)
 
 
 def test_runs_that_share_a_set_share_its_features(model: BertForMaskedLM) -> None:
-    part = items(0)
+    data = items(0)
     order = torch.from_numpy(np.stack([sample_orders(NUM_ITEMS, 10, 2, seed) for seed in range(4)]))
     heads = StackedHeads(CandidateHead(model), torch.tensor([7, 9]), 4, "mlp")
-    sample = Sample(heads, slice(0, 4), [part] * 4, order)
+    sample = Sample(heads, slice(0, 4), [data] * 4, order)
     assert len(sample.features) == len(order.unique())
-    assert torch.equal(sample.features[sample.index[3, 1]], part.features[order[3, 1]])
+    assert torch.equal(sample.features[sample.index[3, 1]], data.features[order[3, 1]])
 
 
 def test_a_candidate_without_a_row_is_an_error(model: BertForMaskedLM) -> None:
@@ -186,10 +186,10 @@ class PlainHead:
 
 
 def test_any_head_with_steps_and_rows_is_trained() -> None:
-    part, head, plan = items(0), PlainHead(), HeadPlan("mlp", 1e-2, epochs=2, batch_size=8)
+    data, head, plan = items(0), PlainHead(), HeadPlan("mlp", 1e-2, epochs=2, batch_size=8)
     order = sample_orders(NUM_ITEMS, 16, 2, 1)
     heads = StackedHeads(head, torch.tensor([7, 9]), 2, "mlp")
-    train_stack(heads, [part, part], np.stack([order, order]), plan)
+    train_stack(heads, [data, data], np.stack([order, order]), plan)
     optimizer = torch.optim.AdamW(
         [
             {"params": [head.dense.weight, head.weight], "weight_decay": 0.1},
@@ -201,12 +201,12 @@ def test_any_head_with_steps_and_rows_is_trained() -> None:
     for step, chosen in enumerate(order.reshape(4, 8)):
         for group in optimizer.param_groups:
             group["lr"] = 1e-2 * factor(step)
-        z = head.norm(torch.tanh(head.dense(part.features[chosen])))
-        logits = torch.einsum("be,bke->bk", z, head.weight[part.candidates[chosen]])
-        F.cross_entropy(logits, part.labels[chosen]).backward()
+        z = head.norm(torch.tanh(head.dense(data.features[chosen])))
+        logits = torch.einsum("be,bke->bk", z, head.weight[data.candidates[chosen]])
+        F.cross_entropy(logits, data.labels[chosen]).backward()
         optimizer.step()
         optimizer.zero_grad()
     with torch.no_grad():
-        z = head.norm(torch.tanh(head.dense(part.features)))
-        expected = torch.einsum("be,bke->bk", z, head.weight[part.candidates])
-    torch.testing.assert_close(heads.scores([part, part])[1], expected, rtol=1e-6, atol=1e-8)
+        z = head.norm(torch.tanh(head.dense(data.features)))
+        expected = torch.einsum("be,bke->bk", z, head.weight[data.candidates])
+    torch.testing.assert_close(heads.scores([data, data])[1], expected, rtol=1e-6, atol=1e-8)

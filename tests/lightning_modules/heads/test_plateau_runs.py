@@ -120,9 +120,7 @@ def test_each_run_halves_and_stops_by_itself(budget: int, monkeypatch: pytest.Mo
     epochs = train_stack(stack, train, orders, PLAN, held_out)
     measured = items(4, 16)
     scores = stack.scores([measured] * len(seeds))
-    alone = [
-        train_alone(*parts, PLAN) for parts in zip(heads, train, held_out, orders, strict=True)
-    ]
+    alone = [train_alone(*run, PLAN) for run in zip(heads, train, held_out, orders, strict=True)]
     # The case says something only if runs differ in their best epoch, their end and their rate.
     assert len({run.best_epoch for run in alone}) >= 3
     assert len({run.last_epoch for run in alone}) >= 3
@@ -134,10 +132,10 @@ def test_each_run_halves_and_stops_by_itself(budget: int, monkeypatch: pytest.Mo
 
 def test_without_patience_the_rate_stays_and_the_last_epoch_is_kept() -> None:
     plan = PlateauPlan("mlp", 1e-2, 3, 8, max_grad_norm=None, patience=None)
-    part, head = items(0, NUM_ITEMS), FreshHead(1)
+    data, head = items(0, NUM_ITEMS), FreshHead(1)
     order = sample_orders(NUM_ITEMS, 20, 3, 1)
     stack = StackedHeads([head], torch.arange(VOCAB), 1, "mlp")
-    assert train_stack(stack, [part], order[None], plan) == [3]
-    alone = train_alone(head, part, part, order, plan).head
-    torch.testing.assert_close(stack.scores([part])[0], alone.scores(part), rtol=1e-7, atol=1e-9)
+    assert train_stack(stack, [data], order[None], plan) == [3]
+    alone = train_alone(head, data, data, order, plan).head
+    torch.testing.assert_close(stack.scores([data])[0], alone.scores(data), rtol=1e-7, atol=1e-9)
     torch.testing.assert_close(head.weight, FreshHead(1).weight, rtol=0, atol=0)

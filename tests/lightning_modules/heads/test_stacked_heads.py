@@ -25,11 +25,11 @@ def test_each_run_applies_its_own_parameters(
     transform = StackedTransform(head.transform_steps())
     h = torch.randn(3, 5, 32, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
     with torch.no_grad():
-        found = transform(copies_of(transform, [1.0, 0.5, 2.0]), h)
+        states = transform(copies_of(transform, [1.0, 0.5, 2.0]), h)
         for run, scale in enumerate((1.0, 0.5, 2.0)):
             for parameter in head.transform_parameters():
                 parameter.mul_(scale)
-            torch.testing.assert_close(found[run], head.transform(h[run]), rtol=1e-9, atol=1e-10)
+            torch.testing.assert_close(states[run], head.transform(h[run]), rtol=1e-9, atol=1e-10)
             for parameter in head.transform_parameters():
                 parameter.div_(scale)
 
@@ -63,6 +63,6 @@ def test_a_module_that_is_no_chain_goes_through_vmap() -> None:
     transform = StackedTransform([module, torch.tanh])
     h = torch.randn(2, 3, 4)
     with torch.no_grad():
-        found = transform(copies_of(transform, [1.0, 1.0]), h)
-        torch.testing.assert_close(found, torch.tanh(module(h)))
+        transformed = transform(copies_of(transform, [1.0, 1.0]), h)
+        torch.testing.assert_close(transformed, torch.tanh(module(h)))
     assert transform.plain == {"0.dense.bias"}

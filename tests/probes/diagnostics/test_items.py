@@ -25,7 +25,7 @@ read_negated = partial(read_sentences, kind=NegatedPair)
 
 def test_the_article_follows_the_target() -> None:
     item = NegationItem("An ant is (a|an)", "An ant is not (a|an)", "insect", "vegetable")
-    assert [(one.context, one.target) for one in item.prompts] == [
+    assert [(prompt.context, prompt.target) for prompt in item.prompts] == [
         ("An ant is an", "insect"),
         ("An ant is not an", "insect"),
         ("An ant is a", "vegetable"),
@@ -36,7 +36,7 @@ def test_the_article_follows_the_target() -> None:
 Read = Callable[[Path], tuple[Item, ...]]
 
 
-def written(tmp_path: Path, text: str) -> Path:
+def write_set(tmp_path: Path, text: str) -> Path:
     path = tmp_path / "set"
     path.write_text(text, encoding="utf-8")
     return path
@@ -53,19 +53,19 @@ def written(tmp_path: Path, text: str) -> Path:
     ],
 )
 def test_the_first_item(read: Read, text: str, context: str, targets: str, tmp_path: Path) -> None:
-    first = read(written(tmp_path, text))[0]
+    first = read(write_set(tmp_path, text))[0]
     assert first.prompts[0].context == context
-    assert [one.target for one in first.prompts] == targets.split()
+    assert [prompt.target for prompt in first.prompts] == targets.split()
 
 
 def test_roles_have_several_expected_completions(tmp_path: Path) -> None:
-    items = read_roles(written(tmp_path, ROLE))
+    items = read_roles(write_set(tmp_path, ROLE))
     context = "the owner forgot which customer the waitress had"
     assert items[1] == RoleItem("1", "a", context, ("served", "worked for"), 0.4, "served")
 
 
 @pytest.mark.parametrize(
-    ("read", "text", "said"),
+    ("read", "text", "message"),
     [
         (read_inference, "item\tconstraint\n", "set:1: no column context_s1, context_s2, exp"),
         (read_inference, CPRAG.splitlines()[0], "set: the file has no items"),
@@ -90,7 +90,7 @@ def test_roles_have_several_expected_completions(tmp_path: Path) -> None:
         (read_negated, NEG_1500.replace("not a machine", "a pet"), "set:2: only the second"),
     ],
 )
-def test_what_is_malformed_is_named(read: Read, text: str, said: str, tmp_path: Path) -> None:
+def test_what_is_malformed_is_named(read: Read, text: str, message: str, tmp_path: Path) -> None:
     with pytest.raises(RecordError) as error:
-        read(written(tmp_path, text))
-    assert f"{tmp_path}/{said}" in str(error.value)
+        read(write_set(tmp_path, text))
+    assert f"{tmp_path}/{message}" in str(error.value)

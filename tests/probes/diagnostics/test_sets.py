@@ -47,23 +47,23 @@ ITEM = InferenceItem("“Oh,” he said at once.", "She ate the last", "a", "b",
 
 def test_each_set_has_its_own(tmp_path: Path) -> None:
     mirror = write_released(tmp_path)
-    found = {name: perturbations_of(load_set(name, mirror)) for name in SETS}
-    assert {name: [one.name for one in own] for name, own in found.items() if own} == {
+    by_set = {name: perturbations_of(load_set(name, mirror)) for name in SETS}
+    assert {name: [p.name for p in listed] for name, listed in by_set.items() if listed} == {
         "cprag": ["shuffled", "truncated", "shuffled+truncated"],
         "role": ["generic_object", "generic_subject", "generic_both"],
     }
     item, *_ = load_set("role", mirror).items
-    assert [one.context(item, 0) for one in found["role"]] == [
+    assert [p.context(item, 0) for p in by_set["role"]] == [
         "the owner forgot which one the customer had",
         "the owner forgot which waitress the other had",
         "the owner forgot which one the other had",
     ]
-    assert [one.is_drawn for one in found["cprag"]] == [True, False, True]
+    assert [p.is_drawn for p in by_set["cprag"]] == [True, False, True]
 
 
 def test_the_words_of_the_first_sentence_alone_are_shuffled() -> None:
     orders = [shuffled(ITEM, seed) for seed in range(100)]
-    assert {tuple(sorted(one.split())) for one in orders} == {tuple(sorted(ITEM.first.split()))}
+    assert {tuple(sorted(order.split())) for order in orders} == {tuple(sorted(ITEM.first.split()))}
     # 120 orders of five words: a hundred draws are about 68 different ones.
     assert 50 < len(set(orders)) < 90
     assert orders == [shuffled(ITEM, seed) for seed in range(100)]
@@ -71,12 +71,12 @@ def test_the_words_of_the_first_sentence_alone_are_shuffled() -> None:
 
 def test_both_are_the_one_and_the_other(tmp_path: Path) -> None:
     data = load_set("cprag", write_released(tmp_path))
-    shuffles, cuts, both = perturbations_of(data)
+    shuffles, cuts, shuffled_cuts = perturbations_of(data)
     item = data.items[1]
     assert isinstance(item, InferenceItem)
     assert cuts.context(item, 7) == "She lit a candle. ate the"
     assert shuffles.context(item, 7) == f"{shuffled(item, 7)} She ate the"
-    assert both.context(item, 7) == f"{shuffled(item, 7)} ate the"
+    assert shuffled_cuts.context(item, 7) == f"{shuffled(item, 7)} ate the"
 
 
 def test_nouns_of_several_words() -> None:
@@ -89,8 +89,8 @@ def test_nouns_of_several_words() -> None:
 def test_all_released_items_can_be_perturbed(data_mirror: Path) -> None:
     for name, number in (("cprag", 34), ("role", 88)):
         data = load_set(name, data_mirror)
-        for one in perturbations_of(data):
+        for change in perturbations_of(data):
             assert len(data.items) == number
-            assert all(one.context(item, 0) != item.prompts[0].context for item in data.items)
-    generic = [one.context(data.items[0], 0) for one in perturbations_of(data)]
+            assert all(change.context(item, 0) != item.prompts[0].context for item in data.items)
+    generic = [perturbation.context(data.items[0], 0) for perturbation in perturbations_of(data)]
     assert generic[2] == "The librarian documented which one the other had"

@@ -70,7 +70,7 @@ def test_sciq_answers_are_not_always_first(tmp_path: Path) -> None:
     records = read(hub(tmp_path / "data", *rows), tmp_path)
     assert all(record.gold == "oxygen" for record in records)
     assert all(sorted(r.choices) == ["argon", "neon", "oxygen", "xenon"] for r in records)
-    places = [sum(record.answer == place for record in records) for place in range(4)]
+    places = [sum(record.answer == index for record in records) for index in range(4)]
     assert min(places) > 30
     assert records == read(hub(tmp_path / "again", *rows), tmp_path)
 
@@ -94,14 +94,14 @@ def test_unknown_columns_are_named(tmp_path: Path) -> None:
 def test_offline_asks_nobody_and_says_what_to_do(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked = []
-    monkeypatch.setattr("socket.getaddrinfo", lambda *address, **_: asked.append(address))
+    lookups = []
+    monkeypatch.setattr("socket.getaddrinfo", lambda *address, **_: lookups.append(address))
     # As in a process that was started without HF_HUB_OFFLINE.
     monkeypatch.setattr("datasets.config.HF_HUB_OFFLINE", False)
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
     with pytest.raises(DownloadError, match=r"no/such: could not be loaded from the local c.*--m"):
         read(HubSource("no/such", {"train": "train"}), tmp_path, offline=True)
-    assert asked == []
+    assert lookups == []
     assert not datasets.config.HF_HUB_OFFLINE
 
 
@@ -123,5 +123,5 @@ def test_a_probe_on_the_hub_needs_only_its_config(tmp_path: Path) -> None:
 
 def test_blimps_layout(tmp_path: Path) -> None:
     row = {"sentence_good": "a b", "sentence_bad": "b a", "UID": "order", "pairID": "3"}
-    found = read(hub(tmp_path / "data", row), tmp_path, setup="minimal_pair")
-    assert found == (Record("order-3", "", ("a b", "b a"), 0, {"paradigm": "order"}, 1),)
+    records = read(hub(tmp_path / "data", row), tmp_path, setup="minimal_pair")
+    assert records == (Record("order-3", "", ("a b", "b a"), 0, {"paradigm": "order"}, 1),)

@@ -46,11 +46,11 @@ def test_rows_without_an_id_are_named_by_file_and_line(tmp_path: Path) -> None:
     assert "2 rows have no id and are named by their line numbers" in read_file(path).notices
 
 
-@pytest.mark.parametrize(("one", "other"), [("x", "x"), (7, "7"), (None, "a-1")])
+@pytest.mark.parametrize(("first_id", "second_id"), [("x", "x"), (7, "7"), (None, "a-1")])
 def test_an_id_that_repeats_is_counted_or_an_error_that_names_both_lines(
-    tmp_path: Path, one: Any, other: Any
+    tmp_path: Path, first_id: Any, second_id: Any
 ) -> None:
-    path = write(tmp_path / "a.jsonl", row(id=one), "", row(id="y"), row(id=other))
+    path = write(tmp_path / "a.jsonl", row(id=first_id), "", row(id="y"), row(id=second_id))
     with pytest.raises(RecordError, match=r"a\.jsonl:4: line 1 has the id '.*' too.*ids_"):
         read_file(path)
     read = read_file(path, ids_repeat=True)

@@ -48,11 +48,11 @@ def test_released_files_load_as_they_are(data_mirror: Path, name: str, split: st
 
 
 def test_no_released_file_is_left_out(data_mirror: Path) -> None:
-    known = set()
+    paths = set()
     for name in probe_names():
         config = load_probe_config(name)
-        known |= {data_mirror / config.mirror_folder / f.path for f in config.files.values()}
-    stems = {path.as_posix().removesuffix(".gz") for path in known}
+        paths |= {data_mirror / config.mirror_folder / f.path for f in config.files.values()}
+    stems = {path.as_posix().removesuffix(".gz") for path in paths}
     files = list(data_mirror.rglob("*.jsonl*"))
     assert files
     assert [f for f in files if f.as_posix().removesuffix(".gz") not in stems] == []

@@ -94,8 +94,8 @@ def item(stem: str, choices: tuple[str, ...], answer: int, **meta: Any) -> Recor
 def plain(records: tuple[Record, ...]) -> list[Record]:
     """Records without their place, and without the id that only says it."""
     assert all(record.position for record in records)
-    place = {record: f"items-{record.position}" for record in records}
-    return [replace(r, id="" if r.id == place[r] else r.id, position=0) for r in records]
+    defaults = {record: f"items-{record.position}" for record in records}
+    return [replace(r, id="" if r.id == defaults[r] else r.id, position=0) for r in records]
 
 
 # Rows, their setup, and their records: the second of two rows makes the form of golds plain.
@@ -252,24 +252,24 @@ def test_a_group_counts_in_memory_as_it_does_in_a_file(tmp_path: Path) -> None:
     assert {tuple(r.meta["cluster"] for r in probe.records) for probe in sets} == {("a", "a", "b")}
 
 
-def asked(choices: str, *golds: object) -> Rows:
+def rows_of(choices: str, *golds: object) -> Rows:
     return [{"question": Q, "choices": choices.split("|"), "gold": gold} for gold in golds]
 
 
 # The choices of all rows and their golds, how they are said to be read, and the right indices.
 READ: dict[str, tuple[Rows, GoldForm | None, list[int]]] = {
-    "texts": (asked("tree|animal", "animal", "tree"), None, [1, 0]),
-    "texts, one of which is a number": (asked("2|1|0|many", 0, "many"), None, [2, 3]),
-    "both ways make the same items": (asked("0|1|2", 0, 2), None, [0, 2]),
-    "letters as texts in their order": (asked("A|B", "A", "B"), None, [0, 1]),
-    "letters": (asked("b|a|B", "A", "C"), None, [0, 2]),
-    "0 is never a number from 1": (asked("a|b|c", 1, 0), None, [1, 0]),
-    "nor 3 of 3 from 0": (asked("a|b|c", 1, "3"), None, [0, 2]),
-    "MMLU's answer, from 0": (asked("1|2|3|4", 3), "index", [3]),
-    "MMLU's answer, as a text": (asked("1|2|3|4", 3), "text", [2]),
-    "from 1": (asked("4|3|2|1", 3), "index1", [2]),
-    "letters that are texts": (asked("B|A", "A"), "letter", [0]),
-    "texts that are letters": (asked("B|A", "A"), "text", [1]),
+    "texts": (rows_of("tree|animal", "animal", "tree"), None, [1, 0]),
+    "texts, one of which is a number": (rows_of("2|1|0|many", 0, "many"), None, [2, 3]),
+    "both ways make the same items": (rows_of("0|1|2", 0, 2), None, [0, 2]),
+    "letters as texts in their order": (rows_of("A|B", "A", "B"), None, [0, 1]),
+    "letters": (rows_of("b|a|B", "A", "C"), None, [0, 2]),
+    "0 is never a number from 1": (rows_of("a|b|c", 1, 0), None, [1, 0]),
+    "nor 3 of 3 from 0": (rows_of("a|b|c", 1, "3"), None, [0, 2]),
+    "MMLU's answer, from 0": (rows_of("1|2|3|4", 3), "index", [3]),
+    "MMLU's answer, as a text": (rows_of("1|2|3|4", 3), "text", [2]),
+    "from 1": (rows_of("4|3|2|1", 3), "index1", [2]),
+    "letters that are texts": (rows_of("B|A", "A"), "letter", [0]),
+    "texts that are letters": (rows_of("B|A", "A"), "text", [1]),
 }
 
 
@@ -289,17 +289,17 @@ def one_type(rows: Rows) -> Rows:
 
 TWO_WAYS: dict[str, tuple[Rows, GoldForm | None, str]] = {
     "0+0?": (
-        asked("2|1|0", 0),
+        rows_of("2|1|0", 0),
         None,
         r"'0' can be the text of a choice, '0' or a number from 0 \(0 is the first choice\), '2',"
         " and .*--data.gold text or --data.gold index ",
     ),
-    "MMLU": (asked("1|2|3|4", 3), None, "text of a choice, '3' or a number from 0 .*, '4'"),
-    "letters": (asked("B|A", "A"), None, "give --data.gold text or --data.gold letter"),
-    "0 or 1": (asked("a|b|c", 1, 2), None, "'1' can be a number from 0 .*, 'b' or .* from 1"),
-    "several forms": (asked("a|b|c", "a", 0), None, "several ways.*index: 'a'.*text: '0'"),
-    "from 0 and from 1": (asked("a|b", 0, 2), None, "index1: '0' .*, index: '2'|index: '2'"),
-    "not as it is said": (asked("a|b", 2), "index", "'2' is not one .* as a number from 0"),
+    "MMLU": (rows_of("1|2|3|4", 3), None, "text of a choice, '3' or a number from 0 .*, '4'"),
+    "letters": (rows_of("B|A", "A"), None, "give --data.gold text or --data.gold letter"),
+    "0 or 1": (rows_of("a|b|c", 1, 2), None, "'1' can be a number from 0 .*, 'b' or .* from 1"),
+    "several forms": (rows_of("a|b|c", "a", 0), None, "several ways.*index: 'a'.*text: '0'"),
+    "from 0 and from 1": (rows_of("a|b", 0, 2), None, "index1: '0' .*, index: '2'|index: '2'"),
+    "not as it is said": (rows_of("a|b", 2), "index", "'2' is not one .* as a number from 0"),
 }
 
 

@@ -57,11 +57,11 @@ def test_the_choices_of_all_items_are_told_once_and_are_a_part_of_the_data(tmp_p
     assert data.records[0].choices == data.config.candidates == choices
     again = load_probe(data.config, FILE_SPLIT)  # as the process of a run reads it
     assert (again.records, again.files) == (data.records, data.files)
-    other = load_file(path, "mc_mlm", ("big", "small"))
-    assert data.files[0] == other.files[0]
-    assert data.files[1].sha256 != other.files[1].sha256
-    parts = load_files("a", {"train": path, "dev": path}, "mc_qa", ("big", "small"))
-    assert parts["dev"].records[0].choices == ("big", "small")
+    reversed_data = load_file(path, "mc_mlm", ("big", "small"))
+    assert data.files[0] == reversed_data.files[0]
+    assert data.files[1].sha256 != reversed_data.files[1].sha256
+    splits = load_files("a", {"train": path, "dev": path}, "mc_qa", ("big", "small"))
+    assert splits["dev"].records[0].choices == ("big", "small")
 
 
 def test_a_config_may_name_a_table(tmp_path: Path) -> None:
@@ -155,8 +155,8 @@ def sentences(path: Path) -> list[tuple[str, ...]]:
 
 
 def test_blimps_fields(tmp_path: Path) -> None:
-    other = {**BLIMP, "UID": "islands"}
-    read = read_file(write_pairs(tmp_path / "a.jsonl", BLIMP, other), "minimal_pair")
+    islands = {**BLIMP, "UID": "islands"}
+    read = read_file(write_pairs(tmp_path / "a.jsonl", BLIMP, islands), "minimal_pair")
     expected = Record("agreement-7", "", ("Cats sleep.", "Cats sleeps."), 0, {}, 1)
     assert read.records[0] == Record(**{**vars(expected), "meta": {"paradigm": "agreement"}})
     assert [record.id for record in read.records] == ["agreement-7", "islands-7"]

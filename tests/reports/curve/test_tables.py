@@ -30,9 +30,9 @@ def summary_table(folder: Path) -> Table:
 
 
 def test_a_summary_by_hand(tmp_path: Path) -> None:
-    own = {"model": "roberta-large", "train": "train of age_comparison"}
-    write_curve(tmp_path, shares, **own)
-    write_curve(tmp_path, shares, mode="linear", **own)
+    fields = {"model": "roberta-large", "train": "train of age_comparison"}
+    write_curve(tmp_path, shares, **fields)
+    write_curve(tmp_path, shares, mode="linear", **fields)
     table = summary_table(tmp_path)
     assert table.name == "curve_summary_age_comparison"
     assert {len(row) for row in table.rows} == {len(table.columns)}
@@ -62,16 +62,16 @@ def test_questions_have_a_table_without_zero_shot(tmp_path: Path) -> None:
     more: Any = {"model": "roberta-large", "chance": 1 / 3, "mode": "full", "sizes": SIZES}
     write_curve(tmp_path, shares, probe="property_conjunction", **more)
     write_curve(tmp_path, shares, probe="age_comparison", **more)
-    both = summary_tables(load_results(tmp_path))
+    summaries = summary_tables(load_results(tmp_path))
     names = ["curve_summary_age_comparison_full", "curve_summary_property_conjunction_full"]
-    assert [table.name for table in both] == names
-    assert both[1] is not None
-    assert labels(both[1]) == [
+    assert [table.name for table in summaries] == names
+    assert summaries[1] is not None
+    assert labels(summaries[1]) == [
         *("model", "trained", "values of N", "trained: WS %", "trained: MAX %"),
         *("LangSense pert: clipped", "LangSense pert: unclipped"),
         *("LangSense nolang: clipped", "LangSense nolang: unclipped"),
     ]
-    assert named(both[1], 0)["trained: MAX %"].text == "90.0"
+    assert named(summaries[1], 0)["trained: MAX %"].text == "90.0"
 
 
 def test_langsense_is_told_of_every_control(tmp_path: Path) -> None:
@@ -89,7 +89,7 @@ def test_langsense_is_told_of_every_control(tmp_path: Path) -> None:
 
 def test_each_mode_has_a_row_and_renormalised_sums_say_so(tmp_path: Path) -> None:
     write_curve(tmp_path, shares, mode="mlp", sizes=(0, 62))
-    write_curve(tmp_path, lambda *place: 0.6, mode="linear", sizes=(0, 62, 4000))
+    write_curve(tmp_path, lambda *args: 0.6, mode="linear", sizes=(0, 62, 4000))
     table = summary_table(tmp_path)
     mlp, linear = named(table, 0), named(table, 1)
     assert (mlp["trained"].text, linear["trained"].text) == ("mlp", "linear")
@@ -128,7 +128,7 @@ def test_what_pre_training_gave(tmp_path: Path) -> None:
     write_curve(tmp_path, shares, sizes=(0, 62, 125))
     lower = {"sizes": (0, 62), "controls": ["standard"]}
     random = "dictionary-lm (random weights)"
-    write_curve(tmp_path, lambda *place: shares(*place) - 0.2, model=random, **lower)
+    write_curve(tmp_path, lambda *args: shares(*args) - 0.2, model=random, **lower)
     write_curve(tmp_path, shares, model="MLM-baseline (word_vectors)", sizes=(0, 62, 125))
     table = present(against_table(load_results(tmp_path)))
     first, second = named(table, 0), named(table, 1)
@@ -181,11 +181,11 @@ def test_curve_row_by_hand(demo_folder: Path) -> None:
 def test_chance_is_given_with_and_without_the_empty_choices_of_a_model(tmp_path: Path) -> None:
     """Five are scored, of which four are real."""
     write_curve(tmp_path, shares, sizes=(62,), chance=0.2)
-    place = {"protocol": "zero_shot", "model": "m", "probe": "age_comparison", "split": "dev"}
+    fields = {"protocol": "zero_shot", "model": "m", "probe": "age_comparison", "split": "dev"}
     alone = present(curve_table(load_results(tmp_path)))
     assert named(alone, 0)["chance"].text == "20.0"
     assert "chance with empty choices" not in named(alone, 0)
-    write_run(tmp_path, "padded", [{**place, "metric": "floor", "value": 0.25}])
+    write_run(tmp_path, "padded", [{**fields, "metric": "floor", "value": 0.25}])
     results = load_results(tmp_path)
     table = present(curve_table(results))
     assert named(table, 0)["chance"].text == "25.0"
@@ -193,8 +193,8 @@ def test_chance_is_given_with_and_without_the_empty_choices_of_a_model(tmp_path:
 
 
 def test_parts_untrained_and_at_the_end(tmp_path: Path) -> None:
-    parts = [*map(subsets.template, ("has", "larger")), subsets.choices("older", "younger")]
-    more = {"probe": "always_never", "subsets": parts, "seeds": (1,), "sizes": (0, 62, 125)}
+    templates = [*map(subsets.template, ("has", "larger")), subsets.choices("older", "younger")]
+    more = {"probe": "always_never", "subsets": templates, "seeds": (1,), "sizes": (0, 62, 125)}
     write_curve(tmp_path, shares, **more)
     table = present(parts_table(load_results(tmp_path)))
     assert [row[2].text for row in table.rows] == ["has", "larger", "older/younger"]
@@ -223,8 +223,8 @@ def write_both(
 
 
 def medal(folder: Path, rule: MedalRule | None = None) -> tuple[str, tuple[bool | None, ...]]:
-    (found,) = judgements(load_results(folder), rule or MedalRule())
-    return found["medal"], (found["high"], found["above_baselines"], found["needs_language"])
+    (judged,) = judgements(load_results(folder), rule or MedalRule())
+    return judged["medal"], (judged["high"], judged["above_baselines"], judged["needs_language"])
 
 
 @pytest.mark.parametrize(
@@ -276,7 +276,7 @@ def test_what_lacks_a_control_or_a_baseline_is_not_judged(tmp_path: Path) -> Non
     write_curve(tmp_path, levels(0.9, 0.5), controls=["standard"], sizes=(62,))
     write_run(tmp_path, "old", curve_rows("other", "standard", {62: [50, 60]}, 100))
     results = load_results(tmp_path)
-    lacking = [one["lacking"] for one in judgements(results, MedalRule())]
+    lacking = [row["lacking"] for row in judgements(results, MedalRule())]
     assert lacking == [
         "a no-language control, a baseline",
         "a no-language control, a baseline, a chance level, a record of which items were right",
@@ -295,8 +295,8 @@ def test_what_lacks_a_control_or_a_baseline_is_not_judged(tmp_path: Path) -> Non
 def test_baselines_of_other_items_do_not_count(tmp_path: Path) -> None:
     write_curve(tmp_path, levels(0.9, 0.5), sizes=(62,))
     write_curve(tmp_path, levels(0.6, 0.5), model=BASELINE, sizes=(62,), num_items=80)
-    (found,) = judgements(load_results(tmp_path), MedalRule())
-    assert found["lacking"] == "the baselines' curves on the same items and points"
+    (judged,) = judgements(load_results(tmp_path), MedalRule())
+    assert judged["lacking"] == "the baselines' curves on the same items and points"
 
 
 def test_table_says_the_rule_and_what_was_met(tmp_path: Path) -> None:
@@ -306,7 +306,7 @@ def test_table_says_the_rule_and_what_was_met(tmp_path: Path) -> None:
     rule.write_text("high: 0.25\n")
     table = present(medals_table(load_results(tmp_path), rule))
     assert not_judged_sentence(load_results(tmp_path)) == ""
-    assert [named(table, place) for place in range(len(table.rows))] == [
+    assert [named(table, row) for row in range(len(table.rows))] == [
         {
             "probe": Cell("age_comparison", "dev"),
             "trained": Cell("mlp", "rate 0.001"),
@@ -319,17 +319,17 @@ def test_table_says_the_rule_and_what_was_met(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("hihg: 0.5\n", r"`hihg` is not a known key \(did you mean 'high'\?\)"),
         ("high: much\n", "`high` must be a number, not 'much'"),
         ("high: 2\n", "high must be in 0..1"),
     ],
 )
-def test_rules_that_cannot_be_read(text: str, said: str, tmp_path: Path) -> None:
+def test_rules_that_cannot_be_read(text: str, message: str, tmp_path: Path) -> None:
     path = tmp_path / "rule.yaml"
     path.write_text(text)
-    with pytest.raises(ConfigError, match=said):
+    with pytest.raises(ConfigError, match=message):
         read_rule(path)
 
 
@@ -340,9 +340,9 @@ def test_the_page_goes_by_the_rule_that_was_given(tmp_path: Path) -> None:
     # From 50% by chance 90% is four fifths of the way.
     for text, mark in (("high: 0.9", ["~ partial"]), ("need_random: true", [])):
         rule.write_text(text)
-        [section] = [one for one in filled_sections(results, rule) if one.name == "curves"]
-        medals = [one for one in section.tables if one.name == "curve_medals"]
-        assert [one.rows[0][2].text for one in medals] == mark
+        [section] = [s for s in filled_sections(results, rule) if s.name == "curves"]
+        medals = [table for table in section.tables if table.name == "curve_medals"]
+        assert [table.rows[0][2].text for table in medals] == mark
     assert "needs random weights (--random_weights true), which these" in section.summary
 
 
@@ -361,12 +361,12 @@ def test_a_models_panel_holds_its_controls_and_what_it_is_held_against(tmp_path:
     write_curve(tmp_path, rising, model="MLM-baseline (word_vectors)", **sizes)
     (figure,) = control_figures(load_results(tmp_path))
     assert figure.name == "learning_curve"
-    said = texts_of(figure)
+    texts = texts_of(figure)
     lines = ["standard", "no language", "perturbed language", "standard, linear", "random weights"]
-    assert {*lines, "MLM-baseline", "chance 50.0", "0", "62", "125"} <= set(said)
+    assert {*lines, "MLM-baseline", "chance 50.0", "0", "62", "125"} <= set(texts)
     # One panel: the model's. Nothing else has one of its own.
-    assert said.count("standard") == 1
-    assert "age comparison · MLP · dev · rate 0.001" in said
+    assert texts.count("standard") == 1
+    assert "age comparison · MLP · dev · rate 0.001" in texts
     assert "to random weights and baselines shows what it owes to pre-training" in figure.caption
     assert "fill-opacity: 0.13" in figure.svg or "opacity: 0.13" in figure.svg
 
@@ -375,10 +375,10 @@ def test_many_panels_are_a_figure_a_probe(tmp_path: Path) -> None:
     for number in range(7):
         name = f"p{number}"
         write_run(tmp_path, name, curve_rows(name, "standard", {62: [5], 125: [6]}, 10))
-    found = control_figures(load_results(tmp_path))
-    assert [figure.name for figure in found] == [f"learning_curve_p{n}" for n in range(7)]
-    assert found[3].title.endswith("examples: p3")
-    assert "over items alone" in found[3].caption  # there are no hits
+    figures = control_figures(load_results(tmp_path))
+    assert [figure.name for figure in figures] == [f"learning_curve_p{n}" for n in range(7)]
+    assert figures[3].title.endswith("examples: p3")
+    assert "over items alone" in figures[3].caption  # there are no hits
 
 
 def test_models_stand_side_by_side(tmp_path: Path) -> None:
@@ -388,7 +388,7 @@ def test_models_stand_side_by_side(tmp_path: Path) -> None:
     models = present(models_figure(results))
     [controls] = control_figures(results)
     assert (models.name, controls.name) == ("learning_curve_models", "learning_curve")
-    said = texts_of(models)
-    assert {"RoBERTa-L", "dictionary-lm", "age comparison", "MLP · dev"} <= set(said)
-    assert "no language" not in said
+    texts = texts_of(models)
+    assert {"RoBERTa-L", "dictionary-lm", "age comparison", "MLP · dev"} <= set(texts)
+    assert "no language" not in texts
     assert {"RoBERTa-L", "dictionary-lm"} <= set(texts_of(controls))

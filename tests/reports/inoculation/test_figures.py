@@ -21,9 +21,9 @@ from tests.fixtures.report import present, texts_of
 
 def test_inoculation_shows_both_tasks_and_one_chance_line(demo_folder: Path) -> None:
     figure = present(inoculation_figure(load_results(demo_folder)))
-    said = texts_of(figure)
-    assert {"probe", "original task", "chance 20.0", "0", "100", "1k"} <= set(said)
-    assert "replay" not in " ".join([*said, figure.caption]).lower()  # nothing was added
+    texts = texts_of(figure)
+    assert {"probe", "original task", "chance 20.0", "0", "100", "1k"} <= set(texts)
+    assert "replay" not in " ".join([*texts, figure.caption]).lower()  # nothing was added
 
 
 @pytest.mark.parametrize("seeds", [("x1",), ("none", "x1"), ("none", "x2", "x2")])
@@ -35,8 +35,8 @@ def test_inoculation_marks_what_was_added(
         right["original_correct"] = (300, 290 - 20 * seed)
         results = inoculated({"seed": seed, "extra": extra, **right})
     figure = present(inoculation_figure(results))
-    said = {text for text in texts_of(figure) if "replay" in text}
-    assert said == {replayed(extra) for extra in seeds}
+    texts = {text for text in texts_of(figure) if "replay" in text}
+    assert texts == {replayed(extra) for extra in seeds}
     assert "The shape of a mark at k > 0 shows the replay of the chosen setting" in figure.caption
     # Both scores have a point each seed, next to the mean of several; none is the line's own mark.
     assert figure.canvas is not None
@@ -44,8 +44,8 @@ def test_inoculation_marks_what_was_added(
     shapes = {"none": "o", "x1": "s", "x2": "^"}
     of_seeds = [shapes[extra] for extra in seeds]
     means = ["_"] if len(seeds) > 1 else []
-    found = [mark for mark in marks if mark not in ("None", "")]
-    assert sorted(found) == sorted(2 * [*of_seeds, *means, "o"])  # hollow circles before
+    mark_shapes = [mark for mark in marks if mark not in ("None", "")]
+    assert sorted(mark_shapes) == sorted(2 * [*of_seeds, *means, "o"])  # hollow circles before
 
 
 @pytest.mark.filterwarnings("error::UserWarning")  # a layout that does not fit is one
@@ -57,18 +57,18 @@ def test_more_models_than_a_panel_can_tell_apart_are_in_several(
     figure = present(inoculation_figure(results))
     assert figure.canvas is not None
     assert len(figure.canvas.axes) == 2
-    said = " ".join(texts_of(figure))
-    assert "model-0, model-1, model-2, model-3, model-4 ·" in said
-    assert "model-5, model-6 ·" in said
+    text = " ".join(texts_of(figure))
+    assert "model-0, model-1, model-2, model-3, model-4 ·" in text
+    assert "model-5, model-6 ·" in text
 
 
 def test_inoculation_says_when_the_cost_cannot_be_read(
     inoculated: Callable[..., RunSet],
 ) -> None:
     low = {"original_correct": (130, 128), "chance": (0.2, 0.25)}
-    said = texts_of(inoculation_figure(inoculated(low, cost_interpretable=False)))
-    assert "original task not above chance: cost not interpretable" in said
-    assert {"chance, original 25.0", "chance, probe 20.0"} <= {*said}
+    texts = texts_of(inoculation_figure(inoculated(low, cost_interpretable=False)))
+    assert "original task not above chance: cost not interpretable" in texts
+    assert {"chance, original 25.0", "chance, probe 20.0"} <= {*texts}
 
 
 def test_trajectory_names_the_original_task_and_rings_the_chosen_checkpoint(
@@ -97,16 +97,16 @@ def test_trajectory_says_where_it_was_chosen_on_the_reported_items(
 
 
 def test_front_and_choice_by_hand(sweep: RunSet) -> None:
-    found = candidates(sweep)
-    assert {*zip(found.dose, found.seed, found.probe, strict=True)} == {(100, 1, "hypernymy")}
+    front = candidates(sweep)
+    assert {*zip(front.dose, front.seed, front.probe, strict=True)} == {(100, 1, "hypernymy")}
     # Epoch 0 is no candidate, and what was chosen is not there twice.
-    assert [*zip(found.extra, found.epoch, strict=True)] == [
+    assert [*zip(front.extra, front.epoch, strict=True)] == [
         (extra, epoch) for extra in ("none", "x1") for epoch in (1, 2, 3)
     ]
     # Slow after epoch 3 has 0.33, 0.58, which epoch 2 beats.
-    assert [*found.on_front] == [True, True, False, True, True, True]
-    assert [*found["aggregate"]] == pytest.approx([0.45, 0.465, 0.455, 0.475, 0.485, 0.45])
-    assert [*found.chosen] == [False, False, False, False, True, False]
+    assert [*front.on_front] == [True, True, False, True, True, True]
+    assert [*front["aggregate"]] == pytest.approx([0.45, 0.465, 0.455, 0.475, 0.485, 0.45])
+    assert [*front.chosen] == [False, False, False, False, True, False]
 
 
 def test_table_holds_the_front_and_the_csv_everything(sweep: RunSet) -> None:
@@ -143,8 +143,8 @@ def test_a_seed_looks_the_same_in_every_panel(inoculated: Callable[..., RunSet])
 
 def test_figure_names_its_tasks_marks_and_choice(sweep: RunSet) -> None:
     figure = present(pareto_figure(sweep))
-    said = set(texts_of(figure))
-    assert {"hypernymy, k = 100", "definitions, accuracy %", "hypernymy, accuracy %"} <= said
-    assert {"dictionary-lm · test", "no replay", "replay x1", "M*"} <= said
-    assert "seed 1" not in said  # with one seed there is nothing to tell apart
+    texts = set(texts_of(figure))
+    assert {"hypernymy, k = 100", "definitions, accuracy %", "hypernymy, accuracy %"} <= texts
+    assert {"dictionary-lm · test", "no replay", "replay x1", "M*"} <= texts
+    assert "seed 1" not in texts  # with one seed there is nothing to tell apart
     assert pareto_figure(sweep) == figure

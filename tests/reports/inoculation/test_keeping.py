@@ -74,12 +74,12 @@ def added(tmp_path: Path) -> Add:
                 **more,
             )
             if updates is not None:
-                own = {k: rows[-1][k] for k in rows[-1] if k not in ("metric", "value")}
-                rows.append({**own, "metric": "num_updates", "value": updates + seed})
-                rows.append({**own, "metric": "num_examples", "value": 16 * (updates + seed)})
-            facts: dict[str, Any] = {"original_task": "books", "cost_interpretable": interpretable}
-            facts |= {"hits_file": "hits.json"} if hits else {}
-            folder = write_run(tmp_path, f"{next(number):02}", rows, **facts)
+                columns = {k: rows[-1][k] for k in rows[-1] if k not in ("metric", "value")}
+                rows.append({**columns, "metric": "num_updates", "value": updates + seed})
+                rows.append({**columns, "metric": "num_examples", "value": 16 * (updates + seed)})
+            fields: dict[str, Any] = {"original_task": "books", "cost_interpretable": interpretable}
+            fields |= {"hits_file": "hits.json"} if hits else {}
+            folder = write_run(tmp_path, f"{next(number):02}", rows, **fields)
             groups = [*range(N)]
             probe = {"before": "0" * N, "after": "1" * gain + "0" * (N - gain)}
             original = {"before": "1" * N, "after": "0" * loss + "1" * (N - loss)}
@@ -103,7 +103,7 @@ def two_ways(added: Add, **more: Any) -> RunSet:
 
 def test_cost_at_equal_gain_by_hand(added: Add) -> None:
     table = present(keeping_table(two_ways(added)))
-    none, l2_sp = (named(table, place) for place in range(2))
+    none, l2_sp = (named(table, index) for index in range(2))
     assert {row["probe"] for row in (none, l2_sp)} == {
         Cell("hypernymy", "dictionary-lm, original task books")
     }
@@ -128,8 +128,8 @@ def test_intervals_hold_items_and_seeds_of_both_tasks(added: Add) -> None:
     """Halfway between its rates none loses 0.5 (1 + 4) and 0.5 (1 + 6) items, and gains 4."""
     none, l2_sp = records(present(keeping_table(two_ways(added))))
 
-    def items(*parts: tuple[float, int]) -> np.ndarray:
-        return np.sum([w * (np.arange(N) < number) for w, number in parts], axis=0)
+    def items(*terms: tuple[float, int]) -> np.ndarray:
+        return np.sum([w * (np.arange(N) < number) for w, number in terms], axis=0)
 
     # Where 40 points are gained, each point of gain is worth as many of cost, here and there.
     slopes = {"none": 1.0, "l2_sp": 2 / 3}
@@ -142,28 +142,28 @@ def test_intervals_hold_items_and_seeds_of_both_tasks(added: Add) -> None:
         "l2_sp": dict.fromkeys((1, 2), items((1, 4))),
     }
 
-    def both(way: str) -> dict[int, np.ndarray]:
+    def cost_by_seed(method: str) -> dict[int, np.ndarray]:
         """Twenty items, whose mean is the sum of two means; of ten nine are free."""
-        means = {1: np.mean([*lost[way].values()]), 2: np.mean([*gained[way].values()])}
+        means = {1: np.mean([*lost[method].values()]), 2: np.mean([*gained[method].values()])}
         return {
             seed: 2 * np.sqrt(10 / 9) * np.concatenate(
-                [lost[way][seed] - means[1], -slopes[way] * (gained[way][seed] - means[2])]
+                [lost[method][seed] - means[1], -slopes[method] * (gained[method][seed] - means[2])]
             )
             for seed in (1, 2)
         }  # fmt: skip
 
-    own = sum_interval([Term(1.0, both("none"))], None, DIFFERENCES)
-    found = [none[f"cost_ci_{end}"] for end in ("low", "high")]
-    assert found == pytest.approx([0.3 + own.low, 0.3 + own.high])
-    terms = [Term(1.0, both("l2_sp")), Term(-1.0, both("none"))]
+    cost = sum_interval([Term(1.0, cost_by_seed("none"))], None, DIFFERENCES)
+    bounds = [none[f"cost_ci_{end}"] for end in ("low", "high")]
+    assert bounds == pytest.approx([0.3 + cost.low, 0.3 + cost.high])
+    terms = [Term(1.0, cost_by_seed("l2_sp")), Term(-1.0, cost_by_seed("none"))]
     more = sum_interval(terms, None, DIFFERENCES)
-    found = [l2_sp[f"cost_more_ci_{end}"] for end in ("low", "high")]
-    assert found == pytest.approx([more.low - 0.1, more.high - 0.1])
+    bounds = [l2_sp[f"cost_more_ci_{end}"] for end in ("low", "high")]
+    assert bounds == pytest.approx([more.low - 0.1, more.high - 0.1])
 
 
 def test_every_setting_has_a_row(added: Add) -> None:
     table = present(keeping_settings_table(two_ways(added)))
-    rows = [named(table, place) for place in range(4)]
+    rows = [named(table, index) for index in range(4)]
     assert [(row["method"].text, row["strength"].text, row["rate"].text) for row in rows] == [
         ("none", "–", "1e-5"),
         ("none", "–", "0.0001"),
@@ -192,8 +192,8 @@ def test_the_selection_items_choose_between_rates(
 
 
 def test_one_sentence_says_who_lost_least(added: Add) -> None:
-    said = keeping_sentences(two_ways(added))
-    assert said == (
+    text = keeping_sentences(two_ways(added))
+    assert text == (
         "At an equal gain of +40.0 points on hypernymy (dictionary-lm, original task books; k = "
         "100), the original task lost least with L2-SP: +20.0 points. Compared with none, there is "
         "no clear difference with L2-SP."
@@ -219,9 +219,9 @@ def test_the_largest_dose_that_can_be_compared_is_told(added: Add) -> None:
     for dose in (50, 100):
         two_ways(added, dose=dose)
     added("", None, 1e-5, (0, 0), (1, 1), dose=500)
-    said = keeping_sentences(added("l2_sp", 1.0, 1e-5, (2, 2), (1, 1), dose=500))
-    assert said.count("At an equal gain") == said.count("k = 100)") == 1
-    assert said.endswith("k = 500): not every method gained on the probe.")
+    text = keeping_sentences(added("l2_sp", 1.0, 1e-5, (2, 2), (1, 1), dose=500))
+    assert text.count("At an equal gain") == text.count("k = 100)") == 1
+    assert text.endswith("k = 500): not every method gained on the probe.")
 
 
 def test_a_cost_at_chance_is_not_compared(added: Add) -> None:
@@ -240,10 +240,10 @@ def test_seeds_are_those_that_all_ways_have(added: Add) -> None:
     assert (none["num_seeds"], none["highest_gain"], none["cost"]) == pytest.approx((2, 0.4, 0.3))
     assert (l2_sp["num_settings"], l2_sp["compared_gain"]) == pytest.approx((1, 0.4))
     settings = present(keeping_settings_table(results))
-    shown = [
+    seeds_by_row = [
         (row[2].text, named(settings, at)["seeds"].text) for at, row in enumerate(settings.rows)
     ]
-    assert shown == [("none", "2"), ("L2-SP", "2"), ("L2-SP †", "1")]
+    assert seeds_by_row == [("none", "2"), ("L2-SP", "2"), ("L2-SP †", "1")]
 
 
 def test_ways_without_a_common_seed_are_not_compared(added: Add) -> None:
@@ -281,8 +281,8 @@ def test_added_examples_are_a_way_of_their_own(added: Add) -> None:
     added("", None, 1e-5, (4, 4), (3, 3))
     added("", None, 1e-5, (4, 4), (2, 2), extra="x1")
     assert comparisons(added("", None, 2e-5, (4, 4), (2, 2), extra="x1")) == ()
-    [one] = comparisons(added("l2_sp", 0.1, 2e-5, (4, 4), (2, 2)))
-    assert {name: len(found) for name, found in one.methods.items()} == {
+    [comparison] = comparisons(added("l2_sp", 0.1, 2e-5, (4, 4), (2, 2)))
+    assert {name: len(settings) for name, settings in comparison.methods.items()} == {
         "none": 1,
         "extra x1": 2,
         "L2-SP": 1,
@@ -296,7 +296,7 @@ def test_a_lower_rank_and_a_larger_share_hold_back_more(added: Add) -> None:
     added("lora", 16.0, 1e-4, (6, 6), (5, 5))
     added("replay", 0.75, 2e-5, (1, 1), (0, 0))
     table = present(keeping_table(added("replay", 0.25, 2e-5, (3, 3), (2, 2))))
-    rows = [named(table, place) for place in range(3)]
+    rows = [named(table, index) for index in range(3)]
     assert [row["method"].text for row in rows] == ["distillation", "LoRA", "replay"]
     assert [row["between"].text for row in rows] == [
         "weight 1, rate 2e-5",
@@ -311,9 +311,9 @@ def test_figure_draws_ways_costs_and_the_gain(added: Add) -> None:
     results = two_ways(added)
     figure = present(keeping_figure(results))
     assert figure.name == "keeping"
-    said = {*texts_of(figure)}
-    assert {"none", "L2-SP", "compared", "gain on the probe (points)"} <= said
-    assert {"hypernymy, k = 100", "cost on the original task (points)"} <= said
+    texts = {*texts_of(figure)}
+    assert {"none", "L2-SP", "compared", "gain on the probe (points)"} <= texts
+    assert {"hypernymy, k = 100", "cost on the original task (points)"} <= texts
     [axis] = figure.canvas.axes
     drawn = [np.array(line.get_xydata()).tolist() for line in axis.lines]
     assert [[0.0, 0.0], [20.0, 10.0], [60.0, 50.0]] in [np.round(xy, 9).tolist() for xy in drawn]
@@ -346,25 +346,25 @@ def test_other_figures_draw_the_runs_without_a_way(added: Add) -> None:
 def test_tables_have_all_ways(added: Add, tmp_path: Path) -> None:
     two_ways(added)
     added("l2_sp", 0.1, 1e-4, (5, 5), (4, 4))
-    found = tables(tmp_path)
-    assert {"keeping", "keeping_settings"} <= {*found}
-    ways = {record["keeping"] for record in records(found["inoculation"])}
-    assert ways == {None, "l2_sp 0.1", "l2_sp 1"}
-    assert {*found["pareto"].frame.keeping} == {"", "l2_sp 0.1"}
+    by_name = tables(tmp_path)
+    assert {"keeping", "keeping_settings"} <= {*by_name}
+    methods = {record["keeping"] for record in records(by_name["inoculation"])}
+    assert methods == {None, "l2_sp 0.1", "l2_sp 1"}
+    assert {*by_name["pareto"].frame.keeping} == {"", "l2_sp 0.1"}
 
 
 def test_results_without_ways_have_no_column_or_table_of_them(
     sweep: RunSet, demo_folder: Path
 ) -> None:
     for folder in (present(sweep.folder), demo_folder):
-        found = tables(folder)
-        assert not {"keeping", "keeping_settings"} & {*found}
-        assert not [name for name, table in found.items() if "keeping" in table.frame]
+        by_name = tables(folder)
+        assert not {"keeping", "keeping_settings"} & {*by_name}
+        assert not [name for name, table in by_name.items() if "keeping" in table.frame]
         assert keeping_figure(load_results(folder)) is None
 
 
 def test_items_of_several_ways_are_told_apart() -> None:
-    assert [Row(keeping=way, strength=0.5).method for way in ("", "replay")] == ["", "replay 0.5"]
+    assert [Row(keeping=name, strength=0.5).method for name in ("", "replay")] == ["", "replay 0.5"]
     assert Row(keeping="peft.IA3Config").method == "peft.IA3Config"
 
 

@@ -40,12 +40,12 @@ def test_best_setting_is_chosen_on_the_selection_split(
     winner: float,
 ) -> None:
     settings = (
-        {"learning_rate": rate, "selection": [(0.2, 0.6), after]}
-        for rate, after in ((1e-5, slow), (5e-5, fast))
+        {"learning_rate": rate, "selection": [(0.2, 0.6), end]}
+        for rate, end in ((1e-5, slow), (5e-5, fast))
     )
-    found = inoculations(inoculated(*settings))
-    assert [c.learning_rate for c in found if c.chosen] == [winner]
-    (line,) = doses(found).values()
+    runs = inoculations(inoculated(*settings))
+    assert [c.learning_rate for c in runs if c.chosen] == [winner]
+    (line,) = doses(runs).values()
     assert [run.learning_rate for run in line[0].runs] == [winner]
 
 
@@ -58,12 +58,12 @@ def test_the_best_setting_is_over_extras_too(inoculated: Callable[..., RunSet]) 
 
 
 def test_a_sweep_says_what_it_chose_from(inoculated: Callable[..., RunSet]) -> None:
-    (one,) = inoculations(inoculated(candidates=["u", "v"], report_items=None))
-    assert (one.num_settings, one.whole_split) == (2, True)
+    (inoculation,) = inoculations(inoculated(candidates=["u", "v"], report_items=None))
+    assert (inoculation.num_settings, inoculation.whole_split) == (2, True)
 
 
 @pytest.mark.parametrize(
-    ("facts", "before", "interpretable"),
+    ("fields", "right", "interpretable"),
     [
         ({"cost_interpretable": False}, 300, False),
         ({"cost_interpretable": True}, 100, True),
@@ -73,23 +73,23 @@ def test_a_sweep_says_what_it_chose_from(inoculated: Callable[..., RunSet]) -> N
     ],
 )
 def test_cost_is_read_only_above_chance(
-    inoculated: Callable[..., RunSet], facts: dict[str, bool], before: int, interpretable: bool
+    inoculated: Callable[..., RunSet], fields: dict[str, bool], right: int, interpretable: bool
 ) -> None:
-    (one,) = inoculations(inoculated({"original_correct": (before, before)}, **facts))
-    assert one.interpretable is interpretable
+    (run,) = inoculations(inoculated({"original_correct": (right, right)}, **fields))
+    assert run.interpretable is interpretable
 
 
 def test_run_without_report_is_no_cell(tmp_path: Path) -> None:
-    found = [row for row in inoculation_rows() if row["split"] == "selection"]
-    write_run(tmp_path, "a", found)
+    rows = [row for row in inoculation_rows() if row["split"] == "selection"]
+    write_run(tmp_path, "a", rows)
     assert inoculations(load_results(tmp_path)) == []
 
 
 def test_splits_and_ways_of_choosing_are_lines_of_their_own(
     inoculated: Callable[..., RunSet],
 ) -> None:
-    for way, split in (("train", "dev"), ("train", "test"), ("paper", "test")):
-        results = inoculated(selection=way, report_split=split)
+    for selection, split in (("train", "dev"), ("train", "test"), ("paper", "test")):
+        results = inoculated(selection=selection, report_split=split)
     lines = doses(inoculations(results))
     remarks = [series.remarks for series in lines]
     assert remarks == ["chosen on the reported items (test)", "dev", "test"]
@@ -108,15 +108,15 @@ GROUPS = [item // 2 for item in range(200)]
 
 
 def text(right: np.ndarray) -> str:
-    return "".join(str(int(own)) for own in right)
+    return "".join(str(int(is_right)) for is_right in right)
 
 
 def hits(seed: int) -> dict[str, Any]:
     """Three of five right before; each seed loses another 10, 20 or 30 of a hundred items."""
-    before = np.arange(200) % 5 < 3
+    start = np.arange(200) % 5 < 3
     rng = np.random.default_rng(seed)
-    after = before & (rng.random(200) > 0.1 * seed)
-    side = {"items": "x", "groups": GROUPS, "before": text(before), "after": text(after)}
+    end = start & (rng.random(200) > 0.1 * seed)
+    side = {"items": "x", "groups": GROUPS, "before": text(start), "after": text(end)}
     probe = {**side, "untouched": "01" * 100, "clusters": GROUPS}
     return {"probe": probe, "original": side}
 
@@ -129,47 +129,47 @@ def scores(runs: Sequence[Mapping[str, Side]], side: str, time: str) -> dict[int
 
 
 def over_seeds(metric: str, runs: Sequence[Mapping[str, Side]] = RUNS) -> Bounds:
-    found: Any = [
+    doses: Any = [
         SimpleNamespace(seed=seed, run=SimpleNamespace(sides=sides))
         for seed, sides in enumerate(runs)
     ]
-    return interval_of([(1.0, Dose(Series("m", "p", "o"), 100, tuple(found)), metric)])
+    return interval_of([(1.0, Dose(Series("m", "p", "o"), 100, tuple(doses)), metric)])
 
 
 def test_items_and_seeds_are_both_in_the_interval() -> None:
-    after, groups = scores(RUNS, "original", "after"), np.array(GROUPS)
-    found = over_seeds("original_accuracy_after")
-    assert found == sum_interval([Term(1.0, after)], groups)[1:]
-    averaged = np.mean([accuracy_interval(own, groups) for own in after.values()], axis=0)
-    low, high = map(present, found)
+    end, groups = scores(RUNS, "original", "after"), np.array(GROUPS)
+    interval = over_seeds("original_accuracy_after")
+    assert interval == sum_interval([Term(1.0, end)], groups)[1:]
+    averaged = np.mean([accuracy_interval(items, groups) for items in end.values()], axis=0)
+    low, high = map(present, interval)
     # The seeds' accuracies are some 6 points apart: the mean of their ends knows nothing of that.
     assert high - low > 1.5 * (averaged[2] - averaged[1])
 
 
 def test_the_cost_has_the_same_items_on_both_sides() -> None:
-    before, after = (scores(RUNS, "original", time) for time in ("before", "after"))
-    terms = [Term(1.0, before), Term(-1.0, after)]
+    start, end = (scores(RUNS, "original", time) for time in ("before", "after"))
+    terms = [Term(1.0, start), Term(-1.0, end)]
     expected = sum_interval(terms, np.array(GROUPS), DIFFERENCES)
     assert over_seeds("inoculation_cost") == expected[1:]
-    lost = [np.mean(before[seed] - after[seed]) for seed in range(3)]
+    lost = [np.mean(start[seed] - end[seed]) for seed in range(3)]
     assert expected.value == pytest.approx(np.mean(lost))
 
 
 def test_whole_clusters_and_untouched_items() -> None:
     runs = RUNS[:2]
-    found = over_seeds("strict_cluster_accuracy_before", runs)
+    interval = over_seeds("strict_cluster_accuracy_before", runs)
     # Of ten items in five pairs three pairs have an item with 3 or 4 behind its tens: 2 are whole.
     pairs = np.array([a % 5 < 3 and (a + 1) % 5 < 3 for a in range(0, 200, 2)])
-    assert found == pytest.approx(sum_interval([Term(1.0, {0: 1.0 * pairs})])[1:])
-    kept = {seed: after[1::2] for seed, after in scores(runs, "probe", "after").items()}
-    expected = sum_interval([Term(1.0, kept)])[1:]
+    assert interval == pytest.approx(sum_interval([Term(1.0, {0: 1.0 * pairs})])[1:])
+    odd_items = {seed: end[1::2] for seed, end in scores(runs, "probe", "after").items()}
+    expected = sum_interval([Term(1.0, odd_items)])[1:]
     assert over_seeds("probe_accuracy_group_not_in_train", runs) == pytest.approx(expected)
 
 
 def test_other_items_have_no_interval_together() -> None:
-    one, other = hits(1), hits(2)
-    other["original"] |= {"items": "y"}
-    runs = [read_sides(value, "hits.json") for value in (one, other)]
+    first, second = hits(1), hits(2)
+    second["original"] |= {"items": "y"}
+    runs = [read_sides(value, "hits.json") for value in (first, second)]
     assert over_seeds("original_accuracy_after", runs) == (None, None)
     assert over_seeds("probe_accuracy", [runs[0], {}]) == (None, None)
     assert over_seeds("aggregate", runs) == (None, None)
@@ -178,9 +178,9 @@ def test_other_items_have_no_interval_together() -> None:
 def test_a_mean_over_seeds_goes_by_the_files_beside_its_runs(tmp_path: Path) -> None:
     for seed in (1, 2, 3):
         right = {"probe_correct": (120, 100), "original_correct": (120, 100)}
-        found = inoculation_rows(**right, num_probe=200, num_original=200, seed=seed)
-        facts = {"hits_file": "hits.json", "cost_interpretable": True}
-        folder = write_run(tmp_path, f"s{seed}", found, **facts)
+        rows = inoculation_rows(**right, num_probe=200, num_original=200, seed=seed)
+        fields = {"hits_file": "hits.json", "cost_interpretable": True}
+        folder = write_run(tmp_path, f"s{seed}", rows, **fields)
         (folder / "hits.json").write_text(json.dumps(hits(seed)))
     [[dose]] = doses(inoculations(load_results(tmp_path))).values()
     assert dose.interval("inoculation_cost") == over_seeds("inoculation_cost")
@@ -200,7 +200,7 @@ def test_a_mean_over_seeds_goes_by_the_files_beside_its_runs(tmp_path: Path) -> 
 
 def test_best_dose_is_chosen_on_the_selection_items(inoculated: Callable[..., RunSet]) -> None:
     for dose, selected, reported in ((100, 0.6, 500), (1000, 0.8, 400), (3000, 0.8, 900)):
-        own = {"probe_correct": (200, reported), "selection": [(0.2, 0.6), (selected, 0.6)]}
-        results = inoculated({"dose": dose, **own})
+        columns = {"probe_correct": (200, reported), "selection": [(0.2, 0.6), (selected, 0.6)]}
+        results = inoculated({"dose": dose, **columns})
     (line,) = doses(inoculations(results)).values()
     assert best_dose(line).dose == 1000

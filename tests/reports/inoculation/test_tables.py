@@ -36,13 +36,13 @@ def test_replay_is_shown_beside_the_dose_alone(
     tmp_path: Path, inoculated: Callable[..., RunSet]
 ) -> None:
     """Two seeds each: costs of 20 and 30 of 500 without replay, of 5 and 10 with it."""
-    for extra, kept in (("none", (280, 270)), ("x1", (295, 290))):
-        for seed, after in enumerate(kept, start=1):
+    for extra, correct_by_seed in (("none", (280, 270)), ("x1", (295, 290))):
+        for seed, correct in enumerate(correct_by_seed, start=1):
             probe = (200, 440) if extra == "none" else (200, 400)
-            own = {"seed": seed, "extra": extra, "probe_correct": probe}
-            inoculated({**own, "original_correct": (300, after)})
+            columns = {"seed": seed, "extra": extra, "probe_correct": probe}
+            inoculated({**columns, "original_correct": (300, correct)})
     table = tables(tmp_path)["replay"]
-    alone, replayed = (named(table, place) for place in range(2))
+    alone, replayed = (named(table, index) for index in range(2))
     assert [row["replay"].text for row in (alone, replayed)] == ["none", "x1"]
     assert [row["cost, points"].text for row in (alone, replayed)] == ["+5.0", "+1.5"]
     assert alone["difference from no replay, points: cost"].text == ABSENT
@@ -65,19 +65,19 @@ def test_cost_at_chance_is_not_interpretable(
     datasets = {"easy": (300, 60, 60), "hard": (200, 40, 38)}
     low = {"original_correct": (100, 98), "datasets": datasets}
     inoculated(*({**low, "seed": seed} for seed in (1, 2)), cost_interpretable=False)
-    found = tables(tmp_path)
+    by_name = tables(tmp_path)
     for name in ("inoculation", "inoculation_seeds", "inoculation_parts"):
-        rows = [named(found[name], place) for place in range(len(found[name].rows))]
+        rows = [named(by_name[name], index) for index in range(len(by_name[name].rows))]
         label = "cost, points: mean" if name == "inoculation_seeds" else "cost, points"
         assert {row[label] for row in rows} == {Cell("not interpretable")}, name
 
 
 def test_seeds_and_unchosen_rates(tmp_path: Path, inoculated: Callable[..., RunSet]) -> None:
-    for seed, after in ((1, 300), (2, 400)):
+    for seed, correct in ((1, 300), (2, 400)):
         for rate, score in ((1e-5, 0.4), (5e-5, 0.3)):
             selection = [(0.2, 0.6), (score, 0.5)]
-            own = {"seed": seed, "learning_rate": rate, "selection": selection}
-            inoculated({**own, "probe_correct": (200, after)})
+            columns = {"seed": seed, "learning_rate": rate, "selection": selection}
+            inoculated({**columns, "probe_correct": (200, correct)})
     found_tables = tables(tmp_path)
     settings = [row[2].text for row in found_tables["inoculation"].rows]
     assert settings.count("rate 1e-5, epoch 1") == 2
@@ -99,14 +99,14 @@ def test_seeds_and_unchosen_rates(tmp_path: Path, inoculated: Callable[..., RunS
 def test_seeds_are_averaged_on_untouched_items_too(tmp_path: Path) -> None:
     # Of the second dose one seed lacks the rows, so there is no mean.
     for dose, seed, untouched in ((100, 1, 20), (100, 2, 30), (500, 1, 40), (500, 2, None)):
-        found = inoculation_rows(dose=dose, seed=seed)
-        part = {**found[-1], "subset": subsets.UNTOUCHED, "split": "report"}
+        rows = inoculation_rows(dose=dose, seed=seed)
+        untouched_row = {**rows[-1], "subset": subsets.UNTOUCHED, "split": "report"}
         if untouched is not None:
-            found += [
-                accuracy(10, 100, **{**part, "metric": "probe_accuracy_before"}),
-                accuracy(untouched, 100, **{**part, "metric": "probe_accuracy"}),
+            rows += [
+                accuracy(10, 100, **{**untouched_row, "metric": "probe_accuracy_before"}),
+                accuracy(untouched, 100, **{**untouched_row, "metric": "probe_accuracy"}),
             ]
-        write_run(tmp_path, f"{dose}-{seed}", found)
+        write_run(tmp_path, f"{dose}-{seed}", rows)
     table = tables(tmp_path)["inoculation_seeds"]
     group = "probe, group not in train %"
     assert [c.label for c in table.columns if c.group == group] == ["before", "after", "over seeds"]
@@ -128,16 +128,16 @@ def test_original_task_reports_its_report_split(tmp_path: Path) -> None:
 
 
 def test_large_clusters_are_one_row_of_the_parts(tmp_path: Path) -> None:
-    found = inoculation_rows()
-    report = {**found[-1], "split": "report"}
-    for size, before, after, number in ((4, 8, 16, 40), (5, 3, 4, 12), (7, 0, 2, 5), (12, 0, 0, 3)):
-        own = {**report, "subset": subsets.clusters(size)}
-        found += [
-            accuracy(before, number, **{**own, "metric": "strict_cluster_accuracy_before"}),
-            accuracy(after, number, **{**own, "metric": "strict_cluster_accuracy"}),
+    rows = inoculation_rows()
+    report = {**rows[-1], "split": "report"}
+    for size, start, end, number in ((4, 8, 16, 40), (5, 3, 4, 12), (7, 0, 2, 5), (12, 0, 0, 3)):
+        columns = {**report, "subset": subsets.clusters(size)}
+        rows += [
+            accuracy(start, number, **{**columns, "metric": "strict_cluster_accuracy_before"}),
+            accuracy(end, number, **{**columns, "metric": "strict_cluster_accuracy"}),
         ]
-    facts = {"original_task": "definitions", "selection": "paper", "report_split": "dev"}
-    write_run(tmp_path, "a", found, **facts)
+    fields = {"original_task": "definitions", "selection": "paper", "report_split": "dev"}
+    write_run(tmp_path, "a", rows, **fields)
     table = tables(tmp_path)["inoculation_parts"]
     first, second = table.rows
     detail = "dictionary-lm, original task definitions, chosen on the reported items (dev)"
@@ -156,16 +156,16 @@ def test_large_clusters_are_one_row_of_the_parts(tmp_path: Path) -> None:
 
 def test_cost_of_a_data_set_is_read_by_its_own_chance(tmp_path: Path) -> None:
     sets = {"easy": (300, 150, 120), "hard": (200, 50, 40), "plain": (100, 20, 10)}
-    found = inoculation_rows(datasets=sets)
-    report = {**found[-1], "split": "report"}
+    rows = inoculation_rows(datasets=sets)
+    report = {**rows[-1], "split": "report"}
     # 50% and 25% before; of "plain" no chance was written, and the whole task was above its own.
     for name in ("easy", "hard"):
-        own = {"subset": subsets.source_set(name), "metric": "chance_original"}
-        found.append({**report, **own, "value": 0.25})
+        columns = {"subset": subsets.source_set(name), "metric": "chance_original"}
+        rows.append({**report, **columns, "value": 0.25})
     for metric, right in (("probe_accuracy_before", 10), ("probe_accuracy", 20)):
-        own = {"subset": subsets.UNTOUCHED, "metric": metric}
-        found.append(accuracy(right, 100, **{**report, **own}))
-    write_run(tmp_path, "a", found, cost_interpretable=True)
+        columns = {"subset": subsets.UNTOUCHED, "metric": metric}
+        rows.append(accuracy(right, 100, **{**report, **columns}))
+    write_run(tmp_path, "a", rows, cost_interpretable=True)
     table = tables(tmp_path)["inoculation_parts"]
     assert [[cell.text for cell in row[3:]] for row in table.rows] == [
         ["original task", "easy", "50.0", "40.0", "300", "+10.0"],
@@ -225,23 +225,23 @@ def test_seeds_without_their_items_have_no_interval(
 
 def test_what_differs_is_in_the_names(tmp_path: Path, inoculated: Callable[..., RunSet]) -> None:
     inoculated({"model": "a"}, {"model": "b"}, original_task="definitions")
-    [told] = findings(tmp_path)
-    assert "above chance for hypernymy (a) and hypernymy (b)." in told
+    [finding] = findings(tmp_path)
+    assert "above chance for hypernymy (a) and hypernymy (b)." in finding
 
 
 def test_checkpoint_worse_than_the_model_before_is_told(
     tmp_path: Path, inoculated: Callable[..., RunSet]
 ) -> None:
     # The averages before are 0.40; after 0.39, 0.40 and 0.45.
-    after = {1: (0.30, 0.48), 2: (0.30, 0.50), 3: (0.40, 0.50)}
-    inoculated({"seed": 1, "selection": [(0.2, 0.6), after[1]]})
-    told = (
+    selections = {1: (0.30, 0.48), 2: (0.30, 0.50), 3: (0.40, 0.50)}
+    inoculated({"seed": 1, "selection": [(0.2, 0.6), selections[1]]})
+    verdict = (
         "made the model worse overall (its best checkpoint, by the average of both tasks on the "
         "selection items) for hypernymy."
     )
-    assert findings(tmp_path)[0].endswith(f"Fine-tuning {told}")
-    inoculated(*({"seed": seed, "selection": [(0.2, 0.6), after[seed]]} for seed in (2, 3)))
-    assert findings(tmp_path)[0].endswith(f"In 1 of 3 seeds fine-tuning {told}")
+    assert findings(tmp_path)[0].endswith(f"Fine-tuning {verdict}")
+    inoculated(*({"seed": seed, "selection": [(0.2, 0.6), selections[seed]]} for seed in (2, 3)))
+    assert findings(tmp_path)[0].endswith(f"In 1 of 3 seeds fine-tuning {verdict}")
 
 
 def test_many_inoculations_are_told_briefly(

@@ -70,17 +70,17 @@ STATEMENTS = [
 
 
 def item(question: str, scores: list[float | None], answer: int = 0, **more: Any) -> dict[str, Any]:
-    choices = [f"c{place}" for place in range(len(scores))]
-    known = [score for score in scores if score is not None]
-    prediction = scores.index(max(known)) if known else None
-    own = {"set": "p", "id": f"#{question}", "position": 1, "question": question}
-    own |= {"choices": choices, "scores": scores, "prediction": prediction, "answer": answer}
-    return own | {"tied": 1, "correct": float(prediction == answer), **more}
+    choices = [f"c{number}" for number in range(len(scores))]
+    numbers = [score for score in scores if score is not None]
+    prediction = scores.index(max(numbers)) if numbers else None
+    fields = {"set": "p", "id": f"#{question}", "position": 1, "question": question}
+    fields |= {"choices": choices, "scores": scores, "prediction": prediction, "answer": answer}
+    return fields | {"tied": 1, "correct": float(prediction == answer), **more}
 
 
 def context(text: str, probability: float | None, words: str, expected: str = "") -> dict[str, Any]:
-    own: dict[str, Any] = {"context": text, "target": "t", "predictions": words.split()}
-    return {**own, "expected": expected.split(), "probability": probability}
+    fields: dict[str, Any] = {"context": text, "target": "t", "predictions": words.split()}
+    return {**fields, "expected": expected.split(), "probability": probability}
 
 
 def write_answers(folder: Path, *lines: dict[str, Any], model: str = "m") -> None:
@@ -89,15 +89,15 @@ def write_answers(folder: Path, *lines: dict[str, Any], model: str = "m") -> Non
 
 
 def examples(folder: Path) -> list[Example | None]:
-    found = present(grid(load_results(folder)))
-    shown = [next(iter(of_row), None) for *_, of_row in found["rows"]]
-    assert found["has_examples"] == any(shown)
-    return shown
+    overview = present(grid(load_results(folder)))
+    firsts = [next(iter(of_row), None) for *_, of_row in overview["rows"]]
+    assert overview["has_examples"] == any(firsts)
+    return firsts
 
 
 def the_example(folder: Path) -> Example:
-    [found] = examples(folder)
-    return present(found)
+    [example] = examples(folder)
+    return present(example)
 
 
 # How far the right one, c0, is ahead: 2, −1, 0.5, and not known.
@@ -128,34 +128,34 @@ def test_other_models_answer_the_same_item(tmp_path: Path) -> None:
         scores: list[list[float | None]] = [[1.5, 1], [0, 1], [None, None]]
         near = item("near", scores[min(number, 2)])
         write_answers(tmp_path, *ITEMS[:2], near, model=f"m{number}")
-    shown = the_example(tmp_path)
-    assert [models for *_, models in shown.choices] == [("m0",), ("m1",)]
-    assert (shown.silent, shown.more_models) == (("m2", "m3"), 2)
+    example = the_example(tmp_path)
+    assert [models for *_, models in example.choices] == [("m0",), ("m1",)]
+    assert (example.silent, example.more_models) == (("m2", "m3"), 2)
 
 
 def test_a_long_item_is_cut_but_for_what_is_asked_and_answered(tmp_path: Path) -> None:
     write_answers(tmp_path, item("ä" * 300 + " what?", [0, 0, 0, 0, 0, 0, 0, 1], answer=6))
-    shown = the_example(tmp_path)
-    assert len(shown.question) <= 260
-    assert shown.question.endswith("what?")
-    assert [text for text, *_ in shown.choices] == ["c0", "c1", "c2", "c3", "c6", "c7"]
-    assert shown.more_choices == 2
+    example = the_example(tmp_path)
+    assert len(example.question) <= 260
+    assert example.question.endswith("what?")
+    assert [text for text, *_ in example.choices] == ["c0", "c1", "c2", "c3", "c6", "c7"]
+    assert example.more_choices == 2
 
 
 def test_what_an_inoculation_taught_is_shown_as_answered_after_it(tmp_path: Path) -> None:
-    facts = {"original_task": "definitions"}
-    run = write_run(tmp_path, "a", inoculation_rows(probe_correct=(200, 440)), **facts)
-    before = item("q", [0, 1], set="report_probe_before")
-    other = item("original", [0, 1], set="report_original")
-    write_lines(run, [before, other, item("q", [1, 0], set="report_probe")])
-    shown = the_example(tmp_path)  # without a control nothing was learned
-    assert (shown.question, shown.when) == ("q", "before inoculation")
-    assert shown.choices[1] == ("c1", False, ("dictionary-lm",))
+    fields = {"original_task": "definitions"}
+    run = write_run(tmp_path, "a", inoculation_rows(probe_correct=(200, 440)), **fields)
+    first = item("q", [0, 1], set="report_probe_before")
+    original = item("original", [0, 1], set="report_original")
+    write_lines(run, [first, original, item("q", [1, 0], set="report_probe")])
+    example = the_example(tmp_path)  # without a control nothing was learned
+    assert (example.question, example.when) == ("q", "before inoculation")
+    assert example.choices[1] == ("c1", False, ("dictionary-lm",))
     rows = [{**row, "control": "choice_only"} for row in inoculation_rows(probe_correct=(200, 210))]
-    write_run(tmp_path, "b", rows, **facts)
-    shown = the_example(tmp_path)
-    assert (shown.question, shown.when) == ("q", "after 100 examples")
-    assert shown.choices[0] == ("c0", True, ("dictionary-lm",))
+    write_run(tmp_path, "b", rows, **fields)
+    example = the_example(tmp_path)
+    assert (example.question, example.when) == ("q", "after 100 examples")
+    assert example.choices[0] == ("c0", True, ("dictionary-lm",))
 
 
 def test_a_skill_that_is_known_has_an_item_that_is_right_and_one_that_is_wrong(
@@ -165,10 +165,10 @@ def test_a_skill_that_is_known_has_an_item_that_is_right_and_one_that_is_wrong(
     write_run(tmp_path, "random", random)
     run = write_run(tmp_path, "m", zero_shot_rows("p", 90, 100, 2, model="m"))
     write_lines(run, ITEMS)
-    found = present(grid(load_results(tmp_path)))
-    [(_, [verdict], shown)] = found["rows"]
+    overview = present(grid(load_results(tmp_path)))
+    [(_, [verdict], examples_of_row)] = overview["rows"]
     assert verdict.word == "knew it"
-    assert [(one.title, one.question) for one in shown] == [
+    assert [(e.title, e.question) for e in examples_of_row] == [
         ("m gets this right", "near"),
         ("m gets this wrong", "lost"),
     ]
@@ -178,17 +178,17 @@ def test_what_inoculation_made_a_model_forget_was_right_before_and_is_wrong_afte
     tmp_path: Path,
 ) -> None:
     run = write_run(tmp_path, "a", inoculation_rows(), original_task="definitions")
-    before = {"kept": 3.0, "sure": 9.0, "middle": 2.0, "hardly": 1.5}
-    lines = [item(name, [s, 1], set="report_original_before") for name, s in before.items()]
+    start = {"kept": 3.0, "sure": 9.0, "middle": 2.0, "hardly": 1.5}
+    lines = [item(name, [s, 1], set="report_original_before") for name, s in start.items()]
     lines += [item("never", [0, 1], set="report_original_before")]
-    after = {"kept": 3.0, "sure": 0.0, "middle": 0.0, "hardly": 0.5, "never": 0.0}
-    lines += [item(name, [s, 1], set="report_original") for name, s in after.items()]
+    end = {"kept": 3.0, "sure": 0.0, "middle": 0.0, "hardly": 0.5, "never": 0.0}
+    lines += [item(name, [s, 1], set="report_original") for name, s in end.items()]
     write_lines(run, lines)
     [verdict] = verdicts(load_results(tmp_path))
-    shown = present(forgotten_example(load_results(tmp_path), verdict))
-    assert (shown.title, shown.question) == ("dictionary-lm forgot this (original task)", "middle")
-    assert shown.choices == (("c0", True, ()), ("c1", False, ("dictionary-lm",)))
-    assert shown.when == "after 100 examples"
+    lost = present(forgotten_example(load_results(tmp_path), verdict))
+    assert (lost.title, lost.question) == ("dictionary-lm forgot this (original task)", "middle")
+    assert lost.choices == (("c0", True, ()), ("c1", False, ("dictionary-lm",)))
+    assert lost.when == "after 100 examples"
 
 
 def test_statements_and_negations_have_a_context_of_their_own(tmp_path: Path) -> None:
@@ -214,10 +214,10 @@ def test_several_models_say_one_word_each_of_the_context_in_the_middle(tmp_path:
         run = write_run(tmp_path, model, [share(25, 34, "sensitivity", model=model)])
         texts = [("low", 0.1), ("high", 0.9), ("middle", 0.5), ("none", None)]
         write_lines(run, [context(text, p, words, "good") for text, p in texts])
-    shown = the_example(tmp_path)
-    assert shown.question == "middle ___"
-    assert shown.choices == (("b", False, ("m",)), ("good", True, ()))
-    assert shown.silent == ("n",)
+    example = the_example(tmp_path)
+    assert example.question == "middle ___"
+    assert example.choices == (("b", False, ("m",)), ("good", True, ()))
+    assert example.silent == ("n",)
 
 
 def test_missing_or_damaged_answers_are_no_example(tmp_path: Path) -> None:
@@ -237,8 +237,8 @@ def whiskers_of(dose: Dose) -> list[tuple[int, float, float, bool]]:
 
 
 def test_an_arrow_a_dose_that_leads_to_its_section(inoculated: Inoculated) -> None:
-    found = inoculated({"dose": 100}, {"dose": 2000, "probe_correct": (200, 500)})
-    figure = arrows_figure(found)
+    results = inoculated({"dose": 100}, {"dose": 2000, "probe_correct": (200, 500)})
+    figure = arrows_figure(results)
     assert {"k = 100", "k = 2k", "chance 20.0"} <= set(texts_of(figure))
     assert figure is not None
     page = inline_svg(figure)
@@ -248,8 +248,8 @@ def test_an_arrow_a_dose_that_leads_to_its_section(inoculated: Inoculated) -> No
 
 
 def test_models_and_probes_are_told_apart_by_a_legend(inoculated: Inoculated) -> None:
-    found = inoculated({"probe": "hypernymy"}, {"probe": "hyponymy"})
-    assert {"hypernymy", "hyponymy"} <= set(texts_of(arrows_figure(found)))
+    results = inoculated({"probe": "hypernymy"}, {"probe": "hyponymy"})
+    assert {"hypernymy", "hyponymy"} <= set(texts_of(arrows_figure(results)))
     more = inoculated({"probe": "hypernymy", "model": "other_one"})
     assert {"dictionary-lm", "other_one"} <= set(texts_of(arrows_figure(more)))
 
@@ -259,9 +259,9 @@ def test_many_arrows_have_no_labels_and_the_rest_is_said(
 ) -> None:
     monkeypatch.setattr(glance, "MOST", 2)
     monkeypatch.setattr(glance, "MOST_LABELLED", 1)
-    found = present(arrows_figure(inoculated(*({"dose": dose} for dose in (1, 2, 3)))))
-    assert not [text for text in texts_of(found) if text.startswith("k =")]
-    assert found.caption.endswith("The first 2 of 3 are drawn.")
+    figure = present(arrows_figure(inoculated(*({"dose": dose} for dose in (1, 2, 3)))))
+    assert not [text for text in texts_of(figure) if text.startswith("k =")]
+    assert figure.caption.endswith("The first 2 of 3 are drawn.")
 
 
 def test_an_inoculation_that_moved_nothing_has_its_mark_alone(inoculated: Inoculated) -> None:
@@ -276,28 +276,28 @@ def test_gain_and_cost_each_show_whether_they_can_be_told_from_none(tmp_path: Pa
     side; the rows have the cost with 3 points on either side.
     """
 
-    def side(before: str, after: str) -> dict[str, object]:
+    def side(start: str, end: str) -> dict[str, object]:
         groups = list(range(100))
-        return {"items": "a", "groups": groups, "before": before, "after": after}
+        return {"items": "a", "groups": groups, "before": start, "after": end}
 
     low, high = "1" * 20 + "0" * 80, "1" * 50 + "0" * 50
     same = "1" * 16 + "0" * 4 + "1" * 4 + "0" * 76
-    for dose, after, lost in ((10, high, 40), (20, high, 2), (30, same, 40), (40, same, 2)):
-        right = (20, after.count("1"))
-        found = inoculation_rows(
+    for dose, end, lost in ((10, high, 40), (20, high, 2), (30, same, 40), (40, same, 2)):
+        right = (20, end.count("1"))
+        rows = inoculation_rows(
             dose=dose, num_probe=100, probe_correct=right, original_correct=(300, 300 - 5 * lost)
         )
-        run = write_run(tmp_path, f"k{dose}", found, hits_file="hits.json", original_task="o")
-        hits = {"probe": side(low, after), "original": side(low, low)}
+        run = write_run(tmp_path, f"k{dose}", rows, hits_file="hits.json", original_task="o")
+        hits = {"probe": side(low, end), "original": side(low, low)}
         (run / "hits.json").write_text(json.dumps(hits))
     line = next(iter(doses(inoculations(load_results(tmp_path))).values()))
-    made = {dose.dose: whiskers_of(dose) for dose in line}
-    told = {k: [is_told for *_, is_told in found] for k, found in made.items()}
-    assert told == {10: [True, True], 20: [False, True], 30: [True, False], 40: [False, False]}
+    by_dose = {dose.dose: whiskers_of(dose) for dose in line}
+    is_clear = {k: [is_told for *_, is_told in sides] for k, sides in by_dose.items()}
+    assert is_clear == {10: [True, True], 20: [False, True], 30: [True, False], 40: [False, False]}
     # A cost of 2 points, -1 to 5, is at 60 - 5 to 60 + 1.
-    (at, *ends, _), _ = made[20]
+    (at, *ends, _), _ = by_dose[20]
     assert (at, *ends) == pytest.approx((0, 55.0, 61.0))
-    _, (at, low_end, high_end, _) = made[10]
+    _, (at, low_end, high_end, _) = by_dose[10]
     assert at == 1
     assert 20 + 20 < low_end < 20 + 23
     assert 20 + 37 < high_end < 20 + 41
@@ -307,15 +307,15 @@ def test_gain_and_cost_each_show_whether_they_can_be_told_from_none(tmp_path: Pa
     drawn = [patch for patch in axis.patches if isinstance(patch, FancyArrowPatch)]
     assert [patch.get_linestyle() == "-" for patch in drawn] == [True, False, False, False]
     assert [patch.get_fill() for patch in drawn] == [True, False, False, False]
-    whiskers = [one for one in axis.lines if one.get_marker() in ("|", "_")]
-    solid = [one.get_linestyle() == "-" for one in whiskers]
+    whiskers = [mark for mark in axis.lines if mark.get_marker() in ("|", "_")]
+    solid = [mark.get_linestyle() == "-" for mark in whiskers]
     assert solid == [True, True, False, True, True, False, False, False]
     assert {"interval excludes 0", "interval includes 0"} <= set(texts_of(figure))
 
 
 def test_a_cost_that_cannot_be_read_has_no_whisker(inoculated: Inoculated) -> None:
-    found = inoculated({}, cost_interpretable=False)
-    [[dose]] = doses(inoculations(found)).values()
+    results = inoculated({}, cost_interpretable=False)
+    [[dose]] = doses(inoculations(results)).values()
     assert whiskers_of(dose) == []  # nor of the gain: the runs did not record their items
 
 
@@ -327,12 +327,12 @@ def test_without_inoculations_there_is_no_plot(demo_folder: Path, tmp_path: Path
 
 def test_chance_is_that_of_the_real_choices_with_the_other_beside_it(tmp_path: Path) -> None:
     """Five are scored, of which four are real."""
-    found = inoculation_rows()
-    report = {**found[-1], "num_items": None}
+    rows = inoculation_rows()
+    report = {**rows[-1], "num_items": None}
     floors = [
         {**report, "metric": f"floor_{task}", "value": 0.25} for task in ("probe", "original")
     ]
-    write_run(tmp_path, "padded", found + floors, original_task="o")
+    write_run(tmp_path, "padded", rows + floors, original_task="o")
     assert "chance 25.0 (20.0 with empty choices)" in texts_of(
         arrows_figure(load_results(tmp_path))
     )

@@ -30,8 +30,8 @@ SIMILARITY = ("vec_similarity", "VecSimilarity (w)")  # kind and label of a base
 
 
 def test_a_demo_has_a_verdict_a_probe_and_an_inoculation(demo_folder: Path) -> None:
-    found = verdicts(load_results(demo_folder))
-    assert [(one.skill.probe, one.words, one.protocol) for one in found] == [
+    judged = verdicts(load_results(demo_folder))
+    assert [(v.skill.probe, v.words, v.protocol) for v in judged] == [
         ("age_comparison", "learned it", "curve"),  # 85.1% after, no language 62.3%
         ("always_never", "not shown", "zero_shot"),  # 35.0%, the most frequent answer 36.1%
         ("antonym_negation", "not shown", "zero_shot"),  # 54.2%, from 49.8
@@ -40,7 +40,7 @@ def test_a_demo_has_a_verdict_a_probe_and_an_inoculation(demo_folder: Path) -> N
         ("taxonomy_conjunction", "cannot tell", "zero_shot"),  # 61.3% of 3 choices, no control
         ("hypernymy", "cannot tell", "inoculation"),  # 29.1% to 55.3% of 5 choices, no control
     ]
-    inoculated = found[-1]
+    inoculated = judged[-1]
     assert inoculated.skill == Skill("inoculated", "hypernymy", "original task definitions")
     # (301 - 282) / 500, with the interval of its row.
     assert inoculated.cost == "cost +3.8 points (+0.8 to +6.8)"
@@ -49,18 +49,18 @@ def test_a_demo_has_a_verdict_a_probe_and_an_inoculation(demo_folder: Path) -> N
 def test_a_control_that_learns_as_much_leaves_it_open(tmp_path: Path) -> None:
     more: dict[str, Any] = {"sizes": (0, 62), "controls": ("standard", "no_language")}
     write_curve(tmp_path, levels(0.9, 0.9, untrained=0.5), **more)
-    (found,) = verdicts(load_results(tmp_path))
-    assert found.word == "cannot tell"
+    (verdict,) = verdicts(load_results(tmp_path))
+    assert verdict.word == "cannot tell"
     level = pytest.approx(0.9)
-    assert found.evidence == (("after 62 examples", level), ("without language", level))
+    assert verdict.evidence == (("after 62 examples", level), ("without language", level))
 
 
 def test_of_several_curves_it_says_which_was_judged(tmp_path: Path) -> None:
     for mode, level in (("linear", 0.9), ("mlp", 0.5)):
         write_curve(tmp_path, lambda *_, at=level: at, mode=mode, sizes=(62,))
-    (found,) = verdicts(load_results(tmp_path))
-    assert found.word == "not shown"
-    assert found.reason.endswith(" By the first of 2 curves (mlp, rate 0.001).")
+    (verdict,) = verdicts(load_results(tmp_path))
+    assert verdict.word == "not shown"
+    assert verdict.reason.endswith(" By the first of 2 curves (mlp, rate 0.001).")
 
 
 @pytest.mark.parametrize(("best", "word"), [(0.5, "learned it"), (0.9, "cannot tell")])
@@ -70,15 +70,15 @@ def test_random_weights_that_learn_as_much_leave_it_open(
     more: dict[str, Any] = {"sizes": (0, 62), "controls": ("standard",)}
     write_curve(tmp_path, levels(0.9, untrained=0.5), **more)
     write_curve(tmp_path, levels(best, untrained=0.5), model=RANDOM, **more)
-    (found,) = verdicts(load_results(tmp_path))
-    assert (found.model, found.word) == ("dictionary-lm", word)
-    assert found.evidence[1] == ("with random weights", pytest.approx(best))
+    (verdict,) = verdicts(load_results(tmp_path))
+    assert (verdict.model, verdict.word) == ("dictionary-lm", word)
+    assert verdict.evidence[1] == ("with random weights", pytest.approx(best))
 
 
 def test_baselines_are_judged_where_they_are_alone(tmp_path: Path) -> None:
     write_curve(tmp_path, lambda *_: 0.9, model="ESIM (word_vectors)", sizes=(62,))
-    (found,) = verdicts(load_results(tmp_path))
-    assert (found.model, found.word) == ("ESIM (word_vectors)", "cannot tell")
+    (verdict,) = verdicts(load_results(tmp_path))
+    assert (verdict.model, verdict.word) == ("ESIM (word_vectors)", "cannot tell")
 
 
 def inoculate(
@@ -86,52 +86,52 @@ def inoculate(
 ) -> None:
     """Writes an inoculation of 1,000 items, of which these are right before and after."""
     rows = inoculation_rows(probe_correct=right, dose=dose, **more)
-    facts = {"original_task": "definitions", "report_split": "test"}
+    fields = {"original_task": "definitions", "report_split": "test"}
     name = f"inoculate-{control}-{dose}-{'-'.join(more.values())}"
-    write_run(folder, name, [{**row, "control": control} for row in rows], **facts)
+    write_run(folder, name, [{**row, "control": control} for row in rows], **fields)
 
 
 def audit(
     folder: Path, right: int, kind: str = "choice_only", label: str = "Choice-only (w)"
 ) -> None:
     """Writes what a baseline scored of 1,000 items."""
-    place = {"protocol": "audit", "probe": "hypernymy", "split": "test", "model": label}
-    place |= {"kind": kind, "role": "baseline"}
-    chance = {**place, "metric": "chance", "value": 0.2}
-    write_run(folder, f"audit-{label}-{right}", [accuracy(right, 1000, **place), chance])
+    columns = {"protocol": "audit", "probe": "hypernymy", "split": "test", "model": label}
+    columns |= {"kind": kind, "role": "baseline"}
+    chance = {**columns, "metric": "chance", "value": 0.2}
+    write_run(folder, f"audit-{label}-{right}", [accuracy(right, 1000, **columns), chance])
 
 
 def test_without_its_control_an_inoculation_leaves_it_open(tmp_path: Path) -> None:
     """Of 1,000 items 270 are right before, 440 after; intervals of Wilson are at most 3.1 wide."""
     inoculate(tmp_path, (270, 440))
-    (found,) = verdicts(load_results(tmp_path))
-    assert found.word == "cannot tell"
+    (verdict,) = verdicts(load_results(tmp_path))
+    assert verdict.word == "cannot tell"
     original = " Its original task was definitions."
-    assert found.reason.endswith("but no like-for-like control was run." + original)
+    assert verdict.reason.endswith("but no like-for-like control was run." + original)
     # A baseline of a part, however low, is none; nor is a control after fewer examples.
     audit(tmp_path, 200)
     inoculate(tmp_path, (250, 260), "choice_only", dose=50)
-    (found,) = verdicts(load_results(tmp_path))
-    assert found.word == "cannot tell"
+    (verdict,) = verdicts(load_results(tmp_path))
+    assert verdict.word == "cannot tell"
     inoculate(tmp_path, (250, 300), "choice_only")
-    (found,) = verdicts(load_results(tmp_path))
+    (verdict,) = verdicts(load_results(tmp_path))
     # 27.0% before is not clearly above 25.0%, 44.0% after is clearly above 30.0.
-    assert found.words == "learned it, in part"
-    assert found.evidence[1] == ("from the choices alone", 0.30)
-    assert found.reason == (
+    assert verdict.words == "learned it, in part"
+    assert verdict.evidence[1] == ("from the choices alone", 0.30)
+    assert verdict.reason == (
         "After 100 examples 44.0% (41.0–47.1), from 27.0% before inoculation; compared with 30.0% "
         "from the choices alone." + original
     )
-    (run,) = found.runs
+    (run,) = verdict.runs
     assert {row.control for row in run.rows} == {""}  # the control has no verdict of its own
 
 
 def test_what_was_known_before_inoculation_needs_its_control_too(tmp_path: Path) -> None:
     inoculate(tmp_path, (300, 310))
     inoculate(tmp_path, (205, 210), "choice_only")
-    (found,) = verdicts(load_results(tmp_path))
-    assert found.words == "knew it, in part"
-    assert found.reason.startswith(
+    (verdict,) = verdicts(load_results(tmp_path))
+    assert verdict.words == "knew it, in part"
+    assert verdict.reason.startswith(
         "Before inoculation 30.0% (27.2–32.9), above chance (20.0%); compared with 20.5% from the "
         "choices alone, 21.0% from the choices alone after 100 examples."
     )
@@ -148,36 +148,36 @@ def test_the_demo_with_its_audit_beside_it(tmp_path: Path, monkeypatch: pytest.M
     assert alone.evidence[1] == ("after 100 examples", 0.35)
     audit(audited, 262)
     audit(audited, 320, *SIMILARITY)
-    (found,) = verdicts(load_results([demo, audited]))
-    assert found.word == "cannot tell"
-    assert found.reason == (
+    (verdict,) = verdicts(load_results([demo, audited]))
+    assert verdict.word == "cannot tell"
+    assert verdict.reason == (
         "After 100 examples 35.0% (32.1–38.0); by VecSimilarity it is 32.0%, which is not "
         "clearly lower. Its original task was definitions."
     )
     assert cli.main(["report", str(demo), str(audited), f"--output_dir={tmp_path / 'out'}"]) == 0
     page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
-    said = page[page.index('id="overview"') : page.index('id="figure-arrows"')]
-    grid = said[said.index("<table") : said.index("</table>")]
+    overview = page[page.index('id="overview"') : page.index('id="figure-arrows"')]
+    grid = overview[overview.index("<table") : overview.index("</table>")]
     words = ("cannot tell", "knew it", "learned it")
     assert [word in grid for word in words] == [True, False, False]
-    assert found.reason in said
-    assert f"<p>{HELD}</p>" in said
+    assert verdict.reason in overview
+    assert f"<p>{HELD}</p>" in overview
     assert HELD in (tmp_path / "out" / "report.md").read_text(encoding="utf-8")
 
 
 def test_random_weights_are_a_control_of_an_inoculation(tmp_path: Path) -> None:
     inoculate(tmp_path, (200, 440))
     inoculate(tmp_path, (200, 250), model=RANDOM)
-    (found,) = verdicts(load_results(tmp_path))
-    assert found.words == "learned it, in part"
-    assert found.evidence[1] == ("with random weights", 0.25)
+    (verdict,) = verdicts(load_results(tmp_path))
+    assert verdict.words == "learned it, in part"
+    assert verdict.evidence[1] == ("with random weights", 0.25)
 
 
 def test_a_choice_only_run_stands_against_a_zero_shot_score(tmp_path: Path) -> None:
     for model, right in (("dictionary-lm", 400), (RANDOM, 200)):
-        found = zero_shot_rows("hypernymy", right, 1000, 5, model=model, majority=0.2)
-        write_run(tmp_path, model, [{**row, "split": "test"} for row in found])
-    assert [one.words for one in verdicts(load_results(tmp_path))] == ["knew it, in part"]
+        rows = zero_shot_rows("hypernymy", right, 1000, 5, model=model, majority=0.2)
+        write_run(tmp_path, model, [{**row, "split": "test"} for row in rows])
+    assert [v.words for v in verdicts(load_results(tmp_path))] == ["knew it, in part"]
     inoculate(tmp_path, (200, 390), "choice_only", dose=500)
     verdict, *_ = verdicts(load_results(tmp_path))
     assert verdict.word == "cannot tell"
@@ -192,8 +192,8 @@ def test_no_further_evidence_in_the_folders_raises_a_verdict(tmp_path: Path) -> 
         folder = tmp_path / str(number)
         inoculate(folder, (draw.randrange(190, 400), draw.randrange(300, 700)))
         inoculate(folder, (200, 210), "choice_only")
-        (found,) = verdicts(load_results(folder))
-        height = order.index(found.word)
+        (verdict,) = verdicts(load_results(folder))
+        height = order.index(verdict.word)
 
         def near(base: int) -> int:
             return base + draw.randrange(-100, 250)
@@ -209,17 +209,17 @@ def test_no_further_evidence_in_the_folders_raises_a_verdict(tmp_path: Path) -> 
         draw.shuffle(further)
         for add in further:
             add(folder)
-            (found,) = verdicts(load_results(folder))
-            now = order.index(found.word)
-            assert now <= height, found
-            lowered += now < height
-            height = now
+            (verdict,) = verdicts(load_results(folder))
+            new_height = order.index(verdict.word)
+            assert new_height <= height, verdict
+            lowered += new_height < height
+            height = new_height
     assert lowered > 2
 
 
 def test_a_floor_makes_the_cost_unreadable(inoculated: Callable[..., RunSet]) -> None:
-    (found,) = verdicts(inoculated(cost_interpretable=False))
-    assert found.cost == "cost not interpretable"
+    (verdict,) = verdicts(inoculated(cost_interpretable=False))
+    assert verdict.cost == "cost not interpretable"
 
 
 def test_every_pair_of_values_is_a_skill(tmp_path: Path) -> None:
@@ -228,58 +228,58 @@ def test_every_pair_of_values_is_a_skill(tmp_path: Path) -> None:
     write_grid(tmp_path, "A", ages, lambda i, j: float(i < j))
     write_grid(tmp_path, "A", ages, lambda i, j: 1.0, wording="released")
     write_grid(tmp_path, "B", ages, lambda i, j: 1.0)
-    said = [one.words for one in verdicts(load_results(tmp_path))]
-    assert said == ["cannot tell", "not shown"]  # without a control
+    words = [verdict.words for verdict in verdicts(load_results(tmp_path))]
+    assert words == ["cannot tell", "not shown"]  # without a control
     name = "m (random weights)"
     write_grid(tmp_path, "A", ages, lambda i, j: 1.0, name)
-    found = verdicts(load_results(tmp_path))
-    assert [(one.skill.words, one.skill.about, one.words) for one in found] == [
+    judged = verdicts(load_results(tmp_path))
+    assert [(v.skill.words, v.skill.about, v.words) for v in judged] == [
         ("age comparison", "where what, 15–105 in steps of 10", "knew it"),
         ("age comparison", "where what, 15–105 in steps of 10, released wording", "not shown"),
     ]
-    assert {one.protocol for one in found} == {"grid"}
+    assert {v.protocol for v in judged} == {"grid"}
 
 
 def test_statements_are_judged_apart_from_their_negations(tmp_path: Path) -> None:
     """By the noun alone all statements are right and all negations wrong: together, chance."""
     simp: dict[str, Any] = {"metric": "sensitivity", "probe": "neg_simp"}
-    parts = map(subsets.statements, ("affirmative", "negative"))
+    halves = map(subsets.statements, ("affirmative", "negative"))
     statements = [share(18, 36, **simp)]
     statements += [
-        share(n, 18, **simp, subset=part) for n, part in zip((18, 0), parts, strict=True)
+        share(n, 18, **simp, subset=half) for n, half in zip((18, 0), halves, strict=True)
     ]
     disturbed = share(12, 34, "sensitivity", perturbation="shuffled+truncated")
     cprag = [share(34, 34, "sensitivity"), disturbed]
     half = [share(9, 18, **simp, subset=row.get("subset")) for row in statements]
     random = [{**row, "model": "m (random weights)"} for row in half]
     alone = results_of(tmp_path / "alone", statements)
-    assert [one.word for one in verdicts(alone)] == ["cannot tell", "not shown"]
-    found = verdicts(results_of(tmp_path / "all", cprag, statements, random))
-    assert [(one.skill.words, one.skill.about, one.words) for one in found] == [
+    assert [v.word for v in verdicts(alone)] == ["cannot tell", "not shown"]
+    judged = verdicts(results_of(tmp_path / "all", cprag, statements, random))
+    assert [(v.skill.words, v.skill.about, v.words) for v in judged] == [
         ("CPRAG-102", "", "knew it"),
         ("NEG-136-SIMP", "affirmative", "knew it"),
         ("NEG-136-SIMP", "negative", "not shown"),
     ]
-    assert found[2].reason == "Before training 0.0% (0.0–17.6): below chance (50.0%)."
+    assert judged[2].reason == "Before training 0.0% (0.0–17.6): below chance (50.0%)."
 
 
 def test_a_diagnostic_is_judged_by_its_rows_whatever_its_record_names(tmp_path: Path) -> None:
     simp = share(18, 18, "sensitivity", probe="neg_simp", model="n")
     run = write_run(tmp_path, "a", [share(25, 34, "sensitivity"), simp])
-    found = verdicts(load_results(tmp_path))
-    assert [one.skill.probe for one in found] == ["cprag", "neg_simp"]
-    assert [[one.key for one in verdict.runs] for verdict in found] == [[run.name]] * 2
+    judged = verdicts(load_results(tmp_path))
+    assert [v.skill.probe for v in judged] == ["cprag", "neg_simp"]
+    assert [[r.key for r in verdict.runs] for verdict in judged] == [[run.name]] * 2
 
 
 def test_of_a_sweep_the_chosen_run_is_judged(sweep: RunSet) -> None:
-    (found,) = verdicts(sweep)
-    assert found.word == "cannot tell"  # 200 of 1,000 before, 440 after, no control
-    assert found.evidence[0][1] == 0.44
-    assert [run.key.split("-")[0] for run in found.runs] == ["chosen"]
+    (verdict,) = verdicts(sweep)
+    assert verdict.word == "cannot tell"  # 200 of 1,000 before, 440 after, no control
+    assert verdict.evidence[0][1] == 0.44
+    assert [run.key.split("-")[0] for run in verdict.runs] == ["chosen"]
 
 
 def test_models_stand_by_the_numbers_in_their_names(tmp_path: Path) -> None:
     for name in ("m@step1000", "m@step900", "m", "12", "9²"):
         write_run(tmp_path, name, zero_shot_rows("p", 40, 100, 2, model=name))
-    found = models_of(verdicts(load_results(tmp_path)))
-    assert found == ["9²", "12", "m", "m@step900", "m@step1000"]
+    models = models_of(verdicts(load_results(tmp_path)))
+    assert models == ["9²", "12", "m", "m@step900", "m@step1000"]

@@ -30,8 +30,8 @@ def test_the_story_of_a_demo_has_the_numbers_of_results_csv(demo_folder: Path) -
     assert max(map(len, lines)) <= WIDTH
     verdicts = {line.split("  ")[0]: line for line in lines[2:9]}
     # 367 of 599 were right, and a third and 1% more by the most frequent answer.
-    said = verdicts["? taxonomy conjunction"]
-    assert said.endswith("cannot tell  61.3 before training, 34.3 majority")
+    line = verdicts["? taxonomy conjunction"]
+    assert line.endswith("cannot tell  61.3 before training, 34.3 majority")
     assert "○ always never" in verdicts
     # The mean of 420 and 431 of 500, and of 302 and 321: 85.1 and 62.3.
     chart = lines[lines.index("age comparison after 0, 62, 125, 250, 500 examples (chance 50.0)") :]
@@ -61,7 +61,7 @@ def test_replay_has_a_line_below_the_dose_alone(inoculated: Callable[..., RunSet
     """Gains of 100 and 50 of 1,000, costs of 20 and 5 of 500."""
     alone = {"probe_correct": (200, 300), "original_correct": (300, 280)}
     replayed = {"extra": "x1", "probe_correct": (200, 250), "original_correct": (300, 295)}
-    lines = story(inoculated(*({**own, "seed": s} for own in (alone, replayed) for s in (1, 2))))
+    lines = story(inoculated(*({**rows, "seed": s} for rows in (alone, replayed) for s in (1, 2))))
     assert lines[-5] == "Fine-tuning on 100 examples of hypernymy"
     assert lines[-2:] == [
         "  without replay  gain +10.0, cost +4.0",
@@ -74,13 +74,13 @@ def test_a_gain_that_took_replay_says_so(inoculated: Callable[..., RunSet]) -> N
     replayed: dict[str, Any] = {"extra": "x1", "probe_correct": (200, 300)}
     replayed["original_correct"] = (300, 290)
     replayed["selection"] = ((0.2, 0.6), (0.35, 0.6))  # a better average than alone
-    results = inoculated(*({**own, "seed": s} for own in (alone, replayed) for s in (1, 2)))
+    results = inoculated(*({**rows, "seed": s} for rows in (alone, replayed) for s in (1, 2)))
     lines = story(results)
     assert lines[-5] == "Fine-tuning on 100 examples of hypernymy, with replay x1"
     assert lines[-4].endswith("gain +10.0")
-    (found,) = verdicts(results)
-    assert found.replay == "replay x1"
-    assert found.changes == "with replay x1: gain +10.0 points; cost +2.0 points"
+    (verdict,) = verdicts(results)
+    assert verdict.replay == "replay x1"
+    assert verdict.changes == "with replay x1: gain +10.0 points; cost +2.0 points"
 
 
 def test_replay_of_some_seeds_or_doses_is_named_as_such(
@@ -100,8 +100,8 @@ def test_what_was_forgotten_is_shown_below_what_was_learned(
         {**item, "set": "report_original_before", "scores": [1.0, 0.0], "prediction": 0},
         {**item, "set": "report_original", "scores": [0.0, 1.0], "prediction": 1},
     ]
-    whole = [{**line, "tied": 1, "correct": float(not line["prediction"])} for line in lines]
-    write_lines(next(tmp_path.glob("runs/*")), whole)
+    answers = [{**line, "tied": 1, "correct": float(not line["prediction"])} for line in lines]
+    write_lines(next(tmp_path.glob("runs/*")), answers)
     assert story(load_results(tmp_path))[-3:] == [
         "dictionary-lm forgot this (original task): q",
         "  right answer: a",
@@ -115,11 +115,11 @@ def test_the_item_is_the_example_of_the_best_known_skill(tmp_path: Path) -> None
     item = {"set": "known", "id": "1", "position": 1, "question": "x" * 70 + " [MASK] y\n."}
     item |= {"choices": ["right", "wrong"], "scores": [0.0, 1.0], "answer": 0, "prediction": 1}
     write_lines(run, [{**item, "tied": 1, "correct": 0.0}])
-    head, right, said = story(load_results(tmp_path))[-3:]
+    head, right, answer = story(load_results(tmp_path))[-3:]
     assert head.startswith("A typical item: xxx")
     assert head.endswith("x [MASK] y .")
     assert len(head) == WIDTH
-    assert (right, said) == ("  right answer: right", "  its answer before training: wrong")
+    assert (right, answer) == ("  right answer: right", "  its answer before training: wrong")
 
 
 def test_a_context_that_nothing_is_right_for_has_no_right_answer(tmp_path: Path) -> None:
@@ -154,12 +154,12 @@ def test_nothing_to_judge_is_no_story(tmp_path: Path) -> None:
 def test_a_terminal_without_the_signs_gets_others(
     demo_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    written = io.BytesIO()
-    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(written, encoding="ascii"))
+    output = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(output, encoding="ascii"))
     print_story(demo_folder, "page: /tmp/é", "in 1 seconds")
     sys.stdout.flush()
-    said = written.getvalue().decode("ascii").splitlines()
-    assert len(said) <= 25
-    assert any(re.fullmatch(r"  full question +_\.-\+# +48\.6 > 85\.1", line) for line in said)
-    assert "page: /tmp/?" in said
+    lines = output.getvalue().decode("ascii").splitlines()
+    assert len(lines) <= 25
+    assert any(re.fullmatch(r"  full question +_\.-\+# +48\.6 > 85\.1", line) for line in lines)
+    assert "page: /tmp/?" in lines
     assert len(set(BARS.translate(ASCII))) == len(BARS)

@@ -33,7 +33,7 @@ def as_good(value: float) -> ControlScore:
     return ControlScore("without language", value, is_lower=False, is_alike=True)
 
 
-def part(value: float, is_lower: bool) -> ControlScore:
+def alone(value: float, is_lower: bool) -> ControlScore:
     return ControlScore("from the choices alone", value, is_lower, is_alike=False)
 
 
@@ -47,8 +47,8 @@ def after(measured: Estimate, *controls: ControlScore) -> Score:
 
 NO_BETTER = before(MIDDLE, as_good(0.58))
 DEMO = (  # of an inoculation
-    before(Estimate(0.277, 0.23, 0.33), part(0.262, False)),
-    after(Estimate(0.35, 0.296, 0.408), part(0.32, False)),
+    before(Estimate(0.277, 0.23, 0.33), alone(0.262, False)),
+    after(Estimate(0.35, 0.296, 0.408), alone(0.32, False)),
 )
 
 
@@ -58,7 +58,7 @@ DEMO = (  # of an inoculation
         (Case(0.5, None, before(HIGH, lower(0.5))), "knew it", False),
         (Case(0.5, None, before(MIDDLE, lower(0.5))), "knew it", True),
         # A baseline of a part speaks against a score.
-        (Case(0.5, None, before(HIGH, lower(0.5), part(0.7, False))), "cannot tell", False),
+        (Case(0.5, None, before(HIGH, lower(0.5), alone(0.7, False))), "cannot tell", False),
         # 0.80 was no more than the most frequent answer, 0.76, may give.
         (Case(0.5, 0.76, before(HIGH, lower(0.5))), "cannot tell", False),
         (Case(0.5, 0.60, before(LOW)), "not shown", False),
@@ -72,7 +72,7 @@ DEMO = (  # of an inoculation
         (Case(0.5), "cannot tell", False),
         # With training.
         (Case(0.5, None, before(LOW, lower(0.4)), after(HIGH), GAIN), "cannot tell", False),
-        (Case(0.5, None, before(LOW), after(HIGH, part(0.6, True)), GAIN), "cannot tell", False),
+        (Case(0.5, None, before(LOW), after(HIGH, alone(0.6, True)), GAIN), "cannot tell", False),
         # What was known, if in part, stays so, whatever training adds, and whatever learns it too.
         (Case(0.5, None, before(MIDDLE, lower(0.5)), after(LOW), NO_GAIN), "knew it", True),
         (Case(0.5, None, before(HIGH, lower(0.5)), after(HIGH), GAIN), "knew it", False),
@@ -92,17 +92,17 @@ DEMO = (  # of an inoculation
     ],
 )
 def test_the_rule_by_hand(case: Case, word: Word, in_part: bool) -> None:
-    found = judge(case)
-    assert (found.word, found.in_part) == (word, in_part)
-    assert found.word in RULES
-    assert len(found.evidence) <= 2
+    verdict = judge(case)
+    assert (verdict.word, verdict.in_part) == (word, in_part)
+    assert verdict.word in RULES
+    assert len(verdict.evidence) <= 2
 
 
 @pytest.mark.parametrize(
     ("case", "words", "evidence", "reason"),
     [
         (
-            Case(1 / 3, 0.34, before(HIGH, part(0.3, True), lower(0.377))),
+            Case(1 / 3, 0.34, before(HIGH, alone(0.3, True), lower(0.377))),
             "knew it",
             (("before training", 0.8), ("the most frequent answer", 0.34)),
             "Before training 80.0% (75.0–85.0), above the most frequent answer (34.0%); "
@@ -177,8 +177,8 @@ def test_the_rule_by_hand(case: Case, word: Word, in_part: bool) -> None:
 def test_what_a_verdict_says(
     case: Case, words: str, evidence: tuple[tuple[str, float], ...], reason: str
 ) -> None:
-    found = judge(case)
-    assert (found.words, found.evidence, found.reason) == (words, evidence, reason)
+    verdict = judge(case)
+    assert (verdict.words, verdict.evidence, verdict.reason) == (words, evidence, reason)
 
 
 ORDER: list[Word] = ["not shown", "cannot tell", "learned it", "knew it"]
@@ -186,8 +186,8 @@ ORDER: list[Word] = ["not shown", "cannot tell", "learned it", "knew it"]
 
 def height(case: Case) -> tuple[int, bool]:
     """How much a verdict says of a model: what it says, and then whether in full."""
-    found = judge(case)
-    return ORDER.index(found.word), not found.in_part
+    verdict = judge(case)
+    return ORDER.index(verdict.word), not verdict.in_part
 
 
 def drawn_score(draw: random.Random, when: str) -> Score | None:
@@ -198,13 +198,13 @@ def drawn_score(draw: random.Random, when: str) -> Score | None:
     ends = () if draw.random() < 0.1 else (value - width, value + width)
     score = Score(**vars(Estimate(value, *ends)), when=when)
     for _ in range(draw.randrange(4)):
-        score = beside(score, draw.random(), draw.random() < 0.5)
+        score = controlled(score, draw.random(), draw.random() < 0.5)
     return score
 
 
-def beside(score: Score, value: float, is_alike: bool) -> Score:
-    other = Estimate(value, value - 0.05, value + 0.05)
-    control = ControlScore("without", value, above(score, other), is_alike)
+def controlled(score: Score, value: float, is_alike: bool) -> Score:
+    estimate = Estimate(value, value - 0.05, value + 0.05)
+    control = ControlScore("without", value, above(score, estimate), is_alike)
     return replace(score, controls=(*score.controls, control))
 
 
@@ -242,17 +242,17 @@ def test_evidence_against_a_model_never_raises_its_verdict() -> None:
                 continue
             # A baseline of a part of the input in any case; a like-for-like control beside another,
             # or one that scores as much: the first one that is lower is what a claim waits for.
-            worse = [beside(score, draw.random(), is_alike=False)]
-            alike = beside(score, draw.random(), is_alike=True)
-            if any(one.is_alike for one in score.controls) or not alike.controls[-1].is_lower:
+            worse = [controlled(score, draw.random(), is_alike=False)]
+            alike = controlled(score, draw.random(), is_alike=True)
+            if any(c.is_alike for c in score.controls) or not alike.controls[-1].is_lower:
                 worse.append(alike)
-            for place, one in enumerate(score.controls):
-                others = (*score.controls[:place], *score.controls[place + 1 :])
-                higher = one.value + draw.random() * (1 - one.value)
-                worse.append(beside(replace(score, controls=others), higher, one.is_alike))
-            for changed in worse:
-                now = replace(case, start=changed) if at == "start" else replace(case, end=changed)
-                assert height(now) <= height(case), (case, now)
-                lowered += height(now) < height(case)
+            for index, control in enumerate(score.controls):
+                fewer = (*score.controls[:index], *score.controls[index + 1 :])
+                higher = control.value + draw.random() * (1 - control.value)
+                worse.append(controlled(replace(score, controls=fewer), higher, control.is_alike))
+            for harder in worse:
+                weaker = replace(case, **{at: harder})
+                assert height(weaker) <= height(case), (case, weaker)
+                lowered += height(weaker) < height(case)
     assert min(seen[word] for word in ORDER) > 50
     assert lowered > 50

@@ -21,7 +21,7 @@ def unpacked(text: str) -> Any:
     return json.loads(zlib.decompress(base64.b64decode(text, validate=True)))
 
 
-def found(results: RunSet, most_in_page: int = MOST_IN_PAGE) -> Items:
+def items_in(results: RunSet, most_in_page: int = MOST_IN_PAGE) -> Items:
     return present(items_of(results, most_in_page))
 
 
@@ -65,40 +65,40 @@ def test_contexts_have_words_instead_of_choices(answered: RunSet) -> None:
 
 
 def test_runs_that_cannot_be_shown_are_named(answered: RunSet) -> None:
-    damaged, silent = found(answered).unread
+    damaged, silent = items_in(answered).unread
     at = "runs/cut-378bfce5cda2/predictions.jsonl"
     assert damaged.startswith(f"Not shown: {at}: not a whole JSON")
     assert silent == "1 run (zero shot) kept no answers in predictions.jsonl."
-    assert silent in to_html(answered, [], found(answered))
+    assert silent in to_html(answered, [], items_in(answered))
 
 
 def test_the_page_holds_every_item_and_answer(answered: RunSet) -> None:
-    made = found(answered)
-    assert made.files == {}
-    assert made.num_items == 6
-    parts = [unpacked(part) for part in made.chunks]
-    [probe, *_] = made.index["probes"]
-    columns = parts[probe["part"]]
-    assert columns["question"] == [f"Question {place}?" for place in range(4)]
+    items = items_in(answered)
+    assert items.files == {}
+    assert items.num_items == 6
+    chunks = [unpacked(chunk) for chunk in items.chunks]
+    [probe, *_] = items.index["probes"]
+    columns = chunks[probe["part"]]
+    assert columns["question"] == [f"Question {number}?" for number in range(4)]
     assert columns["choices"] == [["a", "b"]] * 4
     assert (columns["group"], columns["hops"]) == (["c0", "c0", "c1", "c1"], [0, 1, 0, 1])
     assert "expected" not in columns
     [model] = probe["models"]
-    sheets = parts[model["part"]]
+    sheets = chunks[model["part"]]
     assert [sheet["items"] for sheet in sheets] == [{"row": [0, 4]}] * 4
-    after, before = model["shown"]
-    assert model["sheets"][after]["label"].startswith("after 100 examples")
-    assert model["sheets"][before]["label"] == "before inoculation"
-    assert sheets[after]["answers"]["said"] == [1, 0, 0, 0]
-    html = to_html(answered, [], made)
-    assert re.findall(r'octet-stream" id="items-part-\d+">(.*?)<', html) == list(made.chunks)
+    end, start = model["shown"]
+    assert model["sheets"][end]["label"].startswith("after 100 examples")
+    assert model["sheets"][start]["label"] == "before inoculation"
+    assert sheets[end]["answers"]["said"] == [1, 0, 0, 0]
+    html = to_html(answered, [], items)
+    assert re.findall(r'octet-stream" id="items-part-\d+">(.*?)<', html) == list(items.chunks)
 
 
 def test_beyond_a_size_the_data_are_files_next_to_the_page(answered: RunSet) -> None:
-    inside = found(answered)
+    inside = items_in(answered)
     size = sum(map(len, inside.chunks))
-    assert found(answered, size) == inside
-    outside = found(answered, size - 1)
+    assert items_in(answered, size) == inside
+    outside = items_in(answered, size - 1)
     assert outside.chunks == ()
     assert outside.index == {**inside.index, "folder": "items"}
     assert list(outside.files) == [f"items/{number}.js" for number in range(len(inside.chunks))]
@@ -107,15 +107,15 @@ def test_beyond_a_size_the_data_are_files_next_to_the_page(answered: RunSet) -> 
 
 
 def test_texts_are_data(answered: RunSet) -> None:
-    made = found(answered)
-    [sheet, *_] = unpacked(made.chunks[made.index["probes"][1]["models"][0]["part"]])
+    items = items_in(answered)
+    [sheet, *_] = unpacked(items.chunks[items.index["probes"][1]["models"][0]["part"]])
     hostile = "</script><img src=x onerror=alert(1)>\\u2028<!-- \\ud800"
     assert sheet["answers"]["words"][0][1] == hostile
     names = {"probe": "</script><img>", "model": "<!--<script>"}
     renamed = replace(answered, runs=tuple(replace(run, **names) for run in answered.runs))
     for results in (answered, renamed):
-        html = to_html(results, [], found(results))
-        assert html.count("<script") == html.count("</script>") == 2 + len(found(results).chunks)
+        html = to_html(results, [], items_in(results))
+        assert html.count("<script") == html.count("</script>") == 2 + len(items_in(results).chunks)
         assert "<img" not in html
         assert visible(html) == html
 
@@ -126,12 +126,12 @@ def test_without_answers_there_is_no_section(answered: RunSet) -> None:
 
 
 def test_the_report_writes_the_files(answered: RunSet, monkeypatch: pytest.MonkeyPatch) -> None:
-    made = found(answered, 0)
+    items = items_in(answered, 0)
     monkeypatch.setattr(build, "items_of", lambda results: items_of(results, 0))
     assert answered.folder
     page = build_report(answered.folder)
     files = {path.name: path.read_text("utf-8") for path in (page.parent / "items").iterdir()}
-    assert {f"items/{name}": text for name, text in files.items()} == made.files
+    assert {f"items/{name}": text for name, text in files.items()} == items.files
     text = page.read_text("utf-8")
     assert re.findall('<section id="(overview|items|before)"', text) == [
         "overview",

@@ -17,29 +17,29 @@ def texts(table: Table) -> list[list[str]]:
 
 
 @pytest.mark.parametrize(
-    ("seconds", "said"),
+    ("seconds", "expected"),
     [(12.34, "12.3 s"), (150, "2 min"), (7199, "120 min"), (9000, "2.5 h"), (None, "0.0 s")],
 )
-def test_computing_time(seconds: float | None, said: str) -> None:
-    assert computing_time(RunSet("r", (Run(protocol="fit", seconds=seconds),))) == said
+def test_computing_time(seconds: float | None, expected: str) -> None:
+    assert computing_time(RunSet("r", (Run(protocol="fit", seconds=seconds),))) == expected
 
 
 def test_everything_is_listed_once(tmp_path: Path) -> None:
     data = [{"path": "p_dev.jsonl", "sha256": "d1", "num_items": 1234}]
-    facts = {"data": data, "model_sha256": "w1", "git_commit": "abc", "versions": {"torch": "2"}}
+    fields = {"data": data, "model_sha256": "w1", "git_commit": "abc", "versions": {"torch": "2"}}
     for name in ("a", "b"):
-        write_run(tmp_path, name, zero_shot_rows("p", 5, 10, 2), **facts)
-    facts |= {"versions": {"torch": "3"}, "counts": {"items": 10, "scored": 9}}
-    write_run(tmp_path, "c", zero_shot_rows("q", 5, 10, 2), **facts, seeds=[1, 2], seconds=None)
-    made = tables(tmp_path)
-    assert texts(made["models"]) == [["dictionary-lm", "zero shot", "w1", "3"]]
+        write_run(tmp_path, name, zero_shot_rows("p", 5, 10, 2), **fields)
+    fields |= {"versions": {"torch": "3"}, "counts": {"items": 10, "scored": 9}}
+    write_run(tmp_path, "c", zero_shot_rows("q", 5, 10, 2), **fields, seeds=[1, 2], seconds=None)
+    by_name = tables(tmp_path)
+    assert texts(by_name["models"]) == [["dictionary-lm", "zero shot", "w1", "3"]]
     # Read for p by two runs and for q by one, so it cannot be told whose it is.
-    assert texts(made["data"]) == [["p_dev.jsonl", "1,234", "d1"]]
-    assert texts(made["software"]) == [["torch", "2, 3"], ["Probelight, git commit", "abc"]]
-    assert made["data"].frame.num_items.tolist() == [1234]
-    last = texts(made["runs"])[-1]
+    assert texts(by_name["data"]) == [["p_dev.jsonl", "1,234", "d1"]]
+    assert texts(by_name["software"]) == [["torch", "2, 3"], ["Probelight, git commit", "abc"]]
+    assert by_name["data"].frame.num_items.tolist() == [1234]
+    last = texts(by_name["runs"])[-1]
     assert last[1:] == ["zero shot", "dictionary-lm", "q", "items 10, scored 9", "1, 2", "–"]
-    assert made["runs"].note.startswith("25.0 s of computing")
+    assert by_name["runs"].note.startswith("25.0 s of computing")
 
 
 def test_weights_are_told_apart_by_what_ran(tmp_path: Path) -> None:
@@ -52,14 +52,14 @@ def test_weights_are_told_apart_by_what_ran(tmp_path: Path) -> None:
 
 
 def test_what_a_run_does_not_record_is_not_shown(tmp_path: Path) -> None:
-    facts = {"counts": {"original_report": 3_000, "train": 3}, "seeds": (7, 8)}
+    fields = {"counts": {"original_report": 3_000, "train": 3}, "seeds": (7, 8)}
     lacking = {"data": (), "versions": {}, "git_commit": "", "model_sha256": ""}
-    write_run(tmp_path, "a", zero_shot_rows("p", 5, 10, 2), **facts, **lacking)
-    made = tables(tmp_path)
-    assert not {"data", "software"} & {*made}
-    assert texts(made["models"]) == [["dictionary-lm", "zero shot", "1"]]
-    assert "sha256" in made["models"].frame
-    assert texts(made["runs"])[0][4:6] == ["original report 3,000, train 3", "7, 8"]
+    write_run(tmp_path, "a", zero_shot_rows("p", 5, 10, 2), **fields, **lacking)
+    by_name = tables(tmp_path)
+    assert not {"data", "software"} & {*by_name}
+    assert texts(by_name["models"]) == [["dictionary-lm", "zero shot", "1"]]
+    assert "sha256" in by_name["models"].frame
+    assert texts(by_name["runs"])[0][4:6] == ["original report 3,000, train 3", "7, 8"]
 
 
 def test_files_are_named_with_their_probe(tmp_path: Path) -> None:
@@ -68,7 +68,7 @@ def test_files_are_named_with_their_probe(tmp_path: Path) -> None:
 
     released = present(load_probe_config("definitions").files["train"].sha256)
     task = {"original_task": "definitions"}
-    for name, probe, data, facts in (
+    for name, probe, data, fields in (
         ("a", "hypernymy", files(released, "x1", "x2", "x3"), task),
         ("b", "hyponymy", files(released, "y1", "x2"), task),
         ("c", "hypernymy", files("x1"), {"original_task": "science"}),
@@ -76,7 +76,7 @@ def test_files_are_named_with_their_probe(tmp_path: Path) -> None:
         ("e", "own", files("g", path="grid age (own wording)"), {}),
         ("f", "", files("x1"), {}),
     ):
-        write_run(tmp_path, name, zero_shot_rows(probe, 5, 10, 2), data=data, **facts)
+        write_run(tmp_path, name, zero_shot_rows(probe, 5, 10, 2), data=data, **fields)
     named = {row[2]: row[0] for row in texts(tables(tmp_path)["data"])}
     assert named == {
         released: "definitions/train.jsonl.gz",  # in the catalogue

@@ -13,33 +13,33 @@ KINDS = ("worker", "cell", "driver", "raylet")
 
 def processes(folder: Path, driver: int) -> dict[str, list[psutil.Process]]:
     """Return the processes of a sweep by kind: Ray's workers that watch a cell are "worker"."""
-    own = family(driver)
+    running = family(driver)
     cells = [p for p in psutil.process_iter() if is_cell(p, folder)]
-    watched = {parent.pid for cell in cells if (parent := known(cell.parent)) is not None}
+    watched = {parent.pid for cell in cells if (parent := try_read(cell.parent)) is not None}
     return {
-        "worker": [p for p in own if p.pid in watched],
+        "worker": [p for p in running if p.pid in watched],
         "cell": cells,
-        "driver": [p for p in own if p.pid == driver],
-        "raylet": [p for p in own if known(p.name) == "raylet"],
+        "driver": [p for p in running if p.pid == driver],
+        "raylet": [p for p in running if try_read(p.name) == "raylet"],
     }
 
 
 def family(driver: int) -> list[psutil.Process]:
     try:
-        own = psutil.Process(driver)
-        return [own, *own.children(recursive=True)]
+        process = psutil.Process(driver)
+        return [process, *process.children(recursive=True)]
     except psutil.NoSuchProcess:
         return []
 
 
-def alive(found: Iterable[psutil.Process]) -> list[psutil.Process]:
+def alive(processes: Iterable[psutil.Process]) -> list[psutil.Process]:
     """Return those that still run; who was ended and not yet waited for does not."""
     ended = (None, psutil.STATUS_ZOMBIE)
-    return [p for p in found if p.is_running() and known(p.status) not in ended]
+    return [p for p in processes if p.is_running() and try_read(p.status) not in ended]
 
 
 def is_cell(process: psutil.Process, folder: Path) -> bool:
-    words = known(process.cmdline) or []
+    words = try_read(process.cmdline) or []
     return "cell" in words and any(word.startswith(f"{folder}/") for word in words)
 
 
@@ -47,7 +47,7 @@ def cells_of(folder: Path) -> list[int]:
     return [p.pid for p in psutil.process_iter() if is_cell(p, folder)]
 
 
-def known(read: Callable[[], Any]) -> Any:
+def try_read(read: Callable[[], Any]) -> Any:
     """Return a property of a process; None if the process has ended."""
     try:
         return read()

@@ -21,7 +21,7 @@ import pytest
 from probelight.runs.fencing import newest_attempt
 from tests.fixtures.checkout import ROOT
 from tests.runs import tiny_training
-from tests.runs.harness import planned, said, start_run, wait_until
+from tests.runs.harness import planned, start_run, wait_until, written_text
 from tests.runs.on_ray.processes import alive, cells_of, family, is_cell
 
 pytestmark = pytest.mark.slow
@@ -59,11 +59,11 @@ class Node:
     def kill(self) -> None:
         if self.start.poll() is not None:
             return
-        found = family(self.start.pid)
-        for process in found:
+        running = family(self.start.pid)
+        for process in running:
             process.kill()
         self.start.wait()
-        wait_until(lambda: not alive(found))
+        wait_until(lambda: not alive(running))
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class Cluster:
     address: str
     environment: dict[str, str]  # of those who join it
     head: Node
-    other: Node  # the cluster can do without
+    second: Node  # the cluster can do without
 
 
 @contextmanager
@@ -102,8 +102,8 @@ def two_nodes() -> Iterator[Cluster]:
         common = ("--object-store-memory=80000000", "--disable-usage-stats")
         head_only = (f"--port={port}", "--include-dashboard=false", f"--temp-dir={folder}")
         head = start(HEAD, "--head", *head_only, *common)
-        other = start(OTHER, f"--address={address}", *common)
-        yield Cluster(address, token, head, other)
+        second = start(OTHER, f"--address={address}", *common)
+        yield Cluster(address, token, head, second)
     finally:
         for node in reversed(started):
             node.kill()
@@ -111,21 +111,21 @@ def two_nodes() -> Iterator[Cluster]:
 
 
 def at_work(node: Node, folder: Path) -> tuple[psutil.Process, Path]:
-    found: list[tuple[psutil.Process, Path]] = []
+    begun: list[tuple[psutil.Process, Path]] = []
 
     def there() -> bool:
         cells = [p for p in alive(family(node.start.pid)) if is_cell(p, folder)]
         runs = [(cell, Path(cell.cmdline()[-1])) for cell in cells]
-        found[:] = [(cell, run) for cell, run in runs if (run / "begun").exists()]
-        return bool(found)
+        begun[:] = [(cell, run) for cell, run in runs if (run / "begun").exists()]
+        return bool(begun)
 
     wait_until(there, seconds=120)
-    return found[0]
+    return begun[0]
 
 
 def files(folder: Path) -> dict[Path, tuple[int, int, bytes]]:
-    found = [(path, path.stat()) for path in folder.rglob("*") if path.is_file()]
-    return {path: (own.st_ino, own.st_mtime_ns, path.read_bytes()) for path, own in found}
+    paths = [(path, path.stat()) for path in folder.rglob("*") if path.is_file()]
+    return {path: (stat.st_ino, stat.st_mtime_ns, path.read_bytes()) for path, stat in paths}
 
 
 def test_the_cells_of_a_killed_node_go_on_on_the_other_one(tmp_path: Path) -> None:
@@ -133,9 +133,9 @@ def test_the_cells_of_a_killed_node_go_on_on_the_other_one(tmp_path: Path) -> No
     planned(folder, jobs)
     with two_nodes() as cluster:
         run = start_run(folder, f"--engine.address={cluster.address}", **cluster.environment)
-        _, lost = at_work(cluster.other, folder)
-        cluster.other.kill()
-        assert run.wait(timeout=600) == 0, said(folder)
+        _, lost = at_work(cluster.second, folder)
+        cluster.second.kill()
+        assert run.wait(timeout=600) == 0, written_text(folder)
     assert newest_attempt(lost).number == 2
     tiny_training.check_finished(folder, jobs)
 
@@ -145,20 +145,20 @@ def test_a_node_that_wakes_up_when_its_cells_are_finished_writes_nothing(tmp_pat
     planned(folder, jobs)
     with two_nodes() as cluster:
         run = start_run(folder, f"--engine.address={cluster.address}", **cluster.environment)
-        cell, lost = at_work(cluster.other, folder)
-        cluster.other.freeze()
+        cell, lost = at_work(cluster.second, folder)
+        cluster.second.freeze()
         assert not (lost / "result.json").exists()
         (lost / ".lock").unlink()  # as the lock of another host ends
-        assert run.wait(timeout=600) == 0, said(folder)
-        left = files(folder)
+        assert run.wait(timeout=600) == 0, written_text(folder)
+        contents = files(folder)
         assert cell.status() == psutil.STATUS_STOPPED
         cell.resume()  # alone, so that nobody else can end it
         wait_until(lambda: not alive([cell]), seconds=30)
-        assert files(folder) == left
-        cluster.other.wake()
+        assert files(folder) == contents
+        cluster.second.wake()
         wait_until(lambda: not psutil.pid_exists(cell.pid), seconds=60)  # its worker has seen it
         time.sleep(2)
-        assert files(folder) == left
+        assert files(folder) == contents
     attempt = newest_attempt(lost)
     assert attempt.number == 2
     assert attempt.left is not None
@@ -203,7 +203,7 @@ def test_a_stopped_job_goes_back_into_the_queue_and_then_finishes(tmp_path: Path
     # Two of the three run at once, one per node.
     wait_until(lambda: len(list(folder.glob("runs/*/begun"))) == 2, seconds=120)
     run.send_signal(signal.SIGTERM)
-    assert run.wait(timeout=120) == 0, said(folder)
+    assert run.wait(timeout=120) == 0, written_text(folder)
     noted = (folder / "slurm.log").read_text().splitlines()
     assert noted.count(f"scontrol requeue {job}") == 1
     assert not cells_of(folder)
@@ -211,7 +211,7 @@ def test_a_stopped_job_goes_back_into_the_queue_and_then_finishes(tmp_path: Path
     assert stopped
     assert not any((run_dir / "result.json").exists() for run_dir in stopped)
 
-    assert submitted(folder, job).wait(timeout=300) == 0, said(folder)
+    assert submitted(folder, job).wait(timeout=300) == 0, written_text(folder)
     assert all(newest_attempt(run_dir).number == 2 for run_dir in stopped)
     tiny_training.check_finished(folder, cells)
     assert not Path(f"/tmp/ray-{job}").exists()

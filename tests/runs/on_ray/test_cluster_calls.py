@@ -64,11 +64,11 @@ def test_a_local_ray_is_small_and_tells_its_doors(ray: MagicMock) -> None:
     session = RaySession(ray, print)
     assert session.open(None, "/tmp/short") == [("127.0.0.2", 7), ("127.0.0.2", 8)]
     assert session.nodes() == [{"CPU": 2.0}]
-    given = ray.init.call_args.kwargs
-    assert (given["address"], given["num_cpus"]) == ("local", own_cpus())
-    assert given["_temp_dir"] == "/tmp/short"
-    assert not given["include_dashboard"]
-    assert not given["log_to_driver"]
+    options = ray.init.call_args.kwargs
+    assert (options["address"], options["num_cpus"]) == ("local", own_cpus())
+    assert options["_temp_dir"] == "/tmp/short"
+    assert not options["include_dashboard"]
+    assert not options["log_to_driver"]
     session.close()
     ray.shutdown.assert_called_once()
 
@@ -78,7 +78,7 @@ def door() -> Iterator[Callable[[bytes | None], str]]:
     """Address of a server that says so much to whoever comes; None: nothing listens there."""
     servers: list[socket.socket] = []
 
-    def listening(said: bytes | None) -> str:
+    def listening(reply: bytes | None) -> str:
         server = socket.create_server(("127.0.0.1", 0))
         servers.append(server)
 
@@ -86,11 +86,11 @@ def door() -> Iterator[Callable[[bytes | None], str]]:
             with suppress(OSError):
                 while True:
                     connection, _ = server.accept()
-                    connection.sendall(said or b"")
+                    connection.sendall(reply or b"")
                     servers.append(connection)
 
         address = f"127.0.0.1:{server.getsockname()[1]}"
-        if said is None:
+        if reply is None:
             server.close()
         else:
             threading.Thread(target=serve, daemon=True).start()
@@ -107,9 +107,9 @@ GRPC = b"\0\0\x06\x04\0\0\0\0\0\0\x05\0\0@\0"  # what a server of gRPC begins wi
 def test_a_cluster_is_met_where_it_is(ray: MagicMock, door: Callable[..., str]) -> None:
     session, address = RaySession(ray, print), door(GRPC)
     assert session.open(address, "/tmp/short") == [("127.0.0.2", 8)]
-    given = ray.init.call_args.kwargs
-    assert given["address"] == address
-    assert "num_cpus" not in given
+    options = ray.init.call_args.kwargs
+    assert options["address"] == address
+    assert "num_cpus" not in options
     ray.init.side_effect = ConnectionError("nobody answers\nand forty more lines")
     with pytest.raises(
         UsageError, match=rf"address {address}: no Ray answers there \(nobody answe"
@@ -118,7 +118,7 @@ def test_a_cluster_is_met_where_it_is(ray: MagicMock, door: Callable[..., str]) 
 
 
 @pytest.mark.parametrize(
-    ("said", "why"),
+    ("reply", "why"),
     [
         (None, "Connection refused"),
         (b"HTTP/1.1 400 Bad Request\r\n\r\n", "another program answers"),
@@ -128,12 +128,12 @@ def test_a_cluster_is_met_where_it_is(ray: MagicMock, door: Callable[..., str]) 
 def test_a_door_without_a_ray_is_refused_before_ray_waits_for_it(
     ray: MagicMock,
     door: Callable[..., str],
-    said: bytes | None,
+    reply: bytes | None,
     why: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(ray_process, "_SECONDS_TO_CONNECT", 0.2)
-    address = door(said)
+    address = door(reply)
     line = rf"--engine\.address {address}: no Ray answers there \({why}\); start one, or leave out"
     with pytest.raises(UsageError, match=line):
         RaySession(ray, print).open(address, "/tmp/short")
@@ -171,7 +171,7 @@ def test_behind_tls_the_connection_is_enough(
 def test_every_node_of_a_cluster_must_see_the_folder_of_this_driver(
     ray: MagicMock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    strategies = SimpleNamespace(NodeAffinitySchedulingStrategy=lambda **given: given)
+    strategies = SimpleNamespace(NodeAffinitySchedulingStrategy=lambda **options: options)
     monkeypatch.setitem(sys.modules, "ray.util", SimpleNamespace())  # type: ignore[arg-type]
     monkeypatch.setitem(sys.modules, "ray.util.scheduling_strategies", strategies)  # type: ignore[arg-type]
     session, folder = RaySession(ray, print), str(tmp_path)
@@ -179,8 +179,8 @@ def test_every_node_of_a_cluster_must_see_the_folder_of_this_driver(
     session.open("there:6379", "/tmp/short")
     with drive_alone(tmp_path, take_over=False) as number:
         session.check_folder(folder, number)
-        place = {"node_id": "ab", "soft": False}
-        ray.task.options.assert_called_with(num_cpus=0, scheduling_strategy=place)
+        strategy = {"node_id": "ab", "soft": False}
+        ray.task.options.assert_called_with(num_cpus=0, scheduling_strategy=strategy)
         with pytest.raises(UsageError, match=f"node far: it cannot see {tmp_path}, which all"):
             session.check_folder(folder, number + 1)
     monkeypatch.setattr("probelight.runs.on_ray.ray_process.ROOT", tmp_path)
@@ -189,8 +189,8 @@ def test_every_node_of_a_cluster_must_see_the_folder_of_this_driver(
 
 
 def test_a_job_is_retried_without_limit_and_ray_errors_are_not_failures(ray: MagicMock) -> None:
-    said: list[str] = []
-    session = RaySession(ray, said.append)
+    lines: list[str] = []
+    session = RaySession(ray, lines.append)
     ends = [
         ((End.FAILED, "Traceback"), (End.FAILED, "Traceback")),
         (RayTaskError("no module named jobs"), (End.FAILED, "no module named jobs")),
@@ -203,7 +203,7 @@ def test_a_job_is_retried_without_limit_and_ray_errors_are_not_failures(ray: Mag
         assert session.ended([number], 0.0) == [number]
         assert session.end_of(number) == end
     ray._private.worker.print_to_stdstream({"lines": ["A worker died. And here", "are 20 lines"]})
-    assert said == ["Ray: A worker died"]
+    assert lines == ["Ray: A worker died"]
 
 
 def test_without_ray_the_extra_is_named_and_the_status_is_shown(
@@ -235,11 +235,11 @@ def process(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[str], 
     environment = {**os.environ, "RAY_ADDRESS": "elsewhere:1", "RAY_AUTH_TOKEN": "of-the-cluster"}
     monkeypatch.setattr(os, "environ", environment)
 
-    def given(source: str, address: str | None = None) -> Cluster:
+    def cluster_of(source: str, address: str | None = None) -> Cluster:
         monkeypatch.setattr(clusters, "_SERVE", f"{ANSWERING}\n{source}\nclass r: serve = exit")
         return Cluster(address, tmp_path / "ray.log")
 
-    return given
+    return cluster_of
 
 
 def test_a_local_ray_is_private_and_ends_with_the_command(
@@ -315,12 +315,12 @@ def test_a_ray_that_is_lost_while_cells_run_raises_nothing(process: Any, tmp_pat
     cluster = process("request(); answer(value=doors); request(); os.abort()")
     cluster.open()
     request = AttemptRequest("folder", 1, "m:f", {}, 1, "d")
-    one, two = (cluster.submit(request, Resources(1)) for _ in range(2))
-    assert one != two
-    assert cluster.ended([one, two], 1.0) == []
-    assert cluster.end_of(one)[0] == End.INTERRUPTED
+    first, second = (cluster.submit(request, Resources(1)) for _ in range(2))
+    assert first != second
+    assert cluster.ended([first, second], 1.0) == []
+    assert cluster.end_of(first)[0] == End.INTERRUPTED
     assert cluster.lost_nodes() == set()
-    cluster.cancel(two)
+    cluster.cancel(second)
     assert not cluster.is_alive()
     with pytest.raises(RayLostError, match="SIGABRT"):
         cluster.nodes(tmp_path, 1)
@@ -347,27 +347,27 @@ def test_a_session_ends_with_all_its_groups_and_no_other_process() -> None:
     source = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {nested!r}]); input()"
     command = [sys.executable, "-c", source]
     options = {"stdin": subprocess.PIPE, "start_new_session": True}
-    one, other = (subprocess.Popen(command, **options) for _ in range(2))
-    for leader in (one, other):
+    first, second = (subprocess.Popen(command, **options) for _ in range(2))
+    for leader in (first, second):
         wait_until(lambda: members(leader.pid)[1:] == ["sleep"])  # noqa: B023
-    end_session(one.pid)
-    wait_until(lambda: len(members(one.pid)) == 1)  # its leader is for who started it to end
-    assert members(other.pid)[1:] == ["sleep"]
-    end_session(other.pid)
-    for process in (one, other):
+    end_session(first.pid)
+    wait_until(lambda: len(members(first.pid)) == 1)  # its leader is for who started it to end
+    assert members(second.pid)[1:] == ["sleep"]
+    end_session(second.pid)
+    for process in (first, second):
         process.kill()
         process.communicate()
 
 
 def members(leader: int) -> list[str]:
-    found = []
+    names = []
     for process in psutil.process_iter():
         try:
             if process.status() != psutil.STATUS_ZOMBIE and os.getsid(process.pid) == leader:
-                found.append(process.name())
+                names.append(process.name())
         except (ProcessLookupError, psutil.Error):
             continue
-    return found
+    return names
 
 
 @pytest.mark.parametrize(
@@ -389,19 +389,19 @@ def test_what_is_not_said_follows_from_the_trainer(
 
 def test_what_is_said_holds() -> None:
     engine = RaySettings(cpus_per_cell=0.5, gpus_per_cell=0, memory_per_cell=1.5)
-    found = Resources.of(engine, TrainerSettings(threads=8, accelerator="gpu"), has_gpus=True)
-    assert found == Resources(0.5, 0, 1_500_000_000)
-    assert found.options() == {"num_cpus": 0.5, "num_gpus": 0, "memory": 1_500_000_000}
+    resources = Resources.of(engine, TrainerSettings(threads=8, accelerator="gpu"), has_gpus=True)
+    assert resources == Resources(0.5, 0, 1_500_000_000)
+    assert resources.options() == {"num_cpus": 0.5, "num_gpus": 0, "memory": 1_500_000_000}
     assert Resources(2).options() == {"num_cpus": 2, "num_gpus": 0.0}
-    assert str(found) == "0.5 CPUs, 0 GPUs, 1.5 GB of memory"
+    assert str(resources) == "0.5 CPUs, 0 GPUs, 1.5 GB of memory"
     assert str(Resources(1, 1)) == "1 CPU, 1 GPU"
 
 
 @pytest.mark.parametrize(("share", "devices"), [(0.5, 2), (1, 2), (2, 4)])
 def test_fewer_gpus_than_devices_are_refused(share: float, devices: int) -> None:
     trainer = TrainerSettings(devices=devices, accelerator="gpu")
-    said = rf"^engine\.gpus_per_cell {share} is less than trainer\.devices {devices}; give --engine"
-    with pytest.raises(UsageError, match=said):
+    line = rf"^engine\.gpus_per_cell {share} is less than trainer\.devices {devices}; give --engine"
+    with pytest.raises(UsageError, match=line):
         Resources.of(RaySettings(gpus_per_cell=share), trainer, has_gpus=True)
 
 
@@ -414,7 +414,7 @@ TWO_NODES = [{"CPU": 8.0, "GPU": 2.0, "memory": 32e9}, {"CPU": 3.0, "memory": 16
 
 
 @pytest.mark.parametrize(
-    ("wanted", "fit"),
+    ("resources", "fit"),
     [
         (Resources(2), 4 + 1),
         (Resources(0.5), 16 + 6),
@@ -425,12 +425,12 @@ TWO_NODES = [{"CPU": 8.0, "GPU": 2.0, "memory": 32e9}, {"CPU": 3.0, "memory": 16
         (Resources(1, 0, 10 * 10**9), 3 + 1),
     ],
 )
-def test_so_many_fit_at_once(wanted: Resources, fit: int) -> None:
-    assert wanted.check(TWO_NODES) == fit
+def test_so_many_fit_at_once(resources: Resources, fit: int) -> None:
+    assert resources.check(TWO_NODES) == fit
 
 
 @pytest.mark.parametrize(
-    ("wanted", "taken", "most", "option"),
+    ("resources", "need", "most", "option"),
     [
         (Resources(9), "9 CPUs", "8 CPUs", "cpus"),
         (Resources(1, 3), "3 GPUs", "2 GPUs", "gpus"),
@@ -438,11 +438,11 @@ def test_so_many_fit_at_once(wanted: Resources, fit: int) -> None:
     ],
 )
 def test_what_no_node_has_is_refused_by_name(
-    wanted: Resources, taken: str, most: str, option: str
+    resources: Resources, need: str, most: str, option: str
 ) -> None:
-    said = f"needs {taken}, but no Ray node has more than {most}; set --engine.{option}_per_cell"
-    with pytest.raises(UsageError, match=said):
-        wanted.check(TWO_NODES)
+    message = f"needs {need}, but no Ray node has more than {most}; set --engine.{option}_per_cell"
+    with pytest.raises(UsageError, match=message):
+        resources.check(TWO_NODES)
 
 
 def test_what_nodes_have_but_none_at_once_is_refused() -> None:

@@ -20,17 +20,17 @@ from probelight.runs.on_ray import drive
 from probelight.runs.on_ray.cluster import RayLostError
 from probelight.runs.plan import ERROR_NAME, Failure, State
 from probelight.runs.settings import EngineSettings, RaySettings, TrainerSettings
-from tests.runs.harness import log_lines, planned, results, run_to_end, said
+from tests.runs.harness import log_lines, planned, results, run_to_end, written_text
 from tests.runs.on_ray.fake_cluster import FINISHED, FakeCluster, Sweep
 from tests.runs.trivial import RUNNER, cells
 
 
 def test_cells_start_in_the_order_of_their_needs(tmp_path: Path, cluster: FakeCluster) -> None:
-    one, two = cells(2)
-    last = Job("last", {"number": 9}, RUNNER, needs=(two.key, one.key))
-    sweep = Sweep(tmp_path, last, one, two)
+    first_job, second_job = cells(2)
+    last = Job("last", {"number": 9}, RUNNER, needs=(second_job.key, first_job.key))
+    sweep = Sweep(tmp_path, last, first_job, second_job)
     assert sweep.run() == 0
-    assert cluster.started == [one.key, two.key, last.key]
+    assert cluster.started == [first_job.key, second_job.key, last.key]
     assert cluster.calls == ["made for None", "opened", "closed"]
     assert sweep.lines[0] == "0 of 3 cells are finished"
     assert sweep.lines[-1].startswith(f"{last.key}: finished")
@@ -44,18 +44,18 @@ def test_a_worker_is_told_all_that_it_needs(
 ) -> None:
     for name in ("WANDB_MODE", "HF_HOME", "SECRET_OF_MINE", "SLURM_JOB_ID"):
         monkeypatch.setenv(name, "value")
-    own, fixed = cells(1), cells(1, threads=5)
-    sweep = Sweep(tmp_path, *own, *fixed, stop_seconds=7, cpus_per_cell=3)
+    default, fixed = cells(1), cells(1, threads=5)
+    sweep = Sweep(tmp_path, *default, *fixed, stop_seconds=7, cpus_per_cell=3)
     assert sweep.run() == 0
     first, second = cluster.requests
-    assert first.folder == str(tmp_path.resolve() / "runs" / own[0].key)
+    assert first.folder == str(tmp_path.resolve() / "runs" / default[0].key)
     assert (first.driver, first.runner, first.stop_seconds) == (1, RUNNER, 7)
     assert RunContext.from_json(first.context) == sweep.context
     assert (first.threads, second.threads) == (1, 5)  # of the trainer's; of the cell's key
     assert first.directory == str(Path.cwd())
     assert {"WANDB_MODE", "HF_HOME"} <= first.environment.keys()
     assert not {"SECRET_OF_MINE", "SLURM_JOB_ID"} & first.environment.keys()
-    sweep = Sweep(tmp_path / "unsaid", *own, cpus_per_cell=3)
+    sweep = Sweep(tmp_path / "unsaid", *default, cpus_per_cell=3)
     sweep.context = replace(sweep.context, trainer=TrainerSettings(accelerator="cpu"))
     assert sweep.run() == 0
     assert cluster.requests[-1].threads == 3  # as many as CPUs
@@ -102,15 +102,15 @@ def test_a_refusal_is_final_at_once(tmp_path: Path, cluster: FakeCluster) -> Non
 def test_cells_behind_a_failed_one_are_not_started(tmp_path: Path, cluster: FakeCluster) -> None:
     bad, good = cells(2)
     stuck = Job("stuck", {"number": 7}, RUNNER, needs=(good.key, bad.key))
-    behind = Job("behind", {"number": 8}, RUNNER, needs=(stuck.key,))
+    blocked = Job("behind", {"number": 8}, RUNNER, needs=(stuck.key,))
     cluster.outcomes = {bad.key: [(End.FAILED, "ValueError: no")]}
-    sweep = Sweep(tmp_path, bad, good, stuck, behind)
+    sweep = Sweep(tmp_path, bad, good, stuck, blocked)
     assert sweep.run() == 1
     assert cluster.started == [bad.key, good.key]
     assert sweep.lines[-3:] == [
         f"failed: {bad.key}: ValueError: no",
         f"not started: {stuck.key}: needs {bad.key}",
-        f"not started: {behind.key}: needs {stuck.key}",
+        f"not started: {blocked.key}: needs {stuck.key}",
     ]
 
 
@@ -161,8 +161,8 @@ def test_a_cell_of_a_lost_node_is_put_on_another_if_ray_does_not_see_to_it(
     assert sweep.run() == 0
     assert cluster.started == [stuck.key, good.key, stuck.key]
     assert cluster.cancelled == [0]
-    said = f"{stuck.key}: lost (Ray cannot reach its node); the cell is waiting again"
-    assert sweep.lines.count(said) == 1
+    line = f"{stuck.key}: lost (Ray cannot reach its node); the cell is waiting again"
+    assert sweep.lines.count(line) == 1
 
 
 def test_a_bad_config_or_lost_folder_fails_its_job(tmp_path: Path, cluster: FakeCluster) -> None:
@@ -193,18 +193,18 @@ def test_what_no_node_has_is_refused_before_it_runs(tmp_path: Path, cluster: Fak
 
 @pytest.mark.slow
 def test_four_cells_on_a_real_ray(tmp_path: Path) -> None:
-    good, other = cells(2)
+    good, second = cells(2)
     [once] = cells(1, failing_once=True)
     last = Job("last", {"number": 5}, RUNNER, needs=(good.key, once.key))
-    planned(tmp_path, [last, good, other, once], max_retries=1)
+    planned(tmp_path, [last, good, second, once], max_retries=1)
     assert run_to_end(tmp_path, "--engine.memory_per_cell=100000") == 2
-    assert "error: a cell needs 100000 GB of memory" in said(tmp_path).splitlines()[-1]
-    assert run_to_end(tmp_path) == 0, said(tmp_path)
-    found = {key: result["facts"]["value"] for key, result in results(tmp_path).items()}
-    assert found == {good.key: 0, other.key: 1, once.key: 0, last.key: 25}
+    assert "error: a cell needs 100000 GB of memory" in written_text(tmp_path).splitlines()[-1]
+    assert run_to_end(tmp_path) == 0, written_text(tmp_path)
+    values = {key: result["facts"]["value"] for key, result in results(tmp_path).items()}
+    assert values == {good.key: 0, second.key: 1, once.key: 0, last.key: 25}
     assert log_lines(tmp_path)[-1] == last.key
     assert sorted(log_lines(tmp_path)) == sorted(results(tmp_path))
-    text = said(tmp_path)
+    text = written_text(tmp_path)
     assert f"{once.key}: failed 1 of 2 times: ValueError: not at the first try" in text
     assert "4 of 4 done" in text
     assert f"next: train.py report {tmp_path}" in text
@@ -214,15 +214,15 @@ def test_four_cells_on_a_real_ray(tmp_path: Path) -> None:
 def test_a_signal_stops_the_cells_and_the_same_command_goes_on(
     tmp_path: Path, cluster: FakeCluster, number: signal.Signals, code: int
 ) -> None:
-    one, two, three = cells(3)
+    first, second, three = cells(3)
     handlers = [signal.getsignal(n) for n in (signal.SIGTERM, signal.SIGINT)]
 
     def stop() -> tuple[End, str]:
         os.kill(os.getpid(), number)
         return End.FINISHED, ""
 
-    cluster.outcomes = {one.key: [stop]}
-    sweep = Sweep(tmp_path, one, two, three, stop_seconds=30)
+    cluster.outcomes = {first.key: [stop]}
+    sweep = Sweep(tmp_path, first, second, three, stop_seconds=30)
     assert sweep.run() == code
     assert sorted(cluster.cancelled) == [1, 2]
     assert sweep.states == [State.DONE, State.WAITING, State.WAITING]
@@ -249,12 +249,12 @@ def test_a_failure_while_all_stop_is_not_counted(tmp_path: Path, cluster: FakeCl
 
 
 def test_a_lost_ray_is_opened_again_with_its_cells(tmp_path: Path, cluster: FakeCluster) -> None:
-    one, two = cells(2)
+    first, second = cells(2)
     cluster.alive = [False]
-    sweep = Sweep(tmp_path, one, two)
+    sweep = Sweep(tmp_path, first, second)
     assert sweep.run() == 0
     # The first one had ended before; what ran next to it was given back, not failed.
-    assert cluster.started == [one.key, two.key, two.key]
+    assert cluster.started == [first.key, second.key, second.key]
     assert cluster.calls == ["made for None", "opened", "closed", "opened", "closed"]
     assert "Ray no longer answers; its cells wait until it does" in sweep.lines
 
@@ -273,10 +273,10 @@ def test_a_start_of_ray_is_tried_three_times(tmp_path: Path, cluster: FakeCluste
     folder.mkdir()
     (folder / "ray.log").touch()
     cluster.opened = [lost, lost, lost]
-    said = (
+    message = (
         f"Ray did not start in 3 tries (its raylet has ended); its last lines are in {folder}/ray."
     )
-    with pytest.raises(RayLostError, match=re.escape(said)) as raised:
+    with pytest.raises(RayLostError, match=re.escape(message)) as raised:
         Sweep(folder, *jobs).run()
     assert "--engine.kind" not in str(raised.value)  # a sweep has no other way
     cluster.opened = [lost, lost, lost]
@@ -316,16 +316,16 @@ def test_a_cluster_is_waited_for_a_while_and_a_local_ray_is_not(
 
 
 def test_a_driver_leaves_a_folder_that_was_taken(tmp_path: Path, cluster: FakeCluster) -> None:
-    one, two = cells(2)
-    taken = json.dumps(asdict(fencing.Driver(8, this_process(), since=1.0)))
+    first, second = cells(2)
+    driver_json = json.dumps(asdict(fencing.Driver(8, this_process(), since=1.0)))
 
     def take() -> tuple[End, str]:
-        (tmp_path / fencing.DRIVER).write_text(taken)
+        (tmp_path / fencing.DRIVER).write_text(driver_json)
         return End.FINISHED, ""
 
-    cluster.outcomes = {one.key: [take]}
-    sweep = Sweep(tmp_path, one, two)
+    cluster.outcomes = {first.key: [take]}
+    sweep = Sweep(tmp_path, first, second)
     with pytest.raises(fencing.DriverLostError, match=r"this command \(driver 1\) stops"):
         sweep.run()
     assert cluster.calls[-1] == "closed"
-    assert (tmp_path / fencing.DRIVER).read_text() == taken
+    assert (tmp_path / fencing.DRIVER).read_text() == driver_json

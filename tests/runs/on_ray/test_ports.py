@@ -26,13 +26,13 @@ METHODS = (
 )
 
 
-def asked(port: int, request: bytes, end: bytes) -> bytes:
+def reply(port: int, request: bytes, end: bytes) -> bytes:
     """What a port answers, up to a pattern."""
     answer = b""
     with socket.create_connection(("127.0.0.1", port), timeout=2) as connection, suppress(OSError):
         connection.sendall(request)
-        while not re.search(end, answer, re.DOTALL) and (part := connection.recv(4096)):
-            answer += part
+        while not re.search(end, answer, re.DOTALL) and (received := connection.recv(4096)):
+            answer += received
     return answer
 
 
@@ -50,7 +50,7 @@ def grpc_status(port: int, method: str, token: str = "") -> int | None:
     headers = b"".join(b"\0%c%b%c%b" % (len(n), n, len(v), v) for n, v in pairs)
     request = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + frame(4, 0, 0, b"") + frame(1, 4, 1, headers)
     request += frame(0, 1, 1, bytes(5))
-    status = re.search(rb"grpc-status.(\d+)", asked(port, request, rb"grpc-status.\d"), re.DOTALL)
+    status = re.search(rb"grpc-status.(\d+)", reply(port, request, rb"grpc-status.\d"), re.DOTALL)
     return None if status is None else int(status[1])
 
 
@@ -73,12 +73,12 @@ def test_a_local_ray_listens_on_this_machine_alone_and_asks_for_its_token(tmp_pa
         assert {door.ip.removeprefix("::ffff:") for _, door in doors} == {"127.0.0.1"}
         for name, door in doors:
             with_token, *without = (
-                {grpc_status(door.port, method, given) for method in METHODS}
-                for given in (token, "", "0" * 64)
+                {grpc_status(door.port, method, sent_token) for method in METHODS}
+                for sent_token in (token, "", "0" * 64)
             )
             if with_token == {None}:
                 request = b"POST /get_or_create_runtime_env HTTP/1.0\r\n\r\n"
-                assert b" 401 Unauthorized" in asked(door.port, request, rb"\n"), name
+                assert b" 401 Unauthorized" in reply(door.port, request, rb"\n"), name
                 continue
             # Unauthenticated is 16; 12 are the other services.
             assert without == [{16, 12}] * 2, name

@@ -19,9 +19,9 @@ from tests.runs.harness import (
     planned,
     results,
     run_to_end,
-    said,
     start_run,
     wait_until,
+    written_text,
 )
 from tests.runs.on_ray.processes import alive, cells_of, family
 from tests.runs.trivial import begun
@@ -32,12 +32,12 @@ pytestmark = pytest.mark.slow
 @pytest.fixture
 def ended() -> Iterator[list[psutil.Process]]:
     """Processes that a test fails of if they outlive it."""
-    found: list[psutil.Process] = []
-    yield found
-    left = alive(found)
-    for process in left:
+    processes: list[psutil.Process] = []
+    yield processes
+    running = alive(processes)
+    for process in running:
         process.kill()
-    assert not left
+    assert not running
 
 
 def stop(run: subprocess.Popen[str], number: int) -> None:
@@ -63,15 +63,15 @@ def test_cells_save_their_state_and_the_same_command_goes_on(
         ended += family(run.pid)
         time.sleep(1)
         stop(run, number)
-        assert run.wait(timeout=120) == code, said(folder)
+        assert run.wait(timeout=120) == code, written_text(folder)
         wait_until(lambda: not alive(ended), seconds=10)  # noqa: B023
-        assert "stopping; cells have 120 s to save their state" in said(folder)
-        assert "rerun the same command to resume" in said(folder).splitlines()[-1]
-        before = steps
+        assert "stopping; cells have 120 s to save their state" in written_text(folder)
+        assert "rerun the same command to resume" in written_text(folder).splitlines()[-1]
+        steps_before = steps
         steps = [torch.load(state, weights_only=True)["global_step"] for state in states]
-        assert all(map(operator.lt, before, steps))
+        assert all(map(operator.lt, steps_before, steps))
         assert max(steps) < tiny_training.NUM_STEPS
-    assert run_to_end(folder) == 0, said(folder)
+    assert run_to_end(folder) == 0, written_text(folder)
     tiny_training.check_finished(folder, jobs)
 
 
@@ -81,11 +81,11 @@ def test_a_second_ctrl_c_ends_cells_at_once(tmp_path: Path, ended: list[psutil.P
     wait_until(lambda: begun(tmp_path) == 2, seconds=120)
     ended += family(run.pid)
     stop(run, signal.SIGINT)
-    wait_until(lambda: "stopping" in said(tmp_path), seconds=10)
+    wait_until(lambda: "stopping" in written_text(tmp_path), seconds=10)
     time.sleep(3)
     assert len(cells_of(tmp_path)) == 2
     stop(run, signal.SIGINT)
-    assert run.wait(timeout=20) == 130, said(tmp_path)
+    assert run.wait(timeout=20) == 130, written_text(tmp_path)
     wait_until(lambda: not alive(ended), seconds=10)
 
 
@@ -99,9 +99,9 @@ def test_ctrl_c_while_ray_starts_leaves_nothing(
     while run.poll() is None:
         ended += [process for process in family(run.pid) if process not in ended]
         time.sleep(0.1)
-    assert run.returncode == 130, said(tmp_path)
+    assert run.returncode == 130, written_text(tmp_path)
     wait_until(lambda: not alive(ended), seconds=10)
-    assert "Traceback" not in said(tmp_path)
+    assert "Traceback" not in written_text(tmp_path)
     assert results(tmp_path) == {}
 
 
@@ -113,16 +113,16 @@ def test_cells_fail_on_a_full_disk_and_the_same_command_goes_on(disk: Path, tmp_
     wait_until(lambda: begun(disk) == 2, seconds=120)
     (disk / "go").touch()
     ballast = fill(disk / "ballast")
-    assert run.wait(timeout=120) == 1, said(disk)
-    assert all(f"{job.key}: failed for good" in said(disk) for job in jobs)
-    assert said(disk).count("No space left on device") >= len(jobs)
+    assert run.wait(timeout=120) == 1, written_text(disk)
+    assert all(f"{job.key}: failed for good" in written_text(disk) for job in jobs)
+    assert written_text(disk).count("No space left on device") >= len(jobs)
     assert results(disk) == {}
     assert run_to_end(disk) == 1  # it cannot even say that it drives
-    last = said(disk).splitlines()[-1]
+    last = written_text(disk).splitlines()[-1]
     assert last.startswith("train.py sweep run: failed: ")
     assert last.endswith(
         "No space left on device; make room there, then rerun the same command to resume"
     )
     ballast.unlink()
-    assert run_to_end(disk) == 0, said(disk)
+    assert run_to_end(disk) == 0, written_text(disk)
     assert sorted(log_lines(disk)) == sorted(job.key for job in jobs)
