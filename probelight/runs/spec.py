@@ -148,4 +148,5 @@ def drawn_config(config: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     path = folder / DRAWN_NAME
     if not path.exists():
         return dict(config)
-    return {**config, "setting": {**config["setting"], **read_json(path)}}
+    drawn = read_json(path)
+    return {**config, "setting": {**config["setting"], **drawn}}

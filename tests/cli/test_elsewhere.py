@@ -24,7 +24,7 @@ from probelight.results.row import Row
 from probelight.results.run_folder import CommandFolder, RunFolder
 from probelight.runs.context import RunContext
 from probelight.runs.execution import make_run
-from probelight.runs.job import Job
+from probelight.runs.spec import RunSpec, spec_type
 from tests.fixtures.checkout import ROOT
 from tests.fixtures.rows import read_results
 from tests.fixtures.tiny import questions, sentences
@@ -54,10 +54,11 @@ import json, sys
 from pathlib import Path
 from probelight.runs.context import RunContext
 from probelight.runs.execution import make_run
+from probelight.runs.spec import spec_from
 from probelight.results.run_folder import RunFolder
-for path, runner, told in json.load(sys.stdin):
+for path, type_name, context in json.load(sys.stdin):
     run = RunFolder.at(Path(path))
-    make_run(runner, run, run.config, RunContext.from_json(told))
+    make_run(spec_from(type_name, run.config), run, RunContext.from_json(context))
 """
 
 
@@ -152,12 +153,12 @@ def world(
 
     jobs: list[tuple[str, str, dict[str, Any]]] = []
 
-    def noted(runner: Any, run: RunFolder, config: Any, context: RunContext) -> None:
+    def noted(spec: RunSpec, run: RunFolder, context: RunContext) -> None:
         """Keeps what another process is told of a run, and makes its folder there."""
         elsewhere = CommandFolder(world.out(run.path.parents[1].name, "elsewhere"), {})
         copy = elsewhere.run(run.key.rpartition("-")[0], run.config)
-        jobs.append((str(copy.path), Job("", {}, runner).runner_name, context.to_json()))
-        make_run(runner, run, config, context)
+        jobs.append((str(copy.path), spec_type(spec), context.to_json()))
+        make_run(spec, run, context)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("probelight.runs.run.make_run", noted)

@@ -31,11 +31,13 @@ from probelight.runs.attempt import (
     watch_attempt,
 )
 from probelight.runs.context import RunContext
-from probelight.runs.job import DRAWN_NAME, Job
+from probelight.runs.job import Job
 from probelight.runs.plan import ERROR_NAME
 from probelight.runs.settings import TrainerSettings
+from probelight.runs.spec import DRAWN_NAME, spec_type
 from tests.fixtures.checkout import ROOT
 from tests.runs.harness import log_lines, wait_until
+from tests.runs.runner_spec import folder_of, runner_job
 from tests.runs.trivial import cells
 
 HERE = "tests.runs.test_attempt"
@@ -47,9 +49,11 @@ def watch(tmp_path: Path) -> Callable[..., tuple[End, str, Path]]:
     """Make the folder of a job and watch an attempt at it; return its end, text and folder."""
 
     def watched(job: Job, driver: int = 1, **more: Any) -> tuple[str, str, Path]:
-        folder = RunFolder(tmp_path / "runs", job.name, job.config).path
+        folder = folder_of(job, tmp_path / "runs").path
         values = {"directory": str(ROOT), "threads": 1, **more}
-        request = AttemptRequest(str(folder), driver, str(job.runner), CONTEXT.to_json(), **values)
+        request = AttemptRequest(
+            str(folder), driver, spec_type(job.spec), CONTEXT.to_json(), **values
+        )
         return *watch_attempt(json.dumps(asdict(request))), folder
 
     return watched
@@ -64,7 +68,7 @@ def test_a_job_runs_once_in_the_environment_of_its_node_and_its_driver(
     tmp_path: Path, driver: int, watch: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SLURM_JOB_ID", "7")
-    job, offline = Job("environment", {}, f"{HERE}:environment"), {"WANDB_MODE": "offline"}
+    job, offline = runner_job("environment", {}, f"{HERE}:environment"), {"WANDB_MODE": "offline"}
     end, text, folder = watch(job, driver, directory=str(tmp_path), environment=offline)
     assert (end, text) == (End.FINISHED, "")
     facts_seen = {"SLURM_JOB_ID": None, "WANDB_MODE": "offline", "directory": str(tmp_path)}
@@ -144,7 +148,7 @@ def refuse(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> Ru
 
 
 def test_what_the_command_cannot_do_another_attempt_cannot_either(driver: int, watch: Any) -> None:
-    end, text, _ = watch(Job("refuse", {}, f"{HERE}:refuse"), driver)
+    end, text, _ = watch(runner_job("refuse", {}, f"{HERE}:refuse"), driver)
     assert end == End.REFUSED
     assert text.endswith("UsageError: it does not fit\n")
 
@@ -164,7 +168,7 @@ def leave(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> Non
 def test_the_exit_code_says_how_it_ended(
     driver: int, watch: Any, code: int, end: End, last: list[str]
 ) -> None:
-    outcome, text, folder = watch(Job("leave", {"code": code}, f"{HERE}:leave"), driver)
+    outcome, text, folder = watch(runner_job("leave", {"code": code}, f"{HERE}:leave"), driver)
     assert (outcome, text.splitlines()[-1:]) == (end, last)
     assert f"I end with {code}" in (folder / LOG_NAME).read_text()
     assert (f"I end with {code}" in text) == (end == End.FAILED)
@@ -182,7 +186,7 @@ def wait_with_child(run: RunFolder, config: Mapping[str, Any], context: RunConte
 
 
 def test_an_interrupted_worker_ends_the_whole_job(tmp_path: Path, driver: int, watch: Any) -> None:
-    job = Job("wait", {}, f"{HERE}:wait_with_child")
+    job = runner_job("wait", {}, f"{HERE}:wait_with_child")
     path = tmp_path / "runs" / job.key / "child"
     children: list[psutil.Process] = []
     moments: list[float] = []
@@ -208,7 +212,7 @@ def test_an_interrupted_worker_ends_the_whole_job(tmp_path: Path, driver: int, w
 
 def test_a_lost_folder_or_damaged_file_fails(tmp_path: Path, driver: int, watch: Any) -> None:
     [job] = cells(1)
-    folder = RunFolder(tmp_path / "runs", job.name, job.config).path
+    folder = folder_of(job, tmp_path / "runs").path
     (folder / fencing.ATTEMPT).write_text("{")
     end, text, _ = watch(job, driver)
     assert end == End.FAILED
@@ -240,10 +244,14 @@ def attempted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[Job]
     monkeypatch.setattr(os, "_exit", sys.exit)
 
     def begun(job: Job) -> RunFolder:
-        run = RunFolder(tmp_path / "runs", job.name, job.config)
+        run = folder_of(job, tmp_path / "runs")
         with fencing.drive_alone(tmp_path, take_over=False) as driver:
             number = fencing.begin_attempt(run.path, driver).number
-        request = {"runner": job.runner, "attempt": number, "context": CONTEXT.to_json()}
+        request = {
+            "spec_type": spec_type(job.spec),
+            "attempt": number,
+            "context": CONTEXT.to_json(),
+        }
         monkeypatch.setenv(REQUEST_VARIABLE, json.dumps(request))
         return run
 
@@ -253,12 +261,14 @@ def attempted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[Job]
 def report_facts(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> RunRecord:
     (run.path / "ran").open("a").write("x")
     setting, threads = config["setting"], context.trainer.threads
-    same = dict(run.config) == dict(config)
+    same = run.config["setting"] == setting
     return RunRecord(protocol="told", facts={"setting": setting, "same": same, "threads": threads})
 
 
 def test_a_process_runs_a_job_once_with_what_was_drawn_and_its_threads(attempted: Any) -> None:
-    run = attempted(Job("facts", {"setting": {"dose": 8}, "threads": 2}, f"{HERE}:report_facts"))
+    run = attempted(
+        runner_job("facts", {"setting": {"dose": 8}, "threads": 2}, f"{HERE}:report_facts")
+    )
     (run.path / DRAWN_NAME).write_text('{"learning_rate": 0.5}')
     for _ in range(2):
         run_attempt(str(run.path))
@@ -306,7 +316,7 @@ def test_a_process_whose_attempt_is_lost_runs_nothing(
 def test_a_further_process_of_ddp_needs_no_room_in_the_folder(
     attempted: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run = attempted(Job("facts", {"setting": {}}, f"{HERE}:report_facts"))
+    run = attempted(runner_job("facts", {"setting": {}}, f"{HERE}:report_facts"))
     monkeypatch.setenv("LOCAL_RANK", "1")
     run_attempt(str(run.path))
     assert (run.path / "ran").exists()

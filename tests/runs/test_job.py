@@ -27,6 +27,7 @@ from probelight.runs.fencing import AttemptLostError
 from probelight.runs.settings import ACCELERATORS, TrainerSettings
 from tests.fixtures.tiny import Refused
 from tests.fixtures.wandb_offline import fresh_environment, points_of, read_offline_runs
+from tests.runs.runner_spec import folder_of, runner_job
 from tests.runs.tiny_training import NUM_STEPS
 from tests.runs.wandb_kills import PLACES
 
@@ -46,8 +47,9 @@ def test_a_run_has_the_precision_of_its_config(config: dict[str, str], tmp_path:
     """Whatever the settings of the command that makes it, in whatever process."""
     trainer = TrainerSettings(precision="16-mixed", matmul_precision="medium")
     sent = json.loads(json.dumps(RunContext(trainer).to_json()))
-    run = RunFolder(tmp_path, "run", config)
-    make_run(f"{__name__}:note_precision", run, config, RunContext.from_json(sent))
+    job = runner_job("run", config, f"{__name__}:note_precision")
+    run = folder_of(job, tmp_path)
+    make_run(job.spec, run, RunContext.from_json(sent))
     record = run.result()
     assert record is not None
     assert record.facts == config
@@ -81,14 +83,15 @@ def test_listeners_and_wandb_are_told_what_ended_a_run(
     settings = ((DEFAULT_WANDB, False), (project, False), (project, True))
     for number, (wandb, has_begun) in enumerate(settings):
         heard: list[Any] = []
-        folder = RunFolder(tmp_path / str(number), how, {"end": how})
+        job = runner_job(how, {"end": how}, f"{__name__}:end")
+        folder = folder_of(job, tmp_path / str(number))
         if wandb is DEFAULT_WANDB:
             folder.listeners.append(heard.append)
         if has_begun:
             (folder.path / "wandb").mkdir()
         raises = pytest.raises(type(ENDS[how])) if how in ENDS else nullcontext()
         with raises:
-            make_run(f"{__name__}:end", folder, folder.config, RunContext(wandb=wandb))
+            make_run(job.spec, folder, RunContext(wandb=wandb))
         assert len(heard) == calls[number]
         assert how == "finished" or heard == [ENDS[how]] * calls[number]
 

@@ -36,7 +36,7 @@ PLAN = Plan(
     RaySettings(max_retries=5),
     (
         PlannedJob("original-a", "module:original", num_steps=7),
-        PlannedJob("trial-b", "module:trial", ("original-a",), ("trial-a",), 3, is_drawn=True),
+        PlannedJob("trial-b", "module:trial", ("original-a",), ("trial-a",), 3),
     ),
 )
 

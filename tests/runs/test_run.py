@@ -17,6 +17,7 @@ from probelight.runs.job import Job
 from probelight.runs.run import in_order, run_jobs, unfinished
 from probelight.runs.settings import TrainerSettings
 from tests.fixtures.rows import read_results
+from tests.runs.runner_spec import runner_job
 from tests.runs.trivial import RUNNER, cells
 
 
@@ -30,7 +31,7 @@ def square(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> Ru
 
 
 def job(number: int) -> Job:
-    return Job(f"square-{number}", {"number": number}, "tests.runs.test_run:square")
+    return runner_job(f"square-{number}", {"number": number}, "tests.runs.test_run:square")
 
 
 @pytest.fixture
@@ -92,7 +93,7 @@ def test_nothing_is_made_here_while_cells_of_the_folder_are_on_ray(folder: Comma
 
 def test_what_others_wait_for_comes_before_them_and_all_else_as_planned() -> None:
     first, second, three = cells(3)
-    last = Job("last", {"number": 9}, RUNNER, needs=(three.key, first.key, "elsewhere"))
+    last = runner_job("last", {"number": 9}, RUNNER, needs=(three.key, first.key, "elsewhere"))
     assert in_order([last, first, second, three, first]) == [three, first, last, second]
     follower = replace(last, needs=(three.key,), follows=(second.key, "elsewhere"))
     assert in_order([first, follower, second, three]) == [first, three, second, follower]
@@ -103,7 +104,7 @@ def threads(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> R
 
 
 def test_what_the_key_was_made_with_holds_and_a_run_is_timed(folder: CommandFolder) -> None:
-    job = Job("threads", {"threads": 3}, threads)
+    job = runner_job("threads", {"threads": 3}, f"{__name__}:threads")
     [run] = run_jobs([job], folder, RunContext(TrainerSettings(threads=1)))
     record = run.result()
     assert record.counts == {"threads": 3}

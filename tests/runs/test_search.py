@@ -6,6 +6,7 @@ import random
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from statistics import fmean
@@ -19,34 +20,41 @@ from probelight.results.record import RunRecord
 from probelight.results.row import Row
 from probelight.results.run_folder import RunFolder
 from probelight.runs.attempt import End
-from probelight.runs.job import DRAWN_NAME, Job, drawn_config
+from probelight.runs.job import Job
 from probelight.runs.search import FinishedTrial, draw, objectives_of, sample
+from probelight.runs.spec import DRAWN_NAME, Trial
 from tests.fixtures.checkout import ROOT
 from tests.runs.on_ray.fake_cluster import FakeCluster, Sweep
+from tests.runs.runner_spec import RunnerSpec, folder_of
 
 SPACE = {
     "learning_rate": {"low": 1e-5, "high": 1e-3, "log": True},
     "extra": {"choices": ["none", "x1"]},
 }
 AT_ONCE = 4
-RUNNER = "module:run"
 Setting = Mapping[str, Any]
 ANEW = """
 import sys, yaml
 from pathlib import Path
 from probelight.runs.search import draw
+from tests.runs.runner_spec import RunnerSpec
 folder, *earlier = map(Path, sys.argv[1:])
-draw("a trial", yaml.safe_load((folder / "config.yaml").read_text()), folder, earlier)
+spec = RunnerSpec.from_config(yaml.safe_load((folder / "config.yaml").read_text()))
+draw(spec, spec.trial, folder, earlier)
 """
 
 
 def trials(num_trials: int) -> list[Job]:
-    fixed = {"setting": {"dose": 100}, "trials_at_once": AT_ONCE}
     jobs: list[Job] = []
     for number in range(num_trials):
         follows = tuple(job.key for job in jobs[: number // AT_ONCE * AT_ONCE])
-        config = {**fixed, "trial": number}
-        jobs.append(Job(f"trial{number}", {**config, "search": SPACE}, RUNNER, follows=follows))
+        spec = RunnerSpec(
+            label="trial",
+            runner="module:run",
+            setting={"dose": 100},
+            trial=Trial(SPACE, number, AT_ONCE),
+        )
+        jobs.append(Job(spec, follows=follows))
     return jobs
 
 
@@ -60,10 +68,9 @@ def accuracies(setting: Setting, peak: float = 0.5) -> tuple[float, float]:
     )
 
 
-def drawn(job: Job, runs: Path, follows: Sequence[str] | None = None) -> dict[str, Any]:
-    folder = RunFolder(runs, job.name, job.config).path
-    earlier = job.follows if follows is None else follows
-    draw(job.key, job.config, folder, [runs / key for key in earlier])
+def drawn(job: Job, runs: Path) -> dict[str, Any]:
+    folder = folder_of(job, runs).path
+    draw(job.spec, job.spec.trial, folder, [runs / key for key in job.follows])
     return json.loads((folder / DRAWN_NAME).read_text())
 
 
@@ -86,8 +93,7 @@ def searched(jobs: Sequence[Job], runs: Path, order: Callable[[list[int]], None]
                 if number not in settings:
                     settings[number] = drawn(jobs[number], runs)
                 else:
-                    folder = RunFolder(runs, jobs[number].name, jobs[number].config)
-                    folder.finish(record_of(accuracies(settings[number])))
+                    folder_of(jobs[number], runs).finish(record_of(accuracies(settings[number])))
     return [settings[number] for number in range(len(jobs))]
 
 
@@ -124,9 +130,8 @@ def test_a_draw_that_is_lost_comes_again_also_in_another_process(tmp_path: Path)
     jobs = trials(7)
     settings = searched(jobs, tmp_path, list.sort)
     last = jobs[-1]
-    for follows in (last.follows, last.follows[::-1]):
-        (tmp_path / last.key / DRAWN_NAME).unlink()
-        assert drawn(last, tmp_path, follows) == settings[-1]
+    (tmp_path / last.key / DRAWN_NAME).unlink()
+    assert drawn(last, tmp_path) == settings[-1]
     (tmp_path / last.key / DRAWN_NAME).unlink()
     folders = [tmp_path / key for key in (last.key, *last.follows)]
     subprocess.run([sys.executable, "-c", ANEW, *folders], cwd=ROOT, check=True)
@@ -156,8 +161,8 @@ def test_what_was_drawn_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     first = drawn(job, tmp_path)
     assert 1e-5 <= first["learning_rate"] <= 1e-3
     assert first["extra"] in {"none", "x1"}
-    expected = {**job.config, "setting": {"dose": 100, **first}}
-    assert drawn_config(job.config, tmp_path / job.key) == expected
+    drawn_spec = job.spec.as_drawn(tmp_path / job.key)
+    assert drawn_spec == replace(job.spec, setting={"dose": 100, **first})
     # Nor does a process that was stopped while it drew replace what the next one has drawn.
     path, values = tmp_path / job.key / DRAWN_NAME, {"learning_rate": 5e-4, "extra": "x1"}
     path.unlink()
@@ -174,20 +179,20 @@ def test_what_was_drawn_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
-        ("result.json", "[1", r"trial2-\w+/result.json: not a whole JSON file"),
+        ("result.json", "[1", r"trial-\w+/result.json: not a whole JSON file"),
         (
             "result.json",
             '{"format": 4, "protocol": "p", "rows": []}',
             "result.json: this is not the resul",
         ),
-        ("drawn.json", "{", r"trial2-\w+/drawn.json: not a whole JSON file"),
+        ("drawn.json", "{", r"trial-\w+/drawn.json: not a whole JSON file"),
         (
             "drawn.json",
             "null",
-            r"trial2-\w+/drawn.json: this finished trial has no setting; remove",
+            r"trial-\w+/drawn.json: this finished trial has no setting; remove",
         ),
-        ("drawn.json", '{"extra": "x1"}', r"trial2-\w+/drawn.json: .* is outside the search space"),
-        ("config.yaml", "trial: [", r"trial2-\w+/config.yaml"),
+        ("drawn.json", '{"extra": "x1"}', r"trial-\w+/drawn.json: .* is outside the search space"),
+        ("config.yaml", "trial: [", r"trial-\w+/config.yaml"),
     ],
 )
 def test_a_damaged_file_of_an_earlier_trial_is_named(
@@ -235,9 +240,12 @@ def test_the_objectives_are_those_of_the_epoch_with_the_best_mean(tmp_path: Path
 def test_a_space_of_neither_kind_and_a_missing_optuna_are_said(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    config = {"trial": 0, "trials_at_once": 1, "search": {"learning_rate": {"low": 1.0}}}
-    with pytest.raises(UsageError, match="cell1: search: learning_rate needs `low` and `high`"):
-        draw("cell1", config, tmp_path, [])
+    trial = Trial({"learning_rate": {"low": 1.0}}, number=0, at_once=1)
+    spec = RunnerSpec(label="trial", runner="module:run", setting={}, trial=trial)
+    with pytest.raises(
+        UsageError, match=r"trial-\w+: search: learning_rate needs `low` and `high`"
+    ):
+        draw(spec, trial, tmp_path, [])
     monkeypatch.setitem(sys.modules, "optuna", None)
-    with pytest.raises(UsageError, match=r"cell1: search: tpe needs Optuna .*-e '.\[sweep"):
-        draw("cell1", config, tmp_path, [])
+    with pytest.raises(UsageError, match=r"trial-\w+: search: tpe needs Optuna .*-e '.\[sweep"):
+        draw(spec, trial, tmp_path, [])

@@ -12,7 +12,6 @@ import pytest
 from rich.console import Console
 
 from probelight.io.process import Process, this_process
-from probelight.results.run_folder import RunFolder
 from probelight.runs import status
 from probelight.runs.estimates import detectable_table, plan_lines
 from probelight.runs.fencing import DRIVER, Attempt, Driver
@@ -21,6 +20,7 @@ from probelight.runs.memory import MemoryNeed
 from probelight.runs.plan import Failure, JobStatus, PlannedJob, Schedule, State, plan_jobs
 from probelight.runs.status import Progress, RunView, duration, how_far, show_status, status_view
 from tests.runs.harness import DEAD, finish
+from tests.runs.runner_spec import folder_of, runner_job
 from tests.runs.trivial import cells
 
 
@@ -200,7 +200,7 @@ class Run:
     def __init__(self, folder: Path, terminal: bool = False, bar: bool = True) -> None:
         self.runs_dir = folder / "runs"
         self.jobs = cells(5)
-        self.runs = [RunFolder(self.runs_dir, job.name, job.config) for job in self.jobs]
+        self.runs = [folder_of(job, self.runs_dir) for job in self.jobs]
         self.keys = [job.key for job in self.jobs]
         self.out = io.StringIO()
         options = {"soft_wrap": True, "highlight": False, "width": 60}
@@ -259,10 +259,10 @@ def test_a_bar_is_shown_on_a_terminal_unless_it_is_not_wanted(
 RUNNER = "module:run"
 # A model of 25 million weights: 100 MB.
 TRAINED = [
-    Job(f"inoculate-{i}", {"number": i}, RUNNER, num_steps=100, weights_bytes=100_000_000)
+    runner_job(f"inoculate-{i}", {"number": i}, RUNNER, num_steps=100, weights_bytes=100_000_000)
     for i in range(3)
 ]
-SCORED = Job("before-x", {"number": 9}, RUNNER, weights_bytes=100_000_000)
+SCORED = runner_job("before-x", {"number": 9}, RUNNER, weights_bytes=100_000_000)
 
 
 def planned(folder: Path, *jobs: Job, device: str = "cpu", num_sharing: int = 1) -> list[str]:
@@ -271,7 +271,7 @@ def planned(folder: Path, *jobs: Job, device: str = "cpu", num_sharing: int = 1)
 
 
 def finished(folder: Path, job: Job, seconds: float, num_bytes: int) -> None:
-    run = RunFolder(folder / "runs", job.name, job.config)
+    run = folder_of(job, folder / "runs")
     finish(run, seconds)
     size = sum(path.stat().st_size for path in run.path.rglob("*") if path.is_file())
     (run.path / "weights").write_bytes(bytes(num_bytes - size))
@@ -307,7 +307,7 @@ def test_large_models_are_measured_once_for_the_most_steps_of_each_kind(tmp_path
         return measure
 
     large = [
-        Job(
+        runner_job(
             name,
             {"number": number},
             RUNNER,
@@ -326,8 +326,8 @@ def test_large_models_are_measured_once_for_the_most_steps_of_each_kind(tmp_path
 
 
 def test_frozen_models_read_texts_and_hold_their_weights(tmp_path: Path) -> None:
-    heads = Job("curve-x", {"number": 1}, RUNNER, weights_bytes=100_000_000, num_texts=1000)
-    more = Job("curve-x", {"number": 2}, RUNNER, weights_bytes=100_000_000)
+    heads = runner_job("curve-x", {"number": 1}, RUNNER, weights_bytes=100_000_000, num_texts=1000)
+    more = runner_job("curve-x", {"number": 2}, RUNNER, weights_bytes=100_000_000)
     # 1,000 texts of 64 tokens by 25e6 weights: 2 x 1.6e12 operations are 32 s at 1e11 a second.
     assert plan_lines([heads, more], tmp_path / "not-made", noun="run") == [
         "2 runs: 2 curve",

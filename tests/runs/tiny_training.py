@@ -23,6 +23,7 @@ from probelight.runs.settings import TrainerSettings
 from probelight.training.fit import FitPlan, fit
 from probelight.training.settings import Fit
 from tests.runs.harness import log_lines, results
+from tests.runs.runner_spec import folder_of, runner_job
 from tests.runs.trivial import note_when_finished
 
 NUM_STEPS = 12  # three epochs of four steps
@@ -35,7 +36,8 @@ def cells(num_cells: int, **more: Any) -> list[Job]:
         for i in range(num_cells)
     ]
     return [
-        Job(f"train{i}", config, runner, num_steps=NUM_STEPS) for i, config in enumerate(configs)
+        runner_job(f"train{i}", config, runner, num_steps=NUM_STEPS)
+        for i, config in enumerate(configs)
     ]
 
 
@@ -64,8 +66,8 @@ def check_finished(folder: Path, jobs: Sequence[Job]) -> None:
     torch.set_num_threads(1)
     settings = TrainerSettings(accelerator="cpu", threads=1, progress_bar=False)
     for job in jobs:
-        undisturbed = RunFolder(folder / "undisturbed" / "runs", job.name, job.config)
-        undisturbed.finish(run(undisturbed, job.config, RunContext(settings), 0.0))
+        undisturbed = folder_of(job, folder / "undisturbed" / "runs")
+        undisturbed.finish(run(undisturbed, job.spec.values, RunContext(settings), 0.0))
     assert sorted(log_lines(folder)) == sorted(job.key for job in jobs)
     assert results(folder) == results(folder / "undisturbed")
 

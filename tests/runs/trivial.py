@@ -13,12 +13,13 @@ from probelight.results.record import RunRecord
 from probelight.results.run_folder import RunFolder
 from probelight.runs.context import RunContext
 from probelight.runs.job import Job
+from tests.runs.runner_spec import runner_job
 
 RUNNER = "tests.runs.trivial:run"
 
 
 def cells(num_cells: int, **more: Any) -> list[Job]:
-    return [Job(f"cell{i}", {"number": i, **more}, RUNNER) for i in range(num_cells)]
+    return [runner_job(f"cell{i}", {"number": i, **more}, RUNNER) for i in range(num_cells)]
 
 
 def run(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> RunRecord:

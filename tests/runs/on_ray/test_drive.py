@@ -15,19 +15,20 @@ from probelight.io.process import this_process
 from probelight.runs import fencing
 from probelight.runs.attempt import End
 from probelight.runs.context import RunContext
-from probelight.runs.job import Job
 from probelight.runs.on_ray import drive
 from probelight.runs.on_ray.cluster import RayLostError
 from probelight.runs.plan import ERROR_NAME, Failure, State
 from probelight.runs.settings import EngineSettings, RaySettings, TrainerSettings
+from probelight.runs.spec import spec_type
 from tests.runs.harness import log_lines, planned, results, run_to_end, written_text
 from tests.runs.on_ray.fake_cluster import FINISHED, FakeCluster, Sweep
+from tests.runs.runner_spec import runner_job
 from tests.runs.trivial import RUNNER, cells
 
 
 def test_cells_start_in_the_order_of_their_needs(tmp_path: Path, cluster: FakeCluster) -> None:
     first_job, second_job = cells(2)
-    last = Job("last", {"number": 9}, RUNNER, needs=(second_job.key, first_job.key))
+    last = runner_job("last", {"number": 9}, RUNNER, needs=(second_job.key, first_job.key))
     sweep = Sweep(tmp_path, last, first_job, second_job)
     assert sweep.run() == 0
     assert cluster.started == [first_job.key, second_job.key, last.key]
@@ -49,7 +50,7 @@ def test_a_worker_is_told_all_that_it_needs(
     assert sweep.run() == 0
     first, second = cluster.requests
     assert first.folder == str(tmp_path.resolve() / "runs" / default[0].key)
-    assert (first.driver, first.runner, first.stop_seconds) == (1, RUNNER, 7)
+    assert (first.driver, first.spec_type, first.stop_seconds) == (1, spec_type(default[0].spec), 7)
     assert RunContext.from_json(first.context) == sweep.context
     assert (first.threads, second.threads) == (1, 5)  # of the trainer's; of the cell's key
     assert first.directory == str(Path.cwd())
@@ -101,8 +102,8 @@ def test_a_refusal_is_final_at_once(tmp_path: Path, cluster: FakeCluster) -> Non
 
 def test_cells_behind_a_failed_one_are_not_started(tmp_path: Path, cluster: FakeCluster) -> None:
     bad, good = cells(2)
-    stuck = Job("stuck", {"number": 7}, RUNNER, needs=(good.key, bad.key))
-    blocked = Job("behind", {"number": 8}, RUNNER, needs=(stuck.key,))
+    stuck = runner_job("stuck", {"number": 7}, RUNNER, needs=(good.key, bad.key))
+    blocked = runner_job("behind", {"number": 8}, RUNNER, needs=(stuck.key,))
     cluster.outcomes = {bad.key: [(End.FAILED, "ValueError: no")]}
     sweep = Sweep(tmp_path, bad, good, stuck, blocked)
     assert sweep.run() == 1
@@ -118,7 +119,7 @@ def test_a_needed_result_that_is_removed_is_made_again(
     tmp_path: Path, cluster: FakeCluster
 ) -> None:
     [first] = cells(1)
-    second = Job("second", {"number": 7}, RUNNER, needs=(first.key,))
+    second = runner_job("second", {"number": 7}, RUNNER, needs=(first.key,))
 
     def without_it() -> tuple[End, str]:
         (tmp_path / "runs" / first.key / "result.json").unlink()
@@ -195,7 +196,7 @@ def test_what_no_node_has_is_refused_before_it_runs(tmp_path: Path, cluster: Fak
 def test_four_cells_on_a_real_ray(tmp_path: Path) -> None:
     good, second = cells(2)
     [once] = cells(1, failing_once=True)
-    last = Job("last", {"number": 5}, RUNNER, needs=(good.key, once.key))
+    last = runner_job("last", {"number": 5}, RUNNER, needs=(good.key, once.key))
     planned(tmp_path, [last, good, second, once], max_retries=1)
     assert run_to_end(tmp_path, "--engine.memory_per_cell=100000") == 2
     assert "error: a cell needs 100000 GB of memory" in written_text(tmp_path).splitlines()[-1]
