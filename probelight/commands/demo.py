@@ -10,7 +10,7 @@ from typing import Annotated
 from probelight.commands.command import Command, command
 from probelight.commands.curve.command import trace_curves
 from probelight.commands.curve.settings import CurveSettings, ProbeOptions
-from probelight.commands.inoculation.command import inoculation_jobs
+from probelight.commands.inoculation.runs import inoculation_jobs
 from probelight.commands.inoculation.settings import (
     Extra,
     InoculatedProbe,

@@ -110,11 +110,10 @@ PENALTIES: dict[str, type[Penalty]] = {"l2_sp": L2SP, "distillation": Distillati
 class InoculationRun:
     """One run about a planned subject; UsageError if the data has changed meanwhile."""
 
-    def __init__(self, run: RunFolder, planned: PlannedSubject, context: RunContext) -> None:
-        self.run, self.planned, self.context = run, planned, context
-        self.subject = planned.subject
+    def __init__(self, run: RunFolder, subject: PlannedSubject, context: RunContext) -> None:
+        self.run, self.subject, self.context = run, subject, context
         self.tasks = load_tasks(context, self.subject)
-        check_data(planned.data, self.tasks.files)
+        check_data(subject.data, self.tasks.files)
         self.probe_name = self.tasks.probe.files[0].config.name
 
     def inoculate(self, setting: Setting) -> RunRecord:
@@ -204,9 +203,9 @@ class InoculationRun:
         """Return the folder of the original task's model; a given one must be unchanged."""
         checkpoint = self.subject.original.checkpoint
         if checkpoint is None:
-            assert self.planned.original_run is not None
-            return finished_run(self.run, self.planned.original_run).best_dir
-        planned_sums = self.planned.checkpoint or {}
+            assert self.subject.original_run is not None
+            return finished_run(self.run, self.subject.original_run).best_dir
+        planned_sums = self.subject.checkpoint or {}
         current_sums = self.subject.original.checkpoint_sums() or {}
         if current_sums != planned_sums:
             names = sorted({*planned_sums, *current_sums})

@@ -28,7 +28,7 @@ from probelight.commands.inoculation.settings import (
     Subject,
 )
 from probelight.io.errors import UsageError
-from probelight.io.ranges import Seed, Settings
+from probelight.io.ranges import Seed
 from probelight.models.checkpoint_files import (
     PretrainedError,
     agree,
@@ -56,7 +56,7 @@ class FirstStageSpec(ModelRunSpec):
     protocol = FIRST
 
     model: ModelSettings
-    task: IntermediateTask
+    first: IntermediateTask
     seed: Seed
     num_choices: int | None = None
     data: tuple[str, ...]
@@ -64,7 +64,12 @@ class FirstStageSpec(ModelRunSpec):
     @property
     def name(self) -> str:
         """Readable beginning of the key."""
-        return f"{FIRST}-{self.task.name}-{self.model.label}"
+        return f"{FIRST}-{self.first.name}-{self.model.label}"
+
+    @property
+    def task(self) -> IntermediateTask:
+        """What is trained."""
+        return self.first
 
     def splits(self, context: RunContext) -> Splits:
         """Return the items of the stage."""
@@ -94,14 +99,19 @@ class OriginalTaskSpec(ModelRunSpec):
     protocol = ORIGINAL_TASK
 
     model: ModelSettings
-    task: OriginalTask
+    original: OriginalTask
     data: tuple[str, ...]
     first_stage: str | None = None
 
     @property
     def name(self) -> str:
         """Readable beginning of the key."""
-        return f"{ORIGINAL_TASK}-{self.task.name}-{self.model.label}"
+        return f"{ORIGINAL_TASK}-{self.original.name}-{self.model.label}"
+
+    @property
+    def task(self) -> OriginalTask:
+        """What is trained."""
+        return self.original
 
     @property
     def seed(self) -> int:
@@ -131,11 +141,12 @@ class OriginalTaskSpec(ModelRunSpec):
 
 
 @dataclass(frozen=True, kw_only=True)
-class PlannedSubject(Settings):
+class PlannedSubject(Subject):
     """A model, an original task and a probe, as they were when their runs were planned.
 
+    The task has the number of choices that holds, of a given model too.
+
     Args:
-        subject: The three, with the number of choices that holds, of a given model too.
         label: What the names of all runs say of the subject.
         phrasings: Texts of the phrasings that are asked before.
         data: Checksums of all files.
@@ -143,7 +154,6 @@ class PlannedSubject(Settings):
         original_run: Key of the run that trains it.
     """
 
-    subject: Subject
     label: str
     phrasings: dict[str, str]
     data: tuple[str, ...]
@@ -155,7 +165,7 @@ class PlannedSubject(Settings):
 class SubjectRunSpec(ModelRunSpec):
     """A run about one model, original task and probe."""
 
-    planned: PlannedSubject
+    subject: PlannedSubject
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -167,13 +177,13 @@ class BeforeSpec(SubjectRunSpec):
     @property
     def name(self) -> str:
         """Readable beginning of the key."""
-        return f"{BEFORE}-{self.planned.label}"
+        return f"{BEFORE}-{self.subject.label}"
 
     def make(self, run: RunFolder, context: RunContext) -> RunRecord:
         """Score the original-task model on all items."""
         from probelight.commands.inoculation.inoculate import InoculationRun
 
-        return InoculationRun(run, self.planned, context).score_before()
+        return InoculationRun(run, self.subject, context).score_before()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -189,13 +199,13 @@ class InoculationSpec(SubjectRunSpec):
         """Readable beginning of the key."""
         setting = self.setting
         method = f"{setting.extra}{setting.name_suffix}"
-        return f"inoculate-{self.planned.label}-k{setting.dose}-{method}-s{setting.seed}"
+        return f"inoculate-{self.subject.label}-k{setting.dose}-{method}-s{setting.seed}"
 
     def make(self, run: RunFolder, context: RunContext) -> RunRecord:
         """Score, train with the setting, and report."""
         from probelight.commands.inoculation.inoculate import InoculationRun
 
-        return InoculationRun(run, self.planned, context).inoculate(self.setting)
+        return InoculationRun(run, self.subject, context).inoculate(self.setting)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -221,13 +231,13 @@ class CandidateSpec(SubjectRunSpec):
         choice = f"lr{setting.learning_rate:g}-{setting.extra}{setting.name_suffix}"
         if self.trial is not None:
             choice = f"trial{self.trial.number}"
-        return f"inoculate-{self.planned.label}-k{setting.dose}-{choice}-s{setting.seed}"
+        return f"inoculate-{self.subject.label}-k{setting.dose}-{choice}-s{setting.seed}"
 
     def make(self, run: RunFolder, context: RunContext) -> RunRecord:
         """Train with the setting."""
         from probelight.commands.inoculation.inoculate import InoculationRun
 
-        return InoculationRun(run, self.planned, context).try_setting(self.setting, self.before_run)
+        return InoculationRun(run, self.subject, context).try_setting(self.setting, self.before_run)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -253,13 +263,13 @@ class ReportSpec(SubjectRunSpec):
     @property
     def name(self) -> str:
         """Readable beginning of the key."""
-        return f"chosen-{self.planned.label}-k{self.dose}{self.method}-s{self.seed}"
+        return f"chosen-{self.subject.label}-k{self.dose}{self.method}-s{self.seed}"
 
     def make(self, run: RunFolder, context: RunContext) -> RunRecord:
         """Choose the best, and score it on the report items."""
         from probelight.commands.inoculation.inoculate import InoculationRun
 
-        return InoculationRun(run, self.planned, context).report_best(
+        return InoculationRun(run, self.subject, context).report_best(
             self.before_run, self.candidates
         )
 
@@ -281,11 +291,12 @@ class SubjectJobs:
         if checkpoint is not None and not checkpoint_sums and model_folder(checkpoint).is_dir():
             raise PretrainedError(f"original.checkpoint {checkpoint} has no weights")
         original = resolved_task(model, subject.original, tasks.probe, tasks.original)
-        self.subject, self.context = replace(subject, original=original), context
-        self.tasks = replace(tasks, num_choices=original.num_choices)
+        self.context, self.tasks = context, replace(tasks, num_choices=original.num_choices)
         probe, control = tasks.probe.files[0].config, subject.probe.control
-        self.planned = PlannedSubject(
-            subject=self.subject,
+        self.subject = PlannedSubject(
+            model,
+            original,
+            subject.probe,
             label="-".join([probe.name, *filter(None, [row]), *({control} - {STANDARD})]),
             phrasings={name: probe.phrasings[name] for name in tasks.phrasings},
             data=tuple(checksums(*tasks.files)),
@@ -295,11 +306,11 @@ class SubjectJobs:
 
     def before(self) -> Job:
         """Return the job that scores the original-task model."""
-        return self._job(BeforeSpec(planned=self.planned))
+        return self._job(BeforeSpec(subject=self.subject))
 
     def inoculation(self, setting: Setting) -> Job:
         """Return the job that scores, trains with a setting, and reports."""
-        spec = InoculationSpec(planned=self.planned, setting=setting)
+        spec = InoculationSpec(subject=self.subject, setting=setting)
         return self._training_job(spec, setting)
 
     def candidate(
@@ -310,7 +321,7 @@ class SubjectJobs:
         Of what is drawn, `setting` has the largest extra.
         """
         spec = CandidateSpec(
-            planned=self.planned, setting=setting, before_run=before.key, trial=trial
+            subject=self.subject, setting=setting, before_run=before.key, trial=trial
         )
         job = self._training_job(spec, setting)
         return replace(job, needs=(before.key,), follows=tuple(job.key for job in follows))
@@ -320,7 +331,7 @@ class SubjectJobs:
     ) -> Job:
         """Return the job that reports the best of the candidates of a dose and seed."""
         spec = ReportSpec(
-            planned=self.planned,
+            subject=self.subject,
             before_run=before.key,
             candidates=tuple(job.key for job in candidates),
             dose=dose,
@@ -354,6 +365,14 @@ class SubjectJobs:
         )
 
 
+def inoculation_jobs(
+    subject: Subject, settings: Sequence[Setting], context: RunContext
+) -> list[Job]:
+    """Return the original task's jobs and, per setting, one that scores, trains and reports."""
+    jobs = SubjectJobs(subject, context)
+    return [*jobs.originals, *map(jobs.inoculation, settings)]
+
+
 def original_jobs(model: ModelSettings, task: OriginalTask, context: RunContext) -> list[Job]:
     """Return an original task's job behind its first stage's; none where its model is given."""
     if task.checkpoint is not None:
@@ -363,7 +382,7 @@ def original_jobs(model: ModelSettings, task: OriginalTask, context: RunContext)
         splits = first_stage_splits(context, task.first, task.seed)
         first = FirstStageSpec(
             model=model,
-            task=task.first,
+            first=task.first,
             seed=task.seed,
             num_choices=task.num_choices,
             data=tuple(checksums(*splits.files)),
@@ -392,7 +411,7 @@ def _task_job(spec: FirstStageSpec | OriginalTaskSpec, splits: Splits, context: 
 def original_spec(model: ModelSettings, task: OriginalTask, splits: Splits) -> OriginalTaskSpec:
     """Return the spec of an original task's run."""
     resolved = resolved_task(model, task, splits)
-    return OriginalTaskSpec(model=model, task=resolved, data=tuple(checksums(*splits.files)))
+    return OriginalTaskSpec(model=model, original=resolved, data=tuple(checksums(*splits.files)))
 
 
 def resolved_task(model: ModelSettings, task: OriginalTask, *tasks: Splits) -> OriginalTask:

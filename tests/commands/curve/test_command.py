@@ -14,7 +14,8 @@ import pytest
 from jsonargparse import ArgumentParser
 
 from probelight import cli
-from probelight.commands.curve.command import curve, curve_jobs, trace_curves
+from probelight.commands.curve.command import curve, trace_curves
+from probelight.commands.curve.runs import curve_jobs
 from probelight.commands.curve.curve import PRECISIONS, Curve
 from probelight.commands.curve.settings import CurveSettings, ProbeOptions, check_grid
 from probelight.io.errors import UsageError

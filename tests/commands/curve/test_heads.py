@@ -23,7 +23,7 @@ from transformers import (
 
 from probelight import cli
 from probelight.commands.curve import heads
-from probelight.commands.curve.command import curve_jobs
+from probelight.commands.curve.runs import curve_jobs
 from probelight.commands.curve.curve import Curve
 from probelight.commands.curve.data import CurveData, hold_out
 from probelight.commands.curve.heads import (

@@ -14,7 +14,7 @@ from transformers import AutoConfig, AutoModelForMultipleChoice, AutoTokenizer
 
 from probelight import cli
 from probelight.commands.inoculation import inoculate as inoculations
-from probelight.commands.inoculation.command import inoculation_jobs, weights_bytes
+from probelight.commands.inoculation.runs import inoculation_jobs, weights_bytes
 from probelight.commands.inoculation.settings import Setting, Subject
 from probelight.commands.inoculation.sweep import SweepGrid, sweep_jobs
 from probelight.lightning_modules.baselines.esim import ESIM

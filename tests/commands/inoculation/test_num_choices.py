@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from probelight import cli
-from probelight.commands.inoculation.command import inoculation_jobs
+from probelight.commands.inoculation.runs import inoculation_jobs
 from probelight.commands.inoculation.data import Splits
 from probelight.commands.inoculation.rows import cost_interpretable
 from probelight.commands.inoculation.settings import Setting, Subject

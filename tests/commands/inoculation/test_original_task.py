@@ -11,7 +11,7 @@ from statistics import fmean
 import pytest
 
 from probelight.commands.inoculation import original_task
-from probelight.commands.inoculation.command import original_jobs
+from probelight.commands.inoculation.runs import original_jobs
 from probelight.commands.inoculation.data import Splits, original_splits
 from probelight.commands.inoculation.original_task import original_source
 from probelight.commands.inoculation.settings import IntermediateTask, OriginalTask
