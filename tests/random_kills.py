@@ -306,10 +306,10 @@ def checksum(path: Path) -> str:
         content = {key: value for key, value in record.items() if key not in {"seconds", "files"}}
     else:
         return sha256(path.read_bytes()).hexdigest()
-    return sha256(json.dumps(content, default=plain).encode()).hexdigest()
+    return sha256(json.dumps(content, default=lines).encode()).hexdigest()
 
 
-def plain(value: torch.Tensor) -> list[str]:
+def lines(value: torch.Tensor) -> list[str]:
     raw = value.contiguous().flatten().view(torch.uint8).numpy().tobytes()
     return [str(value.dtype), str(list(value.shape)), sha256(raw).hexdigest()]
 

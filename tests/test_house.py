@@ -270,7 +270,7 @@ def modules_used(user: str, modules: Mapping[str, str]) -> set[str]:
 
 
 @cache
-def used_by(module: str) -> frozenset[str]:
+def rooms_used(module: str) -> frozenset[str]:
     return frozenset(modules_used(module, sources()))
 
 
@@ -312,7 +312,7 @@ def test_a_room_uses_those_that_it_may(room: str) -> None:
         f"{module} uses {name}"
         for module in sources()
         if room_of(module) == room
-        for name in sorted(used_by(module))
+        for name in sorted(rooms_used(module))
         if room_of(name) not in allowed(room)
     ]
     assert wrong == []
@@ -323,7 +323,7 @@ def test_every_room_is_drawn_and_has_limits() -> None:
 
 
 def test_commands_do_not_import_each_other() -> None:
-    assert command_uses({module: used_by(module) for module in sources()}) == COMMAND_USES
+    assert command_uses({module: rooms_used(module) for module in sources()}) == COMMAND_USES
 
 
 def test_few_rooms_know_lightning_and_transformers() -> None:
@@ -349,7 +349,7 @@ def test_nothing_is_imported_by_the_bare_name_of_a_room() -> None:
 
 
 def test_no_modules_use_each_other_in_a_circle() -> None:
-    assert circles({module: used_by(module) for module in sources()}) == []
+    assert circles({module: rooms_used(module) for module in sources()}) == []
 
 
 def test_imports_inside_functions_for_types_and_in_strings_are_seen() -> None:
@@ -406,4 +406,4 @@ def test_circles_are_found() -> None:
 
 if __name__ == "__main__":
     pprint({"ROOMS": sizes(), "LIMITS": measured(), "SHARED_TYPES": shared_types(sources())})
-    pprint(command_uses({module: used_by(module) for module in sources()}))
+    pprint(command_uses({module: rooms_used(module) for module in sources()}))

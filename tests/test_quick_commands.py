@@ -97,18 +97,18 @@ def codes_of(lines: list[list[str]], heavy: list[str] = HEAVY) -> dict[str, int]
     return {" ".join(line): code for line, code, _ in answers}
 
 
-def test_help() -> None:
+def test_help_imports_nothing_heavy() -> None:
     commands = [name.split() for name in cli.SUMMARIES]
     lines = [["--help"], ["sweep", "--help"], *([*words, "--help"] for words in commands)]
     lines += [[*name.split(), "--help_all"] for name in cli.COMMANDS]
     assert set(codes_of(lines, HEAVY + READERS).values()) == {0}
 
 
-def test_the_config_that_is_printed() -> None:
+def test_a_printed_config_imports_nothing_heavy() -> None:
     assert set(codes_of([[*line, "--print_config"] for line in PRINTED]).values()) == {0}
 
 
-def test_usage_errors() -> None:
+def test_usage_errors_import_nothing_heavy() -> None:
     assert set(codes_of(MISTAKEN).values()) == {cli.USAGE_ERROR}
 
 

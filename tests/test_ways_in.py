@@ -35,7 +35,7 @@ def started(entry: str, folder: Path, *arguments: str) -> subprocess.CompletedPr
 
 
 @pytest.mark.parametrize("entry", WAYS)
-def test_the_version(entry: str, tmp_path: Path) -> None:
+def test_each_way_in_tells_the_version(entry: str, tmp_path: Path) -> None:
     done = started(entry, tmp_path, "--version")
     assert (done.returncode, done.stdout) == (0, f"probelight {version()}\n")
 

@@ -31,7 +31,7 @@ ITEMS = [
 ]
 
 
-def test_counts_by_hand() -> None:
+def test_words_of_answers_are_counted_as_by_hand() -> None:
     counts = associations(ITEMS)
     a = counts["a"]  # items 1 to 3 have it in one of two choices, item 4 in one of four
     assert (a.num_items, a.num_right, a.expected) == (4, 3, 1.75)
@@ -52,7 +52,7 @@ def test_it_is_the_pmi_of_choices_where_each_item_has_the_word_once() -> None:
     assert associations(items)["the"].pmi == pytest.approx(unsmoothed, abs=2e-3)
 
 
-def test_whole_answers() -> None:
+def test_answers_are_counted_as_a_whole_too() -> None:
     items = [item(0, "Yes.", "no"), item(0, "yes", "NO"), item(1, "yes", "no")]
     counts = associations(items, whole_answer)
     assert (counts["yes"].num_items, counts["yes"].num_right, counts["yes"].expected) == (3, 2, 1.5)
@@ -76,7 +76,7 @@ def test_words_are_those_of_any_script_without_marks() -> None:
 ITEM = Record("1", "what?", ("a long answer", "short one", "x"), 0)
 
 
-def test_the_rules_by_hand() -> None:
+def test_surface_rules_score_as_by_hand() -> None:
     train = [Record("1", "is it?", ("short yes", "no"), 0), Record("2", "a b", ("x", "yes"), 1)]
     rules = surface_rules(word_frequency(TRAIN, train), associations(train), 4)
     scores = {name: rule(ITEM) for name, rule in rules.items()}

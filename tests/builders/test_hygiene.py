@@ -71,7 +71,7 @@ def test_choices_that_say_the_same() -> None:
     assert [f.check for f in repeated_choices(record)] == ["synonym of the gold"]
 
 
-def test_positions() -> None:
+def test_golds_that_favour_a_position_are_found() -> None:
     # 100 items of 2: the deviation is 5, so 75 at one place are just within five of them.
     items = [item(str(n), "a", "b", answer=n % 4 == 0) for n in range(100)]
     assert not [*unbalanced_positions(items)]

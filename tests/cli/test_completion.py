@@ -49,7 +49,7 @@ printf '%s\\n' "${{COMPREPLY[@]}}"
         ("report fold", "folder/"),
     ],
 )
-def test_tab(line: str, expected: str, tmp_path: Path) -> None:
+def test_the_tab_key_completes_words(line: str, expected: str, tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
     program = tmp_path / "bin" / "probelight"
     program.parent.mkdir()

@@ -215,7 +215,7 @@ def test_a_model_in_two_folders_is_called_by_them_too(tmp_path: Path, rows_of: R
     assert any("counted once: 2 of 8 systems" in notice for notice in runs[0].notices)
 
 
-def test_what_is_said_of_groups(tmp_path: Path, rows_of: RowsOf) -> None:
+def test_groups_that_differ_or_are_missing_are_noticed(tmp_path: Path, rows_of: RowsOf) -> None:
     leave_zero_shot(tmp_path / "a", "x", "110011", num_groups=3)
     leave_zero_shot(tmp_path / "b", "y", "110000")
     leave_zero_shot(tmp_path / "a", "x", "110011", probe="p", groups=[0, 0, 1, 1, 2, 2])
@@ -261,7 +261,7 @@ def test_other_items_are_refused_with_their_number(
         ("many", {}, "9 systems are too many"),
     ],
 )
-def test_what_cannot_be_compared(
+def test_folders_that_cannot_be_compared_are_refused(
     tmp_path: Path, folders: str, more: dict[str, Any], words: str
 ) -> None:
     leave_zero_shot(tmp_path / "a", "x", "110011")

@@ -206,7 +206,7 @@ TABLES = {
         (["{full}:base", "{blank}:tuned"], "blank.csv:3: group is '', which must not be empty"),
     ],
 )
-def test_what_it_refuses(
+def test_mistaken_counts_and_folders_are_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], options: list[str], message: str
 ) -> None:
     table = tmp_path / "scores.csv"

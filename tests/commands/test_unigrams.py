@@ -62,7 +62,7 @@ def test_rows_worked_out_by_hand() -> None:
     assert values["spearman_p", "", ""] == pytest.approx(1.0)  # every order has |rho| >= 0.5
 
 
-def test_the_command(
+def test_the_command_fits_accuracies_to_counts_of_words(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], refused: Callable[..., str]
 ) -> None:
     probes = ("age_small", "antonym_small", "taxonomy_small")

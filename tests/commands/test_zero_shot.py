@@ -160,7 +160,7 @@ MISTAKES = [
 
 
 @pytest.mark.parametrize(("options", "message"), MISTAKES)
-def test_mistakes(
+def test_mistaken_options_are_named(
     options: str, message: str, refused: Refused, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")

@@ -51,7 +51,7 @@ def tokenizer(make_tokenizer: Callable[..., Any]) -> Any:
     return make_tokenizer("wordpiece")
 
 
-def test_ones_own_files(tmp_path: Path, tokenizer: Any) -> None:
+def test_files_of_a_user_are_a_probe(tmp_path: Path, tokenizer: Any) -> None:
     evaluated = _write(tmp_path / "mine.jsonl", ["a", "b", "c"])
     trained = _write(tmp_path / "train.jsonl", ["d", "e"])
     data = ProbeDataModule(path=evaluated, train_path=trained, setup="mc_mlm")

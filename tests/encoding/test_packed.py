@@ -58,7 +58,7 @@ def test_without_packing_each_text_is_a_sequence(tokenizer: Any) -> None:
     assert set(batch["segments"].flatten().tolist()) == {0, -1}
 
 
-def test_who_sees_whom() -> None:
+def test_a_choice_sees_its_stem_and_no_other_choice() -> None:
     mask = visible(torch.tensor([[0, 0, 1, 2, 2, -1]]), torch.float32)
     assert mask.shape == (1, 1, 6, 6)
     assert (mask[0, 0] == 0).int().tolist() == [

@@ -166,7 +166,7 @@ def test_the_command_lists_letters_next_to_words(
         (["--shots", "30", "--scoring", "letter"], "tokens, more than the 256 that are read; give"),
     ],
 )
-def test_mistakes_are_named(
+def test_mistaken_options_of_letters_are_named(
     options: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     line = ["zero-shot", "--probes", "taxonomy_small:dev", "--models", "dictionary-lm"]

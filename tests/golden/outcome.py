@@ -113,7 +113,7 @@ def differences(name: str, expected: Table, actual: Table) -> Iterator[str]:
     for key, row in expected_rows.items():
         for column in sorted(row.keys() | actual_rows[key].keys()) if key in actual_rows else ():
             old, new = row.get(column, ""), actual_rows[key].get(column, "")
-            if not same(old, new, _tolerance(column)):
+            if not are_close(old, new, _tolerance(column)):
                 yield f"{name}: {column}: {old!r} expected, {new!r} found in {_show(row)}"
 
 
@@ -123,7 +123,7 @@ def updated(name: str, expected: Table, actual: Table) -> Table:
     return [
         {
             column: old
-            if same(old := expected_rows.get(key, {}).get(column, ""), new, _tolerance(column))
+            if are_close(old := expected_rows.get(key, {}).get(column, ""), new, _tolerance(column))
             else new
             for column, new in row.items()
         }
@@ -131,7 +131,7 @@ def updated(name: str, expected: Table, actual: Table) -> Table:
     ]
 
 
-def same(old: str, new: str, tolerance: float = TOLERANCE) -> bool:
+def are_close(old: str, new: str, tolerance: float = TOLERANCE) -> bool:
     """Whether two cells say the same: words and whole numbers exactly, others almost."""
     if old == new:
         return True

@@ -60,7 +60,7 @@ def read(path: Path) -> Rows:
         return list(csv.DictReader(file))
 
 
-def of(rows: Rows, **columns: str) -> Rows:
+def select(rows: Rows, **columns: str) -> Rows:
     """The rows with these cells, of whole sets."""
     columns = {"subset": "", **columns}
     return [row for row in rows if all(row.get(c, "") == cell for c, cell in columns.items())]
@@ -94,18 +94,18 @@ def test_the_terminal_gets_the_story_alone(demo: Path, world: World, rows: Rows)
     assert re.fullmatch(r"in \d+ seconds", seconds)
     assert re.fullmatch(r"\d+ notices are on the page", notices)  # of questions that were cut
     assert max(map(len, story)) <= 80
-    [start] = values(of(rows, protocol="zero_shot", metric="accuracy"))
+    [start] = values(select(rows, protocol="zero_shot", metric="accuracy"))
     assert f"{100 * start:.1f} before training" in story[2]
-    ends = of(rows, protocol="inoculation", split="report", dose="24")
-    [end] = values(of(ends, metric="original_accuracy_after"))
+    ends = select(rows, protocol="inoculation", split="report", dose="24")
+    [end] = values(select(ends, metric="original_accuracy_after"))
     assert sum(f"→ {100 * end:.1f}" in line for line in story) == 1
 
 
 def test_the_rows_are_the_zero_shot_accuracies(
     canvases: dict[str, Canvas], rows: Rows, demo: Path
 ) -> None:
-    [row] = of(rows, protocol="zero_shot", metric="accuracy")
-    [chance] = values(of(rows, protocol="zero_shot", metric="chance"))
+    [row] = select(rows, protocol="zero_shot", metric="accuracy")
+    [chance] = values(select(rows, protocol="zero_shot", metric="chance"))
     [axis] = canvases["zero_shot"].axes
     interval, mark, *_ = ([float(x) for x in line.get_xdata()] for line in axis.lines)
     assert interval == percent([float(row["ci_low"]), float(row["ci_high"])])
@@ -129,17 +129,17 @@ def test_the_rows_are_the_zero_shot_accuracies(
 def test_the_curve_goes_through_the_means_over_seeds(
     canvases: dict[str, Canvas], rows: Rows, demo: Path, control: str, marker: str
 ) -> None:
-    points = of(rows, protocol="curve", metric="accuracy", control=control)
+    points = select(rows, protocol="curve", metric="accuracy", control=control)
     sizes = sorted({int(row["num_train"]) for row in points})
     assert sizes == [0, 16, 62]
-    means = [fmean(values(of(points, num_train=str(size)))) for size in sizes]
+    means = [fmean(values(select(points, num_train=str(size)))) for size in sizes]
     [axis] = canvases["learning_curve"].axes
     assert marked(axis, marker) == percent(means)
-    records = of(read(demo / "tables" / "learning_curve.csv"), control=control)
+    records = select(read(demo / "tables" / "learning_curve.csv"), control=control)
     records.sort(key=lambda record: int(record["num_train"]))
     assert values(records, "accuracy") == pytest.approx(means)
     for record, size in zip(records, sizes, strict=True):
-        seeds = values(of(points, num_train=str(size)))
+        seeds = values(select(points, num_train=str(size)))
         assert [float(record[f"seed_{end}"]) for end in ("min", "max")] == [min(seeds), max(seeds)]
         assert int(record["num_seeds"]) == len(seeds)
 
@@ -147,12 +147,12 @@ def test_the_curve_goes_through_the_means_over_seeds(
 def test_the_inoculation_is_drawn_and_tabled_as_measured(
     canvases: dict[str, Canvas], rows: Rows, demo: Path
 ) -> None:
-    report = of(rows, protocol="inoculation", split="report")
+    report = select(rows, protocol="inoculation", split="report")
     doses = sorted({int(row["dose"]) for row in report})
     assert doses == [24]
 
     def measured(metric: str, dose: int, column: str = "value") -> float:
-        [row] = of(report, metric=metric, dose=str(dose))
+        [row] = select(report, metric=metric, dose=str(dose))
         return float(row[column])
 
     axis, control = canvases["inoculation"].axes
@@ -207,9 +207,9 @@ def test_the_trajectories_are_those_of_the_selection_items(
     marks = {"o": "probe_accuracy", "s": "original_accuracy", "^": "aggregate"}
     axis, _ = canvases["selection"].axes  # and the control's
     assert axis.get_title(loc="left").endswith("k = 24")
-    selection = of(rows, protocol="inoculation", split="selection", dose="24")
+    selection = select(rows, protocol="inoculation", split="selection", dose="24")
     for marker, metric in marks.items():
-        points = sorted(of(selection, metric=metric), key=lambda row: int(row["epoch"]))
+        points = sorted(select(selection, metric=metric), key=lambda row: int(row["epoch"]))
         assert marked(axis, marker) == percent(values(points))
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.golden.outcome import EXPECTED, assert_committed, differences, same, updated
+from tests.golden.outcome import EXPECTED, are_close, assert_committed, differences, updated
 from tests.golden.world import RUNS, World
 
 # Beside the tests of its report, so that with `pytest -n` one process makes it, and makes it once.
@@ -54,7 +54,7 @@ def test_every_command_has_a_run() -> None:
     ],
 )
 def test_cells_are_compared_by_what_they_say(old: str, new: str, expected: bool) -> None:
-    assert same(old, new) == expected
+    assert are_close(old, new) == expected
 
 
 def test_an_update_changes_what_differs_alone() -> None:

@@ -465,7 +465,9 @@ def test_what_does_not_fit_is_refused_before_the_first_step(
         (["age_small"], {"text": {"max_lenght": 9}}, "text: .max_lenght. .*did you mean"),
     ],
 )
-def test_mistakes_are_named(probes: list[str], options: dict[str, Any], message: str) -> None:
+def test_mistaken_probes_are_named(
+    probes: list[str], options: dict[str, Any], message: str
+) -> None:
     with pytest.raises(ProbelightError, match=message):
         transformers.ProbeTrainerCallback(probes, **options)
 

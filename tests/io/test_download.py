@@ -272,7 +272,7 @@ def test_offline_is_said_by_argument_or_environment(
         fetch("http://x/y", cache_dir=tmp_path)
 
 
-def test_file_addresses(tmp_path: Path) -> None:
+def test_a_file_address_is_read_in_place_and_checked(tmp_path: Path) -> None:
     path = tmp_path / "with space" / "x"
     path.parent.mkdir()
     path.write_bytes(BODY)

@@ -15,7 +15,7 @@ from probelight.io.numbers import number_of, whole_number_of
     ("text", "number"),
     [("1", 1), (" -0.5 ", -0.5), ("+3.", 3), (".5", 0.5), ("1e-3", 0.001), (2, 2), (0.25, 0.25)],
 )
-def test_numbers(text: object, number: float) -> None:
+def test_texts_of_numbers_are_read(text: object, number: float) -> None:
     assert number_of(text) == number
     assert number_of(text, finite=False) == number
 
@@ -25,7 +25,7 @@ def test_numbers(text: object, number: float) -> None:
     [True, False, None, [1], "", " ", "true", "1_000", "1_0.5", "\u0661", "\uff13", "1\u0660",
      "nan", "0x10", "1:30", "1,5", "\u22121", "1e999", "-1e999", 10**400, math.nan, b"1"],
 )  # fmt: skip
-def test_what_is_no_number(text: object) -> None:
+def test_texts_of_no_number_are_nan(text: object) -> None:
     assert math.isnan(number_of(text))
     assert math.isnan(number_of(text, finite=False))
     assert whole_number_of(text) is None
@@ -37,7 +37,7 @@ def test_infinities_are_numbers_where_they_are_allowed(text: object) -> None:
     assert number_of(text, finite=False) == -math.inf
 
 
-def test_whole_numbers() -> None:
+def test_whole_numbers_have_no_fraction() -> None:
     assert (whole_number_of("12"), whole_number_of(3), whole_number_of("2.0")) == (12, 3, 2)
     assert whole_number_of("2.5") is None
 

@@ -76,7 +76,7 @@ def test_the_logits_are_those_of_transformers(fine_tuned: Path, tmp_path: Path) 
 
 @pytest.mark.filterwarnings("ignore:.*no `val_dataloader`", "ignore:.*LeafSpec.*")
 @pytest.mark.parametrize("fine_tuned", ["bert", "deberta_v2"], indirect=True)
-def test_all_of_it_is_trained(
+def test_all_weights_of_a_given_model_are_trained(
     fine_tuned: Path, tmp_path: Path, quiet_trainer: Callable[..., Any]
 ) -> None:
     module = SentenceChoice.from_folder(fine_tuned, learning_rate=0.05)
@@ -103,7 +103,7 @@ def test_another_head_begins_with_its_encoder(fine_tuned: Path) -> None:
 
 
 @pytest.mark.parametrize("fine_tuned", ["bert"], indirect=True)
-def test_it_cannot_fill_a_mask(fine_tuned: Path) -> None:
+def test_a_multiple_choice_model_cannot_fill_a_mask(fine_tuned: Path) -> None:
     with pytest.raises(PretrainedError, match="give it probes of setup mc_qa"):
         MaskedChoice(str(fine_tuned))
 

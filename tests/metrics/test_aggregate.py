@@ -56,7 +56,7 @@ def test_rounding_does_not_break_a_tie() -> None:
     assert best(costly, cheap) is cheap
 
 
-def test_refuses_nan() -> None:
+def test_accuracies_that_are_no_numbers_are_refused() -> None:
     with pytest.raises(ValueError, match="not a number"):
         best(EpochAccuracies(0.9, math.nan, 1e-5, 1))
     with pytest.raises(ValueError, match="not a number"):

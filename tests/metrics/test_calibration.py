@@ -31,7 +31,7 @@ def test_all_numbers_are_those_of_plain_numpy() -> None:
     assert calibration.selective_accuracy(1) == pytest.approx(right.mean())
 
 
-def test_by_hand() -> None:
+def test_two_items_have_the_calibration_worked_out_by_hand() -> None:
     logs = [[math.log(0.9), math.log(0.1)], [math.log(0.6), math.log(0.4)]]
     calibration = Calibration.of(logs, [0, 1])
     assert calibration is not None

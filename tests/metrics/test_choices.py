@@ -61,7 +61,7 @@ def test_best_of_one_item(scores: list[float], best: tuple[int, ...]) -> None:
         ([], False),
     ],
 )
-def test_near_ties(scores: list[float], is_near: bool) -> None:
+def test_scores_within_rounding_are_near_ties(scores: list[float], is_near: bool) -> None:
     assert is_near_tie(scores) is is_near
 
 
@@ -75,7 +75,7 @@ def test_what_stands_where_no_choice_is_does_not_matter() -> None:
     ]
 
 
-def test_the_score_of_an_item() -> None:
+def test_a_tie_scores_the_share_of_the_right_choice() -> None:
     choices = [((1,), 1), ((1,), 0), ((0, 2, 3), 2), ((0, 2, 3), 1), ((), 0)]
     assert [item_score(best, answer) for best, answer in choices] == [1.0, 0.0, 1 / 3, 0.0, 0.0]
 

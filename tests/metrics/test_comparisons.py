@@ -274,7 +274,7 @@ def cliques(number: int, apart: set[tuple[int, int]]) -> set[frozenset[int]]:
         (4, [(0, 2), (0, 3), (2, 3)], ["a", "abc", "b", "c"]),
     ],
 )
-def test_by_hand(number: int, apart: list[tuple[int, int]], expected: list[str]) -> None:
+def test_letters_are_shared(number: int, apart: list[tuple[int, int]], expected: list[str]) -> None:
     assert compact_letters(number, apart) == expected
 
 

@@ -48,7 +48,7 @@ def test_the_interval_of_eight_pairs_is_wide() -> None:
     assert (rho.low, rho.high) == pytest.approx((math.tanh(z - half), math.tanh(z + half)))
 
 
-def test_edges() -> None:
+def test_a_correlation_of_constants_or_few_pairs_has_bounds() -> None:
     assert math.isnan(spearman([1, 1, 1], [1, 2, 3]).rho)
     same, few = spearman([1, 2, 3, 4], [1, 2, 3, 4]), spearman([1, 2, 3], [1, 3, 2])
     assert (same.rho, same.high, few.low, few.high) == (pytest.approx(1), 1, -1, 1)

@@ -36,7 +36,7 @@ def grouping(num_groups: int, singles: float = 0.0) -> Ints:
     return np.repeat(np.arange(num_groups), np.concatenate([np.ones(alone, dtype=int), large]))
 
 
-def held(truth: float, draw: Callable[[], Interval], times: int = DRAWN) -> float:
+def coverage(truth: float, draw: Callable[[], Interval], times: int = DRAWN) -> float:
     intervals = [draw() for _ in range(times)]
     return float(np.mean([interval.low <= truth <= interval.high for interval in intervals]))
 
@@ -79,14 +79,14 @@ def difference_of(
 @pytest.mark.parametrize(("share", "alike"), [(0.5, 0.3), (0.7, 0.05), (0.9, 0.2)])
 def test_of_an_accuracy_by_groups(num_groups: int, share: float, alike: float) -> None:
     rng, groups = np.random.default_rng([num_groups, 1]), grouping(num_groups)
-    assert held(share, accuracy_of(rng, groups, share, alike)) >= 0.93
+    assert coverage(share, accuracy_of(rng, groups, share, alike)) >= 0.93
 
 
 @pytest.mark.parametrize("num_groups", [6, 10, 30])
 @pytest.mark.parametrize("flips", [0.06, 0.3])
 def test_of_a_paired_difference_by_groups(num_groups: int, flips: float) -> None:
     rng, groups = np.random.default_rng([num_groups, 3]), grouping(num_groups)
-    assert held(-flips / 3, difference_of(rng, groups, flips, 0.15, 0.3)) >= 0.93
+    assert coverage(-flips / 3, difference_of(rng, groups, flips, 0.15, 0.3)) >= 0.93
 
 
 def test_the_sign_flip_test_rejects_as_seldom_as_it_says() -> None:
@@ -115,7 +115,7 @@ def test_of_a_mean_over_seeds(num_seeds: int, of_seeds: float, of_both: float) -
         hits = rng.random((num_seeds, len(groups))) < (1 / (1 + np.exp(-logits)))[:, groups]
         return sum_interval([Term(1.0, dict(enumerate(hits.astype(float))))], groups)
 
-    assert held(truth, draw) >= 0.93
+    assert coverage(truth, draw) >= 0.93
 
 
 @pytest.mark.parametrize("num_seeds", [2, 4])
@@ -130,7 +130,7 @@ def test_of_a_cost_over_seeds(num_seeds: int) -> None:
         terms = [Term(1.0, {0: 1.0 * start}), Term(-1.0, dict(enumerate(1.0 * end)))]
         return sum_interval(terms, groups, DIFFERENCES)
 
-    assert held(0.06, draw) >= 0.93
+    assert coverage(0.06, draw) >= 0.93
 
 
 @pytest.mark.parametrize("num_seeds", [2, 3, 6])
@@ -150,7 +150,7 @@ def test_of_a_weighted_sum_of_standard_minus_control(num_seeds: int) -> None:
                 terms.append(Term(sign * weight, dict(enumerate(1.0 * hits))))
         return sum_interval(terms, groups, DIFFERENCES)
 
-    assert held(truth, draw) >= 0.93
+    assert coverage(truth, draw) >= 0.93
 
 
 def compared(
@@ -231,7 +231,7 @@ def test_the_smallest_difference_is_found_about_as_often_as_said(
 def test_of_uneven_groups_that_share_their_outcome() -> None:
     # Four of five groups have one item: what the others share is seen within them alone.
     rng, groups = np.random.default_rng(11), grouping(64, 0.8)
-    assert held(0.8, accuracy_of(rng, groups, 0.8, 1)) >= 0.93
+    assert coverage(0.8, accuracy_of(rng, groups, 0.8, 1)) >= 0.93
 
 
 @pytest.mark.slow
@@ -244,7 +244,7 @@ def test_of_an_accuracy_by_uneven_groups(
 ) -> None:
     rng = np.random.default_rng([num_groups, int(100 * singles), int(10 * alike), 12])
     groups = grouping(num_groups, singles)
-    assert held(share, accuracy_of(rng, groups, share, alike), 1000) >= 0.93
+    assert coverage(share, accuracy_of(rng, groups, share, alike), 1000) >= 0.93
 
 
 @pytest.mark.slow
@@ -257,7 +257,7 @@ def test_of_a_paired_difference_by_uneven_groups(
 ) -> None:
     rng = np.random.default_rng([num_groups, int(100 * singles), int(10 * alike), 13])
     groups = grouping(num_groups, singles)
-    assert held(-flips / 3, difference_of(rng, groups, flips, alike, alike), 1000) >= 0.93
+    assert coverage(-flips / 3, difference_of(rng, groups, flips, alike, alike), 1000) >= 0.93
 
 
 @pytest.mark.slow
@@ -279,4 +279,4 @@ def test_of_a_mean_over_seeds_by_uneven_groups(
         hits = is_known & (rng.random((num_seeds, len(groups))) < retention)
         return sum_interval([Term(1.0, dict(enumerate(1.0 * hits)))], groups)
 
-    assert held(0.8 * 0.85, draw) >= 0.93
+    assert coverage(0.8 * 0.85, draw) >= 0.93

@@ -51,7 +51,7 @@ def jackknife_by_hand(item_scores: list[float], groups: list[str]) -> float:
     return (1 - 1 / len(names)) * sum((value - mean) ** 2 for value in means)
 
 
-def test_groups_by_hand() -> None:
+def test_an_interval_over_groups_is_that_by_hand() -> None:
     # Four groups of five items with 5, 4, 1 and 0 right: jackknife variance as written out,
     # Student's t with 3 degrees of freedom, and two answers added as if they were whole groups.
     groups = [name for name in "abcd" for _ in range(5)]
@@ -120,7 +120,7 @@ def seeds(*runs: list[float]) -> dict[int, np.ndarray]:
     return {seed: np.array(run) for seed, run in enumerate(runs, start=1)}
 
 
-def test_seeds_by_hand() -> None:
+def test_an_interval_over_seeds_is_that_by_hand() -> None:
     # Every item of a seed is alike, so all spread is that of the seeds: 0.2, 0.5, 0.5 have the
     # variance 0.03, their mean that of 0.01; t with 2 degrees of freedom is 4.3027.
     runs = seeds([0.2] * 400, [0.5] * 400, [0.5] * 400)

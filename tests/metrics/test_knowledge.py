@@ -27,7 +27,7 @@ NAN = [math.nan, 0.0, 0.0]
         ([[0.0, 1.0]], 0, "Unknown"),  # of two choices the wrong one is below a half
     ],
 )
-def test_classes(scores: list[list[float]], answer: int, expected: str) -> None:
+def test_phrasings_decide_the_class(scores: list[list[float]], answer: int, expected: str) -> None:
     assert knowledge_class(scores, answer) == expected
 
 

@@ -12,7 +12,7 @@ from probelight.metrics.scoring_rules import calibrated, divided, pmi, same_orde
 INF, NAN = math.inf, math.nan
 
 
-def test_lengths_divide() -> None:
+def test_scores_are_divided_by_their_lengths() -> None:
     assert divided([-6.0, -4.0], [3, 1]) == [-2.0, -4.0]
     assert divided([-INF, -4.0], [2, 4]) == [-INF, -1.0]
 

@@ -202,7 +202,9 @@ def test_what_is_no_language_model_or_may_be_two_is_refused_by_name(
         found_model_type(save(tmp_path, family, architecture, **options))
 
 
-def test_what_was_saved_here(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_saved_folder_has_a_known_kind(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     settings = with_model_type(ModelSettings(kind=AUTO))
     assert settings == ModelSettings()
     assert capsys.readouterr().out.startswith("bookshelf-lm: masked language model")

@@ -251,7 +251,7 @@ def test_a_head_on_a_decoder_has_read_all_of_the_answer(family: str, seq2seq: Fo
     assert unused == []
 
 
-def test_what_is_refused(causal_folder: Folder, tmp_path: Path) -> None:
+def test_unfit_heads_and_folders_are_refused(causal_folder: Folder, tmp_path: Path) -> None:
     folder = str(causal_folder("gpt2"))
     with pytest.raises(UsageError, match="pooler is only for encoders; give mlp or linear"):
         ContinuationChoice(folder, "last_token", head="pooler")

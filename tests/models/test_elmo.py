@@ -114,7 +114,7 @@ def plain_lstm(get: Callable[[str], Array], cell: str, inputs: list[Array]) -> l
     return states
 
 
-def plain(source: str, words: list[str]) -> Array:
+def states(source: str, words: list[str]) -> Array:
     """(L, 3, 2P) layers of a text's words, one step at a time."""
     with h5py.File(source.partition(",")[2]) as file:
         held = {name: file[name][...].astype(float) for name in datasets(file)}
@@ -156,14 +156,14 @@ def test_each_text_of_a_batch_has_the_mixed_layers_of_its_own(source: str) -> No
     mixed = vectors(ids)
     assert mixed.shape == (3, 7, 2 * SIZE)
     for row, text in zip(mixed, texts, strict=True):
-        expected = 1.5 * np.einsum("j,ljd->ld", shares, plain(source, text))
+        expected = 1.5 * np.einsum("j,ljd->ld", shares, states(source, text))
         np.testing.assert_allclose(row[: len(text)].detach(), expected, atol=1e-5)
         assert (row[len(text) :] == 0).all()
     assert torch.equal(mixed, vectors(ids))
     fresh = token_vectors(source)
     assert isinstance(fresh, ElmoVectors)
     [alone] = fresh(ids[:1, :1])
-    np.testing.assert_allclose(alone.detach(), plain(source, ["Cat"]).mean(axis=1), atol=1e-5)
+    np.testing.assert_allclose(alone.detach(), states(source, ["Cat"]).mean(axis=1), atol=1e-5)
 
 
 def test_a_word_is_read_to_its_48th_byte_as_it_is_written(source: str) -> None:

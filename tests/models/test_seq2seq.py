@@ -59,7 +59,7 @@ RECORDS = (MASKED, SHORT, ASKED, SENTENCES, TWICE)
 
 
 @cache
-def plain(folder: Path) -> tuple[Any, Any]:
+def loaded(folder: Path) -> tuple[Any, Any]:
     """The raw model and its tokenizer."""
     model = AutoModelForSeq2SeqLM.from_pretrained(folder).eval()
     return model, AutoTokenizer.from_pretrained(folder)
@@ -67,7 +67,7 @@ def plain(folder: Path) -> tuple[Any, Any]:
 
 def raw(folder: Path, text: str, decoder_ids: list[int]) -> Tensor:
     """(T, V) log-probabilities behind each token of `written`, from one call of the whole model."""
-    model, tokenizer = plain(folder)
+    model, tokenizer = loaded(folder)
     ids = tokenizer(text, return_tensors="pt").input_ids
     with torch.no_grad():
         logits = model(input_ids=ids, decoder_input_ids=torch.tensor([decoder_ids])).logits
@@ -76,7 +76,7 @@ def raw(folder: Path, text: str, decoder_ids: list[int]) -> Tensor:
 
 def by_hand(folder: Path, record: Record, choice: str) -> list[float]:
     """Log-probability of all that is summed of a choice, one piece after the other."""
-    _, tokenizer = plain(folder)
+    _, tokenizer = loaded(folder)
     is_t5 = "t5" in folder.name
     blank = "<extra_id_0>" if is_t5 else "<mask>"
     stem, choice = record.stem.strip(), choice.strip()
@@ -130,7 +130,7 @@ def test_scores_are_those_of_a_loop_over_the_raw_model(family: str, seq2seq: Che
 
 def next_token(folder: Path, record: Record) -> tuple[Tensor, list[int], str]:
     """Log-probabilities of the first token in the blank, what the decoder was given, the source."""
-    _, tokenizer = plain(folder)
+    _, tokenizer = loaded(folder)
     if "t5" in folder.name:
         text = record.stem.replace("[MASK]", "<extra_id_0>")
         decoder_ids = [0, tokenizer.convert_tokens_to_ids("<extra_id_0>")]
@@ -147,7 +147,7 @@ def test_its_vocabulary_is_that_of_the_first_token_in_the_blank(
 ) -> None:
     folder = seq2seq(family)
     scorer = load(ModelSettings(str(folder)), "mc_mlm")
-    _, tokenizer = plain(folder)
+    _, tokenizer = loaded(folder)
     expected = next_token(folder, ONE_PIECE)[0][: len(tokenizer)].log_softmax(dim=0)
     question = scorer.vocabulary()
     no_choices = Record("6", "is a red [MASK]", (), 0)
@@ -172,7 +172,7 @@ def test_its_features_are_what_the_head_reads(family: str, seq2seq: Checkpoint) 
     features = answers(scorer.features(), MASKED, ONE_PIECE)
     assert features.shape == (2, 16)
     _, decoder_ids, text = next_token(folder, MASKED)
-    model, tokenizer = plain(folder)
+    model, tokenizer = loaded(folder)
     ids = tokenizer(text, return_tensors="pt").input_ids
     with torch.no_grad():
         output = model(
@@ -218,7 +218,7 @@ def test_models_that_do_not_fill_blanks_are_refused_by_name(
         message = f"{config.model_type} .* an encoder-decoder model of an unsupported family"
         with pytest.raises(PretrainedError, match=message):
             check(ModelSettings(str(tmp_path / "pegasus")), "mc_mlm")
-    model, _ = plain(seq2seq("t5"))
+    model, _ = loaded(seq2seq("t5"))
     with pytest.raises(PretrainedError, match=r"t5.*no <extra_id_0> and <extra_id_1>"):
         infilling_of(model, t5_tokenizer(num_sentinels=1))
     words = {word: i for i, word in enumerate(["<unk>", "a", "<extra_id_0>", "<extra_id_1>"])}

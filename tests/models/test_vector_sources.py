@@ -31,7 +31,7 @@ def folder(request: pytest.FixtureRequest, checkpoint: Callable[..., Path], tmp_
     return Path(shutil.copytree(checkpoint(request.param), tmp_path / request.param))
 
 
-def plain(folder: Path, text: str) -> Tensor:
+def states_of(folder: Path, text: str) -> Tensor:
     """(L, H) of a text alone, without its first and last special token."""
     tokenizer = AutoTokenizer.from_pretrained(folder)
     model = AutoModel.from_pretrained(folder).eval()
@@ -49,7 +49,7 @@ def test_states_are_those_of_each_text_alone(folder: Path) -> None:
     texts["answer_ids"] = ["", *sorted({c for r in RECORDS for c in r.choices if c})]
     for name, stems in texts.items():
         states, mask = vectors.read(batch[name])
-        expected = {text: plain(folder, text) for text in stems}
+        expected = {text: states_of(folder, text) for text in stems}
         assert len(states) == len(expected)
         for row, real in zip(states, mask, strict=True):
             assert (row[~real] == 0).all()
@@ -94,7 +94,7 @@ def test_mean_cosine_of_states(folder: Path) -> None:
     question = scorer.choice_scores()
     cosines = question.answer(question.encoder.encode(RECORDS).collate([0, 1]))
     for row, record in zip(cosines, RECORDS, strict=True):
-        sides = [plain(folder, text) for text in (record.stem, *record.choices)]
+        sides = [states_of(folder, text) for text in (record.stem, *record.choices)]
         means = [torch.nn.functional.normalize(side).sum(0) / max(1, len(side)) for side in sides]
         expected = torch.stack([means[0] @ mean for mean in means[1:]])
         torch.testing.assert_close(row[: len(expected)], expected, rtol=1e-4, atol=1e-5)

@@ -28,14 +28,14 @@ def test_a_record_knows_its_gold_and_a_name_of_its_own() -> None:
         ("minimal_pair", "", ("Cats sleep", "Cats sleep "), 0, "twice: 'Cats sleep'"),
     ],
 )
-def test_what_is_wrong_is_said(
+def test_a_malformed_record_is_refused(
     setup: Setup | None, stem: str, choices: tuple[str, ...], answer: int, message: str
 ) -> None:
     with pytest.raises(RecordError, match=message):
         validate(Record("x", stem, choices, answer), setup)
 
 
-def test_groups() -> None:
+def test_records_of_the_same_arguments_or_stem_are_a_group() -> None:
     a = Record("1", "A 15 is [MASK] than 16", ("x", "y"), 0, {"arguments": ("15", "16")})
     b = Record("2", "A 16 is [MASK] than 15", ("x", "y"), 1, {"arguments": ["16", "15"]})
     assert group_of(a, "arguments") == group_of(b, "arguments")

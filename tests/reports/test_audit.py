@@ -96,7 +96,7 @@ def test_seeds_have_names() -> None:
         ("vec_similarity", 0.6, 0.5, ""),  # it has read the question
     ],
 )
-def test_verdicts(kind: str, value: float, low: float, verdict: str) -> None:
+def test_the_interval_gives_the_verdict(kind: str, value: float, low: float, verdict: str) -> None:
     results = RunSet("x", (run(kind, value, low, "mine"),))
     assert list(baselines(results).verdict) == [verdict]
 
@@ -114,7 +114,7 @@ def test_the_paragraph_names_what_is_given_away() -> None:
     )
 
 
-def test_what_is_counted() -> None:
+def test_rules_and_words_are_counted_in_tables() -> None:
     shared = {"protocol": "audit", "probe": "hypernymy"}
     rows = [
         Row(**shared, split="test", metric="chance", value=0.2),

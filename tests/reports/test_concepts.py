@@ -30,14 +30,14 @@ from tests.fixtures.report import named, present, records, texts, texts_of
 from tests.fixtures.results import inoculation_rows, write_run, zero_shot_rows
 
 
-def asked_of(results: RunSet) -> list[pd.DataFrame]:
+def by_set(results: RunSet) -> list[pd.DataFrame]:
     """What each model was asked, where it is enough."""
     frame, _ = answers(results)
     return [group for _, group in frame[frame.is_enough].groupby("question_set")]
 
 
 def test_zero_shot_is_alone_and_inoculation_has_before_and_after(by_concept: RunSet) -> None:
-    inoculated, zero = asked_of(by_concept)
+    inoculated, zero = by_set(by_concept)
     assert {*zero.probe, *zero.report_split, *zero.dose} == {"hypernymy", "dev", 0}
     assert {*inoculated.original_task} == {"science"}
     assert inoculated.groupby("dose").run.nunique().to_dict() == {0: 2, 100: 2}
@@ -53,7 +53,7 @@ def test_zero_shot_is_alone_and_inoculation_has_before_and_after(by_concept: Run
 def test_other_items_are_not_averaged_with(tmp_path: Path, by_concept: RunSet) -> None:
     run = write_run(tmp_path, "s9", inoculation_rows(seed=9, model="m"), original_task="science")
     write_lines(run, lines("report_probe", "++++++", ["dog"] * 2 + ["cat"] * 2 + ["oak"] * 2))
-    frames = [frame[frame.dose == 100] for frame in asked_of(load_results(tmp_path))]
+    frames = [frame[frame.dose == 100] for frame in by_set(load_results(tmp_path))]
     assert [(f.place.nunique(), f.run.nunique()) for f in frames[:2]] == [(6, 1), (8, 2)]
 
 
@@ -66,7 +66,7 @@ def test_what_is_left_out_is_named(tmp_path: Path, by_concept: RunSet) -> None:
     cut = write_run(tmp_path, "cut", zero_shot_rows("cut", 1, 2, 2))
     (cut / "predictions.jsonl").write_text(json.dumps(none[0]) + '\n{"set"')
     results = load_results(tmp_path)
-    assert len(asked_of(results)) == 2
+    assert len(by_set(results)) == 2
     counted_text, left_out = concepts_summary(results).split("Not counted by concept, ", 1)
     # After 100 examples 1 of 3 are known whole, before any training another 1 of 3: no interval of
     # so few is above what is expected.
@@ -79,7 +79,7 @@ def test_what_is_left_out_is_named(tmp_path: Path, by_concept: RunSet) -> None:
 
 
 def test_a_model_by_all_concepts_and_by_those_with_several_questions(by_concept: RunSet) -> None:
-    zero = asked_of(by_concept)[1]
+    zero = by_set(by_concept)[1]
     # dog 1 1 1, cat 0 and a tie, oak 0 0, elm 1.
     every, several = counted(zero), counted(zero[zero.is_several])
     assert every["accuracy"] == 4.5 / 8
@@ -92,7 +92,7 @@ def test_a_model_by_all_concepts_and_by_those_with_several_questions(by_concept:
 
 
 def test_seeds_are_averaged(by_concept: RunSet) -> None:
-    several = asked_of(by_concept)[0].query("is_several")
+    several = by_set(by_concept)[0].query("is_several")
     assert counted(several[several.dose == 0])["soft"] == pytest.approx(1 / 9)
     # Seed 0: dog 2/3, cat 1, oak 1/2; seed 1: dog 1, cat 1/2, oak 1/2.
     trained = counted(several[several.dose == 100])
@@ -102,7 +102,7 @@ def test_seeds_are_averaged(by_concept: RunSet) -> None:
 
 
 def test_strict_is_not_told_of_concepts_that_lack_questions(by_concept: RunSet) -> None:
-    measures = counted(asked_of(by_concept)[1].assign(is_whole=False))
+    measures = counted(by_set(by_concept)[1].assign(is_whole=False))
     assert (measures["strict"], measures["strict_if_independent"]) == (None, None)
 
 

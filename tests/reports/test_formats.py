@@ -164,7 +164,7 @@ def printed(table: Table, width: int) -> str:
     return page.getvalue()
 
 
-def plain(columns: list[Column], rows: list[list[Cell]]) -> Table:
+def table(columns: list[Column], rows: list[list[Cell]]) -> Table:
     return Table("t", "A table", "", tuple(columns), tuple(map(tuple, rows)), pd.DataFrame())
 
 
@@ -173,7 +173,7 @@ def wide(num_rows: int, num_columns: int) -> Table:
     heads += [Column(f"c{i} %", str, group="g") for i in range(num_columns)]
     row = [Cell("a model with a name", "dev")]
     row += [Cell(f"{10 + i}.0", "10.0–20.0") for i in range(num_columns)]
-    return plain(heads, [row] * num_rows)
+    return table(heads, [row] * num_rows)
 
 
 def test_a_table_that_fits_has_its_details_beside_the_numbers() -> None:
@@ -205,7 +205,7 @@ def test_headings_fold_between_their_words_and_not_within() -> None:
         *(Column("prefers %", str, group=group) for group in groups),
     ]
     cells = [Cell("NEG-136-SIMP", "affirmative"), *[Cell("75.0")] * 4, *[Cell("75.0 (12/16)")] * 2]
-    text = printed(plain(heads, [cells] * 6), 100)
+    text = printed(table(heads, [cells] * 6), 100)
     assert text.count("bert-base-uncased") == 2
     assert text.count("NEG-136-SIMP") == 6
     assert max(map(len, text.splitlines())) <= 100
@@ -219,11 +219,11 @@ def test_columns_that_tell_rows_apart_stand_in_each_of_the_tables() -> None:
         for probe in ("ages", "types", "kinds")
         for model in ("bert", "gpt")
     ]
-    text = printed(plain(heads, rows), 80)
+    text = printed(table(heads, rows), 80)
     num_tables = text.count("A table")
     assert num_tables > 1
     assert text.count(" bert ") == text.count(" gpt ") == 3 * num_tables
     assert text.count("10.0–20.0") == 6 * 9
     # The same model twice in a probe: nothing tells the rows apart, and the first column is enough.
-    text = printed(plain(heads, [rows[0]] * 6), 80)
+    text = printed(table(heads, [rows[0]] * 6), 80)
     assert text.count(" bert ") == 6

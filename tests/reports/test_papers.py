@@ -41,7 +41,7 @@ def tables_of(results: RunSet) -> dict[str, Table]:
     return {table.name.removeprefix("paper_"): table for table in paper_tables(results) if table}
 
 
-def held(rows: Found) -> Found:
+def pairs(rows: Found) -> Found:
     return [row for row in rows if row["ours"] is not None]
 
 
@@ -186,7 +186,7 @@ def test_a_curve_is_compared_with_table_2(tmp_path: Path) -> None:
         "LangSense pert, points": pytest.approx(0.0 - 0.31),  # 0.9 against 0.95, clipped
         "LangSense nolang, points": pytest.approx(0.4 - 0.51),
     }
-    assert len(held(records(table))) == 5
+    assert len(pairs(records(table))) == 5
     start = by_column["zero-shot, %"]
     assert (start["paper_lies"], start["num_items"]) == ("above it", 120)
     assert by_column["MLP WS, %"]["about"] == "rate 0.001"
@@ -199,14 +199,14 @@ def test_another_model_is_alone_whatever_it_is_called(tmp_path: Path) -> None:
     write_curve(tmp_path, shares, **AGES, hub_id=None)
     rows = talmor(tmp_path, 2)
     assert len(rows) == 5 * 7 + 5 + 5
-    assert {row["paper"] for row in held(rows)} == {None}
+    assert {row["paper"] for row in pairs(rows)} == {None}
     assert {row["difference"] for row in rows} == {None}
     assert papers_summary(load_results(tmp_path)) == ""
 
 
 def test_sums_over_fewer_points_are_not_compared(tmp_path: Path) -> None:
     write_curve(tmp_path, shares, **AGES, sizes=(0, 62, 125))
-    assert [row["number"] for row in held(talmor(tmp_path, 2))] == ["zero-shot, %"]
+    assert [row["number"] for row in pairs(talmor(tmp_path, 2))] == ["zero-shot, %"]
 
 
 @pytest.mark.parametrize(
@@ -246,7 +246,7 @@ def test_a_part_of_the_released_items_is_not_the_papers(
 def test_other_scores_than_at_the_mask_are_alone(tmp_path: Path) -> None:
     rows = zero_shot_rows("always_never", 28, 280, 5, model="bert-base-uncased")
     write_run(tmp_path, "a", [{**row, "mode": "pseudo_log_likelihood"} for row in rows])
-    [row] = held(talmor(tmp_path, 5))
+    [row] = pairs(talmor(tmp_path, 5))
     assert (row["paper"], row["model"]) == (None, "bert-base-uncased")
     assert row["about"] == "by pseudo log likelihood"
 
@@ -265,7 +265,7 @@ def test_table_4_with_a_model_of_ours(tmp_path: Path) -> None:
     assert len(table) == 24
     # The paper says 34 contexts; of a mean over shuffles it gives no such number.
     assert [
-        (row["number"], row["difference"], row["difference_ci_low"] is None) for row in held(table)
+        (row["number"], row["difference"], row["difference_ci_low"] is None) for row in pairs(table)
     ] == [
         ("k = 1, %", pytest.approx(9 / 34 - 0.235), False),
         ("1st sentence shuffled, k = 1, %", pytest.approx(0.009), True),
@@ -280,7 +280,7 @@ def test_statements_of_table_12_have_rows_each(tmp_path: Path) -> None:
         share(18, 36, "sensitivity", **columns),
         share(17, 18, "sensitivity", **columns, subset=subsets.statements("affirmative")),
     ]
-    [row] = held(records(tables_of(results_of(tmp_path, rows))["ettinger2020_table_12"]))
+    [row] = pairs(records(tables_of(results_of(tmp_path, rows))["ettinger2020_table_12"]))
     assert (row["number"], row["paper"]) == ("affirmative, prefers the good one, %", 1.0)
 
 
@@ -301,7 +301,7 @@ def test_released_recordings_give_the_published_numbers(tmp_path: Path, data_mir
     printed = printed[(printed.paper == ETTINGER) & (printed.model == BERT["model"])]
     tables = tables_of(results)
     for table in (4, 5, 11, 12):
-        rows_held = held(records(tables[f"ettinger2020_table_{table}"]))
+        rows_held = pairs(records(tables[f"ettinger2020_table_{table}"]))
         published_values = printed[(printed.table == table) & (printed.perturbation == "")].value
         assert [round(row["ours"], 3) for row in rows_held] == pytest.approx(list(published_values))
         assert {row["paper_lies"] for row in rows_held} == {"in our interval"}
@@ -354,7 +354,7 @@ def test_other_baselines_are_in_the_audits_own_table_alone(changed: dict[str, An
 
 def test_an_encoder_that_the_paper_does_not_have_is_alone() -> None:
     [table] = tables_of(audit(hub_id="roberta-base")).values()
-    assert [row["paper"] for row in held(records(table))] == [None]
+    assert [row["paper"] for row in pairs(records(table))] == [None]
 
 
 WWM = "bert-large-uncased-whole-word-masking"
@@ -398,7 +398,7 @@ def test_science_models_are_compared_before_and_after(
         *["ESIM, GloVe"] * 3, "ESIM, ELMo", *["BERT (large, whole-word masking)"] * 3,
         *["RoBERTa (large)"] * 3,
     ]  # fmt: skip
-    ours = pd.DataFrame(held(table_rows), index=["before", "after", "change"])
+    ours = pd.DataFrame(pairs(table_rows), index=["before", "after", "change"])
     # The paper has 51.0 before, 82.7 after and -0.49 on its original task.
     assert [*ours.number] == [
         "hypernymy, test, before, %", "hypernymy, test, inoculated, %",
@@ -429,7 +429,7 @@ def test_science_models_are_compared_before_and_after(
 def test_dev_is_compared_with_dev(inoculated: Callable[..., dict[str, Found]]) -> None:
     tables = inoculated(report_split="dev")
     # The paper has 43.2 before and 73.8 after; it asked people about test sets alone.
-    start, end, _ = held(tables[SCIENCE])
+    start, end, _ = pairs(tables[SCIENCE])
     assert start["difference"] == pytest.approx(0.5 - 0.432)
     assert end["difference"] == pytest.approx(0.9 - 0.738)
     assert {row["people"] for row in tables[SCIENCE]} == {None}
@@ -437,7 +437,7 @@ def test_dev_is_compared_with_dev(inoculated: Callable[..., dict[str, Found]]) -
     assert [row["number"] for row in tables[CLUSTERS]] == [
         "hypernymy, strict, %", "hypernymy, minus accuracy, points",
     ] * 4  # fmt: skip
-    strict, delta = held(tables[CLUSTERS])
+    strict, delta = pairs(tables[CLUSTERS])
     assert (strict["model"], strict["num_items"]) == ("BERT (large, whole-word masking)", 800)
     gaps = [row["difference"] for row in (strict, delta)]
     assert gaps == pytest.approx([0.25 - 0.49, (0.25 - 0.9) + 0.248])
@@ -446,7 +446,7 @@ def test_dev_is_compared_with_dev(inoculated: Callable[..., dict[str, Found]]) -
 def test_people_who_were_asked_so_many_questions_have_an_interval(
     inoculated: Callable[..., dict[str, Found]],
 ) -> None:
-    _, end, _ = held(inoculated(probe="definitions", data=OTHER_FILE)[SCIENCE])
+    _, end, _ = pairs(inoculated(probe="definitions", data=OTHER_FILE)[SCIENCE])
     # Newcombe's of 900 of 1,000 against 456 of 500, each with Wilson's interval.
     low = -0.012 - ((0.9 - 0.87984) ** 2 + (0.93374 - 0.912) ** 2) ** 0.5
     high = -0.012 + ((0.91708 - 0.9) ** 2 + (0.912 - 0.88396) ** 2) ** 0.5
@@ -458,16 +458,16 @@ def test_another_dose_is_compared_before_it_alone(
     inoculated: Callable[..., dict[str, Found]],
 ) -> None:
     tables = inoculated(dose=1000, report_split="dev")
-    start, *ends = held(tables[SCIENCE])
+    start, *ends = pairs(tables[SCIENCE])
     assert start["difference"] == pytest.approx(0.5 - 0.432)
-    papers = [(row["model"], row["paper"]) for row in [*ends, *held(tables[CLUSTERS])]]
+    papers = [(row["model"], row["paper"]) for row in [*ends, *pairs(tables[CLUSTERS])]]
     assert papers == [(WWM, None)] * 4
 
 
 def test_a_cost_that_cannot_be_read_is_not_compared(
     inoculated: Callable[..., dict[str, Found]],
 ) -> None:
-    *_, change = held(inoculated(cost_interpretable=False)[SCIENCE])
+    *_, change = pairs(inoculated(cost_interpretable=False)[SCIENCE])
     assert (change["model"], change["difference"]) == (WWM, None)
     assert change["about"] == "k = 3,000, test, not interpretable"
 
@@ -486,7 +486,7 @@ def test_other_inoculations_are_only_set_next_to_the_papers(
     change: dict[str, Any], inoculated: Callable[..., dict[str, Found]]
 ) -> None:
     tables = inoculated(**change, report_split="dev")
-    ours = [*held(tables[SCIENCE]), *held(tables[CLUSTERS])]
+    ours = [*pairs(tables[SCIENCE]), *pairs(tables[CLUSTERS])]
     assert [(row["model"], row["paper"]) for row in ours] == [(change.get("model", WWM), None)] * 5
     assert {"original task science" in row["about"] for row in ours} == {"original_parts" in change}
 

@@ -68,7 +68,7 @@ LISTED = "ID,candidate,score,gold\n1,animal,0.9,\n1,plant,0.1,\n2,plant,0.7,cät
 WIDE = "id,animal,plant,cät,Gold\n1,0.9,0.1,,\n2,,0.7,0.3,cät\n"
 
 
-def test_lines_of_json(tmp_path: Path) -> None:
+def test_objects_and_lists_of_scores_are_read_from_json(tmp_path: Path) -> None:
     path = write_text(tmp_path / "scores.jsonl", f"{OBJECTS}\n{LISTS}")
     imported = plain.read(path)
     first, second = imported.answers
@@ -80,7 +80,7 @@ def test_lines_of_json(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", [LISTED, WIDE])
-def test_tables(text: str, tmp_path: Path) -> None:
+def test_listed_and_wide_tables_are_read(text: str, tmp_path: Path) -> None:
     first, second = plain.read(write_text(tmp_path / "scores.csv", text)).answers
     assert (first.id, first.choices, first.scores) == ("1", ("animal", "plant"), (0.9, 0.1))
     assert (second.choices, second.scores, second.gold) == (("plant", "cät"), (0.7, 0.3), 1)

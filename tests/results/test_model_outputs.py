@@ -72,7 +72,7 @@ def test_the_lists_are_held_against_the_set_but_for_quotes_and_the_mask(tmp_path
         ("modeltgtprobs", "-3.5\n0.5\n", ":1: '-3.5' is not a probability"),
     ],
 )
-def test_what_is_wrong_in_a_file(name: str, text: str, message: str, tmp_path: Path) -> None:
+def test_damaged_files_are_named(name: str, text: str, message: str, tmp_path: Path) -> None:
     recording = recorded(tmp_path)
     path = tmp_path / f"{name}-cprag-bert.txt"
     path.write_text(text)

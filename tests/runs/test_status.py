@@ -359,19 +359,19 @@ def test_an_adapter_takes_the_disk_and_the_memory_of_an_adapter(tmp_path: Path) 
 
 
 def test_cells_that_share_a_gpu_are_planned_by_their_share(tmp_path: Path) -> None:
-    def of(lines: list[str]) -> tuple[str, str]:
+    def times(lines: list[str]) -> tuple[str, str]:
         time, memory = (line for line in lines if line.startswith(("time", "memory")))
         return time.split(" (")[0], memory.split("; ")[-1]
 
     # The GPU has so many operations to do, whoever asks for them; memory is taken by each.
-    by_rule = of(planned(tmp_path, *TRAINED, device="gpu", num_sharing=2))
+    by_rule = times(planned(tmp_path, *TRAINED, device="gpu", num_sharing=2))
     assert by_rule == (
         "time: 300 steps, 4.6 s on one GPU, 2 at once",
         "2 cells on one GPU take 800 MB",
     )
     # Its 50 s were those of two next to each other; the last two have the GPU to themselves.
     finished(tmp_path, TRAINED[0], seconds=50, num_bytes=2_000_000)
-    measured = of(planned(tmp_path, *TRAINED, num_sharing=4))
+    measured = times(planned(tmp_path, *TRAINED, num_sharing=4))
     assert measured == (
         "time: 200 steps, 50 s on one GPU, 2 at once",
         "2 cells on one GPU take 800 MB",

@@ -31,7 +31,7 @@ gifted \gifted\ adj. [Cf. See {gift}[4].]
 """
 
 
-def test_articles() -> None:
+def test_words_get_the_article_of_their_sound() -> None:
     assert [*map(with_article, ("ferry", "apple", "Paris"))] == ["a ferry", "an apple", "Paris"]
 
 

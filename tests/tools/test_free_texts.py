@@ -68,7 +68,7 @@ def test_each_volume_of_poe_is_read_and_sawyer_only_once(tmp_path: Path) -> None
     ]
 
 
-def test_packed_texts(tmp_path: Path) -> None:
+def test_packed_texts_are_unpacked(tmp_path: Path) -> None:
     path = write_text(tmp_path, "alice", b"")
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("alice.txt", START + "Down the hole." + END)

@@ -52,6 +52,6 @@ def test_file_is_gloves_format_frequent_words_first_and_repeatable(tmp_path: Pat
     np.testing.assert_allclose(numbers, factorise(positive_pmi(counts), 4), rtol=1e-3)
 
 
-def test_too_few_words(tmp_path: Path) -> None:
+def test_too_few_words_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="3 words are too few for vectors of 50 dimensions"):
         build_word_vectors(["a b c"], tmp_path / "v")

@@ -96,24 +96,24 @@ def slow(record: Record, words: Sequence[str], size: int) -> tuple[float | None,
     if not item_words:
         return None, None, None, 0
 
-    def stands(piece: tuple[str, ...]) -> bool:
+    def is_in_text(piece: tuple[str, ...]) -> bool:
         size = len(piece)
         return any(tuple(words[i : i + size]) == piece for i in range(len(words) - size + 1))
 
     places = range(len(item_words) - size + 1)
     touch = [p + size > text.start and p < text.end for p in places]
-    hits = [stands(item_words[p : p + size]) for p in places]
+    hits = [is_in_text(item_words[p : p + size]) for p in places]
     stem = [hit for hit, touches in zip(hits, touch, strict=True) if not touches]
     answer = [hit for hit, touches in zip(hits, touch, strict=True) if touches]
     lengths = range(size, len(item_words) + 1)
     pieces = [(p, n) for n in lengths for p in range(len(item_words) - n + 1)]
-    longest = max((n for p, n in pieces if stands(item_words[p : p + n])), default=0)
+    longest = max((n for p, n in pieces if is_in_text(item_words[p : p + n])), default=0)
     if not hits:
-        hits = answer = [stands(item_words)]
+        hits = answer = [is_in_text(item_words)]
         longest = len(item_words) * hits[0]
     stem_share = sum(stem) / len(stem) if stem else None
     if not stem and text.start and text.end == len(item_words):
-        stem_share = float(stands(item_words[: text.start]))
+        stem_share = float(is_in_text(item_words[: text.start]))
         longest = max(longest, text.start * int(stem_share))
     share = [sum(flags) / len(flags) if flags else None for flags in (hits, answer)]
     return share[0], stem_share, share[1], longest
@@ -142,7 +142,7 @@ def test_as_nested_loops_find_it(size: int) -> None:
                 assert words[begin : begin + len(piece)] == piece or len(blocks) > 1
 
 
-def test_words() -> None:
+def test_a_text_is_split_into_normalised_words() -> None:
     assert split_words("It’s ﬁne, NAÏVE-ly: 1,000 x_y — ＡＢ so\u00adft") == (
         ["it", "s", "fine", "naïve", "ly", "1", "000", "x", "y", "ab", "soft"]
     )
@@ -199,7 +199,7 @@ def test_words_go_on_over_lines_and_blocks(tmp_path: Path, monkeypatch: pytest.M
     assert in_text(path).longest == 4
 
 
-def test_what_is_no_text(tmp_path: Path) -> None:
+def test_files_that_are_no_text_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "text.txt"
     path.write_bytes(b"a red\xff round\n")
     notice = f"{path}: 1 characters are not UTF-8; they count as spaces"
@@ -219,15 +219,15 @@ def test_what_is_no_text(tmp_path: Path) -> None:
 
 
 def test_concepts_are_named_in_notes() -> None:
-    def about(concept: str, arrow: str = "", answer: str = "") -> Record:
+    def record(concept: str, arrow: str = "", answer: str = "") -> Record:
         meta = {"cluster": concept, "chain": f"{concept}{arrow}{answer}"}
         return Record("1", "q", ("a", "b"), 0, meta if concept else {})
 
-    theirs = [about("dog.n.01", "=>", "animal.n.01"), about("pup.n.01", "<=", "pup.n.01")]
-    ours = [about("dog.n.01", "<=", "pup.n.01"), about("cat.n.01", "=>", "dog.n.01"), about("")]
+    theirs = [record("dog.n.01", "=>", "animal.n.01"), record("pup.n.01", "<=", "pup.n.01")]
+    ours = [record("dog.n.01", "<=", "pup.n.01"), record("cat.n.01", "=>", "dog.n.01"), record("")]
     pairs = [(match.concept, match.answer) for match in shared_concepts(ours, theirs)]
     assert pairs == [(True, True), (False, False), (None, None)]
-    assert {match.concept for match in shared_concepts(ours, [about("")])} == {None}
+    assert {match.concept for match in shared_concepts(ours, [record("")])} == {None}
     sense = Record("1", "q", ("a", "b"), 0, {"cluster": "run", "sense": "run.v.1"})
     [found_sense] = shared_concepts([sense], [sense])
     assert (found_sense.concept, found_sense.answer) == (True, True)

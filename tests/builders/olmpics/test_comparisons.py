@@ -166,7 +166,7 @@ def test_a_malformed_file_is_named_with_its_line(small: Path, text: str, message
         read_objects(small)
 
 
-def test_article() -> None:
+def test_the_article_of_numbers_goes_by_their_sound() -> None:
     for word in "8 11 18 80 apple uncle hour".split():
         assert article(word) == "an"
     for word in "110 21 ferry uniform hound".split():

@@ -63,5 +63,5 @@ def test_context_is_an_example_with_the_word_as_it_stands(tiny_wordnet: Any) -> 
 @pytest.mark.parametrize(
     "gloss", ["short", "x" * 200, "an offensive term", "suicide", "good; --Thomas Paine"]
 )
-def test_unfit_glosses(gloss: str) -> None:
+def test_unfit_glosses_are_left_out(gloss: str) -> None:
     assert not is_fit(gloss)

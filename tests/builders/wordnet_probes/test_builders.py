@@ -157,9 +157,9 @@ def test_sets_of_distractors_are_drawn_again_from_the_same_relatives(tmp_path: P
 
 
 def test_items_of_one_right_answer_are_limited(tiny_wordnet_dir: Path) -> None:
-    def most(**settings: Any) -> int:
+    def most_items(**settings: Any) -> int:
         probe = built("hypernymy", tiny_wordnet_dir, all=True, perturbations=2, **settings)
         return max(n for rows in probe.values() for n in Counter(r.gold for r in rows).values())
 
-    assert most() > 3
-    assert [most(answer_items=limit) for limit in (3, 2, 1)] == [3, 2, 1]
+    assert most_items() > 3
+    assert [most_items(answer_items=limit) for limit in (3, 2, 1)] == [3, 2, 1]

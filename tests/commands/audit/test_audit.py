@@ -124,7 +124,9 @@ UNEVEN = "--training.fit.patience=null --training.transformer.patience=1"
         ("FOLDER", "no train, dev or test file"),
     ],
 )
-def test_mistakes(options: str, words: str, tmp_path: Path, refused: Callable[..., str]) -> None:
+def test_mistaken_options_of_an_audit_are_named(
+    options: str, words: str, tmp_path: Path, refused: Callable[..., str]
+) -> None:
     line = options.replace("FOLDER", str(tmp_path)).replace("SMALL", "hypernymy_small")
     assert words in refused(f"probes audit {line} --output_dir=never")
 
@@ -264,7 +266,7 @@ def test_a_folder_with_a_config_goes_by_it(tmp_path: Path) -> None:
     assert probe_config(str(tmp_path)).name == "built"
 
 
-def test_what_is_no_probe(tmp_path: Path) -> None:
+def test_a_file_that_is_no_probe_is_refused(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match=r"nothing\.jsonl"):
         probe_config(str(tmp_path / "nothing.jsonl"))
     write_ai2(tmp_path / "one.jsonl", numbered_items(0, 4))

@@ -162,7 +162,7 @@ def test_runs_that_differ_in_a_setting_alone_have_their_whole_keys(tmp_path: Pat
         ("PARENT --against=DEV", "no train, dev or test file"),
     ],
 )
-def test_what_it_refuses(
+def test_mistaken_arguments_are_named(
     arguments: str, words: str, probe: Path, refused: Callable[..., str]
 ) -> None:
     for name, path in {"DEV": probe / "dev.jsonl", "PROBE": probe, "PARENT": probe.parent}.items():

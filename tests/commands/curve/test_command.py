@@ -189,7 +189,7 @@ MISTAKES = [
 
 
 @pytest.mark.parametrize(("options", "message"), MISTAKES)
-def test_mistakes(
+def test_mistaken_options_of_a_curve_are_named(
     options: str,
     message: str,
     refused: Refused,

@@ -43,7 +43,7 @@ def diagnose(recorded: Path, mirror: Path, out: Path) -> Counts:
     }
 
 
-def of(counts: Counts, probe: str, metric: str, model: str = "bert") -> dict[str, str]:
+def select(counts: Counts, probe: str, metric: str, model: str = "bert") -> dict[str, str]:
     return {
         subset: counted
         for (whose, name, metric_name, subset), counted in counts.items()
@@ -67,8 +67,8 @@ def test_all_sets_in_both_forms(tmp_path: Path, capsys: pytest.CaptureFixture[st
         write_lists(outputs, f"NEG-1500-SIMP-{name}", pets)
     rows = diagnose(outputs, write_released(tmp_path / "mirror"), tmp_path / "out")
     assert "50.0 (1/2)" in capsys.readouterr().out
-    assert of(rows, "cprag", "accuracy@1", "other")[""] == "0/2"
-    assert of(rows, "role", "accuracy@1")[""] == "2/4"
+    assert select(rows, "cprag", "accuracy@1", "other")[""] == "0/2"
+    assert select(rows, "role", "accuracy@1")[""] == "2/4"
     by_hand = {
         # football is second; cake (0.5) is below toast (0.6).
         ("cprag", "accuracy@1"): {"": "1/2", "high constraint": "0/1", "low constraint": "1/1"},
@@ -89,9 +89,9 @@ def test_all_sets_in_both_forms(tmp_path: Path, capsys: pytest.CaptureFixture[st
         ("neg_1500_simp_temp", "negation_sensitivity"): {"": "1/2"},
     }  # fmt: skip
     for (probe, metric), counted in by_hand.items():
-        assert of(rows, probe, metric) == counted
+        assert select(rows, probe, metric) == counted
     for metric in ("accuracy@1", "negation_sensitivity"):
-        assert of(rows, "neg_1500_simp_gen", metric) == {"": "1/2"}
+        assert select(rows, "neg_1500_simp_gen", metric) == {"": "1/2"}
 
 
 @pytest.mark.parametrize(
@@ -147,10 +147,10 @@ def test_counts_on_the_recorded_outputs_are_the_published_ones(
     }  # fmt: skip
     bert = "bert-base-uncased"
     for (probe, metric), counted in published.items():
-        assert of(rows, probe, metric, bert) == counted
+        assert select(rows, probe, metric, bert) == counted
     expected = {"accuracy@1": "8/34", "accuracy@5": "18/34", "sensitivity_margin": "15/34"}
-    assert {metric: of(rows, "cprag", metric, bert)[""] for metric in expected} == expected
-    assert of(rows, "neg_simp", "sensitivity_margin", bert)["affirmative"] == "17/18"
+    assert {metric: select(rows, "cprag", metric, bert)[""] for metric in expected} == expected
+    assert select(rows, "neg_simp", "sensitivity_margin", bert)["affirmative"] == "17/18"
 
 
 @pytest.mark.paper_data
@@ -171,10 +171,10 @@ def test_the_larger_sets_are_counted_like_their_lists(tmp_path: Path, data_mirro
         for k in (1, 5, 10, 20):
             right = sum(quoted[i] in guesses[i][:k] for i in range(0, len(quoted), step))
             counted = f"{right}/{len(quoted) // step}"
-            assert of(rows, name, f"accuracy@{k}", model) == {"": counted}
+            assert select(rows, name, f"accuracy@{k}", model) == {"": counted}
         changed = sum(guesses[i][0] != guesses[i + 1][0] for i in range(0, len(guesses), 2))
         share = {"": f"{changed}/{len(guesses) // 2}"} if step == 2 else {}
-        assert of(rows, name, "negation_sensitivity", model) == share
+        assert select(rows, name, "negation_sensitivity", model) == share
 
 
 def planned(tmp_path: Path, **outputs: list[object]) -> tuple[RunFolder, RunContext]:

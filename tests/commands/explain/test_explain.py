@@ -62,7 +62,7 @@ def by_rank(row: torch.Tensor) -> list[tuple[int, float]]:
     return [(int(i), float(shares[i])) for i in shares.argsort(descending=True)]
 
 
-def check_place(explained: Explanation, row: torch.Tensor, entries: dict[int, int]) -> None:
+def check_guess(explained: Explanation, row: torch.Tensor, entries: dict[int, int]) -> None:
     """The best words, and of candidates (by place) the rank and share of their entry."""
     ranked = by_rank(row)
     best = [(guess.piece.id, guess.probability) for guess in explained.best]
@@ -90,7 +90,7 @@ def test_a_masked_model_at_its_mask(tiny_model: Path) -> None:
     assert prompt[-2].text == tokenizer.mask_token
     assert [piece.text for piece in pieces] == "[CLS] the grass is [MASK] . [SEP]".split()
     assert [piece.id for piece in pieces] == encoded.input_ids[0].tolist()
-    check_place(view, logits, dict(enumerate(ids)))
+    check_guess(view, logits, dict(enumerate(ids)))
     for choice, entry in zip(view.candidates, ids, strict=True):
         assert choice.score == pytest.approx(float(logits[entry]), abs=1e-5)
         assert choice.log_likelihood == pytest.approx(float(logits.log_softmax(0)[entry]), abs=1e-5)
@@ -111,7 +111,7 @@ def test_a_causal_model_behind_what_stands_before(causal_folder: Callable[[str],
     pieces = dict(explained.reads)["reads"]
     assert [piece.id for piece in pieces] == ids
     [entry] = tokenizer(" smaller").input_ids
-    check_place(explained, model(torch.tensor([ids])).logits[0, -1, : len(tokenizer)], {0: entry})
+    check_guess(explained, model(torch.tensor([ids])).logits[0, -1, : len(tokenizer)], {0: entry})
 
     small, two_words = explained.candidates
     for candidate in explained.candidates:
@@ -165,7 +165,7 @@ def test_an_encoder_decoder_model_shows_both_of_its_texts(curve_lm: Callable[[st
     assert reads == {"reads": encoded.input_ids[0].tolist(), "decoder reads": decoder_ids}
     logits = model(**encoded, decoder_input_ids=torch.tensor([decoder_ids])).logits[0, -1]
     [entry] = tokenizer("red", add_special_tokens=False).input_ids
-    check_place(explained, logits, {0: entry})
+    check_guess(explained, logits, {0: entry})
     texts = [[piece.text for piece in candidate.pieces] for candidate in explained.candidates]
     assert texts == [["red", "<extra_id_1>"], ["gre", "##en", "<extra_id_1>"]]
     assert [c.space for c in explained.candidates] == ["left out by the tokenizer"] * 2

@@ -270,7 +270,7 @@ def probe(*records: Record) -> ProbeData:
     return ProbeData(ProbeConfig("kinds", "mc_mlm", 3, 0.4), records, (), ())
 
 
-def says(*answers: Answer) -> Imported:
+def file_of(*answers: Answer) -> Imported:
     return Imported((FILE,), answers, "mine")
 
 
@@ -279,17 +279,17 @@ KINDS = probe(CAT, OAK)
 
 def test_by_ids_or_texts_in_the_order_of_items_and_choices() -> None:
     scores = [[2.0, 1.0], [-4.0, 0.5, 3.0]]
-    assert scores_in_order(says(SAYS_OAK, SAYS_CAT), KINDS) == (scores, "ids")
+    assert scores_in_order(file_of(SAYS_OAK, SAYS_CAT), KINDS) == (scores, "ids")
     # By texts where no id is one of the probe.
     cat = replace(SAYS_CAT, id="0", texts=("Say: A cat is", "A cat\nis  [MASK]."))
     oak = replace(SAYS_OAK, id="", texts=(OAK.stem,), choices=("animal ", "plant", "cat"))
-    assert scores_in_order(says(cat, oak), KINDS) == (scores, "texts")
+    assert scores_in_order(file_of(cat, oak), KINDS) == (scores, "texts")
 
 
 def test_pairs_are_known_by_their_sentences() -> None:
     pair = Record("p", "", ("Cats sleep.", "Cats sleeps."), 0, position=1)
     cats = Answer(where="f:1", texts=("",), choices=("Cats sleeps.", "Cats sleep."), scores=(1, 2))
-    assert scores_in_order(says(cats), probe(pair)) == ([[2, 1]], "texts")
+    assert scores_in_order(file_of(cats), probe(pair)) == ([[2, 1]], "texts")
 
 
 def test_ids_that_repeat_are_told_apart_by_line() -> None:
@@ -297,23 +297,23 @@ def test_ids_that_repeat_are_told_apart_by_line() -> None:
     with pytest.raises(
         RecordError, match=r"f:1: it matches 2 items of kinds, q1@1, q1@2; .* ID@LINE"
     ):
-        scores_in_order(says(SAYS_CAT), probe(CAT, again))
-    answers = says(replace(SAYS_CAT, id="q1@1"), replace(SAYS_OAK, id="q1@2"))
+        scores_in_order(file_of(SAYS_CAT), probe(CAT, again))
+    answers = file_of(replace(SAYS_CAT, id="q1@1"), replace(SAYS_OAK, id="q1@2"))
     assert scores_in_order(answers, probe(CAT, again))[0] == [[2.0, 1.0], [-4.0, 0.5, 3.0]]
 
 
 def test_a_choice_that_is_there_twice_has_both_scores() -> None:
     twice = replace(OAK, choices=("cat", "plant", "cat"), answer=1)
     answer = replace(SAYS_OAK, choices=("cat", "cat", "plant"), scores=(1.0, 2.0, 3.0))
-    assert scores_in_order(says(answer), probe(twice))[0] == [[1.0, 3.0, 2.0]]
+    assert scores_in_order(file_of(answer), probe(twice))[0] == [[1.0, 3.0, 2.0]]
 
 
 ROW_1 = Answer(where="f: row 1", scores=(1.0, 2.0), gold=0)
 ROW_2 = Answer(where="f: row 2", scores=(1.0, 2.0, 3.0))
 
 
-def test_by_order() -> None:
-    assert scores_in_order(says(ROW_1, ROW_2), KINDS) == ([[1.0, 2.0], [1.0, 2.0, 3.0]], "order")
+def test_items_without_ids_meet_by_their_order() -> None:
+    assert scores_in_order(file_of(ROW_1, ROW_2), KINDS) == ([[1.0, 2.0], [1.0, 2.0, 3.0]], "order")
 
 
 NO_ID = replace(SAYS_CAT, id="")
@@ -359,22 +359,22 @@ GOLD = replace(ROW_1, gold=1)
 )
 def test_what_does_not_fit_is_refused(answers: tuple[Answer, ...], words: str) -> None:
     with pytest.raises(RecordError, match=words):
-        scores_in_order(says(*answers), KINDS)
+        scores_in_order(file_of(*answers), KINDS)
 
 
 def test_items_of_the_file_itself() -> None:
     cat = replace(SAYS_CAT, texts=("A cat is [MASK].",))
     oak = replace(SAYS_OAK, id="", texts=("An oak is [MASK].",), gold=1)
-    data = items_of_file(says(cat, oak))
+    data = items_of_file(file_of(cat, oak))
     assert [(record.id, record.stem, record.gold) for record in data.records] == [
         ("q1", "A cat is [MASK].", "animal"),
         ("item-2", "An oak is [MASK].", "plant"),
     ]
     fields = (data.config.name, data.config.setup, data.config.chance)
     assert fields == ("mine", "mc_mlm", pytest.approx(5 / 12))
-    qa_data = items_of_file(says(replace(cat, texts=("What is a cat?",)), oak))
+    qa_data = items_of_file(file_of(replace(cat, texts=("What is a cat?",)), oak))
     assert qa_data.config.setup == "mc_qa"
-    sentences = items_of_file(says(replace(cat, texts=("",), paradigm="sv")))
+    sentences = items_of_file(file_of(replace(cat, texts=("",), paradigm="sv")))
     assert sentences.config.setup == "minimal_pair"
     assert sentences.records[0].meta == {"paradigm": "sv"}
 
@@ -394,13 +394,13 @@ ASKED = replace(SAYS_CAT, texts=("A cat is",))
 )
 def test_items_that_are_none_are_refused(answers: tuple[Answer, ...], words: str) -> None:
     with pytest.raises(RecordError, match=words):
-        items_of_file(says(*answers))
+        items_of_file(file_of(*answers))
 
 
 SAID = Answer(where="f:1", choices=("a", "b\u00e4 "), scores=(0.0, 0.25))
 
 
-def test_what_is_kept() -> None:
+def test_scores_are_kept_as_given_or_converted() -> None:
     assert with_kept_scores([SAID], "as_given") == (SAID,)
     logarithm = (-math.inf, pytest.approx(-math.log(4)))
     assert with_kept_scores([SAID], "logarithm")[0].scores == logarithm

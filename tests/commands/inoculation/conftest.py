@@ -74,7 +74,7 @@ def second(tiny_probes: Path) -> InoculatedProbe:
 
 @pytest.fixture
 def context(mirror: str) -> RunContext:
-    return under(mirror)
+    return run_context(mirror)
 
 
 @pytest.fixture
@@ -88,7 +88,7 @@ def second_worded(tiny_probes: Path, tmp_path: Path) -> Path:
     return path
 
 
-def under(mirror: str) -> RunContext:
+def run_context(mirror: str) -> RunContext:
     return RunContext(TRAINER, mirror=mirror)
 
 

@@ -19,7 +19,7 @@ from tests.fixtures.rows import read_results
 Folder = Callable[[str], Path]
 
 
-def of(config: dict[str, Any], folder: Path, kind: str, **model: Any) -> dict[str, Any]:
+def config_of(config: dict[str, Any], folder: Path, kind: str, **model: Any) -> dict[str, Any]:
     settings = {"name_or_path": str(folder), "kind": kind, "max_length": 32, **model}
     return {**config, "model": settings}
 
@@ -27,7 +27,7 @@ def of(config: dict[str, Any], folder: Path, kind: str, **model: Any) -> dict[st
 def test_an_inoculated_decoder_answers_as_transformers_says(
     inoculation_config: dict[str, Any], curve_lm: Folder, tmp_path: Path
 ) -> None:
-    config = of(inoculation_config, curve_lm("gpt2"), "causal")
+    config = config_of(inoculation_config, curve_lm("gpt2"), "causal")
     assert run(config, tmp_path / "out", tmp_path) == 0
     folder = next(tmp_path.glob("out/runs/inoculate-*"))
     best = folder / "checkpoints" / "best"
@@ -75,7 +75,7 @@ def test_other_forms_are_inoculated_too(
     curve_lm: Folder,
     tmp_path: Path,
 ) -> None:
-    config = {**of(inoculation_config, curve_lm(family), kind, scoring=scoring), "epochs": 1}
+    config = {**config_of(inoculation_config, curve_lm(family), kind, scoring=scoring), "epochs": 1}
     assert run(config, tmp_path / "out", tmp_path) == 0
     rows = read_results(tmp_path / "out" / "results.csv")
     assert {row["kind"] for row in rows} == {kind}
@@ -91,7 +91,7 @@ def test_a_given_decoder_is_scored_as_the_settings_say(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     def with_checkpoint(folder: Path, **model: Any) -> dict[str, Any]:
-        config = of(inoculation_config, curve_lm("gpt2"), "causal", **model)
+        config = config_of(inoculation_config, curve_lm("gpt2"), "causal", **model)
         config["original"] = {**config["original"], "checkpoint": str(folder)}
         return {**config, "epochs": 1}
 
@@ -115,7 +115,7 @@ def test_questions_are_not_filled_up_for_a_model_without_a_score_of_nothing(
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    config = of(inoculation_config, curve_lm("gpt2"), "causal")
+    config = config_of(inoculation_config, curve_lm("gpt2"), "causal")
     config["original"] = {**config["original"], "num_choices": 7}
     assert run(config, tmp_path / "out", tmp_path) == 2
     assert "original.num_choices 7: model.kind causal cannot score the empty choices" in (
@@ -129,7 +129,7 @@ def test_kills_at_any_step_change_nothing(
     scoring: str, inoculation_config: dict[str, Any], curve_lm: Folder, tmp_path: Path
 ) -> None:
     # GPT-2 has dropout, whose draws a resumed run repeats.
-    config = of(inoculation_config, curve_lm("gpt2"), "causal", scoring=scoring)
+    config = config_of(inoculation_config, curve_lm("gpt2"), "causal", scoring=scoring)
     path, reference, killed = tmp_path / "config.yaml", tmp_path / "whole", tmp_path / "killed"
     assert run(config, reference, tmp_path) == 0
     arguments = ["inoculate", f"--config={path}", f"--output_dir={killed}"]

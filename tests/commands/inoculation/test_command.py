@@ -24,7 +24,7 @@ from probelight.reports.inoculation.runs import doses, with_controls
 from probelight.reports.overview.skills import CHOICES, verdicts
 from probelight.results.load import load_results
 from probelight.training.modules import saved_module
-from tests.commands.inoculation.conftest import kinds, outcome, run, under
+from tests.commands.inoculation.conftest import kinds, outcome, run, run_context
 from tests.fixtures.hub_cache import HubCache
 from tests.fixtures.rows import read_predictions, read_result, read_results
 from tests.fixtures.tiny import questions
@@ -239,13 +239,13 @@ def test_an_inoculation_of_ones_own_is_one_job_behind_the_original_task(
     [row] = grid.rows
     subject = Subject(grid.models["tiny"], grid.originals["colours"], row.probe)
     settings = [Setting(dose, "x1", 3, epochs=2, batch_size=8) for dose in (8, 12)]
-    original, small, large = inoculation_jobs(subject, settings, under(mirror))
+    original, small, large = inoculation_jobs(subject, settings, run_context(mirror))
     assert kinds([original, small, large]) == ["original", "inoculation", "inoculation"]
     assert small.needs == large.needs == (original.key,)
     # 8 examples and as many that balance them are 2 steps of 8, 12 are 3.
     assert [small.num_steps, large.num_steps] == [2 * 2, 2 * 3]
     assert small.name == "inoculate-second-k8-x1-s3"
-    sweep = sweep_jobs(grid, under(mirror))
+    sweep = sweep_jobs(grid, run_context(mirror))
     assert sweep[0].key == original.key
 
 

@@ -42,11 +42,11 @@ from probelight.results.measured import Predictions
 from probelight.results.record import RunRecord
 from probelight.results.run_folder import RunFolder
 from probelight.runs.fencing import FencedRunFolder, begin_attempt, drive_alone
-from tests.commands.inoculation.conftest import TRAINER, under, with_a_line_less
+from tests.commands.inoculation.conftest import TRAINER, run_context, with_a_line_less
 from tests.fixtures.tiny import make_runs
 
 
-def facts_of(record: RunRecord) -> InoculationDetails:
+def details_of(record: RunRecord) -> InoculationDetails:
     details = record.detail(InoculationDetails)
     assert details is not None
     return details
@@ -71,12 +71,12 @@ def test_a_cell_refuses_other_data_than_it_was_planned_with(
 ) -> None:
     stage = IntermediateTask("race", [str(tiny_probes / "second.yaml")])
     task = replace(grid.originals["colours"], first=stage)
-    cells = sweep_jobs(replace(grid, originals={"colours": task}), under(mirror))
+    cells = sweep_jobs(replace(grid, originals={"colours": task}), run_context(mirror))
     cell = next(cell for cell in cells if cell.config["protocol"] == protocol)
     path = with_a_line_less(mirror, tmp_path / "mirror", probe)
     run = RunFolder(tmp_path / "runs", cell.name, cell.config)
     with pytest.raises(UsageError, match=f"{path}: changed since the run was planned; rerun the"):
-        run_job(run, run.config, under(str(tmp_path / "mirror")))
+        run_job(run, run.config, run_context(str(tmp_path / "mirror")))
 
 
 def test_a_cell_refuses_another_given_model_than_it_was_planned_with(
@@ -86,44 +86,44 @@ def test_a_cell_refuses_another_given_model_than_it_was_planned_with(
     task = replace(grid.originals["colours"], checkpoint=str(folder))
     given_grid = replace(grid, originals={"colours": task})
     with pytest.raises(PretrainedError, match=r"rows: number 1: .*there is no folder .*given, and"):
-        sweep_jobs(given_grid, under(mirror))
+        sweep_jobs(given_grid, run_context(mirror))
     shutil.copytree(grid.models["tiny"].name_or_path, folder)
     path = folder / "model.safetensors"
     older = path.with_name("pytorch_model.bin")  # is in the key as well, next to a saved head
     torch.save(load_file(path), older)
     path.unlink()
     save_file({"a": torch.ones(2)}, path.with_name("head.safetensors"))
-    assert sorted(sweep_jobs(given_grid, under(mirror))[0].config["checkpoint"]) == [
+    assert sorted(sweep_jobs(given_grid, run_context(mirror))[0].config["checkpoint"]) == [
         "head.safetensors", "pytorch_model.bin"
     ]  # fmt: skip
     older.unlink()
     with pytest.raises(PretrainedError, match=r"rows: number 1: .*given has no weights: model"):
-        sweep_jobs(given_grid, under(mirror))
+        sweep_jobs(given_grid, run_context(mirror))
     path.with_name("head.safetensors").unlink()
     save_file({"a": torch.zeros(2)}, path)
-    cell = sweep_jobs(given_grid, under(mirror))[0]
+    cell = sweep_jobs(given_grid, run_context(mirror))[0]
     assert (cell.config["protocol"], cell.needs) == ("before", ())  # no original task to train
     run = RunFolder(tmp_path / "runs", cell.name, cell.config)
     for change in (partial(save_file, {"a": torch.ones(2)}, path), path.unlink):
         change()
         with pytest.raises(UsageError, match=f"{path}: changed since the run was planned"):
-            run_job(run, run.config, under(mirror))
+            run_job(run, run.config, run_context(mirror))
         if path.exists():
-            assert sweep_jobs(given_grid, under(mirror))[0].key != cell.key
+            assert sweep_jobs(given_grid, run_context(mirror))[0].key != cell.key
 
 
 def test_no_setting_is_chosen_as_long_as_one_of_them_has_no_result(
     grid: SweepGrid, mirror: str, tmp_path: Path
 ) -> None:
-    jobs = {job.key: job for job in sweep_jobs(grid, under(mirror))}
+    jobs = {job.key: job for job in sweep_jobs(grid, run_context(mirror))}
     *_, last = jobs.values()
     run, first = (RunFolder(tmp_path, job.name, job.config) for job in (last, jobs[last.needs[0]]))
     missing = f"{run.key} needs {first.result_path}, which is missing"
     with pytest.raises(FileNotFoundError, match=missing):
-        run_job(run, run.config, under(mirror))
+        run_job(run, run.config, run_context(mirror))
     first.finish(RunRecord(protocol="something else"))
     with pytest.raises(ValueError, match=f"{first.result_path}: not the result of an inocul"):
-        run_job(run, run.config, under(mirror))
+        run_job(run, run.config, run_context(mirror))
 
 
 @pytest.mark.parametrize(
@@ -237,17 +237,17 @@ def test_the_cells_give_what_one_command_gives(
 ) -> None:
     [row] = grid.rows
     small = replace(grid, rows=[replace(row, doses=[12], extras=["x1"])])
-    cells = sweep_jobs(small, under(mirror))
-    results = make_runs(cells, tmp_path / "sweep", under(mirror))
+    cells = sweep_jobs(small, run_context(mirror))
+    results = make_runs(cells, tmp_path / "sweep", run_context(mirror))
     chosen = results[cells[-1].key]
     candidates = {key: results[key] for key in cells[-1].needs}
     averages = {
-        key: max(scores["val/aggregate"] for scores in facts_of(record).history)
+        key: max(scores["val/aggregate"] for scores in details_of(record).history)
         for key, record in candidates.items()
     }
-    best = facts_of(chosen).chosen
+    best = details_of(chosen).chosen
     assert averages[best] == max(averages.values())
-    setting = facts_of(candidates[best]).setting
+    setting = details_of(candidates[best]).setting
     alone = inoculate(
         str(tmp_path / "alone"),
         grid.originals["colours"],
@@ -271,8 +271,8 @@ def test_esim_is_taught_and_inoculated_like_a_transformer(
 ) -> None:
     row = replace(grid.rows[0], doses=[12], learning_rates=[4e-4], extras=["x1"])
     small = replace(grid, models={"tiny": ModelSettings(kind="esim", max_length=12)}, rows=[row])
-    cells = sweep_jobs(small, under(mirror))
-    results = make_runs(cells, tmp_path, under(mirror))
+    cells = sweep_jobs(small, run_context(mirror))
+    results = make_runs(cells, tmp_path, run_context(mirror))
     original, untrained, trained, chosen = (results[cell.key] for cell in cells)
     assert chosen.model == "ESIM (word_vectors)"
     assert chosen.model_sha256 == trained.model_sha256 != original.model_sha256
@@ -307,9 +307,9 @@ def test_the_best_epoch_of_all_settings_is_chosen_and_ties_go_to_the_lower_cost(
 def test_scores_before_that_are_made_again_keep_their_notices(
     grid: SweepGrid, mirror: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    job = sweep_jobs(grid, under(mirror))[1]
+    job = sweep_jobs(grid, run_context(mirror))[1]
     folder = RunFolder(tmp_path / "runs", job.name, job.config)
-    run = InoculationRun(folder, job.config, under(mirror))
+    run = InoculationRun(folder, job.config, run_context(mirror))
     scored = {
         key: Predictions(key.text, records, [[0.1, 0.7, 0.3, 0.0, 0.5]] * len(records), ("cut",))
         for key, records in run.tasks.sets.items()
@@ -329,12 +329,12 @@ def test_scores_before_that_are_made_again_keep_their_notices(
 def test_each_process_has_the_scores_before_as_soon_as_they_are_there(
     rank: int, grid: SweepGrid, mirror: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    job = sweep_jobs(grid, under(mirror))[1]
+    job = sweep_jobs(grid, run_context(mirror))[1]
     folder = RunFolder(tmp_path / "runs", job.name, job.config).path
     with drive_alone(tmp_path, take_over=False) as driver:
         begin_attempt(folder, driver)
     monkeypatch.setenv("LOCAL_RANK", str(rank))
-    run = InoculationRun(FencedRunFolder(folder, job.config, 1), job.config, under(mirror))
+    run = InoculationRun(FencedRunFolder(folder, job.config, 1), job.config, run_context(mirror))
     scored = {
         key: Predictions(key.text, records, [[0.1, 0.7, 1 / 3, 0.0, 0.5] for _ in records])
         for key, records in run.tasks.sets.items()

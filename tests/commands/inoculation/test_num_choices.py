@@ -26,7 +26,7 @@ from probelight.probes.source import ProbeData
 from probelight.reports.zero_shot.scores import zero_shots
 from probelight.results.load import load_results
 from probelight.results.measured import Predictions
-from tests.commands.inoculation.conftest import run, under
+from tests.commands.inoculation.conftest import run, run_context
 from tests.fixtures.rows import read_predictions, read_result, read_results
 from tests.fixtures.tiny import COLOURS
 
@@ -167,7 +167,7 @@ def test_a_checkpoint_is_asked_as_it_was_saved(
     task = replace(grid.originals["colours"], checkpoint=str(tmp_path))
     subject = Subject(grid.models["tiny"], task, grid.rows[0].probe)
     setting = Setting(8, "none", 0)
-    [job] = inoculation_jobs(subject, [setting], under(mirror))
+    [job] = inoculation_jobs(subject, [setting], run_context(mirror))
     assert job.config["original"]["num_choices"] == 6
     shorter = replace(subject, model=replace(subject.model, max_length=24))
     fewer = replace(subject, original=replace(task, num_choices=5))
@@ -176,7 +176,7 @@ def test_a_checkpoint_is_asked_as_it_was_saved(
         (fewer, f"{tmp_path} was saved with num_choices 6, so num_choices=5 does not fit"),
     ):
         with pytest.raises(PretrainedError, match=message):
-            inoculation_jobs(variant, [setting], under(mirror))
+            inoculation_jobs(variant, [setting], run_context(mirror))
 
 
 def test_the_floor_of_a_cost_is_that_of_the_real_choices() -> None:

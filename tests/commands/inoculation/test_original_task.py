@@ -40,7 +40,7 @@ def train(tiny_model: Path, tmp_path: Path, context: RunContext) -> Train:
     return run
 
 
-def of(record: RunRecord, split: str, metric: str = "accuracy") -> list[Row]:
+def rows_of(record: RunRecord, split: str, metric: str = "accuracy") -> list[Row]:
     return [row for row in record.rows if (row.split, row.metric) == (split, metric)]
 
 
@@ -49,16 +49,16 @@ def test_the_best_epoch_is_kept_and_reported_on_other_items(
 ) -> None:
     [record] = train(task)
     assert record.counts == {"train": 32, "selection": 8, "reserved": 24, "report": 16}
-    selection = of(record, "selection")
+    selection = rows_of(record, "selection")
     assert [(row.epoch, row.num_items) for row in selection] == [(1, 8), (2, 8)]
-    [reported] = of(record, "report")
+    [reported] = rows_of(record, "report")
     best = max(row.value for row in selection)
     assert next(row.value for row in selection if row.epoch == reported.epoch) == best
     correct = [line["correct"] for line in read_predictions(tmp_path)]
     assert reported.value == pytest.approx(fmean(correct))
     assert (reported.num_items, reported.num_groups) == (16, 8)  # clusters of two
     assert (reported.num_train, reported.learning_rate, reported.seed) == (32, 1e-3, 5)
-    assert [row.value for row in of(record, "report", "chance")] == [0.2]
+    assert [row.value for row in rows_of(record, "report", "chance")] == [0.2]
     [best] = tmp_path.glob("runs/*/checkpoints/best")
     assert record.model_sha256 == model_fingerprint(saved_module(best))
     assert (record.protocol, record.probe, record.seeds) == ("original", "colours", (5,))
@@ -75,7 +75,7 @@ def test_the_score_without_relatives_is_given_where_some_items_have_one(
 
     monkeypatch.setattr(original_task, "original_splits", leaked)
     [record] = train(replace(task, report_sets=task.sets, epochs=1))
-    overall, clean = of(record, "report")
+    overall, clean = rows_of(record, "report")
     assert (overall.subset, overall.num_items) == (None, 22)
     assert (clean.subset, clean.num_items) == (subsets.UNTOUCHED, 21)
 

@@ -31,7 +31,7 @@ from probelight.runs.on_ray import drive
 from probelight.runs.plan import Plan
 from probelight.runs.settings import RaySettings, TrainerSettings
 from probelight.runs.status import RunView
-from tests.commands.inoculation.conftest import kinds, under, with_a_line_less
+from tests.commands.inoculation.conftest import kinds, run_context, with_a_line_less
 from tests.fixtures.checkout import ROOT
 from tests.fixtures.tiny import Refused
 from tests.runs.harness import planned
@@ -55,8 +55,8 @@ def test_each_setting_of_each_way_of_keeping_is_reported(grid: SweepGrid, mirror
         KeepingGrid("lora", [4, 16]),
     ]
     row = replace(grid.rows[0], doses=[24], extras=None, learning_rates=[1e-3])
-    plain = sweep_jobs(replace(grid, rows=[replace(row, extras=["none"])]), under(mirror))
-    jobs = sweep_jobs(replace(grid, rows=[replace(row, keeping=keeping)]), under(mirror))
+    plain = sweep_jobs(replace(grid, rows=[replace(row, extras=["none"])]), run_context(mirror))
+    jobs = sweep_jobs(replace(grid, rows=[replace(row, keeping=keeping)]), run_context(mirror))
     assert kinds(jobs) == ["original", "before", *[CELL, "inoculation"] * 7]
     # What has none is the cell that it was before there were ways of keeping.
     assert jobs[2].key == plain[2].key
@@ -234,7 +234,9 @@ def test_what_cells_would_fail_of_is_refused_at_planning(
         ("sweep cell {}", "only `sweep run` starts `sweep cell`"),
     ],
 )
-def test_mistakes(command: str, message: str, refused: Refused, tmp_path: Path) -> None:
+def test_mistaken_commands_of_a_sweep_are_named(
+    command: str, message: str, refused: Refused, tmp_path: Path
+) -> None:
     assert message in refused(command.format(tmp_path))
 
 
@@ -357,7 +359,7 @@ BATCHES = ("trials_at_once", "num_trials")
 
 
 def test_a_grid_is_its_settings_and_what_they_share(grid: SweepGrid, mirror: str) -> None:
-    cells = sweep_jobs(grid, under(mirror))
+    cells = sweep_jobs(grid, run_context(mirror))
     # One original task, one scoring before, then 2 rates x 2 extras and one choice for each dose.
     settings = ["inoculation_cell"] * 4 + ["inoculation"]
     assert kinds(cells) == ["original", "before", *settings, *settings]
@@ -376,7 +378,7 @@ def test_a_grid_is_its_settings_and_what_they_share(grid: SweepGrid, mirror: str
 def test_a_second_row_shares_the_original_task(grid: SweepGrid, mirror: str) -> None:
     [row] = grid.rows
     more = replace(grid, rows=[row, replace(row, doses=[8, 16])])
-    alone, extended = (sweep_jobs(g, under(mirror)) for g in (grid, more))
+    alone, extended = (sweep_jobs(g, run_context(mirror)) for g in (grid, more))
     assert [c.key for c in extended[: len(alone)]] == [c.key for c in alone]
     assert kinds(extended[len(alone) :]) == ["inoculation_cell"] * 4 + ["inoculation"]
 
@@ -385,14 +387,14 @@ def test_another_data_file_makes_other_cells(grid: SweepGrid, mirror: str, tmp_p
     copy = tmp_path / "mirror"
     with_a_line_less(mirror, copy, "second")
     keys, new_keys = (
-        {c.name: c.key for c in sweep_jobs(grid, under(m))} for m in (mirror, str(copy))
+        {c.name: c.key for c in sweep_jobs(grid, run_context(m))} for m in (mirror, str(copy))
     )
     changed = {name.split("-")[0] for name in keys if keys[name] != new_keys[name]}
     assert changed == {"before", "inoculate", "chosen"}  # the original task reads another file
 
 
 def test_tpe_draws_its_settings_before_a_cell_is_started(grid: SweepGrid, mirror: str) -> None:
-    cells = sweep_jobs(replace(grid, search="tpe", num_trials=3), under(mirror))
+    cells = sweep_jobs(replace(grid, search="tpe", num_trials=3), run_context(mirror))
     [trial, *_] = [cell for cell in cells if "search" in cell.config]
     assert kinds(cells).count("inoculation_cell") == 2 * 3
     assert trial.config["search"]["learning_rate"] == {"low": 1e-4, "high": 1e-3, "log": True}
@@ -404,14 +406,14 @@ def test_trials_follow_all_earlier_batches_of_their_dose_and_seed(
     grid: SweepGrid, mirror: str
 ) -> None:
     tpe = replace(grid, search="tpe", num_trials=7, trials_at_once=3)
-    cells = sweep_jobs(tpe, under(mirror))
+    cells = sweep_jobs(tpe, run_context(mirror))
     for dose in (8, 12):
         of_dose = [c for c in cells if "search" in c.config and c.config["setting"]["dose"] == dose]
         keys = tuple(cell.key for cell in of_dose)
         assert [cell.follows for cell in of_dose] == [(), (), (), *[keys[:3]] * 3, keys[:6]]
         assert {cell.needs for cell in of_dose} == {(of_dose[0].config["before_run"],)}
     # What a trial is drawn in view of is a part of it; how many there are after it is not.
-    plans = [sweep_jobs(replace(tpe, **{name: 5}), under(mirror)) for name in BATCHES]
+    plans = [sweep_jobs(replace(tpe, **{name: 5}), run_context(mirror)) for name in BATCHES]
     trials = [{cell.key for cell in plan if "search" in cell.config} for plan in (cells, *plans)]
     assert [len(keys) for keys in trials] == [14, 14, 10]
     assert not trials[0] & trials[1]
@@ -440,7 +442,7 @@ def test_unknown_names_and_too_many_examples_are_said(
     grid: SweepGrid, mirror: str, change: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(UsageError, match=message):
-        sweep_jobs(replace(grid, rows=[replace(grid.rows[0], **change)]), under(mirror))
+        sweep_jobs(replace(grid, rows=[replace(grid.rows[0], **change)]), run_context(mirror))
 
 
 def test_default_doses_and_extras_are_those_that_there_are_items_for(
@@ -450,7 +452,7 @@ def test_default_doses_and_extras_are_those_that_there_are_items_for(
     [row] = grid.rows
     defaults = {"doses": DEFAULT_DOSES, "extras": None, "learning_rates": [1e-5]}
     plain = replace(grid, originals={"colours": task}, rows=[replace(row, seeds=[0], **defaults)])
-    jobs = sweep_jobs(plain, under(mirror))
+    jobs = sweep_jobs(plain, run_context(mirror))
     settings = [job.config["setting"] for job in jobs if job.config["protocol"] == CELL]
     assert [(setting["dose"], setting["extra"]) for setting in settings] == [(60, "none")]
     assert [line.partition(": ")[2] for line in capsys.readouterr().out.splitlines()] == [
@@ -462,7 +464,7 @@ def test_default_doses_and_extras_are_those_that_there_are_items_for(
     with pytest.raises(
         UsageError, match=r"extra x1 with dose 9 .*there are 8; give .*dose of at most 8"
     ):
-        sweep_jobs(plain, under(mirror))
+        sweep_jobs(plain, run_context(mirror))
 
 
 def test_planning_imports_neither_lightning_nor_optuna() -> None:

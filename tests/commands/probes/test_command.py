@@ -68,7 +68,7 @@ def test_a_calf_may_be_a_vertebrate(tmp_path: Path, findings: Callable[..., list
     assert "calf may be of kind 'vertebrate'" in lines[1]
 
 
-def test_what_is_no_probe(tmp_path: Path, refused: Callable[..., str]) -> None:
+def test_a_folder_that_is_no_probe_is_refused(tmp_path: Path, refused: Callable[..., str]) -> None:
     assert "no train, dev or test file" in refused(f"probes stats {tmp_path}")
     (tmp_path / "dev.jsonl").write_text("")
     assert "the file is empty" in refused(f"probes validate {tmp_path}", 1)

@@ -134,7 +134,7 @@ def test_a_real_model_finds_what_leaks_and_again(tmp_path: Path) -> None:
         ("hypernymy --filtering.fit.patience=2", "filtering.fit.patience"),
     ],
 )
-def test_mistakes(options: str, words: str, refused: Callable[..., str]) -> None:
+def test_mistaken_filters_are_named(options: str, words: str, refused: Callable[..., str]) -> None:
     assert words in refused(f"probes build {options} --filter=true --output_dir=never")
 
 

@@ -119,7 +119,7 @@ def test_dropout_leaves_out_whole_columns() -> None:
     assert torch.equal(drop.eval()(torch.ones(1, 2, 3)), torch.ones(1, 2, 3))
 
 
-def test_the_authors_sizes() -> None:
+def test_layers_have_the_authors_sizes() -> None:
     module = ESIM()
     shapes = {name: tuple(p.shape) for name, p in module.named_parameters() if p.ndim == 2}
     assert shapes["read.onward.weight_ih_l0"] == (4 * 300, 50)

@@ -52,7 +52,9 @@ def write_set(tmp_path: Path, text: str) -> Path:
         (read_negated, NEG_1500, "A cat is an", "animal machine"),
     ],
 )
-def test_the_first_item(read: Read, text: str, context: str, targets: str, tmp_path: Path) -> None:
+def test_first_item_is_read(
+    read: Read, text: str, context: str, targets: str, tmp_path: Path
+) -> None:
     first = read(write_set(tmp_path, text))[0]
     assert first.prompts[0].context == context
     assert [prompt.target for prompt in first.prompts] == targets.split()

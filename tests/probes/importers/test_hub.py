@@ -61,7 +61,7 @@ def race(question: str, choice: str) -> Record:
         (RACE | {"question": "And now?"}, race("And now?", "And now? {}")),
     ],
 )
-def test_known_layouts(tmp_path: Path, row: dict[str, Any], expected: Record) -> None:
+def test_known_layouts_are_records(tmp_path: Path, row: dict[str, Any], expected: Record) -> None:
     assert read(hub(tmp_path / "data", row), tmp_path) == (expected,)
 
 
@@ -121,7 +121,7 @@ def test_a_probe_on_the_hub_needs_only_its_config(tmp_path: Path) -> None:
     assert (file.path, file.num_items) == (f"hub:{source.repo}/train", 2)
 
 
-def test_blimps_layout(tmp_path: Path) -> None:
+def test_rows_of_blimp_are_minimal_pairs(tmp_path: Path) -> None:
     row = {"sentence_good": "a b", "sentence_bad": "b a", "UID": "order", "pairID": "3"}
     records = read(hub(tmp_path / "data", row), tmp_path, setup="minimal_pair")
     assert records == (Record("order-3", "", ("a b", "b a"), 0, {"paradigm": "order"}, 1),)

@@ -91,7 +91,7 @@ def item(stem: str, choices: tuple[str, ...], answer: int, **meta: Any) -> Recor
     return Record("", stem, choices, answer, meta)
 
 
-def plain(records: tuple[Record, ...]) -> list[Record]:
+def without_ids(records: tuple[Record, ...]) -> list[Record]:
     """Records without their place, and without the id that only says it."""
     assert all(record.position for record in records)
     defaults = {record: f"items-{record.position}" for record in records}
@@ -196,7 +196,7 @@ def test_each_layout_makes_the_same_records_through_each_door(
     if layout == "AI2" and door in (DOORS["csv"], DOORS["tsv"]):
         pytest.skip("a cell holds no objects within objects")
     records = door(rows, tmp_path, setup).records
-    assert plain(records) == expected
+    assert without_ids(records) == expected
     if setup != "minimal_pair":
         write_ai2(tmp_path / "again.jsonl", records)
         again = read_file(tmp_path / "again.jsonl", setup).records

@@ -154,7 +154,7 @@ def sentences(path: Path) -> list[tuple[str, ...]]:
     return [record.choices for record in read.records]
 
 
-def test_blimps_fields(tmp_path: Path) -> None:
+def test_fields_of_blimp_are_its_paradigm_and_id(tmp_path: Path) -> None:
     islands = {**BLIMP, "UID": "islands"}
     read = read_file(write_pairs(tmp_path / "a.jsonl", BLIMP, islands), "minimal_pair")
     expected = Record("agreement-7", "", ("Cats sleep.", "Cats sleeps."), 0, {}, 1)

@@ -141,7 +141,7 @@ def test_what_a_scorer_said_is_n_0_of_each_curve_of_its_model(tmp_path: Path) ->
     assert [(r["zero_shot"], r["trained"]) for r in records(by_part)] == [(0.5, 0.61), (0.5, 0.6)]
 
 
-def test_sums_of_points() -> None:
+def test_points_are_summed_over_the_sizes_that_curves_share() -> None:
     """One seed, without hits, so that nothing has an interval."""
 
     def line(values: dict[int, float]) -> dict[int, CurvePoint]:

@@ -93,7 +93,7 @@ def added(tmp_path: Path) -> Add:
     return add
 
 
-def two_ways(added: Add, **more: Any) -> RunSet:
+def with_l2_sp(added: Add, **more: Any) -> RunSet:
     """None gains 2 and 6 of ten items and loses 1 and 5; L2-SP gains 1 and 4, and loses 0 and 2."""
     added("", None, 1e-5, (2, 2), (1, 1), updates=10, **more)
     added("", None, 1e-4, (6, 6), (4, 6), updates=30, **more)
@@ -102,7 +102,7 @@ def two_ways(added: Add, **more: Any) -> RunSet:
 
 
 def test_cost_at_equal_gain_by_hand(added: Add) -> None:
-    table = present(keeping_table(two_ways(added)))
+    table = present(keeping_table(with_l2_sp(added)))
     none, l2_sp = (named(table, index) for index in range(2))
     assert {row["probe"] for row in (none, l2_sp)} == {
         Cell("hypernymy", "dictionary-lm, original task books")
@@ -126,7 +126,7 @@ def test_cost_at_equal_gain_by_hand(added: Add) -> None:
 
 def test_intervals_hold_items_and_seeds_of_both_tasks(added: Add) -> None:
     """Halfway between its rates none loses 0.5 (1 + 4) and 0.5 (1 + 6) items, and gains 4."""
-    none, l2_sp = records(present(keeping_table(two_ways(added))))
+    none, l2_sp = records(present(keeping_table(with_l2_sp(added))))
 
     def items(*terms: tuple[float, int]) -> np.ndarray:
         return np.sum([w * (np.arange(N) < number) for w, number in terms], axis=0)
@@ -162,7 +162,7 @@ def test_intervals_hold_items_and_seeds_of_both_tasks(added: Add) -> None:
 
 
 def test_every_setting_has_a_row(added: Add) -> None:
-    table = present(keeping_settings_table(two_ways(added)))
+    table = present(keeping_settings_table(with_l2_sp(added)))
     rows = [named(table, index) for index in range(4)]
     assert [(row["method"].text, row["strength"].text, row["rate"].text) for row in rows] == [
         ("none", "–", "1e-5"),
@@ -192,7 +192,7 @@ def test_the_selection_items_choose_between_rates(
 
 
 def test_one_sentence_says_who_lost_least(added: Add) -> None:
-    text = keeping_sentences(two_ways(added))
+    text = keeping_sentences(with_l2_sp(added))
     assert text == (
         "At an equal gain of +40.0 points on hypernymy (dictionary-lm, original task books; k = "
         "100), the original task lost least with L2-SP: +20.0 points. Compared with none, there is "
@@ -217,7 +217,7 @@ def test_nothing_is_compared_where_a_way_gained_nothing(added: Add, tmp_path: Pa
 
 def test_the_largest_dose_that_can_be_compared_is_told(added: Add) -> None:
     for dose in (50, 100):
-        two_ways(added, dose=dose)
+        with_l2_sp(added, dose=dose)
     added("", None, 1e-5, (0, 0), (1, 1), dose=500)
     text = keeping_sentences(added("l2_sp", 1.0, 1e-5, (2, 2), (1, 1), dose=500))
     assert text.count("At an equal gain") == text.count("k = 100)") == 1
@@ -225,7 +225,7 @@ def test_the_largest_dose_that_can_be_compared_is_told(added: Add) -> None:
 
 
 def test_a_cost_at_chance_is_not_compared(added: Add) -> None:
-    results = two_ways(added, interpretable=False)
+    results = with_l2_sp(added, interpretable=False)
     assert "was not above chance on the original task before" in keeping_sentences(results)
     row = named(present(keeping_settings_table(results)), 0)
     assert row["cost, points"] == Cell("not interpretable")
@@ -308,7 +308,7 @@ def test_a_lower_rank_and_a_larger_share_hold_back_more(added: Add) -> None:
 
 
 def test_figure_draws_ways_costs_and_the_gain(added: Add) -> None:
-    results = two_ways(added)
+    results = with_l2_sp(added)
     figure = present(keeping_figure(results))
     assert figure.name == "keeping"
     texts = {*texts_of(figure)}
@@ -322,7 +322,7 @@ def test_figure_draws_ways_costs_and_the_gain(added: Add) -> None:
 
 
 def test_the_best_is_chosen_within_a_way_and_strength(added: Add) -> None:
-    lines = doses(with_controls(two_ways(added)))
+    lines = doses(with_controls(with_l2_sp(added)))
     assert [(series.keeping, len(line[0].runs)) for series, line in lines.items()] == [
         ("", 2),
         ("l2_sp 0.1", 2),
@@ -335,7 +335,7 @@ def test_other_figures_draw_the_runs_without_a_way(added: Add) -> None:
     alone = added("l2_sp", 0.1, 2e-5, (4, 4), (2, 2))
     assert "l2_sp 0.1" in " ".join(texts_of(inoculation_figure(alone)))
     assert "l2_sp 0.1" in " ".join(texts_of(trajectory_figure(alone)))
-    two_ways(added)
+    with_l2_sp(added)
     results = added("l2_sp", 0.1, 1e-4, (5, 5), (4, 4))
     for draw in (inoculation_figure, trajectory_figure, pareto_figure):
         figure = present(draw(results))
@@ -344,7 +344,7 @@ def test_other_figures_draw_the_runs_without_a_way(added: Add) -> None:
 
 
 def test_tables_have_all_ways(added: Add, tmp_path: Path) -> None:
-    two_ways(added)
+    with_l2_sp(added)
     added("l2_sp", 0.1, 1e-4, (5, 5), (4, 4))
     by_name = tables(tmp_path)
     assert {"keeping", "keeping_settings"} <= {*by_name}
@@ -369,7 +369,7 @@ def test_items_of_several_ways_are_told_apart() -> None:
 
 
 def test_printed_tables_do_not_load_matplotlib(added: Add, tmp_path: Path) -> None:
-    two_ways(added)
+    with_l2_sp(added)
     program = (
         "import sys\n"
         "from pathlib import Path\n"

@@ -174,7 +174,7 @@ def test_the_rule_by_hand(case: Case, word: Word, in_part: bool) -> None:
         ),
     ],
 )
-def test_what_a_verdict_says(
+def test_a_verdict_names_its_evidence_and_reason(
     case: Case, words: str, evidence: tuple[tuple[str, float], ...], reason: str
 ) -> None:
     verdict = judge(case)

@@ -20,7 +20,7 @@ def texts(table: Table) -> list[list[str]]:
     ("seconds", "expected"),
     [(12.34, "12.3 s"), (150, "2 min"), (7199, "120 min"), (9000, "2.5 h"), (None, "0.0 s")],
 )
-def test_computing_time(seconds: float | None, expected: str) -> None:
+def test_computing_time_has_a_readable_unit(seconds: float | None, expected: str) -> None:
     assert computing_time(RunSet("r", (Run(protocol="fit", seconds=seconds),))) == expected
 
 

@@ -113,13 +113,13 @@ def two_nodes() -> Iterator[Cluster]:
 def at_work(node: Node, folder: Path) -> tuple[psutil.Process, Path]:
     begun: list[tuple[psutil.Process, Path]] = []
 
-    def there() -> bool:
+    def has_begun() -> bool:
         cells = [p for p in alive(family(node.start.pid)) if is_cell(p, folder)]
         runs = [(cell, Path(cell.cmdline()[-1])) for cell in cells]
         begun[:] = [(cell, run) for cell, run in runs if (run / "begun").exists()]
         return bool(begun)
 
-    wait_until(there, seconds=120)
+    wait_until(has_begun, seconds=120)
     return begun[0]
 
 

@@ -387,7 +387,7 @@ def test_what_is_not_said_follows_from_the_trainer(
     assert Resources.of(RaySettings(), settings, has_gpus) == Resources(cpus, gpus)
 
 
-def test_what_is_said_holds() -> None:
+def test_resources_are_those_of_the_settings() -> None:
     engine = RaySettings(cpus_per_cell=0.5, gpus_per_cell=0, memory_per_cell=1.5)
     resources = Resources.of(engine, TrainerSettings(threads=8, accelerator="gpu"), has_gpus=True)
     assert resources == Resources(0.5, 0, 1_500_000_000)

@@ -40,21 +40,21 @@ pytestmark = pytest.mark.slow
 NUM_CELLS, NUM_KILLS = 12, 6
 
 
-def kill_one(
+def kill_process(
     folder: Path, run: subprocess.Popen[str], kind: str, rng: random.Random
 ) -> list[psutil.Process]:
     """Kill a process of a kind once jobs are at work; return all processes that there were."""
     candidates: list[psutil.Process] = []
 
-    def there() -> bool:
+    def is_found() -> bool:
         by_kind = processes(folder, run.pid)
         candidates[:] = by_kind[kind] if by_kind["cell"] else []
         assert run.poll() is None, written_text(folder)
         return bool(candidates)
 
-    wait_until(there, seconds=120)
+    wait_until(is_found, seconds=120)
     time.sleep(rng.uniform(0.0, 4.0))  # a cell imports for about as long as it trains
-    wait_until(there, seconds=120)
+    wait_until(is_found, seconds=120)
     running = family(run.pid)
     rng.choice(candidates).kill()
     return running
@@ -69,7 +69,7 @@ def test_kills_of_workers_cells_drivers_and_raylets(tmp_path: Path) -> None:
     for number, kind in enumerate(kinds):
         share = number * NUM_CELLS // (NUM_KILLS + 2)
         wait_until(lambda: len(results(tmp_path)) >= share, seconds=300)  # noqa: B023
-        running = kill_one(tmp_path, run, kind, rng)
+        running = kill_process(tmp_path, run, kind, rng)
         if kind == "driver":
             assert run.wait(timeout=10) == -9
             [room] = Path("/tmp").glob(f"pl.*-{run.pid}-*.tmp")
