@@ -12,7 +12,7 @@ from functools import cache, partial
 from math import fsum
 from pathlib import Path
 from statistics import fmean
-from typing import Any
+from typing import Any, Self
 
 from probelight.builders.sources.wordnet import DEFAULT_DIR, hypernym_edges, open_wordnet
 from probelight.commands.command import Command, command
@@ -60,6 +60,17 @@ class DistanceSpec(RunSpec):
     predictions: str
     wordnet: str
 
+    @classmethod
+    def of(cls, source: Path, answered: RunRecord, wordnet: str) -> Self:
+        """Return the spec about the run in a folder, with its record."""
+        return cls(
+            run=answered.key,
+            model=answered.model,
+            probe=answered.probe,
+            predictions=predictions_sha256(source),
+            wordnet=wordnet,
+        )
+
     @property
     def name(self) -> str:
         """Readable beginning of the key."""
@@ -102,17 +113,7 @@ def taxonomy_distance(
         )
     database, _ = wordnet_of(context)
     jobs = [
-        Job(
-            DistanceSpec(
-                run=record.key,
-                model=record.model,
-                probe=record.probe,
-                predictions=predictions_sha256(path),
-                wordnet=database,
-            ),
-            title=record.key,
-        )
-        for path, record in answered
+        Job(DistanceSpec.of(path, record, database), title=record.key) for path, record in answered
     ]
     config = {"command": "taxonomy-distance"}
     run_command(output_dir, config, jobs, context, table=PROTOCOL)

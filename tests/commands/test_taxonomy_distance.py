@@ -13,8 +13,8 @@ from probelight.builders.sources.wordnet import DEFAULT_DIR
 from probelight.commands.taxonomy_distance import (
     RESULTS,
     WORDNET,
+    DistanceSpec,
     best_of,
-    distance_job,
     distance_rows,
     entities_of,
     taxonomy_items,
@@ -124,19 +124,19 @@ def test_what_was_measured_is_the_answers_and_they_must_not_change(tmp_path: Pat
     rows = (Row(**about, metric="accuracy", value=0.5, split="dev"),)
     answered = RunRecord(**about, key=source.key, rows=rows)
     source.finish(answered)
-    job = distance_job(source.path, answered, "database")
-    assert job.key.startswith("taxonomy-distance-taxonomy_small-m-")
-    assert (job.config["run"], job.config["wordnet"]) == (source.key, "database")
+    spec = DistanceSpec.of(source.path, answered, "database")
+    assert spec.key.startswith("taxonomy-distance-taxonomy_small-m-")
+    assert (spec.run, spec.wordnet) == (source.key, "database")
     # Finished anew, as by another start: whole in itself, but not what was planned.
     source.write_lines("predictions.jsonl", [{"id": "2"}])
     source.finish(answered)
     context = RunContext(paths={"results": str(tmp_path), "wordnet": "nowhere"})
-    run = CommandFolder(tmp_path / "out", {}).run(job.name, job.config)
+    run = CommandFolder(tmp_path / "out", {}).run(spec.name, spec.to_config())
     with pytest.raises(UsageError, match=r"predictions\.jsonl: changed since the run was planned"):
-        make_run(job.runner, run, job.config, context)
+        make_run(spec, run, context)
     source.write_lines("predictions.jsonl", [{"id": "three"}])
     with pytest.raises(ValueError, match=r"predictions\.jsonl: changed since the run ended"):
-        distance_job(source.path, answered, "database")
+        DistanceSpec.of(source.path, answered, "database")
 
 
 def test_only_finished_runs_of_a_taxonomy_probe_are_measured(

@@ -199,10 +199,10 @@ class PointSpec(MeasuredRunSpec):
         """Train and measure the point; its states go once there is a result."""
         from probelight.commands.curve.fine_tuning import train_point
 
+        curve, point = self.unchanged_curve(context), (self.size, self.control, self.seed)
         start = None
         if self.first_stage is not None:
             start = RunFolder.at(run.path.parent / self.first_stage).best_dir
-        curve, point = self.unchanged_curve(context), (self.size, self.control, self.seed)
         record = train_point(run, curve, *point, self.with_levels, start)
 
         def remove_states(end: RunRecord | BaseException) -> None:

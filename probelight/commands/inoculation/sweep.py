@@ -247,9 +247,9 @@ def _row_jobs(grid: SweepGrid, row: SweepRow, label: str, context: RunContext) -
                 if row.keeping:
                     candidate_sets = _method_candidates(grid, fitting, dose, seed, jobs, before)
                 else:
-                    candidate_sets = {"": _candidates(grid, fitting, dose, seed, jobs, before)}
+                    candidate_sets = [("", _candidates(grid, fitting, dose, seed, jobs, before))]
             # Of each, M* is chosen: with methods against forgetting among the epochs alone.
-            for method, candidates in candidate_sets.items():
+            for method, candidates in candidate_sets:
                 yield from candidates
                 yield jobs.report(before, candidates, dose, seed, method)
 
@@ -297,22 +297,22 @@ def _fitting_extras(
 
 def _method_candidates(
     grid: SweepGrid, row: SweepRow, dose: int, seed: int, jobs: SubjectJobs, before: Job
-) -> dict[str, list[Job]]:
-    """Return the job of each method against forgetting at each rate, by a name for the two."""
+) -> list[tuple[str, list[Job]]]:
+    """Return a name and the job of each method against forgetting at each rate."""
     if grid.search != "grid":
         raise UsageError(
             f"keeping compares every setting, but search {grid.search} draws only some; give "
             "search grid"
         )
-    candidates_by_method = {}
+    candidates_by_key = {}
     for entry in row.keeping:
         rates = entry.learning_rates or row.learning_rates
         for method, rate, extra in product(entry.methods(), rates, row.extras or ()):
             setting = _setting(row, dose, seed, extra, rate, *method)
             extra_suffix = "" if extra == "none" else f"-{extra}"
-            name = f"{setting.name_suffix}-lr{rate:g}{extra_suffix}"
-            candidates_by_method[name] = [jobs.candidate(setting, before)]
-    return candidates_by_method
+            job = jobs.candidate(setting, before)
+            candidates_by_key[job.key] = f"{setting.name_suffix}-lr{rate:g}{extra_suffix}", [job]
+    return [*candidates_by_key.values()]
 
 
 def _candidates(

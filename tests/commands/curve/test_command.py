@@ -15,8 +15,8 @@ from jsonargparse import ArgumentParser
 
 from probelight import cli
 from probelight.commands.curve.command import curve, trace_curves
-from probelight.commands.curve.runs import curve_jobs
-from probelight.commands.curve.curve import PRECISIONS, Curve
+from probelight.commands.curve.curve import PRECISIONS, Curve, CurveSpec
+from probelight.commands.curve.runs import FirstStageSpec, PointSpec, curve_jobs
 from probelight.commands.curve.settings import CurveSettings, ProbeOptions, check_grid
 from probelight.io.errors import UsageError
 from probelight.models import answering
@@ -27,13 +27,13 @@ from probelight.probes.controls import CONTROLS, Control
 from probelight.probes.record import Record
 from probelight.results.run_folder import CommandFolder
 from probelight.runs.context import RunContext
-from probelight.runs.job import load_runner
 from probelight.runs.run import run_jobs
 from probelight.training.settings import FitSettings
 from tests.commands.curve.conftest import TRAINER, curve_command
 from tests.fixtures.checkout import ROOT
 from tests.fixtures.rows import read_results
 from tests.fixtures.tiny import Refused
+from tests.runs.runner_spec import folder_of
 
 
 @pytest.fixture(scope="module")
@@ -252,7 +252,7 @@ def curve_of(
 ) -> Curve:
     context = RunContext(TRAINER, mirror=str(folder / "mirror"))
     path = str(folder / f"{probe}.yaml")
-    return Curve(path, model, (model,), settings, ProbeOptions(**options), context)
+    return Curve(CurveSpec(path, model, (model,), settings, ProbeOptions(**options)), context)
 
 
 def test_fine_tuned_points_come_behind_the_first_stage_of_their_control(
@@ -261,14 +261,14 @@ def test_fine_tuned_points_come_behind_the_first_stage_of_their_control(
     stage = f"{curve_probes / 'asked.yaml'}:dev"
     turned = replace(settings, controls=["no_language", "standard"])
     jobs = curve_jobs(curve_of("asked", model, turned, curve_probes, first_stage=stage))
-    stages = {job.config["control"]: job.key for job in jobs if "size" not in job.config}
-    points = [job for job in jobs if "size" in job.config]
+    stages = {job.spec.control: job.key for job in jobs if isinstance(job.spec, FirstStageSpec)}
+    points = [job for job in jobs if isinstance(job.spec, PointSpec)]
     assert list(stages) == ["no_language", "standard"]
     assert len(points) == 2 * 2 * 2
-    assert all(job.needs == (stages[job.config["control"]],) for job in points)
+    assert all(job.needs == (stages[job.spec.control],) for job in points)
     # The first point of no control gives the levels.
-    [level] = [job.config for job in points if job.config["with_levels"]]
-    assert (level["size"], level["control"], level["seed"]) == (8, "standard", 1)
+    [level] = [job.spec for job in points if job.spec.with_levels]
+    assert (level.size, level.control, level.seed) == (8, "standard", 1)
 
 
 @pytest.mark.parametrize("kind", ["transformer", "causal"])
@@ -287,8 +287,7 @@ def test_a_job_needs_nothing_but_its_config(
     alone, together = (CommandFolder(tmp_path / name, {}) for name in ("alone", "together"))
     for job in jobs:
         context = RunContext(TRAINER, mirror=str(curve_probes / "mirror"))
-        plain = json.loads(json.dumps(job.config))
-        assert Curve.of(plain, context) == Curve.of(job.config, context)
+        assert type(job.spec).from_config(job.spec.to_config()) == job.spec
         run_jobs([job], alone, context)
     run_jobs(jobs, together, RunContext(TRAINER, mirror=str(curve_probes / "mirror")))
     rows, expected = (read_results(folder.write_results()) for folder in (alone, together))
@@ -308,7 +307,7 @@ def test_a_file_that_changed_behind_the_plan_is_refused_by_every_job(
     for job in (jobs[0], jobs[-1]):
         context = RunContext(TRAINER, mirror=str(tmp_path / "probes" / "mirror"))
         with pytest.raises(UsageError, match=f"{path}: changed since the run was planned"):
-            load_runner(job.runner_name)(folder.run(job.name, job.config), job.config, context)
+            job.spec.make(folder_of(job, folder.runs_dir), context)
 
 
 FIT = FitSettings(epochs=1, batch_size=4)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from probelight.commands.curve.curve import Curve, nonsense_for, only_posed
+from probelight.commands.curve.curve import Curve, CurveSpec, nonsense_for, only_posed
 from probelight.commands.curve.data import CurveData, load_curve_data, rows_for_model
 from probelight.commands.curve.heads import pose
 from probelight.commands.curve.settings import FULL, CurveSettings, ProbeOptions, check_grid
@@ -198,7 +198,7 @@ def curve_of(
     settings: CurveSettings = SETTINGS,
     options: ProbeOptions = ProbeOptions(),  # noqa: B008
 ) -> Curve:
-    return Curve(probe, model, (ESIM, BASELINE), settings, options, context)
+    return Curve(CurveSpec(probe, model, (ESIM, BASELINE), settings, options), context)
 
 
 def test_a_model_is_trained_as_its_kind_can_be(curve_probes: Path, context: RunContext) -> None:

@@ -23,8 +23,7 @@ from transformers import (
 
 from probelight import cli
 from probelight.commands.curve import heads
-from probelight.commands.curve.runs import curve_jobs
-from probelight.commands.curve.curve import Curve
+from probelight.commands.curve.curve import Curve, CurveSpec
 from probelight.commands.curve.data import CurveData, hold_out
 from probelight.commands.curve.heads import (
     CurveProbe,
@@ -34,6 +33,7 @@ from probelight.commands.curve.heads import (
     refuse_unposed,
 )
 from probelight.commands.curve.rows import early_stopping
+from probelight.commands.curve.runs import curve_jobs
 from probelight.commands.curve.settings import CurveSettings, ProbeOptions
 from probelight.evaluation.predictions import predict
 from probelight.evaluation.scorers import scorer_for
@@ -167,7 +167,7 @@ def test_heads_of_one_encoder_have_one_checksum_and_are_trained_at_the_rate_of_t
 ) -> None:
     model = ModelSettings(str(curve_model))
     path, options = str(curve_probes / "pairs.yaml"), ProbeOptions()
-    curve = Curve(path, model, (model,), JOB_SETTINGS, options, context)
+    curve = Curve(CurveSpec(path, model, (model,), JOB_SETTINGS, options), context)
     untrained, trained = make_runs(curve_jobs(curve), tmp_path, context).values()
     for record, rate in ((untrained, None), (trained, 0.02)):
         assert {r.learning_rate for r in record.rows if r.metric == "accuracy"} == {rate}
@@ -402,9 +402,9 @@ def records_of(
     """Those of a curve's runs by mode and N."""
     context = RunContext(trainer, mirror=str(probes / "mirror"))
     path = str(probes / "pairs.yaml")
-    curve = Curve(path, model, (model,), LM_SETTINGS, ProbeOptions(), context)
+    curve = Curve(CurveSpec(path, model, (model,), LM_SETTINGS, ProbeOptions()), context)
     jobs = curve_jobs(curve)
-    names = [f"{job.config['mode']} {job.config['num_train']}" for job in jobs]
+    names = [" ".join(job.spec.name.split("-")[2:4]) for job in jobs]
     return dict(zip(names, make_runs(jobs, folder, context).values(), strict=True))
 
 

@@ -101,7 +101,7 @@ def with_a_line_less(mirror: str, copy: Path, probe: str) -> Path:
 
 
 def kinds(cells: list[Job]) -> list[str]:
-    return [cell.config["protocol"] for cell in cells]
+    return [cell.spec.protocol for cell in cells]
 
 
 def run(config: dict[str, Any], output_dir: Path, tmp_path: Path) -> int:

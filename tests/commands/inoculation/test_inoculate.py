@@ -15,7 +15,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from probelight.commands.inoculation import inoculate as inoculations
-from probelight.commands.inoculation.command import inoculate, run_job
+from probelight.commands.inoculation.command import inoculate
 from probelight.commands.inoculation.data import REPORT, SELECTED_PROBE
 from probelight.commands.inoculation.inoculate import (
     BEFORE_FILE,
@@ -44,6 +44,7 @@ from probelight.results.run_folder import RunFolder
 from probelight.runs.fencing import FencedRunFolder, begin_attempt, drive_alone
 from tests.commands.inoculation.conftest import TRAINER, run_context, with_a_line_less
 from tests.fixtures.tiny import make_runs
+from tests.runs.runner_spec import folder_of
 
 
 def details_of(record: RunRecord) -> InoculationDetails:
@@ -72,11 +73,11 @@ def test_a_cell_refuses_other_data_than_it_was_planned_with(
     stage = IntermediateTask("race", [str(tiny_probes / "second.yaml")])
     task = replace(grid.originals["colours"], first=stage)
     cells = sweep_jobs(replace(grid, originals={"colours": task}), run_context(mirror))
-    cell = next(cell for cell in cells if cell.config["protocol"] == protocol)
+    cell = next(cell for cell in cells if cell.spec.protocol == protocol)
     path = with_a_line_less(mirror, tmp_path / "mirror", probe)
-    run = RunFolder(tmp_path / "runs", cell.name, cell.config)
+    run = folder_of(cell, tmp_path / "runs")
     with pytest.raises(UsageError, match=f"{path}: changed since the run was planned; rerun the"):
-        run_job(run, run.config, run_context(str(tmp_path / "mirror")))
+        cell.spec.make(run, run_context(str(tmp_path / "mirror")))
 
 
 def test_a_cell_refuses_another_given_model_than_it_was_planned_with(
@@ -93,7 +94,7 @@ def test_a_cell_refuses_another_given_model_than_it_was_planned_with(
     torch.save(load_file(path), older)
     path.unlink()
     save_file({"a": torch.ones(2)}, path.with_name("head.safetensors"))
-    assert sorted(sweep_jobs(given_grid, run_context(mirror))[0].config["checkpoint"]) == [
+    assert sorted(sweep_jobs(given_grid, run_context(mirror))[0].spec.subject.checkpoint) == [
         "head.safetensors", "pytorch_model.bin"
     ]  # fmt: skip
     older.unlink()
@@ -102,12 +103,12 @@ def test_a_cell_refuses_another_given_model_than_it_was_planned_with(
     path.with_name("head.safetensors").unlink()
     save_file({"a": torch.zeros(2)}, path)
     cell = sweep_jobs(given_grid, run_context(mirror))[0]
-    assert (cell.config["protocol"], cell.needs) == ("before", ())  # no original task to train
-    run = RunFolder(tmp_path / "runs", cell.name, cell.config)
+    assert (cell.spec.protocol, cell.needs) == ("before", ())  # no original task to train
+    run = folder_of(cell, tmp_path / "runs")
     for change in (partial(save_file, {"a": torch.ones(2)}, path), path.unlink):
         change()
         with pytest.raises(UsageError, match=f"{path}: changed since the run was planned"):
-            run_job(run, run.config, run_context(mirror))
+            cell.spec.make(run, run_context(mirror))
         if path.exists():
             assert sweep_jobs(given_grid, run_context(mirror))[0].key != cell.key
 
@@ -117,13 +118,13 @@ def test_no_setting_is_chosen_as_long_as_one_of_them_has_no_result(
 ) -> None:
     jobs = {job.key: job for job in sweep_jobs(grid, run_context(mirror))}
     *_, last = jobs.values()
-    run, first = (RunFolder(tmp_path, job.name, job.config) for job in (last, jobs[last.needs[0]]))
+    run, first = (folder_of(job, tmp_path) for job in (last, jobs[last.needs[0]]))
     missing = f"{run.key} needs {first.result_path}, which is missing"
     with pytest.raises(FileNotFoundError, match=missing):
-        run_job(run, run.config, run_context(mirror))
+        last.spec.make(run, run_context(mirror))
     first.finish(RunRecord(protocol="something else"))
     with pytest.raises(ValueError, match=f"{first.result_path}: not the result of an inocul"):
-        run_job(run, run.config, run_context(mirror))
+        last.spec.make(run, run_context(mirror))
 
 
 @pytest.mark.parametrize(
@@ -308,8 +309,8 @@ def test_scores_before_that_are_made_again_keep_their_notices(
     grid: SweepGrid, mirror: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     job = sweep_jobs(grid, run_context(mirror))[1]
-    folder = RunFolder(tmp_path / "runs", job.name, job.config)
-    run = InoculationRun(folder, job.config, run_context(mirror))
+    folder = folder_of(job, tmp_path / "runs")
+    run = InoculationRun(folder, job.spec.subject, run_context(mirror))
     scored = {
         key: Predictions(key.text, records, [[0.1, 0.7, 0.3, 0.0, 0.5]] * len(records), ("cut",))
         for key, records in run.tasks.sets.items()
@@ -330,11 +331,13 @@ def test_each_process_has_the_scores_before_as_soon_as_they_are_there(
     rank: int, grid: SweepGrid, mirror: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     job = sweep_jobs(grid, run_context(mirror))[1]
-    folder = RunFolder(tmp_path / "runs", job.name, job.config).path
+    folder = folder_of(job, tmp_path / "runs").path
     with drive_alone(tmp_path, take_over=False) as driver:
         begin_attempt(folder, driver)
     monkeypatch.setenv("LOCAL_RANK", str(rank))
-    run = InoculationRun(FencedRunFolder(folder, job.config, 1), job.config, run_context(mirror))
+    run = InoculationRun(
+        FencedRunFolder(folder, job.spec.to_config(), 1), job.spec.subject, run_context(mirror)
+    )
     scored = {
         key: Predictions(key.text, records, [[0.1, 0.7, 1 / 3, 0.0, 0.5] for _ in records])
         for key, records in run.tasks.sets.items()

@@ -13,9 +13,9 @@ import pytest
 import yaml
 
 from probelight import cli
-from probelight.commands.inoculation.runs import inoculation_jobs
 from probelight.commands.inoculation.data import Splits
 from probelight.commands.inoculation.rows import cost_interpretable
+from probelight.commands.inoculation.runs import inoculation_jobs
 from probelight.commands.inoculation.settings import Setting, Subject
 from probelight.commands.inoculation.sweep import SweepGrid
 from probelight.models.checkpoint_files import HEAD_SETTINGS, PretrainedError
@@ -168,7 +168,7 @@ def test_a_checkpoint_is_asked_as_it_was_saved(
     subject = Subject(grid.models["tiny"], task, grid.rows[0].probe)
     setting = Setting(8, "none", 0)
     [job] = inoculation_jobs(subject, [setting], run_context(mirror))
-    assert job.config["original"]["num_choices"] == 6
+    assert job.spec.subject.original.num_choices == 6
     shorter = replace(subject, model=replace(subject.model, max_length=24))
     fewer = replace(subject, original=replace(task, num_choices=5))
     for variant, message in (

@@ -20,7 +20,7 @@ from probelight import cli
 from probelight.callbacks.aggregate_checkpoint import AGGREGATE
 from probelight.commands.inoculation import sweep
 from probelight.commands.inoculation.command import inoculate
-from probelight.commands.inoculation.settings import CELL, STRENGTHS, Setting
+from probelight.commands.inoculation.settings import CELL, STRENGTHS
 from probelight.commands.inoculation.sweep import DEFAULT_DOSES, KeepingGrid, SweepGrid, sweep_jobs
 from probelight.io.errors import UsageError
 from probelight.io.process import Process, this_process
@@ -64,7 +64,7 @@ def test_each_setting_of_each_way_of_keeping_is_reported(grid: SweepGrid, mirror
         plain[3].key[-12:], jobs[3].key[-12:]
     )
     cells, chosen = jobs[2::2], jobs[3::2]
-    settings = [Setting(**cell.config["setting"]) for cell in cells]
+    settings = [cell.spec.setting for cell in cells]
     assert [(s.method_and_strength, s.learning_rate, s.extra) for s in settings] == [
         (("", None), 1e-3, "none"),
         (("", None), 1e-4, "none"),
@@ -74,7 +74,7 @@ def test_each_setting_of_each_way_of_keeping_is_reported(grid: SweepGrid, mirror
         (("lora", 4.0), 1e-3, "none"),
         (("lora", 16.0), 1e-3, "none"),
     ]
-    assert [job.config["candidates"] for job in chosen] == [[cell.key] for cell in cells]
+    assert [job.spec.candidates for job in chosen] == [(cell.key,) for cell in cells]
     assert len({job.key for job in jobs}) == len(jobs)
     # 24 examples: 3 steps of 8; with 2 or 4 of each step replayed 4 and 6.
     assert [cell.num_steps for cell in cells] == [3, 3, 4, 6, 3, 3, 3]
@@ -387,7 +387,7 @@ def test_another_data_file_makes_other_cells(grid: SweepGrid, mirror: str, tmp_p
     copy = tmp_path / "mirror"
     with_a_line_less(mirror, copy, "second")
     keys, new_keys = (
-        {c.name: c.key for c in sweep_jobs(grid, run_context(m))} for m in (mirror, str(copy))
+        {c.spec.name: c.key for c in sweep_jobs(grid, run_context(m))} for m in (mirror, str(copy))
     )
     changed = {name.split("-")[0] for name in keys if keys[name] != new_keys[name]}
     assert changed == {"before", "inoculate", "chosen"}  # the original task reads another file
@@ -395,11 +395,11 @@ def test_another_data_file_makes_other_cells(grid: SweepGrid, mirror: str, tmp_p
 
 def test_tpe_draws_its_settings_before_a_cell_is_started(grid: SweepGrid, mirror: str) -> None:
     cells = sweep_jobs(replace(grid, search="tpe", num_trials=3), run_context(mirror))
-    [trial, *_] = [cell for cell in cells if "search" in cell.config]
+    [trial, *_] = [cell for cell in cells if cell.spec.trial]
     assert kinds(cells).count("inoculation_cell") == 2 * 3
-    assert trial.config["search"]["learning_rate"] == {"low": 1e-4, "high": 1e-3, "log": True}
-    assert trial.config["search"]["extra"] == {"choices": ["none", "x1"]}
-    assert "learning_rate" not in trial.config["setting"]
+    assert trial.spec.trial.space["learning_rate"] == {"low": 1e-4, "high": 1e-3, "log": True}
+    assert trial.spec.trial.space["extra"] == {"choices": ["none", "x1"]}
+    assert trial.spec.setting.extra == "x1"  # of what is drawn, the largest is planned with
 
 
 def test_trials_follow_all_earlier_batches_of_their_dose_and_seed(
@@ -408,13 +408,13 @@ def test_trials_follow_all_earlier_batches_of_their_dose_and_seed(
     tpe = replace(grid, search="tpe", num_trials=7, trials_at_once=3)
     cells = sweep_jobs(tpe, run_context(mirror))
     for dose in (8, 12):
-        of_dose = [c for c in cells if "search" in c.config and c.config["setting"]["dose"] == dose]
+        of_dose = [c for c in cells if c.spec.trial and c.spec.setting.dose == dose]
         keys = tuple(cell.key for cell in of_dose)
         assert [cell.follows for cell in of_dose] == [(), (), (), *[keys[:3]] * 3, keys[:6]]
-        assert {cell.needs for cell in of_dose} == {(of_dose[0].config["before_run"],)}
+        assert {cell.needs for cell in of_dose} == {(of_dose[0].spec.before_run,)}
     # What a trial is drawn in view of is a part of it; how many there are after it is not.
     plans = [sweep_jobs(replace(tpe, **{name: 5}), run_context(mirror)) for name in BATCHES]
-    trials = [{cell.key for cell in plan if "search" in cell.config} for plan in (cells, *plans)]
+    trials = [{cell.key for cell in plan if cell.spec.trial} for plan in (cells, *plans)]
     assert [len(keys) for keys in trials] == [14, 14, 10]
     assert not trials[0] & trials[1]
     assert trials[2] < trials[0]
@@ -453,8 +453,8 @@ def test_default_doses_and_extras_are_those_that_there_are_items_for(
     defaults = {"doses": DEFAULT_DOSES, "extras": None, "learning_rates": [1e-5]}
     plain = replace(grid, originals={"colours": task}, rows=[replace(row, seeds=[0], **defaults)])
     jobs = sweep_jobs(plain, run_context(mirror))
-    settings = [job.config["setting"] for job in jobs if job.config["protocol"] == CELL]
-    assert [(setting["dose"], setting["extra"]) for setting in settings] == [(60, "none")]
+    settings = [job.spec.setting for job in jobs if job.spec.protocol == CELL]
+    assert [(setting.dose, setting.extra) for setting in settings] == [(60, "none")]
     assert [line.partition(": ")[2] for line in capsys.readouterr().out.splitlines()] == [
         "number 1: doses [60], because 60 probe examples are left for doses",
         "number 1: dose 60 without extra x1, x2, because only 8 original-task examples are "
