@@ -47,9 +47,7 @@ LIMITS = {
     "share of lines that import": 0.086,
 }
 SHARED_TYPES: dict[str, int] = {}  # how many modules have a type of this name
-COMMAND_USES = {  # commands that import others; what is no longer needed goes
-    "demo": {"curve", "inoculation", "zero_shot"},
-}
+COMMAND_USES: dict[str, set[str]] = {}  # commands that import others; there are none
 
 # Names that do not say what they hold, and those that say no more than that they hold something.
 EMPTY = frozenset(

@@ -34,7 +34,7 @@ from probelight.io.process import (
 
 __all__ = ["FAILURE", "USAGE_ERROR", "main"]
 
-# Of each command the function below probelight.commands, imported when it is run, and the line in
+# Of each command the function, below probelight.commands or in full, imported when it is run, and the line in
 # --help; what else its --help shows is the function's `Command`.
 COMMANDS = {
     "zero-shot": ("zero_shot:zero_shot", "measure what a model knows before any training"),
@@ -61,7 +61,7 @@ COMMANDS = {
         "unigrams:unigrams",
         "test whether frequent words in the corpus raise accuracy",
     ),
-    "demo": ("demo:demo", "try everything on the bundled model and data"),
+    "demo": ("probelight.cli.demo:demo", "try everything on the bundled model and data"),
     "doctor": ("doctor:doctor", "show what this machine has and what is missing"),
     "sweep plan": ("inoculation.sweep:plan", "plan the cells of an inoculation sweep"),
     "sweep run": ("inoculation.sweep:run", "run the planned cells that have no result yet"),
@@ -224,7 +224,8 @@ def call(command: str, arguments: list[str]) -> None:
 def function_of(command: str) -> Any:
     """Return the function of a protocol's command."""
     function, _ = (COMMANDS | INTERNAL)[command]
-    return resolve_name(f"probelight.commands.{function}")
+    package = "" if function.startswith("probelight.") else "probelight.commands."
+    return resolve_name(package + function)
 
 
 def report_error(command: str, error: Exception) -> int:

@@ -14,6 +14,7 @@ import yaml
 from safetensors.torch import load_file
 
 from probelight import cli
+from probelight.commands.inoculation import command as inoculation
 from probelight.commands.inoculation import runs
 from probelight.commands.inoculation.sweep import SweepGrid, sweep_jobs
 from probelight.models.tuning import Tuning

@@ -244,7 +244,7 @@ def test_an_inoculation_of_ones_own_is_one_job_behind_the_original_task(
     assert small.needs == large.needs == (original.key,)
     # 8 examples and as many that balance them are 2 steps of 8, 12 are 3.
     assert [small.num_steps, large.num_steps] == [2 * 2, 2 * 3]
-    assert small.name == "inoculate-second-k8-x1-s3"
+    assert small.spec.name == "inoculate-second-k8-x1-s3"
     sweep = sweep_jobs(grid, run_context(mirror))
     assert sweep[0].key == original.key
 

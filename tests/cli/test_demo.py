@@ -5,7 +5,7 @@ from dataclasses import fields
 import yaml
 
 from probelight.commands.command import DECLARED
-from probelight.commands.demo import DemoSettings, demo
+from probelight.cli.demo import DemoSettings, demo
 from tests.fixtures.checkout import ROOT
 
 
