@@ -34,8 +34,8 @@ from probelight.io.process import (
 
 __all__ = ["FAILURE", "USAGE_ERROR", "main"]
 
-# Of each command the function, below probelight.commands or in full, imported when it is run, and the line in
-# --help; what else its --help shows is the function's `Command`.
+# Of each command the function, below probelight.commands or in full, imported when it is run, and
+# the line in --help; what else its --help shows is the function's `Command`.
 COMMANDS = {
     "zero-shot": ("zero_shot:zero_shot", "measure what a model knows before any training"),
     "explain": (

@@ -7,10 +7,10 @@ has the predictions for all pairs, for the figures.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
+from itertools import product
 from math import fsum, tanh
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal, Self, get_args
 
 from probelight.builders import prediction_grids
 from probelight.builders.prediction_grids import AGES, BIRTH_YEARS, OBJECTS, SIZES, PredictionGrid
@@ -46,6 +46,7 @@ from probelight.runs.settings import (
     EngineSettings,
     TrainerSettings,
 )
+from probelight.runs.spec import ModelRunSpec
 
 PROTOCOL = "grid"
 Panel = Literal["A", "B", "C", "D", "sizes"]
@@ -105,6 +106,52 @@ class GridSettings(Settings):
 DEFAULT_GRID = GridSettings()
 
 
+@dataclass(frozen=True, kw_only=True)
+class GridSpec(ModelRunSpec):
+    """A grid of a model.
+
+    Args:
+        model: The model.
+        grid: Name of the grid.
+        wording: Wording of its sentences.
+        values: Values of its axes.
+        stems: Checksum of its sentences.
+    """
+
+    protocol = PROTOCOL
+
+    model: ModelSettings
+    grid: str
+    wording: prediction_grids.Wording
+    values: tuple[int | str, ...]
+    stems: str
+
+    @classmethod
+    def of(cls, model: ModelSettings, grid: PredictionGrid) -> Self:
+        """Return the spec of a model's grid."""
+        return cls(
+            model=model,
+            grid=grid.name,
+            wording=grid.wording,
+            values=tuple(grid.values),
+            stems=stems_sha256(grid),
+        )
+
+    @property
+    def name(self) -> str:
+        """Readable beginning of the key."""
+        return f"grid-{self.grid}-{self.wording}-{self.model.label}"
+
+    @property
+    def title(self) -> str:
+        """Name of the run in messages."""
+        return f"grid {self.grid} ({self.wording} wording), {self.model.label}"
+
+    def make(self, run: RunFolder, context: RunContext) -> RunRecord:
+        """Fill the grid."""
+        return fill_grid(run, self, context)
+
+
 @command(
     Command(
         example="train.py grid --grid.panels A,B --grid.step 10 --output_dir runs/grid",
@@ -146,26 +193,12 @@ def prediction_grid(
         "grid": asdict(grid),
         **trainer.precisions(),
     }
-    jobs = [
-        grid_job(settings, questions, trainer) for settings in chosen for questions in grid.grids()
+    specs = [
+        GridSpec.of(settings, questions).under(trainer)
+        for settings, questions in product(chosen, grid.grids())
     ]
+    jobs = [Job(spec, title=spec.title) for spec in specs]
     run_command(output_dir, config, jobs, RunContext(trainer, engine=engine), table=PROTOCOL)
-
-
-def grid_job(model: ModelSettings, grid: PredictionGrid, trainer: TrainerSettings) -> Job:
-    """Return the job that fills a grid with a model's predictions."""
-    config = {
-        "protocol": PROTOCOL,
-        "model": model.config(),
-        "grid": grid.name,
-        "wording": grid.wording,
-        "values": list(grid.values),
-        "stems": stems_sha256(grid),
-        **trainer.precisions(),
-    }
-    name = f"grid-{grid.name}-{grid.wording}-{model.label}"
-    title = f"grid {grid.name} ({grid.wording} wording), {model.label}"
-    return Job(name, config, fill_grid, title=title)
 
 
 def stems_sha256(grid: PredictionGrid) -> str:
@@ -174,16 +207,15 @@ def stems_sha256(grid: PredictionGrid) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def fill_grid(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> RunRecord:
+def fill_grid(run: RunFolder, spec: GridSpec, context: RunContext) -> RunRecord:
     """Make the run of one model and grid, if its sentences are still those that were planned."""
-    model = ModelSettings(**config["model"])
-    grid = prediction_grids.grid_of(config["grid"], config["values"], config["wording"])
+    model, grid = spec.model, prediction_grids.grid_of(spec.grid, spec.values, spec.wording)
     sentences = DataFile(
         path=f"grid {grid.name} ({grid.wording} wording)",
         sha256=stems_sha256(grid),
         num_items=len(grid.records),
     )
-    if sentences.sha256 != config["stems"]:
+    if sentences.sha256 != spec.stems:
         raise changed_since([sentences.path])
     scorer = loaded_scorer(context, model, "mc_mlm")
     name = f"grid {grid.name}"

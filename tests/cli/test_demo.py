@@ -4,8 +4,8 @@ from dataclasses import fields
 
 import yaml
 
-from probelight.commands.command import DECLARED
 from probelight.cli.demo import DemoSettings, demo
+from probelight.commands.command import DECLARED
 from tests.fixtures.checkout import ROOT
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from probelight import cli
 from probelight.builders.prediction_grids import age_grids
-from probelight.commands.grid import grid_job, grid_matrix, grid_rows
+from probelight.commands.grid import GridSpec, grid_matrix, grid_rows
 from probelight.evaluation.scorers import model_row
 from probelight.io.errors import UsageError
 from probelight.models.settings import ModelSettings
@@ -19,7 +20,6 @@ from probelight.results.measured import Predictions
 from probelight.results.run_folder import CommandFolder
 from probelight.runs.context import RunContext
 from probelight.runs.execution import make_run
-from probelight.runs.settings import TrainerSettings
 from tests.fixtures.rows import read_results
 
 SMALL = ["--grid.first_age=18", "--grid.last_age=24", "--grid.first_year=1990"]
@@ -103,10 +103,9 @@ def test_what_makes_no_grid_is_refused(
 
 
 def test_sentences_that_changed_behind_the_plan_are_refused(tmp_path: Path) -> None:
-    job = grid_job(MODEL, age_grids(ages=(20, 30))[0], TrainerSettings())
-    config = {**job.config, "stems": "0" * 64}
-    run = CommandFolder(tmp_path, {}).run(job.name, config)
+    spec = replace(GridSpec.of(MODEL, age_grids(ages=(20, 30))[0]), stems="0" * 64)
+    run = CommandFolder(tmp_path, {}).run(spec.name, spec.to_config())
     with pytest.raises(
         UsageError, match=r"grid A \(paper wording\): changed since the run was planned"
     ):
-        make_run(job.runner, run, config, RunContext())
+        make_run(spec, run, RunContext())

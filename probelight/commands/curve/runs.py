@@ -139,7 +139,7 @@ class HeadsSpec(MeasuredRunSpec):
 
 
 @dataclass(frozen=True, kw_only=True)
-class FirstStageSpec(CurveRunSpec):
+class FactsSpec(CurveRunSpec):
     """The training on facts before a curve, under a control.
 
     Args:
@@ -283,7 +283,7 @@ def _full_jobs(curve: Curve, rows: PlannedRows) -> list[Job]:
     first_stages: dict[str, Job] = {}
     if (stage := curve.first_stage) is not None:
         for control in settings.controls:
-            facts = FirstStageSpec(
+            facts = FactsSpec(
                 curve=curve.spec,
                 facts=stage.facts.config.name,
                 data=tuple(checksums(stage.facts)),

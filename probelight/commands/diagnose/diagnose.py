@@ -6,10 +6,11 @@ another program recorded are read (`measure_recorded`).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from probelight.commands.command import Command, command
 from probelight.commands.diagnose import measures
@@ -52,10 +53,95 @@ from probelight.runs.settings import (
     EngineSettings,
     TrainerSettings,
 )
+from probelight.runs.spec import ModelRunSpec, RunSpec
 
 PROTOCOL = "diagnose"
 RECORDED = "recorded"  # in `RunContext.paths`: the folder of the outputs
-SHUFFLES = "shuffles"  # in the config of a job
+
+
+@dataclass(frozen=True, kw_only=True)
+class DiagnosisSpec(ModelRunSpec):
+    """A model on a set.
+
+    Args:
+        model: The model.
+        probe: Name of the set.
+        data: Checksums of its files.
+        shuffles: Number of random word orders; 0 where the set has none.
+    """
+
+    protocol = PROTOCOL
+
+    model: ModelSettings
+    probe: str
+    data: tuple[str, ...]
+    shuffles: NumShuffles = 0
+
+    @classmethod
+    def of(cls, data: DiagnosticSet, model: ModelSettings, shuffles: int) -> Self:
+        """Return the spec of a model on a set."""
+        return cls(
+            model=model,
+            probe=data.source.name,
+            data=tuple(checksums(data)),
+            shuffles=shuffles if any(p.is_drawn for p in perturbations_of(data)) else 0,
+        )
+
+    @property
+    def label(self) -> str:
+        """Name of the model."""
+        return self.model.label
+
+    @property
+    def name(self) -> str:
+        """Readable beginning of the key."""
+        return f"diagnose-{self.probe}-{self.label}"
+
+    def make(self, run: RunFolder, context: RunContext) -> RunRecord:
+        """Measure the model."""
+        return measure_model(run, self, context)
+
+    def check(self, context: RunContext) -> None:
+        """Refuse a model that does not predict words."""
+        check_scorer(self.model, "mc_mlm", [])
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecordedSpec(RunSpec):
+    """The outputs of another program's model on a set.
+
+    Args:
+        probe: Name of the set.
+        label: Name of the model.
+        data: Checksums of the files of the set.
+        recorded: Checksums of the files with the outputs.
+    """
+
+    protocol = PROTOCOL
+
+    probe: str
+    label: str
+    data: tuple[str, ...]
+    recorded: tuple[str, ...]
+
+    @classmethod
+    def of(cls, data: DiagnosticSet, outputs: Recorded) -> Self:
+        """Return the spec of recorded outputs on a set."""
+        return cls(
+            probe=data.source.name,
+            label=outputs.model,
+            data=tuple(checksums(data)),
+            recorded=tuple(checksums(outputs)),
+        )
+
+    @property
+    def name(self) -> str:
+        """Readable beginning of the key."""
+        return f"diagnose-{self.probe}-{self.label}"
+
+    def make(self, run: RunFolder, context: RunContext) -> RunRecord:
+        """Measure the outputs."""
+        return measure_recorded(run, self, context)
 
 
 @command(
@@ -128,13 +214,14 @@ def diagnose(
     loaded = {name: load_set(name, mirror) for name in names}
     for name, outputs in recorded_outputs:  # all of them, before the first is measured
         read_recorded(outputs, prompt_pairs(loaded[name]))
-    for settings in chosen:
-        check_scorer(settings, "mc_mlm", [])
-    jobs = [recorded_job(loaded[name], outputs) for name, outputs in recorded_outputs]
-    jobs += [
-        model_job(data, model, trainer, shuffles) for model in chosen for data in loaded.values()
+    recorded_specs = [RecordedSpec.of(loaded[name], outputs) for name, outputs in recorded_outputs]
+    specs = [
+        DiagnosisSpec.of(data, model, shuffles).under(trainer)
+        for model, data in product(chosen, loaded.values())
     ]
-    config = {"command": PROTOCOL, "runs": [dict(job.config) for job in jobs]}
+    all_specs: list[RecordedSpec | DiagnosisSpec] = [*recorded_specs, *specs]
+    jobs = [Job(spec, title=f"{spec.probe}, {spec.label}") for spec in all_specs]
+    config = {"command": PROTOCOL, "runs": [job.spec.to_config() for job in jobs]}
     files: list[FromFiles] = [*loaded.values(), *(outputs for _, outputs in recorded_outputs)]
     paths = {} if recorded is None else {RECORDED: recorded}
     context = RunContext(trainer, mirror=mirror, paths=paths, engine=engine)
@@ -142,10 +229,9 @@ def diagnose(
     if write_recorded is not None:
         results = load_results(Path(output_dir))
         runs = {run.key: run for run in results.runs}
-        for job in jobs[len(recorded_outputs) :]:
-            lines = results.read(runs[job.key], PREDICTIONS) or []
-            label = ModelSettings(**job.config["model"]).label
-            write_recorded_files(Path(write_recorded), SETS[job.config["probe"]], label, lines)
+        for spec in specs:
+            lines = results.read(runs[spec.key], PREDICTIONS) or []
+            write_recorded_files(Path(write_recorded), SETS[spec.probe], spec.label, lines)
         print(f"recorded outputs: {write_recorded}")
     return rows
 
@@ -180,27 +266,10 @@ def _check_written(folder: str, recorded: PathText | None, labels: list[str]) ->
         )
 
 
-def model_job(
-    data: DiagnosticSet, model: ModelSettings, trainer: TrainerSettings, shuffles: int
-) -> Job:
-    """Return the job of a model on a set; `shuffles` is the number of random word orders."""
-    name, label = data.source.name, model.label
-    config = {
-        "protocol": PROTOCOL,
-        "model": model.config(),
-        "probe": name,
-        "data": checksums(data),
-        **trainer.precisions(),
-        SHUFFLES: shuffles if any(p.is_drawn for p in perturbations_of(data)) else 0,
-    }
-    return Job(f"diagnose-{name}-{label}", config, measure_model, title=f"{name}, {label}")
-
-
-def measure_model(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> RunRecord:
+def measure_model(run: RunFolder, spec: DiagnosisSpec, context: RunContext) -> RunRecord:
     """Make the run of a model of ours, if the set is still the one that was planned."""
-    data, model = _loaded_set(context, config["probe"]), ModelSettings(**config["model"])
-    check_data(config["data"], [data])
-    shuffles = config[SHUFFLES]
+    data, model, shuffles = _loaded_set(context, spec.probe), spec.model, spec.shuffles
+    check_data(spec.data, [data])
     scorer = loaded_scorer(context, model, "mc_mlm")
     perturbed = measures.perturbed_sets(data, shuffles)
     words = predict_words(scorer, words_by_context(data, perturbed), context.trainer)
@@ -242,30 +311,17 @@ def words_by_context(
     return words_of_context
 
 
-def recorded_job(data: DiagnosticSet, outputs: Recorded) -> Job:
-    """Return the job that measures a model's recorded outputs on a set."""
-    name, label = data.source.name, outputs.model
-    config = {
-        "protocol": PROTOCOL,
-        "probe": name,
-        "model": label,
-        "data": checksums(data),
-        "recorded": checksums(outputs),
-    }
-    return Job(f"diagnose-{name}-{label}", config, measure_recorded, title=f"{name}, {label}")
-
-
-def measure_recorded(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> RunRecord:
+def measure_recorded(run: RunFolder, spec: RecordedSpec, context: RunContext) -> RunRecord:
     """Make the run of recorded outputs, if no file has changed since the plan."""
-    data, model = _loaded_set(context, config["probe"]), config["model"]
-    check_data(config["data"], [data])
+    data, model = _loaded_set(context, spec.probe), spec.label
+    check_data(spec.data, [data])
     folder = context.paths[RECORDED]
     all_outputs = find_recorded(Path(folder), [source.recorded_as for source in SETS.values()])
     model_outputs = [outputs for outputs in all_outputs if outputs.model == model]
     recorded = next((o for o in model_outputs if o.recorded_as == data.source.recorded_as), None)
     if recorded is None:
         raise changed_since([folder])
-    if checksums(recorded) != config["recorded"]:
+    if tuple(checksums(recorded)) != spec.recorded:
         raise changed_since(file.path for file in recorded.files)
     outputs = read_recorded(recorded, prompt_pairs(data))
     row = Row(protocol=PROTOCOL, model=model, probe=data.source.name, role="model", kind=RECORDED)

@@ -50,11 +50,11 @@ from probelight.commands.inoculation.rows import (
     selection_rows,
     setup_hash,
 )
-from probelight.commands.inoculation.runs import PlannedSubject
 from probelight.commands.inoculation.settings import (
     BEFORE,
     CELL,
     INOCULATION,
+    PlannedSubject,
     Setting,
     Subject,
 )

@@ -9,9 +9,9 @@ from probelight.callbacks.aggregate_checkpoint import ORIGINAL, AggregateCheckpo
 from probelight.callbacks.run_metrics import LearningCurve
 from probelight.commands.inoculation.data import (
     Splits,
+    TaskSpec,
     padded_num_choices,
 )
-from probelight.commands.inoculation.runs import FirstStageSpec, OriginalTaskSpec
 from probelight.commands.inoculation.settings import IntermediateTask, OriginalTask
 from probelight.evaluation.predictions import predict
 from probelight.evaluation.scorers import model_row, source_of
@@ -42,7 +42,7 @@ from probelight.training.modules import module_for, saved_module
 
 def train_task(
     run: RunFolder,
-    spec: FirstStageSpec | OriginalTaskSpec,
+    spec: TaskSpec,
     first_stage: str | None,
     context: RunContext,
 ) -> RunRecord:
@@ -104,7 +104,7 @@ def train_task(
     return completed(record, fingerprint, model, task, splits)
 
 
-def memory_of(spec: FirstStageSpec | OriginalTaskSpec, context: RunContext) -> MemoryNeed:
+def memory_of(spec: TaskSpec, context: RunContext) -> MemoryNeed:
     """Return what training an original task, or what comes before it, will take of memory."""
     splits, plan = spec.splits(context), FitPlan(spec.task, spec.seed)
 

@@ -24,6 +24,7 @@ from probelight.commands.inoculation.settings import (
     ORIGINAL_TASK,
     IntermediateTask,
     OriginalTask,
+    PlannedSubject,
     Setting,
     Subject,
 )
@@ -138,27 +139,6 @@ class OriginalTaskSpec(ModelRunSpec):
         from probelight.commands.inoculation.original_task import memory_of
 
         return memory_of(self, context)
-
-
-@dataclass(frozen=True, kw_only=True)
-class PlannedSubject(Subject):
-    """A model, an original task and a probe, as they were when their runs were planned.
-
-    The task has the number of choices that holds, of a given model too.
-
-    Args:
-        label: What the names of all runs say of the subject.
-        phrasings: Texts of the phrasings that are asked before.
-        data: Checksums of all files.
-        checkpoint: Checksums of a given original-task model; None where one is trained.
-        original_run: Key of the run that trains it.
-    """
-
-    label: str
-    phrasings: dict[str, str]
-    data: tuple[str, ...]
-    checkpoint: dict[str, str] | None
-    original_run: str | None
 
 
 @dataclass(frozen=True, kw_only=True)

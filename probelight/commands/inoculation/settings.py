@@ -195,6 +195,27 @@ class Subject(ranges.Settings):
     probe: InoculatedProbe
 
 
+@dataclass(frozen=True, kw_only=True)
+class PlannedSubject(Subject):
+    """A model, an original task and a probe, as they were when their runs were planned.
+
+    The task has the number of choices that holds, of a given model too.
+
+    Args:
+        label: What the names of all runs say of the subject.
+        phrasings: Texts of the phrasings that are asked before.
+        data: Checksums of all files.
+        checkpoint: Checksums of a given original-task model; None where one is trained.
+        original_run: Key of the run that trains it.
+    """
+
+    label: str
+    phrasings: dict[str, str]
+    data: tuple[str, ...]
+    checkpoint: dict[str, str] | None
+    original_run: str | None
+
+
 Strength = Annotated[float, ranges.Within(0, 1_000_000, above=True)]
 # Of each method, where none is given.
 STRENGTHS = {"replay": 0.5, "l2_sp": 1.0, "distillation": 1.0}

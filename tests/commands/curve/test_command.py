@@ -16,7 +16,7 @@ from jsonargparse import ArgumentParser
 from probelight import cli
 from probelight.commands.curve.command import curve, trace_curves
 from probelight.commands.curve.curve import PRECISIONS, Curve, CurveSpec
-from probelight.commands.curve.runs import FirstStageSpec, PointSpec, curve_jobs
+from probelight.commands.curve.runs import FactsSpec, PointSpec, curve_jobs
 from probelight.commands.curve.settings import CurveSettings, ProbeOptions, check_grid
 from probelight.io.errors import UsageError
 from probelight.models import answering
@@ -261,7 +261,7 @@ def test_fine_tuned_points_come_behind_the_first_stage_of_their_control(
     stage = f"{curve_probes / 'asked.yaml'}:dev"
     turned = replace(settings, controls=["no_language", "standard"])
     jobs = curve_jobs(curve_of("asked", model, turned, curve_probes, first_stage=stage))
-    stages = {job.spec.control: job.key for job in jobs if isinstance(job.spec, FirstStageSpec)}
+    stages = {job.spec.control: job.key for job in jobs if isinstance(job.spec, FactsSpec)}
     points = [job for job in jobs if isinstance(job.spec, PointSpec)]
     assert list(stages) == ["no_language", "standard"]
     assert len(points) == 2 * 2 * 2

@@ -11,10 +11,8 @@ import pytest
 from probelight import cli
 from probelight.commands.diagnose.diagnose import (
     RECORDED,
-    measure_model,
-    measure_recorded,
-    model_job,
-    recorded_job,
+    DiagnosisSpec,
+    RecordedSpec,
 )
 from probelight.io.errors import UsageError
 from probelight.models.settings import ModelSettings
@@ -177,19 +175,19 @@ def test_the_larger_sets_are_counted_like_their_lists(tmp_path: Path, data_mirro
         assert select(rows, name, "negation_sensitivity", model) == share
 
 
-def planned(tmp_path: Path, **outputs: list[object]) -> tuple[RunFolder, RunContext]:
+def planned(tmp_path: Path, **outputs: list[object]) -> tuple[RecordedSpec, RunFolder, RunContext]:
     mirror = write_released(tmp_path / "mirror")
     write_recorded(tmp_path / "outputs", **outputs)  # type: ignore[arg-type]
     names = [source.recorded_as for source in SETS.values()]
     [recorded] = find_recorded(tmp_path / "outputs", names)
-    job = recorded_job(load_set("cprag", mirror), recorded)
+    spec = RecordedSpec.of(load_set("cprag", mirror), recorded)
     context = RunContext(mirror=str(mirror), paths={RECORDED: str(tmp_path / "outputs")})
-    return RunFolder(tmp_path / "runs", job.name, job.config), context
+    return spec, RunFolder(tmp_path / "runs", spec.name, spec.to_config()), context
 
 
 def test_the_run_of_recorded_outputs(tmp_path: Path) -> None:
-    run, context = planned(tmp_path, probabilities=[0.2, "nan", 0.1, 0.5, 0.4, 0.1])
-    make_run(measure_recorded, run, run.config, context)
+    spec, run, context = planned(tmp_path, probabilities=[0.2, "nan", 0.1, 0.5, 0.4, 0.1])
+    make_run(spec, run, context)
     record = run.result()
     assert record is not None
     assert (record.protocol, record.probe, record.model) == ("diagnose", "cprag", "bert")
@@ -221,9 +219,9 @@ def test_a_model_of_ours_as_a_plain_loop_measures_it(
     context = RunContext(TrainerSettings("cpu", progress_bar=False), mirror=str(mirror))
     rows = {}
     for name in ("cprag", "role"):
-        job = model_job(load_set(name, mirror), model, context.trainer, shuffles=3)
-        run = RunFolder(tmp_path / "runs", job.name, job.config)
-        make_run(measure_model, run, job.config, context)
+        spec = DiagnosisSpec.of(load_set(name, mirror), model, shuffles=3).under(context.trainer)
+        run = RunFolder(tmp_path / "runs", spec.name, spec.to_config())
+        make_run(spec, run, context)
         record = run.result()
         assert record is not None
         rows[name] = {(r.metric, r.subset_text, r.perturbation): r for r in record.rows}
@@ -265,11 +263,11 @@ def test_a_model_of_ours_as_a_plain_loop_measures_it(
 
 
 def test_outputs_that_changed_since_they_were_planned(tmp_path: Path) -> None:
-    run, context = planned(tmp_path)
+    spec, run, context = planned(tmp_path)
     write_recorded(tmp_path / "outputs", probabilities=[0.1] * 6)
     with pytest.raises(UsageError, match=r"modeltgtprobs-cprag-bert\.txt: changed since"):
-        make_run(measure_recorded, run, run.config, context)
+        make_run(spec, run, context)
     write_recorded(tmp_path / "other", model="other")
     gone = RunContext(mirror=context.mirror, paths={RECORDED: str(tmp_path / "other")})
     with pytest.raises(UsageError, match="other: changed since"):
-        make_run(measure_recorded, run, run.config, gone)
+        make_run(spec, run, gone)
