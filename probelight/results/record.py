@@ -33,7 +33,7 @@ D = TypeVar("D", bound=Details)
 RESULT = "result.json"
 # Of this file, and of the folders of commands and the configs of runs in them: raise it with any
 # change of what they hold, as another number is refused.
-FORMAT = 4
+FORMAT = 5
 OTHER_FORMAT = (
     "written by another version of Probelight, which this one cannot read; rerun the command with "
     "another --output_dir, or use the version that wrote it"

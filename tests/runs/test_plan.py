@@ -106,7 +106,7 @@ def test_the_status_of_a_job_is_in_its_files(tmp_path: Path) -> None:
 def finished(runs_dir: Path, key: str, text: str = "") -> None:
     path = runs_dir / key / "result.json"
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text or '{"format": 4, "protocol": "test", "rows": []}')
+    path.write_text(text or '{"format": 5, "protocol": "test", "rows": []}')
 
 
 def ready(schedule: Schedule) -> list[str]:

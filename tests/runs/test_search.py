@@ -182,7 +182,7 @@ def test_what_was_drawn_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         ("result.json", "[1", r"trial-\w+/result.json: not a whole JSON file"),
         (
             "result.json",
-            '{"format": 4, "protocol": "p", "rows": []}',
+            '{"format": 5, "protocol": "p", "rows": []}',
             "result.json: this is not the resul",
         ),
         ("drawn.json", "{", r"trial-\w+/drawn.json: not a whole JSON file"),
