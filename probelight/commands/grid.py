@@ -148,8 +148,35 @@ class GridSpec(ModelRunSpec):
         return f"grid {self.grid} ({self.wording} wording), {self.model.label}"
 
     def make(self, run: RunFolder, context: RunContext) -> RunRecord:
-        """Fill the grid."""
-        return fill_grid(run, self, context)
+        """Fill the grid, if its sentences are still those that were planned."""
+        model, grid = self.model, prediction_grids.grid_of(self.grid, self.values, self.wording)
+        sentences = DataFile(
+            path=f"grid {grid.name} ({grid.wording} wording)",
+            sha256=stems_sha256(grid),
+            num_items=len(grid.records),
+        )
+        if sentences.sha256 != self.stems:
+            raise changed_since([sentences.path])
+        scorer = loaded_scorer(context, model, "mc_mlm")
+        name = f"grid {grid.name}"
+        predictions = predict(scorer, {name: grid.records}, context.trainer)[name]
+        rows = grid_rows(predictions, grid, replace(model_row(model), mode=scorer.mode))
+        write_predictions(run, predictions.lines())
+        run.write(GRID_FILE, grid_matrix(predictions, grid))
+        run.write_metrics(rows)
+        return RunRecord(
+            protocol=PROTOCOL,
+            model=model.label,
+            probe=grid.probe,
+            rows=tuple(rows),
+            counts={"items": len(grid.records), "scored": len(predictions.records)},
+            notices=(*predictions.notices, *score_notices(predictions)),
+            data=(sentences,),
+            source=source_of(model),
+            dtype=scorer.dtype,
+            num_rescored=predictions.num_rescored,
+            model_sha256=scorer.fingerprint(),
+        )
 
 
 @command(
@@ -205,38 +232,6 @@ def stems_sha256(grid: PredictionGrid) -> str:
     """Return the checksum of a grid's sentences."""
     text = "\n".join(record.stem for record in grid.records)
     return hashlib.sha256(text.encode()).hexdigest()
-
-
-def fill_grid(run: RunFolder, spec: GridSpec, context: RunContext) -> RunRecord:
-    """Make the run of one model and grid, if its sentences are still those that were planned."""
-    model, grid = spec.model, prediction_grids.grid_of(spec.grid, spec.values, spec.wording)
-    sentences = DataFile(
-        path=f"grid {grid.name} ({grid.wording} wording)",
-        sha256=stems_sha256(grid),
-        num_items=len(grid.records),
-    )
-    if sentences.sha256 != spec.stems:
-        raise changed_since([sentences.path])
-    scorer = loaded_scorer(context, model, "mc_mlm")
-    name = f"grid {grid.name}"
-    predictions = predict(scorer, {name: grid.records}, context.trainer)[name]
-    rows = grid_rows(predictions, grid, replace(model_row(model), mode=scorer.mode))
-    write_predictions(run, predictions.lines())
-    run.write(GRID_FILE, grid_matrix(predictions, grid))
-    run.write_metrics(rows)
-    return RunRecord(
-        protocol=PROTOCOL,
-        model=model.label,
-        probe=grid.probe,
-        rows=tuple(rows),
-        counts={"items": len(grid.records), "scored": len(predictions.records)},
-        notices=(*predictions.notices, *score_notices(predictions)),
-        data=(sentences,),
-        source=source_of(model),
-        dtype=scorer.dtype,
-        num_rescored=predictions.num_rescored,
-        model_sha256=scorer.fingerprint(),
-    )
 
 
 def grid_rows(predictions: Predictions, grid: PredictionGrid, row: Row) -> list[Row]:

@@ -63,8 +63,36 @@ class UnigramsSpec(RunSpec):
         return "-".join([PROTOCOL, *self.models])
 
     def make(self, run: RunFolder, context: RunContext) -> RunRecord:
-        """Compare the models."""
-        return compare_words(self, context)
+        """Make the run of two models: their differences and the correlation over probes."""
+        model_a, model_b = self.models
+        paths = [context.paths[name] for name in COUNTS]
+        counts = [DataFile(path=Path(path).name, sha256=sha256_of(path)) for path in paths]
+        if tuple(file.sha256 for file in counts) != self.counts:
+            raise changed_since(paths)
+        by_probe = {probe: {model_a: a, model_b: b} for probe, (a, b) in self.accuracies.items()}
+        sets = {probe: _items(context, probe) for probe in sorted(by_probe)}
+        check_data(self.data, sets.values())
+        words = {probe: words_of_records(items.records) for probe, items in sets.items()}
+        all_words = {word for probe_words in words.values() for word in probe_words}
+        first, second = (read_unigrams(path, all_words) for path in paths)
+        fits = {
+            p: (corpus_fit(probe_words, first), corpus_fit(probe_words, second))
+            for p, probe_words in words.items()
+        }
+        notices = []
+        for index, file in enumerate(counts):
+            unseen = sum(pair[index].num_unseen for pair in fits.values())
+            total = sum(pair[index].num_words for pair in fits.values())
+            notices.append(f"{file.path}: {unseen:,} of {total:,} content words are missing")
+        return RunRecord(
+            protocol=PROTOCOL,
+            model=f"{model_a} against {model_b}",
+            rows=tuple(unigram_rows(by_probe, fits, (model_a, model_b))),
+            counts={"probes": len(by_probe)},
+            notices=tuple(notices),
+            data=(*data_files(sets.values()), *counts),
+            details=(UnigramDetails(models=(model_a, model_b), measure=self.measure),),
+        )
 
 
 @command(
@@ -153,39 +181,6 @@ def accuracies(results: RunSet, measure: Measure) -> Accuracies:
         probe: probe_accuracies.droplevel("probe").to_dict()
         for probe, probe_accuracies in best.groupby("probe")
     }
-
-
-def compare_words(spec: UnigramsSpec, context: RunContext) -> RunRecord:
-    """Make the run of two models: their differences and the correlation over probes."""
-    model_a, model_b = spec.models
-    paths = [context.paths[name] for name in COUNTS]
-    counts = [DataFile(path=Path(path).name, sha256=sha256_of(path)) for path in paths]
-    if tuple(file.sha256 for file in counts) != spec.counts:
-        raise changed_since(paths)
-    by_probe = {probe: {model_a: a, model_b: b} for probe, (a, b) in spec.accuracies.items()}
-    sets = {probe: _items(context, probe) for probe in sorted(by_probe)}
-    check_data(spec.data, sets.values())
-    words = {probe: words_of_records(items.records) for probe, items in sets.items()}
-    all_words = {word for probe_words in words.values() for word in probe_words}
-    first, second = (read_unigrams(path, all_words) for path in paths)
-    fits = {
-        p: (corpus_fit(probe_words, first), corpus_fit(probe_words, second))
-        for p, probe_words in words.items()
-    }
-    notices = []
-    for index, file in enumerate(counts):
-        unseen = sum(pair[index].num_unseen for pair in fits.values())
-        total = sum(pair[index].num_words for pair in fits.values())
-        notices.append(f"{file.path}: {unseen:,} of {total:,} content words are missing")
-    return RunRecord(
-        protocol=PROTOCOL,
-        model=f"{model_a} against {model_b}",
-        rows=tuple(unigram_rows(by_probe, fits, (model_a, model_b))),
-        counts={"probes": len(by_probe)},
-        notices=tuple(notices),
-        data=(*data_files(sets.values()), *counts),
-        details=(UnigramDetails(models=(model_a, model_b), measure=spec.measure),),
-    )
 
 
 @cached(most=None)

@@ -157,8 +157,25 @@ class GiveawaysSpec(RunSpec):
         return f"audit-{self.probe}-giveaways"
 
     def make(self, run: RunFolder, context: RunContext) -> RunRecord:
-        """Count."""
-        return count_giveaways(run, self, context)
+        """Make the run that counts what gives a probe away."""
+        data = items.read_audit(context, self.probe, self.settings)
+        check_data(self.data, data.splits.values())
+        probe = data.config.name
+        base = Row(protocol=PROTOCOL, model=LABEL, probe=probe, control=STANDARD, role="baseline")
+        rows = list(rule_rows(data, self.frequency, base))
+        for kind in PARTS:
+            rows += giveaway_rows(data, kind, replace(base, split=ALL))
+        run.write_metrics(rows)
+        return RunRecord(
+            protocol=PROTOCOL,
+            model=LABEL,
+            probe=probe,
+            rows=tuple(rows),
+            counts={split: len(split_data.records) for split, split_data in data.splits.items()},
+            notices=data.notices,
+            data=data_files(data.splits.values()),
+            facts={"word frequencies": self.frequency, "stems": self.stems},
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -308,28 +325,6 @@ def ask_baseline(run: RunFolder, spec: BaselineSpec, context: RunContext) -> Run
     )
     shutil.rmtree(run.checkpoint_dir, ignore_errors=True)  # the model is of no more use
     return record
-
-
-def count_giveaways(run: RunFolder, spec: GiveawaysSpec, context: RunContext) -> RunRecord:
-    """Make the run that counts what gives a probe away."""
-    data = items.read_audit(context, spec.probe, spec.settings)
-    check_data(spec.data, data.splits.values())
-    probe = data.config.name
-    base = Row(protocol=PROTOCOL, model=LABEL, probe=probe, control=STANDARD, role="baseline")
-    rows = list(rule_rows(data, spec.frequency, base))
-    for kind in PARTS:
-        rows += giveaway_rows(data, kind, replace(base, split=ALL))
-    run.write_metrics(rows)
-    return RunRecord(
-        protocol=PROTOCOL,
-        model=LABEL,
-        probe=probe,
-        rows=tuple(rows),
-        counts={split: len(split_data.records) for split, split_data in data.splits.items()},
-        notices=data.notices,
-        data=data_files(data.splits.values()),
-        facts={"word frequencies": spec.frequency, "stems": spec.stems},
-    )
 
 
 def rule_rows(data: items.AuditData, frequency: str, row: Row) -> Iterator[Row]:

@@ -46,8 +46,37 @@ class PhrasingSpec(ModelRunSpec):
         return f"phrasing-{self.probe}-{self.model.label}"
 
     def make(self, run: RunFolder, context: RunContext) -> RunRecord:
-        """Score the phrasing."""
-        return score_phrasing(run, self, context)
+        """Score one phrasing by one model, zero-shot."""
+        model, split = self.model, self.split
+        data = load_phrasing(context, self.phrasing, split)
+        check_data(self.data, [data])
+        probe = data.config.name
+        scorer = loaded_scorer(context, model, "mc_mlm")
+        predictions = predict(scorer, {probe: data.records}, context.trainer)[probe]
+        groups = groups_of(predictions.records, data.config.group_by)
+        row = replace(
+            model_row(model),
+            protocol=PROTOCOL,
+            probe=probe,
+            control=STANDARD,
+            mode=scorer.mode,
+            num_train=0,
+            split=split,
+        )
+        write_predictions(run, predictions.lines(groups))
+        return RunRecord(
+            protocol=PROTOCOL,
+            model=model.label,
+            probe=probe,
+            rows=(accuracy_row(predictions, groups, row), tied_row(predictions, row)),
+            counts={"train": len(data.records), "scored": len(predictions.records)},
+            notices=(*data.notices, *predictions.notices, *score_notices(predictions)),
+            data=data_files([data]),
+            source=source_of(model),
+            dtype=scorer.dtype,
+            num_rescored=predictions.num_rescored,
+            model_sha256=scorer.fingerprint(),
+        )
 
 
 def best_phrasing(
@@ -97,37 +126,3 @@ def best_phrasing(
 def load_phrasing(context: RunContext, name: str, split: str) -> ProbeData:
     """Return the rows of a phrasing."""
     return load_probe(name, split, mirror=context.mirror)
-
-
-def score_phrasing(run: RunFolder, spec: PhrasingSpec, context: RunContext) -> RunRecord:
-    """Score one phrasing by one model, zero-shot."""
-    model, split = spec.model, spec.split
-    data = load_phrasing(context, spec.phrasing, split)
-    check_data(spec.data, [data])
-    probe = data.config.name
-    scorer = loaded_scorer(context, model, "mc_mlm")
-    predictions = predict(scorer, {probe: data.records}, context.trainer)[probe]
-    groups = groups_of(predictions.records, data.config.group_by)
-    row = replace(
-        model_row(model),
-        protocol=PROTOCOL,
-        probe=probe,
-        control=STANDARD,
-        mode=scorer.mode,
-        num_train=0,
-        split=split,
-    )
-    write_predictions(run, predictions.lines(groups))
-    return RunRecord(
-        protocol=PROTOCOL,
-        model=model.label,
-        probe=probe,
-        rows=(accuracy_row(predictions, groups, row), tied_row(predictions, row)),
-        counts={"train": len(data.records), "scored": len(predictions.records)},
-        notices=(*data.notices, *predictions.notices, *score_notices(predictions)),
-        data=data_files([data]),
-        source=source_of(model),
-        dtype=scorer.dtype,
-        num_rescored=predictions.num_rescored,
-        model_sha256=scorer.fingerprint(),
-    )

@@ -98,8 +98,32 @@ class DiagnosisSpec(ModelRunSpec):
         return f"diagnose-{self.probe}-{self.label}"
 
     def make(self, run: RunFolder, context: RunContext) -> RunRecord:
-        """Measure the model."""
-        return measure_model(run, self, context)
+        """Make the run of a model of ours, if the set is still the one that was planned."""
+        data, model, shuffles = _loaded_set(context, self.probe), self.model, self.shuffles
+        check_data(self.data, [data])
+        scorer = loaded_scorer(context, model, "mc_mlm")
+        perturbed = measures.perturbed_sets(data, shuffles)
+        words = predict_words(scorer, words_by_context(data, perturbed), context.trainer)
+        outputs = words.outputs(data.prompts)
+        row = replace(model_row(model), protocol=PROTOCOL, probe=data.source.name)
+        record = _record_of_outputs(run, data, outputs, row)
+        rows, lines = list(record.rows), list[dict[str, Any]]()
+        for perturbation in perturbed:
+            rows += measures.perturbed_rows(perturbation, words, outputs, row)
+            lines += measures.perturbed_lines(perturbation, data, words)
+        if perturbed:
+            run.write_lines("perturbations.jsonl", lines)
+        name = f"{model.label} on {data.source.title}"
+        return replace(
+            record,
+            rows=tuple(rows),
+            seeds=tuple(range(shuffles)),
+            notices=(*record.notices, *(f"{name}: {notice}" for notice in words.notices)),
+            data=data_files([data]),
+            dtype=scorer.dtype,
+            model_sha256=scorer.fingerprint(),
+            source=source_of(model),
+        )
 
     def check(self, context: RunContext) -> None:
         """Refuse a model that does not predict words."""
@@ -140,8 +164,26 @@ class RecordedSpec(RunSpec):
         return f"diagnose-{self.probe}-{self.label}"
 
     def make(self, run: RunFolder, context: RunContext) -> RunRecord:
-        """Measure the outputs."""
-        return measure_recorded(run, self, context)
+        """Make the run of recorded outputs, if no file has changed since the plan."""
+        data, model = _loaded_set(context, self.probe), self.label
+        check_data(self.data, [data])
+        folder = context.paths[RECORDED]
+        all_outputs = find_recorded(Path(folder), [source.recorded_as for source in SETS.values()])
+        model_outputs = [outputs for outputs in all_outputs if outputs.model == model]
+        recorded = next(
+            (o for o in model_outputs if o.recorded_as == data.source.recorded_as), None
+        )
+        if recorded is None:
+            raise changed_since([folder])
+        if tuple(checksums(recorded)) != self.recorded:
+            raise changed_since(file.path for file in recorded.files)
+        outputs = read_recorded(recorded, prompt_pairs(data))
+        row = Row(
+            protocol=PROTOCOL, model=model, probe=data.source.name, role="model", kind=RECORDED
+        )
+        return replace(
+            _record_of_outputs(run, data, outputs, row), data=data_files([data, recorded])
+        )
 
 
 @command(
@@ -266,35 +308,6 @@ def _check_written(folder: str, recorded: PathText | None, labels: list[str]) ->
         )
 
 
-def measure_model(run: RunFolder, spec: DiagnosisSpec, context: RunContext) -> RunRecord:
-    """Make the run of a model of ours, if the set is still the one that was planned."""
-    data, model, shuffles = _loaded_set(context, spec.probe), spec.model, spec.shuffles
-    check_data(spec.data, [data])
-    scorer = loaded_scorer(context, model, "mc_mlm")
-    perturbed = measures.perturbed_sets(data, shuffles)
-    words = predict_words(scorer, words_by_context(data, perturbed), context.trainer)
-    outputs = words.outputs(data.prompts)
-    row = replace(model_row(model), protocol=PROTOCOL, probe=data.source.name)
-    record = _record_of_outputs(run, data, outputs, row)
-    rows, lines = list(record.rows), list[dict[str, Any]]()
-    for perturbation in perturbed:
-        rows += measures.perturbed_rows(perturbation, words, outputs, row)
-        lines += measures.perturbed_lines(perturbation, data, words)
-    if perturbed:
-        run.write_lines("perturbations.jsonl", lines)
-    name = f"{model.label} on {data.source.title}"
-    return replace(
-        record,
-        rows=tuple(rows),
-        seeds=tuple(range(shuffles)),
-        notices=(*record.notices, *(f"{name}: {notice}" for notice in words.notices)),
-        data=data_files([data]),
-        dtype=scorer.dtype,
-        model_sha256=scorer.fingerprint(),
-        source=source_of(model),
-    )
-
-
 def words_by_context(
     data: DiagnosticSet, perturbed: Sequence[measures.PerturbedSet] = ()
 ) -> dict[str, list[str]]:
@@ -309,23 +322,6 @@ def words_by_context(
             for context, completion in zip(draw, perturbed_set.completions, strict=True):
                 words_of_context.setdefault(context, []).extend(completion.expected)
     return words_of_context
-
-
-def measure_recorded(run: RunFolder, spec: RecordedSpec, context: RunContext) -> RunRecord:
-    """Make the run of recorded outputs, if no file has changed since the plan."""
-    data, model = _loaded_set(context, spec.probe), spec.label
-    check_data(spec.data, [data])
-    folder = context.paths[RECORDED]
-    all_outputs = find_recorded(Path(folder), [source.recorded_as for source in SETS.values()])
-    model_outputs = [outputs for outputs in all_outputs if outputs.model == model]
-    recorded = next((o for o in model_outputs if o.recorded_as == data.source.recorded_as), None)
-    if recorded is None:
-        raise changed_since([folder])
-    if tuple(checksums(recorded)) != spec.recorded:
-        raise changed_since(file.path for file in recorded.files)
-    outputs = read_recorded(recorded, prompt_pairs(data))
-    row = Row(protocol=PROTOCOL, model=model, probe=data.source.name, role="model", kind=RECORDED)
-    return replace(_record_of_outputs(run, data, outputs, row), data=data_files([data, recorded]))
 
 
 @cached(most=None)
