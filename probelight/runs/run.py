@@ -14,7 +14,7 @@ from typing import Any
 
 from probelight.io.from_python import FROM_PYTHON
 from probelight.io.process import is_first_process
-from probelight.results.record import FromFiles
+from probelight.results.record import RESULT, FromFiles
 from probelight.results.row import Row
 from probelight.results.run_folder import CommandFolder, RunFolder
 from probelight.runs.context import RunContext
@@ -46,14 +46,15 @@ def run_command(
         UsageError: If the folder was made with another config, or a run on Ray is at work in it.
         SystemExit: If the jobs ran on Ray and were stopped, or some failed.
     """
+    for job in jobs:
+        if not (Path(output_dir) / "runs" / job.key / RESULT).exists():
+            job.spec.check(context)
     folder = CommandFolder(Path(output_dir), config, files)
     missing = unfinished(jobs, folder)
     keys = {job.key for job in missing}
     for job in jobs:
         if job.key not in keys:
             context.say(f"{job.title or job.key}: complete")
-    for job in missing:
-        job.spec.check(context)
     run_jobs(jobs, folder, context)
     if is_first_process():
         # Only now: it imports pandas and matplotlib.

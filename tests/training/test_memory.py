@@ -18,7 +18,7 @@ import torch
 import transformers
 from torch import Tensor, nn
 
-from probelight.commands.inoculation import command as inoculation
+from probelight.commands.inoculation import runs as inoculation
 from probelight.datamodules.choices import ChoiceDataModule
 from probelight.io.errors import UsageError
 from probelight.lightning_modules.base import ChoiceModule, choice_loss
