@@ -10,6 +10,7 @@ from probelight.models.loading import MASKED_LM, load_pretrained
 from probelight.probes.catalog import load_probe_config, probe_names
 from probelight.probes.controls import NONSENSE_WORDS
 from probelight.probes.source import load_probe
+from tests.fixtures.architectures import ref_of
 from tests.fixtures.checkout import ROOT
 
 VECTORS = ROOT / "assets" / "word_vectors.txt"
@@ -36,7 +37,7 @@ def test_the_model_card_is_about_the_model_that_is_shipped(name: str, shape: lis
 
 @pytest.mark.parametrize("name", [SMALL_MODEL, BUNDLED_MODEL])
 def test_every_word_that_must_be_is_one_piece(name: str) -> None:
-    _, tokenizer = load_pretrained(MASKED_LM, name)
+    _, tokenizer = load_pretrained(MASKED_LM, ref_of(name))
     words = [*NONSENSE_WORDS, *map(str, range(121))]
     for probe in probe_names():
         words += load_probe_config(probe).candidates
@@ -58,7 +59,7 @@ def test_the_most_frequent_nouns_are_one_piece() -> None:
 
     if not DEFAULT_DIR.is_dir():
         pytest.skip(f"no WordNet in {DEFAULT_DIR}")
-    _, tokenizer = load_pretrained(MASKED_LM, SMALL_MODEL)
+    _, tokenizer = load_pretrained(MASKED_LM, ref_of(SMALL_MODEL))
     nouns = frequent_nouns(open_wordnet(), 5000)
     assert len(nouns) >= 5000
     assert [noun for noun in nouns if len(tokenizer.tokenize(noun)) != 1] == []

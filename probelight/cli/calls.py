@@ -10,7 +10,7 @@ from hashlib import sha256
 from io import StringIO
 from pathlib import Path
 from tempfile import mkdtemp
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from weakref import finalize
 
 from probelight.io.atomic import whole_folder, write_text_atomic
@@ -19,6 +19,9 @@ from probelight.io.errors import UsageError
 from probelight.io.from_python import quietly, required_path
 from probelight.reports.notebook import Results
 from probelight.runs.settings import TrainerSettings
+
+if TYPE_CHECKING:
+    from probelight.models.checkpoint_files import CheckpointRef
 
 # jsonargparse looks every command up by its shortest name, which is a function here: what is heavy
 # is imported where it is used.
@@ -196,7 +199,7 @@ def inoculate(
     """
     from probelight.commands.inoculation.command import inoculate as command
     from probelight.commands.inoculation.settings import Keeping, OriginalTask, ProbeOrFiles
-    from probelight.models.checkpoint_files import LIKELIHOOD, head_settings
+    from probelight.models.checkpoint_files import LIKELIHOOD, CheckpointRef, head_settings
     from probelight.models.pair_choice import answers_questions
     from probelight.models.tuning import Tuning
     from probelight.probes.user_files import SplitFiles
@@ -211,11 +214,10 @@ def inoculate(
             task: Any = {"name": Path(original).stem, "sets": [str(original)]}
         else:
             task = original
-        name, revision = settings.checkpoint, settings.revision
-        if "checkpoint" not in task and answers_questions(name, revision):
-            folder = _local_folder(name, revision)
+        if "checkpoint" not in task and answers_questions(settings.checkpoint):
+            folder = _local_folder(settings.checkpoint)
             task = {**task, "checkpoint": folder}
-            saved = head_settings(folder) or {}
+            saved = head_settings(CheckpointRef(folder)) or {}
             if saved.get("head", LIKELIHOOD) != LIKELIHOOD:
                 settings = replace(settings, head=saved["head"])
         fit = {"learning_rate": learning_rate, "epochs": epochs, "batch_size": batch_size}
@@ -433,13 +435,11 @@ def _model_settings(chosen: Mapping[str, Any]) -> Any:
     return model_of(chosen["models"][0])
 
 
-def _local_folder(name: str, revision: str | None) -> str:
+def _local_folder(ref: CheckpointRef) -> str:
     """Return the folder of a model; that of the Hub is downloaded."""
-    from probelight.models.checkpoint_files import model_folder
-
-    if (folder := model_folder(name)).is_dir():
-        return str(folder)
+    if ref.folder.is_dir():
+        return str(ref.folder)
     from huggingface_hub import snapshot_download
 
     patterns = ["*.json", "*.txt", "*.model", "*.safetensors"]
-    return str(snapshot_download(name, revision=revision, allow_patterns=patterns))
+    return str(snapshot_download(ref.name, revision=ref.revision, allow_patterns=patterns))

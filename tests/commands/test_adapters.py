@@ -9,6 +9,7 @@ import sys
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +44,7 @@ from probelight.models.tuning import Tuning
 from probelight.probes.record import Record
 from probelight.training.modules import module_for
 from tests.fixtures.answers import answers
-from tests.fixtures.architectures import byte_bpe
+from tests.fixtures.architectures import byte_bpe, ref_of
 from tests.fixtures.causal import causal_folder
 from tests.fixtures.checkout import ROOT
 from tests.fixtures.seq2seq import seq2seq
@@ -107,7 +108,7 @@ def test_language_models_with_an_adapter_score_as_peft_does(
     model = plain_peft(auto_class, base, adapter)
     settings = with_model_type(ModelSettings(str(base), kind="auto", adapter=str(adapter)))
     assert settings.kind == ("causal" if is_causal else "seq2seq")
-    assert saved_model_type(adapter) == settings.kind
+    assert saved_model_type(ref_of(adapter)) == settings.kind
     scorer = scorer_for(settings, "mc_qa")
     record = Record("1", "what is the largest ?", ("a cat", "the dog"), 0)
     found = answers(scorer.log_likelihoods(), record)[0]
@@ -134,8 +135,8 @@ def test_a_kept_base_gives_each_adapter_what_it_gives_alone(
     tiny_model: Path, masked_adapters: list[Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     one, two = (f"{tiny_model}+{adapter}" for adapter in masked_adapters)
-    alone = {n: model_fingerprint(load_pretrained(MASKED_LM, n)[0]) for n in (one, two)}
-    alone[str(tiny_model)] = model_fingerprint(load_pretrained(MASKED_LM, str(tiny_model))[0])
+    alone = {n: model_fingerprint(load_pretrained(MASKED_LM, ref_of(n))[0]) for n in (one, two)}
+    alone[str(tiny_model)] = model_fingerprint(load_pretrained(MASKED_LM, ref_of(tiny_model))[0])
     loads: list[str] = []
     load = loading._trained_model
     monkeypatch.setattr(
@@ -143,7 +144,7 @@ def test_a_kept_base_gives_each_adapter_what_it_gives_alone(
     )
     kept = KeptModel()
     for name in (str(tiny_model), one, two, two, one, str(tiny_model), two):
-        model, tokenizer = kept.read(MASKED_LM, name)
+        model, tokenizer = kept.read(MASKED_LM, ref_of(name))
         assert model_fingerprint(model) == alone[name]
         assert kept.fingerprint(model) == alone[name]
         assert tokenizer.model_max_length == 32
@@ -159,10 +160,10 @@ def test_an_adapter_over_an_adapter_beside_its_model_is_read_by_its_folder(
     with warnings.catch_warnings():
         warnings.simplefilter("error", RuntimeWarning)
         for name in (str(tmp_path / "upper"), f"{below}+{tmp_path / 'upper'}"):
-            encoder = load_pretrained(loading.ENCODER, name)[0]
+            encoder = load_pretrained(loading.ENCODER, ref_of(name))[0]
             assert model_fingerprint(encoder) == model_fingerprint(trained.transformer)
     with pytest.warns(RuntimeWarning, match="together they are a different model"):
-        load_pretrained(loading.ENCODER, f"{tiny_model}+{tmp_path / 'upper'}")
+        load_pretrained(loading.ENCODER, ref_of(f"{tiny_model}+{tmp_path / 'upper'}"))
 
 
 def test_a_folder_that_is_spelled_in_two_ways_is_put_in_once(
@@ -171,8 +172,8 @@ def test_a_folder_that_is_spelled_in_two_ways_is_put_in_once(
     [first, second] = masked_adapters
     kept, found = KeptModel(), []
     for name in (f"{second}", f"{second}/", f"{second.parent}/../{tail(second)}", f"{first}"):
-        model, _ = kept.read(MASKED_LM, f"{tiny_model}+{name}")
-        alone, _ = load_pretrained(MASKED_LM, f"{tiny_model}+{name}")
+        model, _ = kept.read(MASKED_LM, ref_of(f"{tiny_model}+{name}"))
+        alone, _ = load_pretrained(MASKED_LM, ref_of(f"{tiny_model}+{name}"))
         assert model_fingerprint(model) == model_fingerprint(alone)
         found.append(model_fingerprint(model))
     assert found[0] == found[1] == found[2] != found[3]
@@ -189,7 +190,7 @@ def test_the_fingerprint_knows_by_how_much_an_adapter_counts(
     settings, found = json.loads(path.read_text()), set()
     for changed in ({}, {"lora_alpha": 64}, {"base_model_name_or_path": str(tiny_model / ".")}):
         path.write_text(json.dumps({**settings, **changed}))
-        model, _ = load_pretrained(MASKED_LM, f"{tiny_model}+{masked_adapters[0]}")
+        model, _ = load_pretrained(MASKED_LM, ref_of(f"{tiny_model}+{masked_adapters[0]}"))
         found.add(model_fingerprint(model))
     assert len(found) == 2
 
@@ -227,10 +228,10 @@ def test_an_adapter_that_changes_the_base_is_not_swapped_on_it(
             if name.endswith("bias"):
                 weight.add_(1.0)
     wrapped.save_pretrained(tmp_path / "a")
-    kept, plain = KeptModel(), model_fingerprint(load_pretrained(MASKED_LM, str(tiny_model))[0])
-    changed = model_fingerprint(kept.read(MASKED_LM, f"{tiny_model}+{tmp_path / 'a'}")[0])
-    assert changed == model_fingerprint(load_pretrained(MASKED_LM, str(tmp_path / "a"))[0])
-    assert model_fingerprint(kept.read(MASKED_LM, str(tiny_model))[0]) == plain
+    kept, plain = KeptModel(), model_fingerprint(load_pretrained(MASKED_LM, ref_of(tiny_model))[0])
+    changed = model_fingerprint(kept.read(MASKED_LM, ref_of(f"{tiny_model}+{tmp_path / 'a'}"))[0])
+    assert changed == model_fingerprint(load_pretrained(MASKED_LM, ref_of(tmp_path / "a"))[0])
+    assert model_fingerprint(kept.read(MASKED_LM, ref_of(tiny_model))[0]) == plain
 
 
 def command(output_dir: Path, models: str, data: Path) -> list[str]:
@@ -297,15 +298,11 @@ def test_namesakes_are_told_apart(tiny_model: Path, tmp_path: Path) -> None:
 def test_half_precision_is_made_up_for_with_the_adapter(
     tiny_model: Path, masked_adapters: list[Path]
 ) -> None:
-    exact = load_pretrained(MASKED_LM, str(masked_adapters[0]))[0]
-    half = load_pretrained(MASKED_LM, str(masked_adapters[0]), dtype="bfloat16", is_scored=True)[0]
-    kept = KeptModel(
-        lambda *asked, **options: load_pretrained(
-            *asked, **options, dtype="bfloat16", is_scored=True
-        )
-    )
-    kept.read(MASKED_LM, str(tiny_model))
-    swapped = kept.read(MASKED_LM, f"{tiny_model}+{masked_adapters[0]}")[0]
+    exact = load_pretrained(MASKED_LM, ref_of(masked_adapters[0]))[0]
+    read = partial(load_pretrained, dtype="bfloat16", is_scored=True)
+    half, kept = read(MASKED_LM, ref_of(masked_adapters[0]))[0], KeptModel(read)
+    kept.read(MASKED_LM, ref_of(tiny_model))
+    swapped = kept.read(MASKED_LM, ref_of(f"{tiny_model}+{masked_adapters[0]}"))[0]
     ids = torch.tensor([[2, 5, 6, 4, 3]])
     for model in (half, swapped):
         with torch.no_grad(), upcast(model):
@@ -319,7 +316,7 @@ def test_an_adapter_of_the_encoder_alone_is_read_with_its_head(
 ) -> None:
     module = SentenceChoice(str(tiny_model), tuning="lora")
     module.save_pretrained(tmp_path / "a")
-    inner = load_pretrained(MASKED_LM, str(tmp_path / "a"))[0]
+    inner = load_pretrained(MASKED_LM, ref_of(tmp_path / "a"))[0]
     names = [name for name, _ in inner.named_parameters() if "lora" in name]
     assert all(name.startswith("bert.") for name in names)
     assert len(names) == 8
@@ -378,10 +375,10 @@ def test_wrong_adapters_are_refused(
     }
     for name, message in cases.items():
         with pytest.raises(PretrainedError, match=message):
-            load_pretrained(MASKED_LM, name)
+            load_pretrained(MASKED_LM, ref_of(name))
     gpt2 = causal_folder("gpt2")
     with pytest.raises(PretrainedError, match=r"does not fit .*gpt2"):
-        load_pretrained(CAUSAL_LM, f"{gpt2}+{good}")
+        load_pretrained(CAUSAL_LM, ref_of(f"{gpt2}+{good}"))
 
 
 def test_an_adapter_of_another_model_of_the_same_form_is_warned_of(
@@ -391,10 +388,10 @@ def test_an_adapter_of_another_model_of_the_same_form_is_warned_of(
     with pytest.warns(
         RuntimeWarning, match="was trained with .*tiny, but is now used with .*other"
     ):
-        load_pretrained(MASKED_LM, f"{other}+{masked_adapters[0]}")
+        load_pretrained(MASKED_LM, ref_of(f"{other}+{masked_adapters[0]}"))
     with warnings.catch_warnings():
         warnings.simplefilter("error", RuntimeWarning)
-        load_pretrained(MASKED_LM, f"{tiny_model}+{masked_adapters[0]}")
+        load_pretrained(MASKED_LM, ref_of(f"{tiny_model}+{masked_adapters[0]}"))
 
 
 def test_sums_of_a_checkpoint_change_with_the_model_below(tiny_model: Path, tmp_path: Path) -> None:

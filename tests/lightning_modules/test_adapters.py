@@ -29,6 +29,7 @@ from probelight.models.tuning import Tuning
 from probelight.probes.record import Record
 from probelight.training.memory import checkpoint_gradients
 from probelight.training.modules import saved_module
+from tests.fixtures.architectures import ref_of
 from tests.fixtures.causal import causal_folder
 from tests.fixtures.seq2seq import seq2seq
 from tests.lightning_modules.losses import Losses, without_dropout
@@ -340,14 +341,14 @@ def test_an_adapter_is_refused_when_its_model_has_changed(
         for dtype in ("float32", "bfloat16", "float16"):
             with warnings.catch_warnings():
                 warnings.simplefilter("error", RuntimeWarning)
-                load_pretrained(MASKED_LM, f"{weights}+{adapter}", dtype=dtype)  # type: ignore[arg-type]
+                load_pretrained(MASKED_LM, ref_of(f"{weights}+{adapter}"), dtype=dtype)  # type: ignore[arg-type]
     with pytest.warns(RuntimeWarning, match="together they are a different model"):
-        load_pretrained(MASKED_LM, f"{other}+{adapter}")
+        load_pretrained(MASKED_LM, ref_of(f"{other}+{adapter}"))
     shutil.copy(other / "model.safetensors", base)
     with pytest.raises(PretrainedError, match="no longer the one that the adapter was trained on"):
-        load_pretrained(MASKED_LM, str(adapter))
+        load_pretrained(MASKED_LM, ref_of(adapter))
     (adapter / "trained_on.json").unlink()
-    load_pretrained(MASKED_LM, str(adapter))
+    load_pretrained(MASKED_LM, ref_of(adapter))
 
 
 def test_two_processes_train_an_adapter_as_one(

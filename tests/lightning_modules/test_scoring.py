@@ -13,6 +13,7 @@ from probelight.models import answering
 from probelight.models.masked import MaskedLM, MaskedScorer
 from probelight.models.scorer import Question
 from probelight.probes.record import Record
+from tests.fixtures.architectures import ref_of
 
 RECORDS = [
     Record("1", "a cat is [MASK] than a dog .", ("smaller", "larger", "red"), 0),
@@ -34,7 +35,7 @@ def test_answers_are_kept_by_item_and_lightning_gets_none(
     called: list[bool] = []
     monkeypatch.setattr(answering, "give_memory_back", lambda: called.append(True))
     monkeypatch.setattr(answering, "_TRIM_EVERY", 1)
-    scorer = MaskedScorer(MaskedLM(str(checkpoint())))
+    scorer = MaskedScorer(MaskedLM(ref_of(checkpoint())))
     found = predicted(scorer.choice_scores())
     assert {item: len(scores) for item, scores in found.items()} == {0: 3, 1: 2}
     question = scorer.choice_scores()

@@ -17,6 +17,7 @@ from probelight.models.checkpoint_files import (
     one_error,
     resolve,
 )
+from tests.fixtures.architectures import ref_of
 
 Checkpoint = Callable[..., Path]
 
@@ -32,7 +33,7 @@ REFUSED: dict[str, tuple[Callable[[Path], Any], str]] = {
         lambda folder: in_folder(folder, "checkpoints/best"),
         "it is a run's folder; give its model",
     ),
-    "adapter": (lambda folder: base_of(f"model+{folder}"), "has no adapter_config.json"),
+    "adapter": (lambda folder: base_of(ref_of(f"model+{folder}")), "has no adapter_config.json"),
     "larger than memory": (lambda _: check_size("here", 1 << 50, None), "this machine has"),
     "saved otherwise": (
         lambda _: agree("num_choices", 4, 5, "here"),

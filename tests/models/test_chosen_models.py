@@ -26,6 +26,7 @@ from probelight.models.loading import read_config
 from probelight.models.registry import AUTO, MODEL_TYPES, TRANSFORMER
 from probelight.models.settings import ModelSettings
 from probelight.runs.context import RunContext
+from tests.fixtures.architectures import ref_of
 from tests.fixtures.hub_cache import HubCache
 from tests.fixtures.tiny import Refused
 
@@ -134,7 +135,7 @@ def test_a_revision_of_what_is_not_on_the_hub_is_refused(tmp_path: Path) -> None
         with pytest.raises(UsageError, match=r"model\.revision abc: .* not on the Hub.*leave it"):
             chosen_models((), ModelSettings(revision="abc", **options), False)
     with pytest.raises(PretrainedError, match="it is not on the Hub, so it has no revision 'abc'"):
-        read_config(str(there), "abc")  # whoever loads it, `fit` too
+        read_config(ref_of(there, revision="abc"))  # whoever loads it, `fit` too
 
 
 MASKED, ENCODER = "masked language model", "encoder"
@@ -172,7 +173,7 @@ def test_the_kind_is_that_of_the_config(
 ) -> None:
     folder = written(tmp_path / "gpt2", family, architecture, **options)  # its name says nothing
     by = f"architectures {architecture}" if architecture else f"model_type {family.lower()}"
-    assert found_model_type(folder) == (kind, f"{folder}: {called} ({by})")
+    assert found_model_type(ref_of(folder)) == (kind, f"{folder}: {called} ({by})")
 
 
 @pytest.mark.parametrize(
@@ -199,7 +200,7 @@ def test_what_is_no_language_model_or_may_be_two_is_refused_by_name(
     family: str, architecture: str, options: Any, said: str, tmp_path: Path
 ) -> None:
     with pytest.raises(UsageError, match=said):
-        found_model_type(written(tmp_path, family, architecture, **options))
+        found_model_type(ref_of(written(tmp_path, family, architecture, **options)))
 
 
 def test_what_was_saved_here(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -209,7 +210,7 @@ def test_what_was_saved_here(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     baseline = {"format": 1, "kind": "esim"}
     (tmp_path / "word_module.json").write_text(json.dumps(baseline))
     with pytest.raises(UsageError, match=r"trained baseline .kind esim.*--models esim"):
-        found_model_type(str(tmp_path))
+        found_model_type(ref_of(tmp_path))
 
 
 def test_auto_and_the_kind_by_name_are_one_run(tmp_path: Path) -> None:
@@ -225,8 +226,9 @@ def test_the_usual_kind_is_found_without_importing_anything_heavy(tmp_path: Path
     folder = written(tmp_path, "Bert", "BertForMaskedLM")
     code = f"""
 import sys, probelight.training.modules
+from probelight.models.checkpoint_files import CheckpointRef
 from probelight.models.chosen_models import found_model_type
-found_model_type({folder!r})
+found_model_type(CheckpointRef({folder!r}))
 sys.exit(bool({{"torch", "transformers", "pytorch_lightning"}} & sys.modules.keys()))
 """
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0

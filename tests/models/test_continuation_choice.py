@@ -35,6 +35,7 @@ from probelight.models.settings import ModelSettings
 from probelight.probes.record import Record
 from probelight.runs.settings import TrainerSettings
 from tests.fixtures.answers import answers
+from tests.fixtures.architectures import ref_of
 from tests.fixtures.causal import FAMILIES, causal_folder
 
 __all__ = ["causal_folder"]
@@ -89,7 +90,7 @@ def test_scores_and_gradients_are_those_of_a_loop(
 ) -> None:
     folder = causal_folder(family)
     raw = AutoModelForCausalLM.from_pretrained(folder).eval()
-    choice = ContinuationChoice(str(folder), scoring)
+    choice = ContinuationChoice(ref_of(folder), scoring)
     assert isinstance(choice.reader, PackedReader)
     assert choice.reader.packs == (family != "mistral")  # which looks 5 tokens back
     found = logits_of(choice)
@@ -112,7 +113,7 @@ def test_scores_and_gradients_are_those_of_a_loop(
 def test_logits_in_parts_are_the_same(
     causal_folder: Folder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    choice = ContinuationChoice(str(causal_folder("gpt2")), "sum")
+    choice = ContinuationChoice(ref_of(causal_folder("gpt2")), "sum")
     whole = logits_of(choice)
     for places in (1, 7):  # of some twenty that are read
         monkeypatch.setattr(continuation_choice, "_MAX_LOGITS", places * 400)
@@ -131,7 +132,7 @@ def test_a_window_of_all_of_a_text_lets_choices_be_packed(
     raw = AutoModelForCausalLM.from_config(config).eval()
     raw.save_pretrained(tmp_path)
     AutoTokenizer.from_pretrained(causal_folder("mistral")).save_pretrained(tmp_path)
-    choice = ContinuationChoice(str(tmp_path), "sum", max_length=20)
+    choice = ContinuationChoice(ref_of(tmp_path), "sum", max_length=20)
     assert isinstance(choice.reader, PackedReader)
     assert choice.reader.packs
     # Packed, the first item has more tokens than the window; none of its texts has.
@@ -142,12 +143,12 @@ def test_a_window_of_all_of_a_text_lets_choices_be_packed(
 def test_a_model_that_ignores_the_mask_reads_each_text_whole(
     causal_folder: Folder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    plain = logits_of(ContinuationChoice(str(causal_folder("llama")), "sum"))
+    plain = logits_of(ContinuationChoice(ref_of(causal_folder("llama")), "sum"))
     # As of a family that takes any mask and sees everything before a token.
     monkeypatch.setattr(
         continuation_choice, "visible", lambda segments, dtype: (segments >= 0).long()
     )
-    choice = ContinuationChoice(str(causal_folder("llama")), "sum")
+    choice = ContinuationChoice(ref_of(causal_folder("llama")), "sum")
     assert isinstance(choice.reader, PackedReader)
     assert not choice.reader.packs
     torch.testing.assert_close(logits_of(choice), plain, rtol=0, atol=1e-5)
@@ -172,7 +173,7 @@ def test_logits_as_large_as_real_models_have_are_packed(
         raw.lm_head.weight *= largest / raw(torch.arange(50, 64)[None]).logits.abs().max()
     raw.eval().save_pretrained(tmp_path)
     AutoTokenizer.from_pretrained(causal_folder("llama")).save_pretrained(tmp_path)
-    choice = ContinuationChoice(str(tmp_path), "sum")
+    choice = ContinuationChoice(ref_of(tmp_path), "sum")
     assert isinstance(choice.reader, PackedReader)
     assert choice.reader.packs
     assert choice.notices == ()
@@ -187,7 +188,7 @@ def test_logits_as_large_as_real_models_have_are_packed(
 
 def test_letters_are_asked_for_behind_a_list_of_the_choices(causal_folder: Folder) -> None:
     folder = causal_folder("gpt2")
-    choice = ContinuationChoice(str(folder), "letter")
+    choice = ContinuationChoice(ref_of(folder), "letter")
     raw = AutoModelForCausalLM.from_pretrained(folder).eval()
     record = Record("1", "the dog", ("warm", "cat"), 1)
     prompt = Record("2", "Question: the dog\nA. warm\nB. cat\nAnswer:", ("A", "B"), 1)
@@ -198,7 +199,7 @@ def test_letters_are_asked_for_behind_a_list_of_the_choices(causal_folder: Folde
 @pytest.mark.parametrize("head", ["mlp", "linear"])
 def test_a_head_reads_the_last_token(family: str, head: str, causal_folder: Folder) -> None:
     folder = causal_folder(family)
-    choice = ContinuationChoice(str(folder), "last_token", head=head, seed=3)
+    choice = ContinuationChoice(ref_of(folder, seed=3), "last_token", head=head)
     choice.network.eval()
     raw = AutoModelForCausalLM.from_pretrained(folder).eval()
     tokenizer = AutoTokenizer.from_pretrained(folder)
@@ -217,7 +218,7 @@ def test_an_encoder_decoder_model_has_the_scores_that_it_has_untrained(
 ) -> None:
     folder = seq2seq(family)
     record = Record("1", "a cat is [MASK] than a dog .", ("much smaller", "larger"), 0)
-    choice = ContinuationChoice(str(folder), setup="mc_mlm")
+    choice = ContinuationChoice(ref_of(folder), setup="mc_mlm")
     found = logits_of(choice, [record])[0]
     raw = AutoModelForSeq2SeqLM.from_pretrained(folder).eval()
     tokenizer = AutoTokenizer.from_pretrained(folder)
@@ -242,7 +243,7 @@ def test_an_encoder_decoder_model_has_the_scores_that_it_has_untrained(
 @pytest.mark.parametrize("family", ["t5_untied", "bart"])
 def test_a_head_on_a_decoder_has_read_all_of_the_answer(family: str, seq2seq: Folder) -> None:
     records = [Record("1", "a cat is [MASK] .", ("much smaller", "much larger"), 0)]
-    choice = ContinuationChoice(str(seq2seq(family)), "last_token", setup="mc_mlm", head="linear")
+    choice = ContinuationChoice(ref_of(seq2seq(family)), "last_token", "mc_mlm", "linear")
     found = logits_of(choice, records)[0]
     # The answers differ in their last piece alone.
     assert abs(found[0] - found[1]) > 1e-6
@@ -254,7 +255,7 @@ def test_a_head_on_a_decoder_has_read_all_of_the_answer(family: str, seq2seq: Fo
 def test_what_is_refused(causal_folder: Folder, tmp_path: Path) -> None:
     folder = str(causal_folder("gpt2"))
     with pytest.raises(UsageError, match="pooler is only for encoders; give mlp or linear"):
-        ContinuationChoice(folder, "last_token", head="pooler")
+        ContinuationChoice(ref_of(folder), "last_token", head="pooler")
     settings = ModelSettings(folder, kind="causal", scoring="last_token")
     with pytest.raises(
         PretrainedError, match="needs a trained head, which this model does not have"
@@ -264,9 +265,9 @@ def test_what_is_refused(causal_folder: Folder, tmp_path: Path) -> None:
         (tmp_path / path.name).write_bytes(path.read_bytes())
     saved = {"format": 1, "head": "likelihood", "kind": "causal", "setup": "mc_qa"}
     (tmp_path / "choice_head.json").write_text(json.dumps({**saved, "scoring": "sum"}))
-    assert ContinuationChoice(str(tmp_path)).scoring == "sum"
+    assert ContinuationChoice(ref_of(tmp_path)).scoring == "sum"
     with pytest.raises(PretrainedError, match="saved with scoring 'sum', so scoring='letter' does"):
-        ContinuationChoice(str(tmp_path), "letter")
+        ContinuationChoice(ref_of(tmp_path), "letter")
 
 
 def test_a_family_with_masks_of_its_own_is_never_packed(
@@ -285,7 +286,7 @@ def test_a_family_with_masks_of_its_own_is_never_packed(
     raw = AutoModelForCausalLM.from_config(config).eval()
     raw.save_pretrained(tmp_path)
     AutoTokenizer.from_pretrained(causal_folder("gpt2")).save_pretrained(tmp_path)
-    choice = ContinuationChoice(str(tmp_path), "sum", max_length=16)
+    choice = ContinuationChoice(ref_of(tmp_path), "sum", max_length=16)
     choice.network.eval()
     # The first item's texts have fewer tokens than the window, and together more.
     hand = [[loop(tmp_path, raw, r, c) for c in r.choices] for r in RECORDS]
@@ -294,7 +295,7 @@ def test_a_family_with_masks_of_its_own_is_never_packed(
 
 
 def test_texts_that_are_not_packed_are_counted_one_by_one(causal_folder: Folder) -> None:
-    choice = ContinuationChoice(str(causal_folder("mistral")), "sum")
+    choice = ContinuationChoice(ref_of(causal_folder("mistral")), "sum")
     assert choice.encoder().encode(RECORDS).num_sequences.tolist() == [3, 2, 2]
     assert choice.notices[0].endswith("it looks back 5 tokens, and max_length is 64")
 
@@ -317,11 +318,12 @@ def test_what_a_folder_was_trained_with_holds_for_its_own_setup(
     trained_folder: Callable[..., str],
 ) -> None:
     folder = trained_folder(scoring="letter", max_length=20)
-    assert ContinuationChoice(folder).scoring == "letter"
-    assert ContinuationChoice(folder, setup="mc_mlm").scoring == "sum"
+    assert ContinuationChoice(ref_of(folder)).scoring == "letter"
+    assert ContinuationChoice(ref_of(folder), setup="mc_mlm").scoring == "sum"
     assert scorer_for(ModelSettings(folder, kind="causal"), "mc_mlm").mode == "causal_likelihood"
-    assert ContinuationChoice(folder, max_length=256).max_length == 20  # the default asks nothing
-    assert ContinuationChoice(folder, max_length=30).max_length == 30
+    # The default asks nothing.
+    assert ContinuationChoice(ref_of(folder), max_length=256).max_length == 20
+    assert ContinuationChoice(ref_of(folder), max_length=30).max_length == 30
 
 
 @pytest.mark.parametrize("scoring", ["sum", "mean_char"])
@@ -332,7 +334,7 @@ def test_zero_shot_reads_as_much_as_was_trained(
     scorer = scorer_for(ModelSettings(folder, kind="causal"), "mc_qa")
     records = [r for r in RECORDS if "[MASK]" not in r.stem]
     found = torch.stack([answers(scorer.choice_scores(), record)[0] for record in records[:1]])
-    choice = ContinuationChoice(folder)
+    choice = ContinuationChoice(ref_of(folder))
     torch.testing.assert_close(found, logits_of(choice, records[:1]), rtol=1e-5, atol=1e-5)
 
 
@@ -351,6 +353,6 @@ def test_a_trained_scoring_leaves_the_other_questions_to_the_model(
 
 
 def test_an_empty_choice_is_refused(causal_folder: Folder) -> None:
-    choice = ContinuationChoice(str(causal_folder("gpt2")), "mean_char")
+    choice = ContinuationChoice(ref_of(causal_folder("gpt2")), "mean_char")
     with pytest.raises(RecordError, match="a choice is empty, so it has no likelihood"):
         choice.encoder().encode([Record("1", "the dog is", ("warm", " "), 0)])

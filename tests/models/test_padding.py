@@ -25,7 +25,7 @@ from probelight.models.pair_choice import PairChoice
 from probelight.probes.record import Record
 from probelight.runs.settings import TrainerSettings
 from tests.fixtures.answers import answers
-from tests.fixtures.architectures import ARCHITECTURES, SHARED
+from tests.fixtures.architectures import ARCHITECTURES, SHARED, ref_of
 
 Tiny = Callable[..., Any]
 Folder = Callable[[str], Path]
@@ -98,7 +98,7 @@ def test_whether_padding_counts_is_found_by_what_the_model_does(
 
 
 def test_words_at_a_mask_have_the_scores_of_the_text_alone(folder: str) -> None:
-    scorer = MaskedScorer(MaskedLM(folder, multi_token="pseudo_log_likelihood"))
+    scorer = MaskedScorer(MaskedLM(ref_of(folder), multi_token="pseudo_log_likelihood"))
     tokenizer = scorer.masked.tokenizer
     plain = Record("plain", SHORT.stem, SHORT.choices[:2], 0)
     ids, logits = logits_alone(folder, SHORT.stem)
@@ -113,7 +113,7 @@ def test_words_at_a_mask_have_the_scores_of_the_text_alone(folder: str) -> None:
 
 
 def test_pseudo_log_likelihoods_are_those_of_the_text_alone(folder: str) -> None:
-    scorer = PseudoLogLikelihood(*load_pretrained(MASKED_LM, folder))
+    scorer = PseudoLogLikelihood(*load_pretrained(MASKED_LM, ref_of(folder)))
     expected = []
     for choice, pieces in zip(SHORT.choices, (1, 1, 3), strict=True):
         text = SHORT.stem.replace("[MASK]", choice)
@@ -131,7 +131,7 @@ def test_pairs_have_the_logits_and_gradients_of_each_pair_alone(
     head: Any, checkpoint: Folder, tmp_path: Path
 ) -> None:
     saved = made("fnet", AutoModelForMultipleChoice if head == "multiple_choice" else AutoModel)
-    pairs = PairChoice(folder_of(saved, tmp_path, checkpoint), head)
+    pairs = PairChoice(ref_of(folder_of(saved, tmp_path, checkpoint)), head)
     assert pairs.notices
     pairs.network.eval()
     raw, tokenizer = saved.eval(), pairs.tokenizer

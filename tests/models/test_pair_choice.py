@@ -18,6 +18,7 @@ from probelight.models.pair_choice import (
     save_head,
 )
 from probelight.probes.record import Record
+from tests.fixtures.architectures import ref_of
 
 CONFIG = SimpleNamespace(hidden_size=4, initializer_range=0.5, seq_classif_dropout=0.3)
 SETTINGS = {"max_length": 40, "num_choices": None}
@@ -44,11 +45,11 @@ def test_fresh_heads_are_drawn_from_their_seed_alone() -> None:
 
 
 def test_a_head_comes_back_as_it_was_saved(tmp_path: Path) -> None:
-    assert head_settings(str(tmp_path)) is None
+    assert head_settings(ref_of(tmp_path)) is None
     head, other = fresh_head("linear", CONFIG, seed=1), fresh_head("linear", CONFIG, seed=2)
     save_head(tmp_path, "linear", head.state_dict(), SETTINGS)
-    assert is_sentence_choice_folder(str(tmp_path))
-    assert head_settings(str(tmp_path)) == {"format": 1, "head": "linear", **SETTINGS}
+    assert is_sentence_choice_folder(ref_of(tmp_path))
+    assert head_settings(ref_of(tmp_path)) == {"format": 1, "head": "linear", **SETTINGS}
     restore_head(other, tmp_path)
     assert torch.equal(other.score.weight, head.score.weight)
     # One that the checkpoint has is not written twice.
@@ -91,7 +92,7 @@ def test_the_encoder_passes_over_a_step_of_unlike_lengths(
     device: str, num_passes: int, checkpoint: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Logits are those of pairs alone, in as many passes as pay on the device."""
-    pairs = PairChoice(str(checkpoint()))
+    pairs = PairChoice(ref_of(checkpoint()))
     texts = [" ".join(["cat"] * (1 + 5 * (i % 6))) for i in range(8)]
     records = [Record(str(i), f"{i} {texts[i]}", ("a", "the dog", "1"), 0) for i in range(8)]
     encoded = pairs.encoder().encode(records)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,7 @@ from probelight.models.precision import (
     upcast,
 )
 from probelight.probes.record import Record
+from tests.fixtures.architectures import ref_of
 
 Folder = Callable[..., Path]
 HALVES = {"bfloat16": torch.bfloat16, "float16": torch.float16}
@@ -69,7 +71,7 @@ def half_folder(folder: Path, to: Path, auto_class: Any, **changes: Any) -> Path
 @pytest.mark.parametrize("name", HALVES)
 def test_weights_are_those_that_transformers_reads(name: Any, causal_folder: Folder) -> None:
     for family in ("llama", "gpt2"):
-        ours, _ = load_pretrained(CAUSAL_LM, str(causal_folder(family)), dtype=name)
+        ours, _ = load_pretrained(CAUSAL_LM, ref_of(causal_folder(family)), dtype=name)
         theirs = AutoModelForCausalLM.from_pretrained(causal_folder(family), dtype=HALVES[name])
         expected = {**dict(theirs.named_parameters()), **dict(theirs.named_buffers())}
         found = {**dict(ours.named_parameters()), **dict(ours.named_buffers())}
@@ -84,20 +86,21 @@ def test_auto_is_what_the_config_names_or_the_first_tensor_has(
     tmp_path: Path, checkpoint: Folder
 ) -> None:
     folder = half_folder(checkpoint(), tmp_path / "half", AutoModelForMaskedLM)
-    assert dtype_name(load_pretrained(MASKED_LM, str(folder), dtype="auto")[0]) == "bfloat16"
-    assert dtype_name(load_pretrained(MASKED_LM, str(folder))[0]) == "float32"
+    assert dtype_name(load_pretrained(MASKED_LM, ref_of(folder), dtype="auto")[0]) == "bfloat16"
+    assert dtype_name(load_pretrained(MASKED_LM, ref_of(folder))[0]) == "float32"
     unnamed = half_folder(checkpoint(), tmp_path / "unnamed", AutoModelForMaskedLM, dtype=None)
     assert AutoConfig.from_pretrained(unnamed).dtype is None
     assert own_dtype(str(unnamed), AutoConfig.from_pretrained(unnamed)) == torch.bfloat16
-    assert dtype_name(load_pretrained(MASKED_LM, str(unnamed), dtype="auto")[0]) == "bfloat16"
+    assert dtype_name(load_pretrained(MASKED_LM, ref_of(unnamed), dtype="auto")[0]) == "bfloat16"
     config = AutoConfig.from_pretrained(checkpoint())
     config.dtype = torch.float64  # in which nothing is scored
     assert own_dtype(str(checkpoint()), config) == torch.float32
 
 
 def test_random_weights_are_the_same_draw_rounded(checkpoint: Folder) -> None:
-    whole, _ = load_pretrained(MASKED_LM, str(checkpoint()), None, True, 3)
-    half, _ = load_pretrained(MASKED_LM, str(checkpoint()), None, True, 3, dtype="bfloat16")
+    ref = ref_of(checkpoint(), random_weights=True, seed=3)
+    whole, _ = load_pretrained(MASKED_LM, ref)
+    half, _ = load_pretrained(MASKED_LM, ref, dtype="bfloat16")
     for exact, rounded in zip(whole.parameters(), half.parameters(), strict=True):
         assert torch.equal(exact.bfloat16(), rounded)
 
@@ -107,7 +110,7 @@ def test_causal_scores_in_half_are_those_of_transformers_in_half(
     family: str, causal_folder: Folder
 ) -> None:
     folder = str(causal_folder(family))
-    scorer = CausalScorer(*load_pretrained(CAUSAL_LM, folder, dtype="bfloat16"))
+    scorer = CausalScorer(*load_pretrained(CAUSAL_LM, ref_of(folder), dtype="bfloat16"))
     assert scorer.reader.shares
     found = answer(scorer, {"x": TEXTS})["x"].scores
     plain = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.bfloat16).eval()
@@ -135,11 +138,7 @@ def test_masked_scores_in_half_are_those_of_transformers_in_half(
 ) -> None:
     """The last layer is still computed at the mask alone."""
     folder = str(checkpoint(architecture))
-
-    def read(*asked: Any, **options: Any) -> Any:
-        return load_pretrained(*asked, **options, dtype=name)
-
-    masked = MaskedLM(folder, read=read)
+    masked = MaskedLM(ref_of(folder), read=partial(load_pretrained, dtype=name))
     assert masked.reader.is_reduced
     batch = masked.encoder().encode(RECORDS).collate([0, 1, 2])
     plain = AutoModelForMaskedLM.from_pretrained(folder, dtype=HALVES[name]).eval()
@@ -201,7 +200,7 @@ def test_close_items_are_scored_again_in_float32(checkpoint: Folder, tmp_path: P
     folder = str(half_folder(checkpoint(), tmp_path / "half", AutoModelForMaskedLM))
 
     def scorer(name: Any) -> MaskedScorer:
-        return MaskedScorer(MaskedLM(folder, read=lambda *a: load_pretrained(*a, dtype=name)))
+        return MaskedScorer(MaskedLM(ref_of(folder), read=partial(load_pretrained, dtype=name)))
 
     whole, half = scorer("float32"), scorer("bfloat16")
     exact = answer(whole, {"x": PAIRS})["x"].scores
@@ -233,8 +232,8 @@ def test_weights_that_were_rounded_are_read_again(
     checkpoint: Folder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A float32 checkpoint in bfloat16 is decided by its own weights; trained ones by theirs."""
-    exact, _ = load_pretrained(MASKED_LM, str(checkpoint()))
-    model, _ = load_pretrained(MASKED_LM, str(checkpoint()), dtype="bfloat16", is_scored=True)
+    exact, _ = load_pretrained(MASKED_LM, ref_of(checkpoint()))
+    model, _ = load_pretrained(MASKED_LM, ref_of(checkpoint()), dtype="bfloat16", is_scored=True)
     with upcast(model):
         for ours, theirs in zip(model.parameters(), exact.parameters(), strict=True):
             assert torch.equal(ours, theirs)
@@ -245,7 +244,7 @@ def test_weights_that_were_rounded_are_read_again(
     changed = first.detach().float()
     with upcast(model):
         assert torch.equal(first, changed)
-    alone, _ = load_pretrained(MASKED_LM, str(checkpoint()), dtype="bfloat16")
+    alone, _ = load_pretrained(MASKED_LM, ref_of(checkpoint()), dtype="bfloat16")
     monkeypatch.setattr(precision, "READ_AGAIN", "_nothing")
     with upcast(alone):
         assert torch.equal(next(alone.parameters()), next(exact.parameters()).bfloat16().float())
@@ -254,9 +253,7 @@ def test_weights_that_were_rounded_are_read_again(
 def test_what_does_not_fit_in_float32_stays_as_it_is(
     checkpoint: Folder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    masked = MaskedLM(
-        str(checkpoint()), read=lambda *asked: load_pretrained(*asked, dtype="bfloat16")
-    )
+    masked = MaskedLM(ref_of(checkpoint()), read=partial(load_pretrained, dtype="bfloat16"))
     half = MaskedScorer(masked)
 
     def too_large(self: torch.Tensor) -> torch.Tensor:
@@ -298,14 +295,14 @@ def test_weights_in_several_files_are_read(
             (tmp_path / path.name).write_bytes(path.read_bytes())
     assert (tmp_path / "model.safetensors.index.json").is_file()
     assert len([*tmp_path.glob("model-*.safetensors")]) > 1
-    assert loading.check_pretrained(form, str(tmp_path)).dtype == torch.float32
+    assert loading.check_pretrained(form, ref_of(tmp_path)).dtype == torch.float32
     assert own_dtype(str(tmp_path), AutoConfig.from_pretrained(tmp_path)) == torch.float32
-    found, _ = load_pretrained(form, str(tmp_path))
+    found, _ = load_pretrained(form, ref_of(tmp_path))
     for ours, theirs in zip(found.parameters(), model.parameters(), strict=True):
         assert torch.equal(ours, theirs)
     next(tmp_path.glob("model-00002*")).unlink()
     with pytest.raises(PretrainedError, match="its weights model-00002-of"):
-        load_pretrained(form, str(tmp_path))
+        load_pretrained(form, ref_of(tmp_path))
 
 
 def test_a_device_map_is_passed_on(
@@ -313,7 +310,7 @@ def test_a_device_map_is_passed_on(
 ) -> None:
     folder = str(causal_folder("llama"))
     for places in ("cpu", "auto"):
-        model, _ = load_pretrained(CAUSAL_LM, folder, device_map=places)
+        model, _ = load_pretrained(CAUSAL_LM, ref_of(folder), device_map=places)
         assert not is_spread(model)
         assert model.device.type == "cpu"
     spread: Any = nn.Linear(2, 2)
@@ -321,13 +318,13 @@ def test_a_device_map_is_passed_on(
     assert is_spread(nn.ModuleDict({"model": spread}))
     monkeypatch.setattr(loading, "find_spec", lambda _: None)
     with pytest.raises(PretrainedError, match="device_map auto needs the package accelerate"):
-        load_pretrained(CAUSAL_LM, folder, device_map="auto")
+        load_pretrained(CAUSAL_LM, ref_of(folder), device_map="auto")
     monkeypatch.undo()
     monkeypatch.setattr(loading, "is_spread", lambda _: True)
     with pytest.raises(
         PretrainedError, match="several devices, but only causal and encoder-decoder"
     ):
-        load_pretrained(MASKED_LM, str(checkpoint()), device_map="auto")
+        load_pretrained(MASKED_LM, ref_of(checkpoint()), device_map="auto")
 
 
 def test_weights_are_measured_in_their_precision(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -31,6 +31,7 @@ from probelight.models.vocabulary import (
 )
 from probelight.probes.record import Record
 from probelight.runs.settings import TrainerSettings
+from tests.fixtures.architectures import ref_of
 from tests.fixtures.checkout import SMALL_DIR
 
 QUIET = TrainerSettings(accelerator="cpu", progress_bar=False)
@@ -43,7 +44,7 @@ RECORDS = [
 def test_ranks_are_those_of_the_full_models_sorted_vocabulary() -> None:
     model = AutoModelForMaskedLM.from_pretrained(SMALL_DIR, dtype=torch.float32).eval()
     tokenizer = AutoTokenizer.from_pretrained(SMALL_DIR)
-    scorer = MaskedScorer(MaskedLM("dictionary-lm"))
+    scorer = MaskedScorer(MaskedLM(ref_of("dictionary-lm")))
     found = ask(scorer, candidate_ranks(scorer), {"a": RECORDS}, QUIET)["a"]
     for record, ranks in zip(found.records, found.scores, strict=True):
         inputs = tokenizer(record.stem, return_tensors="pt")
@@ -87,7 +88,7 @@ STEM = "a cat is [MASK] than a dog ."
 
 @pytest.fixture
 def scorer(checkpoint: Checkpoint) -> MaskedScorer:
-    return MaskedScorer(MaskedLM(str(checkpoint())))
+    return MaskedScorer(MaskedLM(ref_of(checkpoint())))
 
 
 def test_the_best_are_the_whole_vocabularys_sorted(scorer: MaskedScorer) -> None:

@@ -45,7 +45,6 @@ from probelight.models.checkpoint_files import (
     agree,
     head_settings,
     is_word_folder,
-    model_folder,
     scoring_of,
     word_settings,
 )
@@ -140,7 +139,7 @@ def inoculate(
         probe = fitting_probe(probe, user_files)
     elif not probe.name:
         raise UsageError("give --probe.name NAME, or --data.train FILE with --data.setup mc_qa")
-    model = question_model(model, original.checkpoint)
+    model = question_model(model, original.given_model)
     context = RunContext(trainer, wandb, mirror, user_files.configs, force=force, engine=engine)
     subject = Subject(model, original, probe)
     tasks = load_tasks(context, subject)
@@ -217,7 +216,7 @@ def original_task(
     Raises:
         UsageError: If the model cannot answer the questions of the original task.
     """
-    model = question_model(model, original.checkpoint)
+    model = question_model(model, original.given_model)
     context = RunContext(trainer, wandb, mirror, force=force, engine=engine)
     splits = original_splits(context, original)
     for notice in splits.notices:
@@ -225,11 +224,10 @@ def original_task(
     config = {"command": "original", **original_config(model, original, splits, trainer)}
     jobs = original_jobs(model, original, context)
     run_command(output_dir, config, jobs, context, files=splits.files, table=ORIGINAL_TASK)
-    trained = (
-        model_folder(original.checkpoint)
-        if original.checkpoint is not None
-        else RunFolder.at(Path(output_dir) / "runs" / jobs[-1].key).best_dir
-    )
+    if original.given_model is not None:
+        trained = original.given_model.folder
+    else:
+        trained = RunFolder.at(Path(output_dir) / "runs" / jobs[-1].key).best_dir
     print(f"model: {trained}")
     return trained
 
@@ -262,8 +260,8 @@ class SubjectJobs:
         self.tasks = load_tasks(context, subject)
         self.originals = original_jobs(subject.model, subject.original, context)
         checkpoint_sums = subject.original.checkpoint_sums()  # None where no model is given
-        checkpoint = subject.original.checkpoint
-        if checkpoint is not None and not checkpoint_sums and model_folder(checkpoint).is_dir():
+        checkpoint = subject.original.given_model
+        if checkpoint is not None and not checkpoint_sums and checkpoint.folder.is_dir():
             raise PretrainedError(f"original.checkpoint {checkpoint} has no weights")
         self.probe_name = self.tasks.probe.files[0].config.name
         control = subject.probe.control
@@ -387,18 +385,19 @@ def resolved_task(model: ModelSettings, task: OriginalTask, *tasks: Splits) -> C
     Raises:
         PretrainedError: If the checkpoint was saved with another number, or another length.
     """
-    num_choices, folder = task.num_choices, task.checkpoint
-    if folder is not None:
+    num_choices, checkpoint = task.num_choices, task.given_model
+    if checkpoint is not None:
+        folder = checkpoint.folder
         # What our own models say of their inputs; transformers' own say nothing.
         saved: Mapping[str, Any] = (
-            word_settings(folder) if is_word_folder(folder) else head_settings(folder) or {}
+            word_settings(folder) if is_word_folder(folder) else head_settings(checkpoint) or {}
         )
-        num_choices = agree("num_choices", num_choices, saved.get("num_choices"), folder)
+        num_choices = agree("num_choices", num_choices, saved.get("num_choices"), checkpoint)
         # The default asks for nothing: the folder's own length holds.
         length = None if model.max_length == ModelSettings.max_length else model.max_length
-        agree("max_length", length, saved.get("max_length"), folder)
+        agree("max_length", length, saved.get("max_length"), checkpoint)
         if model_type_of(model).heads:
-            scoring_of(folder, model.scoring, "mc_qa")  # that they agree
+            scoring_of(checkpoint, model.scoring, "mc_qa")  # that they agree
     if model_type_of(model).heads and padded_num_choices(num_choices, *tasks) is not None:
         raise UsageError(
             f"original.num_choices {num_choices}: model.kind {model.kind} cannot score the empty "
