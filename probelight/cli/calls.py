@@ -10,7 +10,7 @@ from hashlib import sha256
 from io import StringIO
 from pathlib import Path
 from tempfile import mkdtemp
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from weakref import finalize
 
 from probelight.io.atomic import whole_folder, write_text_atomic
@@ -19,9 +19,6 @@ from probelight.io.errors import UsageError
 from probelight.io.from_python import quietly, required_path
 from probelight.reports.notebook import Results
 from probelight.runs.settings import TrainerSettings
-
-if TYPE_CHECKING:
-    from probelight.models.checkpoint_files import CheckpointRef
 
 # jsonargparse looks every command up by its shortest name, which is a function here: what is heavy
 # is imported where it is used.
@@ -199,7 +196,12 @@ def inoculate(
     """
     from probelight.commands.inoculation.command import inoculate as command
     from probelight.commands.inoculation.settings import Keeping, OriginalTask, ProbeOrFiles
-    from probelight.models.checkpoint_files import LIKELIHOOD, CheckpointRef, head_settings
+    from probelight.models.checkpoint_files import (
+        LIKELIHOOD,
+        CheckpointRef,
+        head_settings,
+        local_folder,
+    )
     from probelight.models.pair_choice import answers_questions
     from probelight.models.tuning import Tuning
     from probelight.probes.user_files import SplitFiles
@@ -215,7 +217,7 @@ def inoculate(
         else:
             task = original
         if "checkpoint" not in task and answers_questions(settings.checkpoint):
-            folder = _local_folder(settings.checkpoint)
+            folder = local_folder(settings.checkpoint)
             task = {**task, "checkpoint": folder}
             saved = head_settings(CheckpointRef(folder)) or {}
             if saved.get("head", LIKELIHOOD) != LIKELIHOOD:
@@ -433,13 +435,3 @@ def _model_settings(chosen: Mapping[str, Any]) -> Any:
     if len(chosen["models"]) != 1:
         raise UsageError("give one model; call inoculate once per model")
     return model_of(chosen["models"][0])
-
-
-def _local_folder(ref: CheckpointRef) -> str:
-    """Return the folder of a model; that of the Hub is downloaded."""
-    if ref.folder.is_dir():
-        return str(ref.folder)
-    from huggingface_hub import snapshot_download
-
-    patterns = ["*.json", "*.txt", "*.model", "*.safetensors"]
-    return str(snapshot_download(ref.name, revision=ref.revision, allow_patterns=patterns))

@@ -33,12 +33,7 @@ from transformers.cache_utils import DynamicLayer, DynamicSlidingWindowLayer
 
 from probelight.encoding.causal import ContinuationEncoder, StemEncoder
 from probelight.encoding.chat import Chat
-from probelight.models.checkpoint_files import (
-    CheckpointRef,
-    PretrainedError,
-    length_of,
-    scoring_of,
-)
+from probelight.models.checkpoint_files import CheckpointRef, PretrainedError, length_of, scoring_of
 from probelight.models.loading import (
     CAUSAL_LM,
     Form,

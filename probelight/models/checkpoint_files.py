@@ -387,6 +387,16 @@ def model_folder(name: str | Path) -> Path:
     return ASSETS / name if str(name) in BUNDLED_MODELS else user_path(name)
 
 
+def local_folder(ref: CheckpointRef) -> str:
+    """Return the folder of a model; that of the Hub is downloaded."""
+    if ref.folder.is_dir():
+        return str(ref.folder)
+    from huggingface_hub import snapshot_download
+
+    patterns = ["*.json", "*.txt", "*.model", "*.safetensors"]
+    return str(snapshot_download(ref.name, revision=ref.revision, allow_patterns=patterns))
+
+
 def without_adapter(ref: CheckpointRef) -> tuple[CheckpointRef, Path | None]:
     """Return the model below the last adapter, and the adapter's folder.
 

@@ -56,11 +56,7 @@ from probelight.models.checkpoint_files import (
     trained_dtype,
     without_adapter,
 )
-from probelight.models.networks import (
-    check_numbers,
-    is_spread,
-    own_random_state,
-)
+from probelight.models.networks import check_numbers, is_spread, own_random_state
 from probelight.models.precision import DTYPES, FLOAT32, READ_AGAIN, own_dtype
 from probelight.models.tuning import FULL, Tuning
 

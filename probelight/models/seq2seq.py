@@ -37,12 +37,7 @@ from transformers.modeling_outputs import BaseModelOutput
 
 from probelight.encoding.candidates import Blank
 from probelight.encoding.infilling import Asks, Infilling, InfillingEncoder
-from probelight.models.checkpoint_files import (
-    PretrainedError,
-    length_of,
-    one_error,
-    scoring_of,
-)
+from probelight.models.checkpoint_files import PretrainedError, length_of, one_error, scoring_of
 from probelight.models.loading import (
     FILLED_SENTENCE,
     SEQ2SEQ_LM,

@@ -12,9 +12,12 @@ from torch import Tensor
 from transformers import AutoModel
 
 from probelight.lightning_modules.sentence_choice import SentenceChoice
-from probelight.models.checkpoint_files import PretrainedError, is_sentence_choice_folder
+from probelight.models.checkpoint_files import (
+    CheckpointRef,
+    PretrainedError,
+    is_sentence_choice_folder,
+)
 from probelight.models.pair_choice import HEAD_WEIGHTS
-from tests.fixtures.architectures import ref_of
 
 Checkpoint = Callable[..., Path]
 Batch = dict[str, Tensor]
@@ -111,7 +114,7 @@ def test_saving_and_loading_is_exact(
     module.save_pretrained(folder)
     assert [path.name for path in tmp_path.iterdir()] == ["saved"]
     assert not [p for p in folder.rglob("*") if p.suffix in {".bin", ".pt", ".pkl", ".ckpt"}]
-    assert is_sentence_choice_folder(ref_of(folder))
+    assert is_sentence_choice_folder(CheckpointRef(str(folder)))
     own = {name for name, _ in module.head.named_parameters()}
     assert set(load_file(folder / HEAD_WEIGHTS)) == own
     for again in (SentenceChoice.from_folder(folder), SentenceChoice(str(folder))):

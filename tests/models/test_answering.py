@@ -104,9 +104,7 @@ def test_the_scorer_is_left_where_it_was_and_in_eval_mode(scorer: MaskedScorer) 
         assert value.device.type == "cpu"
 
 
-def test_a_set_without_a_record_to_pose_is_refused_by_name(
-    checkpoint: Callable[..., Path],
-) -> None:
+def test_a_set_without_a_record_to_pose_is_refused_by_name(checkpoint: Callable[..., Path]) -> None:
     scorer = MaskedScorer(MaskedLM(ref_of(checkpoint()), multi_token="skip"))
     with pytest.raises(ValueError, match=r"^b: no items to score \(1 were skipped\)"):
         answer(scorer, {"a": RECORDS[:1], "b": RECORDS[2:]})

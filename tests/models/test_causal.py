@@ -12,24 +12,17 @@ from typing import Any
 import pytest
 import torch
 import transformers
-from transformers import (
-    AutoConfig,
-    AutoModelForCausalLM,
-    AutoTokenizer,
-    GPT2Config,
-    GPT2Model,
-)
+from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, GPT2Config, GPT2Model
 
 from probelight.io.errors import RecordError
 from probelight.models import causal, in_memory
 from probelight.models.causal import CausalScorer, NextTokens, check, load
-from probelight.models.checkpoint_files import PretrainedError
+from probelight.models.checkpoint_files import CheckpointRef, PretrainedError
 from probelight.models.continuation_choice import ContinuationChoice, PackedReader
 from probelight.models.in_memory import TextSettings
 from probelight.models.settings import ModelSettings
 from probelight.probes.record import MASK, Record
 from tests.fixtures.answers import answers, in_batches
-from tests.fixtures.architectures import ref_of
 from tests.fixtures.causal import FAMILIES
 
 Folder = Callable[[str], Path]
@@ -348,7 +341,8 @@ def test_what_sees_later_tokens_is_no_causal_model_in_memory_or_in_a_folder(
         "GemmaForCausalLM": "is an encoder .use_bidirectional_attention., but another kind",
         "BertGenerationDecoder": refused,
     }
-    for made in (lambda: scorer_of(tmp_path), lambda: ContinuationChoice(ref_of(tmp_path))):
+    ref = CheckpointRef(str(tmp_path))
+    for made in (lambda: scorer_of(tmp_path), lambda: ContinuationChoice(ref)):
         with pytest.raises(PretrainedError, match=in_folder.get(name, "is a|is not|an encoder")):
             made()
     with pytest.raises(PretrainedError, match=refused):

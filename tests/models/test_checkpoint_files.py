@@ -9,6 +9,7 @@ import pytest
 
 from probelight.models import checkpoint_files as source
 from probelight.models.checkpoint_files import (
+    CheckpointRef,
     PretrainedError,
     agree,
     base_of,
@@ -20,6 +21,17 @@ from probelight.models.checkpoint_files import (
 from tests.fixtures.architectures import ref_of
 
 Checkpoint = Callable[..., Path]
+
+
+def test_a_model_with_a_revision_and_an_adapter_is_read_from_its_text(tmp_path: Path) -> None:
+    whole = CheckpointRef("a/b", "main", "c/d")
+    assert ref_of("a/b@main+c/d", reads_revision=True) == whole
+    assert ref_of("a/b@main+c/d", seed=1) == CheckpointRef("a/b@main", adapter="c/d", seed=1)
+    assert ref_of("a+b+c") == CheckpointRef("a+b", adapter="c")  # on top of another adapter
+    for name in ("+a", "a+", str(tmp_path / "a@b+c")):
+        (tmp_path / "a@b+c").mkdir(exist_ok=True)
+        assert ref_of(name, reads_revision=True) == CheckpointRef(name)
+    assert (str(whole), whole.folder) == ("a/b@main+c/d", Path("c/d"))
 
 
 def in_folder(folder: Path, name: str) -> Any:

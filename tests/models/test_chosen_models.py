@@ -15,7 +15,7 @@ from probelight import cli
 from probelight.commands.inoculation.settings import InoculatedProbe, OriginalTask
 from probelight.commands.inoculation.sweep import SweepGrid, SweepRow, sweep_jobs
 from probelight.io.errors import UsageError
-from probelight.models.checkpoint_files import PretrainedError
+from probelight.models.checkpoint_files import CheckpointRef, PretrainedError
 from probelight.models.chosen_models import (
     chosen_models,
     found_model_type,
@@ -26,7 +26,6 @@ from probelight.models.loading import read_config
 from probelight.models.registry import AUTO, MODEL_TYPES, TRANSFORMER
 from probelight.models.settings import ModelSettings
 from probelight.runs.context import RunContext
-from tests.fixtures.architectures import ref_of
 from tests.fixtures.hub_cache import HubCache
 from tests.fixtures.tiny import Refused
 
@@ -135,7 +134,7 @@ def test_a_revision_of_what_is_not_on_the_hub_is_refused(tmp_path: Path) -> None
         with pytest.raises(UsageError, match=r"model\.revision abc: .* not on the Hub.*leave it"):
             chosen_models((), ModelSettings(revision="abc", **options), False)
     with pytest.raises(PretrainedError, match="it is not on the Hub, so it has no revision 'abc'"):
-        read_config(ref_of(there, revision="abc"))  # whoever loads it, `fit` too
+        read_config(CheckpointRef(str(there), "abc"))  # whoever loads it, `fit` too
 
 
 MASKED, ENCODER = "masked language model", "encoder"
@@ -173,7 +172,7 @@ def test_the_kind_is_that_of_the_config(
 ) -> None:
     folder = written(tmp_path / "gpt2", family, architecture, **options)  # its name says nothing
     by = f"architectures {architecture}" if architecture else f"model_type {family.lower()}"
-    assert found_model_type(ref_of(folder)) == (kind, f"{folder}: {called} ({by})")
+    assert found_model_type(CheckpointRef(folder)) == (kind, f"{folder}: {called} ({by})")
 
 
 @pytest.mark.parametrize(
@@ -200,7 +199,7 @@ def test_what_is_no_language_model_or_may_be_two_is_refused_by_name(
     family: str, architecture: str, options: Any, said: str, tmp_path: Path
 ) -> None:
     with pytest.raises(UsageError, match=said):
-        found_model_type(ref_of(written(tmp_path, family, architecture, **options)))
+        found_model_type(CheckpointRef(written(tmp_path, family, architecture, **options)))
 
 
 def test_what_was_saved_here(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -210,7 +209,7 @@ def test_what_was_saved_here(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     baseline = {"format": 1, "kind": "esim"}
     (tmp_path / "word_module.json").write_text(json.dumps(baseline))
     with pytest.raises(UsageError, match=r"trained baseline .kind esim.*--models esim"):
-        found_model_type(ref_of(tmp_path))
+        found_model_type(CheckpointRef(str(tmp_path)))
 
 
 def test_auto_and_the_kind_by_name_are_one_run(tmp_path: Path) -> None:
@@ -226,8 +225,7 @@ def test_the_usual_kind_is_found_without_importing_anything_heavy(tmp_path: Path
     folder = written(tmp_path, "Bert", "BertForMaskedLM")
     code = f"""
 import sys, probelight.training.modules
-from probelight.models.checkpoint_files import CheckpointRef
-from probelight.models.chosen_models import found_model_type
+from probelight.models.chosen_models import CheckpointRef, found_model_type
 found_model_type(CheckpointRef({folder!r}))
 sys.exit(bool({{"torch", "transformers", "pytorch_lightning"}} & sys.modules.keys()))
 """
@@ -250,12 +248,7 @@ def test_models_of_a_sweep_are_found_out_once(
 @pytest.mark.parametrize(
     ("family", "architecture", "given", "said"),
     [
-        (
-            "GPT2",
-            "GPT2LMHeadModel",
-            TRANSFORMER,
-            "a causal language .*give model.kind causal$",
-        ),
+        ("GPT2", "GPT2LMHeadModel", TRANSFORMER, "a causal language .*give model.kind causal$"),
         ("T5", "", "causal", "an encoder-decoder language model.*give model.kind seq2seq$"),
         ("Bert", "BertForMaskedLM", "seq2seq", "a masked language .*give model.kind transformer"),
         ("ViT", "", TRANSFORMER, "not a kind of language model that Probelight can load"),

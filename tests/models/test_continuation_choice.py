@@ -76,11 +76,7 @@ def loop(folder: Path, model: Any, record: Record, choice: str, divide: str = "s
     logs = [found[i - 1, ids[i]] for i in range(len(first), len(ids))]
     return (
         torch.stack(logs).sum()
-        / {
-            "sum": 1,
-            "mean_token": len(logs),
-            "mean_char": len(choice),
-        }[divide]
+        / {"sum": 1, "mean_token": len(logs), "mean_char": len(choice)}[divide]
     )
 
 
@@ -321,8 +317,7 @@ def test_what_a_folder_was_trained_with_holds_for_its_own_setup(
     assert ContinuationChoice(ref_of(folder)).scoring == "letter"
     assert ContinuationChoice(ref_of(folder), setup="mc_mlm").scoring == "sum"
     assert scorer_for(ModelSettings(folder, kind="causal"), "mc_mlm").mode == "causal_likelihood"
-    # The default asks nothing.
-    assert ContinuationChoice(ref_of(folder), max_length=256).max_length == 20
+    assert ContinuationChoice(ref_of(folder), max_length=256).max_length == 20  # the default
     assert ContinuationChoice(ref_of(folder), max_length=30).max_length == 30
 
 

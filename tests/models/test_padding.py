@@ -10,12 +10,7 @@ import pytest
 import torch
 import transformers
 from torch import Tensor
-from transformers import (
-    AutoModel,
-    AutoModelForMaskedLM,
-    AutoModelForMultipleChoice,
-    AutoTokenizer,
-)
+from transformers import AutoModel, AutoModelForMaskedLM, AutoModelForMultipleChoice, AutoTokenizer
 
 from probelight.evaluation.predictions import predict
 from probelight.models.loading import MASKED_LM, load_pretrained
