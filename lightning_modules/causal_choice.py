@@ -18,7 +18,7 @@ from probelight.io import ranges
 from probelight.io.atomic import whole_folder
 from probelight.lightning_modules.base import ChoiceModule, weights_under
 from probelight.models.adapters import save_weights, train_adapter
-from probelight.models.checkpoint_files import quiet_transformers
+from probelight.models.checkpoint_files import CheckpointRef, quiet_transformers
 from probelight.models.continuation_choice import ContinuationChoice
 from probelight.models.loading import trained_reader
 from probelight.models.networks import Batch
@@ -86,15 +86,14 @@ class CausalChoice(ChoiceModule):
         tuning = adapters and asdict(adapters)  # type: ignore[assignment]
         self.save_hyperparameters()
         self.choice = ContinuationChoice(
-            model_name_or_path,
+            CheckpointRef.parse(
+                model_name_or_path, revision=revision, random_weights=random_weights, seed=seed
+            ),
             scoring,
             setup,
             head,
             max_length,
             answer_prefix,
-            revision,
-            random_weights,
-            seed,
             trained_reader(adapters, dtype),
         )
         self.model, self.head = self.choice.model, self.choice.head

@@ -20,7 +20,7 @@ from probelight.io.errors import UsageError
 from probelight.io.package import BUNDLED_MODEL
 from probelight.lightning_modules.base import ChoiceModule
 from probelight.models.adapters import save_weights, train_adapter
-from probelight.models.checkpoint_files import quiet_transformers
+from probelight.models.checkpoint_files import CheckpointRef, quiet_transformers
 from probelight.models.loading import trained_reader
 from probelight.models.masked import MaskedLM
 from probelight.models.networks import Batch
@@ -96,13 +96,12 @@ class MaskedChoice(ChoiceModule):
         self.mode = mode
         self.encoder_is_frozen = mode != "full"
         self.masked = MaskedLM(
-            model_name_or_path,
+            CheckpointRef.parse(
+                model_name_or_path, revision=revision, random_weights=random_weights, seed=seed
+            ),
             answer_prefix,
             multi_token,
             max_length,
-            revision,
-            random_weights,
-            seed,
             trained_reader(adapters, dtype),
         )
         self.model, self.tokenizer = self.masked.model, self.masked.tokenizer

@@ -18,7 +18,7 @@ from probelight.io.atomic import whole_folder
 from probelight.io.package import BUNDLED_MODEL
 from probelight.lightning_modules.base import ChoiceModule, weights_under
 from probelight.models.adapters import save_weights, train_adapter
-from probelight.models.checkpoint_files import PretrainedError, quiet_transformers
+from probelight.models.checkpoint_files import CheckpointRef, PretrainedError, quiet_transformers
 from probelight.models.loading import trained_reader
 from probelight.models.networks import Batch
 from probelight.models.pair_choice import HeadKind, PairChoice, answers_questions, save_head
@@ -83,13 +83,12 @@ class SentenceChoice(ChoiceModule):
         tuning = adapters and asdict(adapters)  # type: ignore[assignment]
         self.save_hyperparameters()
         self.pairs = PairChoice(
-            model_name_or_path,
+            CheckpointRef.parse(
+                model_name_or_path, revision=revision, random_weights=random_weights, seed=seed
+            ),
             head,
             max_length,
             num_choices,
-            revision,
-            random_weights,
-            seed,
             trained_reader(adapters, dtype),
         )
         self.transformer, self.head = self.pairs.transformer, self.pairs.head
@@ -134,7 +133,7 @@ class SentenceChoice(ChoiceModule):
         Raises:
             PretrainedError: If the folder is not such a folder, or is damaged.
         """
-        if not answers_questions(str(folder)):
+        if not answers_questions(CheckpointRef.parse(folder)):
             raise PretrainedError(
                 f"{folder} has no saved model; give a folder that a run wrote, such as "
                 "RUN/checkpoints/best, or one of an AutoModelForMultipleChoice"

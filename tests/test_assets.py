@@ -5,7 +5,7 @@ from safetensors import safe_open
 
 from probelight.io.files import sha256_of
 from probelight.io.package import BUNDLED_MODEL, BUNDLED_MODELS, QUESTION_MODEL, SMALL_MODEL
-from probelight.models.checkpoint_files import model_folder
+from probelight.models.checkpoint_files import CheckpointRef, model_folder
 from probelight.models.loading import MASKED_LM, load_pretrained
 from probelight.probes.catalog import load_probe_config, probe_names
 from probelight.probes.controls import NONSENSE_WORDS
@@ -36,7 +36,7 @@ def test_the_model_card_is_about_the_model_that_is_shipped(name: str, shape: lis
 
 @pytest.mark.parametrize("name", [SMALL_MODEL, BUNDLED_MODEL])
 def test_every_word_that_must_be_is_one_piece(name: str) -> None:
-    _, tokenizer = load_pretrained(MASKED_LM, name)
+    _, tokenizer = load_pretrained(MASKED_LM, CheckpointRef(name))
     words = [*NONSENSE_WORDS, *map(str, range(121))]
     for probe in probe_names():
         words += load_probe_config(probe).candidates
@@ -58,7 +58,7 @@ def test_the_most_frequent_nouns_are_one_piece() -> None:
 
     if not DEFAULT_DIR.is_dir():
         pytest.skip(f"no WordNet in {DEFAULT_DIR}")
-    _, tokenizer = load_pretrained(MASKED_LM, SMALL_MODEL)
+    _, tokenizer = load_pretrained(MASKED_LM, CheckpointRef(SMALL_MODEL))
     nouns = frequent_nouns(open_wordnet(), 5000)
     assert len(nouns) >= 5000
     assert [noun for noun in nouns if len(tokenizer.tokenize(noun)) != 1] == []

@@ -196,7 +196,12 @@ def inoculate(
     """
     from probelight.commands.inoculation.command import inoculate as command
     from probelight.commands.inoculation.settings import Keeping, OriginalTask, ProbeOrFiles
-    from probelight.models.checkpoint_files import LIKELIHOOD, head_settings
+    from probelight.models.checkpoint_files import (
+        LIKELIHOOD,
+        CheckpointRef,
+        head_settings,
+        local_folder,
+    )
     from probelight.models.pair_choice import answers_questions
     from probelight.models.tuning import Tuning
     from probelight.probes.user_files import SplitFiles
@@ -211,11 +216,10 @@ def inoculate(
             task: Any = {"name": Path(original).stem, "sets": [str(original)]}
         else:
             task = original
-        name, revision = settings.checkpoint, settings.revision
-        if "checkpoint" not in task and answers_questions(name, revision):
-            folder = _local_folder(name, revision)
+        if "checkpoint" not in task and answers_questions(settings.checkpoint):
+            folder = local_folder(settings.checkpoint)
             task = {**task, "checkpoint": folder}
-            saved = head_settings(folder) or {}
+            saved = head_settings(CheckpointRef(folder)) or {}
             if saved.get("head", LIKELIHOOD) != LIKELIHOOD:
                 settings = replace(settings, head=saved["head"])
         fit = {"learning_rate": learning_rate, "epochs": epochs, "batch_size": batch_size}
@@ -431,15 +435,3 @@ def _model_settings(chosen: Mapping[str, Any]) -> Any:
     if len(chosen["models"]) != 1:
         raise UsageError("give one model; call inoculate once per model")
     return model_of(chosen["models"][0])
-
-
-def _local_folder(name: str, revision: str | None) -> str:
-    """Return the folder of a model; that of the Hub is downloaded."""
-    from probelight.models.checkpoint_files import model_folder
-
-    if (folder := model_folder(name)).is_dir():
-        return str(folder)
-    from huggingface_hub import snapshot_download
-
-    patterns = ["*.json", "*.txt", "*.model", "*.safetensors"]
-    return str(snapshot_download(name, revision=revision, allow_patterns=patterns))

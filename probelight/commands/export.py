@@ -50,26 +50,27 @@ def export(state: PathText, output_dir: PathText = "runs/model", merge: bool = F
     return folder
 
 
-def _write_merged(name: str, folder: Path) -> None:
+def _write_merged(state: str, folder: Path) -> None:
     """Write a model with its adapter added to its weights, and the head that was saved with it."""
     from probelight.models.adapters import merge
-    from probelight.models.checkpoint_files import base_of, head_settings, resolve
+    from probelight.models.checkpoint_files import CheckpointRef, base_of, head_settings, resolve
     from probelight.models.loading import load_pretrained, read_config
     from probelight.models.precision import own_dtype
     from probelight.models.registry import MODEL_TYPES, module_of, saved_model_type
     from probelight.models.tuning import FULL_TUNING
     from probelight.training.modules import saved_module
 
-    base, revision, adapters = base_of(name)
+    ref = CheckpointRef.parse(state)
+    base, adapters = base_of(ref)
     if not adapters:
-        raise UsageError(f"{name} has no adapter to merge; give its folder, or MODEL+ADAPTER")
-    dtype = own_dtype(resolve(base), read_config(base, revision))
-    if head_settings(name) is not None:
-        trained: Any = saved_module(name, tuning=FULL_TUNING)
+        raise UsageError(f"{state} has no adapter to merge; give its folder, or MODEL+ADAPTER")
+    dtype = own_dtype(resolve(base.name), read_config(base))
+    if head_settings(ref) is not None:
+        trained: Any = saved_module(state, tuning=FULL_TUNING)
         trained.to(dtype).save_pretrained(folder)
         return
-    form = module_of(MODEL_TYPES[saved_model_type(name)]).FORMS["mc_mlm"]
-    model, tokenizer = load_pretrained(form, name)
+    form = module_of(MODEL_TYPES[saved_model_type(ref)]).FORMS["mc_mlm"]
+    model, tokenizer = load_pretrained(form, ref)
     merge(model)
     with whole_folder(folder) as fresh:
         model.to(dtype).save_pretrained(fresh)  # type: ignore[arg-type]

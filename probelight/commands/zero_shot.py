@@ -288,7 +288,7 @@ def check_models(missing: Sequence[Job], sets: Sequence[LoadedSet]) -> None:
         if is_by_rule and model.kind == TRANSFORMER and setup == "mc_qa":
             from probelight.models.pair_choice import answers_questions
 
-            if answers_questions(model.checkpoint, model.revision):
+            if answers_questions(model.checkpoint):
                 raise UsageError(
                     f"{model.label} answers questions with its fine-tuned head, which has no "
                     "log-likelihoods, only one number per choice; leave out --scoring, --shots, "

@@ -115,8 +115,7 @@ def template_sha256(model: ModelSettings, prompt: Mapping[str, Any] | None) -> s
     if model.kind == "causal":
         from probelight.models.loading import CAUSAL_LM, check_pretrained
 
-        name, random_weights = model.checkpoint, model.random_weights
-        tokenizer = check_pretrained(CAUSAL_LM, name, model.revision, random_weights).tokenizer
+        tokenizer = check_pretrained(CAUSAL_LM, model.checkpoint).tokenizer
         template = str(tokenizer.chat_template or "")
         problem = "has no chat template; give --chat auto or never"
     if not template and prompt["chat"] == "always":

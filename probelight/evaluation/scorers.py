@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from probelight.encoding.vector_source import vectors_label
 from probelight.io.errors import RecordError, UsageError
-from probelight.models.checkpoint_files import model_folder, scoring_of
+from probelight.models.checkpoint_files import scoring_of
 from probelight.models.registry import AUTO, module_of
-from probelight.models.settings import ModelSettings, as_loaded, model_type_of
+from probelight.models.settings import ModelSettings, model_type_of
 from probelight.probes.record import Record, Setup
 from probelight.results.record import ModelSource
 from probelight.results.row import Role, Row
@@ -50,11 +50,10 @@ def scorer_for(
     Weights are those in `shared_model`, or are read in the precision for the device of `trainer`.
     """
     refuse_untrained([model], "zero-shot scoring")
-    check_unchanged(model.checkpoint, model.revision)
+    check_unchanged(model.checkpoint)
     options: dict[str, Any] = {}
     if model_type_of(model).has_checkpoint:
         options["read"] = shared_model.read if shared_model else reader_for(model, trainer)
-    model = as_loaded(model)
     scorer: Scorer
     own_scores = ("sum", "mean_token")  # that scorers of continuations have themselves
     scoring = scoring_of(model.checkpoint, model.scoring, setup)
@@ -116,7 +115,7 @@ def check_scorer(
     records of each set and the indices of those that can be posed.
     """
     refuse_untrained([model], "zero-shot scoring")
-    posable = module_of(model_type_of(model)).check(as_loaded(model), setup)
+    posable = module_of(model_type_of(model)).check(model, setup)
     for records in sets:
         try:
             positions = posable(records)
@@ -128,15 +127,12 @@ def check_scorer(
 
 def source_of(model: ModelSettings) -> ModelSource:
     """Return where a model comes from, for its result.json."""
-    name, model_type = model.name_or_path, model_type_of(model)
+    ref, model_type = model.checkpoint, model_type_of(model)
     has_vectors = model_type.is_baseline
-    revision_suffix = f"@{model.revision}" if model.revision else ""
-    is_local = model_folder(name).exists()
-    on_hub = model_type.has_checkpoint and not (model.random_weights or is_local or model.adapter)
-    adapter_suffix = f"+{model.adapter}" if model.adapter else ""
+    is_plain = not (ref.random_weights or ref.adapter or ref.folder.exists())
     return ModelSource(
-        loaded_from=model.vectors if has_vectors else f"{name}{revision_suffix}{adapter_suffix}",
-        hub_id=name if on_hub else None,
+        loaded_from=model.vectors if has_vectors else str(ref),
+        hub_id=ref.name if model_type.has_checkpoint and is_plain else None,
         revision=model.revision,
         vectors=vectors_label(model.vectors) if has_vectors else "",
         control_of=replace(model, random_weights=False).label if model.random_weights else "",

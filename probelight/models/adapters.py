@@ -16,13 +16,14 @@ from typing import TYPE_CHECKING, Any
 
 from probelight.io.atomic import write_text_atomic
 from probelight.io.errors import UsageError, nearest
+from probelight.io.package import BUNDLED_MODELS
 from probelight.models.checkpoint_files import (
     ADAPTER_WEIGHTS,
     ADAPTER_WRAPPER,
     TRAINED_ON,
+    CheckpointRef,
     PretrainedError,
     adapter_settings,
-    model_folder,
     one_error,
     read_settings,
 )
@@ -39,10 +40,8 @@ def wrapper_of(model: nn.Module) -> Any:
     return vars(model).get(ADAPTER_WRAPPER)
 
 
-def attach_fresh(
-    model: nn.Module, tuning: Tuning, seed: int, base: str, revision: str | None
-) -> None:
-    """Put a new adapter into a model, drawn from a seed; `base` is where the model was read from.
+def attach_fresh(model: nn.Module, tuning: Tuning, base: CheckpointRef) -> None:
+    """Put a new adapter into the model that was read from `base`, drawn from its seed.
 
     Raises:
         UsageError: If peft has no such adapter, or none for these layers.
@@ -57,7 +56,7 @@ def attach_fresh(
                 f"{nearest(name, layers.split(', '))}; its layers are {layers}"
             )
     try:
-        _attach(model, config, seed, base, revision, "tuning.options")
+        _attach(model, config, base, "tuning.options")
         replace(config)  # as it will be read
     except (ValueError, TypeError, NotImplementedError) as error:
         raise UsageError(
@@ -66,8 +65,8 @@ def attach_fresh(
         ) from error
 
 
-def attach_saved(model: nn.Module, folder: Path, base: str, revision: str | None) -> None:
-    """Put the adapter in a folder into its model; `base` is where that was read from.
+def attach_saved(model: nn.Module, folder: Path, base: CheckpointRef) -> None:
+    """Put the adapter in a folder into its model, which was read from `base`.
 
     Raises:
         PretrainedError: If it is damaged, of a kind that is not read here, or of another model.
@@ -77,7 +76,7 @@ def attach_saved(model: nn.Module, folder: Path, base: str, revision: str | None
 
     from probelight.models.networks import check_numbers
 
-    settings = adapter_settings(folder)
+    settings, name = adapter_settings(folder), _text_of(base)
     is_outline = next(model.parameters()).is_meta
     with one_error(folder, "adapter"):
         tensors = {} if is_outline else load_file(folder / ADAPTER_WEIGHTS)
@@ -86,7 +85,7 @@ def attach_saved(model: nn.Module, folder: Path, base: str, revision: str | None
         config = PeftConfig.from_pretrained(str(folder))
         _refuse_other_kinds(config, str(folder))
         config.inference_mode = False  # so that peft says which weights are the adapter's
-        _attach(model, config, 0, base, revision, str(folder))
+        _attach(model, config, replace(base, seed=0), str(folder))
         wrapper = wrapper_of(model)
         if is_outline:
             return
@@ -96,7 +95,7 @@ def attach_saved(model: nn.Module, folder: Path, base: str, revision: str | None
         raise
     except Exception as error:
         raise PretrainedError(
-            f"{folder}: the adapter does not fit {base} as {type(model).__name__}: "
+            f"{folder}: the adapter does not fit {name} as {type(model).__name__}: "
             f"{_first_line(error)}"
         ) from error
     weights = {name for name, p in wrapper.named_parameters() if p.requires_grad}
@@ -107,7 +106,7 @@ def attach_saved(model: nn.Module, folder: Path, base: str, revision: str | None
     for problem, names in problems.items():
         if names:
             raise PretrainedError(
-                f"{folder}: the adapter does not fit {base} as {type(model).__name__}: "
+                f"{folder}: the adapter does not fit {name} as {type(model).__name__}: "
                 f"{len(names)} of its weights are {problem} ({names[0].removeprefix(_PREFIX)}"
                 f"{', ...' if len(names) > 1 else ''}); it was trained with {settings['base']}"
             )
@@ -230,9 +229,7 @@ def _refuse_other_kinds(config: Any, source: str) -> None:
     )
 
 
-def _attach(
-    model: Any, config: Any, seed: int, base: str, revision: str | None, source: str
-) -> None:
+def _attach(model: Any, config: Any, base: CheckpointRef, source: str) -> None:
     from peft import get_peft_model
 
     from probelight.models.networks import bit_sum, own_random_state
@@ -242,17 +239,24 @@ def _attach(
     trained_on = {} if is_outline else _sample_answers(model)
     config.base_model_name_or_path = None
     config.task_type = None  # its wrapper would be called in place of the model, as none is here
-    with warnings.catch_warnings(), own_random_state(seed):
+    with warnings.catch_warnings(), own_random_state(base.seed):
         for message in ("fan_in_fan_out", "is_gradient_checkpointing"):  # nothing to be done about
             warnings.filterwarnings("ignore", message=f".*{message}.*")
         wrapper: Any = get_peft_model(model, config, low_cpu_mem_usage=is_outline)
     if any(bit_sum(weight) != bits for weight, bits in weights_below):
         raise _changed_below(config, source)
-    config.base_model_name_or_path, config.revision = base, revision
+    config.base_model_name_or_path, config.revision = _text_of(base), base.revision
     weights = [name for name, weight in model.named_parameters() if weight.requires_grad]
     object.__setattr__(wrapper, "adapter_weights", weights)
     object.__setattr__(wrapper, "trained_on", trained_on)
     object.__setattr__(model, ADAPTER_WRAPPER, wrapper)
+
+
+def _text_of(base: CheckpointRef) -> str:
+    """Return what an adapter's folder says of its model: where it is a folder, its whole path."""
+    name = str(replace(base, revision=None))
+    path = Path(name).expanduser()
+    return str(path.absolute()) if name not in BUNDLED_MODELS and path.is_dir() else name
 
 
 def _changed_below(config: Any, source: str) -> PretrainedError:
@@ -280,13 +284,15 @@ def _sample_answers(model: Any) -> dict[str, Any]:
     return {"dtype": str(rows.dtype).removeprefix("torch."), "hidden": hidden.tolist()}
 
 
-def _check_base(folder: Path, own_base: str, base: str, answers: Mapping[str, Any]) -> None:
+def _check_base(
+    folder: Path, own_base: str, base: CheckpointRef, answers: Mapping[str, Any]
+) -> None:
     """Refuse an adapter whose model has changed; warn where another one was given for it."""
     import torch
 
-    folders = model_folder(own_base), model_folder(base)
+    name, folders = _text_of(base), (CheckpointRef.parse(own_base).folder, base.folder)
     has_both = all(map(Path.is_dir, folders))
-    is_same = own_base == base or (has_both and folders[0].samefile(folders[1]))
+    is_same = own_base == name or (has_both and folders[0].samefile(folders[1]))
     differs = has_both and not is_same
     if (folder / TRAINED_ON).is_file():
         trained_answers = read_settings(folder / TRAINED_ON)
@@ -296,12 +302,12 @@ def _check_base(folder: Path, own_base: str, base: str, answers: Mapping[str, An
         differs = bool((hidden - trained_hidden).norm() > tolerance * trained_hidden.norm())
     if differs and is_same:
         raise PretrainedError(
-            f"{folder}: the model {base} is no longer the one that the adapter was trained on; "
+            f"{folder}: the model {name} is no longer the one that the adapter was trained on; "
             f"give that one, or remove {TRAINED_ON} to use them together, as a different model"
         )
     if differs:
         warnings.warn(
-            f"{folder}: the adapter was trained with {own_base}, but is now used with {base}; "
+            f"{folder}: the adapter was trained with {own_base}, but is now used with {name}; "
             "together they are a different model",
             RuntimeWarning,
             stacklevel=3,

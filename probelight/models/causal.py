@@ -23,6 +23,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -32,7 +33,7 @@ from transformers.cache_utils import DynamicLayer, DynamicSlidingWindowLayer
 
 from probelight.encoding.causal import ContinuationEncoder, StemEncoder
 from probelight.encoding.chat import Chat
-from probelight.models.checkpoint_files import PretrainedError, length_of, scoring_of
+from probelight.models.checkpoint_files import CheckpointRef, PretrainedError, length_of, scoring_of
 from probelight.models.loading import (
     CAUSAL_LM,
     Form,
@@ -359,28 +360,25 @@ def load(
     settings: ScorerSettings, setup: Setup, seed: int = 0, read: Reader = load_pretrained
 ) -> CausalScorer:
     """Return the scorer of a setup, which sums over tokens or takes their mean."""
-    name, random_weights = settings.name_or_path, settings.random_weights
-    model, tokenizer = read(CAUSAL_LM, name, settings.revision, random_weights, seed)
-    _refuse_slow(name, tokenizer)
-    scoring = scoring_of(name, settings.scoring, setup)
-    length = length_of(name, settings.max_length)
+    ref = replace(settings.checkpoint, seed=seed)
+    model, tokenizer = read(CAUSAL_LM, ref)
+    _refuse_slow(ref, tokenizer)
+    scoring = scoring_of(ref, settings.scoring, setup)
+    length = length_of(ref, settings.max_length)
     normalise: Normalise = "mean" if scoring == "mean_token" else "sum"
     return CausalScorer(model, tokenizer, normalise, length, settings.answer_prefix)
 
 
 def check(settings: ScorerSettings, setup: Setup) -> Posable:
     """Refuse models that `load` would refuse, without reading their weights."""
-    name, random_weights = settings.name_or_path, settings.random_weights
-    checkpoint = check_pretrained(
-        CAUSAL_LM, name, settings.revision, random_weights, settings.dtype
-    )
-    _refuse_slow(name, checkpoint.tokenizer)
+    checkpoint = check_pretrained(CAUSAL_LM, settings.checkpoint, settings.dtype)
+    _refuse_slow(settings.checkpoint, checkpoint.tokenizer)
     return all_of
 
 
-def _refuse_slow(name: str, tokenizer: PreTrainedTokenizerBase) -> None:
+def _refuse_slow(ref: CheckpointRef, tokenizer: PreTrainedTokenizerBase) -> None:
     if not tokenizer.is_fast:
         raise PretrainedError(
-            f"{name}: {type(tokenizer).__name__} does not report which characters a token covers; "
+            f"{ref}: {type(tokenizer).__name__} does not report which characters a token covers; "
             "a causal model needs a fast tokenizer (tokenizer.json)"
         )

@@ -9,6 +9,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping, Set
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -64,6 +65,52 @@ _NOT_OF_ANSWERS = {
 
 class PretrainedError(ProbelightError, RuntimeError):
     """A checkpoint that cannot be used; the message names it and what is wrong."""
+
+
+@dataclass(frozen=True)
+class CheckpointRef:
+    """Which weights: a model with a revision and an adapter, or its architecture with fresh ones.
+
+    Attributes:
+        name: "bookshelf-lm" or another bundled model, a folder, or a name on the Hub; of a model
+            that has other adapters already, `MODEL+ADAPTER`.
+        revision: Branch, tag or commit on the Hub.
+        adapter: Folder of an adapter to put into it, besides one that a folder itself may have.
+        random_weights: The same architecture with fresh weights, as a control of it.
+        seed: Of fresh weights, and of the fresh head or adapter that is put on them.
+    """
+
+    name: str
+    revision: str | None = None
+    adapter: str | None = None
+    random_weights: bool = False
+    seed: int = 0
+
+    @classmethod
+    def parse(
+        cls, text: str | Path, *, reads_revision: bool = False, **settings: Any
+    ) -> CheckpointRef:
+        """Read `MODEL+ADAPTER`, or `MODEL@REVISION+ADAPTER` with `reads_revision`.
+
+        A path that is there is a model, whatever it is called. `settings` are further attributes.
+        """
+        name, _, adapter = (text := str(text)).rpartition("+")
+        if not (name and adapter) or os.path.lexists(user_path(text)):
+            name, adapter = text, ""
+        if reads_revision and not (name.endswith((".yaml", ".yml")) or user_path(name).exists()):
+            base, at, revision = name.rpartition("@")
+            if at:
+                name, settings = base, {**settings, "revision": revision}
+        return cls(name, adapter=adapter or None, **settings)
+
+    def __str__(self) -> str:
+        revision = f"@{self.revision}" if self.revision else ""
+        return f"{self.name}{revision}" + (f"+{self.adapter}" if self.adapter else "")
+
+    @property
+    def folder(self) -> Path:
+        """The adapter's folder, or else the model's; it need not be there."""
+        return model_folder(self.adapter or self.name)
 
 
 @contextmanager
@@ -122,21 +169,21 @@ def check_input_sizes(path: Path, settings: Mapping[str, Any]) -> None:
             )
 
 
-def agree(setting: str, given_value: T | None, saved_value: T | None, folder: str) -> T | None:
+def agree(setting: str, given_value: T | None, saved_value: T | None, source: object) -> T | None:
     """Return what is asked for, or else what a model was saved with; refuse two that differ."""
     if given_value is not None and saved_value is not None and given_value != saved_value:
         raise PretrainedError(
-            f"{folder} was saved with {setting} {saved_value!r}, so {setting}={given_value!r} does "
+            f"{source} was saved with {setting} {saved_value!r}, so {setting}={given_value!r} does "
             "not fit"
         )
     return saved_value if given_value is None else given_value
 
 
-def head_settings(name_or_path: str) -> dict[str, Any] | None:
+def head_settings(ref: CheckpointRef) -> dict[str, Any] | None:
     """Return the settings of an MC-QA head, its `head` among them; None for another checkpoint."""
-    if not is_sentence_choice_folder(name_or_path):
+    if not is_sentence_choice_folder(ref):
         return None
-    path = model_folder(name_or_path) / HEAD_SETTINGS
+    path = ref.folder / HEAD_SETTINGS
     settings = read_settings(path)
     form, head = settings.get("format"), settings.get("head")
     if form != HEAD_FORMAT or head not in (*HEAD_KINDS, LIKELIHOOD):
@@ -145,29 +192,29 @@ def head_settings(name_or_path: str) -> dict[str, Any] | None:
     return settings
 
 
-def scoring_of(name_or_path: str, scoring: str, setup: str) -> str:
+def scoring_of(ref: CheckpointRef, scoring: str, setup: str) -> str:
     """Return how the choices of a causal or encoder-decoder model get their scores.
 
     "auto" is what the folder was trained with for the setup, or else the mean over tokens for
     questions, as a sum would prefer short answers.
     """
-    saved = head_settings(name_or_path) or {}
+    saved = head_settings(ref) or {}
     own_scoring = saved.get("scoring") if saved.get("setup") == setup else None
     given_scoring = None if scoring == "auto" else scoring
-    agreed_scoring = agree("scoring", given_scoring, own_scoring, name_or_path)
+    agreed_scoring = agree("scoring", given_scoring, own_scoring, ref)
     return agreed_scoring or ("mean_token" if setup == "mc_qa" else "sum")
 
 
-def length_of(name_or_path: str, max_length: int | None) -> int:
+def length_of(ref: CheckpointRef, max_length: int | None) -> int:
     """Return the longest text in tokens of a language model: the default is its folder's own."""
-    saved = (head_settings(name_or_path) or {}).get("max_length")
+    saved = (head_settings(ref) or {}).get("max_length")
     given_length = None if max_length == DEFAULT_MAX_LENGTH else max_length
     return given_length or saved or DEFAULT_MAX_LENGTH
 
 
-def is_sentence_choice_folder(name_or_path: str) -> bool:
+def is_sentence_choice_folder(ref: CheckpointRef) -> bool:
     """Return whether this is a folder that `SentenceChoice.save_pretrained` wrote."""
-    return (model_folder(name_or_path) / HEAD_SETTINGS).is_file()
+    return (ref.folder / HEAD_SETTINGS).is_file()
 
 
 def type_of_class(name: str) -> str | None:
@@ -318,10 +365,11 @@ def _near(name: str) -> str:
     return nearest(name, [*folders, *presets, *BUNDLED_MODELS])
 
 
-def check_hub(name: str, revision: str | None) -> None:
+def check_hub(ref: CheckpointRef) -> None:
     """Raise PretrainedError where the Hub is not reached: its client would try six times."""
     from huggingface_hub import constants, get_hf_file_metadata, hf_hub_url, try_to_load_from_cache
 
+    name, revision = ref.name, ref.revision
     if constants.HF_HUB_OFFLINE or try_to_load_from_cache(name, CONFIG, revision=revision):
         return
     try:
@@ -334,67 +382,67 @@ def check_hub(name: str, revision: str | None) -> None:
             ) from error
 
 
-def model_folder(name_or_path: str | Path) -> Path:
-    """Return the folder of a bundled model, or else the path; it need not be there.
-
-    Of a model with an adapter, `MODEL+ADAPTER`, it is the adapter's.
-    """
-    name = split_name(str(name_or_path))[1] or str(name_or_path)
-    return ASSETS / name if name in BUNDLED_MODELS else user_path(name)
+def model_folder(name: str | Path) -> Path:
+    """Return the folder of a bundled model, or else the path; it need not be there."""
+    return ASSETS / name if str(name) in BUNDLED_MODELS else user_path(name)
 
 
-def split_name(name: str) -> tuple[str, str]:
-    """Split `MODEL+ADAPTER` into both; the adapter is empty where there is none.
+def local_folder(ref: CheckpointRef) -> str:
+    """Return the folder of a model; that of the Hub is downloaded."""
+    if ref.folder.is_dir():
+        return str(ref.folder)
+    from huggingface_hub import snapshot_download
 
-    A path that is there has none, whatever it is called.
-    """
-    base, plus, adapter = name.rpartition("+")
-    has_adapter = bool(base and plus and adapter) and not os.path.lexists(user_path(name))
-    return (base, adapter) if has_adapter else (name, "")
+    patterns = ["*.json", "*.txt", "*.model", "*.safetensors"]
+    return str(snapshot_download(ref.name, revision=ref.revision, allow_patterns=patterns))
 
 
-def without_adapter(name: str, revision: str | None) -> tuple[str, str | None, Path | None]:
-    """Return the model below a name's last adapter, its revision, and the adapter's folder.
+def without_adapter(ref: CheckpointRef) -> tuple[CheckpointRef, Path | None]:
+    """Return the model below the last adapter, and the adapter's folder.
 
-    The adapter is that of `MODEL+ADAPTER`, or the one that a folder holds; None where none is.
+    The adapter is the one that is named, or that the model's folder holds; None where none is.
 
     Raises:
-        PretrainedError: If it does not say, or is not there.
+        PretrainedError: If it does not say what its model is, or is not there.
     """
-    base, adapter = split_name(name)
-    folder = model_folder(name)
-    if not adapter and ((folder / CONFIG).exists() or not (folder / ADAPTER).is_file()):
-        return name, revision, None
-    if adapter and not (folder / ADAPTER).is_file():
+    folder = ref.folder
+    has_adapter = (folder / ADAPTER).is_file()
+    if not ref.adapter and ((folder / CONFIG).exists() or not has_adapter):
+        return ref, None
+    if not has_adapter:
         raise PretrainedError(
-            f"{name}: the adapter's folder {folder} does not exist, or has no {ADAPTER}"
+            f"{ref}: the adapter's folder {folder} does not exist, or has no {ADAPTER}"
         )
     settings = adapter_settings(folder)
-    if adapter:
-        return base, revision, folder
-    if revision:
+    if ref.adapter:
+        base, revision = ref.name, ref.revision
+    elif ref.revision:
         raise PretrainedError(
-            f"folder {folder}: it is not on the Hub, so it has no revision {revision!r}; leave out "
-            "the revision"
+            f"folder {folder}: it is not on the Hub, so it has no revision {ref.revision!r}; leave "
+            "out the revision"
         )
-    base = str(settings["base"])
-    base_path = split_name(base)[0]  # of MODEL+ADAPTER
-    if not base or (Path(base_path).is_absolute() and not Path(base_path).is_dir()):
+    else:
+        base, revision = settings["base"], settings["revision"]
+    below = CheckpointRef.parse(
+        base, revision=revision, random_weights=ref.random_weights, seed=ref.seed
+    )
+    is_missing = Path(below.name).is_absolute() and not Path(below.name).is_dir()
+    if not ref.adapter and (is_missing or not base):
         problem = f"the model {base}, which does not exist" if base else "no model"
         raise PretrainedError(
             f"{folder / ADAPTER} names {problem}; give MODEL+{folder}, or correct its "
             "base_model_name_or_path"
         )
-    return base, settings["revision"], folder
+    return below, folder
 
 
-def base_of(name: str, revision: str | None = None) -> tuple[str, str | None, list[Path]]:
-    """Return the model below all adapters of a name, its revision, and them, the lowest first."""
+def base_of(ref: CheckpointRef) -> tuple[CheckpointRef, list[Path]]:
+    """Return the model below all adapters, and their folders, the lowest first."""
     adapters: list[Path] = []
     while True:
-        name, revision, folder = without_adapter(name, revision)
+        ref, folder = without_adapter(ref)
         if folder is None:
-            return name, revision, adapters[::-1]
+            return ref, adapters[::-1]
         if folder in adapters:
             raise PretrainedError(f"{folder / ADAPTER} names itself as its model")
         adapters.append(folder)

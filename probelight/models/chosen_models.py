@@ -14,16 +14,16 @@ from typing import Any
 from probelight.io.documents import read_yaml, typed
 from probelight.io.errors import UsageError
 from probelight.io.escaping import visible
-from probelight.io.files import distinct_ends, user_path
+from probelight.io.files import distinct_ends
 from probelight.io.package import CONFIGS
 from probelight.models.checkpoint_files import (
+    CheckpointRef,
     PretrainedError,
     base_of,
     check_config,
     is_word_folder,
     model_folder,
     resolve,
-    split_name,
 )
 from probelight.models.registry import AUTO, MODEL_TYPES, TRANSFORMER, module_of, saved_model_type
 from probelight.models.settings import DEFAULT_MODEL, ModelSettings, model_type_of
@@ -57,11 +57,11 @@ def chosen_models(
         models.append(with_model_type(replace(named, **changes)))
     models = _with_distinct_names(models)
     for index, name in enumerate(names):
-        base, adapter = split_name(name)
-        if (revision := split_revision(base)[1]) is not None:
+        ref = CheckpointRef.parse(name, reads_revision=True)
+        if ref.revision is not None:
             label = replace(models[index], random_weights=False).label
-            plain, plus, end = label.partition("+") if adapter else (label, "", "")
-            models[index] = replace(models[index], name=f"{plain}@{revision}{plus}{end}")
+            plain, plus, end = label.partition("+") if ref.adapter else (label, "", "")
+            models[index] = replace(models[index], name=f"{plain}@{ref.revision}{plus}{end}")
     if random_weights:
         controls = (  # models that differ by their adapters have one
             replace(trained, random_weights=True, adapter=None, name=None)
@@ -96,10 +96,10 @@ def _with_distinct_names(models: Sequence[ModelSettings]) -> list[ModelSettings]
     return distinguished
 
 
-def model_of(name: str) -> ModelSettings:
+def model_of(text: str) -> ModelSettings:
     """Return the settings of a config, or of a folder or Hub name, whose type is still open."""
-    name, adapter = split_name(name)
-    name, revision = split_revision(name)
+    ref = CheckpointRef.parse(text, reads_revision=True)
+    name, revision = ref.name, ref.revision
     if revision is not None and not (name and revision):
         raise UsageError(f"--models {name}@{revision}: give NAME@REVISION")
     path = Path(name) if name.endswith((".yaml", ".yml")) else MODEL_CONFIGS / f"{name}.yaml"
@@ -113,16 +113,9 @@ def model_of(name: str) -> ModelSettings:
         raise UsageError(f"--models {name}: there is no such file")
     else:
         model = ModelSettings(name_or_path=name, kind=AUTO)
-    if adapter:
-        model = replace(model, adapter=adapter)
+    if ref.adapter:
+        model = replace(model, adapter=ref.adapter)
     return model if revision is None else replace(model, revision=revision)
-
-
-def split_revision(name: str) -> tuple[str, str | None]:
-    """Split a name at its last @ into name and revision; a path that exists has no revision."""
-    is_path = name.endswith((".yaml", ".yml")) or user_path(name).exists()
-    base, at, revision = name.rpartition("@")
-    return (base, revision) if at and not is_path else (name, None)
 
 
 # A class that ends so was trained for something else than to say which words come.
@@ -167,7 +160,7 @@ def with_model_type(model: ModelSettings) -> ModelSettings:
         name, kind = model.name_or_path, model.kind
         if kind != AUTO and not MODEL_TYPES[kind].has_checkpoint:
             name = kind
-        elif not model_folder(name).exists():
+        elif not model_folder(model.checkpoint.name).exists():
             name = ""
         if name:
             raise UsageError(
@@ -176,7 +169,7 @@ def with_model_type(model: ModelSettings) -> ModelSettings:
                 "exist)"
             )
     if model.kind == AUTO:
-        kind, line = found_model_type(model.checkpoint, model.revision)
+        kind, line = found_model_type(model.checkpoint)
         print(line)
         model = replace(model, kind=kind)
     else:
@@ -204,15 +197,15 @@ def _refuse_other_type(model: ModelSettings) -> None:
     """
     if not MODEL_TYPES[model.kind].has_checkpoint:
         return
-    name, revision, _ = base_of(model.checkpoint, model.revision)
-    folder = Path(resolve(name))
+    base, _ = base_of(model.checkpoint)
+    folder = Path(resolve(base.name))
     if not folder.is_dir() or is_word_folder(folder):
         return
-    description = _Description.of(visible(name), check_config(folder))
+    description = _Description.of(visible(base.name), check_config(folder))
     fills_masks = description.ends_in("MaskedLM", "PreTraining") and not description.is_one_way
     if model.kind == TRANSFORMER and fills_masks:
         return  # nothing heavy is imported for most
-    config, fitting = _fitting_types(name, revision)
+    config, fitting = _fitting_types(base)
     if model.kind in fitting:
         return
     subject = f"{description.source}: {config.model_type} ({type(config).__name__}) is"
@@ -227,11 +220,11 @@ def _refuse_other_type(model: ModelSettings) -> None:
     )
 
 
-def _fitting_types(name_or_path: str, revision: str | None) -> tuple[Any, list[str]]:
+def _fitting_types(ref: CheckpointRef) -> tuple[Any, list[str]]:
     """Return a checkpoint's settings, and the types that load it in a form which admits them."""
     from probelight.models.loading import read_config
 
-    config = read_config(name_or_path, revision)
+    config = read_config(ref)
     return config, [
         name
         for name, model_type in MODEL_TYPES.items()
@@ -240,23 +233,23 @@ def _fitting_types(name_or_path: str, revision: str | None) -> tuple[Any, list[s
     ]
 
 
-def found_model_type(name_or_path: str, revision: str | None = None) -> tuple[str, str]:
+def found_model_type(ref: CheckpointRef) -> tuple[str, str]:
     """Return the type of a checkpoint, and a line that says how it was found."""
-    source = visible(f"{name_or_path}@{revision}" if revision else name_or_path)
-    if is_word_folder(name_or_path):
-        kind = saved_model_type(name_or_path)
+    source = visible(str(ref))
+    if is_word_folder(ref.folder):
+        kind = saved_model_type(ref)
         raise UsageError(
             f"{source} has a trained baseline (kind {kind}), which works only as "
             f"--original.checkpoint; --models {kind} trains a new one"
         )
-    name_or_path, revision, _ = base_of(name_or_path, revision)
-    folder = Path(resolve(name_or_path))
+    base, _ = base_of(ref)
+    folder = Path(resolve(base.name))
     if folder.is_dir():
         description = _Description.of(source, check_config(folder))
         if description.ends_in("ForMaskedLM") and not description.is_one_way:
             # Nothing heavy is imported for most.
             return TRANSFORMER, _type_line(TRANSFORMER, description)
-    config, fitting = _fitting_types(name_or_path, revision)
+    config, fitting = _fitting_types(base)
     description = _Description.of(source, config.to_dict())
     subject = f"{source}: {description.family} ({description.class_names})"
     if not fitting:

@@ -37,11 +37,11 @@ from probelight.io.package import CONFIGS
 from probelight.models.causal import CausalScorer, refuse_looking_ahead
 from probelight.models.checkpoint_files import (
     LIKELIHOOD,
+    CheckpointRef,
     PretrainedError,
     agree,
     head_settings,
     length_of,
-    resolve,
     scoring_of,
 )
 from probelight.models.loading import (
@@ -71,7 +71,8 @@ class ContinuationChoice:
     """A language model that chooses among continuations of a stem, or words in a blank.
 
     Args:
-        name_or_path: A folder, or a name on the Hub. A head saved in the folder is loaded too.
+        ref: The model, whose seed is also that of a fresh head. A head saved in its folder is
+            loaded too.
         scoring: What the logits are. "sum": the log-likelihood of a choice (and, of a causal model,
             of what follows it); "mean_token" and "mean_char": divided by its tokens or characters;
             "letter": the log-likelihood of its letter behind a prompt that lists all choices;
@@ -82,9 +83,6 @@ class ContinuationChoice:
         head: With "last_token": "mlp" or "linear". None: the folder's own, or "mlp".
         max_length: Longest text in tokens. None, or 256: the folder's own, or 256.
         answer_prefix: Of an encoder-decoder model, as in `CandidateTable`.
-        revision: Branch, tag or commit on the Hub.
-        random_weights: Fresh weights in the same architecture.
-        seed: Of the fresh head, and of the fresh weights.
         read: Loads the checkpoint.
 
     Raises:
@@ -94,38 +92,35 @@ class ContinuationChoice:
 
     def __init__(
         self,
-        name_or_path: str,
+        ref: CheckpointRef,
         scoring: ranges.Scoring = "auto",
         setup: Setup | None = None,
         head: str | None = None,
         max_length: int | None = None,
         answer_prefix: str = "auto",
-        revision: str | None = None,
-        random_weights: bool = False,
-        seed: int = 0,
         read: Reader = load_pretrained,
     ) -> None:
-        saved = head_settings(name_or_path) or {}
+        saved = head_settings(ref) or {}
         self.setup: Setup = setup or saved.get("setup") or "mc_qa"
-        self.scoring = scoring_of(name_or_path, scoring, self.setup)
+        self.scoring = scoring_of(ref, scoring, self.setup)
         has_head = self.scoring == "last_token"
         # Of a folder that was trained for the setup; its scoring and head hold for no other.
         is_own = bool(saved) and saved.get("setup") == self.setup
-        self.is_trained = is_own and not random_weights
+        self.is_trained = is_own and not ref.random_weights
         own_head = saved["head"] if has_head and self.is_trained else None
         if head == "pooler" and has_head:
             raise UsageError("model.head pooler is only for encoders; give mlp or linear")
         # The default asks for nothing.
         given_head = None if head == DEFAULT_HEAD else head
-        head_kind = agree("head", given_head, own_head, name_or_path) or DEFAULT_HEAD
+        head_kind = agree("head", given_head, own_head, ref) or DEFAULT_HEAD
         self.head_kind = head_kind if has_head else LIKELIHOOD
-        self.max_length = length_of(name_or_path, max_length)
-        is_causal = CAUSAL_LM.admits(read_config(name_or_path, revision))
+        self.max_length = length_of(ref, max_length)
+        is_causal = CAUSAL_LM.admits(read_config(ref))
         form = CAUSAL_LM if is_causal else SEQ2SEQ_LM
-        self.model, self.tokenizer = read(form, name_or_path, revision, random_weights, seed)
+        self.model, self.tokenizer = read(form, ref)
         if is_causal and not self.tokenizer.is_fast:
             raise PretrainedError(
-                f"{name_or_path}: {type(self.tokenizer).__name__} does not report which characters "
+                f"{ref}: {type(self.tokenizer).__name__} does not report which characters "
                 "a token covers; give a model with a fast tokenizer (tokenizer.json)"
             )
         self.kind = "causal" if is_causal else "seq2seq"
@@ -141,10 +136,12 @@ class ContinuationChoice:
         if has_head and vocabulary.weight is not words.weight:
             vocabulary.requires_grad_(False)  # takes no part
         config, size = self.model.config.get_text_config(), vocabulary.weight.shape[1]
-        self.head = fresh_head(self.head_kind, config, seed, size) if has_head else nn.Sequential()
+        self.head = (
+            fresh_head(self.head_kind, config, ref.seed, size) if has_head else nn.Sequential()
+        )
         self.head_is_saved = own_head is not None
         if self.head_is_saved:
-            restore_head(self.head, Path(resolve(name_or_path)))
+            restore_head(self.head, ref.folder)
         self.head.to(self.model.device, self.model.dtype)
 
     @property
@@ -306,21 +303,18 @@ def trained_scorer(
     Raises:
         PretrainedError: If they go by a head that was never trained.
     """
-    name = settings.name_or_path
+    ref = replace(settings.checkpoint, seed=seed)
     choice = ContinuationChoice(
-        name,
+        ref,
         settings.scoring,
         setup,
         max_length=settings.max_length,
         answer_prefix=settings.answer_prefix,
-        revision=settings.revision,
-        random_weights=settings.random_weights,
-        seed=seed,
         read=read,
     )
     if choice.head_kind != LIKELIHOOD and not choice.is_trained:
         raise PretrainedError(
-            f"{name}: model.scoring last_token needs a trained head, which this model does not "
+            f"{ref}: model.scoring last_token needs a trained head, which this model does not "
             "have; train one with `train.py original`, or give scoring auto, which needs none"
         )
     mode = "fine_tuned" if choice.is_trained else f"{choice.kind}_{choice.scoring}"

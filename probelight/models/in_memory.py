@@ -14,7 +14,7 @@ import torch
 from probelight.io.documents import STRICT
 from probelight.io.errors import UsageError
 from probelight.io.ranges import Scoring, WeightsDtype
-from probelight.models.checkpoint_files import CLASSES, type_of_class
+from probelight.models.checkpoint_files import CLASSES, CheckpointRef, type_of_class
 from probelight.models.loading import Form, refuse_foreign_tokenizer, refuse_other_families
 from probelight.models.pair_choice import PairChoice
 from probelight.models.scorer import ModelTypeModule, Scorer, TrainedScorer
@@ -26,6 +26,7 @@ _MODULES = {
     "causal": "probelight.models.causal",
     "seq2seq": "probelight.models.seq2seq",
 }
+IN_MEMORY = CheckpointRef("model in memory")
 
 
 @dataclass(frozen=True)
@@ -48,9 +49,7 @@ class TextSettings:
 class _InMemory(TextSettings):
     """The same with what scorers ask of a model that they load."""
 
-    name_or_path: str = "model in memory"
-    revision: str | None = None
-    random_weights: bool = False
+    checkpoint: CheckpointRef = IN_MEMORY
     vectors: str = ""
     scoring: Scoring = "auto"
     dtype: WeightsDtype = "auto"
@@ -91,9 +90,7 @@ def scorer_of(network: Any, tokenizer: Any, setup: Setup, settings: TextSettings
     if type(network).__name__.endswith("ForMultipleChoice"):
         if setup != "mc_qa":
             raise UsageError(f"a {type(network).__name__} answers questions, not sentences")
-        pairs = PairChoice(
-            _InMemory.name_or_path, "multiple_choice", settings.max_length, read=read
-        )
+        pairs = PairChoice(IN_MEMORY, "multiple_choice", settings.max_length, read=read)
         return TrainedScorer(pairs, pairs.network)
     kind = type_of(network)
     module = cast(ModelTypeModule, import_module(_MODULES[kind]))

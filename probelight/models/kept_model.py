@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from torch import nn
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from probelight.models.adapters import attach_saved, detach, merge
-from probelight.models.checkpoint_files import without_adapter
+from probelight.models.checkpoint_files import CheckpointRef, without_adapter
 from probelight.models.loading import (
     Form,
-    base_in_adapter,
     load_pretrained,
     load_tokenizer,
     num_positions,
@@ -34,26 +33,18 @@ class KeptModel:
     def __init__(self, load: Callable[..., Any] = load_pretrained) -> None:
         self._load = load
         self._read: dict[Any, tuple[PreTrainedModel, PreTrainedTokenizerBase]] = {}
-        self._name, self._adapter = "", cast("Path | None", None)  # that the model has now
+        self._ref: CheckpointRef | None = None  # of the model as it is now
+        self._adapter: Path | None = None  # that it has
         self._bits: Any = None  # of the model without it
         self._hashed: tuple[Any, str] = None, ""
 
     def read(
-        self,
-        form: Form,
-        name_or_path: str,
-        revision: str | None = None,
-        random_weights: bool = False,
-        seed: int = 0,
-        **options: Any,
+        self, form: Form, ref: CheckpointRef, **options: Any
     ) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
         """Return what `load_pretrained` does, the same model each time, whatever adapter it has."""
-        base_name, base_revision, adapter = name_or_path, revision, None
-        if not random_weights:
-            base_name, base_revision, adapter = without_adapter(name_or_path, revision)
-        base_request = form, base_name, base_revision, random_weights, seed
-        key = (*base_request, *sorted(options.items()))
-        if key in self._read and self._adapter is not None and self._name != name_or_path:
+        base, adapter = (ref, None) if ref.random_weights else without_adapter(ref)
+        key = (form, base, *sorted(options.items()))
+        if key in self._read and self._adapter is not None and self._ref != ref:
             detach(self._read[key][0])
             self._adapter = None
             if self._bits != _bits(self._read[key][0]):
@@ -61,23 +52,22 @@ class KeptModel:
         if key not in self._read:
             self._read.clear()
             self._adapter = self._bits = None
-            self._read[key] = self._load(*base_request, **options)
-            self._name = base_name
-        if self._name == name_or_path:
+            self._read[key] = self._load(form, base, **options)
+            self._ref = base
+        if self._ref == ref:
             return self._read[key]
         model, _ = self._read.pop(key)  # kept again once it is whole
         if adapter is not None:
             merge(model)  # the one below
             self._bits = self._bits or _bits(model)
-            attach_saved(model, adapter, base_in_adapter(base_name), base_revision)
-        tokenizer = load_tokenizer(name_or_path, revision)
-        refuse_foreign_tokenizer(form, name_or_path, model, tokenizer)
+            attach_saved(model, adapter, base)
+        tokenizer = load_tokenizer(ref)
+        refuse_foreign_tokenizer(form, str(ref), model, tokenizer)
         tokenizer.model_max_length = min(tokenizer.model_max_length, num_positions(model))
         if hasattr(model, READ_AGAIN):
-            request = form, name_or_path, revision, random_weights, seed
             pooler = options.get("pooler", False)
-            setattr(model, READ_AGAIN, partial(load_pretrained, *request, pooler=pooler))
-        self._name, self._adapter = name_or_path, adapter
+            setattr(model, READ_AGAIN, partial(load_pretrained, form, ref, pooler=pooler))
+        self._ref, self._adapter = ref, adapter
         self._read[key] = model.train(False), tokenizer
         return self._read[key]
 
@@ -86,7 +76,7 @@ class KeptModel:
         # Fused optimisers, and writes to `.data`, count no version: the sum of the bits shows them.
         weights = network.state_dict()
         pointers = [(w.data_ptr(), w._version) for w in weights.values()]
-        state = self._name, pointers, _bits(network)
+        state = self._ref, pointers, _bits(network)
         if state != self._hashed[0]:
             self._hashed = state, model_fingerprint(network)
         return self._hashed[1]

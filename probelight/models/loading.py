@@ -36,11 +36,11 @@ from transformers import (
 )
 
 from probelight.io.errors import UsageError
-from probelight.io.package import BUNDLED_MODELS
 from probelight.io.ranges import WeightsDtype
 from probelight.models.adapters import attach_fresh, attach_saved, merge
 from probelight.models.checkpoint_files import (
     CONFIG,
+    CheckpointRef,
     PretrainedError,
     base_of,
     check_config,
@@ -56,11 +56,7 @@ from probelight.models.checkpoint_files import (
     trained_dtype,
     without_adapter,
 )
-from probelight.models.networks import (
-    check_numbers,
-    is_spread,
-    own_random_state,
-)
+from probelight.models.networks import check_numbers, is_spread, own_random_state
 from probelight.models.precision import DTYPES, FLOAT32, READ_AGAIN, own_dtype
 from probelight.models.tuning import FULL, Tuning
 
@@ -133,10 +129,7 @@ CAUSAL_LM = Form(AutoModelForCausalLM, _is_causal, needs=())
 @quiet_transformers()
 def load_pretrained(
     form: Form,
-    name_or_path: str,
-    revision: str | None = None,
-    random_weights: bool = False,
-    seed: int = 0,
+    ref: CheckpointRef,
     *,
     pooler: bool = False,
     dtype: WeightsDtype = FLOAT32,
@@ -146,14 +139,11 @@ def load_pretrained(
 ) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
     """Load a model in eval mode, and its tokenizer.
 
-    The adapter of a folder, or of `MODEL+ADAPTER`, is put into its model; ones below are merged.
+    An adapter, named or in the model's folder, is put into the model; ones below are merged.
 
     Args:
         form: Such as `MASKED_LM`.
-        name_or_path: "bookshelf-lm" or another bundled model, a folder, or a name on the Hub.
-        revision: Branch, tag or commit on the Hub.
-        random_weights: The same architecture with fresh weights, as a control of it.
-        seed: Of the fresh weights.
+        ref: Which weights.
         pooler: Require and keep an encoder's pooler; otherwise it is dropped, as nothing trains it.
         dtype: Precision of the weights; "auto" is the checkpoint's own.
         device: A GPU on which the weights are put while they are read.
@@ -165,13 +155,13 @@ def load_pretrained(
         PretrainedError: If there is no such checkpoint, it cannot be read, its type is not
             supported, it lacks weights, or the tokenizer does not fit the model.
     """
-    checkpoint = describe(form, name_or_path, revision, random_weights, dtype)
+    checkpoint = describe(form, ref, dtype)
     tokenizer = checkpoint.tokenizer
     model: Any  # its class says nothing of a pooler
     if _OUTLINES.get():
         model = checkpoint.outline()
-    elif random_weights:
-        with one_error(checkpoint.source, "configuration"), own_random_state(seed):
+    elif ref.random_weights:
+        with one_error(checkpoint.source, "configuration"), own_random_state(ref.seed):
             model = form.auto_class.from_config(checkpoint.config, dtype=torch.float32)
     else:
         if placement := _placement(checkpoint.source, device, device_map):
@@ -183,7 +173,7 @@ def load_pretrained(
                 "only causal and encoder-decoder models can be; leave it out"
             )
     for weight in model.parameters():  # random ones are the same in any precision, up to rounding
-        if _OUTLINES.get() or random_weights:
+        if _OUTLINES.get() or ref.random_weights:
             weight.data = weight.data.to(checkpoint.dtype)
     refuse_foreign_tokenizer(form, checkpoint.source, model, tokenizer)
     if form is ENCODER and pooler and getattr(model, "pooler", None) is None:
@@ -192,32 +182,23 @@ def load_pretrained(
             "'linear'"
         )
     if is_scored and checkpoint.dtype != torch.float32 and checkpoint.dtype != checkpoint.own_dtype:
-        request = form, name_or_path, revision, random_weights, seed
-        setattr(model, READ_AGAIN, partial(load_pretrained, *request, pooler=pooler))
+        setattr(model, READ_AGAIN, partial(load_pretrained, form, ref, pooler=pooler))
     if form is ENCODER and not pooler and hasattr(model, "pooler"):
         model.pooler = None
-    if not random_weights:
-        put_adapters(model, name_or_path, revision)
+    if not ref.random_weights:
+        put_adapters(model, ref)
     tokenizer.model_max_length = min(tokenizer.model_max_length, num_positions(model))
     model.train(False)
     return model, tokenizer
 
 
-def put_adapters(model: nn.Module, name_or_path: str, revision: str | None) -> None:
-    """Merge the adapters of a name but the last into its model, and put that one in."""
-    base_name, revision, folder = without_adapter(name_or_path, revision)
-    if folder is None:
-        return
-    put_adapters(model, base_name, revision)
-    merge(model)
-    attach_saved(model, folder, base_in_adapter(base_name), revision)
-
-
-def base_in_adapter(name_or_path: str) -> str:
-    """Return what an adapter's folder says of its model: where it is a folder, its whole path."""
-    path = Path(name_or_path)
-    is_folder = name_or_path not in BUNDLED_MODELS and path.expanduser().is_dir()
-    return str(path.expanduser().absolute()) if is_folder else name_or_path
+def put_adapters(model: nn.Module, ref: CheckpointRef) -> None:
+    """Merge the adapters of a model but the last into it, and put that one in."""
+    base, folder = without_adapter(ref)
+    if folder is not None:
+        put_adapters(model, base)
+        merge(model)
+        attach_saved(model, folder, base)
 
 
 def trained_reader(tuning: Tuning | None, dtype: WeightsDtype) -> Callable[..., Any]:
@@ -231,24 +212,18 @@ def trained_reader(tuning: Tuning | None, dtype: WeightsDtype) -> Callable[..., 
     dtype = trained_dtype(dtype)
 
     def load(
-        form: Form,
-        name_or_path: str,
-        revision: str | None = None,
-        random_weights: bool = False,
-        seed: int = 0,
-        **options: Any,
+        form: Form, ref: CheckpointRef, **options: Any
     ) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
-        if random_weights and tuning is not None and tuning.method != FULL:
+        if ref.random_weights and tuning is not None and tuning.method != FULL:
             raise UsageError(
                 f"tuning.method {tuning.method} needs a model that can be loaded again, but random "
                 "weights are not in a file; leave one of the two out"
             )
-        request = form, name_or_path, revision, random_weights, seed
-        model, tokenizer = load_pretrained(*request, dtype=dtype, **options)
+        model, tokenizer = load_pretrained(form, ref, dtype=dtype, **options)
         if tuning is not None:
             merge(model)
             if tuning.method != FULL:
-                attach_fresh(model, tuning, seed, base_in_adapter(name_or_path), revision)
+                attach_fresh(model, tuning, ref)
         return model.train(False), tokenizer
 
     return load
@@ -301,7 +276,7 @@ def _trained_model(checkpoint: Checkpoint, pooler: bool) -> PreTrainedModel:
         advice = ""
         if all(name.startswith("pooler.") for name in missing):
             advice = "; head 'mlp' is a pooler with fresh weights"
-        elif form is MASKED_LM and has_choice_head(source, options.get("revision")):
+        elif form is MASKED_LM and has_choice_head(checkpoint.base):
             advice = "; it was fine-tuned to answer questions, so give it probes of setup mc_qa"
         raise PretrainedError(
             f"{source}: {len(missing)} weights of {type(model).__name__} are missing ({names}) "
@@ -336,7 +311,8 @@ class Checkpoint:
     """A checkpoint whose weights were not read."""
 
     form: Form
-    source: str
+    base: CheckpointRef  # below all adapters
+    source: str  # its folder, or its name on the Hub
     options: dict[str, Any]  # of `from_pretrained`
     config: PreTrainedConfig
     tokenizer: PreTrainedTokenizerBase
@@ -353,33 +329,27 @@ class Checkpoint:
 
 
 @quiet_transformers()
-def describe(
-    form: Form,
-    name_or_path: str,
-    revision: str | None,
-    random_weights: bool,
-    dtype: WeightsDtype = FLOAT32,
-) -> Checkpoint:
+def describe(form: Form, ref: CheckpointRef, dtype: WeightsDtype = FLOAT32) -> Checkpoint:
     """Read a checkpoint's settings and tokenizer; refuse one too large for its files or memory."""
-    tokenizer_of = name_or_path, revision
-    name_or_path, revision, _ = base_of(name_or_path, revision)
-    source, config = resolve(name_or_path), read_config(name_or_path, revision)
+    base, _ = base_of(ref)
+    source, config = resolve(base.name), read_config(base)
     refuse_other_families(form, config, source)
     names = config.architectures or ()
     is_encoder_only = bool(names) and all(name.endswith("Model") for name in names)
     is_encoder_only = is_encoder_only and (Path(source) / "modules.json").is_file()
-    if form is MASKED_LM and is_encoder_only and not random_weights:
+    if form is MASKED_LM and is_encoder_only and not ref.random_weights:
         raise PretrainedError(
             f"{source}: this sentence-transformers folder has only the encoder "
             f"({', '.join(names)}), not the head that predicts words; give the model that it was "
             "made from"
         )
-    tokenizer = load_tokenizer(*tokenizer_of)
+    tokenizer = load_tokenizer(ref)
     saved_dtype = own_dtype(source, config)
     loaded_dtype = saved_dtype if dtype == "auto" else DTYPES[dtype]
-    saved_dtype = torch.float32 if random_weights else saved_dtype
+    saved_dtype = torch.float32 if ref.random_weights else saved_dtype
+    options = hub_options(base.revision)
     checkpoint = Checkpoint(
-        form, source, hub_options(revision), config, tokenizer, loaded_dtype, saved_dtype
+        form, base, source, options, config, tokenizer, loaded_dtype, saved_dtype
     )
     if Path(source).is_dir():  # the Hub's files are not here yet
         outline = checkpoint.outline()
@@ -387,53 +357,47 @@ def describe(
         if getattr(config, "quantization_config", None) is None:
             base_names = {name.removeprefix(prefix) for name, _ in outline.named_parameters()}
             weight_names = base_names | {prefix + name for name in base_names}
-        num_bytes = None if random_weights else check_weights(Path(source), weight_names)
+        num_bytes = None if ref.random_weights else check_weights(Path(source), weight_names)
         num_weights = sum(p.numel() for p in outline.parameters())
         check_size(source, num_weights, num_bytes, loaded_dtype.itemsize)
     return checkpoint
 
 
 @quiet_transformers()
-def check_pretrained(
-    form: Form,
-    name_or_path: str,
-    revision: str | None = None,
-    random_weights: bool = False,
-    dtype: WeightsDtype = FLOAT32,
-) -> Checkpoint:
+def check_pretrained(form: Form, ref: CheckpointRef, dtype: WeightsDtype = FLOAT32) -> Checkpoint:
     """Check all of a checkpoint that can be checked without reading its weights.
 
     Raises:
         PretrainedError: As `load_pretrained`, but for weights that are missing or damaged.
     """
-    checkpoint = describe(form, name_or_path, revision, random_weights, dtype)
+    checkpoint = describe(form, ref, dtype)
     refuse_foreign_tokenizer(form, checkpoint.source, checkpoint.outline(), checkpoint.tokenizer)
     return checkpoint
 
 
-def has_choice_head(name_or_path: str, revision: str | None = None) -> bool:
+def has_choice_head(ref: CheckpointRef) -> bool:
     """Return whether a checkpoint was saved as one of transformers' models for multiple choice."""
-    name_or_path, revision, _ = base_of(name_or_path, revision)
-    source = resolve(name_or_path)
+    base, _ = base_of(ref)
+    source = resolve(base.name)
     if Path(source).is_dir() and not (Path(source) / CONFIG).is_file():
         return False
-    config = read_config(source, revision)
+    config = read_config(base)
     refuse_other_families(ENCODER, config, source)
     with one_error(source, "configuration"):
         return any(name.endswith("ForMultipleChoice") for name in config.architectures or ())
 
 
 @quiet_transformers()
-def load_tokenizer(name_or_path: str, revision: str | None = None) -> PreTrainedTokenizerBase:
+def load_tokenizer(ref: CheckpointRef) -> PreTrainedTokenizerBase:
     """Load the tokenizer of a checkpoint; raise PretrainedError if it cannot be read.
 
     That of a model with an adapter is the adapter's, if it was saved with one.
     """
-    base_name, base_revision, adapter = without_adapter(name_or_path, revision)
+    base, adapter = without_adapter(ref)
     if adapter is not None and not tokenizer_files(adapter):
-        return load_tokenizer(base_name, base_revision)
-    source = resolve(name_or_path if adapter is None else str(adapter))
-    revision = revision if adapter is None else None
+        return load_tokenizer(base)
+    source = resolve(ref.name) if adapter is None else str(adapter)
+    revision = ref.revision if adapter is None else None
     with one_error(source, "tokenizer"):
         if Path(source).is_dir():
             check_tokenizer_files(Path(source))
@@ -446,10 +410,10 @@ def load_tokenizer(name_or_path: str, revision: str | None = None) -> PreTrained
 
 
 @quiet_transformers()
-def read_config(name_or_path: str, revision: str | None = None) -> PreTrainedConfig:
+def read_config(ref: CheckpointRef) -> PreTrainedConfig:
     """Read a checkpoint's settings, whatever its type; an adapter has those of its model."""
-    name_or_path, revision, _ = base_of(name_or_path, revision)
-    source = resolve(name_or_path)
+    base, _ = base_of(ref)
+    source, revision = resolve(base.name), base.revision
     is_folder = Path(source).is_dir()
     if is_folder and revision:
         raise PretrainedError(
@@ -457,7 +421,7 @@ def read_config(name_or_path: str, revision: str | None = None) -> PreTrainedCon
             "the revision"
         )
     if not is_folder:
-        check_hub(source, revision)
+        check_hub(base)
     # The config is read first of all, so it is here that a revision turns out to be missing.
     with one_error(f"{source}@{revision}" if revision else source, "configuration"):
         if is_folder:

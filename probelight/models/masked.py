@@ -11,7 +11,8 @@ D distinct ones, H hidden.
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from dataclasses import replace
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
@@ -20,9 +21,8 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from probelight.encoding.candidates import MultiToken
 from probelight.encoding.likelihood import LikelihoodEncoder
 from probelight.encoding.masked import MaskedChoiceEncoder
-from probelight.io.package import BUNDLED_MODEL
 from probelight.models.candidate_head import CandidateHead
-from probelight.models.checkpoint_files import DEFAULT_MAX_LENGTH, PretrainedError
+from probelight.models.checkpoint_files import DEFAULT_MAX_LENGTH, CheckpointRef, PretrainedError
 from probelight.models.last_layer import EncoderAt
 from probelight.models.loading import ENCODER, MASKED_LM, Form, check_pretrained, load_pretrained
 from probelight.models.networks import Batch, mask_choices
@@ -55,13 +55,10 @@ class MaskedLM:
     h (H) is the encoder's output at the mask; the checkpoint's own head scores the candidates.
 
     Args:
-        name_or_path: "bookshelf-lm", a folder, or a name on the Hub.
+        ref: The model.
         answer_prefix: Put before a candidate; "auto" finds out from the tokenizer.
         multi_token: What to do with a candidate that is more than one piece.
         max_length: Longest input in tokens.
-        revision: Branch, tag or commit on the Hub.
-        random_weights: Fresh weights in the same architecture.
-        seed: Of the fresh weights.
         read: Loads the checkpoint.
 
     Raises:
@@ -70,16 +67,13 @@ class MaskedLM:
 
     def __init__(
         self,
-        name_or_path: str = BUNDLED_MODEL,
+        ref: CheckpointRef,
         answer_prefix: str = "auto",
         multi_token: MultiToken = "error",
         max_length: int = 256,
-        revision: str | None = None,
-        random_weights: bool = False,
-        seed: int = 0,
         read: Reader = load_pretrained,
     ) -> None:
-        self.model, self.tokenizer = read(MASKED_LM, name_or_path, revision, random_weights, seed)
+        self.model, self.tokenizer = read(MASKED_LM, ref)
         self.head = CandidateHead(self.model)
         self.reader = EncoderAt(self.head.encoder)
         self.answer_prefix = answer_prefix
@@ -258,23 +252,16 @@ def load(
     question by pseudo-log-likelihood (Salazar et al. 2020), and any model the sentences of minimal
     pairs.
     """
-    name, length = settings.name_or_path, settings.max_length
-    options: dict[str, Any] = {
-        "revision": settings.revision,
-        "random_weights": settings.random_weights,
-        "seed": seed,
-    }
+    ref, length = replace(settings.checkpoint, seed=seed), settings.max_length
     if setup == "mc_mlm":
-        masked = MaskedLM(
-            name, settings.answer_prefix, settings.multi_token, length, **options, read=read
-        )
+        masked = MaskedLM(ref, settings.answer_prefix, settings.multi_token, length, read)
         return MaskedScorer(masked, settings.pll)
-    if setup == "mc_qa" and answers_questions(name, settings.revision):
+    if setup == "mc_qa" and answers_questions(ref):
         # As long as it was trained with, unless the user gave another length than the default.
         own_length = None if length == DEFAULT_MAX_LENGTH else length
-        pairs = PairChoice(name, None, own_length, **options, read=read)
+        pairs = PairChoice(ref, None, own_length, read=read)
         return TrainedScorer(pairs, pairs.network)
-    model, tokenizer = read(MASKED_LM, name, settings.revision, settings.random_weights, seed)
+    model, tokenizer = read(MASKED_LM, ref)
     # Of answers the mean over their tokens: the sum would prefer short ones.
     normalise: Normalise = "mean" if setup == "mc_qa" else "sum"
     return PseudoLogLikelihood(model, tokenizer, normalise, length, form=settings.pll)
@@ -282,10 +269,9 @@ def load(
 
 def check(settings: ScorerSettings, setup: Setup) -> Posable:
     """Refuse models that `load` would refuse, without reading their weights."""
-    name, revision = settings.name_or_path, settings.revision
-    fine_tuned = setup == "mc_qa" and answers_questions(name, revision)
+    fine_tuned = setup == "mc_qa" and answers_questions(settings.checkpoint)
     form = ENCODER if fine_tuned else MASKED_LM
-    checkpoint = check_pretrained(form, name, revision, settings.random_weights, settings.dtype)
+    checkpoint = check_pretrained(form, settings.checkpoint, settings.dtype)
     tokenizer = checkpoint.tokenizer
     if setup == "mc_mlm":
         prefix, length = settings.answer_prefix, settings.max_length

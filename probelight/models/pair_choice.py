@@ -18,18 +18,17 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from probelight.encoding.sentence import GROUPS, SentenceChoiceEncoder
-from probelight.io.package import BUNDLED_MODEL
 from probelight.models.checkpoint_files import (
     DEFAULT_MAX_LENGTH,
     HEAD_FORMAT,
     HEAD_KINDS,
     HEAD_SETTINGS,
+    CheckpointRef,
     PretrainedError,
     agree,
     head_settings,
     is_sentence_choice_folder,
     one_error,
-    resolve,
 )
 from probelight.models.last_layer import EncoderAt
 from probelight.models.loading import ENCODER, MULTIPLE_CHOICE, has_choice_head, load_pretrained
@@ -56,8 +55,8 @@ class PairChoice:
     Pairs that occur more than once in a batch are read once.
 
     Args:
-        name_or_path: "bookshelf-lm", a folder, or a name on the Hub. A head saved in the folder
-            is loaded too.
+        ref: The encoder, whose seed is also that of a fresh head. A head saved in its folder is
+            loaded too.
         head: "mlp", one hidden layer on the output at [CLS] (Talmor 2020); "linear", one layer on
             it (Richardson 2020); "pooler", the checkpoint's pooler and one fresh layer, as
             `AutoModelForMultipleChoice`; "multiple_choice", all of a checkpoint saved as such,
@@ -65,9 +64,6 @@ class PairChoice:
         max_length: Longest pair in tokens. None: the folder's own, or 256.
         num_choices: Pads every question to so many choices with empty ones, scored like any other
             (Richardson 2020). None: the folder's own, or no padding.
-        revision: Branch, tag or commit on the Hub.
-        random_weights: Fresh weights in the same architecture.
-        seed: Of the fresh head, and of the fresh weights.
         read: Loads the checkpoint.
 
     Raises:
@@ -78,46 +74,40 @@ class PairChoice:
 
     def __init__(
         self,
-        name_or_path: str = BUNDLED_MODEL,
+        ref: CheckpointRef,
         head: HeadKind | None = None,
         max_length: int | None = None,
         num_choices: int | None = None,
-        revision: str | None = None,
-        random_weights: bool = False,
-        seed: int = 0,
         read: Reader = load_pretrained,
     ) -> None:
         if head not in (None, *HEAD_KINDS):
             raise ValueError(f"head={head!r}: choose one of {', '.join(HEAD_KINDS)}")
-        saved = head_settings(name_or_path) or {}
-        own_head = agree("head", head, saved.get("head"), name_or_path)
-        if own_head is None and has_choice_head(name_or_path, revision):
+        saved = head_settings(ref) or {}
+        own_head = agree("head", head, saved.get("head"), ref)
+        if own_head is None and has_choice_head(ref):
             own_head = CHECKPOINT_HEAD
         self.head_kind = own_head or DEFAULT_HEAD
         self.max_length: int = max_length or saved.get("max_length") or DEFAULT_MAX_LENGTH
-        self.num_choices = agree("num_choices", num_choices, saved.get("num_choices"), name_or_path)
+        self.num_choices = agree("num_choices", num_choices, saved.get("num_choices"), ref)
         has_own_head = self.head_kind == CHECKPOINT_HEAD
         self.transformer, self.tokenizer = read(
             MULTIPLE_CHOICE if has_own_head else ENCODER,
-            name_or_path,
-            revision,
-            random_weights,
-            seed,
+            ref,
             pooler=self.head_kind == "pooler",
         )
         if not has_own_head:
             cls = self.tokenizer.cls_token_id
             if cls is None or self.tokenizer("a", "b")["input_ids"][0] != cls:
                 raise PretrainedError(
-                    f"{name_or_path}: {type(self.tokenizer).__name__} does not put a [CLS] token "
+                    f"{ref}: {type(self.tokenizer).__name__} does not put a [CLS] token "
                     "first, which MC-QA needs"
                 )
         self.reader = EncoderAt(self.transformer.base_model)
         self.notices = self.reader.unpadded.notices
-        self.head = fresh_head(self.head_kind, self.transformer.config, seed)
-        self.head_is_saved = bool(saved) and not random_weights and not has_own_head
+        self.head = fresh_head(self.head_kind, self.transformer.config, ref.seed)
+        self.head_is_saved = bool(saved) and not ref.random_weights and not has_own_head
         if self.head_is_saved:
-            restore_head(self.head, Path(resolve(name_or_path)))
+            restore_head(self.head, ref.folder)
         self.head.to(self.transformer.device, self.transformer.dtype)
 
     @property
@@ -228,6 +218,6 @@ def restore_head(head: nn.Module, folder: Path) -> None:
         head.load_state_dict(weights)
 
 
-def answers_questions(name_or_path: str, revision: str | None = None) -> bool:
+def answers_questions(ref: CheckpointRef) -> bool:
     """Return whether a checkpoint was trained to choose among answers, here or by transformers."""
-    return is_sentence_choice_folder(name_or_path) or has_choice_head(name_or_path, revision)
+    return is_sentence_choice_folder(ref) or has_choice_head(ref)

@@ -9,19 +9,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
-from pathlib import Path
 from typing import TYPE_CHECKING, Final, cast
 
 from probelight.models.checkpoint_files import (
     CONFIG,
     HEAD_SETTINGS,
     WORD_SETTINGS,
+    CheckpointRef,
     PretrainedError,
     base_of,
     check_config,
     head_settings,
     is_word_folder,
-    model_folder,
     type_of_class,
     word_settings,
 )
@@ -157,17 +156,17 @@ MODEL_TYPES: dict[str, ModelType] = {
 }
 
 
-def saved_model_type(folder: str | Path) -> str:
+def saved_model_type(ref: CheckpointRef) -> str:
     """Return the type of the model in a folder: a baseline's is written in it, others are plain."""
-    if is_word_folder(folder):
-        kind, path = word_settings(folder).get("kind"), model_folder(folder) / WORD_SETTINGS
-    elif (saved := head_settings(str(folder))) is not None:
-        kind, path = saved.get("kind", TRANSFORMER), model_folder(folder) / HEAD_SETTINGS
-    elif (path := model_folder(base_of(str(folder))[0]) / CONFIG).is_file():
+    if is_word_folder(ref.folder):
+        kind, path = word_settings(ref.folder).get("kind"), ref.folder / WORD_SETTINGS
+    elif (saved := head_settings(ref)) is not None:
+        kind, path = saved.get("kind", TRANSFORMER), ref.folder / HEAD_SETTINGS
+    elif (path := base_of(ref)[0].folder / CONFIG).is_file():
         # A language model needs no head to choose among continuations.
         classes = check_config(path.parent).get("architectures") or [""]
         if (kind := type_of_class(str(classes[0]))) in (None, "seq2seq"):
-            kind = _type_of_config(str(folder))  # seconds, as transformers must know
+            kind = _type_of_config(ref)  # seconds, as transformers must know
     else:
         return TRANSFORMER
     if not (isinstance(kind, str) and kind in MODEL_TYPES):
@@ -175,11 +174,11 @@ def saved_model_type(folder: str | Path) -> str:
     return kind
 
 
-def _type_of_config(folder: str) -> str:
+def _type_of_config(ref: CheckpointRef) -> str:
     """Return the type of a checkpoint that its config admits, a masked language model's if any."""
     from probelight.models.loading import CAUSAL_LM, SEQ2SEQ_LM, read_config
 
-    config = read_config(folder)
+    config = read_config(ref)
     forms = {"causal": CAUSAL_LM, "seq2seq": SEQ2SEQ_LM}
     return next((kind for kind, form in forms.items() if form.admits(config)), TRANSFORMER)
 

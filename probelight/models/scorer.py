@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from probelight.encoding.infilling import InfillingEncoder
     from probelight.encoding.likelihood import LikelihoodEncoder
     from probelight.io.ranges import WeightsDtype
+    from probelight.models.checkpoint_files import CheckpointRef
     from probelight.models.kept_model import KeptModel
     from probelight.models.loading import Form
     from probelight.probes.record import Record, Setup
@@ -259,9 +260,7 @@ class ScorerSettings(Protocol):
     """The settings of a model that scorers are made from."""
 
     @property
-    def name_or_path(self) -> str: ...
-    @property
-    def revision(self) -> str | None: ...
+    def checkpoint(self) -> CheckpointRef: ...
     @property
     def answer_prefix(self) -> str: ...
     @property
@@ -270,8 +269,6 @@ class ScorerSettings(Protocol):
     def pll(self) -> Literal["original", "within_word_l2r"]: ...
     @property
     def max_length(self) -> int: ...
-    @property
-    def random_weights(self) -> bool: ...
     @property
     def vectors(self) -> str: ...
     @property

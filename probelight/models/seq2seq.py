@@ -25,6 +25,7 @@ asked for, H hidden, V entries of a vocabulary.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import accumulate
 from typing import Any
 
@@ -36,12 +37,7 @@ from transformers.modeling_outputs import BaseModelOutput
 
 from probelight.encoding.candidates import Blank
 from probelight.encoding.infilling import Asks, Infilling, InfillingEncoder
-from probelight.models.checkpoint_files import (
-    PretrainedError,
-    length_of,
-    one_error,
-    scoring_of,
-)
+from probelight.models.checkpoint_files import PretrainedError, length_of, one_error, scoring_of
 from probelight.models.loading import (
     FILLED_SENTENCE,
     SEQ2SEQ_LM,
@@ -260,19 +256,16 @@ def load(
     settings: ScorerSettings, setup: Setup, seed: int = 0, read: Reader = load_pretrained
 ) -> Seq2SeqScorer:
     """Return the scorer of a setup, which sums over tokens or takes their mean."""
-    name, random_weights = settings.name_or_path, settings.random_weights
-    model, tokenizer = read(SEQ2SEQ_LM, name, settings.revision, random_weights, seed)
-    scoring = scoring_of(name, settings.scoring, setup)
-    length = length_of(name, settings.max_length)
+    ref = replace(settings.checkpoint, seed=seed)
+    model, tokenizer = read(SEQ2SEQ_LM, ref)
+    scoring = scoring_of(ref, settings.scoring, setup)
+    length = length_of(ref, settings.max_length)
     normalise: Normalise = "mean" if scoring == "mean_token" else "sum"
     return Seq2SeqScorer(model, tokenizer, normalise, length, settings.answer_prefix)
 
 
 def check(settings: ScorerSettings, setup: Setup) -> Posable:
     """Refuse models that `load` would refuse, without reading their weights."""
-    name, random_weights = settings.name_or_path, settings.random_weights
-    checkpoint = check_pretrained(
-        SEQ2SEQ_LM, name, settings.revision, random_weights, settings.dtype
-    )
+    checkpoint = check_pretrained(SEQ2SEQ_LM, settings.checkpoint, settings.dtype)
     infilling_of(checkpoint.outline(), checkpoint.tokenizer)
     return all_of

@@ -6,7 +6,7 @@ import json
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from functools import cache
 from typing import Annotated, Any, Literal
 
@@ -16,7 +16,7 @@ from probelight.io.errors import UsageError
 from probelight.io.escaping import visible
 from probelight.io.package import BUNDLED_MODEL
 from probelight.metrics.scoring_rules import LETTER
-from probelight.models.checkpoint_files import base_of, model_folder, scoring_of
+from probelight.models.checkpoint_files import CheckpointRef, base_of, scoring_of
 from probelight.models.registry import AUTO, MODEL_TYPES, TRANSFORMER, ModelType
 from probelight.probes.record import Record, Setup
 
@@ -122,9 +122,12 @@ class ModelSettings(ranges.Settings):
                 )
 
     @property
-    def checkpoint(self) -> str:
-        """What loads the model: `name_or_path`, with the adapter behind it if there is one."""
-        return f"{self.name_or_path}+{self.adapter}" if self.adapter else self.name_or_path
+    def checkpoint(self) -> CheckpointRef:
+        """Which weights; an adapter may also be behind `name_or_path`, as `MODEL+ADAPTER`."""
+        weights: dict[str, Any] = {"revision": self.revision, "random_weights": self.random_weights}
+        if self.adapter:
+            return CheckpointRef(self.name_or_path, adapter=self.adapter, **weights)
+        return CheckpointRef.parse(self.name_or_path, **weights)
 
     def gold_labels(self, setup: Setup, records: Sequence[Record]) -> list[tuple[int]]:
         """Return (N, 1) the label of each gold choice, if the model is asked for labels alone."""
@@ -163,18 +166,11 @@ def weights_bytes(model: ModelSettings) -> int:
     """Return the bytes of a local model's weights as they are trained; 0 where it is not known."""
     if (num_weights := model_type_of(model).num_weights) is not None:
         return 4 * num_weights
-    base, _, adapters = base_of(model.checkpoint, model.revision)
+    base, adapters = base_of(model.checkpoint)
     num_weights = 0
-    for path in [p for f in (model_folder(base), *adapters) for p in f.glob("*.safetensors")]:
+    for path in [p for f in (base.folder, *adapters) for p in f.glob("*.safetensors")]:
         with path.open("rb") as file:  # its 8 first bytes say how long the header is
             header = json.loads(file.read(int.from_bytes(file.read(8), "little")))
         shapes = (entry["shape"] for entry in header.values() if "shape" in entry)
         num_weights += sum(math.prod(shape) for shape in shapes)
     return (2 if model.dtype in ("bfloat16", "float16") else 4) * num_weights
-
-
-def as_loaded(model: ModelSettings) -> ModelSettings:
-    """Return the settings of a model with an adapter as those of one checkpoint with both."""
-    if model.adapter is None:
-        return model
-    return replace(model, name=model.label, name_or_path=model.checkpoint, adapter=None)

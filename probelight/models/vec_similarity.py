@@ -84,7 +84,7 @@ def load(settings: ScorerSettings, setup: Setup, seed: int = 0) -> Scorer:
             "model.kind vec_similarity compares answers with their question, but minimal pairs are "
             "whole sentences; give a language model"
         )
-    if settings.random_weights:
+    if settings.checkpoint.random_weights:
         raise UsageError(
             "random_weights is a control for transformers; model.kind vec_similarity has no weights"
         )

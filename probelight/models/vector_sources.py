@@ -19,6 +19,7 @@ from probelight.encoding.tokens import Template
 from probelight.encoding.vector_source import vectors_kind
 from probelight.encoding.word_vectors import WordVectors, word_vectors
 from probelight.encoding.words import PADDING_ID
+from probelight.models.checkpoint_files import CheckpointRef
 from probelight.models.elmo import ElmoVectors
 from probelight.models.loading import ENCODER, load_pretrained
 from probelight.models.networks import model_fingerprint, run_encoder
@@ -48,7 +49,7 @@ class FrozenEncoder(FrozenModel):
 
     def __init__(self, name_or_path: str) -> None:
         super().__init__()
-        self.model, self.tokenizer = load_pretrained(ENCODER, name_or_path)
+        self.model, self.tokenizer = load_pretrained(ENCODER, CheckpointRef.parse(name_or_path))
         self.model.requires_grad_(False)
         self.template = Template.of(self.tokenizer, 1)
         self.dimension = self.model.config.hidden_size

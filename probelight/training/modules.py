@@ -12,11 +12,11 @@ from probelight.encoding.vector_source import located, vectors_kind
 from probelight.io.errors import UsageError
 from probelight.io.ranges import WeightsDtype
 from probelight.models.checkpoint_files import (
+    CheckpointRef,
     base_of,
     check_config,
     check_tokenizer_files,
     check_weights,
-    model_folder,
     resolve,
     scoring_of,
     tokenizer_files,
@@ -24,7 +24,7 @@ from probelight.models.checkpoint_files import (
 )
 from probelight.models.chosen_models import with_model_type
 from probelight.models.registry import AUTO, MODEL_TYPES, Trained, module_of, saved_model_type
-from probelight.models.settings import ModelSettings, as_loaded, model_type_of, weights_bytes
+from probelight.models.settings import ModelSettings, model_type_of, weights_bytes
 from probelight.models.tuning import FULL_TUNING, Tuning
 from probelight.probes.record import Setup
 from probelight.results.record import check_model
@@ -70,7 +70,7 @@ def refuse_placed(model: ModelSettings) -> None:
         )
 
 
-def check_questions(model: ModelSettings, checkpoint: str | None) -> None:
+def check_questions(model: ModelSettings, checkpoint: CheckpointRef | None) -> None:
     """Refuse a model that no original task can have, or a `checkpoint` folder of another type."""
     trained_for(model, "mc_qa", "an original task has questions with answers")
     if checkpoint is not None and model.random_weights:
@@ -86,10 +86,10 @@ def check_questions(model: ModelSettings, checkpoint: str | None) -> None:
         )
 
 
-def check_unchanged(name: str, revision: str | None = None) -> None:
+def check_unchanged(ref: CheckpointRef) -> None:
     """Refuse a model that a finished run kept, and has changed since, or one below an adapter."""
-    base, _, adapters = base_of(name, revision)
-    for path in (Path(base), *adapters):
+    base, adapters = base_of(ref)
+    for path in (Path(base.name), *adapters):
         check_model(path)
 
 
@@ -116,12 +116,12 @@ def module_for(
         )
     if tuning is not None:
         options |= _tuned(model.kind, tuning)
-    model = as_loaded(model)
     settings = {name: getattr(model, name) for name in trained.reads}
     if trained.setup is not None:
         settings["setup"] = trained.setup
     if "name_or_path" in settings:
-        settings["model_name_or_path"] = settings.pop("name_or_path")
+        del settings["name_or_path"]
+        settings["model_name_or_path"] = str(replace(model.checkpoint, revision=None))
     if not trained.halves_rate:
         options.pop("monitor", None)
     module: ChoiceModule = _class_of(trained)(**settings, **options)
@@ -160,7 +160,7 @@ def saved_bytes(model: ModelSettings, setup: Setup, tuning: Tuning) -> int:
     with outlines():
         module = module_for(model, setup, tuning=tuning)
     trained = sum(p.numel() * p.element_size() for p in module.parameters() if p.requires_grad)
-    files = tokenizer_files(model_folder(base_of(model.checkpoint, model.revision)[0]))
+    files = tokenizer_files(base_of(model.checkpoint)[0].folder)
     return trained + sum(path.stat().st_size for path in files)
 
 
@@ -173,8 +173,7 @@ def check_module(model: ModelSettings, setup: Setup) -> None:
         from probelight.models.loading import check_pretrained
 
         form = module_of(model_type_of(model)).FORMS[setup]
-        dtype = trained_dtype(model.dtype)
-        check_pretrained(form, model.checkpoint, model.revision, model.random_weights, dtype)
+        check_pretrained(form, model.checkpoint, trained_dtype(model.dtype))
 
 
 def check_files(model: ModelSettings) -> None:
@@ -184,8 +183,8 @@ def check_files(model: ModelSettings) -> None:
         if not vectors_kind(model.vectors)[0] and not path.is_file():
             raise UsageError(f"model.vectors {path}: there is no such file")
         return
-    base, _, adapters = base_of(model.checkpoint, model.revision)
-    folder = Path(resolve(base))
+    base, adapters = base_of(model.checkpoint)
+    folder = Path(resolve(base.name))
     if not folder.is_dir():
         check_module(model, "mc_qa")
         return
@@ -213,8 +212,9 @@ def saved_module(
     model with a checkpoint, as where it is trained; `tuning` says which of its weights are trained,
     and `seed` is that of a new adapter.
     """
-    check_unchanged(str(folder))
-    kind = saved_model_type(folder)
+    ref = CheckpointRef.parse(folder)
+    check_unchanged(ref)
+    kind = saved_model_type(ref)
     model_type = MODEL_TYPES[kind]
     if tuning is not None:
         overrides |= _tuned(kind, tuning)
@@ -236,7 +236,7 @@ def continuation_options(model: ModelSettings) -> dict[str, Any]:
     return {name: getattr(model, name) for name in names}
 
 
-def question_model(model: ModelSettings, checkpoint: str | None) -> ModelSettings:
+def question_model(model: ModelSettings, checkpoint: CheckpointRef | None) -> ModelSettings:
     """Check an original task's model by `check_questions` and return it with its model type."""
     if model.kind == AUTO:
         model = with_model_type(model)
@@ -245,5 +245,5 @@ def question_model(model: ModelSettings, checkpoint: str | None) -> ModelSetting
     if checkpoint is None:
         check_files(model)
     elif model_type_of(model).has_checkpoint:  # a baseline's are checked by the jobs
-        check_files(replace(model, name_or_path=checkpoint, revision=None, adapter=None))
+        check_files(replace(model, name_or_path=str(checkpoint), revision=None, adapter=None))
     return model

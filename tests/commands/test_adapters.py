@@ -9,6 +9,7 @@ import sys
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +44,7 @@ from probelight.models.tuning import Tuning
 from probelight.probes.record import Record
 from probelight.training.modules import module_for
 from tests.fixtures.answers import answers
-from tests.fixtures.architectures import byte_bpe
+from tests.fixtures.architectures import byte_bpe, ref_of
 from tests.fixtures.causal import causal_folder
 from tests.fixtures.checkout import ROOT
 from tests.fixtures.seq2seq import seq2seq
@@ -84,16 +85,16 @@ def test_a_masked_model_with_an_adapter_scores_as_peft_does(
     model = plain_peft(AutoModelForMaskedLM, tiny_model, adapter)
     tokenizer = AutoTokenizer.from_pretrained(tiny_model)
     text = tokenizer(MASKED.stem, return_tensors="pt")
-    mask_position = text.input_ids[0].tolist().index(tokenizer.mask_token_id)
+    place = text.input_ids[0].tolist().index(tokenizer.mask_token_id)
     with torch.no_grad():
-        logits = model(**text).logits[0, mask_position]
+        logits = model(**text).logits[0, place]
     expected = logits[tokenizer.convert_tokens_to_ids(list(MASKED.choices))]
     plain = answers(scorer_for(ModelSettings(str(tiny_model)), "mc_mlm").choice_scores(), MASKED)
     assert not torch.allclose(plain[0], expected, atol=1e-3)
-    apart = ModelSettings(str(tiny_model), adapter=str(adapter))
-    for settings in (apart, ModelSettings(str(adapter)), ModelSettings(f"{tiny_model}+{adapter}")):
-        scores = answers(scorer_for(settings, "mc_mlm").choice_scores(), MASKED)[0]
-        torch.testing.assert_close(scores, expected, rtol=0, atol=1e-5)
+    beside = ModelSettings(str(tiny_model), adapter=str(adapter))
+    for settings in (beside, ModelSettings(str(adapter)), ModelSettings(f"{tiny_model}+{adapter}")):
+        found = answers(scorer_for(settings, "mc_mlm").choice_scores(), MASKED)[0]
+        torch.testing.assert_close(found, expected, rtol=0, atol=1e-5)
 
 
 @pytest.mark.parametrize("family", ["gpt2", "llama", "t5", "bart"])
@@ -107,15 +108,15 @@ def test_language_models_with_an_adapter_score_as_peft_does(
     model = plain_peft(auto_class, base, adapter)
     settings = with_model_type(ModelSettings(str(base), kind="auto", adapter=str(adapter)))
     assert settings.kind == ("causal" if is_causal else "seq2seq")
-    assert saved_model_type(adapter) == settings.kind
+    assert saved_model_type(ref_of(adapter)) == settings.kind
     scorer = scorer_for(settings, "mc_qa")
     record = Record("1", "what is the largest ?", ("a cat", "the dog"), 0)
-    scores = answers(scorer.log_likelihoods(), record)[0]
+    found = answers(scorer.log_likelihoods(), record)[0]
     plain = scorer_for(replace(settings, adapter=None), "mc_qa")
-    assert not torch.allclose(answers(plain.log_likelihoods(), record)[0], scores, atol=1e-3)
+    assert not torch.allclose(answers(plain.log_likelihoods(), record)[0], found, atol=1e-3)
     if is_causal:
         tokenizer = AutoTokenizer.from_pretrained(base)
-        for choice, score in zip(record.choices, scores, strict=True):
+        for choice, score in zip(record.choices, found, strict=True):
             first = len(tokenizer(record.stem).input_ids)
             ids = tokenizer(f"{record.stem} {choice}").input_ids
             with torch.no_grad():
@@ -127,25 +128,25 @@ def test_language_models_with_an_adapter_score_as_peft_does(
         inner: Any = merged.network
         inner.load_state_dict(model.merge_and_unload().state_dict())
         expected = answers(merged.log_likelihoods(), record)[0]
-        torch.testing.assert_close(scores, expected, rtol=0, atol=1e-4)
+        torch.testing.assert_close(found, expected, rtol=0, atol=1e-4)
 
 
 def test_a_kept_base_gives_each_adapter_what_it_gives_alone(
     tiny_model: Path, masked_adapters: list[Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    first, second = (f"{tiny_model}+{adapter}" for adapter in masked_adapters)
-    alone = {n: model_fingerprint(load_pretrained(MASKED_LM, n)[0]) for n in (first, second)}
-    alone[str(tiny_model)] = model_fingerprint(load_pretrained(MASKED_LM, str(tiny_model))[0])
+    one, two = (f"{tiny_model}+{adapter}" for adapter in masked_adapters)
+    alone = {n: model_fingerprint(load_pretrained(MASKED_LM, ref_of(n))[0]) for n in (one, two)}
+    alone[str(tiny_model)] = model_fingerprint(load_pretrained(MASKED_LM, ref_of(tiny_model))[0])
     loads: list[str] = []
     load = loading._trained_model
     monkeypatch.setattr(
-        loading, "_trained_model", lambda files, *a: loads.append(files.source) or load(files, *a)
+        loading, "_trained_model", lambda found, *a: loads.append(found.source) or load(found, *a)
     )
-    cache = KeptModel()
-    for name in (str(tiny_model), first, second, second, first, str(tiny_model), second):
-        model, tokenizer = cache.read(MASKED_LM, name)
+    kept = KeptModel()
+    for name in (str(tiny_model), one, two, two, one, str(tiny_model), two):
+        model, tokenizer = kept.read(MASKED_LM, ref_of(name))
         assert model_fingerprint(model) == alone[name]
-        assert cache.fingerprint(model) == alone[name]
+        assert kept.fingerprint(model) == alone[name]
         assert tokenizer.model_max_length == 32
     assert loads == [str(tiny_model)]
 
@@ -159,23 +160,23 @@ def test_an_adapter_over_an_adapter_beside_its_model_is_read_by_its_folder(
     with warnings.catch_warnings():
         warnings.simplefilter("error", RuntimeWarning)
         for name in (str(tmp_path / "upper"), f"{below}+{tmp_path / 'upper'}"):
-            encoder = load_pretrained(loading.ENCODER, name)[0]
+            encoder = load_pretrained(loading.ENCODER, ref_of(name))[0]
             assert model_fingerprint(encoder) == model_fingerprint(trained.transformer)
     with pytest.warns(RuntimeWarning, match="together they are a different model"):
-        load_pretrained(loading.ENCODER, f"{tiny_model}+{tmp_path / 'upper'}")
+        load_pretrained(loading.ENCODER, ref_of(f"{tiny_model}+{tmp_path / 'upper'}"))
 
 
 def test_a_folder_that_is_spelled_in_two_ways_is_put_in_once(
     tiny_model: Path, masked_adapters: list[Path]
 ) -> None:
     [first, second] = masked_adapters
-    cache, fingerprints = KeptModel(), []
+    kept, found = KeptModel(), []
     for name in (f"{second}", f"{second}/", f"{second.parent}/../{tail(second)}", f"{first}"):
-        model, _ = cache.read(MASKED_LM, f"{tiny_model}+{name}")
-        alone, _ = load_pretrained(MASKED_LM, f"{tiny_model}+{name}")
+        model, _ = kept.read(MASKED_LM, ref_of(f"{tiny_model}+{name}"))
+        alone, _ = load_pretrained(MASKED_LM, ref_of(f"{tiny_model}+{name}"))
         assert model_fingerprint(model) == model_fingerprint(alone)
-        fingerprints.append(model_fingerprint(model))
-    assert fingerprints[0] == fingerprints[1] == fingerprints[2] != fingerprints[3]
+        found.append(model_fingerprint(model))
+    assert found[0] == found[1] == found[2] != found[3]
 
 
 def tail(folder: Path) -> str:
@@ -186,12 +187,12 @@ def test_the_fingerprint_knows_by_how_much_an_adapter_counts(
     tiny_model: Path, masked_adapters: list[Path]
 ) -> None:
     path = masked_adapters[0] / "adapter_config.json"
-    settings, fingerprints = json.loads(path.read_text()), set()
+    settings, found = json.loads(path.read_text()), set()
     for changed in ({}, {"lora_alpha": 64}, {"base_model_name_or_path": str(tiny_model / ".")}):
         path.write_text(json.dumps({**settings, **changed}))
-        model, _ = load_pretrained(MASKED_LM, f"{tiny_model}+{masked_adapters[0]}")
-        fingerprints.add(model_fingerprint(model))
-    assert len(fingerprints) == 2
+        model, _ = load_pretrained(MASKED_LM, ref_of(f"{tiny_model}+{masked_adapters[0]}"))
+        found.add(model_fingerprint(model))
+    assert len(found) == 2
 
 
 def test_an_adapter_is_written_with_the_same_bytes_each_time(
@@ -200,14 +201,14 @@ def test_an_adapter_is_written_with_the_same_bytes_each_time(
     names = ["value", "query", "key", "dense"]  # of which peft makes a set, in no order
     tuning = Tuning("lora", target_modules=names)
     SentenceChoice(str(tiny_model), tuning=tuning).save_pretrained(tmp_path / "a")
-    adapter_config = json.loads((tmp_path / "a" / "adapter_config.json").read_text())
-    assert adapter_config["target_modules"] == sorted(names)
+    written = json.loads((tmp_path / "a" / "adapter_config.json").read_text())
+    assert written["target_modules"] == sorted(names)
 
 
 def test_random_weights_have_no_adapter(tiny_model: Path, masked_adapters: list[Path]) -> None:
     names = [f"{tiny_model}+{folder}" for folder in masked_adapters]
     models = chosen_models(names, ModelSettings(), random_weights=True)
-    assert [(model.random_weights, model.adapter is None) for model in models] == [
+    assert [(one.random_weights, one.adapter is None) for one in models] == [
         (False, False), (False, False), (True, True),
     ]  # fmt: skip
     with pytest.raises(
@@ -227,10 +228,10 @@ def test_an_adapter_that_changes_the_base_is_not_swapped_on_it(
             if name.endswith("bias"):
                 weight.add_(1.0)
     wrapped.save_pretrained(tmp_path / "a")
-    cache, plain = KeptModel(), model_fingerprint(load_pretrained(MASKED_LM, str(tiny_model))[0])
-    changed = model_fingerprint(cache.read(MASKED_LM, f"{tiny_model}+{tmp_path / 'a'}")[0])
-    assert changed == model_fingerprint(load_pretrained(MASKED_LM, str(tmp_path / "a"))[0])
-    assert model_fingerprint(cache.read(MASKED_LM, str(tiny_model))[0]) == plain
+    kept, plain = KeptModel(), model_fingerprint(load_pretrained(MASKED_LM, ref_of(tiny_model))[0])
+    changed = model_fingerprint(kept.read(MASKED_LM, ref_of(f"{tiny_model}+{tmp_path / 'a'}"))[0])
+    assert changed == model_fingerprint(load_pretrained(MASKED_LM, ref_of(tmp_path / "a"))[0])
+    assert model_fingerprint(kept.read(MASKED_LM, ref_of(tiny_model))[0]) == plain
 
 
 def command(output_dir: Path, models: str, data: Path) -> list[str]:
@@ -248,62 +249,60 @@ def test_several_adapters_in_one_command_have_the_records_of_their_own_commands(
     data = tmp_path / "items.jsonl"
     rows = [
         {
-            "id": str(number),
+            "id": str(place),
             "question": {
-                "stem": f"the {noun} is [MASK] .",
+                "stem": f"the {thing} is [MASK] .",
                 "choices": [{"label": x, "text": t} for x, t in (("A", "red"), ("B", "green"))],
             },
             "answerKey": "A",
         }
-        for number, noun in enumerate(("grass", "snow", "coal", "sky"))
+        for place, thing in enumerate(("grass", "snow", "coal", "sky"))
     ]
     data.write_text("\n".join(map(json.dumps, rows)) + "\n")
     names = [str(tiny_model), *(f"{tiny_model}+{adapter}" for adapter in masked_adapters)]
 
     def records(folder: Path) -> dict[str, Any]:
-        by_model = {}
+        found = {}
         for path in folder.glob("runs/*/result.json"):
             record = json.loads(path.read_text())
             lines = (path.parent / "predictions.jsonl").read_bytes()
-            by_model[record["model"]] = record["model_sha256"], record["rows"], lines
-        return by_model
+            found[record["model"]] = record["model_sha256"], record["rows"], lines
+        return found
 
     assert cli.main(command(tmp_path / "all", ",".join(names), data)) == 0
     together = records(tmp_path / "all")
     assert list(together) == sorted(together, key=list(together).index)
     assert set(together) == {"tiny", "tiny+a", "tiny+b"}
     assert len({sha for sha, *_ in together.values()}) == 3
-    for number, name in enumerate(names):
-        arguments = command(tmp_path / str(number), name, data)
+    for place, name in enumerate(names):
+        arguments = command(tmp_path / str(place), name, data)
         subprocess.run([sys.executable, "train.py", *arguments], cwd=ROOT, check=True)
-        [(model, alone)] = records(tmp_path / str(number)).items()
+        [(model, alone)] = records(tmp_path / str(place)).items()
         assert together[model] == alone
 
 
 def test_namesakes_are_told_apart(tiny_model: Path, tmp_path: Path) -> None:
     names = []
-    for owner in ("one", "two"):
-        folder = tmp_path / owner / "checkpoints" / "best"
+    for place in ("one", "two"):
+        folder = tmp_path / place / "checkpoints" / "best"
         names.append(f"{tiny_model}+{plain_adapter(AutoModelForMaskedLM, tiny_model, folder)}")
-    models = chosen_models([str(tiny_model), *names], ModelSettings(), random_weights=False)
-    assert [model.label for model in models] == [
+    found = chosen_models([str(tiny_model), *names], ModelSettings(), random_weights=False)
+    assert [model.label for model in found] == [
         "tiny",
         "tiny+one/checkpoints/best",
         "tiny+two/checkpoints/best",
     ]
-    assert [model.name_or_path for model in models] == 3 * [str(tiny_model)]
+    assert [model.name_or_path for model in found] == 3 * [str(tiny_model)]
 
 
 def test_half_precision_is_made_up_for_with_the_adapter(
     tiny_model: Path, masked_adapters: list[Path]
 ) -> None:
-    exact = load_pretrained(MASKED_LM, str(masked_adapters[0]))[0]
-    half = load_pretrained(MASKED_LM, str(masked_adapters[0]), dtype="bfloat16", is_scored=True)[0]
-    cache = KeptModel(
-        lambda *args, **options: load_pretrained(*args, **options, dtype="bfloat16", is_scored=True)
-    )
-    cache.read(MASKED_LM, str(tiny_model))
-    swapped = cache.read(MASKED_LM, f"{tiny_model}+{masked_adapters[0]}")[0]
+    exact = load_pretrained(MASKED_LM, ref_of(masked_adapters[0]))[0]
+    read = partial(load_pretrained, dtype="bfloat16", is_scored=True)
+    half, kept = read(MASKED_LM, ref_of(masked_adapters[0]))[0], KeptModel(read)
+    kept.read(MASKED_LM, ref_of(tiny_model))
+    swapped = kept.read(MASKED_LM, ref_of(f"{tiny_model}+{masked_adapters[0]}"))[0]
     ids = torch.tensor([[2, 5, 6, 4, 3]])
     for model in (half, swapped):
         with torch.no_grad(), upcast(model):
@@ -317,7 +316,7 @@ def test_an_adapter_of_the_encoder_alone_is_read_with_its_head(
 ) -> None:
     module = SentenceChoice(str(tiny_model), tuning="lora")
     module.save_pretrained(tmp_path / "a")
-    inner = load_pretrained(MASKED_LM, str(tmp_path / "a"))[0]
+    inner = load_pretrained(MASKED_LM, ref_of(tmp_path / "a"))[0]
     names = [name for name, _ in inner.named_parameters() if "lora" in name]
     assert all(name.startswith("bert.") for name in names)
     assert len(names) == 8
@@ -335,7 +334,7 @@ def test_wrong_adapters_are_refused(
         return folder
 
     names = ("cut", "cropped", "extra", "nan", "whole")
-    cut, cropped, extra, nan, intact = (changed(name) for name in names)
+    cut, cropped, extra, nan, whole = (changed(name) for name in names)
     (cut / "adapter_model.safetensors").write_bytes(b"no")
     weights = load_file(good / "adapter_model.safetensors")
     [first, *_] = weights
@@ -347,16 +346,16 @@ def test_wrong_adapters_are_refused(
         extra / "adapter_model.safetensors",
     )
     save_file({**weights, first: weights[first] * torch.nan}, nan / "adapter_model.safetensors")
-    save_file({**weights, first: weights[first].long()}, intact / "adapter_model.safetensors")
+    save_file({**weights, first: weights[first].long()}, whole / "adapter_model.safetensors")
     none = changed("none")
     (none / "adapter_model.safetensors").unlink()
     torch.manual_seed(0)
-    misfit = tmp_path / "other"
+    other = tmp_path / "other"
     sizes: dict[str, int] = {"vocab_size": 66, "hidden_size": 64, "intermediate_size": 64}
     config = BertConfig(**sizes, num_hidden_layers=2, num_attention_heads=2)
-    BertForMaskedLM(config).save_pretrained(misfit)
+    BertForMaskedLM(config).save_pretrained(other)
     for path in tiny_model.glob("*token*"):
-        shutil.copy(path, misfit)
+        shutil.copy(path, other)
     away = changed("away", base_model_name_or_path=str(tmp_path / "gone"))
     itself = changed("itself", base_model_name_or_path=str(tmp_path / "itself"))
     cases = {
@@ -364,44 +363,44 @@ def test_wrong_adapters_are_refused(
         str(cropped): "1 of its weights are missing",
         str(extra): "1 of its weights are for other layers",
         str(nan): "contains NaN",
-        str(intact): "torch.int64 numbers, not floating-point ones",
+        str(whole): "torch.int64 numbers, not floating-point ones",
         str(none): "has no weights .adapter_model.safetensors",
         str(away): "names the model .*gone, which does not exist; give MODEL.",
         str(itself): "names itself as its model",
         str(changed("nobody", base_model_name_or_path=None)): "names no model; give MODEL.",
         str(changed("kind", peft_type="XLORA")): "XLORA does more than change layers in place|fit",
         str(changed("alien", peft_type="NOVEL")): "does not fit",
-        f"{misfit}+{good}": "does not fit",
+        f"{other}+{good}": "does not fit",
         f"{tiny_model}+{tmp_path / 'missing'}": "missing does not exist",
     }
     for name, message in cases.items():
         with pytest.raises(PretrainedError, match=message):
-            load_pretrained(MASKED_LM, name)
+            load_pretrained(MASKED_LM, ref_of(name))
     gpt2 = causal_folder("gpt2")
     with pytest.raises(PretrainedError, match=r"does not fit .*gpt2"):
-        load_pretrained(CAUSAL_LM, f"{gpt2}+{good}")
+        load_pretrained(CAUSAL_LM, ref_of(f"{gpt2}+{good}"))
 
 
 def test_an_adapter_of_another_model_of_the_same_form_is_warned_of(
     tiny_model: Path, masked_adapters: list[Path], tmp_path: Path
 ) -> None:
-    sibling = shutil.copytree(tiny_model, tmp_path / "other")
+    other = shutil.copytree(tiny_model, tmp_path / "other")
     with pytest.warns(
         RuntimeWarning, match="was trained with .*tiny, but is now used with .*other"
     ):
-        load_pretrained(MASKED_LM, f"{sibling}+{masked_adapters[0]}")
+        load_pretrained(MASKED_LM, ref_of(f"{other}+{masked_adapters[0]}"))
     with warnings.catch_warnings():
         warnings.simplefilter("error", RuntimeWarning)
-        load_pretrained(MASKED_LM, f"{tiny_model}+{masked_adapters[0]}")
+        load_pretrained(MASKED_LM, ref_of(f"{tiny_model}+{masked_adapters[0]}"))
 
 
 def test_sums_of_a_checkpoint_change_with_the_model_below(tiny_model: Path, tmp_path: Path) -> None:
     base = shutil.copytree(tiny_model, tmp_path / "base")
     SentenceChoice(str(base), tuning="lora").save_pretrained(tmp_path / "a")
     task = OriginalTask("x", ["x"], checkpoint=str(tmp_path / "a"))
-    sums = task.checkpoint_sums()
-    assert sums is not None
-    assert set(sums) == {
+    before = task.checkpoint_sums()
+    assert before is not None
+    assert set(before) == {
         "adapter_config.json",
         "adapter_model.safetensors",
         "head.safetensors",
@@ -410,18 +409,18 @@ def test_sums_of_a_checkpoint_change_with_the_model_below(tiny_model: Path, tmp_
     weights = load_file(base / "model.safetensors")
     [first, *_] = weights
     save_file({**weights, first: weights[first] + 1}, base / "model.safetensors", {"format": "pt"})
-    new_sums = task.checkpoint_sums()
-    assert new_sums is not None
-    assert {name for name in sums if sums[name] != new_sums[name]} == {"below-0/model.safetensors"}
+    after = task.checkpoint_sums()
+    assert after is not None
+    assert {name for name in before if before[name] != after[name]} == {"below-0/model.safetensors"}
     # What multiplies the adapter is in its settings; who wrote them changes no answer.
     path = tmp_path / "a" / "adapter_config.json"
     settings = json.loads(path.read_text())
     path.write_text(json.dumps({**settings, "peft_version": "of another day"}))
-    assert task.checkpoint_sums() == new_sums
+    assert task.checkpoint_sums() == after
     path.write_text(json.dumps({**settings, "lora_alpha": 3}))
     scaled = task.checkpoint_sums()
     assert scaled is not None
-    assert {n for n in new_sums if new_sums[n] != scaled[n]} == {"adapter_config.json"}
+    assert {n for n in after if after[n] != scaled[n]} == {"adapter_config.json"}
 
 
 def test_baselines_have_no_adapters() -> None:
@@ -443,7 +442,7 @@ def test_a_merged_folder_answers_as_its_adapter_does(
                 weight.normal_(std=0.5)
     question.save_pretrained(tmp_path / "q")
     record = Record("1", "what colour is grass ?", ("red", "green"), 1)
-    for adapter, setup, item in (
+    for adapter, setup, asked in (
         (masked_adapters[0], "mc_mlm", MASKED),
         (tmp_path / "q", "mc_qa", record),
     ):
@@ -453,11 +452,11 @@ def test_a_merged_folder_answers_as_its_adapter_does(
         )
         assert (merged / "model.safetensors").is_file()
         assert not (merged / "adapter_config.json").exists()
-        scores, expected = (
-            answers(scorer_for(ModelSettings(str(f)), setup).choice_scores(), item)  # type: ignore[arg-type]
+        found, expected = (
+            answers(scorer_for(ModelSettings(str(f)), setup).choice_scores(), asked)  # type: ignore[arg-type]
             for f in (merged, adapter)
         )
-        torch.testing.assert_close(scores, expected, rtol=0, atol=1e-5)
+        torch.testing.assert_close(found, expected, rtol=0, atol=1e-5)
     assert SentenceChoice.from_folder(tmp_path / "merged-mc_qa").num_choices == 4
 
 

@@ -31,6 +31,7 @@ from probelight.probes.importers.items import write_ai2
 from probelight.probes.record import Record, Setup
 from probelight.training.fit import compile_transformers
 from probelight.training.modules import check_module, check_questions, module_for
+from tests.fixtures.architectures import ref_of
 from tests.fixtures.checkout import ROOT
 from tests.fixtures.rows import read_results
 from tests.fixtures.snippets import add_module, register
@@ -152,13 +153,13 @@ def test_a_checkpoint_is_called_what_it_is(tmp_path: Path) -> None:
     pairs = ModelSettings(kind="esim")
     folder = str(tmp_path / "esim")
     module_for(pairs, "mc_qa").save_pretrained(folder)
-    check_questions(pairs, folder)
+    check_questions(pairs, ref_of(folder))
     with pytest.raises(UsageError, match=r"kind esim.*called bookshelf-lm.*kind esim"):
-        check_questions(ModelSettings(), folder)
+        check_questions(ModelSettings(), ref_of(folder))
     (tmp_path / "transformer").mkdir()
-    check_questions(ModelSettings(), str(tmp_path / "transformer"))
+    check_questions(ModelSettings(), ref_of(tmp_path / "transformer"))
     with pytest.raises(UsageError, match=r"kind transformer.*called ESIM"):
-        check_questions(pairs, str(tmp_path / "transformer"))
+        check_questions(pairs, ref_of(tmp_path / "transformer"))
 
 
 @pytest.fixture
@@ -321,18 +322,18 @@ def test_the_kind_of_a_folder_is_read_from_it(tmp_path: Path) -> None:
         (tmp_path / name).mkdir()
         config = {"model_type": family, "architectures": [name]}
         (tmp_path / name / "config.json").write_text(json.dumps(config))
-        assert saved_model_type(tmp_path / name) == kind
+        assert saved_model_type(ref_of(tmp_path / name)) == kind
         saved = {"format": 1, "head": "likelihood", "kind": "seq2seq"}
         (tmp_path / name / "choice_head.json").write_text(json.dumps(saved))
-        assert saved_model_type(tmp_path / name) == "seq2seq"
+        assert saved_model_type(ref_of(tmp_path / name)) == "seq2seq"
         (tmp_path / name / "choice_head.json").write_text(json.dumps({**saved, "kind": "magic"}))
         with pytest.raises(
             PretrainedError, match=r"choice_head.json: there is no model kind 'magic'"
         ):
-            saved_model_type(tmp_path / name)
+            saved_model_type(ref_of(tmp_path / name))
     folder = str(tmp_path / "GPT2LMHeadModel")
     Path(folder, "choice_head.json").unlink()
     with pytest.raises(
         UsageError, match=r"kind causal and the model.name_or_path that it was trained"
     ):
-        check_questions(ModelSettings(), folder)
+        check_questions(ModelSettings(), ref_of(folder))

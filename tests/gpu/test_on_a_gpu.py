@@ -31,6 +31,7 @@ from probelight.models.answering import float32_products
 from probelight.models.checkpoint_files import model_folder
 from probelight.models.pair_choice import PairChoice
 from probelight.probes.record import Record
+from tests.fixtures.architectures import ref_of
 from tests.fixtures.checkout import ROOT
 from tests.runs.harness import wait_until
 
@@ -383,7 +384,7 @@ def test_the_stack_of_heads_is_planned_by_the_memory_that_is_free(tmp_path: Path
 def test_pairs_in_groups_of_like_length_have_the_scores_of_the_cpu(
     grouped: bool, checkpoint: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pairs = PairChoice(str(checkpoint()))
+    pairs = PairChoice(ref_of(checkpoint()))
     pairs.network.eval()
     stems = [f"{i} " + " ".join(["cat"] * (1 + 5 * (i % 6))) for i in range(8)]
     records = [Record(stem, stem, ("a", "the dog", "1"), 0) for stem in stems]

@@ -29,6 +29,7 @@ from probelight.models.tuning import Tuning
 from probelight.probes.record import Record
 from probelight.training.memory import checkpoint_gradients
 from probelight.training.modules import saved_module
+from tests.fixtures.architectures import ref_of
 from tests.fixtures.causal import causal_folder
 from tests.fixtures.seq2seq import seq2seq
 from tests.lightning_modules.losses import Losses, without_dropout
@@ -56,12 +57,12 @@ def plain_lora(auto_class: Any, folder: Path) -> Any:
 
 
 def plain_losses(
-    modules: list[nn.Module], logits_of: Callable[[Record], Tensor], records: Any
+    parts: list[nn.Module], logits_of: Callable[[Record], Tensor], records: Any
 ) -> Any:
     """Losses of 20 steps on all records at once, by torch's AdamW on what peft lets be trained."""
-    for module in modules:
-        without_dropout(module.train())
-    trained = [p for module in modules for p in module.parameters() if p.requires_grad]
+    for part in parts:
+        without_dropout(part.train())
+    trained = [p for part in parts for p in part.parameters() if p.requires_grad]
     optimizer = torch.optim.AdamW(
         [
             {"params": [p for p in trained if p.dim() > 1], "weight_decay": 0.1},
@@ -70,7 +71,7 @@ def plain_losses(
         lr=RATE,
         betas=(0.9, 0.98),
     )
-    step_losses = []
+    found = []
     for step in range(STEPS):
         for group in optimizer.param_groups:  # a step of warm-up, then down to 0
             group["lr"] = RATE * min(1.0, (STEPS - step) / 19)
@@ -79,8 +80,8 @@ def plain_losses(
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-        step_losses.append(loss.item())
-    return step_losses
+        found.append(loss.item())
+    return found
 
 
 def assert_same_losses(
@@ -90,8 +91,8 @@ def assert_same_losses(
     losses = Losses()
     trainer = quiet_trainer(max_epochs=STEPS, callbacks=[losses])
     trainer.fit(module, datamodule=ChoiceDataModule(records, {}, len(records)))
-    print(max(abs(a - b) for a, b in zip(losses.by_step, expected, strict=True)))
-    assert losses.by_step == pytest.approx(expected, abs=1e-5)
+    print(max(abs(a - b) for a, b in zip(losses.found, expected, strict=True)))
+    assert losses.found == pytest.approx(expected, abs=1e-5)
     assert expected[-1] < 0.9 * expected[0]
 
 
@@ -108,8 +109,8 @@ def test_twenty_steps_on_questions_have_the_losses_of_a_plain_loop(
     def logits_of(record: Record) -> Tensor:
         texts = [tokenizer(record.stem, choice, return_tensors="pt") for choice in record.choices]
         read = torch.cat([model(**text).last_hidden_state[:, 0] for text in texts])
-        logits: Tensor = score(torch.tanh(dense(read)))[:, 0]
-        return logits
+        found: Tensor = score(torch.tanh(dense(read)))[:, 0]
+        return found
 
     expected = plain_losses([model, dense, score], logits_of, QUESTIONS)
     assert_same_losses(module, QUESTIONS, expected, quiet_trainer)
@@ -127,9 +128,9 @@ def test_twenty_steps_on_masks_have_the_losses_of_a_plain_loop(
 
     def logits_of(record: Record) -> Tensor:
         text = tokenizer(record.stem, return_tensors="pt")
-        position = text.input_ids[0].tolist().index(tokenizer.mask_token_id)
-        logits: Tensor = model(**text).logits[0, position]
-        return logits[tokenizer.convert_tokens_to_ids(list(record.choices))]
+        place = text.input_ids[0].tolist().index(tokenizer.mask_token_id)
+        found: Tensor = model(**text).logits[0, place]
+        return found[tokenizer.convert_tokens_to_ids(list(record.choices))]
 
     assert_same_losses(module, MASKED, plain_losses([model], logits_of, MASKED), quiet_trainer)
 
@@ -166,8 +167,8 @@ def trained_names(module: nn.Module) -> set[str]:
 def scores(module: Any, records: list[Record]) -> Tensor:
     module.eval()
     with torch.no_grad():
-        logits: Tensor = module(module.encoder().encode(records).collate(range(len(records))))
-    return logits
+        found: Tensor = module(module.encoder().encode(records).collate(range(len(records))))
+    return found
 
 
 def fitted(module: Any, records: list[Record], quiet_trainer: Callable[..., Any]) -> Any:
@@ -184,10 +185,10 @@ def test_a_fresh_head_is_trained_and_a_saved_one_stays(
     assert trained_names(SentenceChoice(str(checkpoint()), tuning="lora")) == {"lora", "head"}
     inoculated = SentenceChoice.from_folder(tmp_path / "original", tuning="lora", learning_rate=0.1)
     assert trained_names(inoculated) == {"lora"}
-    initial = {name: value.clone() for name, value in inoculated.state_dict().items()}
+    before = {name: value.clone() for name, value in inoculated.state_dict().items()}
     fitted(inoculated, QUESTIONS, quiet_trainer).save_pretrained(tmp_path / "a")
     moved = {
-        name for name, value in inoculated.state_dict().items() if not value.equal(initial[name])
+        name for name, value in inoculated.state_dict().items() if not value.equal(before[name])
     }
     assert moved
     assert all("lora" in name for name in moved)
@@ -215,9 +216,9 @@ def test_peft_loads_what_is_saved(
     names = ["query", "value"] if method == "peft.LoHaConfig" else []
     tuning = Tuning(method, target_modules=names)
     module = MaskedChoice(str(checkpoint()), "full", learning_rate=0.05, tuning=tuning)
-    untrained = scores(module, MASKED)
+    before = scores(module, MASKED)
     fitted(module, MASKED, quiet_trainer).save_pretrained(tmp_path / "a")
-    assert not scores(module, MASKED).equal(untrained)
+    assert not scores(module, MASKED).equal(before)
     settings = json.loads((tmp_path / "a" / "adapter_config.json").read_text())
     assert settings["base_model_name_or_path"] == str(checkpoint())
     assert not (tmp_path / "a" / "model.safetensors").exists()
@@ -335,19 +336,19 @@ def test_an_adapter_is_refused_when_its_model_has_changed(
 ) -> None:
     base, adapter = shutil.copytree(checkpoint(), tmp_path / "base"), tmp_path / "a"
     SentenceChoice(str(base), tuning="lora").save_pretrained(adapter)
-    same, changed = noisy(base, "same", 0.0), noisy(base, "other", 0.3)
+    same, other = noisy(base, "same", 0.0), noisy(base, "other", 0.3)
     for weights in (same, base):  # as it is, in any precision, with its own head or without
         for dtype in ("float32", "bfloat16", "float16"):
             with warnings.catch_warnings():
                 warnings.simplefilter("error", RuntimeWarning)
-                load_pretrained(MASKED_LM, f"{weights}+{adapter}", dtype=dtype)  # type: ignore[arg-type]
+                load_pretrained(MASKED_LM, ref_of(f"{weights}+{adapter}"), dtype=dtype)  # type: ignore[arg-type]
     with pytest.warns(RuntimeWarning, match="together they are a different model"):
-        load_pretrained(MASKED_LM, f"{changed}+{adapter}")
-    shutil.copy(changed / "model.safetensors", base)
+        load_pretrained(MASKED_LM, ref_of(f"{other}+{adapter}"))
+    shutil.copy(other / "model.safetensors", base)
     with pytest.raises(PretrainedError, match="no longer the one that the adapter was trained on"):
-        load_pretrained(MASKED_LM, str(adapter))
+        load_pretrained(MASKED_LM, ref_of(adapter))
     (adapter / "trained_on.json").unlink()
-    load_pretrained(MASKED_LM, str(adapter))
+    load_pretrained(MASKED_LM, ref_of(adapter))
 
 
 def test_two_processes_train_an_adapter_as_one(
@@ -363,10 +364,10 @@ def test_two_processes_train_an_adapter_as_one(
         trainer.fit(module, datamodule=ChoiceDataModule(QUESTIONS, {"dev": QUESTIONS}, 4, seed=3))
         return {**module.state_dict(), **trainer.callback_metrics}
 
-    single, double = trained(), trained(devices=2, strategy="ddp_fork")
-    assert single["val/dev_accuracy"] == double["val/dev_accuracy"]
-    for name, value in single.items():
-        torch.testing.assert_close(double[name], value, rtol=1e-4, atol=1e-5, msg=name)
+    one, two = trained(), trained(devices=2, strategy="ddp_fork")
+    assert one["val/dev_accuracy"] == two["val/dev_accuracy"]
+    for name, value in one.items():
+        torch.testing.assert_close(two[name], value, rtol=1e-4, atol=1e-5, msg=name)
 
 
 def test_a_state_is_loaded_with_its_adapter(
@@ -382,7 +383,7 @@ def test_a_state_is_loaded_with_its_adapter(
 
 
 def test_layers_computed_again_give_an_adapter_the_same_gradients(checkpoint: Folder) -> None:
-    gradients = []
+    found = []
     for again in (False, True):
         module = SentenceChoice(str(checkpoint()), tuning=Tuning("lora", dropout=0.3))
         if again:
@@ -391,8 +392,8 @@ def test_layers_computed_again_give_an_adapter_the_same_gradients(checkpoint: Fo
         torch.manual_seed(0)
         encoded = module.encoder().encode(QUESTIONS)
         module(encoded.collate(range(len(QUESTIONS)))).sum().backward()
-        gradients.append([p.grad for p in module.parameters() if p.requires_grad])
-    assert all(a is not None and a.equal(b) for a, b in zip(*gradients, strict=True))
+        found.append([p.grad for p in module.parameters() if p.requires_grad])
+    assert all(a is not None and a.equal(b) for a, b in zip(*found, strict=True))
 
 
 def test_a_new_adapter_is_drawn_from_the_seed_alone(checkpoint: Folder) -> None:
@@ -400,10 +401,10 @@ def test_a_new_adapter_is_drawn_from_the_seed_alone(checkpoint: Folder) -> None:
         torch.rand(seed + 3)
         return SentenceChoice(str(checkpoint()), tuning="lora", seed=seed).state_dict()
 
-    first, same, reseeded = drawn(0), drawn(0), drawn(1)
-    [name, *_] = [name for name in first if "lora_A" in name]
-    assert all(value.equal(same[key]) for key, value in first.items())
-    assert not first[name].equal(reseeded[name])
+    one, same, other = drawn(0), drawn(0), drawn(1)
+    [name, *_] = [name for name in one if "lora_A" in name]
+    assert all(value.equal(same[key]) for key, value in one.items())
+    assert not one[name].equal(other[name])
 
 
 def test_what_no_adapter_can_be_is_refused(checkpoint: Folder) -> None:
@@ -463,6 +464,6 @@ def test_what_no_adapter_can_be_is_refused(checkpoint: Folder) -> None:
             lambda: MaskedChoice(name, "full", tuning=Tuning("lora", target_modules=["decoder"])),
         ),
     ]
-    for kind, message, make in refused:
+    for kind, message, made in refused:
         with pytest.raises(kind, match=message):
-            make()
+            made()

@@ -21,6 +21,7 @@ from probelight.models.masked import PseudoLogLikelihood
 from probelight.models.networks import model_fingerprint
 from probelight.models.scorer import TrainedScorer
 from probelight.probes.record import Record
+from tests.fixtures.architectures import ref_of
 
 Checkpoint = Callable[..., Path]
 MakeBatch = Callable[..., dict[str, Tensor]]
@@ -211,7 +212,7 @@ def test_scores_are_those_of_a_sentence_alone_whatever_side_is_padded(padded: Pa
 
 def test_other_scorers_do_not_see_what_stands_beside_a_text(padded: Path) -> None:
     scorers = (
-        PseudoLogLikelihood(*load_pretrained(MASKED_LM, str(padded))),
+        PseudoLogLikelihood(*load_pretrained(MASKED_LM, ref_of(padded))),
         TrainedScorer(SentenceChoice(str(padded))),
     )
     for question in (scorer.choice_scores() for scorer in scorers):

@@ -16,7 +16,7 @@ from probelight.lightning_modules.sentence_choice import SentenceChoice
 from probelight.models.checkpoint_files import PretrainedError
 from probelight.models.loading import has_choice_head
 from probelight.probes.record import Record
-from tests.fixtures.architectures import CONFIGS
+from tests.fixtures.architectures import CONFIGS, ref_of
 
 RECORDS = [
     Record("1", "which animal is larger ?", ("a dog", "the cat", "a plant of size two"), 2),
@@ -61,7 +61,7 @@ def _scores(module: SentenceChoice) -> Tensor:
 
 
 def test_the_logits_are_those_of_transformers(fine_tuned: Path, tmp_path: Path) -> None:
-    assert has_choice_head(str(fine_tuned))
+    assert has_choice_head(ref_of(fine_tuned))
     module = SentenceChoice(str(fine_tuned))
     scores = _scores(module)
     for row, record in zip(scores, RECORDS, strict=True):
@@ -111,6 +111,6 @@ def test_a_multiple_choice_model_cannot_fill_a_mask(fine_tuned: Path) -> None:
 def test_other_checkpoints_have_no_such_head(
     checkpoint: Callable[..., Path], tmp_path: Path
 ) -> None:
-    assert not has_choice_head(str(tmp_path))
-    assert not has_choice_head("dictionary-lm")
-    assert not has_choice_head(str(checkpoint("roberta")))
+    assert not has_choice_head(ref_of(tmp_path))
+    assert not has_choice_head(ref_of("dictionary-lm"))
+    assert not has_choice_head(ref_of(checkpoint("roberta")))

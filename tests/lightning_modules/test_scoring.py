@@ -13,6 +13,7 @@ from probelight.models import answering
 from probelight.models.masked import MaskedLM, MaskedScorer
 from probelight.models.scorer import Question
 from probelight.probes.record import Record
+from tests.fixtures.architectures import ref_of
 
 RECORDS = [
     Record("1", "a cat is [MASK] than a dog .", ("smaller", "larger", "red"), 0),
@@ -34,14 +35,14 @@ def test_answers_are_kept_by_item_and_lightning_gets_none(
     called: list[bool] = []
     monkeypatch.setattr(answering, "give_memory_back", lambda: called.append(True))
     monkeypatch.setattr(answering, "_TRIM_EVERY", 1)
-    scorer = MaskedScorer(MaskedLM(str(checkpoint())))
-    scores_by_item = predicted(scorer.choice_scores())
-    assert {item: len(scores) for item, scores in scores_by_item.items()} == {0: 3, 1: 2}
+    scorer = MaskedScorer(MaskedLM(ref_of(checkpoint())))
+    found = predicted(scorer.choice_scores())
+    assert {item: len(scores) for item, scores in found.items()} == {0: 3, 1: 2}
     question = scorer.choice_scores()
     with torch.no_grad():
         plain = question.answer(question.encoder.encode(RECORDS).collate([0, 1]))
-    assert scores_by_item[0] == pytest.approx(plain[0].tolist(), abs=1e-5)
-    vocabulary_rows = predicted(scorer.vocabulary(), per_choice=False)
-    assert {len(row) for row in vocabulary_rows.values()} == {len(scorer.masked.tokenizer)}
+    assert found[0] == pytest.approx(plain[0].tolist(), abs=1e-5)
+    whole = predicted(scorer.vocabulary(), per_choice=False)
+    assert {len(row) for row in whole.values()} == {len(scorer.masked.tokenizer)}
     assert not scorer.network.training
     assert called == [True, True]

@@ -12,7 +12,11 @@ from torch import Tensor
 from transformers import AutoModel
 
 from probelight.lightning_modules.sentence_choice import SentenceChoice
-from probelight.models.checkpoint_files import PretrainedError, is_sentence_choice_folder
+from probelight.models.checkpoint_files import (
+    CheckpointRef,
+    PretrainedError,
+    is_sentence_choice_folder,
+)
 from probelight.models.pair_choice import HEAD_WEIGHTS
 
 Checkpoint = Callable[..., Path]
@@ -32,9 +36,9 @@ def _cls_output(folder: Path, batch: Batch) -> Tensor:
     return torch.stack(rows)
 
 
-def _same_scores(first: SentenceChoice, second: SentenceChoice, batch: Batch) -> bool:
+def _same_scores(one: SentenceChoice, other: SentenceChoice, batch: Batch) -> bool:
     with torch.no_grad():
-        return torch.equal(first.eval()(batch), second.eval()(batch))
+        return torch.equal(one.eval()(batch), other.eval()(batch))
 
 
 def test_the_mlp_head_by_hand(architecture: str, checkpoint: Checkpoint, pair_batch: Batch) -> None:
@@ -48,9 +52,9 @@ def test_the_mlp_head_by_hand(architecture: str, checkpoint: Checkpoint, pair_ba
             parameter.copy_(torch.randn(parameter.shape, generator=generator))
         h = _cls_output(folder, pair_batch)
         logits = torch.tanh(h @ dense.weight.T + dense.bias) @ score.weight[0] + score.bias
-        actual = module(pair_batch)
+        found = module(pair_batch)
     expected = [[logits[0], logits[1], logits[2]], [logits[3], logits[1], -torch.inf]]
-    torch.testing.assert_close(actual, torch.tensor(expected), rtol=1e-4, atol=1e-4)
+    torch.testing.assert_close(found, torch.tensor(expected), rtol=1e-4, atol=1e-4)
 
 
 def test_the_linear_head_by_hand(checkpoint: Checkpoint, pair_batch: Batch) -> None:
@@ -59,8 +63,8 @@ def test_the_linear_head_by_hand(checkpoint: Checkpoint, pair_batch: Batch) -> N
     with torch.no_grad():
         module.head.score.bias.fill_(0.5)
         logits = _cls_output(checkpoint(), pair_batch) @ module.head.score.weight[0] + 0.5
-        actual = module(pair_batch)
-    torch.testing.assert_close(actual[0], logits[:3], rtol=0, atol=1e-5)
+        found = module(pair_batch)
+    torch.testing.assert_close(found[0], logits[:3], rtol=0, atol=1e-5)
 
 
 def test_the_pooler_head_uses_the_checkpoint_s_pooler(
@@ -110,9 +114,9 @@ def test_saving_and_loading_is_exact(
     module.save_pretrained(folder)
     assert [path.name for path in tmp_path.iterdir()] == ["saved"]
     assert not [p for p in folder.rglob("*") if p.suffix in {".bin", ".pt", ".pkl", ".ckpt"}]
-    assert is_sentence_choice_folder(str(folder))
-    names = {name for name, _ in module.head.named_parameters()}
-    assert set(load_file(folder / HEAD_WEIGHTS)) == names
+    assert is_sentence_choice_folder(CheckpointRef(str(folder)))
+    own = {name for name, _ in module.head.named_parameters()}
+    assert set(load_file(folder / HEAD_WEIGHTS)) == own
     for again in (SentenceChoice.from_folder(folder), SentenceChoice(str(folder))):
         assert _same_scores(module, again, pair_batch)
         assert (again.head_kind, again.max_length, again.num_choices) == (head, 40, 5)

@@ -32,6 +32,7 @@ from probelight.models.masked import MaskedLM, MaskedScorer
 from probelight.models.networks import Batch
 from probelight.models.scorer import Question
 from probelight.probes.record import Record
+from tests.fixtures.architectures import ref_of
 
 RECORDS = [
     Record("1", "a cat is [MASK] than a dog .", ("smaller", "larger", "red"), 0),
@@ -42,7 +43,7 @@ RECORDS = [
 
 @pytest.fixture
 def scorer(checkpoint: Callable[..., Path]) -> MaskedScorer:
-    return MaskedScorer(MaskedLM(str(checkpoint()), multi_token="pseudo_log_likelihood"))
+    return MaskedScorer(MaskedLM(ref_of(checkpoint()), multi_token="pseudo_log_likelihood"))
 
 
 def test_each_record_gets_the_scores_of_its_distinct_choices(scorer: MaskedScorer) -> None:
@@ -103,10 +104,8 @@ def test_the_scorer_is_left_where_it_was_and_in_eval_mode(scorer: MaskedScorer) 
         assert value.device.type == "cpu"
 
 
-def test_a_set_without_a_record_to_pose_is_refused_by_name(
-    checkpoint: Callable[..., Path],
-) -> None:
-    scorer = MaskedScorer(MaskedLM(str(checkpoint()), multi_token="skip"))
+def test_a_set_without_a_record_to_pose_is_refused_by_name(checkpoint: Callable[..., Path]) -> None:
+    scorer = MaskedScorer(MaskedLM(ref_of(checkpoint()), multi_token="skip"))
     with pytest.raises(ValueError, match=r"^b: no items to score \(1 were skipped\)"):
         answer(scorer, {"a": RECORDS[:1], "b": RECORDS[2:]})
 

@@ -7,12 +7,7 @@ import pytest
 import torch
 from torch import Tensor
 from torch.nn import functional as F
-from transformers import (
-    AutoModelForMaskedLM,
-    FlaubertConfig,
-    MobileBertConfig,
-    PreTrainedModel,
-)
+from transformers import AutoModelForMaskedLM, FlaubertConfig, MobileBertConfig, PreTrainedModel
 
 from probelight.models.candidate_head import CandidateHead, UnsupportedHeadError
 from probelight.models.networks import run_encoder

@@ -9,6 +9,7 @@ import pytest
 
 from probelight.models import checkpoint_files as source
 from probelight.models.checkpoint_files import (
+    CheckpointRef,
     PretrainedError,
     agree,
     base_of,
@@ -17,8 +18,20 @@ from probelight.models.checkpoint_files import (
     one_error,
     resolve,
 )
+from tests.fixtures.architectures import ref_of
 
 Checkpoint = Callable[..., Path]
+
+
+def test_a_model_with_a_revision_and_an_adapter_is_read_from_its_text(tmp_path: Path) -> None:
+    whole = CheckpointRef("a/b", "main", "c/d")
+    assert ref_of("a/b@main+c/d", reads_revision=True) == whole
+    assert ref_of("a/b@main+c/d", seed=1) == CheckpointRef("a/b@main", adapter="c/d", seed=1)
+    assert ref_of("a+b+c") == CheckpointRef("a+b", adapter="c")  # on top of another adapter
+    for name in ("+a", "a+", str(tmp_path / "a@b+c")):
+        (tmp_path / "a@b+c").mkdir(exist_ok=True)
+        assert ref_of(name, reads_revision=True) == CheckpointRef(name)
+    assert (str(whole), whole.folder) == ("a/b@main+c/d", Path("c/d"))
 
 
 def in_folder(folder: Path, name: str) -> Any:
@@ -32,7 +45,7 @@ REFUSED: dict[str, tuple[Callable[[Path], Any], str]] = {
         lambda folder: in_folder(folder, "checkpoints/best"),
         "it is a run's folder; give its model",
     ),
-    "adapter": (lambda folder: base_of(f"model+{folder}"), "has no adapter_config.json"),
+    "adapter": (lambda folder: base_of(ref_of(f"model+{folder}")), "has no adapter_config.json"),
     "larger than memory": (lambda _: check_size("here", 1 << 50, None), "this machine has"),
     "saved otherwise": (
         lambda _: agree("num_choices", 4, 5, "here"),

@@ -15,7 +15,7 @@ from probelight import cli
 from probelight.commands.inoculation.settings import InoculatedProbe, OriginalTask
 from probelight.commands.inoculation.sweep import SweepGrid, SweepRow, sweep_jobs
 from probelight.io.errors import UsageError
-from probelight.models.checkpoint_files import PretrainedError
+from probelight.models.checkpoint_files import CheckpointRef, PretrainedError
 from probelight.models.chosen_models import (
     chosen_models,
     found_model_type,
@@ -79,8 +79,8 @@ def test_what_cannot_be_compared_is_refused(tmp_path: Path) -> None:
 def test_folders_of_one_name_are_told_apart_by_path_and_baselines_have_no_random_weights(
     tmp_path: Path,
 ) -> None:
-    a, b = folder(tmp_path / "a" / "best"), folder(tmp_path / "b" / "best")
-    models = chosen_models([str(a), str(b), "dictionary-lm", "esim"], ModelSettings(), True)
+    one, other = folder(tmp_path / "a" / "best"), folder(tmp_path / "b" / "best")
+    models = chosen_models([str(one), str(other), "dictionary-lm", "esim"], ModelSettings(), True)
     names = ["a/best", "b/best", "dictionary-lm"]
     controls = [f"{name} (random weights)" for name in names]
     assert [m.label for m in models] == [*names, "ESIM (word_vectors)", *controls]
@@ -111,7 +111,7 @@ def test_revisions_of_a_model_are_models_with_names_of_their_own(
 
 
 @pytest.mark.parametrize(
-    ("name", "error"),
+    ("name", "said"),
     [
         ("org/name@step2000", "configuration of 'org/name@step2000' .a name on the Hub"),
         ("org/name@", "org/name@: give NAME@REVISION"),
@@ -122,9 +122,9 @@ def test_revisions_of_a_model_are_models_with_names_of_their_own(
         ("a@b.yaml", "a@b.yaml: there is no such file"),
     ],
 )
-def test_a_revision_that_is_not_there_is_named(name: str, error: str, hub_cache: HubCache) -> None:
+def test_a_revision_that_is_not_there_is_named(name: str, said: str, hub_cache: HubCache) -> None:
     hub_cache("org/name", {"step1000": BERT})
-    with pytest.raises((UsageError, PretrainedError), match=error):
+    with pytest.raises((UsageError, PretrainedError), match=said):
         chosen_models([name], ModelSettings(), False)
 
 
@@ -134,14 +134,14 @@ def test_a_revision_of_what_is_not_on_the_hub_is_refused(tmp_path: Path) -> None
         with pytest.raises(UsageError, match=r"model\.revision abc: .* not on the Hub.*leave it"):
             chosen_models((), ModelSettings(revision="abc", **options), False)
     with pytest.raises(PretrainedError, match="it is not on the Hub, so it has no revision 'abc'"):
-        read_config(str(there), "abc")  # whoever loads it, `fit` too
+        read_config(CheckpointRef(str(there), "abc"))  # whoever loads it, `fit` too
 
 
 MASKED, ENCODER = "masked language model", "encoder"
 CAUSAL, SEQ2SEQ = "causal language model", "encoder-decoder language model"
 
 
-def save(folder: Path, family: str, architecture: str = "", **options: Any) -> str:
+def written(folder: Path, family: str, architecture: str = "", **options: Any) -> str:
     """A folder with the config.json that transformers writes of a family."""
     config = getattr(transformers, f"{family}Config")(**options)
     config.architectures = [architecture] if architecture else None
@@ -170,13 +170,13 @@ def save(folder: Path, family: str, architecture: str = "", **options: Any) -> s
 def test_the_kind_is_that_of_the_config(
     family: str, architecture: str, options: Any, kind: str, called: str, tmp_path: Path
 ) -> None:
-    folder = save(tmp_path / "gpt2", family, architecture, **options)  # its name says nothing
+    folder = written(tmp_path / "gpt2", family, architecture, **options)  # its name says nothing
     by = f"architectures {architecture}" if architecture else f"model_type {family.lower()}"
-    assert found_model_type(folder) == (kind, f"{folder}: {called} ({by})")
+    assert found_model_type(CheckpointRef(folder)) == (kind, f"{folder}: {called} ({by})")
 
 
 @pytest.mark.parametrize(
-    ("family", "architecture", "options", "message"),
+    ("family", "architecture", "options", "said"),
     [
         ("Bert", "BertLMHeadModel", {}, "both to be a causal model.*give --model.kind transf"),
         ("XLM", "XLMWithLMHeadModel", {"causal": True}, "both to be a causal model"),
@@ -196,26 +196,24 @@ def test_the_kind_is_that_of_the_config(
     ],
 )
 def test_what_is_no_language_model_or_may_be_two_is_refused_by_name(
-    family: str, architecture: str, options: Any, message: str, tmp_path: Path
+    family: str, architecture: str, options: Any, said: str, tmp_path: Path
 ) -> None:
-    with pytest.raises(UsageError, match=message):
-        found_model_type(save(tmp_path, family, architecture, **options))
+    with pytest.raises(UsageError, match=said):
+        found_model_type(CheckpointRef(written(tmp_path, family, architecture, **options)))
 
 
-def test_a_saved_folder_has_a_known_kind(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    settings = with_model_type(ModelSettings(kind=AUTO))
-    assert settings == ModelSettings()
+def test_what_was_saved_here(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = with_model_type(ModelSettings(kind=AUTO))
+    assert found == ModelSettings()
     assert capsys.readouterr().out.startswith("bookshelf-lm: masked language model")
     baseline = {"format": 1, "kind": "esim"}
     (tmp_path / "word_module.json").write_text(json.dumps(baseline))
     with pytest.raises(UsageError, match=r"trained baseline .kind esim.*--models esim"):
-        found_model_type(str(tmp_path))
+        found_model_type(CheckpointRef(str(tmp_path)))
 
 
 def test_auto_and_the_kind_by_name_are_one_run(tmp_path: Path) -> None:
-    folder = save(tmp_path, "Bert", "BertForMaskedLM")
+    folder = written(tmp_path, "Bert", "BertForMaskedLM")
     auto = with_model_type(ModelSettings(folder, kind=AUTO))
     assert auto.config() == ModelSettings(folder, kind=TRANSFORMER).config()
     assert AUTO not in MODEL_TYPES
@@ -224,11 +222,11 @@ def test_auto_and_the_kind_by_name_are_one_run(tmp_path: Path) -> None:
 
 
 def test_the_usual_kind_is_found_without_importing_anything_heavy(tmp_path: Path) -> None:
-    folder = save(tmp_path, "Bert", "BertForMaskedLM")
+    folder = written(tmp_path, "Bert", "BertForMaskedLM")
     code = f"""
 import sys, probelight.training.modules
-from probelight.models.chosen_models import found_model_type
-found_model_type({folder!r})
+from probelight.models.chosen_models import CheckpointRef, found_model_type
+found_model_type(CheckpointRef({folder!r}))
 sys.exit(bool({{"torch", "transformers", "pytorch_lightning"}} & sys.modules.keys()))
 """
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
@@ -237,7 +235,7 @@ sys.exit(bool({{"torch", "transformers", "pytorch_lightning"}} & sys.modules.key
 def test_models_of_a_sweep_are_found_out_once(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    folder = save(tmp_path, "GPT2", "GPT2LMHeadModel")
+    folder = written(tmp_path, "GPT2", "GPT2LMHeadModel")
     task = OriginalTask("a", ["definitions_small"])
     probe = InoculatedProbe("hypernymy_small")
     rows = [SweepRow("one", "a", probe, seeds=[seed]) for seed in (0, 1)]
@@ -248,25 +246,20 @@ def test_models_of_a_sweep_are_found_out_once(
 
 
 @pytest.mark.parametrize(
-    ("family", "architecture", "model_type", "message"),
+    ("family", "architecture", "given", "said"),
     [
-        (
-            "GPT2",
-            "GPT2LMHeadModel",
-            TRANSFORMER,
-            "a causal language .*give model.kind causal$",
-        ),
+        ("GPT2", "GPT2LMHeadModel", TRANSFORMER, "a causal language .*give model.kind causal$"),
         ("T5", "", "causal", "an encoder-decoder language model.*give model.kind seq2seq$"),
         ("Bert", "BertForMaskedLM", "seq2seq", "a masked language .*give model.kind transformer"),
         ("ViT", "", TRANSFORMER, "not a kind of language model that Probelight can load"),
     ],
 )
 def test_a_folder_of_another_kind_than_the_given_one_is_refused_by_its_config(
-    family: str, architecture: str, model_type: str, message: str, tmp_path: Path
+    family: str, architecture: str, given: str, said: str, tmp_path: Path
 ) -> None:
-    folder = save(tmp_path / "model", family, architecture)  # there are no weights to read
-    with pytest.raises(PretrainedError, match=rf"{folder}: \w+ \(\w+\) is {message}"):
-        with_model_type(ModelSettings(folder, kind=model_type))
+    folder = written(tmp_path / "model", family, architecture)  # there are no weights to read
+    with pytest.raises(PretrainedError, match=rf"{folder}: \w+ \(\w+\) is {said}"):
+        with_model_type(ModelSettings(folder, kind=given))
 
 
 TASK = "--original.name=a --original.sets=definitions_small"
@@ -284,7 +277,7 @@ COMMANDS = [
 def test_no_command_begins_with_a_model_of_another_type(
     command: str, refused: Refused, tmp_path: Path
 ) -> None:
-    model = f"--model.name_or_path={save(tmp_path / 'model', 'GPT2', 'GPT2LMHeadModel')}"
+    model = f"--model.name_or_path={written(tmp_path / 'model', 'GPT2', 'GPT2LMHeadModel')}"
     out = f"--output_dir={tmp_path / 'out'}"
     line = refused([*command.split(), model, out], cli.FAILURE)
     assert "(model.kind transformer); give model.kind causal" in line

@@ -35,6 +35,7 @@ from probelight.models.settings import ModelSettings
 from probelight.probes.record import Record
 from probelight.runs.settings import TrainerSettings
 from tests.fixtures.answers import answers
+from tests.fixtures.architectures import ref_of
 from tests.fixtures.causal import FAMILIES, causal_folder
 
 __all__ = ["causal_folder"]
@@ -60,26 +61,22 @@ def logits_of(choice: ContinuationChoice, records: Sequence[Record] = RECORDS) -
 
 def text_of(record: Record, choice: str) -> tuple[str, str]:
     """What is given, and what is summed: the choice and all that follows it."""
-    prefix, mask, suffix = record.stem.partition("[MASK]")
-    return (prefix.rstrip(), f" {choice}{suffix}") if mask else (record.stem, f" {choice}")
+    before, mask, after = record.stem.partition("[MASK]")
+    return (before.rstrip(), f" {choice}{after}") if mask else (record.stem, f" {choice}")
 
 
 def loop(folder: Path, model: Any, record: Record, choice: str, divide: str = "sum") -> Tensor:
     """The score of one choice by one call of the raw model."""
     tokenizer = AutoTokenizer.from_pretrained(folder)
-    context, summed = text_of(record, choice)
-    first = tokenizer(context).input_ids
-    ids = tokenizer(context + summed).input_ids
+    given, summed = text_of(record, choice)
+    first = tokenizer(given).input_ids
+    ids = tokenizer(given + summed).input_ids
     assert ids[: len(first)] == first
-    log_probs = model(torch.tensor([ids])).logits[0].log_softmax(dim=-1)
-    logs = [log_probs[i - 1, ids[i]] for i in range(len(first), len(ids))]
+    found = model(torch.tensor([ids])).logits[0].log_softmax(dim=-1)
+    logs = [found[i - 1, ids[i]] for i in range(len(first), len(ids))]
     return (
         torch.stack(logs).sum()
-        / {
-            "sum": 1,
-            "mean_token": len(logs),
-            "mean_char": len(choice),
-        }[divide]
+        / {"sum": 1, "mean_token": len(logs), "mean_char": len(choice)}[divide]
     )
 
 
@@ -89,35 +86,35 @@ def test_scores_and_gradients_are_those_of_a_loop(
 ) -> None:
     folder = causal_folder(family)
     raw = AutoModelForCausalLM.from_pretrained(folder).eval()
-    choice = ContinuationChoice(str(folder), scoring)
+    choice = ContinuationChoice(ref_of(folder), scoring)
     assert isinstance(choice.reader, PackedReader)
     assert choice.reader.packs == (family != "mistral")  # which looks 5 tokens back
-    logits = logits_of(choice)
+    found = logits_of(choice)
     hand = [[loop(folder, raw, r, c, scoring) for c in r.choices] for r in RECORDS]
-    for row, logs in zip(logits, hand, strict=True):
-        torch.testing.assert_close(row[: len(logs)], torch.stack(logs), rtol=1e-5, atol=1e-5)
-        assert row[len(logs) :].tolist() == [-torch.inf] * (3 - len(logs))
+    for row, own in zip(found, hand, strict=True):
+        torch.testing.assert_close(row[: len(own)], torch.stack(own), rtol=1e-5, atol=1e-5)
+        assert row[len(own) :].tolist() == [-torch.inf] * (3 - len(own))
     labels = torch.tensor([r.answer for r in RECORDS])
-    torch.nn.functional.cross_entropy(logits, labels).backward()
+    torch.nn.functional.cross_entropy(found, labels).backward()
     theirs = [
         -torch.stack(row).log_softmax(0)[r.answer] for row, r in zip(hand, RECORDS, strict=True)
     ]
     torch.stack(theirs).mean().backward()
-    for (name, ours), twin in zip(choice.model.named_parameters(), raw.parameters(), strict=True):
-        assert ours.grad is not None
-        assert twin.grad is not None
-        torch.testing.assert_close(ours.grad, twin.grad, rtol=1e-4, atol=1e-5, msg=name)
+    for (name, one), other in zip(choice.model.named_parameters(), raw.parameters(), strict=True):
+        assert one.grad is not None
+        assert other.grad is not None
+        torch.testing.assert_close(one.grad, other.grad, rtol=1e-4, atol=1e-5, msg=name)
 
 
 def test_logits_in_parts_are_the_same(
     causal_folder: Folder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    choice = ContinuationChoice(str(causal_folder("gpt2")), "sum")
-    at_once = logits_of(choice)
+    choice = ContinuationChoice(ref_of(causal_folder("gpt2")), "sum")
+    whole = logits_of(choice)
     for places in (1, 7):  # of some twenty that are read
         monkeypatch.setattr(continuation_choice, "_MAX_LOGITS", places * 400)
         with torch.no_grad():
-            torch.testing.assert_close(logits_of(choice), at_once, rtol=0, atol=1e-5)
+            torch.testing.assert_close(logits_of(choice), whole, rtol=0, atol=1e-5)
 
 
 def test_a_window_of_all_of_a_text_lets_choices_be_packed(
@@ -131,7 +128,7 @@ def test_a_window_of_all_of_a_text_lets_choices_be_packed(
     raw = AutoModelForCausalLM.from_config(config).eval()
     raw.save_pretrained(tmp_path)
     AutoTokenizer.from_pretrained(causal_folder("mistral")).save_pretrained(tmp_path)
-    choice = ContinuationChoice(str(tmp_path), "sum", max_length=20)
+    choice = ContinuationChoice(ref_of(tmp_path), "sum", max_length=20)
     assert isinstance(choice.reader, PackedReader)
     assert choice.reader.packs
     # Packed, the first item has more tokens than the window; none of its texts has.
@@ -142,12 +139,12 @@ def test_a_window_of_all_of_a_text_lets_choices_be_packed(
 def test_a_model_that_ignores_the_mask_reads_each_text_whole(
     causal_folder: Folder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    plain = logits_of(ContinuationChoice(str(causal_folder("llama")), "sum"))
+    plain = logits_of(ContinuationChoice(ref_of(causal_folder("llama")), "sum"))
     # As of a family that takes any mask and sees everything before a token.
     monkeypatch.setattr(
         continuation_choice, "visible", lambda segments, dtype: (segments >= 0).long()
     )
-    choice = ContinuationChoice(str(causal_folder("llama")), "sum")
+    choice = ContinuationChoice(ref_of(causal_folder("llama")), "sum")
     assert isinstance(choice.reader, PackedReader)
     assert not choice.reader.packs
     torch.testing.assert_close(logits_of(choice), plain, rtol=0, atol=1e-5)
@@ -172,13 +169,13 @@ def test_logits_as_large_as_real_models_have_are_packed(
         raw.lm_head.weight *= largest / raw(torch.arange(50, 64)[None]).logits.abs().max()
     raw.eval().save_pretrained(tmp_path)
     AutoTokenizer.from_pretrained(causal_folder("llama")).save_pretrained(tmp_path)
-    choice = ContinuationChoice(str(tmp_path), "sum")
+    choice = ContinuationChoice(ref_of(tmp_path), "sum")
     assert isinstance(choice.reader, PackedReader)
     assert choice.reader.packs
     assert choice.notices == ()
     hand = [[loop(tmp_path, raw, r, c) for c in r.choices] for r in RECORDS]
-    for row, logs in zip(logits_of(choice), hand, strict=True):
-        torch.testing.assert_close(row[: len(logs)], torch.stack(logs), rtol=0, atol=1e-4 * largest)
+    for row, own in zip(logits_of(choice), hand, strict=True):
+        torch.testing.assert_close(row[: len(own)], torch.stack(own), rtol=0, atol=1e-4 * largest)
     monkeypatch.setattr(
         continuation_choice, "visible", lambda segments, dtype: (segments >= 0).long()
     )
@@ -187,7 +184,7 @@ def test_logits_as_large_as_real_models_have_are_packed(
 
 def test_letters_are_asked_for_behind_a_list_of_the_choices(causal_folder: Folder) -> None:
     folder = causal_folder("gpt2")
-    choice = ContinuationChoice(str(folder), "letter")
+    choice = ContinuationChoice(ref_of(folder), "letter")
     raw = AutoModelForCausalLM.from_pretrained(folder).eval()
     record = Record("1", "the dog", ("warm", "cat"), 1)
     prompt = Record("2", "Question: the dog\nA. warm\nB. cat\nAnswer:", ("A", "B"), 1)
@@ -198,17 +195,17 @@ def test_letters_are_asked_for_behind_a_list_of_the_choices(causal_folder: Folde
 @pytest.mark.parametrize("head", ["mlp", "linear"])
 def test_a_head_reads_the_last_token(family: str, head: str, causal_folder: Folder) -> None:
     folder = causal_folder(family)
-    choice = ContinuationChoice(str(folder), "last_token", head=head, seed=3)
+    choice = ContinuationChoice(ref_of(folder, seed=3), "last_token", head=head)
     choice.network.eval()
     raw = AutoModelForCausalLM.from_pretrained(folder).eval()
     tokenizer = AutoTokenizer.from_pretrained(folder)
     read: list[Tensor] = []
-    raw.get_output_embeddings().register_forward_pre_hook(lambda _, inputs: read.append(inputs[0]))
+    raw.get_output_embeddings().register_forward_pre_hook(lambda _, given: read.append(given[0]))
     for row, record in zip(logits_of(choice), RECORDS, strict=True):
-        for logit, text in zip(row, record.choices, strict=False):
+        for found, text in zip(row, record.choices, strict=False):
             raw(torch.tensor([tokenizer("".join(text_of(record, text))).input_ids]))
             expected = choice.head(read[-1][:, -1])[0, 0]
-            torch.testing.assert_close(logit, expected, rtol=1e-5, atol=1e-5)
+            torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize("family", ["t5", "t5_untied", "bart"])
@@ -217,44 +214,44 @@ def test_an_encoder_decoder_model_has_the_scores_that_it_has_untrained(
 ) -> None:
     folder = seq2seq(family)
     record = Record("1", "a cat is [MASK] than a dog .", ("much smaller", "larger"), 0)
-    choice = ContinuationChoice(str(folder), setup="mc_mlm")
-    logits = logits_of(choice, [record])[0]
+    choice = ContinuationChoice(ref_of(folder), setup="mc_mlm")
+    found = logits_of(choice, [record])[0]
     raw = AutoModelForSeq2SeqLM.from_pretrained(folder).eval()
     tokenizer = AutoTokenizer.from_pretrained(folder)
-    for score, text in zip(logits, record.choices, strict=True):
+    for score, text in zip(found, record.choices, strict=True):
         if family == "bart":
             source, start = "a cat is<mask> than a dog .", [tokenizer.eos_token_id]
-            target_ids = tokenizer(f"a cat is {text}").input_ids[:-1]
+            written = tokenizer(f"a cat is {text}").input_ids[:-1]
             first = len(tokenizer("a cat is").input_ids) - 1
         else:
             source, start = "a cat is <extra_id_0> than a dog .", [0]
-            target_ids = tokenizer(f"<extra_id_0> {text} <extra_id_1>").input_ids[:-1]
+            written = tokenizer(f"<extra_id_0> {text} <extra_id_1>").input_ids[:-1]
             first = 1
         ids = tokenizer(source, return_tensors="pt").input_ids
-        decoder_ids = torch.tensor([[*start, *target_ids[:-1]]])
-        logs = raw(input_ids=ids, decoder_input_ids=decoder_ids).logits[0].log_softmax(dim=-1)
-        expected = sum(logs[i, target_ids[i]] for i in range(first, len(target_ids)))
+        given = torch.tensor([[*start, *written[:-1]]])
+        logs = raw(input_ids=ids, decoder_input_ids=given).logits[0].log_softmax(dim=-1)
+        expected = sum(logs[i, written[i]] for i in range(first, len(written)))
         torch.testing.assert_close(score, expected, rtol=1e-5, atol=1e-5)
-    logits.sum().backward()
+    found.sum().backward()
     assert all(p.grad is not None for p in choice.model.parameters())
 
 
 @pytest.mark.parametrize("family", ["t5_untied", "bart"])
 def test_a_head_on_a_decoder_has_read_all_of_the_answer(family: str, seq2seq: Folder) -> None:
     records = [Record("1", "a cat is [MASK] .", ("much smaller", "much larger"), 0)]
-    choice = ContinuationChoice(str(seq2seq(family)), "last_token", setup="mc_mlm", head="linear")
-    logits = logits_of(choice, records)[0]
+    choice = ContinuationChoice(ref_of(seq2seq(family)), "last_token", "mc_mlm", "linear")
+    found = logits_of(choice, records)[0]
     # The answers differ in their last piece alone.
-    assert abs(logits[0] - logits[1]) > 1e-6
-    logits[0].backward()
+    assert abs(found[0] - found[1]) > 1e-6
+    found[0].backward()
     unused = [n for n, p in choice.network.named_parameters() if p.requires_grad and p.grad is None]
     assert unused == []
 
 
-def test_unfit_heads_and_folders_are_refused(causal_folder: Folder, tmp_path: Path) -> None:
+def test_what_is_refused(causal_folder: Folder, tmp_path: Path) -> None:
     folder = str(causal_folder("gpt2"))
     with pytest.raises(UsageError, match="pooler is only for encoders; give mlp or linear"):
-        ContinuationChoice(folder, "last_token", head="pooler")
+        ContinuationChoice(ref_of(folder), "last_token", head="pooler")
     settings = ModelSettings(folder, kind="causal", scoring="last_token")
     with pytest.raises(
         PretrainedError, match="needs a trained head, which this model does not have"
@@ -264,9 +261,9 @@ def test_unfit_heads_and_folders_are_refused(causal_folder: Folder, tmp_path: Pa
         (tmp_path / path.name).write_bytes(path.read_bytes())
     saved = {"format": 1, "head": "likelihood", "kind": "causal", "setup": "mc_qa"}
     (tmp_path / "choice_head.json").write_text(json.dumps({**saved, "scoring": "sum"}))
-    assert ContinuationChoice(str(tmp_path)).scoring == "sum"
+    assert ContinuationChoice(ref_of(tmp_path)).scoring == "sum"
     with pytest.raises(PretrainedError, match="saved with scoring 'sum', so scoring='letter' does"):
-        ContinuationChoice(str(tmp_path), "letter")
+        ContinuationChoice(ref_of(tmp_path), "letter")
 
 
 def test_a_family_with_masks_of_its_own_is_never_packed(
@@ -285,16 +282,16 @@ def test_a_family_with_masks_of_its_own_is_never_packed(
     raw = AutoModelForCausalLM.from_config(config).eval()
     raw.save_pretrained(tmp_path)
     AutoTokenizer.from_pretrained(causal_folder("gpt2")).save_pretrained(tmp_path)
-    choice = ContinuationChoice(str(tmp_path), "sum", max_length=16)
+    choice = ContinuationChoice(ref_of(tmp_path), "sum", max_length=16)
     choice.network.eval()
     # The first item's texts have fewer tokens than the window, and together more.
     hand = [[loop(tmp_path, raw, r, c) for c in r.choices] for r in RECORDS]
-    for row, logs in zip(logits_of(choice), hand, strict=True):
-        torch.testing.assert_close(row[: len(logs)], torch.stack(logs), rtol=1e-5, atol=1e-5)
+    for row, own in zip(logits_of(choice), hand, strict=True):
+        torch.testing.assert_close(row[: len(own)], torch.stack(own), rtol=1e-5, atol=1e-5)
 
 
 def test_texts_that_are_not_packed_are_counted_one_by_one(causal_folder: Folder) -> None:
-    choice = ContinuationChoice(str(causal_folder("mistral")), "sum")
+    choice = ContinuationChoice(ref_of(causal_folder("mistral")), "sum")
     assert choice.encoder().encode(RECORDS).num_sequences.tolist() == [3, 2, 2]
     assert choice.notices[0].endswith("it looks back 5 tokens, and max_length is 64")
 
@@ -317,11 +314,11 @@ def test_what_a_folder_was_trained_with_holds_for_its_own_setup(
     trained_folder: Callable[..., str],
 ) -> None:
     folder = trained_folder(scoring="letter", max_length=20)
-    assert ContinuationChoice(folder).scoring == "letter"
-    assert ContinuationChoice(folder, setup="mc_mlm").scoring == "sum"
+    assert ContinuationChoice(ref_of(folder)).scoring == "letter"
+    assert ContinuationChoice(ref_of(folder), setup="mc_mlm").scoring == "sum"
     assert scorer_for(ModelSettings(folder, kind="causal"), "mc_mlm").mode == "causal_likelihood"
-    assert ContinuationChoice(folder, max_length=256).max_length == 20  # the default asks nothing
-    assert ContinuationChoice(folder, max_length=30).max_length == 30
+    assert ContinuationChoice(ref_of(folder), max_length=256).max_length == 20  # the default
+    assert ContinuationChoice(ref_of(folder), max_length=30).max_length == 30
 
 
 @pytest.mark.parametrize("scoring", ["sum", "mean_char"])
@@ -331,9 +328,9 @@ def test_zero_shot_reads_as_much_as_was_trained(
     folder = trained_folder(scoring=scoring, max_length=12)
     scorer = scorer_for(ModelSettings(folder, kind="causal"), "mc_qa")
     records = [r for r in RECORDS if "[MASK]" not in r.stem]
-    logits = torch.stack([answers(scorer.choice_scores(), record)[0] for record in records[:1]])
-    choice = ContinuationChoice(folder)
-    torch.testing.assert_close(logits, logits_of(choice, records[:1]), rtol=1e-5, atol=1e-5)
+    found = torch.stack([answers(scorer.choice_scores(), record)[0] for record in records[:1]])
+    choice = ContinuationChoice(ref_of(folder))
+    torch.testing.assert_close(found, logits_of(choice, records[:1]), rtol=1e-5, atol=1e-5)
 
 
 def test_a_trained_scoring_leaves_the_other_questions_to_the_model(
@@ -344,13 +341,13 @@ def test_a_trained_scoring_leaves_the_other_questions_to_the_model(
     assert scorer.mode == "fine_tuned"
     plain = scorer_for(ModelSettings(str(causal_folder("gpt2")), kind="causal"), "mc_qa")
     for record in RECORDS:
-        trained_row, plain_row = (answers(s.log_likelihoods(), record)[0] for s in (scorer, plain))
-        torch.testing.assert_close(trained_row, plain_row, rtol=0, atol=1e-6)
+        one, two = (answers(s.log_likelihoods(), record)[0] for s in (scorer, plain))
+        torch.testing.assert_close(one, two, rtol=0, atol=1e-6)
     fresh = ModelSettings(folder, kind="causal", random_weights=True)
     assert scorer_for(fresh, "mc_qa").mode == "causal_mean_char"
 
 
 def test_an_empty_choice_is_refused(causal_folder: Folder) -> None:
-    choice = ContinuationChoice(str(causal_folder("gpt2")), "mean_char")
+    choice = ContinuationChoice(ref_of(causal_folder("gpt2")), "mean_char")
     with pytest.raises(RecordError, match="a choice is empty, so it has no likelihood"):
         choice.encoder().encode([Record("1", "the dog is", ("warm", " "), 0)])

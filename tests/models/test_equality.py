@@ -21,6 +21,7 @@ from transformers import (
 from probelight.models.masked import MaskedLM, MaskedScorer, PllForm, PseudoLogLikelihood
 from probelight.probes.record import Record
 from tests.fixtures.answers import answers, in_batches
+from tests.fixtures.architectures import ref_of
 from tests.fixtures.tokenizers import byte_bpe, sentencepiece, wordpiece
 
 # Of every tokenizer "antelopes" or "dogs" is several pieces; words are between spaces.
@@ -136,7 +137,7 @@ def test_pseudo_log_likelihoods(family: Family, form: PllForm) -> None:
 def test_candidates_at_the_mask(family: Family, tmp_path: Path) -> None:
     family.model.save_pretrained(tmp_path)
     family.tokenizer.save_pretrained(tmp_path)
-    scorer = MaskedScorer(MaskedLM(str(tmp_path)))
+    scorer = MaskedScorer(MaskedLM(ref_of(tmp_path)))
     text = family.words(ONE_PIECE.stem.replace("[MASK]", "smaller"))
     log_p = family.at([*chain(*text)], sum(map(len, text[:3])))
     ids = [family.words(f"a {choice}")[1] for choice in ONE_PIECE.choices]

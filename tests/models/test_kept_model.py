@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from probelight.models import kept_model
 from probelight.models.kept_model import KeptModel
 from probelight.models.loading import ENCODER, MASKED_LM
 from probelight.models.networks import model_fingerprint
+from tests.fixtures.architectures import ref_of
 
 Checkpoint = Callable[..., Path]
 
@@ -54,20 +56,20 @@ def test_a_kept_model_is_hashed_once_and_again_after_every_change(
         return hashed[-1]
 
     monkeypatch.setattr(kept_model, "model_fingerprint", counted)
-    model, cache = tiny_model("bert"), KeptModel()
-    fingerprints = [cache.fingerprint(torch.nn.ModuleDict({"model": model})) for _ in range(3)]
-    assert fingerprints == hashed * 3
+    model, kept = tiny_model("bert"), KeptModel()
+    before = [kept.fingerprint(torch.nn.ModuleDict({"model": model})) for _ in range(3)]
+    assert before == hashed * 3
     change(model)
-    changed = model_fingerprint(torch.nn.ModuleDict({"model": model}))
-    assert changed != fingerprints[0]
-    assert cache.fingerprint(torch.nn.ModuleDict({"model": model})) == changed
+    after = model_fingerprint(torch.nn.ModuleDict({"model": model}))
+    assert after != before[0]
+    assert kept.fingerprint(torch.nn.ModuleDict({"model": model})) == after
     assert len(hashed) == 2
 
 
 def test_a_kept_model_is_read_once_until_another_is_asked_for(checkpoint: Checkpoint) -> None:
-    cache, folder = KeptModel(), str(checkpoint("bert"))
-    model, _ = cache.read(MASKED_LM, folder)
-    assert cache.read(MASKED_LM, folder)[0] is model
-    for arguments in ((ENCODER, folder), (MASKED_LM, folder, None, True, 1)):
-        assert cache.read(*arguments)[0] is not model
-    assert cache.read(MASKED_LM, folder)[0] is not model  # one model at a time
+    kept, ref = KeptModel(), ref_of(checkpoint("bert"))
+    model, _ = kept.read(MASKED_LM, ref)
+    assert kept.read(MASKED_LM, ref)[0] is model
+    for form, other in ((ENCODER, ref), (MASKED_LM, replace(ref, random_weights=True, seed=1))):
+        assert kept.read(form, other)[0] is not model
+    assert kept.read(MASKED_LM, ref)[0] is not model  # one model at a time

@@ -32,6 +32,7 @@ from probelight.models.loading import (
     refuse_foreign_tokenizer,
 )
 from probelight.models.networks import model_fingerprint
+from tests.fixtures.architectures import ref_of
 
 Checkpoint = Callable[..., Path]
 
@@ -44,13 +45,13 @@ def folder(checkpoint: Checkpoint, tmp_path: Path) -> Path:
 
 def change(path: Path, **settings: Any) -> None:
     merged = {**json.loads(path.read_text()), **settings}
-    path.write_text(json.dumps({name: v for name, v in merged.items() if v is not None}))
+    path.write_text(json.dumps({name: own for name, own in merged.items() if own is not None}))
 
 
 def test_a_checkpoint_is_loaded_whole_in_single_precision_and_eval_mode(
     checkpoint: Checkpoint, tiny_model: Callable[..., PreTrainedModel]
 ) -> None:
-    model, tokenizer = load_pretrained(MASKED_LM, str(checkpoint("bert")))
+    model, tokenizer = load_pretrained(MASKED_LM, ref_of(checkpoint("bert")))
     assert model_fingerprint(model) == model_fingerprint(tiny_model("bert"))
     assert {parameter.dtype for parameter in model.parameters()} == {torch.float32}
     assert not model.training
@@ -63,7 +64,7 @@ def test_half_precision_weights_become_single_precision(folder: Path) -> None:
     save_file(half, folder / "model.safetensors", metadata={"format": "pt"})
     change(folder / "config.json", dtype="float16")
     for random_weights in (False, True):
-        model, _ = load_pretrained(MASKED_LM, str(folder), random_weights=random_weights)
+        model, _ = load_pretrained(MASKED_LM, ref_of(folder, random_weights=random_weights))
         assert {parameter.dtype for parameter in model.parameters()} == {torch.float32}
 
 
@@ -73,8 +74,8 @@ def test_loading_says_nothing_and_leaves_the_random_state_alone(
     torch.manual_seed(3)
     expected = torch.rand(2)
     torch.manual_seed(3)
-    load_pretrained(MASKED_LM, str(checkpoint("bert")), random_weights=True)
-    load_pretrained(ENCODER, str(checkpoint("bert")))
+    load_pretrained(MASKED_LM, ref_of(checkpoint("bert"), random_weights=True))
+    load_pretrained(ENCODER, ref_of(checkpoint("bert")))
     assert torch.equal(torch.rand(2), expected)
     assert capfd.readouterr() == ("", "")
 
@@ -85,14 +86,14 @@ def test_integers_are_buffers_and_no_weights(folder: Path) -> None:
     places = torch.arange(64)[None]
     buffers = {"bert.embeddings.position_ids": places, "bert.layer.0.attn.bias": places > 3}
     save_file({**tensors, **buffers}, path, metadata)
-    load_pretrained(MASKED_LM, str(folder))
+    load_pretrained(MASKED_LM, ref_of(folder))
     name = "bert.encoder.layer.0.attention.self.query.bias"
-    all_tensors = {**tensors, name: torch.ones(32, dtype=torch.int32)}
+    whole = {**tensors, name: torch.ones(32, dtype=torch.int32)}
     for prefix in ("", "bert."):  # of an encoder alone, as it is saved with its head
-        save_file({n.removeprefix(prefix): w for n, w in all_tensors.items()}, path, metadata)
+        save_file({n.removeprefix(prefix): w for n, w in whole.items()}, path, metadata)
         match = f"the weight {name.removeprefix(prefix)} has I32 numbers, not floating-point"
         with pytest.raises(PretrainedError, match=match):
-            check_pretrained(MASKED_LM, str(folder))  # before weights are read
+            check_pretrained(MASKED_LM, ref_of(folder))  # before weights are read
 
 
 def test_missing_weights_are_refused_by_name(folder: Path) -> None:
@@ -101,13 +102,13 @@ def test_missing_weights_are_refused_by_name(folder: Path) -> None:
     save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
     match = r"1 weights of BertForMaskedLM are missing \(cls.predictions.transform.dense.weight\)"
     with pytest.raises(PretrainedError, match=match):
-        load_pretrained(MASKED_LM, str(folder))
-    load_pretrained(ENCODER, str(folder))  # it needs no head
+        load_pretrained(MASKED_LM, ref_of(folder))
+    load_pretrained(ENCODER, ref_of(folder))  # it needs no head
 
 
 def test_a_name_that_is_not_in_the_cache_is_said_to_be_one_on_the_hub() -> None:
     with pytest.raises(PretrainedError, match=r"'no/such' \(a name on the Hub\).*HF_HUB_OFFLINE"):
-        check_pretrained(MASKED_LM, "no/such")
+        check_pretrained(MASKED_LM, ref_of("no/such"))
 
 
 def test_a_hub_that_is_not_reached_is_said_at_once(
@@ -122,21 +123,21 @@ def test_a_hub_that_is_not_reached_is_said_at_once(
     template = f"{address}/{{repo_id}}/resolve/{{revision}}/{{filename}}"
     monkeypatch.setattr("huggingface_hub.constants.HUGGINGFACE_CO_URL_TEMPLATE", template)
     monkeypatch.setattr("time.sleep", lambda seconds: pytest.fail("it tries again"))
-    message = (
+    said = (
         r"^there is no folder 'my-modle' \(did you mean 'my-model'\?\), and the Hub cannot "
         rf"be reached at {address} to look there: ConnectError: .*refused$"
     )
-    with pytest.raises(PretrainedError, match=message):
-        check_pretrained(MASKED_LM, "my-modle")
+    with pytest.raises(PretrainedError, match=said):
+        check_pretrained(MASKED_LM, ref_of("my-modle"))
     with pytest.raises(PretrainedError, match=r"'roberta_large' \(did you mean 'roberta-large'"):
-        check_pretrained(MASKED_LM, "roberta_large")
+        check_pretrained(MASKED_LM, ref_of("roberta_large"))
 
 
 def test_a_new_head_that_the_config_hides_is_found(checkpoint: Checkpoint, tmp_path: Path) -> None:
     folder = Path(shutil.copytree(checkpoint("deberta_v2_new_head"), tmp_path / "v3"))
     change(folder / "config.json", legacy=None)  # as published DeBERTa-v3 checkpoints
-    model, _ = load_pretrained(MASKED_LM, str(folder))
-    original, _ = load_pretrained(MASKED_LM, str(checkpoint("deberta_v2_new_head")))
+    model, _ = load_pretrained(MASKED_LM, ref_of(folder))
+    original, _ = load_pretrained(MASKED_LM, ref_of(checkpoint("deberta_v2_new_head")))
     assert model_fingerprint(model) == model_fingerprint(original)
 
 
@@ -147,7 +148,7 @@ class _Evil:
 
 def test_a_pickle_with_code_is_not_opened_where_safetensors_lie(folder: Path) -> None:
     torch.save({"bert.x": _Evil(), "y": torch.zeros(100_000)}, folder / "pytorch_model.bin")
-    load_pretrained(MASKED_LM, str(folder))
+    load_pretrained(MASKED_LM, ref_of(folder))
     assert not Path("/tmp/probelight-evil").exists()
 
 
@@ -158,7 +159,7 @@ def test_no_input_is_longer_than_the_model_has_places(
     """RoBERTa's first place is behind that of the padding, id 0 here; MPNet's padding has id 1."""
     folder = Path(shutil.copytree(checkpoint(architecture), tmp_path / "model"))
     change(folder / "tokenizer_config.json", model_max_length=None)
-    model, tokenizer = load_pretrained(MASKED_LM, str(folder))
+    model, tokenizer = load_pretrained(MASKED_LM, ref_of(folder))
     assert tokenizer.model_max_length == places
     model(torch.full((1, places), 7))
     with pytest.raises((IndexError, RuntimeError)):
@@ -178,31 +179,31 @@ def causal(checkpoint: Checkpoint, tmp_path: Path) -> Path:
 
 
 def test_a_new_form_is_used_as_it_says(causal: Path) -> None:
-    form = Form(AutoModelForCausalLM, lambda config: isinstance(config, GPT2Config))
-    check_pretrained(form, str(causal))
-    model, tokenizer = load_pretrained(form, str(causal))
+    own = Form(AutoModelForCausalLM, lambda config: isinstance(config, GPT2Config))
+    check_pretrained(own, ref_of(causal))
+    model, tokenizer = load_pretrained(own, ref_of(causal))
     assert isinstance(model, GPT2LMHeadModel)
     assert model(torch.tensor([tokenizer("a cat").input_ids])).logits.shape[-1] == 60
-    asks = Form(AutoModelForCausalLM, form.admits, needs=("pad_token", "bos_token"))
+    asks = Form(AutoModelForCausalLM, own.admits, needs=("pad_token", "bos_token"))
     with pytest.raises(PretrainedError, match="the tokenizer has no bos token"):
-        check_pretrained(asks, str(causal))
+        check_pretrained(asks, ref_of(causal))
 
 
 def test_a_check_reads_no_weights(folder: Path) -> None:
-    content = (folder / "model.safetensors").read_bytes()
+    whole = (folder / "model.safetensors").read_bytes()
     tensors = load_file(folder / "model.safetensors")
     lost = {name: torch.full_like(tensor, torch.nan) for name, tensor in tensors.items()}
     save_file(lost, folder / "model.safetensors", metadata={"format": "pt"})
-    files = check_pretrained(MASKED_LM, str(folder))
-    assert files.tokenizer.get_vocab() == load_tokenizer(str(folder)).get_vocab()
-    outline = {name: value.shape for name, value in files.outline().named_parameters()}
-    assert all(value.is_meta for value in files.outline().parameters())
-    (folder / "model.safetensors").write_bytes(content)
-    model, _ = load_pretrained(MASKED_LM, str(folder))
+    found = check_pretrained(MASKED_LM, ref_of(folder))
+    assert found.tokenizer.get_vocab() == load_tokenizer(ref_of(folder)).get_vocab()
+    outline = {name: value.shape for name, value in found.outline().named_parameters()}
+    assert all(value.is_meta for value in found.outline().parameters())
+    (folder / "model.safetensors").write_bytes(whole)
+    model, _ = load_pretrained(MASKED_LM, ref_of(folder))
     assert {name: value.shape for name, value in model.named_parameters()} == outline
     save_file(lost, folder / "model.safetensors", metadata={"format": "pt"})
     with pytest.raises(PretrainedError, match="NaN"):
-        load_pretrained(MASKED_LM, str(folder))
+        load_pretrained(MASKED_LM, ref_of(folder))
 
 
 def test_an_encoder_of_sentence_transformers_has_no_head_to_fill_masks_with(folder: Path) -> None:
@@ -210,8 +211,8 @@ def test_an_encoder_of_sentence_transformers_has_no_head_to_fill_masks_with(fold
     (folder / "modules.json").write_text("[]")
     (folder / "model.safetensors").unlink()  # it is not looked at
     with pytest.raises(PretrainedError, match=r"has only the encoder \(BertModel\)"):
-        check_pretrained(MASKED_LM, str(folder))
-    check_pretrained(MASKED_LM, str(folder), random_weights=True)
+        check_pretrained(MASKED_LM, ref_of(folder))
+    check_pretrained(MASKED_LM, ref_of(folder, random_weights=True))
 
 
 TinyModel = Callable[..., PreTrainedModel]

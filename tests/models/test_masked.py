@@ -30,6 +30,7 @@ from probelight.models.scorer import Normalise, TrainedScorer
 from probelight.models.settings import ModelSettings
 from probelight.probes.record import Record
 from tests.fixtures.answers import answers
+from tests.fixtures.architectures import ref_of
 
 Checkpoint = Callable[..., Path]
 
@@ -39,7 +40,7 @@ PIECES = Record("2", "the [MASK] is larger than a dog .", ("antelope", "cat"), 0
 
 @pytest.fixture
 def scorer(checkpoint: Checkpoint) -> MaskedScorer:
-    return MaskedScorer(MaskedLM(str(checkpoint())))
+    return MaskedScorer(MaskedLM(ref_of(checkpoint())))
 
 
 def test_its_vocabulary_is_answered_without_choices(scorer: MaskedScorer) -> None:
@@ -98,7 +99,7 @@ def by_pieces(
     folder: str | Path, normalise: Normalise = "sum", form: PllForm = "original"
 ) -> PseudoLogLikelihood:
     """The scorer with a checkpoint of its own."""
-    model, tokenizer = load_pretrained(MASKED_LM, str(folder))
+    model, tokenizer = load_pretrained(MASKED_LM, ref_of(folder))
     return PseudoLogLikelihood(model, tokenizer, normalise, form=form)
 
 
@@ -107,7 +108,9 @@ def scores_of(scorer: PseudoLogLikelihood, *records: Record) -> Tensor:
 
 
 def test_the_scorer_by_pieces_shares_the_model(checkpoint: Checkpoint) -> None:
-    masked = MaskedLM(str(checkpoint("bert")), multi_token="pseudo_log_likelihood", max_length=30)
+    masked = MaskedLM(
+        ref_of(checkpoint("bert")), multi_token="pseudo_log_likelihood", max_length=30
+    )
     encoded = masked.encoder().encode([PIECES])
     assert encoded.needs_pll == [0]
     scorer = MaskedScorer(masked).by_pieces("mean")

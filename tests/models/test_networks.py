@@ -8,6 +8,7 @@ import torch
 
 from probelight.models.loading import ENCODER, load_pretrained
 from probelight.models.networks import model_fingerprint, run_encoder
+from tests.fixtures.architectures import ref_of
 
 Checkpoint = Callable[..., Path]
 
@@ -34,7 +35,7 @@ def test_an_encoder_gets_only_the_inputs_it_knows(checkpoint: Checkpoint) -> Non
         "token_type_ids": ids * 0 + 1,
     }
     for architecture in ("bert", "distilbert"):
-        model, _ = load_pretrained(ENCODER, str(checkpoint(architecture)))
+        model, _ = load_pretrained(ENCODER, ref_of(checkpoint(architecture)))
         with torch.no_grad():
             states = run_encoder(model, {**batch, "labels": ids}).last_hidden_state
             plain = model(ids).last_hidden_state

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,7 @@ from probelight.models.precision import (
     upcast,
 )
 from probelight.probes.record import Record
+from tests.fixtures.architectures import ref_of
 
 Folder = Callable[..., Path]
 HALVES = {"bfloat16": torch.bfloat16, "float16": torch.float16}
@@ -45,8 +47,8 @@ RECORDS = [
 WORDS = "smaller larger older younger red blue green dog cat animal plant best rest size".split()
 PAIRS = [
     Record(f"{a} {b}", "a cat is [MASK] than a dog .", (a, b), 0)
-    for number, a in enumerate(WORDS)
-    for b in WORDS[:number]
+    for place, a in enumerate(WORDS)
+    for b in WORDS[:place]
 ]
 TEXTS = [
     Record("1", "a cat is [MASK] than a dog .", ("smaller", "larger", "not really larger"), 0),
@@ -69,14 +71,14 @@ def half_folder(folder: Path, to: Path, auto_class: Any, **changes: Any) -> Path
 @pytest.mark.parametrize("name", HALVES)
 def test_weights_are_those_that_transformers_reads(name: Any, causal_folder: Folder) -> None:
     for family in ("llama", "gpt2"):
-        ours, _ = load_pretrained(CAUSAL_LM, str(causal_folder(family)), dtype=name)
+        ours, _ = load_pretrained(CAUSAL_LM, ref_of(causal_folder(family)), dtype=name)
         theirs = AutoModelForCausalLM.from_pretrained(causal_folder(family), dtype=HALVES[name])
         expected = {**dict(theirs.named_parameters()), **dict(theirs.named_buffers())}
-        tensors = {**dict(ours.named_parameters()), **dict(ours.named_buffers())}
-        assert tensors.keys() == expected.keys()
+        found = {**dict(ours.named_parameters()), **dict(ours.named_buffers())}
+        assert found.keys() == expected.keys()
         for weight, value in expected.items():
-            assert tensors[weight].dtype == value.dtype
-            assert torch.equal(tensors[weight], value)
+            assert found[weight].dtype == value.dtype
+            assert torch.equal(found[weight], value)
         assert dtype_name(ours) == name
 
 
@@ -84,21 +86,22 @@ def test_auto_is_what_the_config_names_or_the_first_tensor_has(
     tmp_path: Path, checkpoint: Folder
 ) -> None:
     folder = half_folder(checkpoint(), tmp_path / "half", AutoModelForMaskedLM)
-    assert dtype_name(load_pretrained(MASKED_LM, str(folder), dtype="auto")[0]) == "bfloat16"
-    assert dtype_name(load_pretrained(MASKED_LM, str(folder))[0]) == "float32"
+    assert dtype_name(load_pretrained(MASKED_LM, ref_of(folder), dtype="auto")[0]) == "bfloat16"
+    assert dtype_name(load_pretrained(MASKED_LM, ref_of(folder))[0]) == "float32"
     unnamed = half_folder(checkpoint(), tmp_path / "unnamed", AutoModelForMaskedLM, dtype=None)
     assert AutoConfig.from_pretrained(unnamed).dtype is None
     assert own_dtype(str(unnamed), AutoConfig.from_pretrained(unnamed)) == torch.bfloat16
-    assert dtype_name(load_pretrained(MASKED_LM, str(unnamed), dtype="auto")[0]) == "bfloat16"
+    assert dtype_name(load_pretrained(MASKED_LM, ref_of(unnamed), dtype="auto")[0]) == "bfloat16"
     config = AutoConfig.from_pretrained(checkpoint())
     config.dtype = torch.float64  # in which nothing is scored
     assert own_dtype(str(checkpoint()), config) == torch.float32
 
 
 def test_random_weights_are_the_same_draw_rounded(checkpoint: Folder) -> None:
-    full, _ = load_pretrained(MASKED_LM, str(checkpoint()), None, True, 3)
-    half, _ = load_pretrained(MASKED_LM, str(checkpoint()), None, True, 3, dtype="bfloat16")
-    for exact, rounded in zip(full.parameters(), half.parameters(), strict=True):
+    ref = ref_of(checkpoint(), random_weights=True, seed=3)
+    whole, _ = load_pretrained(MASKED_LM, ref)
+    half, _ = load_pretrained(MASKED_LM, ref, dtype="bfloat16")
+    for exact, rounded in zip(whole.parameters(), half.parameters(), strict=True):
         assert torch.equal(exact.bfloat16(), rounded)
 
 
@@ -107,9 +110,9 @@ def test_causal_scores_in_half_are_those_of_transformers_in_half(
     family: str, causal_folder: Folder
 ) -> None:
     folder = str(causal_folder(family))
-    scorer = CausalScorer(*load_pretrained(CAUSAL_LM, folder, dtype="bfloat16"))
+    scorer = CausalScorer(*load_pretrained(CAUSAL_LM, ref_of(folder), dtype="bfloat16"))
     assert scorer.reader.shares
-    scores = answer(scorer, {"x": TEXTS})["x"].scores
+    found = answer(scorer, {"x": TEXTS})["x"].scores
     plain = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.bfloat16).eval()
     encoder = scorer.likelihood_encoder()
     batch = encoder.encode(TEXTS).collate([0, 1])
@@ -125,7 +128,7 @@ def test_causal_scores_in_half_are_those_of_transformers_in_half(
     for row, item in enumerate(batch["item"].tolist()):
         pairs = batch["pair_index"][row][batch["choice_mask"][row]]
         expected = [sums[int(pair)] for pair in pairs]
-        assert scores[item] == pytest.approx(expected, rel=2**-7, abs=0.1)
+        assert found[item] == pytest.approx(expected, rel=2**-7, abs=0.1)
 
 
 @pytest.mark.parametrize("architecture", ["bert", "roberta", "distilbert", "mpnet"])
@@ -135,11 +138,7 @@ def test_masked_scores_in_half_are_those_of_transformers_in_half(
 ) -> None:
     """The last layer is still computed at the mask alone."""
     folder = str(checkpoint(architecture))
-
-    def read(*args: Any, **options: Any) -> Any:
-        return load_pretrained(*args, **options, dtype=name)
-
-    masked = MaskedLM(folder, read=read)
+    masked = MaskedLM(ref_of(folder), read=partial(load_pretrained, dtype=name))
     assert masked.reader.is_reduced
     batch = masked.encoder().encode(RECORDS).collate([0, 1, 2])
     plain = AutoModelForMaskedLM.from_pretrained(folder, dtype=HALVES[name]).eval()
@@ -148,12 +147,12 @@ def test_masked_scores_in_half_are_those_of_transformers_in_half(
         inputs.pop("token_type_ids", None)
     with torch.no_grad():
         logits = plain(**inputs).logits.float()
-        half_logits = masked.choice_logits(masked.features(batch), batch)
-    assert half_logits.dtype == torch.float32
+        found = masked.choice_logits(masked.features(batch), batch)
+    assert found.dtype == torch.float32
     rows = logits[torch.arange(3), batch["mask_position"]].gather(1, batch["candidate_ids"])
     exists = batch["choice_mask"]
     step = 16 * torch.finfo(HALVES[name]).eps
-    assert torch.allclose(half_logits[exists], rows[exists], rtol=step, atol=step)
+    assert torch.allclose(found[exists], rows[exists], rtol=step, atol=step)
 
 
 def test_two_scores_are_too_close_within_four_steps_of_the_best_one() -> None:
@@ -180,20 +179,20 @@ def test_weights_are_upcast_and_come_back_as_they_were() -> None:
             self.register_buffer("rounded", torch.randn(3).bfloat16())
 
     network = Mixed()
-    initial = {n: w.clone() for n, w in network.state_dict().items()}
-    cache = KeptModel()
-    fingerprint = cache.fingerprint(network)
+    before = {n: w.clone() for n, w in network.state_dict().items()}
+    kept = KeptModel()
+    fingerprint = kept.fingerprint(network)
     with upcast(network):
         assert {w.dtype for w in network.state_dict().values()} == {torch.float32}
         assert network.tied is network.weight
         for name, weight in network.state_dict().items():
-            assert torch.equal(weight, initial[name].float())
+            assert torch.equal(weight, before[name].float())
     with pytest.raises(ZeroDivisionError), upcast(network):
         _ = 1 / 0
     for name, weight in network.state_dict().items():
-        assert weight.dtype == initial[name].dtype
-        assert torch.equal(weight, initial[name])
-    assert cache.fingerprint(network) == model_fingerprint(network) == fingerprint
+        assert weight.dtype == before[name].dtype
+        assert torch.equal(weight, before[name])
+    assert kept.fingerprint(network) == model_fingerprint(network) == fingerprint
 
 
 def test_close_items_are_scored_again_in_float32(checkpoint: Folder, tmp_path: Path) -> None:
@@ -201,40 +200,40 @@ def test_close_items_are_scored_again_in_float32(checkpoint: Folder, tmp_path: P
     folder = str(half_folder(checkpoint(), tmp_path / "half", AutoModelForMaskedLM))
 
     def scorer(name: Any) -> MaskedScorer:
-        return MaskedScorer(MaskedLM(folder, read=lambda *a: load_pretrained(*a, dtype=name)))
+        return MaskedScorer(MaskedLM(ref_of(folder), read=partial(load_pretrained, dtype=name)))
 
-    full, half = scorer("float32"), scorer("bfloat16")
-    exact = answer(full, {"x": PAIRS})["x"].scores
+    whole, half = scorer("float32"), scorer("bfloat16")
+    exact = answer(whole, {"x": PAIRS})["x"].scores
     raw = answer(half, {"x": PAIRS})["x"].scores
     close = [item for item, row in raw.items() if is_too_close(row, torch.bfloat16)]
     assert 0 < len(close) < len(PAIRS)  # of these random weights
-    calls: list[bool] = []
+    asked: list[bool] = []
 
     def answers(question: Any, sets: Any, exactly: bool) -> Any:
-        calls.append(exactly)
+        asked.append(exactly)
         return answer(half, sets, question)
 
-    fingerprint = half.fingerprint()
-    predictions = with_pieces(half, half.choice_scores(), {"x": PAIRS}, answers)["x"]
-    assert calls == [False, True]
-    assert half.fingerprint() == fingerprint
+    before = half.fingerprint()
+    found = with_pieces(half, half.choice_scores(), {"x": PAIRS}, answers)["x"]
+    assert asked == [False, True]
+    assert half.fingerprint() == before
     assert half.dtype == "bfloat16"
-    assert predictions.num_rescored == len(close)
-    assert predictions.notices == (
+    assert found.num_rescored == len(close)
+    assert found.notices == (
         f"{len(close)} of {len(PAIRS)} items of x, whose two best scores were too close for "
         "bfloat16, were scored again in float32",
     )
     for item in raw:
         expected = exact[item] if item in close else raw[item]
-        assert predictions.scores[item] == pytest.approx(expected, abs=1e-5)
+        assert found.scores[item] == pytest.approx(expected, abs=1e-5)
 
 
 def test_weights_that_were_rounded_are_read_again(
     checkpoint: Folder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A float32 checkpoint in bfloat16 is decided by its own weights; trained ones by theirs."""
-    exact, _ = load_pretrained(MASKED_LM, str(checkpoint()))
-    model, _ = load_pretrained(MASKED_LM, str(checkpoint()), dtype="bfloat16", is_scored=True)
+    exact, _ = load_pretrained(MASKED_LM, ref_of(checkpoint()))
+    model, _ = load_pretrained(MASKED_LM, ref_of(checkpoint()), dtype="bfloat16", is_scored=True)
     with upcast(model):
         for ours, theirs in zip(model.parameters(), exact.parameters(), strict=True):
             assert torch.equal(ours, theirs)
@@ -245,7 +244,7 @@ def test_weights_that_were_rounded_are_read_again(
     changed = first.detach().float()
     with upcast(model):
         assert torch.equal(first, changed)
-    alone, _ = load_pretrained(MASKED_LM, str(checkpoint()), dtype="bfloat16")
+    alone, _ = load_pretrained(MASKED_LM, ref_of(checkpoint()), dtype="bfloat16")
     monkeypatch.setattr(precision, "READ_AGAIN", "_nothing")
     with upcast(alone):
         assert torch.equal(next(alone.parameters()), next(exact.parameters()).bfloat16().float())
@@ -254,58 +253,56 @@ def test_weights_that_were_rounded_are_read_again(
 def test_what_does_not_fit_in_float32_stays_as_it_is(
     checkpoint: Folder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    masked = MaskedLM(
-        str(checkpoint()), read=lambda *args: load_pretrained(*args, dtype="bfloat16")
-    )
+    masked = MaskedLM(ref_of(checkpoint()), read=partial(load_pretrained, dtype="bfloat16"))
     half = MaskedScorer(masked)
 
     def too_large(self: torch.Tensor) -> torch.Tensor:
         raise torch.OutOfMemoryError("no memory")
 
-    fingerprint = half.fingerprint()
+    before = half.fingerprint()
     monkeypatch.setattr(torch.Tensor, "float", too_large)
     with pytest.raises(NoMemoryError, match="in float32 do not fit into the memory of cpu"):
         upcast(half.network).__enter__()
     with comparable(half.network) as tolerance:
         assert tolerance == 16 * 2.0**-7
     monkeypatch.undo()
-    assert half.fingerprint() == fingerprint
+    assert half.fingerprint() == before
 
     def answers(question: Any, sets: Any, exactly: bool) -> Any:
         if exactly:
             raise NoMemoryError("item 1 does not fit")
         return answer(half, sets, question)
 
-    answered = with_pieces(half, half.choice_scores(), {"x": PAIRS}, answers)["x"]
-    assert answered.scores == answer(half, {"x": PAIRS})["x"].scores
-    assert answered.num_rescored == 0
-    assert answered.notices[0].endswith("could not be scored again in float32: item 1 does not fit")
+    found = with_pieces(half, half.choice_scores(), {"x": PAIRS}, answers)["x"]
+    assert found.scores == answer(half, {"x": PAIRS})["x"].scores
+    assert found.num_rescored == 0
+    assert found.notices[0].endswith("could not be scored again in float32: item 1 does not fit")
 
 
 @pytest.mark.parametrize("family", ["masked", "causal"])
 def test_weights_in_several_files_are_read(
     family: str, tmp_path: Path, checkpoint: Folder, causal_folder: Folder
 ) -> None:
-    form, auto_class, single_file = (
+    form, auto_class, whole = (
         (MASKED_LM, AutoModelForMaskedLM, checkpoint())
         if family == "masked"
         else (CAUSAL_LM, AutoModelForCausalLM, causal_folder("llama"))
     )
-    model = auto_class.from_pretrained(single_file, dtype=torch.float32)
+    model = auto_class.from_pretrained(whole, dtype=torch.float32)
     model.save_pretrained(tmp_path, max_shard_size="20KB")
-    for path in single_file.iterdir():
+    for path in whole.iterdir():
         if "token" in path.name or path.name.startswith("vocab"):
             (tmp_path / path.name).write_bytes(path.read_bytes())
     assert (tmp_path / "model.safetensors.index.json").is_file()
     assert len([*tmp_path.glob("model-*.safetensors")]) > 1
-    assert loading.check_pretrained(form, str(tmp_path)).dtype == torch.float32
+    assert loading.check_pretrained(form, ref_of(tmp_path)).dtype == torch.float32
     assert own_dtype(str(tmp_path), AutoConfig.from_pretrained(tmp_path)) == torch.float32
-    model_read, _ = load_pretrained(form, str(tmp_path))
-    for ours, theirs in zip(model_read.parameters(), model.parameters(), strict=True):
+    found, _ = load_pretrained(form, ref_of(tmp_path))
+    for ours, theirs in zip(found.parameters(), model.parameters(), strict=True):
         assert torch.equal(ours, theirs)
     next(tmp_path.glob("model-00002*")).unlink()
     with pytest.raises(PretrainedError, match="its weights model-00002-of"):
-        load_pretrained(form, str(tmp_path))
+        load_pretrained(form, ref_of(tmp_path))
 
 
 def test_a_device_map_is_passed_on(
@@ -313,7 +310,7 @@ def test_a_device_map_is_passed_on(
 ) -> None:
     folder = str(causal_folder("llama"))
     for places in ("cpu", "auto"):
-        model, _ = load_pretrained(CAUSAL_LM, folder, device_map=places)
+        model, _ = load_pretrained(CAUSAL_LM, ref_of(folder), device_map=places)
         assert not is_spread(model)
         assert model.device.type == "cpu"
     spread: Any = nn.Linear(2, 2)
@@ -321,13 +318,13 @@ def test_a_device_map_is_passed_on(
     assert is_spread(nn.ModuleDict({"model": spread}))
     monkeypatch.setattr(loading, "find_spec", lambda _: None)
     with pytest.raises(PretrainedError, match="device_map auto needs the package accelerate"):
-        load_pretrained(CAUSAL_LM, folder, device_map="auto")
+        load_pretrained(CAUSAL_LM, ref_of(folder), device_map="auto")
     monkeypatch.undo()
     monkeypatch.setattr(loading, "is_spread", lambda _: True)
     with pytest.raises(
         PretrainedError, match="several devices, but only causal and encoder-decoder"
     ):
-        load_pretrained(MASKED_LM, str(checkpoint()), device_map="auto")
+        load_pretrained(MASKED_LM, ref_of(checkpoint()), device_map="auto")
 
 
 def test_weights_are_measured_in_their_precision(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -217,7 +217,7 @@ def nonsense_for(config: ProbeConfig, models: Sequence[ModelSettings]) -> dict[s
     words = list(dict.fromkeys([*config.nonsense.values(), *NONSENSE_WORDS]))
     split_by: dict[str, list[str]] = {word: [] for word in words}
     for model in _distinct_tokenizers(m for m in models if model_type_of(m).has_checkpoint):
-        tokenizer = load_tokenizer(model.checkpoint, model.revision)
+        tokenizer = load_tokenizer(model.checkpoint)
         table = CandidateTable(tokenizer, model.answer_prefix)
         table.add(INSIDE, *words)
         store, _ = tokenise(tokenizer, list(table.texts))
@@ -255,10 +255,7 @@ def only_posed(
     skipped_by_split: tuple[set[int], set[int]] = (set(), set())
     for model in _distinct_tokenizers(skipping):
         encoder = MaskedChoiceEncoder(
-            load_tokenizer(model.checkpoint, model.revision),
-            model.answer_prefix,
-            multi_token="skip",
-            max_length=model.max_length,
+            load_tokenizer(model.checkpoint), model.answer_prefix, "skip", model.max_length
         )
         for control in controls:
             for skipped_rows, records in zip(skipped_by_split, data.under(control), strict=True):
@@ -283,7 +280,7 @@ def _distinct_tokenizers(models: Iterable[ModelSettings]) -> Iterator[ModelSetti
     """Yield the first model of each tokenizer and answer prefix."""
     seen_keys = set()
     for model in models:
-        key = (model.checkpoint, model.revision, model.answer_prefix)
+        key = (replace(model.checkpoint, random_weights=False), model.answer_prefix)
         if key not in seen_keys:
             seen_keys.add(key)
             yield model

@@ -31,9 +31,6 @@ from probelight.io import ranges
 from probelight.io.errors import UsageError
 from probelight.io.escaping import brief
 from probelight.io.wandb import DEFAULT_WANDB, WandbSettings
-from probelight.models.checkpoint_files import (
-    model_folder,
-)
 from probelight.models.settings import DEFAULT_MODEL, ModelSettings
 from probelight.models.tuning import FULL_TUNING, Tuning
 from probelight.probes.user_files import DEFAULT_FILES, SplitFiles, load_user_files
@@ -121,7 +118,7 @@ def inoculate(
         probe = fitting_probe(probe, user_files)
     elif not probe.name:
         raise UsageError("give --probe.name NAME, or --data.train FILE with --data.setup mc_qa")
-    model = question_model(model, original.checkpoint)
+    model = question_model(model, original.given_model)
     context = RunContext(trainer, wandb, mirror, user_files.configs, force=force, engine=engine)
     subject = Subject(model, original, InoculatedProbe(**asdict(probe)))
     tasks = load_tasks(context, subject)
@@ -199,7 +196,7 @@ def original_task(
     Raises:
         UsageError: If the model cannot answer the questions of the original task.
     """
-    model = question_model(model, original.checkpoint)
+    model = question_model(model, original.given_model)
     context = RunContext(trainer, wandb, mirror, force=force, engine=engine)
     splits = original_splits(context, original)
     for notice in splits.notices:
@@ -208,10 +205,9 @@ def original_task(
     config = {"command": "original", **spec.to_config()}
     jobs = original_jobs(model, original, context)
     run_command(output_dir, config, jobs, context, files=splits.files, table=ORIGINAL_TASK)
-    trained = (
-        model_folder(original.checkpoint)
-        if original.checkpoint is not None
-        else RunFolder.at(Path(output_dir) / "runs" / jobs[-1].key).best_dir
-    )
+    if original.given_model is not None:
+        trained = original.given_model.folder
+    else:
+        trained = RunFolder.at(Path(output_dir) / "runs" / jobs[-1].key).best_dir
     print(f"model: {trained}")
     return trained

@@ -65,7 +65,6 @@ from probelight.lightning_modules.base import ChoiceModule
 from probelight.lightning_modules.inoculation import Inoculation
 from probelight.lightning_modules.keeping import L2SP, Distillation, Penalty
 from probelight.metrics.aggregate import best_checkpoint
-from probelight.models.checkpoint_files import model_folder
 from probelight.models.networks import model_fingerprint
 from probelight.models.scorer import TrainedScorer
 from probelight.models.settings import ModelSettings
@@ -201,7 +200,7 @@ class InoculationRun:
 
     def original_dir(self) -> Path:
         """Return the folder of the original task's model; a given one must be unchanged."""
-        checkpoint = self.subject.original.checkpoint
+        checkpoint = self.subject.original.given_model
         if checkpoint is None:
             assert self.subject.original_run is not None
             return finished_run(self.run, self.subject.original_run).best_dir
@@ -210,8 +209,8 @@ class InoculationRun:
         if current_sums != planned_sums:
             names = sorted({*planned_sums, *current_sums})
             changed = [name for name in names if planned_sums.get(name) != current_sums.get(name)]
-            raise changed_since([str(model_folder(checkpoint) / name) for name in changed])
-        return Path(checkpoint)
+            raise changed_since([str(checkpoint.folder / name) for name in changed])
+        return Path(str(checkpoint))
 
     def scores_before(self, original_dir: Path) -> Scored:
         """Score all items before inoculation, once: a resumed run reads them from its folder."""

@@ -16,7 +16,7 @@ from probelight.commands.inoculation.settings import IntermediateTask, OriginalT
 from probelight.evaluation.predictions import predict
 from probelight.evaluation.scorers import model_row, source_of
 from probelight.lightning_modules.base import ChoiceModule
-from probelight.models.checkpoint_files import model_folder, trained_dtype
+from probelight.models.checkpoint_files import trained_dtype
 from probelight.models.networks import model_fingerprint
 from probelight.models.scorer import TrainedScorer
 from probelight.models.settings import ModelSettings
@@ -181,15 +181,15 @@ def original_source(
     A given checkpoint's are those recorded by the run that trained it, `RUN/checkpoints/best`, if
     the folder still holds that run's weights; of any other folder nothing is known.
     """
-    source, checkpoint = source_of(model), getattr(task, "checkpoint", None)
+    source, checkpoint = source_of(model), getattr(task, "given_model", None)
     if checkpoint is None:
         return source, OriginalParts(sets=tuple(task.sets), train_items=task.train_items)
     unknown = replace(source, hub_id=None, revision=None), None
     try:
-        recorded = RunRecord.read(model_folder(checkpoint).resolve().parent.parent / "result.json")
+        recorded = RunRecord.read(checkpoint.folder.resolve().parent.parent / "result.json")
     except (OSError, ValueError):
         return unknown
-    fingerprint = model_fingerprint(saved_module(checkpoint, dtype=model.dtype))
+    fingerprint = model_fingerprint(saved_module(str(checkpoint), dtype=model.dtype))
     if recorded.protocol != "original" or fingerprint != recorded.model_sha256:
         return unknown
     recorded_source = recorded.source

@@ -35,7 +35,6 @@ from probelight.models.checkpoint_files import (
     agree,
     head_settings,
     is_word_folder,
-    model_folder,
     scoring_of,
     word_settings,
 )
@@ -264,11 +263,9 @@ class SubjectJobs:
     def __init__(self, subject: Subject, context: RunContext, row: str = "") -> None:
         tasks, model = load_tasks(context, subject), subject.model
         self.originals = original_jobs(model, subject.original, context)
-        checkpoint, checkpoint_sums = (
-            subject.original.checkpoint,
-            subject.original.checkpoint_sums(),
-        )
-        if checkpoint is not None and not checkpoint_sums and model_folder(checkpoint).is_dir():
+        checkpoint = subject.original.given_model
+        checkpoint_sums = subject.original.checkpoint_sums()
+        if checkpoint is not None and not checkpoint_sums and checkpoint.folder.is_dir():
             raise PretrainedError(f"original.checkpoint {checkpoint} has no weights")
         original = resolved_task(model, subject.original, tasks.probe, tasks.original)
         self.context, self.tasks = context, replace(tasks, num_choices=original.num_choices)
@@ -400,18 +397,19 @@ def resolved_task(model: ModelSettings, task: OriginalTask, *tasks: Splits) -> O
     Raises:
         PretrainedError: If the checkpoint was saved with another number, or another length.
     """
-    num_choices, folder = task.num_choices, task.checkpoint
-    if folder is not None:
+    num_choices, checkpoint = task.num_choices, task.given_model
+    if checkpoint is not None:
+        folder = checkpoint.folder
         # What our own models say of their inputs; transformers' own say nothing.
         saved: Mapping[str, Any] = (
-            word_settings(folder) if is_word_folder(folder) else head_settings(folder) or {}
+            word_settings(folder) if is_word_folder(folder) else head_settings(checkpoint) or {}
         )
-        num_choices = agree("num_choices", num_choices, saved.get("num_choices"), folder)
+        num_choices = agree("num_choices", num_choices, saved.get("num_choices"), checkpoint)
         # The default asks for nothing: the folder's own length holds.
         length = None if model.max_length == ModelSettings.max_length else model.max_length
-        agree("max_length", length, saved.get("max_length"), folder)
+        agree("max_length", length, saved.get("max_length"), checkpoint)
         if model_type_of(model).heads:
-            scoring_of(folder, model.scoring, "mc_qa")  # that they agree
+            scoring_of(checkpoint, model.scoring, "mc_qa")  # that they agree
     if model_type_of(model).heads and padded_num_choices(num_choices, *tasks) is not None:
         raise UsageError(
             f"original.num_choices {num_choices}: model.kind {model.kind} cannot score the empty "

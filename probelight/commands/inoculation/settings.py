@@ -11,9 +11,9 @@ from probelight.io.errors import ConfigError, UsageError
 from probelight.io.files import sha256_of
 from probelight.models.checkpoint_files import (
     ADAPTER,
+    CheckpointRef,
     adapter_sum,
     base_of,
-    model_folder,
     read_settings,
 )
 from probelight.models.settings import ModelSettings
@@ -101,12 +101,17 @@ class OriginalTask(Fit):
     first: IntermediateTask | None = None
     seed: ranges.Seed = 0
 
+    @property
+    def given_model(self) -> CheckpointRef | None:
+        """The model in `checkpoint`, if there is one."""
+        return None if self.checkpoint is None else CheckpointRef.parse(self.checkpoint)
+
     def checkpoint_sums(self) -> dict[str, str] | None:
         """Return the checksums of a given model's weights: a retrained one is another model."""
-        if self.checkpoint is None:
+        if (given_model := self.given_model) is None:
             return None
-        base, _, adapters = base_of(self.checkpoint)
-        *below, top = [model_folder(base), *adapters]
+        base, adapters = base_of(given_model)
+        *below, top = [base.folder, *adapters]
         folders = {"": top} | {f"below-{i}/": folder for i, folder in enumerate(below)}
         sums = {}
         for prefix, folder in folders.items():

@@ -227,7 +227,7 @@ def _row_jobs(grid: SweepGrid, row: SweepRow, label: str, context: RunContext) -
     model = _entry_named(grid.models, row.model, f"{label}: model")
     task = _entry_named(grid.originals, row.original, f"{label}: original")
     with _prefix_refusals(f"{label}: models.{row.model}"):
-        model = question_model(model, task.checkpoint)
+        model = question_model(model, task.given_model)
         if row.keeping and row.tuning != FULL_TUNING:
             raise UsageError("tuning and keeping: give lora as one of the methods in keeping")
         methods = [method for entry in row.keeping for method in entry.methods()]

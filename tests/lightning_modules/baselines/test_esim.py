@@ -10,11 +10,7 @@ from torch import Tensor
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from probelight.datamodules.choices import ChoiceDataModule
-from probelight.lightning_modules.baselines.esim import (
-    ESIM,
-    BiLSTM,
-    SequenceDropout,
-)
+from probelight.lightning_modules.baselines.esim import ESIM, BiLSTM, SequenceDropout
 from probelight.models.checkpoint_files import PretrainedError
 from probelight.models.networks import model_fingerprint
 from probelight.probes.record import Record
