@@ -91,8 +91,8 @@ def assert_same_losses(
     losses = Losses()
     trainer = quiet_trainer(max_epochs=STEPS, callbacks=[losses])
     trainer.fit(module, datamodule=ChoiceDataModule(records, {}, len(records)))
-    print(max(abs(a - b) for a, b in zip(losses.found, expected, strict=True)))
-    assert losses.found == pytest.approx(expected, abs=1e-5)
+    print(max(abs(a - b) for a, b in zip(losses.by_step, expected, strict=True)))
+    assert losses.by_step == pytest.approx(expected, abs=1e-5)
     assert expected[-1] < 0.9 * expected[0]
 
 
