@@ -131,33 +131,31 @@ def _has_our_table(table: PaperTable, results: RunSet) -> bool:
 
 def paper_tables(results: RunSet) -> list[Table | None]:
     """Make a table for each of the papers' tables that the results have a number of."""
-    return [_paper_table(table, rows) for table, rows in paper_table_rows(results).items()]
-
-
-def _paper_table(table: PaperTable, rows: pd.DataFrame) -> Table | None:
-    """Make the table of one paper's table; rows of models that we did not run are in the csv."""
-    held = rows[rows.ours.notna()]
-    models = {*held[held.paper.notna()].model}
-    is_seen = rows.paper.isna() | rows.model.isin(models) | rows.number.isin({*held.number})
-    return tables.table(
-        table.name,
-        f"{table.paper}, {table.place}: {table.holds}",
-        f"{INTERVAL.replace('accuracy', 'of our numbers')}. {table.note} {table.people}".strip(),
-        rows,
-        [
-            text("model", "model", "about"),
-            text("number", "number"),
-            accuracy("ours", OURS),
-            share("paper", "paper"),
-            gap("ours − paper, points", "difference"),
-            text("the paper's is", "paper_lies"),
-            share("people %", "people"),
-            gap("ours − people, points", PEOPLE),
-            whole("n", "num_items"),
-        ],
-        visible=rows[is_seen],
-        csv=CSV,
-    )
+    columns = [
+        text("model", "model", "about"),
+        text("number", "number"),
+        accuracy("ours", OURS),
+        share("paper", "paper"),
+        gap("ours − paper, points", "difference"),
+        text("the paper's is", "paper_lies"),
+        share("people %", "people"),
+        gap("ours − people, points", PEOPLE),
+        whole("n", "num_items"),
+    ]
+    interval = INTERVAL.replace("accuracy", "of our numbers")
+    paper_tables = []
+    for table, rows in paper_table_rows(results).items():
+        title = f"{table.paper}, {table.place}: {table.holds}"
+        note = f"{interval}. {table.note} {table.people}".strip()
+        # Rows of models that we did not run are in the csv.
+        held = rows[rows.ours.notna()]
+        models = {*held[held.paper.notna()].model}
+        is_seen = rows.paper.isna() | rows.model.isin(models) | rows.number.isin({*held.number})
+        seen = rows[is_seen]
+        paper_tables.append(
+            tables.table(table.name, title, note, rows, columns, visible=seen, csv=CSV)
+        )
+    return paper_tables
 
 
 def papers_summary(results: RunSet) -> str:
