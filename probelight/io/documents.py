@@ -230,7 +230,11 @@ def read_yaml(path: str | Path) -> Any:
     except RecordError as error:  # it names the file
         raise ConfigError(str(error)) from None
     except (yaml.YAMLError, ValueError) as error:
-        raise ConfigError(f"{path}: {_yaml_problem(error)}") from None
+        line, problem = "", " ".join(str(error).split())
+        if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark:
+            line = f"line {error.problem_mark.line + 1}: "
+            problem = ", ".join(filter(None, [error.context, error.problem]))
+        raise ConfigError(f"{path}: {line}not readable as YAML: {problem}") from None
 
 
 def parse_yaml(text: str) -> Any:
@@ -315,11 +319,3 @@ def _refuse_repeated_keys(node: yaml.Node, seen: set[yaml.Node]) -> None:
 
 def _error(problem: str, node: yaml.Node) -> yaml.MarkedYAMLError:
     return yaml.MarkedYAMLError(problem=problem, problem_mark=node.start_mark)
-
-
-def _yaml_problem(error: Exception) -> str:
-    """Return one line about what is wrong, with the line of the file where it is known."""
-    if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark:
-        problem = ", ".join(filter(None, [error.context, error.problem]))
-        return f"line {error.problem_mark.line + 1}: not readable as YAML: {problem}"
-    return f"not readable as YAML: {' '.join(str(error).split())}"
