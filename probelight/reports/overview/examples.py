@@ -53,7 +53,7 @@ class _ModelAnswer:
 
     @property
     def is_right(self) -> bool:
-        """Whether the first answer is a right one."""
+        """Whether the first answer is right."""
         return any(key in self.right for key in self.predictions[:1])
 
 
