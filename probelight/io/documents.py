@@ -190,7 +190,7 @@ def _no_constant(constant: str) -> NoReturn:
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Refuse a key given twice, where JSON would silently keep the last: two golds, say."""
+    """Refuse a repeated key, of which JSON would silently keep the last."""
     row = dict(pairs)
     if len(row) < len(pairs):
         key = next(key for key, count in Counter(key for key, _ in pairs).items() if count > 1)
@@ -252,7 +252,7 @@ def parse_yaml(text: str) -> Any:
 
 
 class _Loader(yaml.SafeLoader):  # type: ignore[misc]  # yaml has no types
-    """A loader with a largest depth: a file of brackets alone would end in the stack's limit."""
+    """A loader with a limit of depth, so that nested brackets cannot overflow the stack."""
 
     depth = 0
 
@@ -282,7 +282,7 @@ _Loader.add_implicit_resolver(
 
 
 def _count_nodes(node: yaml.Node, counts: dict[yaml.Node, int]) -> int:
-    """Count the nodes below one with its aliases written out; each is visited once."""
+    """Count the nodes below a node, with aliases written out."""
     if node in counts:
         if not counts[node]:
             raise _error("an alias contains itself", node)
@@ -300,7 +300,7 @@ def _count_nodes(node: yaml.Node, counts: dict[yaml.Node, int]) -> int:
 
 
 def _refuse_repeated_keys(node: yaml.Node, seen: set[yaml.Node]) -> None:
-    """Refuse a key given twice, where YAML would silently keep the last."""
+    """Refuse a repeated key, of which YAML would silently keep the last."""
     if node in seen or isinstance(node, yaml.ScalarNode):
         return
     seen.add(node)

@@ -146,7 +146,7 @@ class _Sum:
         return max(half, combined)  # never narrower than for these very seeds
 
     def interval(self, bounds: tuple[float, float], level: float) -> Interval:
-        """The interval within the bounds."""
+        """Return the interval within the bounds."""
         if self.num_groups == 1:
             return Interval(self.value, *bounds)
         upper = 1 - level / 2

@@ -46,7 +46,7 @@ class TextSettings:
 
 @dataclass(frozen=True)
 class _InMemory(TextSettings):
-    """The same with what scorers ask of a model that they load."""
+    """A model in memory with the methods that scorers need."""
 
     name_or_path: str = "model in memory"
     revision: str | None = None

@@ -87,7 +87,7 @@ class ModelType:
 
 
 def _partial_input(name: str, title: str, num_weights: int) -> ModelType:
-    """Return a baseline that sees a part of the input, trained as ESIM is."""
+    """Return a baseline that sees a part of the input and is trained like ESIM."""
     made_by = f"baselines.partial_input:{name}"
     trained = Trained(made_by, ("vectors", "max_length"), halves_rate=True)
     return ModelType(title=title, fit="esim", num_weights=num_weights, trained={"mc_qa": trained})

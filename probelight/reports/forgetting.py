@@ -132,7 +132,7 @@ def _dose_records(dose: Dose) -> Iterator[dict[str, Any]]:
 
 
 def _change_columns(rows: Iterable[Any]) -> dict[str, Any]:
-    """Return the columns of what changed, of the rows that a run has of it."""
+    """Return the columns of the counts and means of items lost and gained."""
     by_metric = {row.metric: row for row in rows}
     first = by_metric["forgetting"]
     record = {"num_items": first.num_items, "num_groups": first.num_groups}

@@ -116,7 +116,7 @@ def listed_table(results: RunSet) -> Table | None:
 
 
 def _has_our_table(table: PaperTable, results: RunSet) -> bool:
-    """Whether the report has its own table of the same content, measured on the paper's items."""
+    """Return whether the report has a table of its own with the same content."""
     has_runs = any(
         {row.probe for row in run.rows} & {*table.probes}
         and (not table.splits or any(released_file(run, split) for split in table.splits))
@@ -248,7 +248,7 @@ def _record(row: Mapping[str, Any], people: Mapping[tuple[str, str], Any]) -> di
 
 
 def _our_numbers(results: RunSet) -> Iterator[dict[str, Any]]:
-    """Yield our numbers that were measured as in the papers."""
+    """Yield our numbers that were measured like the papers'."""
     for run, row in _whole_zero_shots(results):
         yield _zero_shot_number(row, row.mode, row, row.model, paper_model(run), runs=(run.key,))
     yield from _curve_numbers(results) if results.of("curve") else ()
@@ -317,7 +317,7 @@ def _curve_numbers(results: RunSet) -> Iterator[dict[str, Any]]:
 
 
 def _diagnostic_numbers(results: RunSet) -> Iterator[dict[str, Any]]:
-    """Yield the numbers of the released sets."""
+    """Yield the numbers on the released diagnostic sets."""
     from probelight.reports.diagnostics import labelled_runs
 
     for run, label in labelled_runs(results):

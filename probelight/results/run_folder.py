@@ -126,7 +126,7 @@ class CommandFolder:
             self._claim.lock(exclusive=False)
 
     def _has_other_config(self, config_path: Path, text: str) -> bool:
-        """Return whether another config is there; refuse one that something was computed with."""
+        """Return whether the folder has another config; refuse one with computed results."""
         saved, current = _canonical(read_yaml(config_path)), _canonical(yaml.safe_load(text))
         if json.loads(saved) == json.loads(current):
             return False
@@ -307,7 +307,7 @@ def config_hash(config: Mapping[str, Any]) -> str:
 
 
 def _canonical(config: Any) -> str:
-    """Return the JSON that is hashed."""
+    """Return the canonical JSON of a config, which is hashed."""
     return json.dumps(config, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
