@@ -378,7 +378,7 @@ READ_IN = ("2.6",)
 
 
 class _WithoutSigterm(_SignalConnector):
-    """Lightning's handlers, without its own for SIGTERM."""
+    """Lightning's signal handlers, without the one for SIGTERM."""
 
     def _sigterm_notifier_fn(self, signum: Any, _: FrameType | None) -> None:
         pass

@@ -240,7 +240,7 @@ class WandbGuard(Logger):
                         self._run.finish(exit_code=1)
 
     def _warn(self) -> None:
-        """Warn once of each failure on the courier's thread; called on the run's own."""
+        """Warn once, in the main thread, of each failure on the courier's thread."""
         if self._not_online is not None:
             _warn(not_online("run", self._dir, self._not_online))
             self._not_online = None

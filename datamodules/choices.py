@@ -231,7 +231,7 @@ class ChoiceDataModule(ResumableData):
 
 
 class _Identity(Dataset[int]):
-    """Items are their own indices, padding included; the batch is made by `collate`."""
+    """A data set whose items are their indices; `collate` makes the batch of them."""
 
     def __init__(self, num_items: int) -> None:
         self.num_items = num_items

@@ -113,7 +113,7 @@ class ProbeDataModule(ChoiceDataModule):
         super().setup(stage)
 
     def _load(self, path: str | None, split: str) -> ProbeData:
-        """Read a file of the user's, or a split of the probe if `path` is None."""
+        """Read the user's file, or a split of the probe if `path` is None."""
         if path is not None:
             assert self.kind is not None
             return load_file(path, self.kind)

@@ -338,7 +338,7 @@ class PlateauRuns(TrainingRuns):
         self._best = [value.detach().clone() for value in self._trained()]
 
     def _trained(self) -> list[Tensor]:
-        """Return what is trained of the runs, each (R, ...)."""
+        """Return the trained parameters of all runs, each (R, ...)."""
         transform = list(self.parameters.values()) if self.plan.mode == "mlp" else []
         return [*transform, self.weight, *([] if self.bias is None else [self.bias])]
 

@@ -225,10 +225,7 @@ def _stacked(prefix: str, layer: nn.Module) -> _Step:
 
 
 def _unfolded(step: Callable[[Tensor], Tensor]) -> list[Callable[[Tensor], Tensor]]:
-    """Return the parts of a module that is dense, activation and norm, or the first two.
-
-    It is unfolded only if the chain of its parts gives the module's own output.
-    """
+    """Return the layers of a module (dense, activation, norm) if their chain gives its output."""
     if not isinstance(step, nn.Module):
         return [step]
     children = list(step.children())

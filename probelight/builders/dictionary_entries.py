@@ -232,7 +232,7 @@ class DistinctSenses:
         return not (self._linked([first.word], theirs) or self._linked([second.word], ours))
 
     def _linked(self, ours: Iterable[str], theirs: Iterable[str]) -> bool:
-        """Return whether two words are equal, or either is given as a synonym of the other."""
+        """Return whether two words are equal or synonyms."""
         return any(
             word == other_word
             or other_word in self._synonyms.get(word, ())

@@ -107,15 +107,13 @@ def build_dictionary(settings: DictionarySettings) -> Probe:
 
 
 def _groups(senses: Sequence[Sense], distinct: DistinctSenses) -> list[Group]:
-    """Group each word's senses of one part of speech that differ, or else keep one sense.
-
-    Another part of speech could be ruled out by the form of its definition.
-    """
+    """Group the senses of each word that differ, in its commonest part of speech."""
     entries_by_word: dict[str, dict[str, Group]] = {}
     for entry in read_entries(tracked(senses, "dictionary_qa: senses")):
         entries_by_word.setdefault(entry.word, {}).setdefault(entry.pos, []).append(entry)
     groups = []
     for entries_by_pos in entries_by_word.values():
+        # Another part of speech could be ruled out by the form of its definition.
         group = max(entries_by_pos.values(), key=len)
         different = [entry for entry in group if any(distinct(entry, sense) for sense in group)]
         groups.append(different or group[:1])

@@ -187,7 +187,7 @@ def plain_words(text: str) -> str:
 
 
 def _is_open(records: Sequence[Record]) -> bool:
-    """Return whether answers vary from item to item, rather than come from a closed set."""
+    """Return whether answers vary from item to item instead of coming from a closed set."""
     golds = {record.gold for record in records}
     return not share_choices(records) and len(golds) > len(records) / 10
 

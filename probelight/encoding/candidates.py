@@ -75,7 +75,7 @@ class CandidateTable:
                 self.texts.setdefault(text, len(self.texts))
 
     def _texts(self, carrier: str, candidate: str) -> tuple[str, str]:
-        """Return what is before a candidate, and the same text with the candidate."""
+        """Return the text before a candidate, and the text up to the candidate's end."""
         if self.answer_prefix == "auto":
             return carrier.rstrip(), carrier + candidate
         return "", self.answer_prefix + candidate

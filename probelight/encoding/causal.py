@@ -256,7 +256,7 @@ class StemEncoder:
         )
 
     def _text(self, stem: str) -> str:
-        """Return what is read of a stem: up to its blank, or with the blank written out."""
+        """Return a stem up to its blank, or all of it with the blank written out."""
         if self.blank is None:
             context, mask, _ = stem.rpartition(MASK)
             return (context if mask else stem).rstrip()

@@ -60,7 +60,7 @@ class Chat:
         return text, begin, len(text)
 
     def _opening(self, message: str) -> tuple[str, int]:
-        """Return the text before an answer to a message, and where the answer's part begins."""
+        """Return the text before an answer to a message, and where the answer begins."""
         messages = [{"role": "system", "content": self.system}] if self.system else []
         messages.append({"role": "user", "content": message})
         begin = self.begin.strip()

@@ -211,7 +211,7 @@ class BlankTexts:
         return rows
 
     def _filled_texts(self) -> list[list[DecodedChoice]]:
-        """Return the same where the decoder writes the whole filled sentence."""
+        """Return source and targets where the decoder writes the whole filled sentence."""
         texts: dict[str, int] = {}
         placements = []
         for record, stem in zip(self.records, self.stems, strict=True):
@@ -364,7 +364,7 @@ class InfillingEncoder:
         return blank - num_before, blank + num_after + 1
 
     def _target(self, source: int, begin: int, choice: DecodedChoice) -> Target:
-        """Return a choice as it is written, without what is cut before it."""
+        """Return the target of a choice, cut on its left if it is too long."""
         room = self.max_length - len(self.form.opening) - len(choice.answer)
         context = choice.context[max(begin, len(choice.context) - room) :]
         return Target(source, self.form.opening + context, choice.answer + self.closing)

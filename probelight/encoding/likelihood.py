@@ -170,7 +170,7 @@ class LikelihoodEncoder:
         return num_scored
 
     def _fill(self, stem: str, choice: str) -> tuple[str, int, int]:
-        """Return the text with the choice in its place, and the characters that are scored."""
+        """Return the text with the choice filled in, and which characters are scored."""
         context, mask, after = stem.rpartition(MASK)
         if not mask and stem:
             context, after = stem.rstrip() + " ", ""

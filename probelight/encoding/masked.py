@@ -159,7 +159,7 @@ class MaskedChoiceEncoder:
         table: CandidateTable,
         store: TokenStore,
     ) -> tuple[list[int], list[Skipped], list[int]]:
-        """Return the positions of the records kept, those skipped, and those left to pieces."""
+        """Return the positions of records to keep, to skip, and to score by word pieces."""
         positions, skipped = table.single_entries(records, carriers, store)
         if skipped and self.multi_token == "error":
             where = records[skipped[0].position].where

@@ -98,7 +98,7 @@ class _Rows:
         self._texts: dict[int, tuple[int, int, int]] = {}  # row, tokens shared, begin of the rest
 
     def add(self, indices: Sequence[int], texts: Sequence[Ids], reads_end: bool) -> None:
-        """Add a sequence with some texts, each known by its index, if there are any."""
+        """Add a sequence of texts, each by its index; nothing if there are none."""
         if not texts:
             return
         sizes = [len(text) - (not reads_end) for text in texts]

@@ -183,11 +183,7 @@ class Watch:
         self.best_checkpoint = self._best_dir()
 
     def _discard(self, step: int) -> None:
-        """Remove what comes after the step at which a training resumes, because it is repeated.
-
-        Raises:
-            UsageError: If a training begins in the folder of another one.
-        """
+        """Remove the looks after the resumed step; UsageError in the folder of another training."""
         assert self._command is not None
         later = [
             record
@@ -252,7 +248,7 @@ class Watch:
         return scores
 
     def _run(self, watched: Watched, step: int) -> tuple[str, dict[str, Any]]:
-        """Return the name and the config of the run of a look at a set."""
+        """Return the name and the config of the run that scores a set at a step."""
         revision = f"step{step}"
         config = {
             "protocol": WATCH,
@@ -321,13 +317,10 @@ class Watch:
         )
 
     def _best(self) -> list[Look]:
-        """Return the looks whose checkpoints are kept, the best one first.
-
-        One whose checkpoint could not be written is none of them, unless it is the newest.
-        """
+        """Return the looks whose checkpoints are kept, the best one first."""
         if self.keep is None:
             return []
-        newest = self.looks[-1:]
+        newest = self.looks[-1:]  # also if its checkpoint could not be written
         looks = [look for look in self.looks if look in newest or self._step_dir(look).is_dir()]
         return sorted(looks, key=lambda look: (-self._value(look.scores), look.step))[
             : self.keep_most

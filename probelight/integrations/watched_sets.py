@@ -76,6 +76,6 @@ def drawn_set(watched: Watched, max_items: int | None, seed: int) -> Watched:
 
 
 def _spread(groups: Sequence[Sequence[int]]) -> float:
-    """Return the variance of a mean, up to a factor, if the items of a group are all alike."""
+    """Return the variance of a mean, up to a factor, if all items of a group are alike."""
     sizes = np.array([len(places) for places in groups])
     return float((sizes**2).sum() / sizes.sum() ** 2)

@@ -176,7 +176,7 @@ def _writer(pid: int) -> str:
 
 
 def _restore(replaced: Path, folder: Path) -> None:
-    """Give a replaced folder its name back if nothing took it; else remove it."""
+    """Give a replaced folder its name back if the name is free; else remove the folder."""
     if folder.exists():
         remove(replaced)
     elif replaced.exists():

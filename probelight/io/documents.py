@@ -190,7 +190,7 @@ def _no_constant(constant: str) -> NoReturn:
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Refuse a key given twice, where JSON would silently keep the last: two golds, say."""
+    """Refuse a repeated key, of which JSON would silently keep the last."""
     row = dict(pairs)
     if len(row) < len(pairs):
         key = next(key for key, count in Counter(key for key, _ in pairs).items() if count > 1)
@@ -230,7 +230,11 @@ def read_yaml(path: str | Path) -> Any:
     except RecordError as error:  # it names the file
         raise ConfigError(str(error)) from None
     except (yaml.YAMLError, ValueError) as error:
-        raise ConfigError(f"{path}: {_yaml_problem(error)}") from None
+        line, problem = "", " ".join(str(error).split())
+        if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark:
+            line = f"line {error.problem_mark.line + 1}: "
+            problem = ", ".join(filter(None, [error.context, error.problem]))
+        raise ConfigError(f"{path}: {line}not readable as YAML: {problem}") from None
 
 
 def parse_yaml(text: str) -> Any:
@@ -248,7 +252,7 @@ def parse_yaml(text: str) -> Any:
 
 
 class _Loader(yaml.SafeLoader):  # type: ignore[misc]  # yaml has no types
-    """A loader with a largest depth: a file of brackets alone would end in the stack's limit."""
+    """A loader with a limit of depth, so that nested brackets cannot overflow the stack."""
 
     depth = 0
 
@@ -278,7 +282,7 @@ _Loader.add_implicit_resolver(
 
 
 def _count_nodes(node: yaml.Node, counts: dict[yaml.Node, int]) -> int:
-    """Count the nodes below one with its aliases written out; each is visited once."""
+    """Count the nodes below a node, with aliases written out."""
     if node in counts:
         if not counts[node]:
             raise _error("an alias contains itself", node)
@@ -296,7 +300,7 @@ def _count_nodes(node: yaml.Node, counts: dict[yaml.Node, int]) -> int:
 
 
 def _refuse_repeated_keys(node: yaml.Node, seen: set[yaml.Node]) -> None:
-    """Refuse a key given twice, where YAML would silently keep the last."""
+    """Refuse a repeated key, of which YAML would silently keep the last."""
     if node in seen or isinstance(node, yaml.ScalarNode):
         return
     seen.add(node)
@@ -315,11 +319,3 @@ def _refuse_repeated_keys(node: yaml.Node, seen: set[yaml.Node]) -> None:
 
 def _error(problem: str, node: yaml.Node) -> yaml.MarkedYAMLError:
     return yaml.MarkedYAMLError(problem=problem, problem_mark=node.start_mark)
-
-
-def _yaml_problem(error: Exception) -> str:
-    """Return one line about what is wrong, with the line of the file where it is known."""
-    if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark:
-        problem = ", ".join(filter(None, [error.context, error.problem]))
-        return f"line {error.problem_mark.line + 1}: not readable as YAML: {problem}"
-    return f"not readable as YAML: {' '.join(str(error).split())}"

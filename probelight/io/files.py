@@ -266,7 +266,7 @@ def _decode_line(raw: bytes, path: Path, number: int) -> str:
 
 @contextmanager
 def _damage_located(meter: Meter) -> Iterator[None]:
-    """Turn the errors of damaged archives into one that names file and line."""
+    """Turn the errors of damaged archives into a RecordError that names file and line."""
     try:
         yield
     except EOFError:

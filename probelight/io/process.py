@@ -126,7 +126,7 @@ class StopSignals:
 
 
 def _swallows(code: CodeType) -> bool:
-    """Return whether code is a finaliser's: exceptions that it raises are lost."""
+    """Return whether code is a finaliser's, whose exceptions are lost."""
     in_callback = code.co_name in {"cb", "remove", "_remove"} and code.co_filename.endswith(
         ("weakref.py", "_weakrefset.py", "importlib._bootstrap>")
     )

@@ -227,7 +227,7 @@ class Settings:
 
 @cache
 def _defaults(kind: type[Any]) -> dict[str, Any]:
-    """Return the defaults, which need no check: a command's help makes them all."""
+    """Return the default of each field."""
     return {
         field.name: field.default
         if field.default_factory is dataclasses.MISSING

@@ -123,10 +123,17 @@ class _Sum:
             float(composite.var()) / self.num_items,
             grouping.variance_if_alike(composite),
         )
-        effects = _seed_effects(terms)
-        self._num_seeds = min((len(runs) for _, runs in terms if len(runs) > 1), default=1)
-        self._interaction = sum(map(grouping.variance, effects))
-        self._over_seeds = sum(float(effect.mean()) ** 2 for effect in effects)
+        # (N,) what each seed adds to the sum, so that squared means sum to a variance.
+        effects: dict[int, Floats] = {}
+        several = [(weight, runs) for weight, runs in terms if len(runs) > 1]
+        for weight, runs in several:
+            mean = np.mean(list(runs.values()), axis=0)
+            scale = weight / math.sqrt(len(runs) * (len(runs) - 1))
+            for seed, values in runs.items():
+                effects[seed] = effects.get(seed, 0.0) + scale * (values - mean)
+        self._num_seeds = min((len(runs) for _, runs in several), default=1)
+        self._interaction = sum(map(grouping.variance, effects.values()))
+        self._over_seeds = sum(float(effect.mean()) ** 2 for effect in effects.values())
 
     def squared_half(self, upper: float) -> float:
         """Return the square of half the width up to a quantile."""
@@ -139,7 +146,7 @@ class _Sum:
         return max(half, combined)  # never narrower than for these very seeds
 
     def interval(self, bounds: tuple[float, float], level: float) -> Interval:
-        """The interval within the bounds."""
+        """Return the interval within the bounds."""
         if self.num_groups == 1:
             return Interval(self.value, *bounds)
         upper = 1 - level / 2
@@ -311,19 +318,6 @@ def group_indices(groups: Groups) -> NDArray[np.int64]:
         return np.unique(groups, return_inverse=True)[1]
     places: dict[Hashable, int] = {}
     return np.array([places.setdefault(g, len(places)) for g in groups], dtype=np.int64)
-
-
-def _seed_effects(terms: Sequence[Term]) -> list[Floats]:
-    """Return (N,) what each seed adds to the sum, so that squared means sum to a variance."""
-    effects: dict[int, Floats] = {}
-    for weight, runs in terms:
-        if len(runs) < 2:
-            continue
-        mean = np.mean(list(runs.values()), axis=0)
-        scale = weight / math.sqrt(len(runs) * (len(runs) - 1))
-        for seed, values in runs.items():
-            effects[seed] = effects.get(seed, 0.0) + scale * (values - mean)
-    return list(effects.values())
 
 
 def _score(share: float, n: float, z: float = Z) -> tuple[float, float]:

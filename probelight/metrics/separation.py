@@ -37,14 +37,11 @@ def separation(
     choices = np.unique(gold)
     if len(choices) < 2 or not np.isfinite(table).all():
         return None
-    shares = [_item_shares(_log_odds(table, choice), gold == choice) for choice in choices]
+    shares = []
+    for choice in choices:
+        log_sum_of_others = np.logaddexp.reduce(np.delete(table, choice, axis=1), axis=1)
+        shares.append(_item_shares(table[:, choice] - log_sum_of_others, gold == choice))
     return sum_interval([Term(1.0, {0: np.mean(shares, axis=0)})], groups)
-
-
-def _log_odds(scores: Floats, choice: int) -> Floats:
-    log_sum_of_others: Floats = np.logaddexp.reduce(np.delete(scores, choice, axis=1), axis=1)
-    log_odds: Floats = scores[:, choice] - log_sum_of_others
-    return log_odds
 
 
 def _item_shares(ranked_by: Floats, is_right: np.ndarray) -> Floats:

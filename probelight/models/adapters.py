@@ -287,7 +287,7 @@ def _sample_answers(model: Any) -> dict[str, Any]:
 def _check_base(
     folder: Path, own_base: str, base: CheckpointRef, answers: Mapping[str, Any]
 ) -> None:
-    """Refuse an adapter whose model has changed; warn where another one was given for it."""
+    """Refuse an adapter whose model has changed; warn if another model was given for it."""
     import torch
 
     name, folders = _text_of(base), (CheckpointRef.parse(own_base).folder, base.folder)
@@ -315,10 +315,7 @@ def _check_base(
 
 
 def _renamed_weights(tensors: Mapping[str, Tensor], model: Any) -> dict[str, Tensor]:
-    """Return an adapter's weights by the names that they have in a model with or without its head.
-
-    That of an encoder alone and that of the encoder in a language model differ by a prefix.
-    """
+    """Return an adapter's weights by their names in a model with or without a head."""
     inner = f"{_PREFIX}{model.base_model_prefix}."
     has_inner = model.base_model is not model
     if has_inner and not any(name.startswith(inner) for name in tensors):
@@ -331,7 +328,7 @@ def _renamed_weights(tensors: Mapping[str, Tensor], model: Any) -> dict[str, Ten
 
 
 def _layer_names(model: nn.Module) -> str:
-    """Return the names, without their places, of the layers that adapters are put at."""
+    """Return the last part of the names of the layers that have adapters."""
     from torch import nn
     from transformers.pytorch_utils import Conv1D
 

@@ -198,7 +198,7 @@ class CandidateHead:
 
 
 def _verify(head: CandidateHead) -> None:
-    """Compare the parts with the whole on four tokens; a wrong split must never give numbers."""
+    """Check on four tokens that encoder and head in turn give the model's logits."""
     model = head.model
     pad = getattr(model.config, "pad_token_id", None)
     ids = [i for i in range(model.config.vocab_size) if i != pad][-4:]

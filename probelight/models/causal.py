@@ -219,7 +219,7 @@ class NextTokens:
         return log_probs
 
     def _keeps_keys(self) -> bool:
-        """Return whether all that the model keeps of a text is keys and values of each token."""
+        """Return whether the model's cache holds only keys and values of each token."""
         if "past_key_values" not in inspect.signature(self.model.forward).parameters:
             return False
         layers = DynamicCache(config=self.model.config).layers
@@ -260,7 +260,7 @@ class NextTokens:
         return log_probs
 
     def _groups(self, batch: Batch) -> Iterator[Tensor]:
-        """Yield the texts in parts that share about equally much, no part too large."""
+        """Yield groups of texts that share about equally many tokens, none too large."""
         shared, owner = batch["shared"].tolist(), batch["owner"].tolist()
         columns = torch.arange(batch["answer_mask"].shape[1] - 1, device=batch["shared"].device)
         early = batch["answer_mask"][:, 1:] & (columns < batch["shared"][:, None])
@@ -279,10 +279,7 @@ class NextTokens:
             yield torch.tensor(sorted(group), device=batch["shared"].device)
 
     def _runs(self, texts: Tensor, shared: Tensor, lengths: Tensor) -> Iterator[Tensor]:
-        """Yield the texts to be continued, in runs of about equal lengths, no run too large.
-
-        A run goes on from the shortest beginning of its texts: a place has one number in all.
-        """
+        """Yield runs of texts of about equal lengths; each run begins at its shortest beginning."""
         most = min(_MAX_RUN, _MAX_LOGITS // self.num_entries)
         begins, ends = shared.tolist(), lengths.tolist()
         run: list[int] = []
@@ -298,7 +295,7 @@ class NextTokens:
 
     @torch.no_grad()
     def _verify(self) -> bool:
-        """Compare with whole texts on two short ones that begin alike."""
+        """Check on two short texts that begin alike that sharing changes no log-probability."""
         words = range(min(self.num_entries, 64))[-5:]
         ids = torch.tensor([[*words], [*words[:3], *words[:2]]], device=self.model.device)
         scored = torch.ones_like(ids, dtype=torch.bool).index_fill_(1, ids.new_zeros(1), False)

@@ -145,12 +145,12 @@ class _Description:
 
     @property
     def class_names(self) -> str:
-        """The architectures, or else the family, for messages."""
+        """The architectures, or else the family, as messages name them."""
         names = ", ".join(self.architectures)
         return visible(f"architectures {names}" if names else f"model_type {self.family}")
 
     def ends_in(self, *endings: str) -> bool:
-        """Whether it was saved from a class with such a name."""
+        """Return whether a class that it was saved from has a name with one of these ends."""
         return any(name.endswith(endings) for name in self.architectures)
 
 

@@ -269,7 +269,7 @@ class PackedReader:
 
     @torch.no_grad()
     def _packing_is_exact(self) -> bool:
-        """Compare two short texts that begin alike, packed, with themselves alone."""
+        """Check that two short texts that begin alike score the same packed and alone."""
         if "position_ids" not in inspect.signature(self.model.forward).parameters:
             return False
         if self.model.device.type == "meta":
@@ -377,7 +377,7 @@ class DecoderReader:
 
 @dataclass(frozen=True, kw_only=True)
 class _SizedSet(EncodedSet):
-    """An encoded set whose batches have the characters of each choice too."""
+    """An encoded set whose batches also count the characters of each choice."""
 
     encoded: EncodedSet
     choices: Sequence[Sequence[str]]  # of each item
@@ -393,7 +393,7 @@ class _SizedSet(EncodedSet):
 
 
 class _SizedEncoder:
-    """Encodes records for their words, or for their letters where it has a setup of prompts."""
+    """An encoder of records for words, or for letters where the prompts ask for them."""
 
     def __init__(self, encoder: ChoiceEncoder, letters: Setup | None) -> None:
         self.encoder, inner = encoder, cast("Any", encoder)

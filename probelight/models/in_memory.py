@@ -47,7 +47,7 @@ class TextSettings:
 
 @dataclass(frozen=True)
 class _InMemory(TextSettings):
-    """The same with what scorers ask of a model that they load."""
+    """A model in memory with the methods that scorers need."""
 
     checkpoint: CheckpointRef = IN_MEMORY
     vectors: str = ""

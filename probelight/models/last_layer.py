@@ -127,7 +127,7 @@ class EncoderAt:
         return self._agrees
 
     def _has_known_parts(self) -> bool:
-        """Return whether the last layer still has the parts that its mathematics is written for."""
+        """Return whether the last layer's maps of query, key and value are plain linear layers."""
         if self._layout is None or getattr(self.encoder, "_compiled_call_impl", None) is not None:
             return False
         layer = attrgetter(self._layout.stack)(self.encoder)[-1]
@@ -149,7 +149,7 @@ class EncoderAt:
 
     @torch.no_grad()
     def _verify(self) -> bool:
-        """Compare with the plain encoder on two short sequences, one of them padded."""
+        """Check against the plain encoder on two short sequences, one of them padded."""
         config: Any = self.encoder.config
         pad = getattr(config, "pad_token_id", None) or 0
         words = [i for i in range(min(config.vocab_size, 64)) if i != pad][-6:]
@@ -170,7 +170,7 @@ class EncoderAt:
 
 
 class _LastLayer(nn.Module):
-    """A layer whose output is computed at one place alone."""
+    """A layer whose output is computed at one position only."""
 
     def __init__(
         self, layer: nn.Module, layout: LayerLayout, column: Tensor, num_heads: int
@@ -225,12 +225,12 @@ def _shell_of(module: nn.Module) -> nn.Module:
 
 
 def _at(hidden: Tensor, column: Tensor) -> Tensor:
-    """Return the output at one place of each sequence: (B, 1, H) of (B, L, H)."""
+    """Return the output (B, 1, H) at one position of each sequence (B, L, H)."""
     return hidden[torch.arange(len(hidden), device=hidden.device), column][:, None]
 
 
 def _query_bias(table: Tensor | None, column: Tensor) -> Tensor | None:
-    """Return the part of a mask (B, 1 or A, L or 1, L) for the scores (B, A, L) of one query."""
+    """Return the rows (B, A, L) of a mask (B, 1 or A, L or 1, L) for one query."""
     if table is None:
         return None
     rows = torch.arange(len(column), device=column.device)

@@ -71,7 +71,7 @@ class Form:
 
 
 def _encoder_in(*mappings: Any) -> Callable[[PreTrainedConfig], bool]:
-    """Return a test of configs: in one of transformers' mappings, and read in both directions."""
+    """Return a test whether a config is in a mapping and reads in both directions."""
 
     def admits(config: PreTrainedConfig) -> bool:
         one_way = any(getattr(config, n, False) for n in ("is_encoder_decoder", "is_decoder"))
@@ -87,7 +87,7 @@ def _sees_ahead(config: PreTrainedConfig) -> bool:
 
 
 def _is_causal(config: PreTrainedConfig) -> bool:
-    """Return whether a config is of a family that reads from left to right, or was made to."""
+    """Return whether a model with this config reads from left to right only."""
     # `in` goes by names: to list a mapping would import every family that there is.
     one_way = type(config) in MODEL_FOR_CAUSAL_LM_MAPPING
     if getattr(config, "is_encoder_decoder", False) or not one_way:

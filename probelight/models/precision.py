@@ -146,7 +146,7 @@ def predict_alike(expected: Tensor, actual: Tensor, tolerance: float) -> bool:
 
 
 def _checkpoint_weights(network: nn.Module) -> dict[int, Tensor]:
-    """Return, by the ids of a network's weights, those of its checkpoint that they are rounded."""
+    """Return the checkpoint's exact weights by the ids of the network's rounded ones."""
     exact_weights = {}
     for module in network.modules():
         if (read_again := getattr(module, READ_AGAIN, None)) is None:

@@ -86,7 +86,7 @@ class ModelType:
 
 
 def _partial_input(name: str, title: str, num_weights: int) -> ModelType:
-    """Return a baseline that sees a part of the input, trained as ESIM is."""
+    """Return a baseline that sees a part of the input and is trained like ESIM."""
     made_by = f"baselines.partial_input:{name}"
     trained = Trained(made_by, ("vectors", "max_length"), halves_rate=True)
     return ModelType(title=title, fit="esim", num_weights=num_weights, trained={"mc_qa": trained})
@@ -166,21 +166,16 @@ def saved_model_type(ref: CheckpointRef) -> str:
         # A language model needs no head to choose among continuations.
         classes = check_config(path.parent).get("architectures") or [""]
         if (kind := type_of_class(str(classes[0]))) in (None, "seq2seq"):
-            kind = _type_of_config(ref)  # seconds, as transformers must know
+            from probelight.models.loading import CAUSAL_LM, SEQ2SEQ_LM, read_config
+
+            config = read_config(ref)  # seconds, as transformers must know
+            forms = {"causal": CAUSAL_LM, "seq2seq": SEQ2SEQ_LM}
+            kind = next((kind for kind, form in forms.items() if form.admits(config)), TRANSFORMER)
     else:
         return TRANSFORMER
     if not (isinstance(kind, str) and kind in MODEL_TYPES):
         raise PretrainedError(f"{path}: there is no model kind {kind!r}")
     return kind
-
-
-def _type_of_config(ref: CheckpointRef) -> str:
-    """Return the type of a checkpoint that its config admits, a masked language model's if any."""
-    from probelight.models.loading import CAUSAL_LM, SEQ2SEQ_LM, read_config
-
-    config = read_config(ref)
-    forms = {"causal": CAUSAL_LM, "seq2seq": SEQ2SEQ_LM}
-    return next((kind for kind, form in forms.items() if form.admits(config)), TRANSFORMER)
 
 
 def module_of(model_type: ModelType) -> ModelTypeModule:

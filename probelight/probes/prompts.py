@@ -227,18 +227,18 @@ class Prompts:
 
     @cached_property
     def _drawn_examples(self) -> list[tuple[frozenset[tuple[str, str]], Record]]:
-        """All examples with their groups, in the order in which they are taken."""
+        """Return all examples with their groups, in the order in which they are taken."""
         drawn = self._in_turns(nested_sample(self.train, self.seed))
         return [(self._groups(record), record) for record in drawn]
 
     def _groups(self, record: Record) -> frozenset[tuple[str, str]]:
-        """Return what an item shares with those that it is not asked behind."""
+        """Return the groups of an item; examples of the same groups are not used for it."""
         texts = [record.stem, *sorted(choice.strip() for choice in record.choices)]
         words = " | ".join(texts).casefold().split()
         return frozenset({("words", " ".join(words)), ("group", group_of(record, self.group_by))})
 
     def _in_turns(self, records: Sequence[Record]) -> list[Record]:
-        """Return items so that the right answers come in turns, where all share their choices."""
+        """Order items so that right answers alternate, if all items share their choices."""
         if not share_choices(self.train):
             return [*records]
         by_gold: dict[str, list[Record]] = defaultdict(list)
@@ -248,7 +248,7 @@ class Prompts:
         return [record for turn in turns for record in turn if record is not None]
 
     def _in_template(self, stem: str) -> str:
-        """Return a stem in the text around questions, where there is one."""
+        """Return a stem within the template of questions, if there is a template."""
         template = self.words_template
         return template.format(question=_question(stem)) if template else stem
 

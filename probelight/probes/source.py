@@ -123,7 +123,7 @@ def _find_mirrored(config: Released, source: FileSource, mirror: str | Path) -> 
 
 
 def _gzip_variants(path: str) -> tuple[str, str]:
-    """Return a path, and that of the same file with or without gzip."""
+    """Return a path and its variant with or without the ending of gzip."""
     return path, path.removesuffix(".gz") if path.endswith(".gz") else f"{path}.gz"
 
 
@@ -324,7 +324,7 @@ def load_items(
 
 
 def _setup_of_all(records: Sequence[Record]) -> Setup:
-    """Return the setup that all items have; RecordError if they have several, or it is unclear."""
+    """Return the setup of all items; RecordError if they have several or it is unclear."""
     first: dict[Setup, Record] = {}
     for record in records:
         first.setdefault(setup := setup_of(record), record)

@@ -278,27 +278,23 @@ def to_markdown_report(results: RunSet, sections: Sequence[FilledSection]) -> st
     if results.left_out:
         blocks.append(_folded("Left out of this report", _bullets(results.left_out), is_open=True))
     for section in sections:
-        blocks += [f"## {markdown(section.title)}", *_markdown_section(section)]
+        blocks.append(f"## {markdown(section.title)}")
+        is_open = section.name in OPEN
+        for table in section.tables if is_open else ():
+            blocks += [_table(table), _folded("How to read it", markdown(table.note))]
+        if section.summary:
+            blocks.append(markdown(section.summary))
+        for figure in section.figures:
+            blocks.append(f"![{markdown(figure.title)}](figures/{figure.name}.png)")
+            blocks.append(_folded("How to read the figure", markdown(figure.caption)))
+        for table in () if is_open else [table for table in section.tables if table.rows]:
+            rows = f"{count(len(table.rows))} row{'' if len(table.rows) == 1 else 's'}"
+            note = [markdown(table.note)] if table.note else []
+            blocks.append(_folded(f"{table.title} ({rows})", _table(table), *note))
     if results.notices:
         heading = f"{count(len(results.notices))} from the runs"
         blocks += ["## Notices", _folded(heading, _bullets(results.notices))]
     return "\n\n".join(blocks) + "\n"
-
-
-def _markdown_section(section: FilledSection) -> Iterator[str]:
-    is_open = section.name in OPEN
-    if is_open:
-        for table in section.tables:
-            yield from (_table(table), _folded("How to read it", markdown(table.note)))
-    if section.summary:
-        yield markdown(section.summary)
-    for figure in section.figures:
-        yield f"![{markdown(figure.title)}](figures/{figure.name}.png)"
-        yield _folded("How to read the figure", markdown(figure.caption))
-    for table in () if is_open else [table for table in section.tables if table.rows]:
-        rows = f"{count(len(table.rows))} row{'' if len(table.rows) == 1 else 's'}"
-        note = [markdown(table.note)] if table.note else []
-        yield _folded(f"{table.title} ({rows})", _table(table), *note)
 
 
 def _table(table: Table) -> str:

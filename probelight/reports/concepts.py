@@ -77,7 +77,7 @@ def answers(results: RunSet) -> tuple[pd.DataFrame, tuple[str, ...]]:
 
 
 def _answered_sets(results: RunSet) -> Iterator[tuple[Series, Run, Mapping[int, str], bool]]:
-    """Yield series, run, its sets by dose ("" for any set) and whether they are whole splits."""
+    """Yield series, run, names of its sets by dose ("" for any), and if they are whole splits."""
     for series, line in doses(inoculations(results)).items():
         for dose in line:
             # The model before inoculation is the same whatever the dose.

@@ -73,7 +73,26 @@ def changed(results: RunSet) -> pd.DataFrame:
         for of_extra in by_extra.get((dose.series, dose.dose), [dose])
     ]
     rows = [row for dose in doses for row in _dose_records(dose)]
-    return tables.framed([*rows, *_pair_records(results)])
+    for run in results.runs:
+        if details := run.detail(ForgettingDetails):
+            start = f"before: {details.before}" if details.before else ""
+            rows.append(
+                {
+                    "set": run.probe,
+                    "of": "",
+                    "model": run.model,
+                    "control": "",
+                    "before": details.before,
+                    "dose": None,
+                    "extra": "",
+                    "num_seeds": details.num_seeds,
+                    **_change_columns(run.rows),
+                    "_after": run.model,
+                    "_about": dotted(run.rows[0].split, start),
+                    "_runs": run.key,
+                }
+            )
+    return tables.framed(rows)
 
 
 def _dose_records(dose: Dose) -> Iterator[dict[str, Any]]:
@@ -113,7 +132,7 @@ def _dose_records(dose: Dose) -> Iterator[dict[str, Any]]:
 
 
 def _change_columns(rows: Iterable[Any]) -> dict[str, Any]:
-    """Return the columns of what changed, of the rows that a run has of it."""
+    """Return the columns of the counts and means of items lost and gained."""
     by_metric = {row.metric: row for row in rows}
     first = by_metric["forgetting"]
     record = {"num_items": first.num_items, "num_groups": first.num_groups}
@@ -123,27 +142,6 @@ def _change_columns(rows: Iterable[Any]) -> dict[str, Any]:
         estimate = Estimate.of(by_metric[name])
         record |= named(f"{name} {name}_ci_low {name}_ci_high", estimate)
     return record
-
-
-def _pair_records(results: RunSet) -> Iterator[dict[str, Any]]:
-    for run in results.runs:
-        if (details := run.detail(ForgettingDetails)) is not None:
-            yield {
-                "set": run.probe,
-                "of": "",
-                "model": run.model,
-                "control": "",
-                "before": details.before,
-                "dose": None,
-                "extra": "",
-                "num_seeds": details.num_seeds,
-                **_change_columns(run.rows),
-                "_after": run.model,
-                "_about": dotted(
-                    run.rows[0].split, f"before: {details.before}" if details.before else ""
-                ),
-                "_runs": run.key,
-            }
 
 
 def verdict(row: Any) -> tuple[str, str]:

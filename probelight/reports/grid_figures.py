@@ -154,7 +154,6 @@ def _size_panel(axis: Axes, grid: Grid, is_paper: bool) -> None:
 
 
 def _color_bar(canvas: Canvas, candidates: Sequence[str], **options: Any) -> None:
-    """Draw the colour bar."""
     first, second = candidates
     key = canvas.colorbar(
         ScalarMappable(cmap=SHADES), **{"orientation": "horizontal"} | options,

@@ -116,7 +116,7 @@ def listed_table(results: RunSet) -> Table | None:
 
 
 def _has_our_table(table: PaperTable, results: RunSet) -> bool:
-    """Whether the report has its own table of the same content, measured on the paper's items."""
+    """Return whether the report has a table of its own with the same content."""
     has_runs = any(
         {row.probe for row in run.rows} & {*table.probes}
         and (not table.splits or any(released_file(run, split) for split in table.splits))
@@ -131,33 +131,31 @@ def _has_our_table(table: PaperTable, results: RunSet) -> bool:
 
 def paper_tables(results: RunSet) -> list[Table | None]:
     """Make a table for each of the papers' tables that the results have a number of."""
-    return [_paper_table(table, rows) for table, rows in paper_table_rows(results).items()]
-
-
-def _paper_table(table: PaperTable, rows: pd.DataFrame) -> Table | None:
-    """Make the table of one paper's table; rows of models that we did not run are in the csv."""
-    held = rows[rows.ours.notna()]
-    models = {*held[held.paper.notna()].model}
-    is_seen = rows.paper.isna() | rows.model.isin(models) | rows.number.isin({*held.number})
-    return tables.table(
-        table.name,
-        f"{table.paper}, {table.place}: {table.holds}",
-        f"{INTERVAL.replace('accuracy', 'of our numbers')}. {table.note} {table.people}".strip(),
-        rows,
-        [
-            text("model", "model", "about"),
-            text("number", "number"),
-            accuracy("ours", OURS),
-            share("paper", "paper"),
-            gap("ours − paper, points", "difference"),
-            text("the paper's is", "paper_lies"),
-            share("people %", "people"),
-            gap("ours − people, points", PEOPLE),
-            whole("n", "num_items"),
-        ],
-        visible=rows[is_seen],
-        csv=CSV,
-    )
+    columns = [
+        text("model", "model", "about"),
+        text("number", "number"),
+        accuracy("ours", OURS),
+        share("paper", "paper"),
+        gap("ours − paper, points", "difference"),
+        text("the paper's is", "paper_lies"),
+        share("people %", "people"),
+        gap("ours − people, points", PEOPLE),
+        whole("n", "num_items"),
+    ]
+    interval = INTERVAL.replace("accuracy", "of our numbers")
+    paper_tables = []
+    for table, rows in paper_table_rows(results).items():
+        title = f"{table.paper}, {table.place}: {table.holds}"
+        note = f"{interval}. {table.note} {table.people}".strip()
+        # Rows of models that we did not run are in the csv.
+        held = rows[rows.ours.notna()]
+        models = {*held[held.paper.notna()].model}
+        is_seen = rows.paper.isna() | rows.model.isin(models) | rows.number.isin({*held.number})
+        seen = rows[is_seen]
+        paper_tables.append(
+            tables.table(table.name, title, note, rows, columns, visible=seen, csv=CSV)
+        )
+    return paper_tables
 
 
 def papers_summary(results: RunSet) -> str:
@@ -250,7 +248,7 @@ def _record(row: Mapping[str, Any], people: Mapping[tuple[str, str], Any]) -> di
 
 
 def _our_numbers(results: RunSet) -> Iterator[dict[str, Any]]:
-    """Yield our numbers that were measured as in the papers."""
+    """Yield our numbers that were measured like the papers'."""
     for run, row in _whole_zero_shots(results):
         yield _zero_shot_number(row, row.mode, row, row.model, paper_model(run), runs=(run.key,))
     yield from _curve_numbers(results) if results.of("curve") else ()
@@ -319,7 +317,7 @@ def _curve_numbers(results: RunSet) -> Iterator[dict[str, Any]]:
 
 
 def _diagnostic_numbers(results: RunSet) -> Iterator[dict[str, Any]]:
-    """Yield the numbers of the released sets."""
+    """Yield the numbers on the released diagnostic sets."""
     from probelight.reports.diagnostics import labelled_runs
 
     for run, label in labelled_runs(results):

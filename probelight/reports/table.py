@@ -253,14 +253,10 @@ def _measured(
     ends = ends or [f"{name}_ci_low", f"{name}_ci_high"]
     value, low, high = (getattr(row, column, None) for column in (name, *ends))
     bounds = "" if numbers.missing(value) else interval(low, high)
-    return Cell(form(value), TOO_FEW if bounds and _has_few(row, name) else bounds)
-
-
-def _has_few(row: Any, name: str) -> bool:
-    """Whether an interval rests on too few groups, or on two seeds: the number's or the row's."""
-    its = f"{name}_" if hasattr(row, f"{name}_num_groups") else ""
-    items, groups = (getattr(row, f"{its}num_{of}", None) for of in ("items", "groups"))
-    if groups is not None and groups != items and groups < LEAST:
-        return True
+    # How many items, groups and seeds the number rests on; the row's where it has none of its own.
+    prefix = f"{name}_" if hasattr(row, f"{name}_num_groups") else ""
+    items, groups = (getattr(row, f"{prefix}num_{of}", None) for of in ("items", "groups"))
     seeds = getattr(row, f"{name}_num_seeds", getattr(row, "num_seeds", None))
-    return bool(seeds == LEAST - 1)
+    has_few_groups = groups is not None and groups != items and groups < LEAST
+    is_unsure = has_few_groups or seeds == LEAST - 1
+    return Cell(form(value), TOO_FEW if bounds and is_unsure else bounds)

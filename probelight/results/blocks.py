@@ -128,7 +128,7 @@ def blocks_of(systems: Sequence[System], *, across_folders: bool) -> tuple[list[
 
 
 def _blocks_of_set(key: SetKey, systems: Sequence[System], across_folders: bool) -> list[Block]:
-    """Divide the systems of a set by the closest setting in which any two of them meet."""
+    """Divide a set's systems by the closest setting that any two of them share."""
     blocks = list[Block]()
     unsaid = tuple(
         name

@@ -193,7 +193,7 @@ def load_results(folder: Path | Sequence[Path]) -> RunSet:
 
 
 def _result_paths(user_dir: Path, folder: Path) -> list[Path]:
-    """Return the results below a folder, which the user calls `user_dir`; there must be some."""
+    """Return the results below a folder; FileNotFoundError if there are none."""
     paths = [path for path in folder.rglob(RESULT) if path.parent.parent.name == RUNS_FOLDER]
     paths = paths or [*folder.glob(RESULT)]  # a fit's folder holds its result itself
     if not paths:
@@ -206,7 +206,7 @@ def _result_paths(user_dir: Path, folder: Path) -> list[Path]:
 
 
 def _is_fit(path: Path) -> bool:
-    """Return whether a result is of a fit, whose folder, however it is called, has no format."""
+    """Return whether a result is a fit's; folders of fits have no format."""
     try:
         return read_result(path).get("protocol") == FIT
     except (OSError, ValueError):
@@ -224,7 +224,7 @@ def _damaged_plans(result_paths: Iterable[Path], root: Path) -> list[str]:
 
 
 def _report_name(folders: Iterable[Path]) -> str:
-    """Return how a report calls the folders that it is made from."""
+    """Return the name of a report made from these folders."""
     names = list(distinct_ends(folder.as_posix() for folder in folders).values())
     if (num_more := len(names) - MAX_NAMED) > 0:
         names = [*names[:MAX_NAMED], f"{num_more} more folders"]
@@ -255,7 +255,7 @@ def read_run(path: Path, *, name: str | None = None) -> Run:
 
 
 def _unreadable(error: OSError | ValueError, path: Path, name: str) -> str:
-    """Return a sentence about a file that is the same wherever its folder lies."""
+    """Return a sentence about an unreadable file, with its path below the folder."""
     if isinstance(error, OSError) and error.strerror:
         return f"{name}: cannot be read ({error.strerror})"
     text, root = str(error), str(path).removesuffix(name)

@@ -186,7 +186,7 @@ def _lines(path: Path, outputs: Recorded, num_lines: int) -> list[str]:
 
 
 def _plain(text: str) -> list[str]:
-    """Return the words alone: lists differ in quotes, white space and masks."""
+    """Strip quotes, white space and masks, in which lists of words differ."""
     return re.findall(r"\w+", text.replace("[MASK]", " ").casefold())
 
 
@@ -207,7 +207,7 @@ def _python_list(text: str) -> tuple[str, ...]:
 
 
 def _probability(text: str) -> float | None:
-    """None for "nan": a target that the model's vocabulary does not have."""
+    """Parse a probability; None for "nan", a target outside the model's vocabulary."""
     if text.casefold() == "nan":
         return None
     value = number_of(text)

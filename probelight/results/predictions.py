@@ -242,7 +242,7 @@ def read_context_lines(results: RunSet, run: Run) -> tuple[ContextLine, ...]:
 
 
 def _typed_lines(kind: type[Line], lines: Iterable[Any], path: str) -> list[tuple[str, Line]]:
-    """Return the items or the contexts of a file, each with its place."""
+    """Return the items or the contexts of a file."""
     names, typed_lines = {column.name for column in fields(kind)}, []
     for number, line in enumerate(lines, start=1):
         where = f"{path}:{number}"

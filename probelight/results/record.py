@@ -365,7 +365,7 @@ class RunRecord:
 
 
 def _as_json(value: Any) -> Any:
-    """Return a value as JSON has it, without the fields that are at their defaults."""
+    """Convert a value to JSON's types, without fields that have their defaults."""
     if isinstance(value, Row):
         return value.to_json()
     if is_dataclass(value):

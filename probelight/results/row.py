@@ -77,7 +77,7 @@ class Subset:
 
 
 def _is_field(value: object) -> bool:
-    """Return whether JSON gives the value back as it is: no object, and a finite number."""
+    """Return whether JSON keeps a value: text, truth, finite number or tuple of texts."""
     if isinstance(value, tuple):
         return all(isinstance(word, str) for word in value)
     is_finite = isinstance(value, float) and math.isfinite(value)

@@ -126,13 +126,21 @@ class CommandFolder:
             self._claim.lock(exclusive=False)
 
     def _has_other_config(self, config_path: Path, text: str) -> bool:
-        """Return whether another config is there; refuse one that something was computed with."""
+        """Return whether the folder has another config; refuse one with computed results."""
         saved, current = _canonical(read_yaml(config_path)), _canonical(yaml.safe_load(text))
         if json.loads(saved) == json.loads(current):
             return False
         if is_computed(self.path, self.runs_dir):
-            saved_text = config_path.read_text(encoding="utf-8")
-            raise ConfigConflictError(_conflict(config_path, saved_text, text, self._files))
+            saved = config_path.read_text(encoding="utf-8")
+            versions = saved.splitlines(), text.splitlines()
+            lines = difflib.unified_diff(*versions, "there", "this command", lineterm="", n=0)
+            difference = "\n".join(line for line in lines if not line.startswith("@@"))
+            changed = [name for sha256, name in self._files.items() if sha256 not in saved]
+            cause = f" or data (these files have changed: {', '.join(changed)})" if changed else ""
+            raise ConfigConflictError(
+                f"{config_path.parent} was made with another config{cause}; choose another "
+                f"--output_dir. The difference:\n{difference}"
+            )
         return True
 
     def run(self, name: str, config: Mapping[str, Any]) -> RunFolder:
@@ -299,7 +307,7 @@ def config_hash(config: Mapping[str, Any]) -> str:
 
 
 def _canonical(config: Any) -> str:
-    """Return the JSON that is hashed."""
+    """Return the canonical JSON of a config, which is hashed."""
     return json.dumps(config, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
@@ -307,19 +315,6 @@ def _as_yaml(config: Mapping[str, Any]) -> str:
     plain = json.loads(json.dumps(config))
     text: str = yaml.safe_dump(plain, sort_keys=False, allow_unicode=True)
     return text
-
-
-def _conflict(path: Path, saved: str, current: str, files: Mapping[str, str]) -> str:
-    lines = difflib.unified_diff(
-        saved.splitlines(), current.splitlines(), "there", "this command", lineterm="", n=0
-    )
-    difference = "\n".join(line for line in lines if not line.startswith("@@"))
-    changed = [name for sha256, name in files.items() if sha256 not in saved]
-    cause = f" or data (these files have changed: {', '.join(changed)})" if changed else ""
-    return (
-        f"{path.parent} was made with another config{cause}; choose another --output_dir. "
-        f"The difference:\n{difference}"
-    )
 
 
 class FolderClaim:

@@ -123,7 +123,7 @@ class Scan:
         return Overlap(total, stem, answer, longest, piece, self._where[text])
 
     def _num_earlier(self, text_starts: Ints, probe_starts: Ints, num: int) -> Ints:
-        """Return (M,) how many n-grams right before a match are matches too, word by word.
+        """Return (M,) how many n-grams right before each match match too.
 
         `text_starts` (M,) count from the first of `num` new n-grams, `probe_starts` (M,) from the
         probe's first word.

@@ -128,7 +128,7 @@ def _ordered_pair(first: str, second: str) -> Pair:
 
 
 def _share_letters(first: str, second: str) -> bool:
-    """Return whether a word contains the other, or five letters of it: "happy, unhappy"."""
+    """Return whether two words share five letters, or all of one: "happy, unhappy"."""
     size = _MAX_SHARED + 1
     return (
         any(first[i : i + size] in second for i in range(len(first) - size + 1)) or first in second

@@ -259,11 +259,7 @@ class Conjunctions:
         return Draft(stem, concept, (only_first, only_second), concept, meta)
 
     def _holder(self, present: Property, absent: Property, chosen: Sequence[str]) -> str | None:
-        """Choose a concept with one property and not the other, right more often than wrong.
-
-        It is not among the chosen answers nor kin to one, nor so like the first, the gold, as to be
-        right.
-        """
+        """Choose a concept with one property only, unlike the gold and no kin to an answer."""
         properties, gold = self.properties, chosen[0]
         holders = filter(self._split_concepts.__contains__, properties.holders[present])
         pool = [name for name in holders if self._surplus[name] < _MOST]

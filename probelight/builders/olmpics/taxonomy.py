@@ -162,17 +162,13 @@ def _deal(
     for name, size in sizes.items():
         items = [d for d in dealt[name] if frozenset(d.distractors) not in used_sets]
         used_sets |= {frozenset(d.distractors) for d in items}
-        splits[name] = _even_lengths(items, size, rng)
+        # The longest word is right as often as by chance, if possible.
+        order = rng.sample(items, len(items))
+        longest = [d for d in order if len(d.gold) > max(map(len, d.distractors))]
+        shorter = [d for d in order if len(d.gold) <= max(map(len, d.distractors))]
+        count = max(min(size // 3, len(longest)), size - len(shorter))
+        splits[name] = longest[:count] + shorter[: size - count]
     return splits
-
-
-def _even_lengths(drafts: Sequence[Draft], size: int, rng: random.Random) -> list[Draft]:
-    """Pick items so that the longest word is right as often as by chance, if possible."""
-    order = rng.sample(drafts, len(drafts))
-    longest = [d for d in order if len(d.gold) > max(map(len, d.distractors))]
-    shorter = [d for d in order if len(d.gold) <= max(map(len, d.distractors))]
-    count = max(min(size // 3, len(longest)), size - len(shorter))
-    return longest[:count] + shorter[: size - count]
 
 
 def read_nouns(

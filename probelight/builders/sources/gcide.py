@@ -14,7 +14,6 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TextIO
 
 DEFAULT_PATH = Path("/usr/share/dictd/gcide.dict.dz")
 PUBLIC_DOMAIN_SOURCE = "1913 Webster"
@@ -60,17 +59,28 @@ def read_gcide(
             continue
         if not spelled_out and any(_SPELLED_OUT.search(line) for line in lines):
             continue
-        definition, examples = _definition_and_examples(lines)
+        text = _SENSE.sub("", " " + " ".join(line.strip() for line in lines))
+        text = _BRACKETED.sub("", QUOTED_FROM.sub("", text)).replace("--", " ")
+        definition, *usages = re.split(r"[;:,] as,\s*", text, maxsplit=1)
+        definition = re.sub(r"\s+", " ", definition).strip(" .,;:")
         if len(definition) < 3:
             continue
+        usages = [usage.strip(" .,;") for text in usages for usage in text.split(";")]
+        examples = tuple(re.sub(r"\s+", " ", u) for u in usages if len(u.split()) > 1)
         numbers[word] = numbers.get(word, 0) + 1
         yield Sense(word, part_of_speech, numbers[word], definition, examples, tag)
 
 
 def tagged_paragraphs(path: Path | str) -> Iterator[tuple[str, list[str], str]]:
     """Yield (headword, lines, tag) of each paragraph; before the first headword it is ""."""
-    word = ""
-    with _open_text(path) as file:
+    path = Path(path)
+    if not path.is_file():
+        raise FileNotFoundError(
+            f"{path}: no GCIDE file. On Debian: apt-get install dict-gcide. `probes build` can "
+            "also read a folder of GNU's own files, from https://ftp.gnu.org/gnu/gcide/"
+        )
+    word, is_packed = "", path.suffix in {".dz", ".gz"}
+    with (gzip.open if is_packed else open)(path, "rt", encoding="latin-1") as file:
         for paragraph, tag in _paragraphs(file):
             if head := _HEAD.match(paragraph[0]):
                 word = head.group(1).split(" \\")[0].strip()
@@ -80,18 +90,6 @@ def tagged_paragraphs(path: Path | str) -> Iterator[tuple[str, list[str], str]]:
 def is_remark(paragraph: Sequence[str]) -> bool:
     """Return whether a paragraph is a collocation or a quotation, not a sense of the headword."""
     return not (_HEAD.match(paragraph[0]) or _SENSE.match(paragraph[0]))
-
-
-def _open_text(path: Path | str) -> TextIO:
-    path = Path(path)
-    if not path.is_file():
-        raise FileNotFoundError(
-            f"{path}: no GCIDE file. On Debian: apt-get install dict-gcide. `probes build` can "
-            "also read a folder of GNU's own files, from https://ftp.gnu.org/gnu/gcide/"
-        )
-    if path.suffix in {".dz", ".gz"}:
-        return gzip.open(path, "rt", encoding="latin-1")
-    return path.open(encoding="latin-1")
 
 
 def _paragraphs(lines: Iterator[str]) -> Iterator[tuple[list[str], str]]:
@@ -127,17 +125,6 @@ def part_of_speech_in(text: str) -> str:
     """Return the first abbreviated part of speech, without its full stop; "" if none."""
     match = _PART_OF_SPEECH.search(text + ".")
     return match.group(1) if match else ""
-
-
-def _definition_and_examples(lines: list[str]) -> tuple[str, tuple[str, ...]]:
-    text = " ".join(line.strip() for line in lines)
-    text = _SENSE.sub("", " " + text)
-    text = QUOTED_FROM.sub("", text)
-    text = _BRACKETED.sub("", text).replace("--", " ")
-    definition, *usages = re.split(r"[;:,] as,\s*", text, maxsplit=1)
-    examples = [e.strip(" .,;") for usage in usages for e in usage.split(";")]
-    definition = re.sub(r"\s+", " ", definition).strip(" .,;:")
-    return definition, tuple(re.sub(r"\s+", " ", e) for e in examples if len(e.split()) > 1)
 
 
 _FILE = re.compile(r"^CIDE\.[A-Z](\.gz)?$")

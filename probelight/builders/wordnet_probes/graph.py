@@ -131,7 +131,7 @@ def read_graph(wordnet_dir: Path) -> Graph:
 
     @cache
     def stems(word: str) -> frozenset[str]:
-        """Return what a word shares with words made from it: stems, and how it begins."""
+        """Return a word's stems and beginnings, which words derived from it share."""
         # "broke": "break"
         bases = {word, *(wordnet.morphy(word, pos) or word for pos in "nvar")}
         beginning = {word[:_NUM_LETTERS]} if len(word) > _NUM_LETTERS - 2 else set[str]()

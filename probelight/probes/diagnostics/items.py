@@ -212,7 +212,7 @@ def _role(row: Mapping[str, str]) -> RoleItem:
 
 
 def _rows(path: Path, columns: str) -> Iterator[tuple[str, Mapping[str, str]]]:
-    """Yield the place and the cells by column of each row of a .tsv file; none may be empty."""
+    """Yield file and line, and the cells by column, of each row of a .tsv file."""
     header: Sequence[str] = ()
     has_items = False
     for number, text in read_lines(path):

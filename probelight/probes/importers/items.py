@@ -62,7 +62,7 @@ def read_file(path: str | Path, setup: Setup | None = None, **options: Unpack[Op
 
 
 def _json_row(text: str) -> dict[str, Any]:
-    """Parse the JSON object of one line; a RecordError says that it is none, or repeats a key."""
+    """Parse the JSON object of a line; RecordError if it is none or repeats a key."""
     line = text.strip()
     hint = f"; {ONE_LINE}, such as {EXAMPLE}"
     if line.startswith("["):

@@ -67,7 +67,7 @@ def rows_of(items: Any) -> Iterator[tuple[int, dict[str, Any]]]:
 
 
 def _plain(cell: Any) -> Any:
-    """Return a cell as JSON has it: numpy's lists and numbers, and what is missing, are not."""
+    """Convert a cell of numpy or pandas to a value of JSON."""
     if hasattr(cell, "tolist"):
         cell = cell.tolist()
     if isinstance(cell, Mapping):

@@ -138,7 +138,7 @@ class RowReader:
     def _choices(
         self, row: Mapping[str, Any], stem: str, layout: Layout, position: int
     ) -> tuple[tuple[str, ...], int]:
-        """Return the choices of a question and the gold's index, 0 if it is read when all are."""
+        """Return a question's choices and the gold's index, 0 while the gold is still unread."""
         gold, gold_name = row["gold"], layout.name("gold")
         if gold is None or gold == "":
             raise RecordError(f"no gold: {gold_name} is missing or null")

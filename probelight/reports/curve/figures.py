@@ -109,7 +109,7 @@ def _control_figure(
 
 
 def _companions(curve: ProbeCurve, all_curves: Sequence[ProbeCurve]) -> list[ProbeCurve]:
-    """Return what a model's panel shows besides it: the last layer alone, and the rivals."""
+    """Return the curves that a model's panel also shows: linear, controls and rivals."""
     identity = (curve.source, curve.model, "linear")
     linear = [c for c in all_curves if (c.source, c.model, c.mode) == identity]
     linear = linear if curve.mode == "mlp" and len(linear) == 1 else []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
 from itertools import pairwise
 from statistics import fmean
@@ -101,10 +101,7 @@ def information(results: RunSet) -> pd.DataFrame:
     `over_confident` says whether, since the N before it, the accuracy has risen and V-information
     fallen, and whether that may be chance; it is empty if not.
     """
-    return tables.framed(list(_information_records(results)))
-
-
-def _information_records(results: RunSet) -> Iterator[dict[str, Any]]:
+    records: list[dict[str, Any]] = []
     rows = results_frame(results).query("protocol == 'curve'")
     on_all_items = (rows.subset == "") & rows.control.isin(WHOLE)
     measured = rows[on_all_items & rows.metric.isin([*BITS, "accuracy"]) & (rows.num_train > 0)]
@@ -116,7 +113,7 @@ def _information_records(results: RunSet) -> Iterator[dict[str, Any]]:
             values, groups = _item_values(results, {*size_rows.path})
             if not values["v_information"]:
                 continue
-            record: dict[str, Any] = {
+            record = {
                 **dict(zip(CURVE, key, strict=True)),
                 "num_train": size,
                 "num_seeds": size_rows.seed.nunique(),
@@ -134,8 +131,9 @@ def _information_records(results: RunSet) -> Iterator[dict[str, Any]]:
                 for name, earlier in (previous or {}).items()
                 if earlier.keys() == values[name].keys()
             }
-            yield record | {"over_confident": _over_confident(changes)}
+            records.append(record | {"over_confident": _over_confident(changes)})
             previous = {name: values[name] for name in ("accuracy", "v_information")}
+    return tables.framed(records)
 
 
 def _over_confident(changes: Mapping[str, Interval]) -> str:

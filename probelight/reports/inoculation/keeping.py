@@ -272,7 +272,7 @@ def _method_records(comparison: Comparison) -> Iterator[dict[str, Any]]:
 
 
 def _between(ends: Sequence[MethodSetting], is_one: bool) -> str | None:
-    """Return two settings, one next to the model before, or one: "alpha 0.1 to 1, rate 1e-4"."""
+    """Return the settings interpolated between in words: "alpha 0.1 to 1, rate 1e-4"."""
     strengths = dict.fromkeys(end.strength for end in ends if end.strength is not None)
     rates = dict.fromkeys(end.rate for end in ends if end.rate is not None)
     ranges = [

@@ -172,7 +172,7 @@ def best_of(candidates: Iterable[DoseRun]) -> DoseRun | None:
 
 
 def _dose_run(results: RunSet, run: Run) -> DoseRun | None:
-    """Return a run's scores and setting; None if it did not get to its report."""
+    """Return a run's scores and setting; None if it has no report yet."""
     report_rows: dict[str, Row] = {}
     rows_by_subset: dict[Subset, dict[str, Row]] = {}
     trajectory: dict[str, dict[int, float]] = {}

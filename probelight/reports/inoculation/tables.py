@@ -220,7 +220,7 @@ def cost_column(label: str, group: str = "", *, name: str = COST) -> Column:
 def _run_record(
     run: DoseRun, rows: Mapping[str, Row], interpretable: bool | None, **labels: object
 ) -> dict[str, object]:
-    """Return what identifies a run, and the given rows by metric."""
+    """Return the record of a run: its setting, and its values by metric."""
     epoch = "" if run.epoch is None else f", epoch {run.epoch}"
     seed = "" if run.seed is None else f", seed {run.seed}"
     best = f", best of {run.num_settings}" if run.num_settings > 1 else ""
@@ -272,7 +272,7 @@ def _dose_record(dose: Dose) -> dict[str, object]:
 def _pair_columns(
     group: str, metrics: Sequence[str], last: Callable[[str, str], Column], *labels: str
 ) -> list[Column]:
-    """Return the columns of two metrics, and what `last` makes of the second."""
+    """Return the columns of two metrics and the column that `last` makes of the second."""
     pairs = zip(labels or ("before", "after"), metrics, strict=True)
     columns = [accuracy(label, metric, group=group) for label, metric in pairs]
     return [*columns, last(metrics[-1], group)]
@@ -346,7 +346,7 @@ def inoculation_sentences(results: RunSet) -> str:
 
 
 def _clauses(dose: Dose, name: str) -> Iterator[tuple[str, str, str]]:
-    """Yield the beginning of a sentence, the verdict, and what it is about."""
+    """Yield the beginning of a sentence, its verdict, and its subject."""
     num_seeds = len(dose.runs)
     if num_seeds > 1 and not all(run.run.sides for run in dose.runs):
         reason = "have no interval, because the runs did not record a score per item,"

@@ -53,7 +53,7 @@ class _ModelAnswer:
 
     @property
     def is_right(self) -> bool:
-        """Whether the first answer is a right one."""
+        """Whether the first answer is right."""
         return any(key in self.right for key in self.predictions[:1])
 
 
@@ -166,12 +166,18 @@ def _moment(run: Run) -> str:
 def _answers(results: RunSet, verdict: SkillVerdict, learned: bool) -> dict[Hashable, _ModelAnswer]:
     """Return answers by question, of the first run that left readable ones."""
     skill, by_question = verdict.skill, dict[Hashable, _ModelAnswer]()
+    item_set = PROBE if learned else PROBE_BEFORE
     for run in verdict.runs[:: -1 if learned else 1]:
         with suppress(UnreadableResultError):
             if skill.kind == "diagnosed":
                 answers = _context_answers(results, run, skill)
             else:
-                answers = _item_answers(results, run, learned)
+                answers = (
+                    (item.content, _answer(run, item))
+                    for item in read_item_lines(results, run)
+                    if item.control in WHOLE
+                    if run.protocol != "inoculation" or item.set == item_set
+                )
             for question, answer in answers:
                 by_question.setdefault(question, answer)  # of several seeds the first one's
         if by_question:
@@ -190,13 +196,6 @@ def _context_answers(results: RunSet, run: Run, skill: Skill) -> Iterator[KeyedA
             line.context,
             _ModelAnswer(run, _moment(run), f"@{number}", question, {}, line.expected, words, ease),
         )
-
-
-def _item_answers(results: RunSet, run: Run, learned: bool) -> Iterator[KeyedAnswer]:
-    item_set = PROBE if learned else PROBE_BEFORE
-    for item in read_item_lines(results, run):
-        if item.control in WHOLE and (run.protocol != "inoculation" or item.set == item_set):
-            yield item.content, _answer(run, item)
 
 
 def _answer(run: Run, item: ItemLine) -> _ModelAnswer:

@@ -245,7 +245,7 @@ def _point_of_row(run: Run, kind: Kind, row: Any, about: str, **details: Any) ->
 
 
 def _verdict(skill_points: list[ScorePoint], points: list[ScorePoint]) -> SkillVerdict:
-    """Judge a model and a skill, by the first of several curves."""
+    """Judge a model's skill, by the first curve if it has several."""
     curves = list(dict.fromkeys(point.curve for point in skill_points if point.curve))
     skill_points = [point for point in skill_points if point.curve in (None, *curves[:1])]
     first, last = skill_points[0], skill_points[-1]
@@ -258,7 +258,7 @@ def _verdict(skill_points: list[ScorePoint], points: list[ScorePoint]) -> SkillV
         gain = change("gain", dose.gain)
         cost = change("cost", dose.estimate("inoculation_cost"))
         cost = cost if dose.interpretable else f"cost {NOT_INTERPRETABLE}"
-    start, end = (score and _with_controls(score, points) for score in (start, end))
+    start, end = (s and replace(s, controls=tuple(_controls(s, points))) for s in (start, end))
     majority = first.majority if last.majority is None else last.majority
     case = Case(last.chance, majority, start, end, least_gain)
     verdict, remarks = judge(case), ""
@@ -280,37 +280,33 @@ def _verdict(skill_points: list[ScorePoint], points: list[ScorePoint]) -> SkillV
     )
 
 
-def _with_controls(point: ScorePoint, points: list[ScorePoint]) -> ScorePoint:
-    controls = (_control_score(point, candidate) for candidate in points)
-    return replace(point, controls=tuple(filter(None, controls)))
-
-
-def _control_score(point: ScorePoint, candidate: ScorePoint) -> ControlScore | None:
-    """Return another score as a control of a score; None if it is none."""
-    if how := _lacking(point, candidate):
-        if candidate.size > point.size and how != CHOICES:
-            return None
-        low = _least_gap(point, candidate)
-        is_lower = above(point, candidate)
-        if low is not None:
-            is_lower = low > 0 and candidate.value < point.value
-        is_comparable = how == RANDOM_WEIGHTS or candidate.curve is point.curve
-        if candidate.size > point.size:  # stricter than like for like, so it is not hidden
-            how = f"{how} {candidate.when}"
-        is_alike = is_comparable and candidate.size == point.size
-        when = candidate.when if candidate.size < point.size else ""
-        return ControlScore(how, candidate.value, is_lower, is_alike, when)
-    is_same_set = (candidate.skill.probe, candidate.split) == (point.skill.probe, point.split)
-    is_itself = candidate.model == point.model and not candidate.how
-    if not (candidate.is_partial and is_same_set) or is_itself:
-        return None
-    name = candidate.model.partition(" (")[0]  # without its vectors
-    how = CHOICES if candidate.how == CHOICES else f"by {name}"
-    return ControlScore(how, candidate.value, above(point, candidate), is_alike=False)
+def _controls(point: ScorePoint, points: list[ScorePoint]) -> Iterator[ControlScore]:
+    """Yield the controls of a score among all scores."""
+    for candidate in points:
+        if how := _lacking(point, candidate):
+            if candidate.size > point.size and how != CHOICES:
+                continue
+            low = _least_gap(point, candidate)
+            is_lower = above(point, candidate)
+            if low is not None:
+                is_lower = low > 0 and candidate.value < point.value
+            is_comparable = how == RANDOM_WEIGHTS or candidate.curve is point.curve
+            if candidate.size > point.size:  # stricter than like for like, so it is not hidden
+                how = f"{how} {candidate.when}"
+            is_alike = is_comparable and candidate.size == point.size
+            when = candidate.when if candidate.size < point.size else ""
+            yield ControlScore(how, candidate.value, is_lower, is_alike, when)
+            continue
+        is_same_set = (candidate.skill.probe, candidate.split) == (point.skill.probe, point.split)
+        is_itself = candidate.model == point.model and not candidate.how
+        if candidate.is_partial and is_same_set and not is_itself:
+            name = candidate.model.partition(" (")[0]  # without its vectors
+            how = CHOICES if candidate.how == CHOICES else f"by {name}"
+            yield ControlScore(how, candidate.value, above(point, candidate), is_alike=False)
 
 
 def _lacking(point: ScorePoint, candidate: ScorePoint) -> str:
-    """Return what a control of the same skill lacks; empty if `other` is none."""
+    """Return what a control of the same skill lacks; "" if the candidate is no control."""
     if (candidate.among or candidate.skill) != (point.among or point.skill):
         return ""
     if candidate.model == point.model:

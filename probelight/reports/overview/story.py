@@ -87,7 +87,10 @@ def story(results: RunSet) -> list[str]:
     best_first = sorted(all_verdicts, key=lambda verdict: ORDER.index(verdict.word))
     lines += _curve_lines(best_first) + _inoculation_lines(results, all_verdicts)
     lines += _example_lines(results, best_first)
-    return [_fitted(visible(line).replace("\n", " ")) for line in lines]
+    lines = [visible(line).replace("\n", " ") for line in lines]
+    for long, short in SHORTER:
+        lines = [line if len(line) <= WIDTH else line.replace(long, short) for line in lines]
+    return [line if len(line) <= WIDTH else f"{line[: WIDTH - 1]}…" for line in lines]
 
 
 def bars(values: Sequence[float], low: float, high: float) -> str:
@@ -195,9 +198,3 @@ def _bar_lines(rows: Mapping[str, Sequence[float]], low: float | None) -> list[s
 
 def _padded(texts: Sequence[str]) -> list[str]:
     return [text.ljust(max(map(len, texts))) for text in texts]
-
-
-def _fitted(line: str) -> str:
-    for long, short in SHORTER:
-        line = line if len(line) <= WIDTH else line.replace(long, short)
-    return line if len(line) <= WIDTH else f"{line[: WIDTH - 1]}…"

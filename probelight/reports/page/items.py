@@ -188,7 +188,7 @@ def read_probes(results: RunSet) -> tuple[dict[str, ProbeItems], tuple[str, ...]
 
 
 def _item(line: ItemLine | ContextLine, number: int) -> tuple[Item, Notes]:
-    """Return the item of a line, and what is known of it."""
+    """Return the item of a line, and its notes."""
     if isinstance(line, ContextLine):
         target = (line.target,) if line.target else ()
         return Item("", number, line.context, target, None, line.expected), (None,) * len(NOTES)

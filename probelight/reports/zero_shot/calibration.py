@@ -110,7 +110,7 @@ def calibration_table(results: RunSet) -> Table | None:
 
 
 def _distinct_rules(by_rule: Mapping[str, Calibration]) -> dict[str, Calibration]:
-    """Return the rules without those that have the numbers of one before them, but for rounding."""
+    """Return the rules without repeats, whose numbers are those of an earlier rule."""
     rule_by_numbers: dict[tuple[float, ...], str] = {}
     for rule, calibration in by_rule.items():
         numbers = (*calibration.confidence, *calibration.correct)

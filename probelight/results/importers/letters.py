@@ -62,7 +62,7 @@ def read(path: Path) -> Imported:
 
 
 def _answer(row: Mapping[str, Any], where: str) -> Answer:
-    """Return the answer that a line alone makes."""
+    """Return the answer on one line."""
     needed = {"order": "a list of the choices", "scores": "an object of numbers by label"}
     for key, form in needed.items():
         if key not in row:
@@ -109,7 +109,7 @@ def _in_order(scores: Mapping[str, object]) -> list[tuple[str, object]]:
 
 
 def _with_order(first: Answer, line: Answer) -> Answer:
-    """Return an item with one more order; both lines must be of the same item."""
+    """Return an item with the order of another line of it added."""
     if _sorted(first.choices) != _sorted(line.choices):
         raise RecordError(f"the same item has other choices at {first.where}")
     if first.texts and line.texts and plain(first.texts[0]) != plain(line.texts[0]):
