@@ -1,15 +1,15 @@
 """`train.py diagnose`: the psycholinguistic diagnostics of what models predict.
 
-There is a job for each model and set: a model of ours predicts (`measure_model`), outputs that
-another program recorded are read (`measure_recorded`).
+There is a run for each model and set: a model of ours predicts (`DiagnoseSpec`), outputs that
+another program recorded are read (`RecordedSpec`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from probelight.commands.command import Command, command
 from probelight.commands.diagnose import measures
@@ -19,11 +19,11 @@ from probelight.commands.diagnose.word_predictions import (
     write_recorded_files,
 )
 from probelight.evaluation.scorers import (
-    check_scorer,
+    answered_by,
     loaded_scorer,
     model_row,
+    posable,
     refuse_untrained,
-    source_of,
 )
 from probelight.io.errors import UsageError, nearest
 from probelight.io.ranges import Mirror, Names, NumShuffles, PathText
@@ -52,10 +52,10 @@ from probelight.runs.settings import (
     EngineSettings,
     TrainerSettings,
 )
+from probelight.runs.spec import ModelRunSpec, RunSpec
 
 PROTOCOL = "diagnose"
 RECORDED = "recorded"  # in `RunContext.paths`: the folder of the outputs
-SHUFFLES = "shuffles"  # in the config of a job
 
 
 @command(
@@ -128,13 +128,13 @@ def diagnose(
     loaded = {name: load_set(name, mirror) for name in names}
     for name, outputs in recorded_outputs:  # all of them, before the first is measured
         read_recorded(outputs, prompt_pairs(loaded[name]))
-    for settings in chosen:
-        check_scorer(settings, "mc_mlm", [])
     jobs = [recorded_job(loaded[name], outputs) for name, outputs in recorded_outputs]
     jobs += [
-        model_job(data, model, trainer, shuffles) for model in chosen for data in loaded.values()
+        diagnose_job(data, settings, trainer, shuffles)
+        for settings in chosen
+        for data in loaded.values()
     ]
-    config = {"command": PROTOCOL, "runs": [dict(job.config) for job in jobs]}
+    config = {"command": PROTOCOL, "runs": [job.spec.to_config() for job in jobs]}
     files: list[FromFiles] = [*loaded.values(), *(outputs for _, outputs in recorded_outputs)]
     paths = {} if recorded is None else {RECORDED: recorded}
     context = RunContext(trainer, mirror=mirror, paths=paths, engine=engine)
@@ -142,10 +142,11 @@ def diagnose(
     if write_recorded is not None:
         results = load_results(Path(output_dir))
         runs = {run.key: run for run in results.runs}
-        for job in jobs[len(recorded_outputs) :]:
-            lines = results.read(runs[job.key], PREDICTIONS) or []
-            label = ModelSettings(**job.config["model"]).label
-            write_recorded_files(Path(write_recorded), SETS[job.config["probe"]], label, lines)
+        for spec in (job.spec for job in jobs):
+            if isinstance(spec, DiagnoseSpec):
+                lines = results.read(runs[spec.key], PREDICTIONS) or []
+                source, label = SETS[spec.probe], spec.model.label
+                write_recorded_files(Path(write_recorded), source, label, lines)
         print(f"recorded outputs: {write_recorded}")
     return rows
 
@@ -180,50 +181,73 @@ def _check_written(folder: str, recorded: PathText | None, labels: list[str]) ->
         )
 
 
-def model_job(
+@dataclass(frozen=True, kw_only=True)
+class DiagnoseSpec(ModelRunSpec):
+    """A model of ours measured on a set.
+
+    Args:
+        model: The model.
+        probe: Name of the set.
+        data: Checksums of its files.
+        shuffles: Number of random word orders; 0 for a set that has none.
+    """
+
+    protocol: ClassVar[str] = PROTOCOL
+
+    model: ModelSettings
+    probe: str
+    data: tuple[str, ...]
+    shuffles: int = 0
+
+    @property
+    def name(self) -> str:
+        """Readable beginning of the key."""
+        return f"diagnose-{self.probe}-{self.model.label}"
+
+    def check(self, context: RunContext) -> None:
+        """Refuse a model that predicts no words; its tokenizer is read once for all sets."""
+        posable(context, self.model, "mc_mlm")
+
+    def make(self, run: RunFolder, context: RunContext) -> RunRecord:
+        """Make the run, if the set is still the one that was planned."""
+        data, model = _loaded_set(context, self.probe), self.model
+        check_data(self.data, [data])
+        scorer = loaded_scorer(context, model, "mc_mlm")
+        perturbed = measures.perturbed_sets(data, self.shuffles)
+        words = predict_words(scorer, words_by_context(data, perturbed), context.trainer)
+        outputs = words.outputs(data.prompts)
+        row = replace(model_row(model), protocol=PROTOCOL, probe=data.source.name)
+        record = _record_of_outputs(run, data, outputs, row)
+        rows, lines = list(record.rows), list[dict[str, Any]]()
+        for perturbation in perturbed:
+            rows += measures.perturbed_rows(perturbation, words, outputs, row)
+            lines += measures.perturbed_lines(perturbation, data, words)
+        if perturbed:
+            run.write_lines("perturbations.jsonl", lines)
+        name = f"{model.label} on {data.source.title}"
+        record = replace(
+            record,
+            rows=tuple(rows),
+            seeds=tuple(range(self.shuffles)),
+            notices=(*record.notices, *(f"{name}: {notice}" for notice in words.notices)),
+            data=data_files([data]),
+        )
+        return answered_by(record, model, scorer)
+
+
+def diagnose_job(
     data: DiagnosticSet, model: ModelSettings, trainer: TrainerSettings, shuffles: int
 ) -> Job:
     """Return the job of a model on a set; `shuffles` is the number of random word orders."""
-    name, label = data.source.name, model.label
-    config = {
-        "protocol": PROTOCOL,
-        "model": model.config(),
-        "probe": name,
-        "data": checksums(data),
-        **trainer.precisions(),
-        SHUFFLES: shuffles if any(p.is_drawn for p in perturbations_of(data)) else 0,
-    }
-    return Job(f"diagnose-{name}-{label}", config, measure_model, title=f"{name}, {label}")
-
-
-def measure_model(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> RunRecord:
-    """Make the run of a model of ours, if the set is still the one that was planned."""
-    data, model = _loaded_set(context, config["probe"]), ModelSettings(**config["model"])
-    check_data(config["data"], [data])
-    shuffles = config[SHUFFLES]
-    scorer = loaded_scorer(context, model, "mc_mlm")
-    perturbed = measures.perturbed_sets(data, shuffles)
-    words = predict_words(scorer, words_by_context(data, perturbed), context.trainer)
-    outputs = words.outputs(data.prompts)
-    row = replace(model_row(model), protocol=PROTOCOL, probe=data.source.name)
-    record = _record_of_outputs(run, data, outputs, row)
-    rows, lines = list(record.rows), list[dict[str, Any]]()
-    for perturbation in perturbed:
-        rows += measures.perturbed_rows(perturbation, words, outputs, row)
-        lines += measures.perturbed_lines(perturbation, data, words)
-    if perturbed:
-        run.write_lines("perturbations.jsonl", lines)
-    name = f"{model.label} on {data.source.title}"
-    return replace(
-        record,
-        rows=tuple(rows),
-        seeds=tuple(range(shuffles)),
-        notices=(*record.notices, *(f"{name}: {notice}" for notice in words.notices)),
-        data=data_files([data]),
-        dtype=scorer.dtype,
-        model_sha256=scorer.fingerprint(),
-        source=source_of(model),
+    spec = DiagnoseSpec(
+        precision=trainer.precision,
+        matmul_precision=trainer.matmul_precision,
+        model=model,
+        probe=data.source.name,
+        data=tuple(checksums(data)),
+        shuffles=shuffles if any(p.is_drawn for p in perturbations_of(data)) else 0,
     )
+    return Job(spec, title=f"{spec.probe}, {model.label}")
 
 
 def words_by_context(
@@ -242,34 +266,58 @@ def words_by_context(
     return words_of_context
 
 
+@dataclass(frozen=True, kw_only=True)
+class RecordedSpec(RunSpec):
+    """Outputs of a model on a set that another program recorded.
+
+    Args:
+        model: Name of the model.
+        probe: Name of the set.
+        data: Checksums of the set's files.
+        recorded: Checksums of the files of outputs.
+    """
+
+    protocol: ClassVar[str] = PROTOCOL
+
+    model: str
+    probe: str
+    data: tuple[str, ...]
+    recorded: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """Readable beginning of the key."""
+        return f"diagnose-{self.probe}-{self.model}"
+
+    def make(self, run: RunFolder, context: RunContext) -> RunRecord:
+        """Make the run, if no file has changed since the plan."""
+        data = _loaded_set(context, self.probe)
+        check_data(self.data, [data])
+        folder, set_name = context.paths[RECORDED], data.source.recorded_as
+        all_outputs = find_recorded(Path(folder), [source.recorded_as for source in SETS.values()])
+        model_outputs = [outputs for outputs in all_outputs if outputs.model == self.model]
+        recorded = next((o for o in model_outputs if o.recorded_as == set_name), None)
+        if recorded is None:
+            raise changed_since([folder])
+        if tuple(checksums(recorded)) != self.recorded:
+            raise changed_since(file.path for file in recorded.files)
+        outputs = read_recorded(recorded, prompt_pairs(data))
+        row = Row(
+            protocol=PROTOCOL, model=self.model, probe=self.probe, role="model", kind=RECORDED
+        )
+        record = _record_of_outputs(run, data, outputs, row)
+        return replace(record, data=data_files([data, recorded]))
+
+
 def recorded_job(data: DiagnosticSet, outputs: Recorded) -> Job:
     """Return the job that measures a model's recorded outputs on a set."""
-    name, label = data.source.name, outputs.model
-    config = {
-        "protocol": PROTOCOL,
-        "probe": name,
-        "model": label,
-        "data": checksums(data),
-        "recorded": checksums(outputs),
-    }
-    return Job(f"diagnose-{name}-{label}", config, measure_recorded, title=f"{name}, {label}")
-
-
-def measure_recorded(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> RunRecord:
-    """Make the run of recorded outputs, if no file has changed since the plan."""
-    data, model = _loaded_set(context, config["probe"]), config["model"]
-    check_data(config["data"], [data])
-    folder = context.paths[RECORDED]
-    all_outputs = find_recorded(Path(folder), [source.recorded_as for source in SETS.values()])
-    model_outputs = [outputs for outputs in all_outputs if outputs.model == model]
-    recorded = next((o for o in model_outputs if o.recorded_as == data.source.recorded_as), None)
-    if recorded is None:
-        raise changed_since([folder])
-    if checksums(recorded) != config["recorded"]:
-        raise changed_since(file.path for file in recorded.files)
-    outputs = read_recorded(recorded, prompt_pairs(data))
-    row = Row(protocol=PROTOCOL, model=model, probe=data.source.name, role="model", kind=RECORDED)
-    return replace(_record_of_outputs(run, data, outputs, row), data=data_files([data, recorded]))
+    spec = RecordedSpec(
+        model=outputs.model,
+        probe=data.source.name,
+        data=tuple(checksums(data)),
+        recorded=tuple(checksums(outputs)),
+    )
+    return Job(spec, title=f"{spec.probe}, {spec.model}")
 
 
 @cached(most=None)
