@@ -18,7 +18,7 @@ from probelight.commands.inoculation.settings import (
     Setting,
     Subject,
 )
-from probelight.commands.zero_shot import check_models, zero_shot_jobs
+from probelight.commands.zero_shot import zero_shot_jobs
 from probelight.evaluation.scorers import refuse_untrained
 from probelight.evaluation.sets import load_sets, own_configs
 from probelight.io.ranges import Distinct, LearningRate, NumEpochs, NumItems, PathText, Seed
@@ -113,8 +113,10 @@ def demo(
     console = Console(stderr=True, force_terminal=None if trainer.progress_bar else False)
     with console.status("1 of 4: accuracy before any training") as stage:
         jobs = zero_shot_jobs(sets, [model], context.trainer)
-        check_models(unfinished(jobs, folder), sets)
-        run_jobs(jobs, folder, replace(context, user_probes=own_configs(sets)))
+        scoring = replace(context, user_probes=own_configs(sets))
+        for job in unfinished(jobs, folder):
+            job.spec.check(scoring)
+        run_jobs(jobs, folder, scoring)
         stage.update("2 of 4: learning curves, with and without language")
         trace_curves(folder, plan.curve_probes, [model], plan.curve, ProbeOptions(), context)
         stage.update("3 of 4: fine-tuning on a probe, with and without replay")

@@ -8,29 +8,29 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import asdict, dataclass, field, replace
-from itertools import product
 from math import fsum, tanh
-from typing import Annotated, Any, Literal, Self, get_args
+from typing import Annotated, Any, ClassVar, Literal, get_args
 
 from probelight.builders import prediction_grids
 from probelight.builders.prediction_grids import AGES, BIRTH_YEARS, OBJECTS, SIZES, PredictionGrid
 from probelight.commands.command import Command, command
-from probelight.evaluation.predictions import predict
-from probelight.evaluation.scorers import loaded_scorer, model_row, refuse_untrained, source_of
+from probelight.evaluation.evaluate import evaluate
+from probelight.evaluation.scorers import answered_by, loaded_scorer, model_row, refuse_untrained
 from probelight.io.errors import UsageError
 from probelight.io.files import DataFile
 from probelight.io.ranges import Distinct, Names, PathText, Settings, Within
 from probelight.metrics.choices import best_of_each, item_score
 from probelight.models.chosen_models import chosen_models
 from probelight.models.settings import DEFAULT_MODEL, ModelSettings
+from probelight.probes.catalog import ProbeConfig
 from probelight.probes.record import chance_of, groups_of
+from probelight.probes.source import ProbeData
 from probelight.results.load import GRID_FILE
 from probelight.results.measured import (
     Predictions,
     accuracy_row,
     grouped_row,
     proportion_row,
-    score_notices,
     tied_row,
 )
 from probelight.results.predictions import write_predictions
@@ -106,79 +106,6 @@ class GridSettings(Settings):
 DEFAULT_GRID = GridSettings()
 
 
-@dataclass(frozen=True, kw_only=True)
-class GridSpec(ModelRunSpec):
-    """A grid of a model.
-
-    Args:
-        model: The model.
-        grid: Name of the grid.
-        wording: Wording of its sentences.
-        values: Values of its axes.
-        stems: Checksum of its sentences.
-    """
-
-    protocol = PROTOCOL
-
-    model: ModelSettings
-    grid: str
-    wording: prediction_grids.Wording
-    values: tuple[int | str, ...]
-    stems: str
-
-    @classmethod
-    def of(cls, model: ModelSettings, grid: PredictionGrid) -> Self:
-        """Return the spec of a model's grid."""
-        return cls(
-            model=model,
-            grid=grid.name,
-            wording=grid.wording,
-            values=tuple(grid.values),
-            stems=stems_sha256(grid),
-        )
-
-    @property
-    def name(self) -> str:
-        """Readable beginning of the key."""
-        return f"grid-{self.grid}-{self.wording}-{self.model.label}"
-
-    @property
-    def title(self) -> str:
-        """Name of the run in messages."""
-        return f"grid {self.grid} ({self.wording} wording), {self.model.label}"
-
-    def make(self, run: RunFolder, context: RunContext) -> RunRecord:
-        """Fill the grid, if its sentences are still those that were planned."""
-        model, grid = self.model, prediction_grids.grid_of(self.grid, self.values, self.wording)
-        sentences = DataFile(
-            path=f"grid {grid.name} ({grid.wording} wording)",
-            sha256=stems_sha256(grid),
-            num_items=len(grid.records),
-        )
-        if sentences.sha256 != self.stems:
-            raise changed_since([sentences.path])
-        scorer = loaded_scorer(context, model, "mc_mlm")
-        name = f"grid {grid.name}"
-        predictions = predict(scorer, {name: grid.records}, context.trainer)[name]
-        rows = grid_rows(predictions, grid, replace(model_row(model), mode=scorer.mode))
-        write_predictions(run, predictions.lines())
-        run.write(GRID_FILE, grid_matrix(predictions, grid))
-        run.write_metrics(rows)
-        return RunRecord(
-            protocol=PROTOCOL,
-            model=model.label,
-            probe=grid.probe,
-            rows=tuple(rows),
-            counts={"items": len(grid.records), "scored": len(predictions.records)},
-            notices=(*predictions.notices, *score_notices(predictions)),
-            data=(sentences,),
-            source=source_of(model),
-            dtype=scorer.dtype,
-            num_rescored=predictions.num_rescored,
-            model_sha256=scorer.fingerprint(),
-        )
-
-
 @command(
     Command(
         example="train.py grid --grid.panels A,B --grid.step 10 --output_dir runs/grid",
@@ -220,18 +147,78 @@ def prediction_grid(
         "grid": asdict(grid),
         **trainer.precisions(),
     }
-    specs = [
-        GridSpec.of(settings, questions).under(trainer)
-        for settings, questions in product(chosen, grid.grids())
+    jobs = [
+        grid_job(settings, questions, trainer) for settings in chosen for questions in grid.grids()
     ]
-    jobs = [Job(spec, title=spec.title) for spec in specs]
     run_command(output_dir, config, jobs, RunContext(trainer, engine=engine), table=PROTOCOL)
 
 
-def stems_sha256(grid: PredictionGrid) -> str:
-    """Return the checksum of a grid's sentences."""
+@dataclass(frozen=True, kw_only=True)
+class GridSpec(ModelRunSpec):
+    """One grid filled by one model.
+
+    Args:
+        model: The model.
+        grid: Name of the grid.
+        wording: Wording of its sentences.
+        values: Values of its axes.
+        stems: Checksum of its sentences.
+    """
+
+    protocol: ClassVar[str] = PROTOCOL
+
+    model: ModelSettings
+    grid: str
+    wording: prediction_grids.Wording
+    values: tuple[prediction_grids.Value, ...]
+    stems: str
+
+    @property
+    def name(self) -> str:
+        """Readable beginning of the key."""
+        return f"grid-{self.grid}-{self.wording}-{self.model.label}"
+
+    def make(self, run: RunFolder, context: RunContext) -> RunRecord:
+        """Make the run of one model and grid, if its sentences are still those of the plan."""
+        grid = prediction_grids.grid_of(self.grid, self.values, self.wording)
+        items = grid_items(grid)
+        if items.files[0].sha256 != self.stems:
+            raise changed_since([items.files[0].path])
+        scorer = loaded_scorer(context, self.model, "mc_mlm")
+        evaluation = evaluate(scorer, items, trainer=context.trainer)
+        row = replace(model_row(self.model), protocol=PROTOCOL, probe=grid.probe)
+        rows = grid_rows(evaluation.predictions, grid, replace(row, mode=evaluation.mode))
+        write_predictions(run, evaluation.predictions.lines())
+        run.write(GRID_FILE, grid_matrix(evaluation.predictions, grid))
+        run.write_metrics(rows)
+        record = evaluation.record(row, rows, evaluation.accuracy_notices)
+        return answered_by(record, self.model, scorer)
+
+
+def grid_job(model: ModelSettings, grid: PredictionGrid, trainer: TrainerSettings) -> Job:
+    """Return the job that fills a grid with a model's predictions."""
+    spec = GridSpec(
+        precision=trainer.precision,
+        matmul_precision=trainer.matmul_precision,
+        model=model,
+        grid=grid.name,
+        wording=grid.wording,
+        values=grid.values,
+        stems=grid_items(grid).files[0].sha256,
+    )
+    return Job(spec, title=f"grid {grid.name} ({grid.wording} wording), {model.label}")
+
+
+def grid_items(grid: PredictionGrid) -> ProbeData:
+    """Return a grid's sentences as a probe, with their checksum as that of a file."""
     text = "\n".join(record.stem for record in grid.records)
-    return hashlib.sha256(text.encode()).hexdigest()
+    sentences = DataFile(
+        path=f"grid {grid.name} ({grid.wording} wording)",
+        sha256=hashlib.sha256(text.encode()).hexdigest(),
+        num_items=len(grid.records),
+    )
+    config = ProbeConfig(f"grid {grid.name}", "mc_mlm", 2, 0.5, group_by="arguments")
+    return ProbeData(config, grid.records, (sentences,), ())
 
 
 def grid_rows(predictions: Predictions, grid: PredictionGrid, row: Row) -> list[Row]:

@@ -3,65 +3,59 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from functools import partial
-from itertools import product
-from typing import Any
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, ClassVar
 
 from probelight.commands.command import Command, command
-from probelight.evaluation.letters import ask_letters
-from probelight.evaluation.measures import (
-    PROTOCOL,
-    pair_notices,
-    pair_rows,
-    paradigm_rows,
-    rank_rows,
-    rule_predictions,
-    zero_shot_rows,
-)
-from probelight.evaluation.phrasings import PhrasingPredictions
-from probelight.evaluation.predictions import ask, predict
+from probelight.evaluation.evaluate import ProbeQuestion, evaluate
+from probelight.evaluation.letters import ByLetter
+from probelight.evaluation.measures import PROTOCOL
+from probelight.evaluation.phrasings import InPhrasing
 from probelight.evaluation.prompting import (
     DEFAULT_PROMPT,
     TRAIN,
     examples_of,
-    has_words_text,
     in_chat,
-    mode_of,
-    prompt_config,
+    prompt_spec,
     prompts_of,
-    refuse_cut,
     refuse_unused,
-    relevant_settings,
+    relevant_prompt,
     template_sha256,
 )
+from probelight.evaluation.ranks import Ranks
+from probelight.evaluation.rules import ByRule
 from probelight.evaluation.scorers import (
-    check_scorer,
+    answered_by,
+    check_records,
     loaded_scorer,
     model_row,
     refuse_untrained,
-    source_of,
 )
 from probelight.evaluation.sets import LoadedSet, load_sets, own_configs, read_set
 from probelight.io.errors import UsageError, nearest
 from probelight.io.ranges import Mirror, Names, NumShots, PathText
-from probelight.metrics.scoring_rules import DEBIASED, LETTER, OF_THE_ITEM, RULES
+from probelight.metrics.scoring_rules import LETTER, OF_THE_ITEM, RULES
 from probelight.models.checkpoint_files import scoring_of
 from probelight.models.chosen_models import chosen_models
 from probelight.models.registry import TRANSFORMER
 from probelight.models.settings import DEFAULT_MODEL, ModelSettings
 from probelight.probes.catalog import DOMAIN_STEMS
-from probelight.probes.controls import phrased, phrasings_named
-from probelight.probes.prompts import Chat, LetterSettings, PromptSettings, orders_of
-from probelight.probes.record import Record, Setup, groups_of
+from probelight.probes.controls import phrasings_named
+from probelight.probes.prompts import (
+    Chat,
+    LetterSettings,
+    Orders,
+    Prompts,
+    PromptSettings,
+    PromptSpec,
+)
 from probelight.probes.source import ProbeData
 from probelight.probes.user_files import DEFAULT_FILE, FileSettings
-from probelight.results.measured import near_tie_notices, score_notices
 from probelight.results.predictions import write_predictions
-from probelight.results.record import RunRecord, check_data, checksums, data_files
+from probelight.results.record import RunRecord, check_data, checksums
 from probelight.results.row import Row
 from probelight.results.run_folder import RunFolder
-from probelight.runs.context import RunContext
+from probelight.runs.context import RunContext, cached
 from probelight.runs.job import Job
 from probelight.runs.run import run_command
 from probelight.runs.settings import (
@@ -70,6 +64,7 @@ from probelight.runs.settings import (
     EngineSettings,
     TrainerSettings,
 )
+from probelight.runs.spec import ModelRunSpec
 
 DEFAULT_LETTERS = LetterSettings()
 
@@ -141,54 +136,33 @@ def zero_shot(
     chosen = chosen_models(models, model, random_weights=False)
     refuse_untrained(chosen, "zero-shot")
     sets = load_sets(probes, data, split, mirror)
-    if ranks and (
-        pair_sets := [loaded.name for loaded in sets if loaded.data.config.setup == "minimal_pair"]
-    ):
-        raise UsageError(
-            f"--ranks: {', '.join(pair_sets)} has minimal pairs, which are whole sentences without "
-            "a mask, so words have no ranks; leave it out"
-        )
-    sentence_sets = [loaded.name for loaded in sets if loaded.data.config.setup not in DOMAIN_STEMS]
-    stem_rules = [rule for rule in rules if rule not in OF_THE_ITEM]
-    if sentence_sets and stem_rules:
-        raise UsageError(
-            f"--scoring {','.join(stem_rules)} puts other stems before the choices, but the items "
-            f"of {sentence_sets[0]} are whole sentences; give only {', '.join(OF_THE_ITEM)}"
-        )
     if LETTER not in rules and letters != DEFAULT_LETTERS:
         raise UsageError("--letters is only for the rule letter; add --scoring letter")
-    prompt_settings = prompt_config(shots, chat, prompt)
     setups = {loaded.data.config.setup for loaded in sets}
-    refuse_unused(prompt, prompt_settings, LETTER in rules, setups)
-    letter_settings = {"letters": {"orders": letters.orders}}
-    question_settings: dict[str, Any] = letter_settings if LETTER in rules else {}
-    has_context = bool(shots) or chat != "never"  # whether items are more than their own texts
-    if question_settings or has_context or (has_words_text(prompt_settings) and "mc_qa" in setups):
-        question_settings["prompt"] = prompt_settings
-    if has_context and ranks:
-        raise UsageError("--ranks needs sentences as they are; leave out --shots and --chat")
-    if has_context and sentence_sets and LETTER not in rules:
-        raise UsageError(
-            f"--shots and --chat: {sentence_sets[0]} has whole sentences, not answers; add "
-            "--scoring letter, or leave them out"
-        )
-    phrasings_by_set: dict[str, list[str]] = {}
-    for loaded in sets if phrasings else ():
-        probe = loaded.data.config
-        phrasings_by_set[loaded.name] = phrasings_named(probe, phrasings, "--phrasings")
-        for record, name in product(loaded.data.records, phrasings_by_set[loaded.name]):
-            phrased(record, probe, name)  # refused before any of them is scored
-    examples: dict[str, ProbeData] = {}
-    for loaded in sets:
-        if shots:
-            examples[loaded.name] = examples_of(loaded.data, loaded.split, mirror)
-        prompts = prompts_of(
-            question_settings.get("prompt"), loaded.data, examples.get(loaded.name)
-        )
-        for record in loaded.data.records:  # refused before any of them is scored
-            prompts.shots(record)
-            if LETTER in rules:
-                prompts.letters(record, orders_of(record, letters.orders)[0])
+    spec = prompt_spec(shots, chat, prompt)
+    refuse_unused(prompt, spec, LETTER in rules, setups)
+    refuse_sets(sets, rules, spec, ranks=ranks)
+    phrasings_by_set = {
+        loaded.name: phrasings_named(loaded.data.config, phrasings, "--phrasings")
+        for loaded in (sets if phrasings else ())
+    }
+    examples = {
+        loaded.name: examples_of(loaded.data, loaded.split, mirror)
+        for loaded in (sets if shots else ())
+    }
+    orders = letters.orders if LETTER in rules else None
+    jobs = zero_shot_jobs(
+        sets,
+        chosen,
+        trainer,
+        ranks=ranks,
+        rules=rules,
+        orders=orders,
+        prompt=spec,
+        examples=examples,
+        phrasings_by_set=phrasings_by_set,
+    )
+    is_prompted = any(relevant_prompt(spec, setup, by_letter=bool(orders)) for setup in setups)
     config = {
         "command": "zero-shot",
         "models": [model.config() for model in chosen],
@@ -199,19 +173,17 @@ def zero_shot(
         **trainer.precisions(),
         "ranks": ranks,
         "scoring": rules,
-        **question_settings,
+        **({"letters": {"orders": orders}} if orders else {}),
+        **({"prompt": asdict(spec)} if is_prompted else {}),
         "phrasings": phrasings_by_set,
     }
     return run_command(
         output_dir,
         config,
-        zero_shot_jobs(
-            sets, chosen, trainer, ranks, rules, question_settings, examples, phrasings_by_set
-        ),
+        jobs,
         RunContext(trainer, mirror=mirror, user_probes=own_configs(sets), engine=engine),
         files=[*(loaded.data for loaded in sets), *examples.values()],
         table=PROTOCOL,
-        check=partial(check_models, sets=sets),
     )
 
 
@@ -226,60 +198,132 @@ def chosen_rules(scoring: Sequence[str]) -> list[str]:
     return [rule for rule in RULES if rule in scoring]
 
 
-def zero_shot_jobs(
-    sets: Sequence[LoadedSet],
-    models: Sequence[ModelSettings],
-    trainer: TrainerSettings,
-    ranks: bool = False,
-    rules: Sequence[str] = (),
-    question_settings: Mapping[str, Any] | None = None,
-    examples: Mapping[str, ProbeData] | None = None,
-    phrasings_by_set: Mapping[str, Sequence[str]] | None = None,
-) -> list[Job]:
-    """Return the jobs that score each set with each model; a model is loaded once per setup.
+def refuse_sets(
+    sets: Sequence[LoadedSet], rules: Sequence[str], prompt: PromptSpec, *, ranks: bool
+) -> None:
+    """Refuse questions that need a stem with one answer, where a set has whole sentences."""
+    pairs = [loaded.name for loaded in sets if loaded.data.config.setup == "minimal_pair"]
+    if ranks and pairs:
+        raise UsageError(
+            f"--ranks: {', '.join(pairs)} has minimal pairs, which are whole sentences without "
+            "a mask, so words have no ranks; leave it out"
+        )
+    sentence_sets = [loaded.name for loaded in sets if loaded.data.config.setup not in DOMAIN_STEMS]
+    stem_rules = [rule for rule in rules if rule not in OF_THE_ITEM]
+    if sentence_sets and stem_rules:
+        raise UsageError(
+            f"--scoring {','.join(stem_rules)} puts other stems before the choices, but the items "
+            f"of {sentence_sets[0]} are whole sentences; give only {', '.join(OF_THE_ITEM)}"
+        )
+    if prompt.has_context and ranks:
+        raise UsageError("--ranks needs sentences as they are; leave out --shots and --chat")
+    if prompt.has_context and sentence_sets and LETTER not in rules:
+        raise UsageError(
+            f"--shots and --chat: {sentence_sets[0]} has whole sentences, not answers; add "
+            "--scoring letter, or leave them out"
+        )
 
-    `question_settings` says how letters are asked for and items put to the model; `examples` are
-    what these are drawn from, and `phrasings_by_set` the phrasings, by the name of the set.
+
+@dataclass(frozen=True, kw_only=True)
+class ZeroShotSpec(ModelRunSpec):
+    """One model asked about one set (Talmor 2020, section 3).
+
+    MC-MLM probes are read off the mask. MC-QA has no pre-trained head: a model that was fine-tuned
+    here answers with its head, any other with the pseudo-log-likelihood of each answer after its
+    question (Salazar et al. 2020).
+
+    Args:
+        model: The model.
+        probe: Name of the probe.
+        split: Its split; empty for a file without a config.
+        data: Checksums of its files.
+        ranks: Whether the ranks of MC-MLM candidates are measured.
+        scoring: Further rules, in the order of `RULES`.
+        domain_stem: The stem that `pmi` compares with; empty without that rule.
+        letters: Orders in which choices are listed; None where no letters are asked for.
+        prompt: How items are put to the model; None where they are as they are.
+        examples: Checksums of the train split, where examples are drawn from it.
+        chat_template: Checksum of the model's chat template, where it is asked in a chat.
+        phrasings: Texts of further wordings, by name.
     """
-    jobs = []
-    for model in models:
-        template = template_sha256(model, (question_settings or {}).get("prompt"))
-        for loaded in sorted(sets, key=lambda loaded: loaded.data.config.setup):
-            probe = loaded.data.config
-            domain_stem = probe.domain_stem or DOMAIN_STEMS.get(probe.setup, "")
-            phrasings = phrasings_by_set[loaded.name] if phrasings_by_set else ()
-            config = {
-                "protocol": PROTOCOL,
-                "model": model.config(),
-                "probe": loaded.name,
-                "split": loaded.split,
-                "data": checksums(loaded.data),
-                **trainer.precisions(),
-                "ranks": ranks,
-                "scoring": list(rules),
-                "domain_stem": domain_stem if "pmi" in rules else "",
-                **relevant_settings(question_settings or {}, probe.setup),
-                "examples": checksums(examples[loaded.name]) if examples else [],
-                "chat_template": template,
-                "phrasings": {phrasing: probe.phrasings[phrasing] for phrasing in phrasings},
-            }
-            name = f"zero-shot-{loaded.name}-{model.label}"
-            jobs.append(Job(name, config, score_set, title=f"{loaded.name}, {model.label}"))
-    return jobs
 
+    protocol: ClassVar[str] = PROTOCOL
 
-def check_models(missing: Sequence[Job], sets: Sequence[LoadedSet]) -> None:
-    """Refuse sets that a model cannot answer, before the first one is scored."""
-    data_by_set = {(loaded.name, loaded.split): loaded.data for loaded in sets}
-    records_by_model: dict[tuple[ModelSettings, Setup], list[Sequence[Record]]] = {}
-    for job in missing:
-        model = ModelSettings(**job.config["model"])
-        loaded = data_by_set[job.config["probe"], job.config["split"]]
-        setup = loaded.config.setup
-        records_by_model.setdefault((model, setup), []).append(loaded.records)
-        prompting = job.config.get("prompt", {})
-        has_texts = setup == "mc_qa" and has_words_text(prompting)
-        is_by_rule = bool(job.config["scoring"] or prompting.get("shots") or has_texts)
+    model: ModelSettings
+    probe: str
+    split: str
+    data: tuple[str, ...]
+    ranks: bool = False
+    scoring: tuple[str, ...] = ()
+    domain_stem: str = ""
+    letters: Orders | None = None
+    prompt: PromptSpec | None = None
+    examples: tuple[str, ...] = ()
+    chat_template: str = ""
+    phrasings: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """Readable beginning of the key."""
+        return f"zero-shot-{self.probe}-{self.model.label}"
+
+    def questions(self, probe: ProbeData, context: RunContext) -> list[ProbeQuestion[Any]]:
+        """Return what is asked in addition to the scores of the choices."""
+        setup = probe.config.setup
+        # Without rules, the accuracy of minimal pairs by the mean per token is there all the same.
+        rules = self.scoring or (("mean_token",) if setup == "minimal_pair" else ())
+        questions: list[ProbeQuestion[Any]] = []
+        if self.ranks and setup == "mc_mlm":
+            questions.append(Ranks())
+        if word_rules := tuple(rule for rule in rules if rule != LETTER):
+            questions.append(ByRule(word_rules, self.domain_stem))
+        if self.letters:
+            questions.append(
+                ByLetter(self.letters, lambda: loaded_scorer(context, self.model, "mc_mlm"))
+            )
+        if self.phrasings:
+            questions.append(InPhrasing(tuple(self.phrasings)))
+        return questions
+
+    def make(self, run: RunFolder, context: RunContext) -> RunRecord:
+        """Make the run of one model and set."""
+        probe, prompts = prompted_set(context, self.probe, self.split, self.prompt)
+        check_data(self.data, [probe])
+        examples = [read_set(context, self.probe, TRAIN)] if self.examples else []
+        check_data(self.examples, examples)
+        scorer = loaded_scorer(context, self.model, probe.config.setup)
+        questions = self.questions(probe, context)
+        evaluation = evaluate(scorer, probe, questions, prompts=prompts, trainer=context.trainer)
+        labels = self.model.gold_labels(probe.config.setup, evaluation.predictions.records)
+        if probe.config.setup != "minimal_pair":
+            evaluation = replace(evaluation, gold_labels=labels)
+        row = replace(
+            model_row(self.model),
+            protocol=PROTOCOL,
+            control="standard",
+            num_train=0,
+            split=self.split,
+        )
+        run.write_metrics(evaluation.rows(row, Ranks))
+        write_predictions(run, evaluation.lines())
+        notices = [*evaluation.notices]
+        reader = loaded_scorer(context, self.model, "mc_mlm") if self.letters else scorer
+        is_in_chat = evaluation.prompts.in_chat or in_chat(reader, prompts)
+        if prompts.chat == "auto" and not is_in_chat:
+            label = self.model.label
+            notices.append(f"{label} has no chat template, so it was asked without a chat")
+        record = evaluation.record(row, evaluation.rows(row), notices, examples)
+        return answered_by(record, self.model, scorer)
+
+    def check(self, context: RunContext) -> None:
+        """Refuse items that cannot be asked about so, and a set that the model cannot answer."""
+        probe, _ = prompted_set(context, self.probe, self.split, self.prompt)
+        setup, model = probe.config.setup, self.model
+        check_items(
+            context, self.probe, self.split, self.prompt, tuple(self.questions(probe, context))
+        )
+        has_texts = setup == "mc_qa" and self.prompt is not None and self.prompt.has_words_text
+        is_by_rule = self.scoring or (self.prompt and self.prompt.shots) or has_texts
         if has_texts and scoring_of(model.checkpoint, model.scoring, setup) == LETTER:
             raise UsageError(
                 f"{model.label} answers questions by letters, in texts of its own; leave out "
@@ -294,111 +338,75 @@ def check_models(missing: Sequence[Job], sets: Sequence[LoadedSet]) -> None:
                     "log-likelihoods, only one number per choice; leave out --scoring, --shots, "
                     "--chat and --prompt.file"
                 )
-    for (model, setup), records in records_by_model.items():
-        check_scorer(model, setup, records)
+        check_records(context, model, setup, probe.records)
 
 
-def score_set(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> RunRecord:
-    """Make the run of one model and set (Talmor 2020, section 3).
+@cached(most=None)
+def prompted_set(
+    context: RunContext, name: str, split: str, prompt: PromptSpec | None
+) -> tuple[ProbeData, Prompts]:
+    """Return a set, and how its items are put to models; examples are drawn once for all models."""
+    probe = read_set(context, name, split)
+    examples = read_set(context, name, TRAIN) if prompt and prompt.shots else None
+    return probe, prompts_of(prompt, probe, examples)
 
-    MC-MLM probes are read off the mask. MC-QA has no pre-trained head: a model that was fine-tuned
-    here answers with its head, any other with the pseudo-log-likelihood of each answer after its
-    question (Salazar et al. 2020).
+
+@cached(most=None)
+def check_items(
+    context: RunContext,
+    name: str,
+    split: str,
+    prompt: PromptSpec | None,
+    questions: Sequence[ProbeQuestion[Any]],
+) -> None:
+    """Refuse items with too few examples, or that a question does not fit, once for all models."""
+    probe, prompts = prompted_set(context, name, split, prompt)
+    for record in probe.records:
+        prompts.shots(record)
+    for question in questions:
+        question.check(probe, prompts)
+
+
+def zero_shot_jobs(
+    sets: Sequence[LoadedSet],
+    models: Sequence[ModelSettings],
+    trainer: TrainerSettings,
+    *,
+    ranks: bool = False,
+    rules: Sequence[str] = (),
+    orders: Orders | None = None,
+    prompt: PromptSpec | None = None,
+    examples: Mapping[str, ProbeData] | None = None,
+    phrasings_by_set: Mapping[str, Sequence[str]] | None = None,
+) -> list[Job]:
+    """Return the jobs that score each set with each model; a model is loaded once per setup.
+
+    `examples` are what the prompt draws from, and `phrasings_by_set` the phrasings, by the name of
+    the set.
     """
-    model, name, split = ModelSettings(**config["model"]), config["probe"], config["split"]
-    loaded = read_set(context, name, split)
-    check_data(config["data"], [loaded])
-    setup, group_by = loaded.config.setup, loaded.config.group_by
-    examples = None
-    if config["examples"]:
-        examples = read_set(context, name, TRAIN)
-        check_data(config["examples"], [examples])
-    prompting = config.get("prompt")
-    scorer = loaded_scorer(context, model, setup)
-    prompts = prompts_of(prompting, loaded, examples)
-    is_minimal_pair = setup == "minimal_pair"
-    if not is_minimal_pair and (chatting := in_chat(scorer, prompting)):
-        scorer, prompts = chatting, replace(prompts, in_chat=True)
-    prompted = [prompts.words(record) for record in loaded.records]
-    if prompts.num_shots and not (is_minimal_pair or prompts.in_chat):
-        refuse_cut(scorer.choice_scores(), prompted, f"--shots {prompts.num_shots}")
-    sets = {name: prompted}
-    for phrasing in config["phrasings"]:
-        rephrased = [phrased(record, loaded.config, phrasing) for record in loaded.records]
-        sets[f"{name} ({phrasing})"] = [prompts.words(record) for record in rephrased]
-    predictions, *phrased_predictions = predict(scorer, sets, context.trainer).values()
-    originals = {id(p): record for p, record in zip(prompted, loaded.records, strict=True)}
-    records = [originals[id(record)] for record in predictions.records]
-    predictions = replace(predictions, records=records)
-    num_shots, has_texts = 0 if is_minimal_pair else prompts.num_shots, bool(prompts.words_template)
-    row = replace(
-        model_row(model),
-        protocol=PROTOCOL,
-        probe=loaded.config.name,
-        control="standard",
-        mode=mode_of(scorer.mode, scorer.is_in_chat, num_shots, prompting, has_texts=has_texts),
-        num_train=0,
-        split=split,
-    )
-    notices = [*loaded.notices, *predictions.notices, *score_notices(predictions)]
-    notices += near_tie_notices(predictions)
-    notices += pair_notices(predictions.records)
-    if is_minimal_pair:
-        rows = pair_rows(predictions, loaded, row)
-    else:
-        labels = model.gold_labels(setup, predictions.records)
-        rows = zero_shot_rows(predictions, loaded, row, gold_labels=labels)
-    if config["ranks"] and setup == "mc_mlm":
-        from probelight.models.vocabulary import candidate_ranks  # only now: it imports torch
-
-        question, scored = candidate_ranks(scorer), {name: predictions.records}
-        ranks = ask(scorer, question, scored, context.trainer)[name]
-        rows += rank_rows(ranks, groups_of(ranks.records, group_by), row)
-        notices += [notice for notice in ranks.notices if notice not in notices]
-    run.write_metrics(rows)
-    # Without rules, the accuracy of minimal pairs by the mean per token is there all the same.
-    rules = config["scoring"] or (("mean_token",) if is_minimal_pair else ())
-    word_rules = [rule for rule in rules if rule != LETTER]
-    domain_stem = config["domain_stem"]
-    panel = rule_predictions(scorer, predictions, word_rules, prompts, domain_stem, context.trainer)
-    groups = groups_of(predictions.records, group_by)
-    reader = scorer
-    if letters := config.get("letters"):
-        reader = loaded_scorer(context, model, "mc_mlm")  # a letter is put in a blank
-        reader = in_chat(reader, prompting) or reader
-        answers = ask_letters(reader, predictions, letters["orders"], prompts, context.trainer)
-        mode = mode_of(scorer.mode, reader.is_in_chat, prompts.num_shots, prompting, has_texts=True)
-        panel = replace(
-            panel,
-            by_rule={**panel.by_rule, **answers.by_rule},
-            notices=panel.notices + answers.notices,
-            modes={LETTER: mode, DEBIASED: f"{mode}, {letters['orders']} orders"},
-        )
-        rows += answers.rows(groups, replace(row, mode=mode))
-    rows += panel.rows(groups, row)
-    if is_minimal_pair:
-        for rule, scored_by_rule in panel.by_rule.items():
-            rows += paradigm_rows(scored_by_rule, group_by, panel.row_of(rule, row))
-    if prompting and prompting["chat"] == "auto" and not (scorer.is_in_chat or reader.is_in_chat):
-        notices.append(f"{model.label} has no chat template, so it was asked without a chat")
-    notices += [notice for notice in panel.notices if notice not in notices]
-    lines = panel.lines(groups)
-    if phrased_predictions:
-        by_phrasing = dict(zip(config["phrasings"], phrased_predictions, strict=True))
-        phrased_set = PhrasingPredictions(predictions, by_phrasing)
-        rows += phrased_set.rows(groups, row)
-        lines = phrased_set.lines(lines)
-    write_predictions(run, lines)
-    return RunRecord(
-        protocol=PROTOCOL,
-        model=model.label,
-        probe=name,
-        rows=tuple(rows),
-        counts={"items": len(loaded.records), "scored": len(predictions.records)},
-        notices=tuple(notices),
-        data=data_files([loaded, *([examples] if examples else [])]),
-        dtype=scorer.dtype,
-        num_rescored=predictions.num_rescored,
-        model_sha256=scorer.fingerprint(),
-        source=source_of(model),
-    )
+    jobs = []
+    for model in models:
+        template = template_sha256(model, prompt) if prompt else ""
+        for loaded in sorted(sets, key=lambda loaded: loaded.data.config.setup):
+            probe = loaded.data.config
+            phrasings = phrasings_by_set[loaded.name] if phrasings_by_set else ()
+            stem = probe.domain_stem or DOMAIN_STEMS.get(probe.setup, "")
+            is_prompted = prompt and relevant_prompt(prompt, probe.setup, by_letter=bool(orders))
+            spec = ZeroShotSpec(
+                precision=trainer.precision,
+                matmul_precision=trainer.matmul_precision,
+                model=model,
+                probe=loaded.name,
+                split=loaded.split,
+                data=tuple(checksums(loaded.data)),
+                ranks=ranks,
+                scoring=tuple(rules),
+                domain_stem=stem if "pmi" in rules else "",
+                letters=orders,
+                prompt=is_prompted,
+                examples=tuple(checksums(examples[loaded.name])) if examples else (),
+                chat_template=template,
+                phrasings={name: probe.phrasings[name] for name in phrasings},
+            )
+            jobs.append(Job(spec, title=f"{loaded.name}, {model.label}"))
+    return jobs

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from probelight.evaluation.evaluate import Evaluation, ProbeQuestion
+from probelight.evaluation.measures import paradigm_rows, rule_rows, with_rules
 from probelight.evaluation.predictions import ask
-from probelight.evaluation.prompting import refuse_cut
+from probelight.evaluation.prompting import in_chat, mode_of, refuse_cut
 from probelight.io.errors import UsageError
 from probelight.metrics import letters as metrics
 from probelight.metrics.scoring_rules import DEBIASED, LETTER
 from probelight.probes.prompts import LABELS, Orders, Prompts, by_choice, orders_of
 from probelight.probes.record import Record
+from probelight.probes.source import ProbeData
 from probelight.results.measured import Predictions, grouped_row
 from probelight.results.predictions import ItemLine
 from probelight.results.row import Row, Subset
@@ -51,6 +54,7 @@ class LetterAnswers:
     choices: Sequence[metrics.Scores]  # the same by choice, the order of the file first
     gold_labels: Sequence[Sequence[int]]  # of each item's gold choice, in each of its orders
     notices: tuple[str, ...]
+    mode: str = ""  # how labels get their scores, with what is around the items
 
     @property
     def by_rule(self) -> dict[str, Predictions]:
@@ -71,7 +75,7 @@ class LetterAnswers:
         scores = [by_order[0] for by_order in self.choices]
         return MeanOverOrders(self.name, self.records, scores, in_orders=self.choices)
 
-    def rows(self, groups: Sequence[str], row: Row) -> list[Row]:
+    def order_rows(self, groups: Sequence[str], row: Row) -> list[Row]:
         """Return accuracies over the orders, how many answers they change, and the labels' share.
 
         The majority is that of the labels in the first order, as the accuracy by letter is.
@@ -107,46 +111,84 @@ class LetterAnswers:
         return rows
 
 
-def ask_letters(
-    scorer: Scorer,
-    predictions: Predictions,
-    orders: Orders,
-    prompts: Prompts,
-    trainer: TrainerSettings,
-) -> LetterAnswers:
-    """Ask a model for the letters of the items that it answered, in each order of their choices.
+@dataclass(frozen=True)
+class ByLetter(ProbeQuestion[LetterAnswers]):
+    """Which letter is right, after a list of the choices with letters (Robinson et al. 2023).
 
-    A label's score is its log-likelihood in its place, as the rule `sum` has those of words.
-    `scorer` answers sentences.
-
-    Raises:
-        UsageError: If the model gives no log-likelihoods, or skips one of the prompts.
-        RecordError: If an item has more choices than there are letters.
+    Args:
+        orders: Orders in which to list the choices; None where another program listed them.
+        reader: Returns what answers sentences, as a letter is put in a blank; by default the model
+            that is evaluated.
     """
-    orders_by_item = [orders_of(record, orders) for record in predictions.records]
-    prompted = [
-        prompts.letters(record, order)
-        for record, item_orders in zip(predictions.records, orders_by_item, strict=True)
-        for order in item_orders
-    ]
-    name = f"{predictions.name}, letters"
-    question = scorer.log_likelihoods()
-    if not scorer.is_in_chat:
-        refuse_cut(question, prompted, "letters and examples" if prompts.num_shots else "letters")
-    answers = ask(scorer, question, {name: prompted}, trainer)[name]
-    if len(answers.records) < len(prompted):
-        raise UsageError(f"{name}: all items must be scored, but {'; '.join(answers.notices)}")
-    score_rows = iter(answers.scores)
-    labels = [[[*next(score_rows)] for _ in item_orders] for item_orders in orders_by_item]
-    choices = [
-        [by_choice(scores, order) for scores, order in zip(item_scores, item_orders, strict=True)]
-        for item_scores, item_orders in zip(labels, orders_by_item, strict=True)
-    ]
-    gold_labels = [
-        [order.index(record.answer) for order in item_orders]
-        for record, item_orders in zip(predictions.records, orders_by_item, strict=True)
-    ]
-    notices = tuple(f"{LETTER}: {notice}" for notice in answers.notices)
-    return LetterAnswers(
-        predictions.name, predictions.records, labels, choices, gold_labels, notices
-    )
+
+    orders: Orders | None = "one"
+    reader: Callable[[], Scorer] | None = field(default=None, compare=False)
+
+    def check(self, probe: ProbeData, prompts: Prompts) -> None:
+        """Refuse items with more choices than letters, or than can be listed in all orders."""
+        assert self.orders is not None
+        for record in probe.records:
+            prompts.letters(record, orders_of(record, self.orders)[0])
+
+    def ask(
+        self, scorer: Scorer, evaluation: Evaluation, trainer: TrainerSettings
+    ) -> LetterAnswers:
+        """Ask for the letters of the items, in each order of their choices.
+
+        A label's score is its log-likelihood in its place, as the rule `sum` has those of words. A
+        model that gives no log-likelihoods, or skips one of the prompts, is refused.
+        """
+        assert self.orders is not None
+        predictions, prompts = evaluation.predictions, evaluation.prompts
+        reader = self.reader() if self.reader else scorer
+        if not reader.is_in_chat:
+            reader = in_chat(reader, prompts) or reader
+        orders_by_item = [orders_of(record, self.orders) for record in predictions.records]
+        items = list(zip(predictions.records, orders_by_item, strict=True))
+        prompted = [prompts.letters(record, order) for record, orders in items for order in orders]
+        name, question = f"{predictions.name}, letters", reader.log_likelihoods()
+        if not reader.is_in_chat:
+            context = "letters and examples" if prompts.num_shots else "letters"
+            refuse_cut(question, prompted, context)
+        answers = ask(reader, question, {name: prompted}, trainer)[name]
+        if len(answers.records) < len(prompted):
+            raise UsageError(f"{name}: all items must be scored, but {'; '.join(answers.notices)}")
+        score_rows = iter(answers.scores)
+        labels = [[[*next(score_rows)] for _ in orders] for orders in orders_by_item]
+        return LetterAnswers(
+            predictions.name,
+            predictions.records,
+            labels,
+            [
+                list(map(by_choice, item_scores, orders))
+                for item_scores, orders in zip(labels, orders_by_item, strict=True)
+            ],
+            [[order.index(record.answer) for order in orders] for record, orders in items],
+            tuple(f"{LETTER}: {notice}" for notice in answers.notices),
+            mode_of(scorer.mode, prompts, is_in_chat=reader.is_in_chat, by_letter=True),
+        )
+
+    def rows(self, evaluation: Evaluation, answers: LetterAnswers, row: Row) -> list[Row]:
+        """Return the accuracies by letter, what the orders change, and how often labels are given.
+
+        Of another program's answers there are none by paradigm.
+        """
+        rows = answers.order_rows(evaluation.groups, replace(row, mode=answers.mode))
+        for rule, predictions in answers.by_rule.items():
+            has_suffix = rule == DEBIASED and self.orders is not None
+            mode = f"{answers.mode}, {self.orders} orders" if has_suffix else answers.mode
+            rule_row = replace(row, scoring=rule, mode=mode)
+            rows += rule_rows(predictions, evaluation.predictions, evaluation.probe, rule_row)
+            if self.orders is not None:
+                rows += paradigm_rows(predictions, evaluation.probe, rule_row)
+        return rows
+
+    def lines(
+        self, evaluation: Evaluation, answers: LetterAnswers, lines: list[ItemLine]
+    ) -> list[ItemLine]:
+        """Return the lines with the scores and best choices by letter."""
+        return with_rules(lines, evaluation.predictions, answers.by_rule)
+
+    def notices(self, answers: LetterAnswers) -> Sequence[str]:
+        """Return what was cut or, of another program's orders, left out."""
+        return answers.notices

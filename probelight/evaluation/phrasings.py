@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from statistics import fmean
+from typing import TYPE_CHECKING
 
+from probelight.evaluation.evaluate import Evaluation, ProbeQuestion
+from probelight.evaluation.predictions import predict
 from probelight.metrics.knowledge import CLASSES, consistency, guessed_shares, knowledge_class
 from probelight.probes.catalog import STANDARD_WORDING
+from probelight.probes.controls import phrased
+from probelight.probes.prompts import Prompts
 from probelight.probes.record import Record
+from probelight.probes.source import ProbeData
 from probelight.results.measured import Predictions, grouped_row
 from probelight.results.predictions import ItemLine, RuleAnswer
 from probelight.results.row import Row, Subset
+from probelight.runs.settings import TrainerSettings
+
+if TYPE_CHECKING:
+    from probelight.models.scorer import Scorer
 
 Scores = Sequence[Sequence[float]]  # of an item, one row per phrasing
 
@@ -38,22 +49,37 @@ def knowledge_rows(records: Sequence[Record], scores: Sequence[Scores], row: Row
 
 
 @dataclass(frozen=True)
-class PhrasingPredictions:
-    """The answers to the same items in the wording of the file and in others."""
+class InPhrasing(ProbeQuestion[dict[str, Predictions]]):
+    """The same items in other wordings of the probe's config.
 
-    standard: Predictions
-    by_phrasing: dict[str, Predictions]  # by the name of the phrasing
+    Args:
+        phrasings: Names of the wordings.
+    """
 
-    @property
-    def scores(self) -> list[Scores]:
-        """The scores of each item in all wordings."""
-        sets = [wording.scores for wording in (self.standard, *self.by_phrasing.values())]
-        return [[*by_wording] for by_wording in zip(*sets, strict=True)]
+    phrasings: tuple[str, ...]
 
-    def rows(self, groups: Sequence[str], row: Row) -> list[Row]:
+    def check(self, probe: ProbeData, prompts: Prompts) -> None:
+        """Refuse items that a wording does not fit."""
+        for record, name in product(probe.records, self.phrasings):
+            phrased(record, probe.config, name)
+
+    def ask(
+        self, scorer: Scorer, evaluation: Evaluation, trainer: TrainerSettings
+    ) -> dict[str, Predictions]:
+        """Return the model's own scores by the name of the wording."""
+        probe, prompts = evaluation.probe, evaluation.prompts
+        sets = {
+            f"{probe.config.name} ({name})": [
+                prompts.words(phrased(record, probe.config, name)) for record in probe.records
+            ]
+            for name in self.phrasings
+        }
+        return dict(zip(self.phrasings, predict(scorer, sets, trainer).values(), strict=True))
+
+    def rows(self, evaluation: Evaluation, answers: dict[str, Predictions], row: Row) -> list[Row]:
         """Return the accuracy by phrasing, its mean and range, consistency and classes."""
-        rows, scores, records = [], self.scores, self.standard.records
-        predictions_by_name = {STANDARD_WORDING: self.standard} | self.by_phrasing
+        rows, groups, records = [], evaluation.groups, evaluation.predictions.records
+        predictions_by_name = {STANDARD_WORDING: evaluation.predictions} | answers
         for name, predictions in predictions_by_name.items():
             subset = Subset.of("phrasing", f"phrasing={name}", name=name)
             named = replace(row, metric="accuracy", subset=subset)
@@ -64,21 +90,31 @@ class PhrasingPredictions:
         rows += [
             replace(row, metric=f"phrasings_{name}", value=value) for name, value in levels.items()
         ]
+        scores = _scores_in_all(evaluation, answers)
         consistencies = [consistency(by_wording) for by_wording in scores]
         rows.append(grouped_row(consistencies, groups, replace(row, metric="consistency")))
         return rows + knowledge_rows(records, scores, row)
 
-    def lines(self, lines: Sequence[ItemLine]) -> list[ItemLine]:
+    def lines(
+        self, evaluation: Evaluation, answers: dict[str, Predictions], lines: list[ItemLine]
+    ) -> list[ItemLine]:
         """Return the lines of the items with their other answers and class."""
         phrased_lines = []
-        for index, (line, scores) in enumerate(zip(lines, self.scores, strict=True)):
-            answers = {
+        scores = _scores_in_all(evaluation, answers)
+        for index, (line, by_wording) in enumerate(zip(lines, scores, strict=True)):
+            by_phrasing = {
                 name: RuleAnswer(
                     scores=tuple(round(float(score), 6) for score in predictions.scores[index]),
                     best=predictions.best[index],
                 )
-                for name, predictions in self.by_phrasing.items()
+                for name, predictions in answers.items()
             }
-            item_class = knowledge_class(scores, line.answer)
-            phrased_lines.append(replace(line, by_phrasing=answers, known=item_class))
+            item_class = knowledge_class(by_wording, line.answer)
+            phrased_lines.append(replace(line, by_phrasing=by_phrasing, known=item_class))
         return phrased_lines
+
+
+def _scores_in_all(evaluation: Evaluation, answers: Mapping[str, Predictions]) -> list[Scores]:
+    """Return the scores of each item in all wordings, that of the file first."""
+    sets = [wording.scores for wording in (evaluation.predictions, *answers.values())]
+    return [[*by_wording] for by_wording in zip(*sets, strict=True)]

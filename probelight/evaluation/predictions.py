@@ -14,6 +14,8 @@ from probelight.results.measured import Predictions
 from probelight.runs.settings import TrainerSettings
 
 if TYPE_CHECKING:
+    import torch
+
     from probelight.models.answering import ItemScores
     from probelight.models.scorer import Question, Scorer
 
@@ -21,9 +23,7 @@ if TYPE_CHECKING:
 Sets = Mapping[str, Sequence[Record]]
 
 
-def predict(
-    scorer: Scorer, sets: Mapping[str, Sequence[Record]], settings: TrainerSettings
-) -> dict[str, Predictions]:
+def predict(scorer: Scorer, sets: Sets, settings: TrainerSettings) -> dict[str, Predictions]:
     """Score every record of every set; the same for any batch size and number of processes."""
     return ask(scorer, scorer.choice_scores(), sets, settings)
 
@@ -31,23 +31,37 @@ def predict(
 def ask(
     scorer: Scorer,
     question: Question,
-    sets: Mapping[str, Sequence[Record]],
+    sets: Sets,
     settings: TrainerSettings,
+    *,
+    originals: Sets | None = None,
+    device: torch.device | None = None,
 ) -> dict[str, Predictions]:
     """Score every record of every set by a question that gives one number per choice.
 
     Records that the question cannot take get the log-likelihoods of their choices instead, if they
     are to be scored by their pieces.
+
+    Args:
+        scorer: The model.
+        question: One of its own.
+        sets: The records that it reads, by the name of their set.
+        settings: How it is run.
+        originals: The records that the predictions are of, where those of `sets` are prompts.
+        device: Where the model is and answers, alone; by default what the settings say.
     """
     from probelight.models.answering import with_pieces
 
     def answers(question: Question, sets: Sets, exactly: bool) -> dict[str, ItemScores]:
         trainer = replace(settings, precision="32-true") if exactly else settings
-        return _answers(scorer, question, sets, trainer)
+        return _answers(scorer, question, sets, trainer, device=device)
 
     scores_by_set = with_pieces(scorer, question, sets, answers)
+    records_by_set = originals or sets
     return {
-        name: Predictions.of(name, sets[name], scored.scores, scored.notices, scored.num_rescored)
+        name: Predictions.of(
+            name, records_by_set[name], scored.scores, scored.notices, scored.num_rescored
+        )
         for name, scored in scores_by_set.items()
     }
 
@@ -67,10 +81,11 @@ def ask_about(
 def _answers(
     scorer: Scorer,
     question: Question,
-    sets: Mapping[str, Sequence[Record]],
+    sets: Sets,
     settings: TrainerSettings,
     *,
     per_choice: bool = True,
+    device: torch.device | None = None,
 ) -> dict[str, ItemScores]:
     import torch
 
@@ -80,7 +95,8 @@ def _answers(
     if settings.strategy.startswith("fsdp"):
         # Without an optimiser the model fits on a device. FSDP would leave a part of it behind.
         settings = replace(settings, strategy="auto")
-    device = single_device(settings)
+    is_there = device is not None or scorer.kept_model is not None
+    device = device or single_device(settings)
     if device is None:
         return _answers_of_processes(scorer, question, sets, settings, per_choice)
     if settings.threads is not None:
@@ -94,7 +110,7 @@ def _answers(
             sets,
             question,
             per_choice=per_choice,
-            device=None if scorer.kept_model is not None else device,
+            device=None if is_there else device,
             precision=settings.precision,
             max_tokens=settings.max_eval_tokens,
             num_workers=settings.num_workers,
@@ -106,7 +122,7 @@ def _answers(
 def _answers_of_processes(
     scorer: Scorer,
     question: Question,
-    sets: Mapping[str, Sequence[Record]],
+    sets: Sets,
     settings: TrainerSettings,
     per_choice: bool,
 ) -> dict[str, ItemScores]:

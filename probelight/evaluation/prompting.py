@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import asdict, replace
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from probelight.io.errors import UsageError
 from probelight.io.package import shipped_path
 from probelight.models.settings import ModelSettings
-from probelight.probes.prompts import Chat, Prompts, PromptSettings, Templates
+from probelight.probes.prompts import Chat, Prompts, PromptSettings, PromptSpec, Templates
 from probelight.probes.record import Record, Setup
 from probelight.probes.source import ProbeData, load_probe
 
@@ -25,18 +25,25 @@ DEFAULT_PROMPT = PromptSettings()
 TRAIN = "train"
 
 
-def prompt_config(shots: int, chat: Chat, prompt: PromptSettings) -> dict[str, Any]:
-    """Return what a run's config says of how items are put to a model: no more than matters."""
-    config: dict[str, Any] = {"shots": shots, "chat": chat}
-    config |= {"system": prompt.system, "begin": prompt.begin} if chat != "never" else {}
-    config |= {"seed": prompt.seed} if shots else {}
+def prompt_spec(shots: int, chat: Chat, prompt: PromptSettings) -> PromptSpec:
+    """Return what of the settings decides numbers: no more than matters."""
     templates, default_prompt = Templates.read(shipped_path(prompt.file)), PromptSettings()
-    config["templates"] = {name: text for name, text in asdict(templates).items() if text}
+    chat_texts = {"system": prompt.system, "begin": prompt.begin} if chat != "never" else {}
+    spec = PromptSpec(
+        templates=templates,
+        shots=shots,
+        chat=chat,
+        seed=prompt.seed if shots else 0,
+        **chat_texts,
+    )
     has_default_texts = templates == Templates.read(shipped_path(default_prompt.file))
-    if replace(prompt, file=default_prompt.file) != default_prompt or not has_default_texts:
-        texts = json.dumps(config | {"shots": 0, "chat": ""}, sort_keys=True)
-        config["own"] = sha256(texts.encode()).hexdigest()[:6]
-    return config
+    if replace(prompt, file=default_prompt.file) == default_prompt and has_default_texts:
+        return spec
+    texts: dict[str, Any] = {"shots": 0, "chat": "", **chat_texts}
+    texts |= {"seed": prompt.seed} if shots else {}
+    texts["templates"] = {name: text for name, text in asdict(templates).items() if text}
+    checksum = sha256(json.dumps(texts, sort_keys=True).encode()).hexdigest()
+    return replace(spec, checksum=checksum[:6])
 
 
 def examples_of(data: ProbeData, split: str, mirror: str | None) -> ProbeData:
@@ -52,64 +59,59 @@ def examples_of(data: ProbeData, split: str, mirror: str | None) -> ProbeData:
 
 
 def prompts_of(
-    prompt: Mapping[str, Any] | None, data: ProbeData, examples: ProbeData | None = None
+    prompt: PromptSpec | None, data: ProbeData, examples: ProbeData | None = None
 ) -> Prompts:
-    """Return how the items of a set are put to a model, by the `prompt` of a run's config."""
-    config, prompt = data.config, prompt or {}
-    return Prompts(
-        templates=Templates(**prompt["templates"]) if prompt else None,
-        setup=config.setup,
-        group_by=config.group_by,
+    """Return how the items of a set are put to a model: as they are, or by the prompt of a run."""
+    prompts = Prompts(None, data.config.setup, data.config.group_by)
+    if prompt is None:
+        return prompts
+    return replace(
+        prompts,
+        templates=prompt.templates,
         train=examples.records if examples else (),
-        num_shots=prompt.get("shots", 0),
-        seed=prompt.get("seed", 0),
+        num_shots=prompt.shots,
+        **{name: getattr(prompt, name) for name in ("seed", "chat", "system", "begin", "checksum")},
     )
 
 
 def refuse_unused(
-    prompt: PromptSettings, config: Mapping[str, Any], letters: bool, setups: Collection[Setup]
+    prompt: PromptSettings, spec: PromptSpec, letters: bool, setups: Collection[Setup]
 ) -> None:
     """Raise UsageError for settings of prompts that would do nothing, or two things.
 
-    `config` is the `prompt_config` of a run with sets of these setups.
+    `spec` is the `prompt_spec` of a run with sets of these setups.
     """
-    defaults, in_chat = PromptSettings(), config["chat"] != "never"
-    if not in_chat and (prompt.system or prompt.begin):
+    defaults, is_chat = PromptSettings(), spec.chat != "never"
+    if not is_chat and (prompt.system or prompt.begin):
         raise UsageError("--prompt.system and .begin are only for a chat; add --chat auto")
-    if not config["shots"] and prompt.seed != defaults.seed:
+    if not spec.shots and prompt.seed != defaults.seed:
         raise UsageError("--prompt.seed is only for examples before an item; add --shots")
-    asks_in_text = "mc_qa" in setups and has_words_text(config)
-    if asks_in_text and in_chat:
+    asks_in_text = "mc_qa" in setups and spec.has_words_text
+    if asks_in_text and is_chat:
         raise UsageError(
             f"--prompt.file {prompt.file}: `words_mc_qa` is around a question without a chat, "
             "`chat_mc_qa` the message in one; leave out --chat, or words_mc_qa in the file"
         )
-    if not (letters or in_chat or asks_in_text) and prompt.file != defaults.file:
+    if not (letters or is_chat or asks_in_text) and prompt.file != defaults.file:
         raise UsageError(
             f"--prompt.file {prompt.file} would change nothing: it has texts for letters (add "
             "--scoring letter), chats (--chat) or, as `words_mc_qa`, questions answered by words"
         )
 
 
-def has_words_text(config: Mapping[str, Any] | None) -> bool:
-    """Return whether the `prompt` of a config has a text around questions answered by words."""
-    return "words_mc_qa" in (config or {}).get("templates", {})
+def relevant_prompt(prompt: PromptSpec, setup: Setup, *, by_letter: bool) -> PromptSpec | None:
+    """Return the prompt where it matters to a set: texts around questions do not to sentences."""
+    has_texts = setup == "mc_qa" and prompt.has_words_text
+    return prompt if by_letter or prompt.has_context or has_texts else None
 
 
-def relevant_settings(question_settings: Mapping[str, Any], setup: Setup) -> dict[str, Any]:
-    """Return what of the settings matters to a set: texts around questions do not to sentences."""
-    prompt = question_settings.get("prompt", {"shots": 0, "chat": "never"})
-    is_for_all = "letters" in question_settings or prompt["shots"] or prompt["chat"] != "never"
-    return dict(question_settings) if is_for_all or setup == "mc_qa" else {}
-
-
-def template_sha256(model: ModelSettings, prompt: Mapping[str, Any] | None) -> str:
+def template_sha256(model: ModelSettings, prompt: PromptSpec) -> str:
     """Return the checksum of a model's chat template; empty where it is asked without a chat.
 
     Raises:
         UsageError: If a chat is wanted always, and the model has none.
     """
-    if prompt is None or prompt["chat"] == "never":
+    if prompt.chat == "never":
         return ""
     template, problem = "", f"is of kind {model.kind}; only causal models can chat"
     if model.kind == "causal":
@@ -118,33 +120,27 @@ def template_sha256(model: ModelSettings, prompt: Mapping[str, Any] | None) -> s
         tokenizer = check_pretrained(CAUSAL_LM, model.checkpoint).tokenizer
         template = str(tokenizer.chat_template or "")
         problem = "has no chat template; give --chat auto or never"
-    if not template and prompt["chat"] == "always":
+    if not template and prompt.chat == "always":
         raise UsageError(f"--chat always: {model.label} {problem}")
     return sha256(template.encode()).hexdigest() if template else ""
 
 
-def in_chat(scorer: Scorer, prompt: Mapping[str, Any] | None) -> Scorer | None:
-    """Return a scorer in its chat, if the `prompt` of a config wants that and there is one."""
-    if prompt is None or prompt["chat"] == "never":
-        return None
-    return scorer.in_chat(prompt["system"], prompt["begin"])
+def in_chat(scorer: Scorer, prompts: Prompts) -> Scorer | None:
+    """Return a scorer in its chat, if the prompts want that and there is one."""
+    return None if prompts.chat == "never" else scorer.in_chat(prompts.system, prompts.begin)
 
 
-def mode_of(
-    mode: str,
-    is_in_chat: bool,
-    num_shots: int,
-    prompt: Mapping[str, Any] | None = None,
-    *,
-    has_texts: bool = False,
-) -> str:
+def mode_of(mode: str, prompts: Prompts, *, is_in_chat: bool, by_letter: bool = False) -> str:
     """Return how choices get their scores, with what is around the items.
 
-    Texts that are not the usual ones are named by a checksum, where an item `has_texts` or examples
-    around it or is asked in a chat.
+    Texts that are not the usual ones are named by a checksum, where there are texts or examples
+    around an item, or it is asked in a chat. Sentences of minimal pairs have none but for letters.
     """
+    has_shots = by_letter or prompts.setup != "minimal_pair"
+    num_shots = prompts.num_shots if has_shots else 0
     shots = f"{num_shots} shot{'s' * (num_shots > 1)}" if num_shots else ""
-    checksum = (prompt or {}).get("own", "") if is_in_chat or shots or has_texts else ""
+    has_texts = by_letter or bool(prompts.words_template)
+    checksum = prompts.checksum if is_in_chat or shots or has_texts else ""
     texts = checksum and f"prompt {checksum}"
     return ", ".join(filter(None, (mode, "chat" * is_in_chat, shots, texts)))
 

@@ -10,15 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from probelight.evaluation.predictions import predict
+from probelight.evaluation.evaluate import evaluate
 from probelight.io.documents import as_settings
 from probelight.io.errors import UsageError
 from probelight.io.from_python import quietly
 from probelight.models.settings import ModelSettings
-from probelight.probes.record import GoldForm, Setup, groups_of
+from probelight.probes.record import GoldForm, Setup
 from probelight.probes.source import ITEM_FILES, ProbeData, load_entry, load_file, load_items
 from probelight.results.frames import item_columns
-from probelight.results.measured import accuracy_row, score_notices
 from probelight.results.row import Row
 from probelight.runs.settings import TrainerSettings
 
@@ -192,9 +191,8 @@ def score(
     settings = replace(as_settings(TrainerSettings, trainer or {}, "trainer"), devices=1)
     settings = replace(settings, progress_bar=False)
     with quietly(), model.asked(config.setup, settings) as scorer:
-        predictions = predict(scorer, {config.name: probe.records}, settings)[config.name]
-    groups = groups_of(predictions.records, config.group_by)
-    row = accuracy_row(predictions, groups, Row(model=name, probe=config.name))
+        evaluation = evaluate(scorer, probe, trainer=settings)
+    row = evaluation.accuracy_rows(Row(model=name, probe=config.name))[0]
     assert row.ci_low is not None
     assert row.ci_high is not None
     return Scores(
@@ -202,10 +200,9 @@ def score(
         probe=config.name,
         accuracy=row.value,
         interval=(row.ci_low, row.ci_high),
-        chance=predictions.chance,
+        chance=evaluation.predictions.chance,
         items=pd.DataFrame(
-            {"probe": config.name, **item_columns(config.name, line)}
-            for line in predictions.lines(groups)
+            {"probe": config.name, **item_columns(config.name, line)} for line in evaluation.lines()
         ),
-        notices=(*probe.notices, *predictions.notices, *score_notices(predictions)),
+        notices=(*probe.notices, *evaluation.accuracy_notices),
     )

@@ -13,7 +13,7 @@ from probelight.models.checkpoint_files import scoring_of
 from probelight.models.registry import AUTO, module_of
 from probelight.models.settings import ModelSettings, model_type_of
 from probelight.probes.record import Record, Setup
-from probelight.results.record import ModelSource
+from probelight.results.record import ModelSource, RunRecord
 from probelight.results.row import Role, Row
 from probelight.runs.context import RunContext, cached
 from probelight.runs.settings import DEFAULT_TRAINER, TrainerSettings
@@ -21,7 +21,7 @@ from probelight.training.modules import check_unchanged
 
 if TYPE_CHECKING:
     from probelight.models.kept_model import KeptModel
-    from probelight.models.scorer import Reader, Scorer
+    from probelight.models.scorer import Posable, Reader, Scorer
 
 
 def refuse_untrained(models: Iterable[ModelSettings], command: str) -> None:
@@ -123,6 +123,33 @@ def check_scorer(
                 refuse(records, positions)
         except RecordError as error:
             raise RecordError(f"{model.label}: {error}") from None
+
+
+@cached(most=1)
+def posable(context: RunContext, model: ModelSettings, setup: Setup) -> Posable:
+    """Return what refuses records that a model cannot be asked; its tokenizer is read once."""
+    refuse_untrained([model], "zero-shot scoring")
+    return module_of(model_type_of(model)).check(model, setup)
+
+
+def check_records(
+    context: RunContext, model: ModelSettings, setup: Setup, records: Sequence[Record]
+) -> None:
+    """Refuse a model that cannot answer some records; only its tokenizer and config are read."""
+    try:
+        posable(context, model, setup)(records)
+    except RecordError as error:
+        raise RecordError(f"{model.label}: {error}") from None
+
+
+def answered_by(record: RunRecord, model: ModelSettings, scorer: Scorer) -> RunRecord:
+    """Return the record of a run with where its model comes from, and its weights."""
+    return replace(
+        record,
+        source=source_of(model),
+        dtype=scorer.dtype,
+        model_sha256=scorer.fingerprint(),
+    )
 
 
 def source_of(model: ModelSettings) -> ModelSource:

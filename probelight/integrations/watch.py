@@ -14,37 +14,25 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import pandas as pd
 
+from probelight.evaluation.evaluate import evaluate
 from probelight.integrations.watched_sets import Entry, Watched, drawn_set, watched_set
 from probelight.io.atomic import whole_folder, write_text_atomic
 from probelight.io.documents import as_settings
 from probelight.io.errors import UsageError
 from probelight.io.from_python import required_path
 from probelight.io.package import cache_folder
-from probelight.models.answering import (
-    ItemScores,
-    Sets,
-    answer,
-    float32_products,
-    with_pieces,
-)
 from probelight.models.in_memory import TextSettings, as_it_was, name_of, scorer_of
-from probelight.models.scorer import Question, Scorer
-from probelight.probes.record import groups_of
+from probelight.models.scorer import Scorer
 from probelight.probes.source import ProbeData
 from probelight.results.details import WatchDetails
 from probelight.results.load import WATCH, load_results
-from probelight.results.measured import (
-    Predictions,
-    accuracy_row,
-    chance_rows,
-    score_notices,
-    tied_row,
-)
+from probelight.results.measured import chance_rows
 from probelight.results.predictions import write_predictions
-from probelight.results.record import ModelSource, RunRecord, checksums, data_files
+from probelight.results.record import ModelSource, RunRecord, checksums
 from probelight.results.row import Row
 from probelight.results.run_folder import CommandFolder, RunFolder
 from probelight.results.watched import changes
+from probelight.runs.settings import TrainerSettings
 
 Keep = Literal["best_average"] | Callable[[Mapping[str, float]], float] | None
 CHANGES = "changes.csv"  # what was gained and lost, in the folder of the results
@@ -276,42 +264,28 @@ class Watch:
         revision, config = f"step{step}", watched.data.config
         name = f"{self._name}@{revision}"
         task = "original task" if config.name == self.original else ""
-        sets = {config.name: watched.data.records}
-
-        def answers(question: Question, sets: Sets, exactly: bool) -> dict[str, ItemScores]:
-            options: dict[str, Any] = {"max_tokens": self.max_tokens, "num_workers": 0}
-            device = next(scorer.network.parameters()).device
-            with float32_products(device, "32-true", "highest"):
-                return answer(scorer, sets, question, cache_dir=cache_folder(), **options)
-
-        scored = with_pieces(scorer, scorer.choice_scores(), sets, answers)[config.name]
-        predictions = Predictions.of(config.name, sets[config.name], scored.scores, scored.notices)
-        groups = groups_of(predictions.records, config.group_by)
+        device = next(scorer.network.parameters()).device
+        settings = TrainerSettings(
+            max_eval_tokens=self.max_tokens, num_workers=0, progress_bar=False
+        )
+        evaluation = evaluate(scorer, watched.data, trainer=settings, device=device)
+        predictions = evaluation.predictions
         row = Row(
             protocol=WATCH,
             model=name,
             probe=config.name,
             control="standard",
-            mode=scorer.mode,
+            mode=evaluation.mode,
             split=watched.split,
             role="model",
             num_items=len(predictions.records),
         )
-        rows = (
-            accuracy_row(predictions, groups, row),
-            tied_row(predictions, row),
-            *chance_rows(predictions, row),
-        )
+        rows = (*evaluation.accuracy_rows(row), *chance_rows(predictions, row))
         run.write_metrics(rows)
-        write_predictions(run, predictions.lines(groups))
-        return RunRecord(
-            protocol=WATCH,
-            model=name,
-            probe=config.name,
-            rows=rows,
-            counts={"items": len(watched.data.records), "scored": len(predictions.records)},
-            notices=(*watched.data.notices, *predictions.notices, *score_notices(predictions)),
-            data=data_files([watched.data]),
+        write_predictions(run, evaluation.lines())
+        return replace(
+            evaluation.record(row, rows, evaluation.accuracy_notices),
+            num_rescored=0,
             source=ModelSource(loaded_from=name, revision=revision),
             details=(WatchDetails(step=step, task=task),),
         )

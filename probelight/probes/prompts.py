@@ -125,6 +125,39 @@ class Templates:
         return text.replace(MASK, BLANK)
 
 
+@dataclass(frozen=True, kw_only=True)
+class PromptSpec(ranges.Settings):
+    """What of the settings of prompts decides the numbers of a run.
+
+    Args:
+        templates: The texts around an item.
+        shots: Examples before each item.
+        chat: Whether to use a tokenizer's chat template.
+        system: System message of a chat.
+        begin: Beginning of the answer in a chat.
+        seed: Seed of the examples.
+        checksum: Beginning of the checksum of texts that are not the usual ones; else empty.
+    """
+
+    templates: Templates
+    shots: ranges.NumShots = 0
+    chat: Chat = "never"
+    system: str = ""
+    begin: str = ""
+    seed: ranges.Seed = 0
+    checksum: str = ""
+
+    @property
+    def has_context(self) -> bool:
+        """Whether items are more than their own texts: there are examples, or a chat."""
+        return bool(self.shots) or self.chat != "never"
+
+    @property
+    def has_words_text(self) -> bool:
+        """Whether there is a text around questions answered by words."""
+        return bool(self.templates.words_mc_qa)
+
+
 @dataclass(frozen=True)
 class Prompts:
     """How the items of a set are put to a model.
@@ -137,6 +170,10 @@ class Prompts:
         num_shots: Examples before each item.
         seed: Of the draw, which does not depend on the order of `train`.
         in_chat: Whether words are asked for by the user's message in a chat.
+        chat: Whether a model with a chat template is to be asked in it.
+        system: System message of a chat.
+        begin: Beginning of the answer in a chat.
+        checksum: Beginning of the checksum of texts that are not the usual ones; else empty.
     """
 
     templates: Templates | None
@@ -146,6 +183,10 @@ class Prompts:
     num_shots: int = 0
     seed: int = 0
     in_chat: bool = False
+    chat: Chat = "never"
+    system: str = ""
+    begin: str = ""
+    checksum: str = ""
 
     @property
     def words_template(self) -> str:

@@ -11,7 +11,7 @@ import pytest
 
 from probelight import cli
 from probelight.builders.prediction_grids import age_grids
-from probelight.commands.grid import GridSpec, grid_matrix, grid_rows
+from probelight.commands.grid import grid_job, grid_matrix, grid_rows
 from probelight.evaluation.scorers import model_row
 from probelight.io.errors import UsageError
 from probelight.models.settings import ModelSettings
@@ -103,7 +103,8 @@ def test_what_makes_no_grid_is_refused(
 
 
 def test_sentences_that_changed_behind_the_plan_are_refused(tmp_path: Path) -> None:
-    spec = replace(GridSpec.of(MODEL, age_grids(ages=(20, 30))[0]), stems="0" * 64)
+    job = grid_job(MODEL, age_grids(ages=(20, 30))[0], TrainerSettings())
+    spec = replace(job.spec, stems="0" * 64)
     run = CommandFolder(tmp_path, {}).run(spec.name, spec.to_config())
     with pytest.raises(
         UsageError, match=r"grid A \(paper wording\): changed since the run was planned"

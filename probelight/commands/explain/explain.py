@@ -12,7 +12,7 @@ from probelight.commands.explain.explanation import Explanation, print_explanati
 from probelight.evaluation.prompting import (
     DEFAULT_PROMPT,
     examples_of,
-    prompt_config,
+    prompt_spec,
     prompts_of,
     refuse_unused,
     template_sha256,
@@ -84,14 +84,14 @@ def explain(
     # Only now: it imports torch and Lightning, which takes seconds.
     from probelight.commands.explain.model_view import explain_record
 
-    prompt_settings = prompt_config(shots, chat, prompt)
-    refuse_unused(prompt, prompt_settings, letters=True, setups={loaded.data.config.setup})
+    spec = prompt_spec(shots, chat, prompt)
+    refuse_unused(prompt, spec, letters=True, setups={loaded.data.config.setup})
     for settings in chosen:
-        template_sha256(settings, prompt_settings)  # which refuses models without a chat
+        template_sha256(settings, spec)  # which refuses models without a chat
     examples = examples_of(loaded.data, loaded.split, mirror) if shots else None
-    prompts = prompts_of(prompt_settings, loaded.data, examples)
+    prompts = prompts_of(spec, loaded.data, examples)
     quiet = replace(trainer, progress_bar=False)
-    explanations = [explain_record(m, prompts, prompt_settings, record, quiet) for m in chosen]
+    explanations = [explain_record(m, prompts, record, quiet) for m in chosen]
     name = (
         f"{loaded.name} ({loaded.split})"
         if loaded.split

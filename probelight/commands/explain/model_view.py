@@ -7,7 +7,7 @@ of the item's texts are read from the batches that the model gets.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, TypeVar
@@ -17,7 +17,8 @@ from probelight.commands.explain.explanation import Candidate, Explanation, Gues
 from probelight.encoding.candidates import INSIDE, Blank, CandidateTable
 from probelight.encoding.packed import SHARED
 from probelight.encoding.tokens import tokenise
-from probelight.evaluation.letters import ask_letters
+from probelight.evaluation.evaluate import Evaluation
+from probelight.evaluation.letters import ByLetter
 from probelight.evaluation.predictions import ask, ask_about
 from probelight.evaluation.prompting import in_chat, mode_of
 from probelight.evaluation.scorers import model_row, reader_for, scorer_for
@@ -36,6 +37,7 @@ from probelight.models.vocabulary import (
 )
 from probelight.probes.prompts import Prompts
 from probelight.probes.record import MASK, Record
+from probelight.probes.source import ProbeData, config_of
 from probelight.results.measured import Predictions
 from probelight.runs.settings import TrainerSettings
 
@@ -45,34 +47,25 @@ BEST_WORDS = 10
 
 
 def explain_record(
-    model: ModelSettings,
-    prompts: Prompts,
-    prompt_config: Mapping[str, Any],
-    record: Record,
-    trainer: TrainerSettings,
+    model: ModelSettings, prompts: Prompts, record: Record, trainer: TrainerSettings
 ) -> Explanation:
-    """Return how a model reads and answers a record, put to it by `prompts`.
-
-    `prompt_config` is what the config of a run says of the prompt.
-    """
+    """Return how a model reads and answers a record, put to it by `prompts`."""
     model_reader = KeptModel(reader_for(model, trainer))
     scorer = scorer_for(model, prompts.setup, shared_model=model_reader)
     original = record
     if prompts.setup != "minimal_pair":
-        if chatting := in_chat(scorer, prompt_config):
+        if chatting := in_chat(scorer, prompts):
             scorer, prompts = chatting, replace(prompts, in_chat=True)
         record = prompts.words(record)
     view = _ItemView(scorer, record, trainer)
-    num_shots = 0 if prompts.setup == "minimal_pair" else prompts.num_shots
-    has_texts = bool(prompts.words_template)
-    mode = mode_of(scorer.mode, scorer.is_in_chat, num_shots, prompt_config, has_texts=has_texts)
+    mode = mode_of(scorer.mode, prompts, is_in_chat=scorer.is_in_chat)
     row = replace(model_row(model), mode=mode)
     vocabulary = None if scorer.is_in_chat else view.attempt(scorer.vocabulary)
     candidates = view.scored_candidates()
     letter_reads: tuple[tuple[str, tuple[Piece, ...]], ...] = ()
     if scorer.mode != "fine_tuned":  # whose head has no log-probabilities
         reader = scorer_for(model, "mc_mlm", shared_model=model_reader)
-        reader = in_chat(reader, prompt_config) or reader
+        reader = in_chat(reader, prompts) or reader
         by_letter = partial(view.scored_letters, reader, prompts, original, candidates)
         candidates, letter_reads = view.attempt(by_letter) or (candidates, ())
     if vocabulary is None:
@@ -151,8 +144,11 @@ class _ItemView:
         self, reader: Scorer, prompts: Prompts, original: Record, candidates: Sequence[Candidate]
     ) -> tuple[list[Candidate], tuple[tuple[str, tuple[Piece, ...]], ...]]:
         """Return the choices with the scores of their letters, and what `reader` reads for them."""
-        predictions = Predictions("the item", [original], [[0.0] * len(original.choices)])
-        [[scores]] = ask_letters(reader, predictions, "one", prompts, self.trainer).choices
+        unscored = Predictions("the item", [original], [[0.0] * len(original.choices)])
+        config = config_of("the item", prompts.setup, [original], ())
+        probe = ProbeData(config, (original,), (), ())
+        evaluation = Evaluation(probe, unscored, reader.mode, prompts)
+        [[scores]] = ByLetter().ask(reader, evaluation, self.trainer).choices
         prompt = prompts.letters(original, tuple(range(len(original.choices))))
         pieces = scored_pieces(reader.log_likelihoods(), prompt)
         rows = zip(candidates, prompt.choices, pieces, scores, strict=True)

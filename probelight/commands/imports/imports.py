@@ -17,31 +17,20 @@ from probelight.commands.command import Command, command
 from probelight.commands.imports import fitting
 from probelight.commands.imports.information import PROTOCOL as INFORMATION
 from probelight.commands.imports.information import import_information
-from probelight.evaluation.letters import LetterAnswers
-from probelight.evaluation.measures import (
-    PROTOCOL,
-    RulePredictions,
-    pair_notices,
-    pair_rows,
-    zero_shot_rows,
-)
+from probelight.evaluation.evaluate import Evaluation
+from probelight.evaluation.letters import ByLetter, LetterAnswers
+from probelight.evaluation.measures import PROTOCOL
 from probelight.evaluation.sets import LoadedSet, load_sets
 from probelight.io.errors import UsageError, nearest
 from probelight.io.escaping import visible
 from probelight.io.ranges import Mirror, Texts
 from probelight.metrics.scoring_rules import LETTER
-from probelight.probes.record import groups_of
 from probelight.probes.user_files import DEFAULT_FILE, FileSettings
 from probelight.results.importers import hf_trainer, letters, lm_eval, minicons, plain
 from probelight.results.importers.answers import IMPORTED, Gold, Imported, with_gold
-from probelight.results.measured import (
-    Predictions,
-    classes_are_positions,
-    near_tie_notices,
-    score_notices,
-)
+from probelight.results.measured import Predictions, classes_are_positions
 from probelight.results.predictions import write_predictions
-from probelight.results.record import FromFiles, ModelSource, RunRecord, checksums, data_files
+from probelight.results.record import FromFiles, ModelSource, RunRecord, checksums
 from probelight.results.row import Row
 from probelight.results.run_folder import CommandFolder, RunFolder
 
@@ -289,7 +278,6 @@ def import_of(
         files=(items.data, imported, *([gold] if gold else [])),
         notices=(
             origin,
-            *(by_letter.notices if by_letter else ()),
             *items.data.notices,
             *imported.notices,
         ),
@@ -314,51 +302,38 @@ def _are_ranked(scores: Sequence[Sequence[float]], *, is_free: bool) -> bool:
 def make_run(run: RunFolder, imported: Import) -> RunRecord:
     """Return the record of a run, with the rows of a zero-shot run, and write its files."""
     predictions, data, config = imported.predictions, imported.items.data, imported.config
-    mode, mode_suffix = IMPORTED, ""
-    if config["scores"] != "as_given":
-        mode += f"_{config['scores']}"
-    if imported.letters:  # never compared with words
-        mode_suffix = f", by {LETTER}" + ", mean over orders" * imported.letters.has_orders
+    mode = IMPORTED if config["scores"] == "as_given" else f"{IMPORTED}_{config['scores']}"
+    evaluation = Evaluation.of(data, predictions, mode, is_ranked=imported.ranked)
+    if letters := imported.letters:
+        evaluation = replace(
+            evaluation,
+            mode=f"{mode}, by {LETTER}" + ", mean over orders" * letters.has_orders,
+            answers=((ByLetter(None), replace(letters, mode=mode)),),
+            gold_labels=letters.gold_labels,
+        )
     row = Row(
         protocol=PROTOCOL,
         model=imported.model,
-        probe=data.config.name,
         control="standard",
-        mode=mode + mode_suffix,
         num_train=0,
         split=imported.items.split,
         role="model",
         kind=IMPORTED,
     )
-    notices = [*score_notices(predictions), *near_tie_notices(predictions)]
-    notices += pair_notices(predictions.records)
-    labels = imported.letters.gold_labels if imported.letters else ()
-    if data.config.setup == "minimal_pair":
-        rows = pair_rows(predictions, data, row, labels)
-    else:
-        rows = zero_shot_rows(predictions, data, row, ranked=imported.ranked, gold_labels=labels)
-        if imported.ranked and classes_are_positions(data.config, predictions.records):
-            notices.append(
-                f"the choices of each item of {imported.items.name} are in the order of a model's "
-                "scores: positions are ranks, so there is no macro accuracy or share by position"
-            )
-    groups = groups_of(predictions.records, data.config.group_by)
-    panel = RulePredictions(predictions, {})
-    if imported.letters:
-        rules = imported.letters.by_rule
-        panel = RulePredictions(predictions, rules, modes=dict.fromkeys(rules, mode))
-        rows += imported.letters.rows(groups, replace(row, mode=mode)) + panel.rows(groups, row)
+    notices = [*evaluation.notices]
+    is_pairs = data.config.setup == "minimal_pair"
+    if imported.ranked and classes_are_positions(data.config, predictions.records) and not is_pairs:
+        notices.append(
+            f"the choices of each item of {imported.items.name} are in the order of a model's "
+            "scores: positions are ranks, so there is no macro accuracy or share by position"
+        )
+    rows = evaluation.rows(row)
     run.write_metrics(rows)
-    write_predictions(run, panel.lines(groups))
-    num_items = len(predictions.records)
-    return RunRecord(
-        protocol=PROTOCOL,
-        model=imported.model,
+    write_predictions(run, evaluation.lines())
+    return replace(
+        evaluation.record(row, rows, notices, imported.files),
         probe=imported.items.name,
-        rows=tuple(rows),
-        counts={"items": num_items, "scored": num_items},
         notices=(*imported.notices, *notices),
-        data=data_files(imported.files),
         source=ModelSource(loaded_from=f"{config[IMPORTED]['format']} import"),
         facts={IMPORTED: config[IMPORTED]},
         versions={},
