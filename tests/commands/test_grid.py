@@ -19,6 +19,7 @@ from probelight.results.load import load_results
 from probelight.results.measured import Predictions
 from probelight.results.run_folder import CommandFolder
 from probelight.runs.context import RunContext
+from probelight.runs.settings import TrainerSettings
 from probelight.runs.execution import make_run
 from tests.fixtures.rows import read_results
 
