@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 from probelight import cli
 from probelight.builders.prediction_grids import age_grids
-from probelight.commands.grid import grid_job, grid_matrix, grid_rows
+from probelight.commands.grid import GridSpec, grid_job, grid_matrix, grid_rows
 from probelight.evaluation.scorers import model_row
 from probelight.io.errors import UsageError
 from probelight.models.settings import ModelSettings
@@ -104,9 +106,9 @@ def test_what_makes_no_grid_is_refused(
 
 def test_sentences_that_changed_behind_the_plan_are_refused(tmp_path: Path) -> None:
     job = grid_job(MODEL, age_grids(ages=(20, 30))[0], TrainerSettings())
-    config = {**job.config, "stems": "0" * 64}
-    run = CommandFolder(tmp_path, {}).run(job.name, config)
+    spec = replace(cast(GridSpec, job.spec), stems="0" * 64)
+    run = CommandFolder(tmp_path, {}).run(spec.name, spec.to_config())
     with pytest.raises(
         UsageError, match=r"grid A \(paper wording\): changed since the run was planned"
     ):
-        make_run(job.runner, run, config, RunContext())
+        make_run(spec, run, RunContext())

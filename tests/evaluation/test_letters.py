@@ -107,7 +107,7 @@ def test_choices_have_the_scores_of_their_labels_and_rows_are_of_them() -> None:
     one, other = found.labels[1]
     assert found.choices[1] == [[one[0], one[1]], [other[1], other[0]]]
     assert found.by_rule[LETTER].scores[1] == [one[0], one[1]]
-    rows = {(r.metric, r.subset.text if r.subset else ""): r.value for r in found.rows("ab", Row())}
+    rows = {(r.metric, r.subset_text): r.value for r in found.order_rows("ab", Row())}
     right = [
         [max(s) == s[r.answer] for s in c] for c, r in zip(found.choices, QUESTIONS, strict=True)
     ]

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 import torch
@@ -15,17 +15,17 @@ from transformers import AutoModelForCausalLM, AutoModelForMaskedLM, AutoTokeniz
 
 from probelight import cli
 from probelight.commands.zero_shot import chosen_rules
-from probelight.evaluation import measures
-from probelight.evaluation.predictions import predict
+from probelight.evaluation import measures, rules
+from probelight.evaluation.evaluate import Evaluation, evaluate
+from probelight.evaluation.rules import ByRule
 from probelight.evaluation.scorers import scorer_for
 from probelight.metrics.intervals import wilson
 from probelight.metrics.scoring_rules import RULES
 from probelight.models.scorer import Scorer
 from probelight.models.settings import ModelSettings
 from probelight.probes.catalog import ProbeConfig
-from probelight.probes.prompts import Prompts
 from probelight.probes.record import GroupBy, Record, Setup
-from probelight.probes.source import ProbeData
+from probelight.probes.source import ProbeData, config_of
 from probelight.results.measured import Predictions
 from probelight.results.predictions import RuleAnswer
 from probelight.results.row import Row
@@ -45,6 +45,14 @@ QA = [
     Record("1", "What is a cat?", ("an animal with fur", "tool", "a fruit"), 0),
     Record("2", "What is hot?", ("fire", "an animal with fur"), 0),
 ]
+
+
+class Answered(NamedTuple):
+    """The answers by the model's own scores and by each rule."""
+
+    plain: Predictions
+    by_rule: dict[str, Predictions]
+    notices: tuple[str, ...]
 
 
 @pytest.fixture(scope="module")
@@ -73,14 +81,16 @@ def log_likelihood() -> LogLikelihood:
 
 def asked(
     setup: Setup, records: list[Record], domain: str, model: ModelSettings = SMALL
-) -> measures.RulePredictions:
-    scorer = scorer_for(model, setup)
-    own = predict(scorer, {"mine": records}, TRAINER)["mine"]
-    return measures.rule_predictions(scorer, own, WORDS, Prompts(None, setup), domain, TRAINER)
+) -> Answered:
+    probe = ProbeData(config_of("mine", setup, records, ()), tuple(records), (), ())
+    question = ByRule(tuple(WORDS), domain)
+    evaluation = evaluate(scorer_for(model, setup), probe, [question], trainer=TRAINER)
+    [(_, answers)] = evaluation.answers
+    return Answered(evaluation.predictions, answers.by_rule, answers.notices)
 
 
 def assert_by_hand(
-    panel: measures.RulePredictions,
+    panel: Answered,
     records: list[Record],
     domain: str,
     free: Sequence[str],
@@ -153,13 +163,13 @@ def test_a_causal_model_by_every_rule(causal_folder: Callable[[str], Path]) -> N
 
 def test_each_choice_is_asked_for_once_behind_a_stem(monkeypatch: pytest.MonkeyPatch) -> None:
     given: list[dict[str, Any]] = []
-    whole = measures.ask
+    whole = rules.ask
 
     def ask(scorer: Scorer, question: Any, sets: dict[str, Any], trainer: Any) -> Any:
         given.append(sets)
         return whole(scorer, question, sets, trainer)
 
-    monkeypatch.setattr(measures, "ask", ask)
+    monkeypatch.setattr(rules, "ask", ask)
     asked("mc_mlm", MLM, "[MASK] .")
     [sets] = given
     _, others = sets.values()
@@ -173,16 +183,21 @@ def test_rows_and_lines_by_hand() -> None:
     records = [Record(str(i), "a [MASK]", ("x", "y"), 0) for i in range(4)]
     own = Predictions("p", records, [[2, 1], [1, 2], [1, 1], [2, 1]])
     other = Predictions("p", records, [[2, 1], [2, 1], [2, 1], [float("nan"), 1]])
-    panel = measures.RulePredictions(own, {"pmi": other, "sum": own})
-    rows = panel.rows(["a", "b", "c", "c"], Row(model="m", mode="zero_shot"))
-    assert [(row.metric, row.scoring, row.value, row.num_groups) for row in rows] == [
+    records = [replace(r, meta={"cluster": c}) for r, c in zip(records, "abcc", strict=True)]
+    own, other = replace(own, records=records), replace(other, records=records)
+    config = config_of("p", "mc_mlm", records, ())
+    answers = rules.RuleScores({"pmi": other, "sum": own})
+    question, probe = ByRule(("pmi", "sum")), ProbeData(config, tuple(records), (), ())
+    evaluation = Evaluation.of(probe, own, "zero_shot", answers=((question, answers),))
+    measured = question.rows(evaluation, answers, Row(model="m", mode="zero_shot"))
+    assert [(row.metric, row.scoring, row.value, row.num_groups) for row in measured] == [
         ("accuracy", "pmi", 0.75, 3),
         ("flipped_share", "pmi", 0.75, 3),  # the second, the tie, and what is answered no more
         ("accuracy", "sum", 0.625, 3),
         ("flipped_share", "sum", 0.0, 3),
     ]
-    assert {row.mode for row in rows} == {"zero_shot"}
-    lines = panel.lines(["a", "b", "c", "c"])
+    assert {row.mode for row in measured} == {"zero_shot"}
+    lines = evaluation.lines()
     assert [line.interval_group for line in lines] == [0, 1, 2, 2]
     assert [line.best for line in lines] == [(0,), (1,), (0, 1), (0,)]
     by_rule = [line.by_rule or {} for line in lines]
@@ -192,11 +207,11 @@ def test_rows_and_lines_by_hand() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "rules"),
+    ("given", "named"),
     [([], []), (["pmi", "sum"], ["sum", "pmi"]), ([*reversed(RULES)], [*RULES])],
 )
-def test_rules_are_those_that_are_named(given: list[str], rules: list[str]) -> None:
-    assert chosen_rules(given) == rules
+def test_rules_are_those_that_are_named(given: list[str], named: list[str]) -> None:
+    assert chosen_rules(given) == named
 
 
 UIDS = ("agreement", "agreement", "order", "order", "order", None)
@@ -223,7 +238,7 @@ def test_accuracy_by_paradigm_by_sums_and_by_means_per_token() -> None:
     means = Predictions("pairs", PAIRS, scores)
     assert (scores[0], scores[5]) == ([-2, -2], [-2, -3])
     row = Row(model="m", mode="causal_likelihood")
-    by_mean = measures.paradigm_rows(means, None, replace(row, scoring="mean_token"))
+    by_mean = measures.paradigm_rows(means, probe(None), replace(row, scoring="mean_token"))
     rows = [*measures.pair_rows(SUMS, probe(None), row), *by_mean]
     values = {(r.scoring, r.metric, r.subset_text): (r.value, r.num_items) for r in rows}
     assert len(values) == len(rows)

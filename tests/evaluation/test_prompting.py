@@ -19,7 +19,7 @@ from transformers import (
 import probelight
 from probelight import cli
 from probelight.commands.zero_shot import zero_shot_jobs
-from probelight.evaluation.prompting import prompt_config
+from probelight.evaluation.prompting import prompt_spec
 from probelight.evaluation.sets import load_sets
 from probelight.models.settings import ModelSettings
 from probelight.probes.prompts import PromptSettings
@@ -143,22 +143,21 @@ def test_questions_in_the_harness_texts_have_its_log_likelihoods(
     prompt = yaml.safe_load(config_path.read_text())["prompt"]
     assert prompt["templates"]["words_mc_qa"] == "Question: {question}\nAnswer:"
     modes = {row["mode"] for row in read_results(tmp_path / "out" / "results.csv")}
-    assert modes == {f"{mode}, prompt {prompt['own']}"}
+    assert modes == {f"{mode}, prompt {prompt['checksum']}"}
 
 
 def planned_keys(prompt: PromptSettings, rules: tuple[str, ...] = ()) -> list[str]:
     """Return the keys of a set of questions and one of sentences, with these texts."""
     sets = load_sets(["hypernymy_small", "age_small"], DEFAULT_FILE, None, None)
-    asked: dict[str, Any] = {"prompt": prompt_config(0, "never", prompt)}
-    asked |= {"letters": {"orders": "one"}} if "letter" in rules else {}
     jobs = zero_shot_jobs(
         sets,
         [ModelSettings("dictionary-lm")],
         TrainerSettings(),
         rules=rules,
-        question_settings=asked,
+        orders="one" if "letter" in rules else None,
+        prompt=prompt_spec(0, "never", prompt),
     )
-    return [job.key for job in sorted(jobs, key=lambda job: job.name)]
+    return [job.key for job in sorted(jobs, key=lambda job: job.spec.name)]
 
 
 def test_a_text_around_questions_is_in_the_keys_that_it_changes() -> None:

@@ -11,9 +11,7 @@ import pytest
 from probelight import cli
 from probelight.commands.diagnose.diagnose import (
     RECORDED,
-    measure_model,
-    measure_recorded,
-    model_job,
+    diagnose_job,
     recorded_job,
 )
 from probelight.io.errors import UsageError
@@ -24,6 +22,7 @@ from probelight.results.run_folder import RunFolder
 from probelight.runs.context import RunContext
 from probelight.runs.execution import make_run
 from probelight.runs.settings import TrainerSettings
+from probelight.runs.spec import RunSpec
 from tests.fixtures.diagnostics import write_lists, write_recorded, write_released
 from tests.fixtures.rows import read_results
 
@@ -177,19 +176,19 @@ def test_the_larger_sets_are_counted_like_their_lists(tmp_path: Path, data_mirro
         assert of(found, name, "negation_sensitivity", model) == share
 
 
-def planned(tmp_path: Path, **outputs: list[object]) -> tuple[RunFolder, RunContext]:
+def planned(tmp_path: Path, **outputs: list[object]) -> tuple[RunSpec, RunFolder, RunContext]:
     mirror = write_released(tmp_path / "mirror")
     write_recorded(tmp_path / "outputs", **outputs)  # type: ignore[arg-type]
     names = [source.recorded_as for source in SETS.values()]
     [one] = find_recorded(tmp_path / "outputs", names)
     job = recorded_job(load_set("cprag", mirror), one)
     context = RunContext(mirror=str(mirror), paths={RECORDED: str(tmp_path / "outputs")})
-    return RunFolder(tmp_path / "runs", job.name, job.config), context
+    return job.spec, RunFolder(tmp_path / "runs", job.spec.name, job.spec.to_config()), context
 
 
 def test_the_run_of_recorded_outputs(tmp_path: Path) -> None:
-    run, context = planned(tmp_path, probabilities=[0.2, "nan", 0.1, 0.5, 0.4, 0.1])
-    make_run(measure_recorded, run, run.config, context)
+    spec, run, context = planned(tmp_path, probabilities=[0.2, "nan", 0.1, 0.5, 0.4, 0.1])
+    make_run(spec, run, context)
     record = run.result()
     assert record is not None
     assert (record.protocol, record.probe, record.model) == ("diagnose", "cprag", "bert")
@@ -221,9 +220,9 @@ def test_a_model_of_ours_as_a_plain_loop_measures_it(
     context = RunContext(TrainerSettings("cpu", progress_bar=False), mirror=str(mirror))
     found = {}
     for name in ("cprag", "role"):
-        job = model_job(load_set(name, mirror), model, context.trainer, shuffles=3)
-        run = RunFolder(tmp_path / "runs", job.name, job.config)
-        make_run(measure_model, run, job.config, context)
+        job = diagnose_job(load_set(name, mirror), model, context.trainer, shuffles=3)
+        run = RunFolder(tmp_path / "runs", job.spec.name, job.spec.to_config())
+        make_run(job.spec, run, context)
         record = run.result()
         assert record is not None
         found[name] = {(r.metric, r.subset_text, r.perturbation): r for r in record.rows}
@@ -265,11 +264,11 @@ def test_a_model_of_ours_as_a_plain_loop_measures_it(
 
 
 def test_outputs_that_changed_since_they_were_planned(tmp_path: Path) -> None:
-    run, context = planned(tmp_path)
+    spec, run, context = planned(tmp_path)
     write_recorded(tmp_path / "outputs", probabilities=[0.1] * 6)
     with pytest.raises(UsageError, match=r"modeltgtprobs-cprag-bert\.txt: changed since"):
-        make_run(measure_recorded, run, run.config, context)
+        make_run(spec, run, context)
     write_recorded(tmp_path / "other", model="other")
     gone = RunContext(mirror=context.mirror, paths={RECORDED: str(tmp_path / "other")})
     with pytest.raises(UsageError, match="other: changed since"):
-        make_run(measure_recorded, run, run.config, gone)
+        make_run(spec, run, gone)

@@ -31,13 +31,13 @@ from probelight.commands.explain.explanation import (
     print_explanations,
 )
 from probelight.commands.explain.model_view import explain_record
-from probelight.evaluation.prompting import prompt_config
+from probelight.evaluation.prompting import prompt_spec
 from probelight.evaluation.sets import LoadedSet
 from probelight.io.errors import UsageError
 from probelight.lightning_modules.sentence_choice import SentenceChoice
 from probelight.models.settings import ModelSettings
 from probelight.probes.importers.items import write_ai2
-from probelight.probes.prompts import Prompts, PromptSettings, Templates
+from probelight.probes.prompts import Prompts, PromptSettings
 from probelight.probes.record import Record, Setup
 from probelight.probes.source import load_file
 from probelight.results.row import Row
@@ -51,9 +51,9 @@ COMPARED = Record("2", "a cat is [MASK] than a dog .", ("smaller", "warm old"), 
 
 
 def told(model: ModelSettings, setup: Setup, record: Record, **asked: Any) -> Explanation:
-    config = prompt_config(0, asked.get("chat", "never"), PromptSettings())
-    prompts = Prompts(Templates(**config["templates"]), setup)
-    return explain_record(model, prompts, config, record, QUIET)
+    spec = prompt_spec(0, asked.get("chat", "never"), PromptSettings())
+    prompts = Prompts(spec.templates, setup, chat=spec.chat)
+    return explain_record(model, prompts, record, QUIET)
 
 
 def by_rank(row: torch.Tensor) -> list[tuple[int, float]]:
