@@ -20,7 +20,7 @@ from transformers import AutoTokenizer, GPT2Config, GPT2LMHeadModel
 
 from probelight import cli
 from probelight.commands.imports import imports
-from probelight.evaluation import measures
+from probelight.evaluation import rules
 from probelight.lightning_modules.inoculation import Inoculation
 from probelight.metrics.scoring_rules import RULES
 from probelight.models.registry import MODEL_TYPES, ModelType
@@ -121,9 +121,9 @@ def test_the_scoring_rule_of_contributing_has_its_accuracy(
     attribute = "probelight.commands.zero_shot.RULES"
     monkeypatch.setattr(attribute, (*RULES, "mean_word"))
     monkeypatch.setattr(consistency, "ORDER", [*consistency.ORDER, "mean_word"])
-    divisors = registration("rule_predictions", '"mean_word": ')
-    ours = edited(measures, "    sizes = {", f"        {divisors},")
-    monkeypatch.setattr("probelight.commands.zero_shot.rule_predictions", ours["rule_predictions"])
+    divisors = registration("divided_scores", '"mean_word": ')
+    ours = edited(rules, "    sizes = {", f"        {divisors},")
+    monkeypatch.setattr("probelight.commands.zero_shot.ByRule", ours["ByRule"])
     (tmp_path / "colours.txt").write_text("red red red blue blue\ngreen\n", encoding="utf-8")
     # Words are tokens: two of them are less likely than one, but by their mean red is likelier.
     items = [

@@ -133,40 +133,14 @@ class ByLetter(ProbeQuestion[LetterAnswers]):
     def ask(
         self, scorer: Scorer, evaluation: Evaluation, trainer: TrainerSettings
     ) -> LetterAnswers:
-        """Ask for the letters of the items, in each order of their choices.
-
-        A label's score is its log-likelihood in its place, as the rule `sum` has those of words. A
-        model that gives no log-likelihoods, or skips one of the prompts, is refused.
-        """
+        """Return the scores of the labels of all items that the model answered."""
         assert self.orders is not None
-        predictions, prompts = evaluation.predictions, evaluation.prompts
-        reader = self.reader() if self.reader else scorer
+        prompts, reader = evaluation.prompts, self.reader() if self.reader else scorer
         if not reader.is_in_chat:
             reader = in_chat(reader, prompts) or reader
-        orders_by_item = [orders_of(record, self.orders) for record in predictions.records]
-        items = list(zip(predictions.records, orders_by_item, strict=True))
-        prompted = [prompts.letters(record, order) for record, orders in items for order in orders]
-        name, question = f"{predictions.name}, letters", reader.log_likelihoods()
-        if not reader.is_in_chat:
-            context = "letters and examples" if prompts.num_shots else "letters"
-            refuse_cut(question, prompted, context)
-        answers = ask(reader, question, {name: prompted}, trainer)[name]
-        if len(answers.records) < len(prompted):
-            raise UsageError(f"{name}: all items must be scored, but {'; '.join(answers.notices)}")
-        score_rows = iter(answers.scores)
-        labels = [[[*next(score_rows)] for _ in orders] for orders in orders_by_item]
-        return LetterAnswers(
-            predictions.name,
-            predictions.records,
-            labels,
-            [
-                list(map(by_choice, item_scores, orders))
-                for item_scores, orders in zip(labels, orders_by_item, strict=True)
-            ],
-            [[order.index(record.answer) for order in orders] for record, orders in items],
-            tuple(f"{LETTER}: {notice}" for notice in answers.notices),
-            mode_of(scorer.mode, prompts, is_in_chat=reader.is_in_chat, by_letter=True),
-        )
+        mode = mode_of(scorer.mode, prompts, is_in_chat=reader.is_in_chat, by_letter=True)
+        answers = ask_letters(reader, evaluation.predictions, self.orders, prompts, trainer)
+        return replace(answers, mode=mode)
 
     def rows(self, evaluation: Evaluation, answers: LetterAnswers, row: Row) -> list[Row]:
         """Return the accuracies by letter, what the orders change, and how often labels are given.
@@ -192,3 +166,45 @@ class ByLetter(ProbeQuestion[LetterAnswers]):
     def notices(self, answers: LetterAnswers) -> Sequence[str]:
         """Return what was cut or, of another program's orders, left out."""
         return answers.notices
+
+
+def ask_letters(
+    reader: Scorer,
+    predictions: Predictions,
+    orders: Orders,
+    prompts: Prompts,
+    trainer: TrainerSettings,
+) -> LetterAnswers:
+    """Ask a model for the letters of the items of `predictions`, in each order of their choices.
+
+    A label's score is its log-likelihood in its place, as the rule `sum` has those of words.
+    `reader` answers sentences.
+
+    Raises:
+        UsageError: If the model gives no log-likelihoods, or skips one of the prompts.
+        RecordError: If an item has more choices than there are letters.
+    """
+    orders_by_item = [orders_of(record, orders) for record in predictions.records]
+    items = list(zip(predictions.records, orders_by_item, strict=True))
+    prompted = [
+        prompts.letters(record, order) for record, item_orders in items for order in item_orders
+    ]
+    name, question = f"{predictions.name}, letters", reader.log_likelihoods()
+    if not reader.is_in_chat:
+        refuse_cut(question, prompted, "letters and examples" if prompts.num_shots else "letters")
+    answers = ask(reader, question, {name: prompted}, trainer)[name]
+    if len(answers.records) < len(prompted):
+        raise UsageError(f"{name}: all items must be scored, but {'; '.join(answers.notices)}")
+    score_rows = iter(answers.scores)
+    labels = [[[*next(score_rows)] for _ in item_orders] for item_orders in orders_by_item]
+    return LetterAnswers(
+        predictions.name,
+        predictions.records,
+        labels,
+        [
+            list(map(by_choice, item_scores, item_orders))
+            for item_scores, item_orders in zip(labels, orders_by_item, strict=True)
+        ],
+        [[order.index(record.answer) for order in item_orders] for record, item_orders in items],
+        tuple(f"{LETTER}: {notice}" for notice in answers.notices),
+    )

@@ -19,8 +19,8 @@ from probelight.results.load import load_results
 from probelight.results.measured import Predictions
 from probelight.results.run_folder import CommandFolder
 from probelight.runs.context import RunContext
-from probelight.runs.settings import TrainerSettings
 from probelight.runs.execution import make_run
+from probelight.runs.settings import TrainerSettings
 from tests.fixtures.rows import read_results
 
 SMALL = ["--grid.first_age=18", "--grid.last_age=24", "--grid.first_year=1990"]

@@ -6,12 +6,13 @@ import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from probelight.commands import zero_shot as command
-from probelight.evaluation.measures import rank_rows, zero_shot_rows
+from probelight.evaluation.measures import zero_shot_rows
+from probelight.evaluation.ranks import rank_rows
 from probelight.evaluation.scorers import scorer_for
 from probelight.io.errors import UsageError
 from probelight.models import kept_model, loading
@@ -67,8 +68,8 @@ def test_the_sets_of_a_model_share_what_is_read_and_hashed(
     )
     sums = set()
     for job in command.zero_shot_jobs(sets, [model], TRAINER):
-        run = RunFolder(tmp_path, job.name, job.config)
-        sums.add(command.score_set(run, job.config, context).model_sha256)
+        run = RunFolder(tmp_path, job.spec.name, job.spec.to_config())
+        sums.add(job.spec.make(run, context).model_sha256)
     setups = {loaded.data.config.setup for loaded in sets}
     assert setups == {"mc_mlm", "mc_qa"}
     assert calls == ["load_pretrained", "model_fingerprint"]
@@ -132,10 +133,10 @@ def test_a_set_that_changed_behind_the_plan_is_refused(
 ) -> None:
     context = RunContext(TRAINER)
     [job] = command.zero_shot_jobs([age], [ModelSettings()], TRAINER)
-    config = {**job.config, "data": ["0" * 64]}
-    run = RunFolder(tmp_path / "runs", job.name, config)
+    spec = replace(cast(command.ZeroShotSpec, job.spec), data=("0" * 64,))
+    run = RunFolder(tmp_path / "runs", spec.name, spec.to_config())
     with pytest.raises(UsageError, match="changed since the run was planned"):
-        command.score_set(run, config, context)
+        spec.make(run, context)
     assert run.result() is None
 
 

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 import torch
@@ -15,17 +15,17 @@ from transformers import AutoModelForCausalLM, AutoModelForMaskedLM, AutoTokeniz
 
 from probelight import cli
 from probelight.commands.zero_shot import chosen_rules
-from probelight.evaluation import measures
-from probelight.evaluation.predictions import predict
+from probelight.evaluation import measures, rules
+from probelight.evaluation.evaluate import Evaluation, evaluate
+from probelight.evaluation.rules import ByRule
 from probelight.evaluation.scorers import scorer_for
 from probelight.metrics.intervals import wilson
 from probelight.metrics.scoring_rules import RULES
 from probelight.models.scorer import Scorer
 from probelight.models.settings import ModelSettings
 from probelight.probes.catalog import ProbeConfig
-from probelight.probes.prompts import Prompts
 from probelight.probes.record import GroupBy, Record, Setup
-from probelight.probes.source import ProbeData
+from probelight.probes.source import ProbeData, config_of
 from probelight.results.measured import Predictions
 from probelight.results.predictions import RuleAnswer
 from probelight.results.row import Row
@@ -47,67 +47,77 @@ QA = [
 ]
 
 
+class Answered(NamedTuple):
+    """The answers by the model's own scores and by each rule."""
+
+    plain: Predictions
+    by_rule: dict[str, Predictions]
+    notices: tuple[str, ...]
+
+
 @pytest.fixture(scope="module")
 def log_likelihood() -> LogLikelihood:
     """Of a choice in or behind a stem, the sum of log p of each piece, masked alone; the pieces."""
     tokenizer = AutoTokenizer.from_pretrained(SMALL_DIR)
     model = AutoModelForMaskedLM.from_pretrained(SMALL_DIR, dtype=torch.float32).eval()
 
-    def score(stem: str, choice: str) -> tuple[float, int]:
+    def found(stem: str, choice: str) -> tuple[float, int]:
         # A question's choice is behind its stem, which may be "[MASK]" alone.
-        prefix, _, suffix = stem.rpartition("[MASK]") if stem.endswith(".") else (stem, "", "")
-        texts = (prefix, choice, suffix)
-        tokens = [tokenizer(text, add_special_tokens=False)["input_ids"] for text in texts]
-        ids = [tokenizer.cls_token_id, *tokens[0], *tokens[1], *tokens[2], tokenizer.sep_token_id]
+        before, _, after = stem.rpartition("[MASK]") if stem.endswith(".") else (stem, "", "")
+        texts = (before, choice, after)
+        parts = [tokenizer(text, add_special_tokens=False)["input_ids"] for text in texts]
+        ids = [tokenizer.cls_token_id, *parts[0], *parts[1], *parts[2], tokenizer.sep_token_id]
         total = 0.0
-        for position in range(1 + len(tokens[0]), 1 + len(tokens[0]) + len(tokens[1])):
+        for place in range(1 + len(parts[0]), 1 + len(parts[0]) + len(parts[1])):
             masked = torch.tensor([ids])
-            masked[0, position] = tokenizer.mask_token_id
+            masked[0, place] = tokenizer.mask_token_id
             with torch.no_grad():
-                logits = model(masked).logits[0, position]
-            total += float(logits.log_softmax(0)[ids[position]])
-        return total, len(tokens[1])
+                logits = model(masked).logits[0, place]
+            total += float(logits.log_softmax(0)[ids[place]])
+        return total, len(parts[1])
 
-    return score
+    return found
 
 
-def by_rules(
+def asked(
     setup: Setup, records: list[Record], domain: str, model: ModelSettings = SMALL
-) -> measures.RulePredictions:
-    scorer = scorer_for(model, setup)
-    summed = predict(scorer, {"mine": records}, TRAINER)["mine"]
-    return measures.rule_predictions(scorer, summed, WORDS, Prompts(None, setup), domain, TRAINER)
+) -> Answered:
+    probe = ProbeData(config_of("mine", setup, records, ()), tuple(records), (), ())
+    question = ByRule(tuple(WORDS), domain)
+    evaluation = evaluate(scorer_for(model, setup), probe, [question], trainer=TRAINER)
+    [(_, answers)] = evaluation.answers
+    return Answered(evaluation.predictions, answers.by_rule, answers.notices)
 
 
 def assert_by_hand(
-    panel: measures.RulePredictions,
+    panel: Answered,
     records: list[Record],
     domain: str,
     free: Sequence[str],
     score: LogLikelihood,
 ) -> None:
     """The scores by every rule; `score(stem, choice)` is a log-likelihood and its pieces."""
-    for index, record in enumerate(records):
-        pairs = [score(record.stem, choice) for choice in record.choices]
-        sums = torch.tensor([total for total, _ in pairs], dtype=torch.float64)
-        priors = {
+    for place, record in enumerate(records):
+        known = [score(record.stem, choice) for choice in record.choices]
+        sums = torch.tensor([total for total, _ in known], dtype=torch.float64)
+        behind = {
             stem: torch.tensor([score(stem, c)[0] for c in record.choices], dtype=torch.float64)
             for stem in (domain, *free)
         }
-        ratio = sums.softmax(0) / torch.stack([priors[stem].softmax(0) for stem in free]).mean(0)
+        ratio = sums.softmax(0) / torch.stack([behind[stem].softmax(0) for stem in free]).mean(0)
         expected = {
             "sum": sums,
-            "mean_token": sums / torch.tensor([number for _, number in pairs]),
+            "mean_token": sums / torch.tensor([number for _, number in known]),
             "mean_char": sums / torch.tensor([len(choice) for choice in record.choices]),
-            "pmi": sums - priors[domain],
+            "pmi": sums - behind[domain],
             "calibrated": ratio / ratio.sum(),
         }
-        for rule, answers in panel.by_rule.items():
-            assert answers.scores[index] == pytest.approx(expected[rule].tolist(), abs=1e-4), rule
+        for rule, found in panel.by_rule.items():
+            assert found.scores[place] == pytest.approx(expected[rule].tolist(), abs=1e-4), rule
 
 
 def test_questions_by_every_rule(log_likelihood: LogLikelihood) -> None:
-    panel = by_rules("mc_qa", QA, "It is")
+    panel = asked("mc_qa", QA, "It is")
     assert list(panel.by_rule) == list(WORDS)
     assert_by_hand(panel, QA, "It is", ("N/A", "[MASK]", ""), log_likelihood)
     # An untrained model goes by the mean per token, which the rule gives to the last bit.
@@ -120,7 +130,7 @@ FREE = ("N/A [MASK] .", "[MASK] [MASK] .", "[MASK] .")
 def test_masks_by_every_rule_and_one_piece_words_by_their_sum_alone(
     log_likelihood: LogLikelihood,
 ) -> None:
-    panel = by_rules("mc_mlm", MLM, "[MASK] .")
+    panel = asked("mc_mlm", MLM, "[MASK] .")
     assert list(panel.by_rule) == ["sum", "mean_char", "pmi", "calibrated"]
     [notice] = panel.notices
     assert notice.startswith("mean_token and sum give the same answers to mine")
@@ -138,51 +148,56 @@ def test_a_causal_model_by_every_rule(causal_folder: Callable[[str], Path]) -> N
     ]
 
     def score(stem: str, choice: str) -> tuple[float, int]:
-        prefix, _, suffix = stem.rpartition("[MASK]")
-        context = tokenizer(prefix.strip())["input_ids"] or [tokenizer.bos_token_id]
-        ids = tokenizer(f"{' ' * bool(prefix)}{choice}{suffix}")["input_ids"]
+        before, _, after = stem.rpartition("[MASK]")
+        given = tokenizer(before.strip())["input_ids"] or [tokenizer.bos_token_id]
+        ids = tokenizer(f"{' ' * bool(before)}{choice}{after}")["input_ids"]
         with torch.no_grad():
-            logs = model(torch.tensor([[*context, *ids]])).logits[0].log_softmax(-1)
-        return sum(float(logs[len(context) + i - 1, t]) for i, t in enumerate(ids)), len(ids)
+            logs = model(torch.tensor([[*given, *ids]])).logits[0].log_softmax(-1)
+        return sum(float(logs[len(given) + i - 1, one]) for i, one in enumerate(ids)), len(ids)
 
     domain = "so [MASK] it is"
-    panel = by_rules("mc_mlm", records, domain, ModelSettings(folder, kind="causal"))
+    panel = asked("mc_mlm", records, domain, ModelSettings(folder, kind="causal"))
     assert list(panel.by_rule) == list(WORDS)
     assert_by_hand(panel, records, domain, FREE, score)
 
 
 def test_each_choice_is_asked_for_once_behind_a_stem(monkeypatch: pytest.MonkeyPatch) -> None:
-    calls: list[dict[str, Any]] = []
-    original = measures.ask
+    given: list[dict[str, Any]] = []
+    whole = rules.ask
 
     def ask(scorer: Scorer, question: Any, sets: dict[str, Any], trainer: Any) -> Any:
-        calls.append(sets)
-        return original(scorer, question, sets, trainer)
+        given.append(sets)
+        return whole(scorer, question, sets, trainer)
 
-    monkeypatch.setattr(measures, "ask", ask)
-    by_rules("mc_mlm", MLM, "[MASK] .")
-    [sets] = calls
-    _, stem_records = sets.values()
+    monkeypatch.setattr(rules, "ask", ask)
+    asked("mc_mlm", MLM, "[MASK] .")
+    [sets] = given
+    _, others = sets.values()
     # The domain stem is the content-free one of the empty text; four words are in two items.
-    texts = [(record.stem, *record.choices) for record in stem_records]
+    texts = [(record.stem, *record.choices) for record in others]
     assert len(texts) == len(set(texts)) == 3 * 4
     assert {stem for stem, _ in texts} == {"[MASK] .", "N/A [MASK] .", "[MASK] [MASK] ."}
 
 
 def test_rows_and_lines_by_hand() -> None:
     records = [Record(str(i), "a [MASK]", ("x", "y"), 0) for i in range(4)]
-    summed = Predictions("p", records, [[2, 1], [1, 2], [1, 1], [2, 1]])
-    pmi = Predictions("p", records, [[2, 1], [2, 1], [2, 1], [float("nan"), 1]])
-    panel = measures.RulePredictions(summed, {"pmi": pmi, "sum": summed})
-    rows = panel.rows(["a", "b", "c", "c"], Row(model="m", mode="zero_shot"))
-    assert [(row.metric, row.scoring, row.value, row.num_groups) for row in rows] == [
+    own = Predictions("p", records, [[2, 1], [1, 2], [1, 1], [2, 1]])
+    other = Predictions("p", records, [[2, 1], [2, 1], [2, 1], [float("nan"), 1]])
+    records = [replace(r, meta={"cluster": c}) for r, c in zip(records, "abcc", strict=True)]
+    own, other = replace(own, records=records), replace(other, records=records)
+    config = config_of("p", "mc_mlm", records, ())
+    answers = rules.RuleScores({"pmi": other, "sum": own})
+    question, probe = ByRule(("pmi", "sum")), ProbeData(config, tuple(records), (), ())
+    evaluation = Evaluation.of(probe, own, "zero_shot", answers=((question, answers),))
+    measured = question.rows(evaluation, answers, Row(model="m", mode="zero_shot"))
+    assert [(row.metric, row.scoring, row.value, row.num_groups) for row in measured] == [
         ("accuracy", "pmi", 0.75, 3),
         ("flipped_share", "pmi", 0.75, 3),  # the second, the tie, and what is answered no more
         ("accuracy", "sum", 0.625, 3),
         ("flipped_share", "sum", 0.0, 3),
     ]
-    assert {row.mode for row in rows} == {"zero_shot"}
-    lines = panel.lines(["a", "b", "c", "c"])
+    assert {row.mode for row in measured} == {"zero_shot"}
+    lines = evaluation.lines()
     assert [line.interval_group for line in lines] == [0, 1, 2, 2]
     assert [line.best for line in lines] == [(0,), (1,), (0, 1), (0,)]
     by_rule = [line.by_rule or {} for line in lines]
@@ -192,11 +207,11 @@ def test_rows_and_lines_by_hand() -> None:
 
 
 @pytest.mark.parametrize(
-    ("names", "rules"),
+    ("given", "named"),
     [([], []), (["pmi", "sum"], ["sum", "pmi"]), ([*reversed(RULES)], [*RULES])],
 )
-def test_rules_are_those_that_are_named(names: list[str], rules: list[str]) -> None:
-    assert chosen_rules(names) == rules
+def test_rules_are_those_that_are_named(given: list[str], named: list[str]) -> None:
+    assert chosen_rules(given) == named
 
 
 UIDS = ("agreement", "agreement", "order", "order", "order", None)
@@ -223,7 +238,7 @@ def test_accuracy_by_paradigm_by_sums_and_by_means_per_token() -> None:
     means = Predictions("pairs", PAIRS, scores)
     assert (scores[0], scores[5]) == ([-2, -2], [-2, -3])
     row = Row(model="m", mode="causal_likelihood")
-    by_mean = measures.paradigm_rows(means, None, replace(row, scoring="mean_token"))
+    by_mean = measures.paradigm_rows(means, probe(None), replace(row, scoring="mean_token"))
     rows = [*measures.pair_rows(SUMS, probe(None), row), *by_mean]
     values = {(r.scoring, r.metric, r.subset_text): (r.value, r.num_items) for r in rows}
     assert len(values) == len(rows)
@@ -242,14 +257,14 @@ def test_accuracy_by_paradigm_by_sums_and_by_means_per_token() -> None:
 
 
 def test_items_of_no_paradigm_are_counted_where_others_have_one() -> None:
-    notice = "1 of 6 items have no UID and count only in the overall accuracy"
-    assert measures.pair_notices(PAIRS) == [notice]
+    said = "1 of 6 items have no UID and count only in the overall accuracy"
+    assert measures.pair_notices(PAIRS) == [said]
     assert measures.pair_notices(PAIRS[:5]) == measures.pair_notices(PAIRS[5:]) == []
 
 
 def test_intervals_by_paradigm_are_of_the_whole_and_within_one_of_its_pairs() -> None:
-    predictions = Predictions("pairs", PAIRS[:5], SUMS.scores[:5])
-    rows = measures.pair_rows(predictions, probe("paradigm", PAIRS[:5]), Row())
+    said = Predictions("pairs", PAIRS[:5], SUMS.scores[:5])
+    rows = measures.pair_rows(said, probe("paradigm", PAIRS[:5]), Row())
     by_part = {row.subset_text: row for row in rows if row.metric == "accuracy"}
     assert by_part[""].num_groups == 2
     order = by_part["UID=order"]
@@ -285,26 +300,26 @@ def test_a_file_in_blimps_form_is_scored_as_a_loop_over_the_plain_model_does(
     assert cli.main([*command, out, f"--model.name_or_path={tiny_model}"]) == 0
 
     tokens = [[token_scores(tiny_model, text) for text in pair] for _, *pair in BLIMP]
-    lines = read_predictions(tmp_path / "out", "zero-shot-pairs-*")
-    assert [row["id"] for row in lines] == [f"{uid}-{n}" for n, (uid, *_) in enumerate(BLIMP)]
-    for row, pair in zip(lines, tokens, strict=True):
+    said = read_predictions(tmp_path / "out", "zero-shot-pairs-*")
+    assert [row["id"] for row in said] == [f"{uid}-{n}" for n, (uid, *_) in enumerate(BLIMP)]
+    for row, pair in zip(said, tokens, strict=True):
         assert row["scores"] == pytest.approx([sum(scores) for scores in pair], abs=1e-4)
         means = [sum(scores) / len(scores) for scores in pair]
         assert row["by_rule"]["mean_token"]["scores"] == pytest.approx(means, abs=1e-4)
     expected = defaultdict[tuple[str, str], list[bool]](list)
     for (uid, *_), (good, bad) in zip(BLIMP, tokens, strict=True):
-        for subset in ("", f"UID={uid}"):
-            expected["", subset].append(sum(good) > sum(bad))
-            expected["mean_token", subset].append(sum(good) / len(good) > sum(bad) / len(bad))
+        for part in ("", f"UID={uid}"):
+            expected["", part].append(sum(good) > sum(bad))
+            expected["mean_token", part].append(sum(good) / len(good) > sum(bad) / len(bad))
     results = [r for r in read_results(tmp_path / "out/results.csv") if r["metric"] == "accuracy"]
     assert {row["mode"] for row in results} == {"pseudo_log_likelihood"}
     assert {(row["scoring"], row["subset"]): float(row["value"]) for row in results} == {
         key: pytest.approx(sum(right) / len(right)) for key, right in expected.items()
     }
     # Every other question about a place in a sentence is refused by name.
-    output = f"--output_dir={tmp_path / 'other'}"
+    other = f"--output_dir={tmp_path / 'other'}"
     for asked_for in ("--ranks=true", "--scoring=sum,pmi"):
-        assert cli.main([*command, output, asked_for]) == cli.USAGE_ERROR
+        assert cli.main([*command, other, asked_for]) == cli.USAGE_ERROR
     assert "give only sum, mean_token, mean_char" in capsys.readouterr().err
 
 
@@ -314,12 +329,12 @@ def token_scores(folder: Path, text: str) -> list[float]:
     model = AutoModelForMaskedLM.from_pretrained(folder).eval()
     [ids] = tokenizer(text, return_tensors="pt")["input_ids"]
     scores = []
-    for position in range(1, len(ids) - 1):
+    for place in range(1, len(ids) - 1):
         masked = ids.clone()
-        masked[position] = tokenizer.mask_token_id
+        masked[place] = tokenizer.mask_token_id
         with torch.no_grad():
-            logits = model(masked[None]).logits[0, position]
-        scores.append(float(logits.log_softmax(0)[ids[position]]))
+            logits = model(masked[None]).logits[0, place]
+        scores.append(float(logits.log_softmax(0)[ids[place]]))
     return scores
 
 
@@ -334,15 +349,15 @@ def test_white_space_around_texts_is_not_scored_and_said_once(
     blanks = [("x", "the cat is larger . ", "the cat is a larger ."), ("x", "a dog", "\ta a dog")]
     models = {"causal": causal_folder("gpt2"), "seq2seq": curve_lm("t5")}
     model = models.get(kind, "dictionary-lm")
-    outcomes = []
+    found = []
     for pairs in (blanks, [(uid, good.strip(), bad.strip()) for uid, good, bad in blanks]):
-        out = tmp_path / str(len(outcomes))
+        out = tmp_path / str(len(found))
         command = [*score_pairs(tmp_path, pairs), f"--output_dir={out}", "--model.kind=auto"]
         assert cli.main([*command, f"--model.name_or_path={model}"]) == 0
         notices = read_result(out).get("notices", [])
-        about_space = [notice for notice in notices if "white space" in notice]
-        outcomes.append(([line["scores"] for line in read_predictions(out)], about_space))
-    [(with_blanks, [notice]), (clean, none)] = outcomes
+        said = [notice for notice in notices if "white space" in notice]
+        found.append(([line["scores"] for line in read_predictions(out)], said))
+    [(with_blanks, [notice]), (clean, none)] = found
     assert with_blanks == clean
     assert none == []
     assert notice.startswith("2 of 2 items have white space at the end of a choice or stem or arou")

@@ -19,7 +19,7 @@ from transformers import (
 import probelight
 from probelight import cli
 from probelight.commands.zero_shot import zero_shot_jobs
-from probelight.evaluation.prompting import prompt_config
+from probelight.evaluation.prompting import prompt_spec
 from probelight.evaluation.sets import load_sets
 from probelight.models.settings import ModelSettings
 from probelight.probes.prompts import PromptSettings
@@ -53,11 +53,11 @@ def causal_log_likelihood(folder: Path) -> LogLikelihood:
     model: Any = AutoModelForCausalLM.from_pretrained(folder).eval()
 
     def log_likelihood(context: str, choice: str) -> float:
-        ids = tokenizer(f"{context} {choice}")["input_ids"]
+        both = tokenizer(f"{context} {choice}")["input_ids"]
         num_context = len(tokenizer(context)["input_ids"])
         with torch.no_grad():
-            logs = model(torch.tensor([ids])).logits[0].log_softmax(-1)
-        return sum(float(logs[i - 1, ids[i]]) for i in range(num_context, len(ids)))
+            logs = model(torch.tensor([both])).logits[0].log_softmax(-1)
+        return sum(float(logs[i - 1, both[i]]) for i in range(num_context, len(both)))
 
     return log_likelihood
 
@@ -70,12 +70,12 @@ def masked_log_likelihood() -> LogLikelihood:
     def log_likelihood(context: str, choice: str) -> float:
         ids = tokenizer(f"{context} {choice}", return_tensors="pt")["input_ids"]
         total = 0.0
-        for position in range(len(tokenizer(context)["input_ids"]) - 1, ids.shape[1] - 1):
+        for place in range(len(tokenizer(context)["input_ids"]) - 1, ids.shape[1] - 1):
             copy = ids.clone()
-            copy[0, position] = tokenizer.mask_token_id
+            copy[0, place] = tokenizer.mask_token_id
             with torch.no_grad():
-                logs = model(copy).logits[0, position].log_softmax(-1)
-            total += float(logs[ids[0, position]])
+                logs = model(copy).logits[0, place].log_softmax(-1)
+            total += float(logs[ids[0, place]])
         return total
 
     return log_likelihood
@@ -89,8 +89,8 @@ def infilling_log_likelihood(folder: Path) -> LogLikelihood:
 
     def log_likelihood(context: str, choice: str) -> float:
         source = tokenizer(f"{context} <extra_id_0>", return_tensors="pt")["input_ids"]
-        answer_ids = tokenizer(choice, add_special_tokens=False)["input_ids"]
-        target = torch.tensor([[opening, *answer_ids, closing]])
+        written = tokenizer(choice, add_special_tokens=False)["input_ids"]
+        target = torch.tensor([[opening, *written, closing]])
         with torch.no_grad():
             logs = model(input_ids=source, labels=target).logits[0].log_softmax(-1)
         return sum(float(logs[i, target[0, i]]) for i in range(1, target.shape[1]))
@@ -113,14 +113,14 @@ def test_questions_in_the_harness_texts_have_its_log_likelihoods(
     else:
         folder, mode = causal_folder(family), "causal_likelihood"
         by_hand = causal_log_likelihood(folder)
-    results = probelight.zero_shot(
+    found = probelight.zero_shot(
         str(folder),
         [ITEMS],
         scoring=["sum", "mean_char", "pmi", "calibrated"],
         prompt=HARNESS,
         output_dir=tmp_path / "out",
     )
-    for question, by_rule in zip(QUESTIONS, results.items["by_rule"], strict=True):
+    for question, by_rule in zip(QUESTIONS, found.items["by_rule"], strict=True):
         sums = torch.tensor([by_hand(in_text(question.stem), c) for c in question.choices])
         sizes = torch.tensor([len(choice) for choice in question.choices])
         # The premise of Holtzman et al. (2021) is the text without a question and its beginning;
@@ -143,29 +143,28 @@ def test_questions_in_the_harness_texts_have_its_log_likelihoods(
     prompt = yaml.safe_load(config_path.read_text())["prompt"]
     assert prompt["templates"]["words_mc_qa"] == "Question: {question}\nAnswer:"
     modes = {row["mode"] for row in read_results(tmp_path / "out" / "results.csv")}
-    assert modes == {f"{mode}, prompt {prompt['own']}"}
+    assert modes == {f"{mode}, prompt {prompt['checksum']}"}
 
 
 def planned_keys(prompt: PromptSettings, rules: tuple[str, ...] = ()) -> list[str]:
     """Return the keys of a set of questions and one of sentences, with these texts."""
     sets = load_sets(["hypernymy_small", "age_small"], DEFAULT_FILE, None, None)
-    settings: dict[str, Any] = {"prompt": prompt_config(0, "never", prompt)}
-    settings |= {"letters": {"orders": "one"}} if "letter" in rules else {}
     jobs = zero_shot_jobs(
         sets,
         [ModelSettings("dictionary-lm")],
         TrainerSettings(),
         rules=rules,
-        question_settings=settings,
+        orders="one" if "letter" in rules else None,
+        prompt=prompt_spec(0, "never", prompt),
     )
-    return [job.key for job in sorted(jobs, key=lambda job: job.name)]
+    return [job.key for job in sorted(jobs, key=lambda job: job.spec.name)]
 
 
 def test_a_text_around_questions_is_in_the_keys_that_it_changes() -> None:
     harness, usual = PromptSettings(HARNESS["file"]), PromptSettings()
-    (sentences, questions), (same, usual_questions) = planned_keys(harness), planned_keys(usual)
+    (sentences, questions), (same, others) = planned_keys(harness), planned_keys(usual)
     assert sentences == same  # which it does not change
-    assert questions != usual_questions
+    assert questions != others
     assert set(planned_keys(harness, ("letter",))).isdisjoint(planned_keys(usual, ("letter",)))
 
 
@@ -197,12 +196,12 @@ def test_texts_that_no_question_is_asked_in_are_refused(
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    templates = tmp_path / "own.yaml"
-    templates.write_text("chat_mc_qa: 'So: {question}'\n")
+    own = tmp_path / "own.yaml"
+    own.write_text("chat_mc_qa: 'So: {question}'\n")
     by_letters = tmp_path / "by_letters.yaml"
     model = {"name_or_path": str(causal_folder("gpt2")), "kind": "causal", "scoring": "letter"}
     by_letters.write_text(yaml.safe_dump({"model": model}))
-    options = [text.format(own=templates, letters=by_letters) for text in options]
+    options = [text.format(own=own, letters=by_letters) for text in options]
     if "--prompt.file" not in options:
         options += ["--prompt.file", HARNESS["file"]]
     assert cli.main(["zero-shot", *options, "--output_dir", str(tmp_path / "out")]) == 2

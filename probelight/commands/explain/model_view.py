@@ -17,8 +17,7 @@ from probelight.commands.explain.explanation import Candidate, Explanation, Gues
 from probelight.encoding.candidates import INSIDE, Blank, CandidateTable
 from probelight.encoding.packed import SHARED
 from probelight.encoding.tokens import tokenise
-from probelight.evaluation.evaluate import Evaluation
-from probelight.evaluation.letters import ByLetter
+from probelight.evaluation.letters import ask_letters
 from probelight.evaluation.predictions import ask, ask_about
 from probelight.evaluation.prompting import in_chat, mode_of
 from probelight.evaluation.scorers import model_row, reader_for, scorer_for
@@ -37,7 +36,6 @@ from probelight.models.vocabulary import (
 )
 from probelight.probes.prompts import Prompts
 from probelight.probes.record import MASK, Record
-from probelight.probes.source import ProbeData, config_of
 from probelight.results.measured import Predictions
 from probelight.runs.settings import TrainerSettings
 
@@ -145,10 +143,7 @@ class _ItemView:
     ) -> tuple[list[Candidate], tuple[tuple[str, tuple[Piece, ...]], ...]]:
         """Return the choices with the scores of their letters, and what `reader` reads for them."""
         unscored = Predictions("the item", [original], [[0.0] * len(original.choices)])
-        config = config_of("the item", prompts.setup, [original], ())
-        probe = ProbeData(config, (original,), (), ())
-        evaluation = Evaluation(probe, unscored, reader.mode, prompts)
-        [[scores]] = ByLetter().ask(reader, evaluation, self.trainer).choices
+        [[scores]] = ask_letters(reader, unscored, "one", prompts, self.trainer).choices
         prompt = prompts.letters(original, tuple(range(len(original.choices))))
         pieces = scored_pieces(reader.log_likelihoods(), prompt)
         rows = zip(candidates, prompt.choices, pieces, scores, strict=True)
