@@ -19,6 +19,7 @@ from probelight.integrations.watch import Watch
 from probelight.io.errors import ConfigError, ProbelightError, UsageError
 from probelight.models.adapters import attach_fresh
 from probelight.models.tuning import Tuning
+from tests.fixtures.architectures import ref_of
 from tests.fixtures.checkout import ROOT
 
 WHALES: list[dict[str, Any]] = [
@@ -291,7 +292,7 @@ def test_an_adapter_on_a_base_that_was_changed_in_memory_is_not_scored_on_anothe
     elif attach == "add_adapter":
         network.add_adapter(config)
     else:
-        attach_fresh(network, Tuning("lora"), 0, folder, None)
+        attach_fresh(network, Tuning("lora"), ref_of(folder))
     calls: list[Callable[[], Any]] = [
         lambda: probelight.zero_shot((model, tokenizer), WHALES, output_dir=tmp_path),
         lambda: probelight.curve((model, tokenizer), "age_small", dry_run=True),
