@@ -156,14 +156,14 @@ def pair_notices(records: Sequence[Record]) -> list[str]:
 
 
 def rule_rows(
-    rule_predictions: Predictions, own: Predictions, data: ProbeData, row: Row
+    rule_predictions: Predictions, plain: Predictions, data: ProbeData, row: Row
 ) -> list[Row]:
     """Return the accuracy of other scores, and the share of items that they answer differently.
 
     An item's answer is the set of its best choices, several on a tie.
     """
-    groups = groups_of(own.records, data.config.group_by)
-    pairs = zip(rule_predictions.best, own.best, strict=True)
+    groups = groups_of(plain.records, data.config.group_by)
+    pairs = zip(rule_predictions.best, plain.best, strict=True)
     flips = [float(best != own_best) for best, own_best in pairs]
     return [
         accuracy_row(rule_predictions, groups, row),
@@ -172,10 +172,10 @@ def rule_rows(
 
 
 def with_rules(
-    lines: Sequence[ItemLine], own: Predictions, by_rule: Mapping[str, Predictions]
+    lines: Sequence[ItemLine], plain: Predictions, by_rule: Mapping[str, Predictions]
 ) -> list[ItemLine]:
     """Return the lines of items with their scores and best choices by further rules."""
-    lines = [replace(line, best=best) for line, best in zip(lines, own.best, strict=True)]
+    lines = [replace(line, best=best) for line, best in zip(lines, plain.best, strict=True)]
     for rule, predictions in by_rule.items():
         answers = [
             RuleAnswer(scores=line.scores, best=best)

@@ -12,6 +12,7 @@ import pytest
 
 from probelight.commands import zero_shot as command
 from probelight.evaluation.measures import zero_shot_rows
+from probelight.evaluation.prompting import prompt_spec
 from probelight.evaluation.ranks import rank_rows
 from probelight.evaluation.scorers import scorer_for
 from probelight.io.errors import UsageError
@@ -19,6 +20,7 @@ from probelight.models import kept_model, loading
 from probelight.models.settings import ModelSettings
 from probelight.probes.catalog import ProbeConfig
 from probelight.probes.importers.items import write_ai2
+from probelight.probes.prompts import PromptSettings
 from probelight.probes.record import Record
 from probelight.probes.source import ProbeData
 from probelight.probes.user_files import DEFAULT_FILE, FileSettings
@@ -28,6 +30,7 @@ from probelight.results.row import Row
 from probelight.results.run_folder import RunFolder
 from probelight.runs.context import RunContext
 from probelight.runs.settings import TrainerSettings
+from probelight.runs.spec import spec_from, spec_type
 
 MODEL = ModelSettings("somewhere/bert")
 TRAINER = TrainerSettings(accelerator="cpu", progress_bar=False)
@@ -214,3 +217,12 @@ def test_two_probes_of_one_name_are_refused(tmp_path: Path, tiny_probes: Path) -
     named = f"{tiny_probes / 'first.yaml'}:test,{tmp_path / 'first.yaml'}:test"
     with pytest.raises(UsageError, match="two probes are called 'first'"):
         command.load_sets(named.split(","), DEFAULT_FILE, None, str(tiny_probes / "mirror"))
+
+
+def test_another_process_reads_the_same_spec(age: command.LoadedSet) -> None:
+    options: dict[str, Any] = {"ranks": True, "rules": ["sum", "letter"], "orders": "cyclic"}
+    options |= {"prompt": prompt_spec(2, "auto", PromptSettings(system="Be brief.", seed=3))}
+    options |= {"examples": {age.name: age.data}, "phrasings_by_set": {age.name: ["someone"]}}
+    [job] = command.zero_shot_jobs([age], [MODEL], TRAINER, **options)
+    read = spec_from(spec_type(job.spec), json.loads(json.dumps(job.spec.to_config())))
+    assert (read, read.key) == (job.spec, job.key)
