@@ -2,8 +2,9 @@
 
     python tests/runs/planned_keys.py FOLDER > tests/fixtures/run_keys.json
 
-FOLDER is a copy of tests/fixtures/run_keys, what the commands read; they leave their folders in it.
-A process of its own, as `run_jobs` is replaced before the commands import it.
+The commands are in tests/fixtures/run_keys_commands.yaml. FOLDER is a copy of
+tests/fixtures/run_keys, what they read; they leave their folders in it. A process of its own, as
+`run_jobs` is replaced before the commands import it.
 """
 
 from __future__ import annotations
@@ -11,83 +12,50 @@ from __future__ import annotations
 import json
 import os
 import shlex
+import shutil
 import sys
 from collections.abc import Sequence
 from contextlib import redirect_stdout
+from functools import cache
 from pathlib import Path
-from typing import NoReturn
+from string import Template
+from typing import NamedTuple, NoReturn
 
-from probelight.cli import main
+import numpy as np
+import yaml
+from safetensors.numpy import load_file, save_file
+
+from probelight.cli import main, parsing
 from probelight.runs import run as jobs_run
 from probelight.runs.job import Job
 
-SMALLS = "curve --models=dictionary-lm"
-CURVE = "--grid.sizes=[8,16] --grid.seeds=[1,2]"
-SMALL = "--model.name_or_path=dictionary-lm"
-ORIGINAL = f"{SMALL} --original.name=definitions --original.sets=[definitions_small]"
-INOCULATE = f"inoculate {ORIGINAL} --probe.name=hypernymy_small"
-COMMANDS = {
-    "zero-shot": f"zero-shot {SMALL} --probes=age_small,taxonomy_small:test",
-    "zero-shot of two models": (
-        "zero-shot --models=dictionary-lm,vec_similarity --probes=hypernymy_small,wordsense_small"
-    ),
-    "zero-shot with ranks and scoring": (
-        f"zero-shot {SMALL} --probes=age_small --ranks=true"
-        " --scoring=sum,mean_token,mean_char,pmi,calibrated"
-    ),
-    "zero-shot of a file": (
-        f"zero-shot {SMALL} --data.path=items.jsonl --data.setup=mc_mlm --split=dev"
-        " --model.multi_token=pseudo_log_likelihood --model.pll=within_word_l2r"
-    ),
-    "zero-shot of minimal pairs": (
-        f"zero-shot {SMALL} --data.path=pairs.jsonl --data.setup=minimal_pair"
-    ),
-    "curve": f"{SMALLS} --probes=age_small --random_weights=true {CURVE}",
-    "curve of a baseline": f"curve --models=mlm_baseline --probes=taxonomy_small {CURVE}",
-    "curve of whole encoders and baselines": (
-        "curve --models=dictionary-lm,esim,choice_only,choice_to_choice,question_to_choice"
-        f" --probes=hypernymy_small --grid.controls=[standard] {CURVE}"
-    ),
-    "curve of masked sentences posed as questions": (
-        f"{SMALLS} --probes=antonym_small --setup=mc_qa --grid.controls=[standard] {CURVE}"
-    ),
-    "curve behind a first stage": (
-        f"{SMALLS} --probes=definitions_small --first_stage=wordsense_small:train"
-        f" --grid.controls=[standard] {CURVE}"
-    ),
-    "curve of train rows of the measured split": (
-        f"{SMALLS} --probes=multihop_small --grid.train_from=dev {CURVE}"
-    ),
-    "curve of the best phrasing": f"{SMALLS} --phrasings=age_small,multihop_small {CURVE}",
-    "inoculate": f"{INOCULATE} --dose=100",
-    "inoculate with extra, in one file": (
-        f"{INOCULATE} --dose=50 --extra=x1 --probe.report_split=null --seed=3"
-        " --probe.selection_items=100 --original.reserved_share=0.3 --model.head=pooler"
-    ),
-    "inoculate behind a first stage, in half precision": (
-        f"{INOCULATE} --dose=20 --trainer.precision=bf16-mixed --trainer.threads=1"
-        " --original.first.name=senses --original.first.sets=[wordsense_small]"
-    ),
-    "original": f"original {ORIGINAL} --original.report_sets=[definitions_small]",
-    "sweep plan": "sweep plan --config=grid.yaml",
-    "sweep plan with tpe": "sweep plan --config=grid.yaml --grid.search=tpe --grid.num_trials=3",
-    "probes audit": "probes audit hypernymy_small,age_small --training.seeds=[0,1]",
-    "probes audit of a transformer": (
-        "probes audit definitions_small --baselines=dictionary-lm,esim"
-    ),
-    "diagnose": (
-        "diagnose --models=dictionary-lm --random_weights=true --mirror=mirror"
-        " --sets=cprag,role,neg_simp,neg_nat,role_1500 --shuffles=5"
-    ),
-    "grid": (
-        "grid --models=dictionary-lm --grid.panels=[A,B,C,D] --grid.step=20 --random_weights=true"
-    ),
-    "taxonomy-distance": "taxonomy-distance --results=results --wordnet=wordnet",
-    "unigrams": (
-        "unigrams --results=results --model_a=first --counts_a=a.txt"
-        " '--model_b=second (random weights)' --counts_b=b.txt --measure=zero_shot"
-    ),
-}
+ROOT = Path(__file__).parents[2]
+TABLE = yaml.safe_load((ROOT / "tests/fixtures/run_keys_commands.yaml").read_text("utf-8"))
+
+
+class Change(NamedTuple):
+    """What the runs of a command must be under changed settings, or of another command."""
+
+    command: str  # names of commands
+    changed: str
+    expected: str  # "part", "collide", "add", or "share" with beginnings of keys
+
+
+def command_and_changes() -> tuple[dict[str, str], list[Change]]:
+    """Return all commands by their names, those with changed settings too, and the changes."""
+    commands, changes = {}, []
+    for name, entry in TABLE["commands"].items():
+        commands[name] = entry.pop("command")
+        for expected, settings in entry.items():
+            for setting in settings:
+                changed = f"{name}, {setting}" if setting[0] in "-'$" else setting
+                if changed != setting:
+                    commands[changed] = f"{commands[name]} {setting}"
+                changes.append(Change(name, changed, expected))
+    return {n: Template(text).substitute(TABLE["words"]) for n, text in commands.items()}, changes
+
+
+COMMANDS, CHANGES = command_and_changes()
 
 
 class PlannedError(Exception):
@@ -102,11 +70,15 @@ def planned_keys(folder: Path) -> dict[str, list[str]]:
         keys.extend(job.key for job in plan)
         raise PlannedError
 
-    jobs_run.run_jobs = note
+    jobs_run.run_jobs = note  # type: ignore[assignment]
+    # Half of the time would go into parsers, and a tenth into what only a crash could lose.
+    parsing.command_parser = cache(parsing.command_parser)  # type: ignore[assignment]
+    os.fsync = lambda fd: None
     # An optional package, which the counts of an audit say whether they had.
     sys.modules["wordfreq"] = None  # type: ignore[assignment]
+    add_inputs(folder)
     os.chdir(folder)
-    keys_by_name = {}
+    keys_by_command = {}
     for number, (name, command) in enumerate(COMMANDS.items()):
         keys.clear()
         code = main([*shlex.split(command), f"--output_dir=out{number}"])
@@ -114,8 +86,20 @@ def planned_keys(folder: Path) -> dict[str, list[str]]:
             assert code == 0, name
             keys.extend(sorted(path.name for path in Path(f"out{number}/runs").iterdir()))
         assert keys, name
-        keys_by_name[name] = [*keys]
-    return keys_by_name
+        keys_by_command[name] = [*keys]
+    return keys_by_command
+
+
+def add_inputs(folder: Path) -> None:
+    """Add weights to the models, other models and another WordNet, and all of it at other paths."""
+    weights = {"weights": np.zeros((1024, 4), np.float32)}
+    for path in (*folder.glob("*/config.json"), *folder.glob("*/adapter_config.json")):
+        save_file(weights, str(path).replace("config.json", "model.safetensors"))
+    head = shutil.copytree(ROOT / "assets/bookshelf-qa", folder / "retrained") / "head.safetensors"
+    save_file({name: tensor + 1 for name, tensor in load_file(head).items()}, head)
+    nouns = shutil.copytree(folder / "wordnet", folder / "larger_wordnet") / "data.noun"
+    nouns.write_text(nouns.read_text("utf-8") + "  \n", "utf-8")
+    shutil.copytree(folder, folder / "copy", ignore=shutil.ignore_patterns("copy"))
 
 
 if __name__ == "__main__":
