@@ -11,6 +11,8 @@ import pytest
 from tests.fixtures.checkout import ROOT
 from tests.runs.planned_keys import CHANGES, Change
 
+pytestmark = pytest.mark.slow  # a minute
+
 FIXTURES = ROOT / "tests" / "fixtures"
 Keys = dict[str, list[str]]  # by the names of commands
 

@@ -327,7 +327,7 @@ def _candidates(
         "learning_rate": {"low": min(rates), "high": max(rates), "log": True},
         "extra": {"choices": extras},
     }
-    largest = _setting(row, dose, seed, extras[-1], rates[0])
+    largest = _setting(row, dose, seed, extras[-1], max(rates))
     trials: list[Job] = []
     for number in range(grid.num_trials):
         # What a trial is drawn in view of is a part of what it is.
