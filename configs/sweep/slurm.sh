@@ -8,7 +8,7 @@
 # Activate the Python environment before you submit the job; if the package is not installed in it,
 # submit from the checkout. All nodes must see the environment, the checkout and the output folder at
 # the same paths. Options after the folder are passed to `sweep run`. Before the time limit, and if the
-# job is pre-empted with a signal to the script, the cells save their state, the job goes back into the
+# job is pre-empted with a signal to the script, the runs save their state, the job goes back into the
 # queue, and it resumes from there.
 #SBATCH --job-name=probelight-sweep
 #SBATCH --nodes=1
@@ -42,9 +42,9 @@ RAY_AUTH_TOKEN="$(od -An -N32 -tx1 /dev/urandom | tr -d ' \n')"
 export RAY_AUTH_TOKEN RAY_AUTH_MODE=token
 export RAY_USAGE_STATS_ENABLED=0
 export RAY_ENABLE_UV_RUN_RUNTIME_ENV=0       # Ray makes no environments of its own under `uv run`
-export RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO=1  # a cell without a GPU sees none
+export RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO=1  # a run without a GPU sees none
 export RAY_memory_monitor_refresh_ms=0       # SLURM limits memory
-export RAY_OBJECT_STORE_ALLOW_SLOW_STORAGE=1 # cells leave files, not objects
+export RAY_OBJECT_STORE_ALLOW_SLOW_STORAGE=1 # runs leave files, not objects
 
 mapfile -t nodes < <(scontrol show hostnames "$SLURM_JOB_NODELIST")
 address_of() { getent ahostsv4 "$1" | awk 'NR == 1 { print $1 }'; }
@@ -89,7 +89,7 @@ trap 'kill -TERM "$sweep"' TERM
 status=0
 wait "$sweep" || status=$?
 if kill -0 "$sweep" 2>/dev/null; then
-    # The signal has ended `wait`, but not yet the sweep: its cells are saving their state.
+    # The signal has ended `wait`, but not yet the sweep: its runs are saving their state.
     status=0
     wait "$sweep" || status=$?
 fi

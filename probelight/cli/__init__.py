@@ -63,11 +63,11 @@ COMMANDS = {
     ),
     "demo": ("probelight.cli.demo:demo", "try everything on the bundled model and data"),
     "doctor": ("doctor:doctor", "show what this machine has and what is missing"),
-    "sweep plan": ("inoculation.sweep:plan", "plan the cells of an inoculation sweep"),
-    "sweep run": ("inoculation.sweep:run", "run the planned cells that have no result yet"),
+    "sweep plan": ("inoculation.sweep:plan", "plan the runs of an inoculation sweep"),
+    "sweep run": ("inoculation.sweep:run", "run the planned runs that have no result yet"),
     "sweep status": (
         "inoculation.sweep:status",
-        "show which cells are done, running, waiting or failed",
+        "show which runs are done, running, waiting or failed",
     ),
     "report": ("report:report", "make tables, figures and one page from result files"),
     "compare": ("compare:compare", "test whether models really differ, and by how much"),
@@ -99,7 +99,7 @@ COMMANDS = {
         "write a trained question model as a folder in half precision",
     ),
 }
-INTERNAL = {"sweep cell": ("inoculation.sweep:cell", "")}  # started for `sweep run`
+INTERNAL = {"sweep attempt": ("inoculation.sweep:attempt", "")}  # started for `sweep run`
 LIGHTNING = {
     "fit": "train one module on one data module (LightningCLI)",
     "validate": "evaluate on the validation sets",

@@ -408,6 +408,6 @@ def planned_keys(output_dir: Path) -> frozenset[str] | None:
     """Return the run keys of the last plan; None where there is none, or it cannot be read."""
     try:
         plan = read_json(output_dir / PLANNED)
-        return frozenset(str(cell["key"]) for cell in plan["cells"])
+        return frozenset(str(run["key"]) for run in plan["runs"])
     except (OSError, ValueError, KeyError, TypeError):
         return None

@@ -35,7 +35,7 @@ from probelight.runs.fencing import LOST, AttemptLostError, FencedRunFolder
 from probelight.runs.plan import ERROR_NAME, is_finished
 from probelight.runs.spec import drawn_config, spec_from
 
-REQUEST_VARIABLE = "PROBELIGHT_CELL"
+REQUEST_VARIABLE = "PROBELIGHT_ATTEMPT"
 LOG_NAME = "log.txt"
 _LOG_TAIL = 2000  # characters of the log that replace a traceback where there is none
 _LOOK_SECONDS = 0.05
@@ -107,7 +107,7 @@ def _exit_code(folder: Path, request: AttemptRequest, number: int) -> int:
     directory = Path(request.directory)
     with (folder / LOG_NAME).open("ab") as log:
         process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "probelight", "sweep", "cell", str(folder)],
+            [sys.executable, "-P", "-m", "probelight", "sweep", "attempt", str(folder)],
             stdin=subprocess.PIPE,  # closes when this worker ends, however it ends
             stdout=log,
             stderr=log,
@@ -156,7 +156,7 @@ def _end_and_text(folder: Path, code: int) -> tuple[str, str]:
     if not path.exists():
         cause = f"exit code {code}" if code >= 0 else f"killed by {signal.Signals(-code).name}"
         log = (folder / LOG_NAME).read_text(encoding="utf-8", errors="replace")[-_LOG_TAIL:]
-        text = f"{log}\nthe cell's process ended without a traceback: {cause}"
+        text = f"{log}\nthe run's process ended without a traceback: {cause}"
         write_text_atomic(path, f"{text}\n")
         return End.FAILED, text
     end = End.REFUSED if code == USAGE_ERROR else End.FAILED
@@ -170,7 +170,7 @@ def run_attempt(run_dir: str) -> None:
     """
     text = os.environ.get(REQUEST_VARIABLE)  # processes of DDP inherit it
     if text is None:
-        raise UsageError("only `sweep run` starts `sweep cell`; use `sweep run`")
+        raise UsageError("only `sweep run` starts `sweep attempt`; use `sweep run`")
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})  # Ray's processes have it blocked
     end_with_watcher()
     content, folder = json.loads(text), Path(run_dir).resolve()

@@ -36,12 +36,11 @@ def plan_lines(
     output_dir: Path,
     device: str = "cpu",
     num_sharing: int = 1,
-    noun: str = "cell",
 ) -> list[str]:
     """Say how many jobs are done, and how much time, memory and disk the others take.
 
     `device`, "cpu" or "gpu", is for the rule of time as long as no job is finished; `num_sharing`
-    is the number of jobs that share a GPU, `noun` what a job is called.
+    is the number of jobs that share a GPU.
     """
     progress = Progress(statuses(output_dir, map(PlannedJob.of, jobs)))
     done = {status.job.key for status in progress.done}
@@ -49,7 +48,7 @@ def plan_lines(
     types = Counter(job.key.split("-")[0] for job in jobs)
     failed = f", {len(progress.failed)} of them failed before" if progress.failed else ""
     lines = [
-        f"{counted(len(jobs), noun)}: "
+        f"{counted(len(jobs), 'run')}: "
         + ", ".join(f"{number} {name}" for name, number in types.items()),
         f"{len(done)} done, {len(to_run)} to be run{failed}",
     ]
@@ -57,12 +56,12 @@ def plan_lines(
         return lines
     reading = [job for job in to_run if job.num_steps or job.num_texts]
     sizes_are_known = all(job.weights_bytes for job in reading)
-    unknown = f"unknown until a {noun} is finished, because a model is not downloaded yet"
+    unknown = "unknown until a run is finished, because a model is not downloaded yet"
 
     num_sharing = min(num_sharing, len(to_run))
     seconds = progress.seconds_of([job.num_steps for job in to_run])
     seconds = None if seconds is None else seconds / num_sharing  # they shared it too
-    finished = counted(len(done), f"finished {noun}")
+    finished = counted(len(done), "finished run")
     source = f"based on {finished}"
     if seconds is None and sizes_are_known:
         step, text = (
@@ -108,25 +107,25 @@ def plan_lines(
             for job in to_run
         )
         held = "weights, gradients and AdamW's moments" if trains else "weights"
-        memory = f"{_size(copies)} per {noun} for {held}; plus activations"
+        memory = f"{_size(copies)} per run for {held}; plus activations"
         if largest:
             need = max((measure() for measure in largest.values()), key=lambda need: need.total)
-            copies, memory = need.total, need.describe(f" per {noun}")
+            copies, memory = need.total, need.describe(" per run")
         if num_sharing > 1:
-            memory += f"; {num_sharing} {noun}s on one GPU take {_size(num_sharing * copies)}"
+            memory += f"; {num_sharing} runs on one GPU take {_size(num_sharing * copies)}"
 
     trained = [output_dir / "runs" / s.job.key for s in progress.done if s.job.num_steps]
     folder_sizes = [sum(p.stat().st_size for p in run.rglob("*") if p.is_file()) for run in trained]
     training = [job.weights_bytes + 2 * _trained(job) for job in to_run if job.num_steps]
     sizes = [_trained(job) for job in to_run if job.num_steps and job.keeps_model]
     if folder_sizes or sizes_are_known:
-        total, source = float(sum(sizes)), f"the best model of each {noun} that trains"
+        total, source = float(sum(sizes)), "the best model of each run that trains"
         if folder_sizes:
             total = len(sizes) * fmean(folder_sizes)
-            source = f"based on {counted(len(folder_sizes), f'finished {noun}')}"
+            source = f"based on {counted(len(folder_sizes), 'finished run')}"
         states = _size(STATES * max(training, default=0))
         disk = f"{_size(total)} ({source}), and " if sizes else ""
-        disk += f"{states} per {noun} while it trains"
+        disk += f"{states} per run while it trains"
     num_steps, num_texts = (sum(getattr(j, n) for j in to_run) for n in ("num_steps", "num_texts"))
     work = [counted(num_steps, "step")] if num_steps else []
     if num_texts:

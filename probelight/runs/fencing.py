@@ -184,7 +184,7 @@ def newest_attempt(folder: Path) -> Attempt | None:
         return None
     except (KeyError, TypeError) as error:
         raise ValueError(
-            f"{path} is damaged ({error}); remove {folder} to start the cell again"
+            f"{path} is damaged ({error}); remove {folder} to start the run again"
         ) from error
 
 
@@ -228,7 +228,7 @@ class FencedRunFolder(RunFolder):
         super().__init__(path.parent, path.name.rsplit("-", 1)[0], config)
         if self.path != path:
             raise ValueError(
-                f"{path / 'config.yaml'} was changed after the cell was planned (its hash is now "
+                f"{path / 'config.yaml'} was changed after the run was planned (its hash is now "
                 f"{self.key.rsplit('-', 1)[1]}); remove the folder and plan again"
             )
         self.number = number

@@ -47,7 +47,7 @@ class MemoryNeed:
         return self.fixed + (self.activations or 0) + self.unreturned
 
     def describe(self, per: str = "") -> str:
-        """Say it in a line; `per` is what takes it, such as " per cell"."""
+        """Say it in a line; `per` is what takes it, such as " per run"."""
         weights_text = f"weights {self.weights / GB:.1f}, gradients {self.gradients / GB:.1f}, "
         weights_text += f"AdamW {self.moments / GB:.1f}"
         if self.activations is None:

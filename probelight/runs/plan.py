@@ -68,7 +68,7 @@ class Plan:
             "id": earlier.id if earlier else self.id,
             "engine": asdict(engine),
             **self.context.to_json(),
-            "cells": [asdict(job) for job in self.jobs],
+            "runs": [asdict(job) for job in self.jobs],
         }
         write_text_atomic(folder / PLANNED, json.dumps(content, indent=1) + "\n")
 
@@ -83,7 +83,7 @@ class Plan:
                 PlannedJob(
                     **{**job, "needs": tuple(job["needs"]), "follows": tuple(job["follows"])}
                 )
-                for job in content["cells"]
+                for job in content["runs"]
             ]
             engine = RaySettings(**content["engine"])
             return Plan(RunContext.from_json(content), engine, tuple(jobs), content["id"])
@@ -257,7 +257,7 @@ class Schedule:
                 RunRecord.read(path)
                 self.done.add(key)
             except (ValueError, OSError) as error:
-                advice = f"or remove only {path}, and `sweep run` computes the cell again"
+                advice = f"or remove only {path}, and `sweep run` computes the run again"
                 self.failed[key] = Failure(1, 1, f"{error}; {advice}")
                 self.failed[key].keep(path.parent)
         awaited = {key for job in self.jobs.values() for key in (*job.needs, *job.follows)}

@@ -69,7 +69,7 @@ def print_plan(jobs: Sequence[Job], output_dir: Path, accelerator: str) -> None:
     from probelight.runs.estimates import plan_lines
     from probelight.runs.settings import expected_device
 
-    for line in plan_lines(jobs, output_dir, expected_device(accelerator), noun="run"):
+    for line in plan_lines(jobs, output_dir, expected_device(accelerator)):
         print(line)
 
 

@@ -13,19 +13,19 @@ from probelight.io.errors import UsageError
 
 @dataclass(frozen=True)
 class RaySettings(ranges.Settings):
-    """What each job of a sweep, called a cell, takes from Ray.
+    """What each job of a sweep, called a run, takes from Ray.
 
     Args:
         address: Ray cluster: "auto" for the one on this machine, or host:port. By default the
             command starts a local Ray and ends it.
-        cpus_per_cell: CPUs per cell, fractions allowed; by default `trainer.threads` (or 1) times
+        cpus_per_cell: CPUs per run, fractions allowed; by default `trainer.threads` (or 1) times
             `trainer.devices`.
-        gpus_per_cell: GPUs per cell; a fraction such as 0.5 puts two cells on each GPU. By default
-            `trainer.devices` if cells run on GPUs.
-        memory_per_cell: GB of memory per cell. By default memory is not counted.
-        max_retries: How often to try a failed cell again. Crashed workers and lost nodes do not
+        gpus_per_cell: GPUs per run; a fraction such as 0.5 puts two runs on each GPU. By default
+            `trainer.devices` if runs run on GPUs.
+        memory_per_cell: GB of memory per run. By default memory is not counted.
+        max_retries: How often to try a failed run again. Crashed workers and lost nodes do not
             count.
-        stop_seconds: Seconds that cells have to save their state when the command is stopped.
+        stop_seconds: Seconds that runs have to save their state when the command is stopped.
         take_over: Take over the folder from a command on another host that has ended without
             saying so.
     """

@@ -47,7 +47,7 @@ def duration(seconds: float) -> str:
 
 
 def counted(number: int, noun: str) -> str:
-    """Return a number with its noun: 1 cell, 2 cells."""
+    """Return a number with its noun: 1 run, 2 runs."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
@@ -106,7 +106,7 @@ class RunView:
         self.console = console or Console(soft_wrap=True, highlight=False)
         self.at_once = 1
         self._bar = rich_progress.Progress(
-            rich_progress.TextColumn("cells"),
+            rich_progress.TextColumn("runs"),
             rich_progress.BarColumn(),
             rich_progress.MofNCompleteColumn(),
             rich_progress.TimeElapsedColumn(),
@@ -124,7 +124,7 @@ class RunView:
         self._runs_dir = schedule.runs_dir
         self._statuses: dict[str, JobStatus] = {status.job.key: status for status in job_statuses}
         num_done, num_jobs = len(schedule.done), len(schedule.jobs)
-        self.say(f"{num_done} of {num_jobs} cells are finished")
+        self.say(f"{num_done} of {num_jobs} runs are finished")
         with self._bar:
             self._task = self._bar.add_task("", total=num_jobs, completed=num_done)
             yield
@@ -189,7 +189,7 @@ def status_view(output_dir: Path, progress: Progress) -> Group:
     """Return the whole status: numbers, the driver, the jobs that run, those that failed."""
     running = [
         {
-            "cell": s.job.key,
+            "run": s.job.key,
             "process": str(s.attempt.owner),
             "since": f"{_ago(s.attempt.since)} ago",
             "how far": how_far(output_dir / "runs" / s.job.key, s.job.num_steps),
@@ -199,7 +199,7 @@ def status_view(output_dir: Path, progress: Progress) -> Group:
     ]
     tried_again, failed = (
         [
-            {"cell": s.job.key, "times": str(s.failure.times), "error": last_line(s.failure.error)}
+            {"run": s.job.key, "times": str(s.failure.times), "error": last_line(s.failure.error)}
             for s in progress.statuses
             if s.failure is not None and s.failure.is_final == is_final
         ]
@@ -221,13 +221,13 @@ def status_view(output_dir: Path, progress: Progress) -> Group:
             sections.append(table)
     if failed:
         more = f"and {len(failed) - _MOST_FAILED} more; " if failed[_MOST_FAILED:] else ""
-        sections.append(Text(f"{more}tracebacks: {output_dir}/runs/<cell>/error.txt", style="dim"))
+        sections.append(Text(f"{more}tracebacks: {output_dir}/runs/<run>/error.txt", style="dim"))
     return Group(*sections)
 
 
 def _numbers_line(progress: Progress) -> str:
     numbers = (
-        f"{counted(len(progress.statuses), 'cell')}: {len(progress.done)} done, "
+        f"{counted(len(progress.statuses), 'run')}: {len(progress.done)} done, "
         f"{len(progress.running)} running, {len(progress.waiting)} waiting, "
         f"{len(progress.failed)} failed"
     )

@@ -195,7 +195,7 @@ def test_a_control_is_still_that_of_its_renamed_model() -> None:
 
 def test_what_the_last_plan_does_not_hold_is_left_out_and_said(tmp_path: Path, write: Put) -> None:
     first, _ = write(key="first"), write(key="second")
-    (tmp_path / PLANNED).write_text(json.dumps({"cells": [{"key": first.name}]}))
+    (tmp_path / PLANNED).write_text(json.dumps({"runs": [{"key": first.name}]}))
     results = load.load_results(tmp_path)
     assert [run.path for run in results.runs] == [f"runs/{first.name}"]
     assert any("second" in line and "earlier plan" in line for line in results.left_out)

@@ -136,7 +136,7 @@ def test_a_killed_job_leaves_its_log_and_may_run_again(driver: int, watch: Any) 
     [job] = cells(1, killed_once=True)
     end, text, folder = watch(job, driver)
     assert end == End.FAILED
-    assert text.endswith("the cell's process ended without a traceback: killed by SIGKILL")
+    assert text.endswith("the run's process ended without a traceback: killed by SIGKILL")
     assert (folder / ERROR_NAME).read_text() == text + "\n"
     assert watch(job, driver)[0] == End.FINISHED
     assert not (folder / ERROR_NAME).exists()
@@ -162,7 +162,7 @@ def leave(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> Non
     ("code", "end", "last"),
     [
         (75, End.LOST, []),
-        (3, End.FAILED, ["the cell's process ended without a traceback: exit code 3"]),
+        (3, End.FAILED, ["the run's process ended without a traceback: exit code 3"]),
     ],
 )
 def test_the_exit_code_says_how_it_ended(
@@ -281,7 +281,7 @@ def test_a_process_runs_a_job_once_with_what_was_drawn_and_its_threads(attempted
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
-        ("config.yaml", "number: 3\n", "changed after the cell was planned.* remove the folder"),
+        ("config.yaml", "number: 3\n", "changed after the run was planned.* remove the folder"),
         ("config.yaml", "number: [1", "config.yaml"),
         (DRAWN_NAME, "{", DRAWN_NAME),
     ],

@@ -146,7 +146,7 @@ CONFIG = {"number": 3}
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    return RunFolder(tmp_path / "runs", "cell", CONFIG).path
+    return RunFolder(tmp_path / "runs", "run", CONFIG).path
 
 
 def test_attempts_are_numbered_and_only_the_newest_may_write(folder: Path, driver: int) -> None:

@@ -219,7 +219,7 @@ ADVICE = "give one of these"
 RAY = "is only for Ray; add --engine.kind ray"
 # Command, option, words of what it answers next to the option's name.
 REFUSED = [
-    (PLAN, "trainer.devices=-1", ["-1: Ray must know how many devices a cell needs"]),
+    (PLAN, "trainer.devices=-1", ["-1: Ray must know how many devices a run needs"]),
     (PLAN, "trainer.accelerator=foo", ["foo: give one of auto, cpu, cuda, gpu, mps, tpu"]),
     (PLAN, "mirror=ftp://a/b", ["ftp://a/b: give a folder, or an address that starts with file"]),
     (PLAN, "engine.adress=1", ["--engine.address?"]),

@@ -119,7 +119,7 @@ def test_a_damaged_result_fails_its_job_by_name(text: str, tmp_path: Path) -> No
     schedule = Schedule(tmp_path, [A, B], 0)
     assert ready(schedule) == []
     assert schedule.failed["a"].error.startswith(f"{tmp_path}/a/result.json: ")
-    advice = f"; or remove only {tmp_path}/a/result.json, and `sweep run` computes the cell again"
+    advice = f"; or remove only {tmp_path}/a/result.json, and `sweep run` computes the run again"
     assert schedule.failed["a"].error.endswith(advice)
     assert (tmp_path / "a" / "result.json").read_text() == text
     assert Failure.read(tmp_path / "a") == schedule.failed["a"]

@@ -93,8 +93,8 @@ def test_numbers_time_left_and_a_table_of_what_runs(tmp_path: Path) -> None:
         status_of("c", State.RUNNING, since=time.time() - 5),
         status_of("d", State.WAITING),
     )
-    # 5 s a step; 30 steps are left, two cells run at once.
-    assert lines[0] == "4 cells: 1 done, 2 running, 1 waiting, 0 failed; about 1 min 15 s left"
+    # 5 s a step; 30 steps are left, two runs run at once.
+    assert lines[0] == "4 runs: 1 done, 2 running, 1 waiting, 0 failed; about 1 min 15 s left"
     assert lines[1] == f"{this_process()} has been working on it for 1 h 0 min"
     at_work = ["2 min 0 s ago", "step 5 of 10, epoch 2"]
     assert row_of(lines, "b") == ["b", str(this_process()), *at_work]
@@ -111,7 +111,7 @@ def test_what_failed_is_told_from_what_is_tried_again_and_what_is_behind_it(tmp_
         status_of("c", State.WAITING, needs=("a",)),
         status_of("d", State.WAITING, needs=("c", "b")),
     )
-    numbers = "4 cells: 0 done, 0 running, 1 waiting, 1 failed"
+    numbers = "4 runs: 0 done, 0 running, 1 waiting, 1 failed"
     assert lines[0] == f"{numbers}, 2 not started because they need a failed one"
     assert lines[1] == f"not started yet; to start: train.py sweep run --output_dir {tmp_path}"
     titles = [line.strip() for line in lines]
@@ -119,13 +119,13 @@ def test_what_failed_is_told_from_what_is_tried_again_and_what_is_behind_it(tmp_
     assert tried < failed
     assert row_of(lines[tried:failed], "b") == ["b", "1", "ValueError: x"]
     assert row_of(lines[failed:], "a") == ["a", "3", "OSError: disk full"]
-    assert lines[-1] == f"tracebacks: {tmp_path}/runs/<cell>/error.txt"
+    assert lines[-1] == f"tracebacks: {tmp_path}/runs/<run>/error.txt"
 
 
 def test_of_many_failures_the_first_are_shown(tmp_path: Path) -> None:
     failure = Failure(1, 1, "ValueError: [red]no[/red]")
     lines = table(tmp_path, *(status_of(f"c{i}", State.FAILED, failure=failure) for i in range(25)))
-    assert lines[0] == "25 cells: 0 done, 0 running, 0 waiting, 25 failed"
+    assert lines[0] == "25 runs: 0 done, 0 running, 0 waiting, 25 failed"
     assert row_of(lines, "c19")[2] == "ValueError: [red]no[/red]"
     assert not any(" c20 " in line for line in lines)
     assert lines[-1].startswith("and 5 more; tracebacks: ")
@@ -191,11 +191,11 @@ def test_watching_ends_with_the_sweep_also_where_cells_wait_in_vain(
     monkeypatch.setattr(status.time, "sleep", sleep)
     show_status(tmp_path, plan, watch=True)
     assert looks == [2.0] * 3
-    assert "2 cells: 0 done, 0 running, 0 waiting, 1 failed" in capsys.readouterr().out
+    assert "2 runs: 0 done, 0 running, 0 waiting, 1 failed" in capsys.readouterr().out
 
 
 class Run:
-    """A run of five trivial cells of 10 steps each, of which the last needs the one before."""
+    """A run of five trivial runs of 10 steps each, of which the last needs the one before."""
 
     def __init__(self, folder: Path, terminal: bool = False, bar: bool = True) -> None:
         self.runs_dir = folder / "runs"
@@ -229,10 +229,10 @@ def test_each_end_of_a_cell_is_a_line_with_what_is_left(tmp_path: Path) -> None:
             run.view.failed(bad, schedule.fail(bad, error))
         run.view.finished(run.finish(2, 30))
         run.view.say(f"not [bold]styled[/bold]: {last}")
-    # 20 s and 40 s for 10 steps each are 3 s a step: 30 steps are 90 s, two at once 45 s. The cell
+    # 20 s and 40 s for 10 steps each are 3 s a step: 30 steps are 90 s, two at once 45 s. The run
     # that failed for good and the one behind it take none of the time.
     assert run.out.getvalue().splitlines() == [
-        "1 of 5 cells are finished",
+        "1 of 5 runs are finished",
         f"{second}: finished in 40 s. 2 of 5 done, about 45 s left",
         f"{bad}: failed 1 of 2 times: ValueError: \\x1b[31mno\\x07 1",
         f"{bad}: failed for good: ValueError: \\x1b[31mno\\x07 2",
@@ -281,14 +281,13 @@ def test_a_new_plan_goes_by_the_rule(tmp_path: Path) -> None:
     lines = planned(tmp_path, SCORED, *TRAINED)
     # 300 steps of 6 x 25e6 x 5120 operations are 2.304e14: 2304 s at 1e11 a second.
     assert lines == [
-        "4 cells: 1 before, 3 inoculate",
+        "4 runs: 1 before, 3 inoculate",
         "0 done, 4 to be run",
         "time: 300 steps, 38 min 24 s one after the other (rough estimate: 6 operations per weight "
         "and token, 5,120 tokens per step, 100 billion operations per second; evaluation not "
         "counted)",
-        "memory: 400 MB per cell for weights, gradients and AdamW's moments; plus activations",
-        "disk: 300 MB (the best model of each cell that trains), and 600 MB per cell while it "
-        "trains",
+        "memory: 400 MB per run for weights, gradients and AdamW's moments; plus activations",
+        "disk: 300 MB (the best model of each run that trains), and 600 MB per run while it trains",
     ]
     [line] = [line for line in planned(tmp_path, *TRAINED, device="gpu") if line.startswith("time")]
     assert "300 steps, 4.6 s one after the other" in line
@@ -318,11 +317,11 @@ def test_large_models_are_measured_once_for_the_most_steps_of_each_kind(tmp_path
         for name in ("original-x", "inoculate-x")
         for number in (1, 3, 2)
     ]
-    memory = "memory: about 7.0 GB per cell: weights 1.0, gradients 1.0, AdamW 2.0, activations "
+    memory = "memory: about 7.0 GB per run: weights 1.0, gradients 1.0, AdamW 2.0, activations "
     memory += "3.0 for batches of 16 items"
     assert memory in plan_lines(large, tmp_path)
     assert sorted(calls) == ["inoculate-x3", "original-x3"]
-    assert f"{memory}; 2 cells on one GPU take 14.0 GB" in plan_lines(large, tmp_path, "gpu", 2)
+    assert f"{memory}; 2 runs on one GPU take 14.0 GB" in plan_lines(large, tmp_path, "gpu", 2)
 
 
 def test_frozen_models_read_texts_and_hold_their_weights(tmp_path: Path) -> None:
@@ -343,17 +342,17 @@ def test_frozen_models_read_texts_and_hold_their_weights(tmp_path: Path) -> None
 def test_a_model_that_is_removed_takes_disk_while_it_trains_alone(tmp_path: Path) -> None:
     removed = [replace(job, keeps_model=False) for job in TRAINED]
     *_, disk = planned(tmp_path, *removed)
-    assert disk == "disk: 600 MB per cell while it trains"
+    assert disk == "disk: 600 MB per run while it trains"
 
 
 def test_an_adapter_takes_the_disk_and_the_memory_of_an_adapter(tmp_path: Path) -> None:
     """Of 100 MB of weights 1 MB is trained: 3 MB besides in memory, two states of 102 MB."""
     adapter = [replace(job, saved_bytes=1_000_000) for job in TRAINED]
     *_, memory, disk = planned(tmp_path, *adapter)
-    assert memory.startswith("memory: 103 MB per cell for weights")
+    assert memory.startswith("memory: 103 MB per run for weights")
     number = len(TRAINED)
     assert disk == (
-        f"disk: {number} MB (the best model of each cell that trains), and 204 MB per cell "
+        f"disk: {number} MB (the best model of each run that trains), and 204 MB per run "
         "while it trains"
     )
 
@@ -367,14 +366,14 @@ def test_cells_that_share_a_gpu_are_planned_by_their_share(tmp_path: Path) -> No
     by_rule = times(planned(tmp_path, *TRAINED, device="gpu", num_sharing=2))
     assert by_rule == (
         "time: 300 steps, 4.6 s on one GPU, 2 at once",
-        "2 cells on one GPU take 800 MB",
+        "2 runs on one GPU take 800 MB",
     )
     # Its 50 s were those of two next to each other; the last two have the GPU to themselves.
     finished(tmp_path, TRAINED[0], seconds=50, num_bytes=2_000_000)
     measured = times(planned(tmp_path, *TRAINED, num_sharing=4))
     assert measured == (
         "time: 200 steps, 50 s on one GPU, 2 at once",
-        "2 cells on one GPU take 800 MB",
+        "2 runs on one GPU take 800 MB",
     )
 
 
@@ -383,19 +382,17 @@ def test_finished_cells_are_better_than_the_rule(tmp_path: Path) -> None:
     lines = planned(tmp_path, *TRAINED)
     # 0.5 s a step for 200 steps, and 2 MB for each of the two that are left.
     assert lines[:3] == [
-        "3 cells: 3 inoculate",
+        "3 runs: 3 inoculate",
         "1 done, 2 to be run",
-        "time: 200 steps, 1 min 40 s one after the other (based on 1 finished cell)",
+        "time: 200 steps, 1 min 40 s one after the other (based on 1 finished run)",
     ]
-    assert lines[4] == "disk: 4 MB (based on 1 finished cell), and 600 MB per cell while it trains"
+    assert lines[4] == "disk: 4 MB (based on 1 finished run), and 600 MB per run while it trains"
     finished(tmp_path, TRAINED[1], seconds=150, num_bytes=4_000_000)
     lines = planned(tmp_path, *TRAINED)
-    assert lines[2].endswith(
-        "100 steps, 1 min 40 s one after the other (based on 2 finished cells)"
-    )
-    assert lines[4].startswith("disk: 3 MB (based on 2 finished cells)")
+    assert lines[2].endswith("100 steps, 1 min 40 s one after the other (based on 2 finished runs)")
+    assert lines[4].startswith("disk: 3 MB (based on 2 finished runs)")
     finished(tmp_path, TRAINED[2], seconds=1, num_bytes=1000)
-    assert planned(tmp_path, *TRAINED) == ["3 cells: 3 inoculate", "3 done, 0 to be run"]
+    assert planned(tmp_path, *TRAINED) == ["3 runs: 3 inoculate", "3 done, 0 to be run"]
 
 
 def test_what_had_failed_is_to_be_run_again(tmp_path: Path) -> None:
@@ -408,7 +405,7 @@ def test_what_had_failed_is_to_be_run_again(tmp_path: Path) -> None:
 def test_weights_that_are_not_here_yet_are_no_reason_to_promise_anything(tmp_path: Path) -> None:
     remote = [replace(job, weights_bytes=0) for job in TRAINED[:1]]
     *_, time, memory, disk = planned(tmp_path, *remote, *TRAINED[1:])
-    unknown = "unknown until a cell is finished, because a model is not downloaded yet"
+    unknown = "unknown until a run is finished, because a model is not downloaded yet"
     assert time == f"time: 300 steps; {unknown}"
     assert (memory, disk) == (f"memory: {unknown}", f"disk: {unknown}")
 

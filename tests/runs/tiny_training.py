@@ -1,4 +1,4 @@
-"""A real training in a cell: a network with dropout, fitted by `training.fit.fit`."""
+"""A real training in a run: a network with dropout, fitted by `training.fit.fit`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the cells of these tests do, in their own processes."""
+"""What the runs of these tests do, in their own processes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ RUNNER = "tests.runs.trivial:run"
 
 
 def cells(num_cells: int, **more: Any) -> list[Job]:
-    return [runner_job(f"cell{i}", {"number": i, **more}, RUNNER) for i in range(num_cells)]
+    return [runner_job(f"run{i}", {"number": i, **more}, RUNNER) for i in range(num_cells)]
 
 
 def run(run: RunFolder, config: Mapping[str, Any], context: RunContext) -> RunRecord:

@@ -11,16 +11,14 @@ from dataclasses import dataclass, replace
 from statistics import fmean
 
 from probelight.commands.curve.settings import PROTOCOL
-from probelight.evaluation.predictions import predict
-from probelight.evaluation.scorers import loaded_scorer, model_row, source_of
+from probelight.evaluation.evaluate import evaluate
+from probelight.evaluation.scorers import answered_by, loaded_scorer, model_row
 from probelight.io.errors import UsageError
 from probelight.models.settings import ModelSettings
 from probelight.probes.controls import STANDARD
-from probelight.probes.record import groups_of
 from probelight.probes.source import ProbeData, load_probe
-from probelight.results.measured import accuracy_row, score_notices, tied_row
 from probelight.results.predictions import write_predictions
-from probelight.results.record import RunRecord, check_data, checksums, data_files
+from probelight.results.record import RunRecord, check_data, checksums
 from probelight.results.run_folder import CommandFolder, RunFolder
 from probelight.runs.context import RunContext, cached
 from probelight.runs.job import Job
@@ -47,36 +45,22 @@ class PhrasingSpec(ModelRunSpec):
 
     def make(self, run: RunFolder, context: RunContext) -> RunRecord:
         """Score one phrasing by one model, zero-shot."""
-        model, split = self.model, self.split
-        data = load_phrasing(context, self.phrasing, split)
+        data = load_phrasing(context, self.phrasing, self.split)
         check_data(self.data, [data])
-        probe = data.config.name
-        scorer = loaded_scorer(context, model, "mc_mlm")
-        predictions = predict(scorer, {probe: data.records}, context.trainer)[probe]
-        groups = groups_of(predictions.records, data.config.group_by)
+        scorer = loaded_scorer(context, self.model, "mc_mlm")
+        evaluation = evaluate(scorer, data, trainer=context.trainer)
         row = replace(
-            model_row(model),
+            model_row(self.model),
             protocol=PROTOCOL,
-            probe=probe,
+            probe=self.probe,
             control=STANDARD,
-            mode=scorer.mode,
+            mode=evaluation.mode,
             num_train=0,
-            split=split,
+            split=self.split,
         )
-        write_predictions(run, predictions.lines(groups))
-        return RunRecord(
-            protocol=PROTOCOL,
-            model=model.label,
-            probe=probe,
-            rows=(accuracy_row(predictions, groups, row), tied_row(predictions, row)),
-            counts={"train": len(data.records), "scored": len(predictions.records)},
-            notices=(*data.notices, *predictions.notices, *score_notices(predictions)),
-            data=data_files([data]),
-            source=source_of(model),
-            dtype=scorer.dtype,
-            num_rescored=predictions.num_rescored,
-            model_sha256=scorer.fingerprint(),
-        )
+        write_predictions(run, evaluation.lines())
+        rows, notices = evaluation.accuracy_rows(row), evaluation.accuracy_notices
+        return answered_by(evaluation.record(row, rows, notices), self.model, scorer)
 
 
 def best_phrasing(

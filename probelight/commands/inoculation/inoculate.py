@@ -52,7 +52,7 @@ from probelight.commands.inoculation.rows import (
 )
 from probelight.commands.inoculation.settings import (
     BEFORE,
-    CELL,
+    CANDIDATE,
     INOCULATION,
     PlannedSubject,
     Setting,
@@ -162,9 +162,9 @@ class InoculationRun:
         details = replace(
             self.details(scores_before), setting=asdict(setting), history=tuple(history)
         )
-        row = self.row(CELL, setting)
+        row = self.row(CANDIDATE, setting)
         record = RunRecord(
-            protocol=CELL,
+            protocol=CANDIDATE,
             rows=(*selection_rows(row, scores_before, history), *dynamics_rows(row, dynamics)),
             notices=tuple(notices),
             details=(details,),
@@ -526,7 +526,7 @@ def read_scores_before(run: RunFolder, sets: Sets) -> dict[ScoredSet, Prediction
     check_artifact(run.path, BEFORE_FILE)
     scores = run.read(BEFORE_FILE)
     if scores is None:
-        raise FileNotFoundError(f"{path} is missing: rerun the cell")
+        raise FileNotFoundError(f"{path} is missing: rerun the run")
     sizes = {key.text: len(records) for key, records in sets.items()}
     if not isinstance(scores, dict) or {n: len(s) for n, s in scores.items()} != sizes:
         raise ValueError(

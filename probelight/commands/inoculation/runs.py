@@ -18,7 +18,7 @@ from probelight.commands.inoculation.data import (
 )
 from probelight.commands.inoculation.settings import (
     BEFORE,
-    CELL,
+    CANDIDATE,
     FIRST,
     INOCULATION,
     ORIGINAL_TASK,
@@ -197,7 +197,7 @@ class CandidateSpec(SubjectRunSpec):
         trial: How a part of the setting is drawn.
     """
 
-    protocol = CELL
+    protocol = CANDIDATE
 
     setting: Setting
     before_run: str

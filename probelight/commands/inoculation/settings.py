@@ -26,8 +26,8 @@ from probelight.training.settings import Fit
 # The protocols of the jobs, in the order in which they come.
 FIRST = "first"  # what is trained before the original task
 ORIGINAL_TASK = "original"
-BEFORE = "before"  # scores of the original-task model, once for all cells of a sweep
-CELL = "inoculation_cell"  # one setting of a sweep
+BEFORE = "before"  # scores of the original-task model, once for all runs of a sweep
+CANDIDATE = "inoculation_cell"  # one setting of a sweep
 INOCULATION = "inoculation"  # the report, of the one setting or of the best of a sweep
 
 Extra = Literal["none", "x1", "x2"]
@@ -81,7 +81,7 @@ class OriginalTask(Fit):
             default one is trained.
         first: Stage to train before the task itself. By default training starts from the
             pre-trained model.
-        seed: Seed of the splits and the training; the same for all cells of a sweep.
+        seed: Seed of the splits and the training; the same for all runs of a sweep.
     """
 
     name: str

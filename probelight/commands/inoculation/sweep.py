@@ -1,9 +1,9 @@
 """`train.py sweep plan`, `run` and `status`: one config, one folder, any number of GPUs.
 
-A grid of inoculations becomes jobs, which are called the cells of the sweep. An original task (and
-what is trained before it) is one cell that all others share; `before` scores it once per probe;
-each setting is a cell that trains and scores the selection items after every epoch; for every dose
-and seed one last cell takes M*_k, the best of all settings and epochs, to the report items, which
+A grid of inoculations becomes jobs, which are called the runs of the sweep. An original task (and
+what is trained before it) is one run that all others share; `before` scores it once per probe;
+each setting is a run that trains and scores the selection items after every epoch; for every dose
+and seed one last run takes M*_k, the best of all settings and epochs, to the report items, which
 nothing else reads (Richardson & Sabharwal 2020, section 4.1).
 """
 
@@ -141,7 +141,7 @@ class SweepGrid(ranges.Settings):
         search: "grid" runs every setting; "tpe" draws `num_trials` of them for each dose and seed.
         num_trials: Number of settings that "tpe" draws.
         trials_at_once: How many settings to draw together, given the results of all earlier ones.
-            With more, more cells can run at the same time; with fewer, each draw knows more
+            With more, more runs can run at the same time; with fewer, each draw knows more
             results.
     """
 
@@ -170,16 +170,16 @@ def plan(
     wandb: WandbSettings = DEFAULT_WANDB,
     force: bool = False,
 ) -> None:
-    """Plans the cells of a sweep, and prints what they cost and which differences they can show.
+    """Plans the runs of a sweep, and prints what they cost and which differences they can show.
 
     Args:
         output_dir: Folder of the sweep, which all nodes must see.
         grid: Models, original tasks and probes, and the settings to try.
-        engine: Resources of a cell, and how often a failed one is tried again.
+        engine: Resources of a run, and how often a failed one is tried again.
         mirror: Folder or address with copies of the released files.
-        trainer: Device and batch settings of the cells.
+        trainer: Device and batch settings of the runs.
         wandb: Logging to Weights & Biases, in addition to the local files.
-        force: Let cells train even if the estimate says that they do not fit into memory.
+        force: Let runs train even if the estimate says that they do not fit into memory.
     """
     folder, context = Path(output_dir), RunContext(trainer, wandb, mirror, force=force)
     device = expected_device(trainer.accelerator)
@@ -191,11 +191,11 @@ def plan(
         dropped_keys = (planned_keys(folder) or frozenset()) - {job.key for job in planned}
         Plan(context, engine, planned).keep(folder)
     lines = plan_lines(jobs, folder, device, resources.num_sharing)
-    for line in [*lines, f"resources: a cell takes {resources}"]:
+    for line in [*lines, f"resources: a run takes {resources}"]:
         print(line)
     if dropped_keys:
-        cells = counted(len(dropped_keys), "cell")
-        print(f"no longer in the plan: {cells}; their runs stay in the folder, but do not count")
+        dropped = counted(len(dropped_keys), "run")
+        print(f"no longer in the plan: {dropped}, which stay in the folder, but do not count")
     item_sets = []  # what rows are selected and reported on
     for row in grid.rows:
         subject = Subject(grid.models[row.model], grid.originals[row.original], row.probe)
@@ -375,20 +375,20 @@ def run(
     wandb: WandbSettings = DEFAULT_WANDB,
     force: bool = False,
 ) -> None:
-    """Runs on Ray every planned cell that has no result yet, and waits until all have ended.
+    """Runs on Ray every planned run that has no result yet, and waits until all have ended.
 
     It uses the settings of the plan, except those that you set here to other than their default.
-    The exit code is 0 if all cells are finished, 1 if some have failed for good, and 130 or 143
-    after Ctrl-C or SIGTERM, once the cells have saved their state. Rerun the same command to
+    The exit code is 0 if all runs are finished, 1 if some have failed for good, and 130 or 143
+    after Ctrl-C or SIGTERM, once the runs have saved their state. Rerun the same command to
     resume.
 
     Args:
         output_dir: Folder of the sweep.
-        engine: Where cells run, what each takes, and how often a failed one is tried again.
+        engine: Where runs run, what each takes, and how often a failed one is tried again.
         mirror: Folder or address with copies of the released files.
-        trainer: Device and batch settings of the cells.
+        trainer: Device and batch settings of the runs.
         wandb: Logging to Weights & Biases. By default the sweep is the group.
-        force: Let cells train even if the estimate says that they do not fit into memory.
+        force: Let runs train even if the estimate says that they do not fit into memory.
     """
     # Only now: it needs Ray, which is not installed with all else.
     from probelight.runs.on_ray.drive import run_plan
@@ -403,8 +403,8 @@ def run(
     if code == 0:
         print(f"next: {_next_command(folder, is_left=False)}")
     elif code == 1:
-        print(f"tracebacks: {folder}/runs/<cell>/error.txt")
-        print(f"to retry the failed cells: {_next_command(folder, is_left=True)}")
+        print(f"tracebacks: {folder}/runs/<run>/error.txt")
+        print(f"to retry the failed runs: {_next_command(folder, is_left=True)}")
     if code:
         sys.exit(code)
 
@@ -435,11 +435,11 @@ def status(output_dir: ranges.PathText, watch: bool = False) -> None:
 
 
 @command(Command(positional=True))
-def cell(run_dir: ranges.PathText) -> None:
-    """Runs one planned cell in this process; `sweep run` starts it.
+def attempt(run_dir: ranges.PathText) -> None:
+    """Attempts one planned run in this process; `sweep run` starts it.
 
     Args:
-        run_dir: Folder of the cell's run.
+        run_dir: Folder of the run's run.
     """
     from probelight.runs.attempt import run_attempt
 

@@ -288,7 +288,7 @@ class Resources:
         """
         if trainer.devices < 1:
             raise UsageError(
-                f"trainer.devices {trainer.devices}: Ray must know how many devices a cell needs; "
+                f"trainer.devices {trainer.devices}: Ray must know how many devices a run needs; "
                 "give a number, such as --trainer.devices 1"
             )
         devices = trainer.devices
@@ -336,10 +336,10 @@ class Resources:
             most = max((node.get(name, 0.0) for node in nodes), default=0.0)
             if most < needs.get(name, 0.0):
                 raise UsageError(
-                    f"a cell needs {_amount(name, needs[name])}, but no Ray node has more than "
+                    f"a run needs {_amount(name, needs[name])}, but no Ray node has more than "
                     f"{_amount(name, most)}; set --engine.{option}"
                 )
-        raise UsageError(f"no single Ray node has everything that a cell needs: {self}")
+        raise UsageError(f"no single Ray node has everything that a run needs: {self}")
 
     def __str__(self) -> str:
         memory = [] if self.memory is None else [_amount("memory", self.memory)]

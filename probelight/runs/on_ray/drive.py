@@ -155,7 +155,7 @@ class _SweepLoop:
             has_gpus = any(node.get("GPU") for node in nodes)
             self._resources = Resources.of(self.plan.engine, self.plan.context.trainer, has_gpus)
             self.view.at_once = self._resources.check(nodes)
-            room = counted(self.view.at_once, "cell")
+            room = counted(self.view.at_once, "run")
             self.view.say(f"room for {room} at once, each with {self._resources}")
             self._opened = time.monotonic()
             return
@@ -175,7 +175,7 @@ class _SweepLoop:
 
     def _open_again(self) -> None:
         """Start or find Ray anew; the jobs that its workers ran have ended and are put again."""
-        self.view.say("Ray no longer answers; its cells wait until it does")
+        self.view.say("Ray no longer answers; its runs wait until it does")
         self.schedule.started.clear()
         self._refs.clear()
         self.cluster.close()
@@ -249,7 +249,7 @@ class _SweepLoop:
             self._pauses[key] = time.monotonic() + _PAUSE_SECONDS
             why = f"{end} ({text.splitlines()[0]})" if text else end
             why = End.INTERRUPTED if self._stop_code else why  # whatever Ray makes of it
-            self.view.say(f"{key}: {why}; the cell is waiting again")
+            self.view.say(f"{key}: {why}; the run is waiting again")
 
     def _leave_lost_nodes(self) -> None:
         """Put the jobs of lost nodes on others, where Ray does not do so by itself.
@@ -278,7 +278,7 @@ class _SweepLoop:
         """Let the jobs that run save their state. A second signal ends them at once."""
         seconds = self.plan.engine.stop_seconds
         if self._refs:
-            self.view.say(f"stopping; cells have {seconds:g} s to save their state")
+            self.view.say(f"stopping; runs have {seconds:g} s to save their state")
         end, num_cancelled = time.monotonic() + seconds + _GRACE_SECONDS, 0
         while self._refs and time.monotonic() < end and self.cluster.is_alive():
             if num_cancelled < min(self._num_signals, 2):

@@ -27,7 +27,7 @@ from probelight.runs.attempt import End
 
 ROOT = PACKAGE.parent
 
-_OBJECT_STORE = 80 * 2**20  # bytes: cells leave files, not objects
+_OBJECT_STORE = 80 * 2**20  # bytes: runs leave files, not objects
 # How HTTP/2 begins, and with it gRPC: both sides send a frame of settings, the fourth kind.
 _SETTINGS = b"\x04"
 _GREETING = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes(3) + _SETTINGS + bytes(5)

@@ -107,7 +107,7 @@ def test_a_sweep_has_rows_of_adapters(
     with_lora = replace(grid, rows=[replace(small, tuning=Tuning("lora", rank=2))])
     assert full == [job.key for job in sweep_jobs(replace(grid, rows=[row]), context)]
     jobs = sweep_jobs(with_lora, context)
-    assert len({job.key for job in jobs} - set(full)) == 2  # the cell, and the chosen one
+    assert len({job.key for job in jobs} - set(full)) == 2  # the run, and the chosen one
     records = make_runs(jobs, tmp_path / "out", context)
     assert len(records) == len(jobs)
     [cell] = (tmp_path / "out").glob("runs/inoculate-*/checkpoints/best")

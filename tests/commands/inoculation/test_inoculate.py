@@ -356,7 +356,7 @@ SCORED = {SELECTED_PROBE: Predictions("selection_probe", RECORDS, [[0.1, 0.7], [
 
 
 def test_scores_before_that_are_no_numbers_are_read_as_they_were(tmp_path: Path) -> None:
-    run = RunFolder(tmp_path, "cell", {"a": 1})
+    run = RunFolder(tmp_path, "run", {"a": 1})
     scores = [[-math.inf, 1 / 3], [math.nan, 0.1]]
     write_scores_before(run, {SELECTED_PROBE: Predictions("selection_probe", RECORDS, scores)})
     text = (run.path / BEFORE_FILE).read_text()
@@ -368,7 +368,7 @@ def test_scores_before_that_are_no_numbers_are_read_as_they_were(tmp_path: Path)
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"selection_probe": [[0.1, 0.7]]}'])
 def test_damaged_scores_before_are_named(text: str, tmp_path: Path) -> None:
-    run = RunFolder(tmp_path, "cell", {"a": 1})
+    run = RunFolder(tmp_path, "run", {"a": 1})
     write_scores_before(run, SCORED)
     (run.path / BEFORE_FILE).write_text(text)
     with pytest.raises(ValueError, match=f"^{run.path / BEFORE_FILE}: .*; remove {run.path}"):

@@ -1,4 +1,4 @@
-"""`train.py sweep`: which cells a grid has; plan, run and status; examples for SLURM and W&B."""
+"""`train.py sweep`: which runs a grid has; plan, run and status; examples for SLURM and W&B."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from probelight import cli
 from probelight.callbacks.aggregate_checkpoint import AGGREGATE
 from probelight.commands.inoculation import sweep
 from probelight.commands.inoculation.command import inoculate
-from probelight.commands.inoculation.settings import CELL, STRENGTHS
+from probelight.commands.inoculation.settings import CANDIDATE, STRENGTHS
 from probelight.commands.inoculation.sweep import DEFAULT_DOSES, KeepingGrid, SweepGrid, sweep_jobs
 from probelight.io.errors import UsageError
 from probelight.io.process import Process, this_process
@@ -57,8 +57,8 @@ def test_each_setting_of_each_way_of_keeping_is_reported(grid: SweepGrid, mirror
     row = replace(grid.rows[0], doses=[24], extras=None, learning_rates=[1e-3])
     plain = sweep_jobs(replace(grid, rows=[replace(row, extras=["none"])]), run_context(mirror))
     jobs = sweep_jobs(replace(grid, rows=[replace(row, keeping=keeping)]), run_context(mirror))
-    assert kinds(jobs) == ["original", "before", *[CELL, "inoculation"] * 7]
-    # What has none is the cell that it was before there were ways of keeping.
+    assert kinds(jobs) == ["original", "before", *[CANDIDATE, "inoculation"] * 7]
+    # What has none is the run that it was before there were ways of keeping.
     assert jobs[2].key == plain[2].key
     assert jobs[3].key == plain[3].key.replace("-k24-", "-k24-lr0.001-").replace(
         plain[3].key[-12:], jobs[3].key[-12:]
@@ -131,7 +131,7 @@ def test_a_plan_says_what_is_to_be_done_and_a_second_one_adds_nothing(
     assert plan(config_path, folder) == 0
     out = capsys.readouterr().out
     # The original task, its scores before, two learning rates, the best of them.
-    assert "5 cells: 1 original, 1 before, 2 inoculate, 1 chosen" in out
+    assert "5 runs: 1 original, 1 before, 2 inoculate, 1 chosen" in out
     assert "0 done, 5 to be run\n" in out
     # 80 questions less a fifth to select and a fifth reserved are 3 batches of 16; 24 examples are
     # 3 batches of 8, with 2 learning rates: 3 + 6.
@@ -145,7 +145,7 @@ def test_a_plan_says_what_is_to_be_done_and_a_second_one_adds_nothing(
     assert "no longer in the plan" not in out
     assert cli.main(["sweep", "status", f"--output_dir={folder}"]) == 0
     out = capsys.readouterr().out.replace("\n", " ")
-    assert "5 cells: 0 done, 0 running, 5 waiting, 0 failed" in out
+    assert "5 runs: 0 done, 0 running, 5 waiting, 0 failed" in out
     assert "not started yet; to start: train.py sweep run --output_dir" in out
 
 
@@ -164,7 +164,7 @@ def test_a_plan_with_another_config_takes_the_place_of_the_one_before(
     # What both have in common is the original task, its scores and one of the rates.
     assert [key for key in new_keys if key in old_keys] == old_keys[:3]
     assert len(new_keys) == 5
-    assert "no longer in the plan: 2 cells; their runs stay" in capsys.readouterr().out
+    assert "no longer in the plan: 2 runs, which stay" in capsys.readouterr().out
     assert len(list(folder.glob("runs/*/config.yaml"))) == 7
 
 
@@ -187,7 +187,7 @@ def test_a_folder_that_somebody_runs_is_not_planned_anew(
     assert plan(config_path, folder) == cli.USAGE_ERROR
     assert "process 7 on elsewhere has been working on it" in capsys.readouterr().err
     assert plan(config_path, folder, "--engine.take_over=true") == 0
-    assert "no longer in the plan: 3 cells" in capsys.readouterr().out
+    assert "no longer in the plan: 3 runs" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -231,7 +231,7 @@ def test_what_cells_would_fail_of_is_refused_at_planning(
     ("command", "message"),
     [
         ("sweep run --output_dir={}", "has no plan; make one with `train.py sweep plan"),
-        ("sweep cell {}", "only `sweep run` starts `sweep cell`"),
+        ("sweep attempt {}", "only `sweep run` starts `sweep attempt`"),
     ],
 )
 def test_mistaken_commands_of_a_sweep_are_named(
@@ -252,8 +252,8 @@ def test_the_slurm_example_is_valid_shell() -> None:
         (0, "results: {0}/results.csv\nnext: train.py report '{0}'\n"),
         (
             1,
-            "results so far: {0}/results.csv\ntracebacks: {0}/runs/<cell>/error.txt\n"
-            "to retry the failed cells: train.py sweep run --output_dir '{0}'\n",
+            "results so far: {0}/results.csv\ntracebacks: {0}/runs/<run>/error.txt\n"
+            "to retry the failed runs: train.py sweep run --output_dir '{0}'\n",
         ),
         (143, "results so far: {0}/results.csv\n"),  # train.py says how to go on
     ],
@@ -293,7 +293,7 @@ def test_a_run_goes_by_the_plan_but_for_what_it_is_given(
     assert file.engine == RaySettings(cpus_per_cell=1, max_retries=5)  # of one run, not of the plan
     context = plan.context
     assert (context.trainer.threads, context.trainer.accelerator) == (3, "cpu")
-    assert not context.trainer.progress_bar  # of its own: cells have none
+    assert not context.trainer.progress_bar  # of its own: runs have none
     assert (context.wandb.project, context.mirror) == ("probes", "there")
     assert context.wandb.group == f"{tmp_path.name}-{file.id}"
 
@@ -453,7 +453,7 @@ def test_default_doses_and_extras_are_those_that_there_are_items_for(
     defaults = {"doses": DEFAULT_DOSES, "extras": None, "learning_rates": [1e-5]}
     plain = replace(grid, originals={"colours": task}, rows=[replace(row, seeds=[0], **defaults)])
     jobs = sweep_jobs(plain, run_context(mirror))
-    settings = [job.spec.setting for job in jobs if job.spec.protocol == CELL]
+    settings = [job.spec.setting for job in jobs if job.spec.protocol == CANDIDATE]
     assert [(setting.dose, setting.extra) for setting in settings] == [(60, "none")]
     assert [line.partition(": ")[2] for line in capsys.readouterr().out.splitlines()] == [
         "number 1: doses [60], because 60 probe examples are left for doses",

@@ -26,7 +26,7 @@ FINISHED: Outcome = (End.FINISHED, "")
 
 
 class FakeCluster:
-    """Runs nothing: a cell ends as the next of its outcomes says, and else is finished."""
+    """Runs nothing: a run ends as the next of its outcomes says, and else is finished."""
 
     def __init__(self) -> None:
         self.outcomes: dict[str, list[Outcome]] = {}  # of each start, by key

@@ -8,17 +8,17 @@ from typing import Any
 
 import psutil
 
-KINDS = ("worker", "cell", "driver", "raylet")
+KINDS = ("worker", "run", "driver", "raylet")
 
 
 def processes(folder: Path, driver: int) -> dict[str, list[psutil.Process]]:
-    """Return the processes of a sweep by kind: Ray's workers that watch a cell are "worker"."""
+    """Return the processes of a sweep by kind: Ray's workers that watch a run are "worker"."""
     running = family(driver)
-    cells = [p for p in psutil.process_iter() if is_cell(p, folder)]
-    watched = {parent.pid for cell in cells if (parent := try_read(cell.parent)) is not None}
+    runs = [p for p in psutil.process_iter() if is_attempt(p, folder)]
+    watched = {parent.pid for run in runs if (parent := try_read(run.parent)) is not None}
     return {
         "worker": [p for p in running if p.pid in watched],
-        "cell": cells,
+        "run": runs,
         "driver": [p for p in running if p.pid == driver],
         "raylet": [p for p in running if try_read(p.name) == "raylet"],
     }
@@ -38,13 +38,13 @@ def alive(processes: Iterable[psutil.Process]) -> list[psutil.Process]:
     return [p for p in processes if p.is_running() and try_read(p.status) not in ended]
 
 
-def is_cell(process: psutil.Process, folder: Path) -> bool:
+def is_attempt(process: psutil.Process, folder: Path) -> bool:
     words = try_read(process.cmdline) or []
-    return "cell" in words and any(word.startswith(f"{folder}/") for word in words)
+    return "attempt" in words and any(word.startswith(f"{folder}/") for word in words)
 
 
-def cells_of(folder: Path) -> list[int]:
-    return [p.pid for p in psutil.process_iter() if is_cell(p, folder)]
+def attempts_of(folder: Path) -> list[int]:
+    return [p.pid for p in psutil.process_iter() if is_attempt(p, folder)]
 
 
 def try_read(read: Callable[[], Any]) -> Any:

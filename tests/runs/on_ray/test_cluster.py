@@ -22,7 +22,7 @@ from probelight.runs.fencing import newest_attempt
 from tests.fixtures.checkout import ROOT
 from tests.runs import tiny_training
 from tests.runs.harness import planned, start_run, wait_until, written_text
-from tests.runs.on_ray.processes import alive, cells_of, family, is_cell
+from tests.runs.on_ray.processes import alive, attempts_of, family, is_attempt
 
 pytestmark = pytest.mark.slow
 
@@ -41,7 +41,7 @@ _SETTINGS = {
 
 @dataclass
 class Node:
-    """`ray start` and all that it started: the raylet, its workers, their cells."""
+    """`ray start` and all that it started: the raylet, its workers, their runs."""
 
     start: subprocess.Popen[bytes]
     frozen: list[psutil.Process] = field(default_factory=list)
@@ -114,7 +114,7 @@ def at_work(node: Node, folder: Path) -> tuple[psutil.Process, Path]:
     begun: list[tuple[psutil.Process, Path]] = []
 
     def has_begun() -> bool:
-        cells = [p for p in alive(family(node.start.pid)) if is_cell(p, folder)]
+        cells = [p for p in alive(family(node.start.pid)) if is_attempt(p, folder)]
         runs = [(cell, Path(cell.cmdline()[-1])) for cell in cells]
         begun[:] = [(cell, run) for cell, run in runs if (run / "begun").exists()]
         return bool(begun)
@@ -206,7 +206,7 @@ def test_a_stopped_job_goes_back_into_the_queue_and_then_finishes(tmp_path: Path
     assert run.wait(timeout=120) == 0, written_text(folder)
     noted = (folder / "slurm.log").read_text().splitlines()
     assert noted.count(f"scontrol requeue {job}") == 1
-    assert not cells_of(folder)
+    assert not attempts_of(folder)
     stopped = {path.parents[1] for path in folder.glob("runs/*/checkpoints/*.ckpt")}
     assert stopped
     assert not any((run_dir / "result.json").exists() for run_dir in stopped)

@@ -33,11 +33,11 @@ def test_cells_start_in_the_order_of_their_needs(tmp_path: Path, cluster: FakeCl
     assert sweep.run() == 0
     assert cluster.started == [first_job.key, second_job.key, last.key]
     assert cluster.calls == ["made for None", "opened", "closed"]
-    assert sweep.lines[0] == "0 of 3 cells are finished"
+    assert sweep.lines[0] == "0 of 3 runs are finished"
     assert sweep.lines[-1].startswith(f"{last.key}: finished")
     assert sweep.run() == 0  # all is there: no Ray is started for nothing
     assert len(cluster.calls) == 3
-    assert sweep.lines == ["3 of 3 cells are finished"]
+    assert sweep.lines == ["3 of 3 runs are finished"]
 
 
 def test_a_worker_is_told_all_that_it_needs(
@@ -52,7 +52,7 @@ def test_a_worker_is_told_all_that_it_needs(
     assert first.folder == str(tmp_path.resolve() / "runs" / default[0].key)
     assert (first.driver, first.spec_type, first.stop_seconds) == (1, spec_type(default[0].spec), 7)
     assert RunContext.from_json(first.context) == sweep.context
-    assert (first.threads, second.threads) == (1, 5)  # of the trainer's; of the cell's key
+    assert (first.threads, second.threads) == (1, 5)  # of the trainer's; of the run's key
     assert first.directory == str(Path.cwd())
     assert {"WANDB_MODE", "HF_HOME"} <= first.environment.keys()
     assert not {"SECRET_OF_MINE", "SLURM_JOB_ID"} & first.environment.keys()
@@ -141,7 +141,7 @@ def test_what_is_no_fault_of_the_cell_is_not_counted(
     sweep = Sweep(tmp_path, job)
     assert sweep.run() == 0
     assert cluster.started == [job.key] * 5
-    again = f"{job.key}: {end} (the node is gone); the cell is waiting again"
+    again = f"{job.key}: {end} (the node is gone); the run is waiting again"
     assert sweep.lines.count(again) == 4
     assert not (tmp_path / "runs" / job.key / ERROR_NAME).exists()
 
@@ -162,7 +162,7 @@ def test_a_cell_of_a_lost_node_is_put_on_another_if_ray_does_not_see_to_it(
     assert sweep.run() == 0
     assert cluster.started == [stuck.key, good.key, stuck.key]
     assert cluster.cancelled == [0]
-    line = f"{stuck.key}: lost (Ray cannot reach its node); the cell is waiting again"
+    line = f"{stuck.key}: lost (Ray cannot reach its node); the run is waiting again"
     assert sweep.lines.count(line) == 1
 
 
@@ -199,7 +199,7 @@ def test_four_cells_on_a_real_ray(tmp_path: Path) -> None:
     last = runner_job("last", {"number": 5}, RUNNER, needs=(good.key, once.key))
     planned(tmp_path, [last, good, second, once], max_retries=1)
     assert run_to_end(tmp_path, "--engine.memory_per_cell=100000") == 2
-    assert "error: a cell needs 100000 GB of memory" in written_text(tmp_path).splitlines()[-1]
+    assert "error: a run needs 100000 GB of memory" in written_text(tmp_path).splitlines()[-1]
     assert run_to_end(tmp_path) == 0, written_text(tmp_path)
     values = {key: result["facts"]["value"] for key, result in results(tmp_path).items()}
     assert values == {good.key: 0, second.key: 1, once.key: 0, last.key: 25}
@@ -227,7 +227,7 @@ def test_a_signal_stops_the_cells_and_the_same_command_goes_on(
     assert sweep.run() == code
     assert sorted(cluster.cancelled) == [1, 2]
     assert sweep.states == [State.DONE, State.WAITING, State.WAITING]
-    assert "stopping; cells have 30 s to save their state" in sweep.lines
+    assert "stopping; runs have 30 s to save their state" in sweep.lines
     assert not any("failed" in line for line in sweep.lines)
     assert [signal.getsignal(n) for n in (signal.SIGTERM, signal.SIGINT)] == handlers
     assert fencing.last_driver(tmp_path).ended is not None
@@ -246,7 +246,7 @@ def test_a_failure_while_all_stop_is_not_counted(tmp_path: Path, cluster: FakeCl
     sweep = Sweep(tmp_path, job)
     assert sweep.run() == 143
     assert sweep.states == [State.WAITING]
-    assert sweep.lines[-1] == f"{job.key}: interrupted; the cell is waiting again"
+    assert sweep.lines[-1] == f"{job.key}: interrupted; the run is waiting again"
 
 
 def test_a_lost_ray_is_opened_again_with_its_cells(tmp_path: Path, cluster: FakeCluster) -> None:
@@ -257,7 +257,7 @@ def test_a_lost_ray_is_opened_again_with_its_cells(tmp_path: Path, cluster: Fake
     # The first one had ended before; what ran next to it was given back, not failed.
     assert cluster.started == [first.key, second.key, second.key]
     assert cluster.calls == ["made for None", "opened", "closed", "opened", "closed"]
-    assert "Ray no longer answers; its cells wait until it does" in sweep.lines
+    assert "Ray no longer answers; its runs wait until it does" in sweep.lines
 
 
 def test_a_start_of_ray_is_tried_three_times(tmp_path: Path, cluster: FakeCluster) -> None:

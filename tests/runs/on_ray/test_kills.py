@@ -27,9 +27,9 @@ from tests.runs.harness import (
 from tests.runs.on_ray.processes import (
     KINDS,
     alive,
-    cells_of,
+    attempts_of,
     family,
-    is_cell,
+    is_attempt,
     processes,
     try_read,
 )
@@ -48,12 +48,12 @@ def kill_process(
 
     def is_found() -> bool:
         by_kind = processes(folder, run.pid)
-        candidates[:] = by_kind[kind] if by_kind["cell"] else []
+        candidates[:] = by_kind[kind] if by_kind["run"] else []
         assert run.poll() is None, written_text(folder)
         return bool(candidates)
 
     wait_until(is_found, seconds=120)
-    time.sleep(rng.uniform(0.0, 4.0))  # a cell imports for about as long as it trains
+    time.sleep(rng.uniform(0.0, 4.0))  # a run imports for about as long as it trains
     wait_until(is_found, seconds=120)
     running = family(run.pid)
     rng.choice(candidates).kill()
@@ -74,8 +74,8 @@ def test_kills_of_workers_cells_drivers_and_raylets(tmp_path: Path) -> None:
             assert run.wait(timeout=10) == -9
             [room] = Path("/tmp").glob(f"pl.*-{run.pid}-*.tmp")
             rooms.append(room)  # of Ray's sockets
-            # Ray and the cells end with it.
-            wait_until(lambda: not cells_of(tmp_path) and not alive(running), seconds=30)  # noqa: B023
+            # Ray and the runs end with it.
+            wait_until(lambda: not attempts_of(tmp_path) and not alive(running), seconds=30)  # noqa: B023
             run = start_run(tmp_path)
     assert run.wait(timeout=600) == 0, written_text(tmp_path)
     print(f"killed: {dict(Counter(kinds))}, in this order: {kinds}")
@@ -92,7 +92,7 @@ def test_kills_of_workers_cells_drivers_and_raylets(tmp_path: Path) -> None:
 def kill_in_training(folder: Path, rank: int) -> list[psutil.Process]:
     """Kill one process of a job with DDP that has begun to train; return all that it had."""
     wait_until((folder / "checkpoints" / "last.ckpt").exists, seconds=240)
-    ranks = [p for p in psutil.process_iter() if is_cell(p, folder.parent.parent)]
+    ranks = [p for p in psutil.process_iter() if is_attempt(p, folder.parent.parent)]
     by_rank = {int(cell.environ().get("LOCAL_RANK", "0")): cell for cell in ranks}
     assert sorted(by_rank) == [0, 1]
     by_rank[rank].kill()
@@ -118,7 +118,7 @@ def test_a_cell_with_a_killed_process_ends_and_goes_on_with_the_same_bits(tmp_pa
     assert [newest_attempt(folder).number for folder in folders] == [1, 2, 2]
     contents = [json.loads((folder / "result.json").read_text()) for folder in folders]
     assert len({result["model_sha256"] for result in contents}) == 1
-    assert not [p for p in psutil.process_iter() if is_cell(p, tmp_path)]
+    assert not [p for p in psutil.process_iter() if is_attempt(p, tmp_path)]
 
 
 @pytest.mark.parametrize("num_kills", [1, 2, 9])

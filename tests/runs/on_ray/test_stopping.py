@@ -23,7 +23,7 @@ from tests.runs.harness import (
     wait_until,
     written_text,
 )
-from tests.runs.on_ray.processes import alive, cells_of, family
+from tests.runs.on_ray.processes import alive, attempts_of, family
 from tests.runs.trivial import begun
 
 pytestmark = pytest.mark.slow
@@ -65,7 +65,7 @@ def test_cells_save_their_state_and_the_same_command_goes_on(
         stop(run, number)
         assert run.wait(timeout=120) == code, written_text(folder)
         wait_until(lambda: not alive(ended), seconds=10)  # noqa: B023
-        assert "stopping; cells have 120 s to save their state" in written_text(folder)
+        assert "stopping; runs have 120 s to save their state" in written_text(folder)
         assert "rerun the same command to resume" in written_text(folder).splitlines()[-1]
         steps_before = steps
         steps = [torch.load(state, weights_only=True)["global_step"] for state in states]
@@ -83,7 +83,7 @@ def test_a_second_ctrl_c_ends_cells_at_once(tmp_path: Path, ended: list[psutil.P
     stop(run, signal.SIGINT)
     wait_until(lambda: "stopping" in written_text(tmp_path), seconds=10)
     time.sleep(3)
-    assert len(cells_of(tmp_path)) == 2
+    assert len(attempts_of(tmp_path)) == 2
     stop(run, signal.SIGINT)
     assert run.wait(timeout=20) == 130, written_text(tmp_path)
     wait_until(lambda: not alive(ended), seconds=10)
