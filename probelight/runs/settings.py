@@ -21,7 +21,7 @@ class RaySettings(ranges.Settings):
         cpus_per_cell: CPUs per run, fractions allowed; by default `trainer.threads` (or 1) times
             `trainer.devices`.
         gpus_per_cell: GPUs per run; a fraction such as 0.5 puts two runs on each GPU. By default
-            `trainer.devices` if runs run on GPUs.
+            `trainer.devices` if runs are on GPUs.
         memory_per_cell: GB of memory per run. By default memory is not counted.
         max_retries: How often to try a failed run again. Crashed workers and lost nodes do not
             count.

@@ -384,7 +384,7 @@ def run(
 
     Args:
         output_dir: Folder of the sweep.
-        engine: Where runs run, what each takes, and how often a failed one is tried again.
+        engine: Where runs are computed, what each takes, and how often a failed one is tried again.
         mirror: Folder or address with copies of the released files.
         trainer: Device and batch settings of the runs.
         wandb: Logging to Weights & Biases. By default the sweep is the group.
@@ -439,7 +439,7 @@ def attempt(run_dir: ranges.PathText) -> None:
     """Attempts one planned run in this process; `sweep run` starts it.
 
     Args:
-        run_dir: Folder of the run's run.
+        run_dir: Folder of the run.
     """
     from probelight.runs.attempt import run_attempt
 
