@@ -13,7 +13,7 @@ from probelight.io.errors import UsageError
 
 @dataclass(frozen=True)
 class RaySettings(ranges.Settings):
-    """What each job of a sweep, called a run, takes from Ray.
+    """What each run, of a sweep or another command, takes from Ray.
 
     Args:
         address: Ray cluster: "auto" for the one on this machine, or host:port. By default the

@@ -1,7 +1,7 @@
 """`train.py sweep plan`, `run` and `status`: one config, one folder, any number of GPUs.
 
-A grid of inoculations becomes jobs, which are called the runs of the sweep. An original task (and
-what is trained before it) is one run that all others share; `before` scores it once per probe;
+A grid of inoculations becomes the runs of the sweep. An original task (and what is trained before
+it) is one run that all others share; `before` scores it once per probe;
 each setting is a run that trains and scores the selection items after every epoch; for every dose
 and seed one last run takes M*_k, the best of all settings and epochs, to the report items, which
 nothing else reads (Richardson & Sabharwal 2020, section 4.1).
