@@ -46,7 +46,7 @@ class UnigramsSpec(RunSpec):
         counts: Checksums of the word counts of their corpora.
         measure: Which accuracy is compared.
         accuracies: Those of the two models, by probe.
-        data: Checksums of the probes' files.
+        data_sha256: Checksums of the probes' files.
     """
 
     protocol = PROTOCOL
@@ -55,7 +55,7 @@ class UnigramsSpec(RunSpec):
     counts: tuple[str, ...]
     measure: Measure
     accuracies: dict[str, tuple[float, float]]
-    data: tuple[str, ...]
+    data_sha256: tuple[str, ...]
 
     @property
     def name(self) -> str:
@@ -71,7 +71,7 @@ class UnigramsSpec(RunSpec):
             raise changed_since(paths)
         by_probe = {probe: {model_a: a, model_b: b} for probe, (a, b) in self.accuracies.items()}
         sets = {probe: _items(context, probe) for probe in sorted(by_probe)}
-        check_data(self.data, sets.values())
+        check_data(self.data_sha256, sets.values())
         words = {probe: words_of_records(items.records) for probe, items in sets.items()}
         all_words = {word for probe_words in words.values() for word in probe_words}
         first, second = (read_unigrams(path, all_words) for path in paths)
@@ -152,7 +152,7 @@ def unigrams(
         accuracies={
             probe: (by_model[model_a], by_model[model_b]) for probe, by_model in shared.items()
         },
-        data=tuple(checksums(*(_items(context, probe) for probe in sorted(shared)))),
+        data_sha256=checksums(*(_items(context, probe) for probe in sorted(shared))),
     )
     job = Job(spec, title=f"{PROTOCOL}, {' against '.join(models)}")
     config = {"command": PROTOCOL, **spec.to_config()}

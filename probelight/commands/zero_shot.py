@@ -236,7 +236,7 @@ class ZeroShotSpec(ModelRunSpec):
         model: The model.
         probe: Name of the probe.
         split: Its split; empty for a file without a config.
-        data: Checksums of its files.
+        data_sha256: Checksums of its files.
         ranks: Whether the ranks of MC-MLM candidates are measured.
         scoring: Further rules, in the order of `RULES`.
         domain_stem: The stem that `pmi` compares with; empty without that rule.
@@ -252,7 +252,7 @@ class ZeroShotSpec(ModelRunSpec):
     model: ModelSettings
     probe: str
     split: str
-    data: tuple[str, ...]
+    data_sha256: tuple[str, ...]
     ranks: bool = False
     scoring: tuple[str, ...] = ()
     domain_stem: str = ""
@@ -288,7 +288,7 @@ class ZeroShotSpec(ModelRunSpec):
     def make(self, run: RunFolder, context: RunContext) -> RunRecord:
         """Make the run of one model and set."""
         probe, prompts = prompted_set(context, self.probe, self.split, self.prompt)
-        check_data(self.data, [probe])
+        check_data(self.data_sha256, [probe])
         examples = [read_set(context, self.probe, TRAIN)] if self.examples else []
         check_data(self.examples, examples)
         scorer = loaded_scorer(context, self.model, probe.config.setup)
@@ -398,13 +398,13 @@ def zero_shot_jobs(
                 model=model,
                 probe=loaded.name,
                 split=loaded.split,
-                data=tuple(checksums(loaded.data)),
+                data_sha256=checksums(loaded.data),
                 ranks=ranks,
                 scoring=tuple(rules),
                 domain_stem=stem if "pmi" in rules else "",
                 letters=orders,
                 prompt=is_prompted,
-                examples=tuple(checksums(examples[loaded.name])) if examples else (),
+                examples=checksums(examples[loaded.name]) if examples else (),
                 chat_template=template,
                 phrasings={name: probe.phrasings[name] for name in phrasings},
             )

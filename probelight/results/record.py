@@ -110,9 +110,9 @@ def data_files(sets: Iterable[FromFiles]) -> tuple[DataFile, ...]:
     return tuple(replace(file, path=Path(file.path).name) for file in files.values())
 
 
-def checksums(*sets: FromFiles) -> list[str]:
+def checksums(*sets: FromFiles) -> tuple[str, ...]:
     """Return the checksums of the files of sets; a run on changed files is a different run."""
-    return [file.sha256 for source in sets for file in source.files]
+    return tuple(file.sha256 for source in sets for file in source.files)
 
 
 def check_data(planned: Collection[str], sets: Iterable[FromFiles]) -> None:

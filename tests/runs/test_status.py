@@ -328,7 +328,7 @@ def test_frozen_models_read_texts_and_hold_their_weights(tmp_path: Path) -> None
     heads = runner_job("curve-x", {"number": 1}, RUNNER, weights_bytes=100_000_000, num_texts=1000)
     more = runner_job("curve-x", {"number": 2}, RUNNER, weights_bytes=100_000_000)
     # 1,000 texts of 64 tokens by 25e6 weights: 2 x 1.6e12 operations are 32 s at 1e11 a second.
-    assert plan_lines([heads, more], tmp_path / "not-made", noun="run") == [
+    assert plan_lines([heads, more], tmp_path / "not-made") == [
         "2 runs: 2 curve",
         "0 done, 2 to be run",
         "time: 1,000 texts read by frozen models, 32 s one after the other (rough estimate: 2 "

@@ -146,7 +146,7 @@ class GiveawaysSpec(RunSpec):
     protocol = PROTOCOL
 
     probe: str
-    data: tuple[str, ...]
+    data_sha256: tuple[str, ...]
     settings: items.AuditSettings
     frequency: str
     stems: str
@@ -159,7 +159,7 @@ class GiveawaysSpec(RunSpec):
     def make(self, run: RunFolder, context: RunContext) -> RunRecord:
         """Make the run that counts what gives a probe away."""
         data = items.read_audit(context, self.probe, self.settings)
-        check_data(self.data, data.splits.values())
+        check_data(self.data_sha256, data.splits.values())
         probe = data.config.name
         base = Row(protocol=PROTOCOL, model=LABEL, probe=probe, control=STANDARD, role="baseline")
         rows = list(rule_rows(data, self.frequency, base))
@@ -191,7 +191,7 @@ class BaselineSpec(ModelRunSpec):
     protocol = PROTOCOL
 
     probe: str
-    data: tuple[str, ...]
+    data_sha256: tuple[str, ...]
     settings: items.AuditSettings
     model: ModelSettings
     seed: Seed | None
@@ -221,11 +221,11 @@ def audit_jobs(
     trainer: TrainerSettings,
 ) -> list[Job]:
     """Return the jobs of a probe, those that take seconds first."""
-    name, sha256 = data.config.name, tuple(checksums(*data.splits.values()))
+    name, sha256 = data.config.name, checksums(*data.splits.values())
     settings_of_run = replace(settings, seeds=[0])  # a run has one seed, or none
     counts = GiveawaysSpec(
         probe=name,
-        data=sha256,
+        data_sha256=sha256,
         settings=settings_of_run,
         frequency=giveaways.frequency_source(),
         stems=giveaways.STEMMER,
@@ -237,7 +237,7 @@ def audit_jobs(
             reads_items = trained and model_type_of(model).has_checkpoint
             baseline = BaselineSpec(
                 probe=name,
-                data=sha256,
+                data_sha256=sha256,
                 settings=settings_of_run,
                 model=model,
                 seed=seed,
@@ -261,7 +261,7 @@ def ask_baseline(run: RunFolder, spec: BaselineSpec, context: RunContext) -> Run
 
     model, settings, seed, control = spec.model, spec.settings, spec.seed, spec.control
     data = items.read_audit(context, spec.probe, settings)
-    check_data(spec.data, data.splits.values())
+    check_data(spec.data_sha256, data.splits.values())
     notices = list(data.notices)
     seen = data if control == STANDARD else items.with_control(control, data)
     row = replace(model_row(model), protocol=PROTOCOL, probe=data.config.name, control=control)

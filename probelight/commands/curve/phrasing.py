@@ -36,7 +36,7 @@ class PhrasingSpec(ModelRunSpec):
     probe: str
     model: ModelSettings
     split: str
-    data: tuple[str, ...]
+    data_sha256: tuple[str, ...]
 
     @property
     def name(self) -> str:
@@ -46,7 +46,7 @@ class PhrasingSpec(ModelRunSpec):
     def make(self, run: RunFolder, context: RunContext) -> RunRecord:
         """Score one phrasing by one model, zero-shot."""
         data = load_phrasing(context, self.phrasing, self.split)
-        check_data(self.data, [data])
+        check_data(self.data_sha256, [data])
         scorer = loaded_scorer(context, self.model, "mc_mlm")
         evaluation = evaluate(scorer, data, trainer=context.trainer)
         row = replace(
@@ -90,7 +90,7 @@ def best_phrasing(
                 probe=data.config.name,
                 model=model,
                 split=split,
-                data=tuple(checksums(data)),
+                data_sha256=checksums(data),
             ).under(context.trainer)
             specs.append(spec)
     run_jobs([Job(spec) for spec in specs], folder, context)

@@ -43,7 +43,7 @@ class PlannedRows(Settings):
     setup: Setup
     train: str  # where the train rows are from
     split: str
-    data: tuple[str, ...]  # checksums of the files
+    data_sha256: tuple[str, ...]  # checksums of the files
     num_train: int  # other models of the command can have left rows out
     num_measured: int
     nonsense: dict[str, str]
@@ -60,7 +60,7 @@ class PlannedRows(Settings):
             setup=data.setup,
             train=data.train_source,
             split=data.split,
-            data=tuple(checksums(*data.files)),
+            data_sha256=checksums(*data.files),
             num_train=len(data.train),
             num_measured=len(data.evaluation),
             nonsense=dict(data.nonsense),
@@ -97,7 +97,7 @@ class MeasuredRunSpec(CurveRunSpec):
     def unchanged_curve(self, context: RunContext) -> Curve:
         """Return the curve; UsageError if its files have changed since the run was planned."""
         curve = Curve(self.curve, context)
-        check_data(self.rows.data, curve.data.files)
+        check_data(self.rows.data_sha256, curve.data.files)
         return curve
 
 
@@ -144,7 +144,7 @@ class FactsSpec(CurveRunSpec):
 
     Args:
         facts: Name of the probe with the facts.
-        data: Checksums of its files.
+        data_sha256: Checksums of its files.
         control: The control that the facts are put under.
         seed: Seed of head, order and dropout.
     """
@@ -152,7 +152,7 @@ class FactsSpec(CurveRunSpec):
     protocol = FIRST_STAGE
 
     facts: str
-    data: tuple[str, ...]
+    data_sha256: tuple[str, ...]
     control: str
     seed: Seed
 
@@ -167,7 +167,7 @@ class FactsSpec(CurveRunSpec):
 
         stage = Curve(self.curve, context).first_stage
         assert stage is not None
-        check_data(self.data, [stage.facts])
+        check_data(self.data_sha256, [stage.facts])
         return train_facts(run, self.curve.model, stage, self.control, context)
 
 
@@ -286,7 +286,7 @@ def _full_jobs(curve: Curve, rows: PlannedRows) -> list[Job]:
             facts = FactsSpec(
                 curve=curve.spec,
                 facts=stage.facts.config.name,
-                data=tuple(checksums(stage.facts)),
+                data_sha256=checksums(stage.facts),
                 control=stage.control_of(control),
                 seed=stage.seed,
             ).under(trainer)

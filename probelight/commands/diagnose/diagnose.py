@@ -66,7 +66,7 @@ class DiagnosisSpec(ModelRunSpec):
     Args:
         model: The model.
         probe: Name of the set.
-        data: Checksums of its files.
+        data_sha256: Checksums of its files.
         shuffles: Number of random word orders; 0 where the set has none.
     """
 
@@ -74,7 +74,7 @@ class DiagnosisSpec(ModelRunSpec):
 
     model: ModelSettings
     probe: str
-    data: tuple[str, ...]
+    data_sha256: tuple[str, ...]
     shuffles: NumShuffles = 0
 
     @classmethod
@@ -83,7 +83,7 @@ class DiagnosisSpec(ModelRunSpec):
         return cls(
             model=model,
             probe=data.source.name,
-            data=tuple(checksums(data)),
+            data_sha256=checksums(data),
             shuffles=shuffles if any(p.is_drawn for p in perturbations_of(data)) else 0,
         )
 
@@ -100,7 +100,7 @@ class DiagnosisSpec(ModelRunSpec):
     def make(self, run: RunFolder, context: RunContext) -> RunRecord:
         """Make the run of a model of ours, if the set is still the one that was planned."""
         data, model, shuffles = _loaded_set(context, self.probe), self.model, self.shuffles
-        check_data(self.data, [data])
+        check_data(self.data_sha256, [data])
         scorer = loaded_scorer(context, model, "mc_mlm")
         perturbed = measures.perturbed_sets(data, shuffles)
         words = predict_words(scorer, words_by_context(data, perturbed), context.trainer)
@@ -137,7 +137,7 @@ class RecordedSpec(RunSpec):
     Args:
         probe: Name of the set.
         label: Name of the model.
-        data: Checksums of the files of the set.
+        data_sha256: Checksums of the files of the set.
         recorded: Checksums of the files with the outputs.
     """
 
@@ -145,7 +145,7 @@ class RecordedSpec(RunSpec):
 
     probe: str
     label: str
-    data: tuple[str, ...]
+    data_sha256: tuple[str, ...]
     recorded: tuple[str, ...]
 
     @classmethod
@@ -154,8 +154,8 @@ class RecordedSpec(RunSpec):
         return cls(
             probe=data.source.name,
             label=outputs.model,
-            data=tuple(checksums(data)),
-            recorded=tuple(checksums(outputs)),
+            data_sha256=checksums(data),
+            recorded=checksums(outputs),
         )
 
     @property
@@ -166,7 +166,7 @@ class RecordedSpec(RunSpec):
     def make(self, run: RunFolder, context: RunContext) -> RunRecord:
         """Make the run of recorded outputs, if no file has changed since the plan."""
         data, model = _loaded_set(context, self.probe), self.label
-        check_data(self.data, [data])
+        check_data(self.data_sha256, [data])
         folder = context.paths[RECORDED]
         all_outputs = find_recorded(Path(folder), [source.recorded_as for source in SETS.values()])
         model_outputs = [outputs for outputs in all_outputs if outputs.model == model]
@@ -175,7 +175,7 @@ class RecordedSpec(RunSpec):
         )
         if recorded is None:
             raise changed_since([folder])
-        if tuple(checksums(recorded)) != self.recorded:
+        if checksums(recorded) != self.recorded:
             raise changed_since(file.path for file in recorded.files)
         outputs = read_recorded(recorded, prompt_pairs(data))
         row = Row(

@@ -111,7 +111,7 @@ class TaskSpec(Protocol):
         """The number of choices that questions are filled up to."""
 
     @property
-    def data(self) -> tuple[str, ...]:
+    def data_sha256(self) -> tuple[str, ...]:
         """Checksums of the files."""
 
     def splits(self, context: RunContext) -> Splits:

@@ -112,7 +112,7 @@ class InoculationRun:
     def __init__(self, run: RunFolder, subject: PlannedSubject, context: RunContext) -> None:
         self.run, self.subject, self.context = run, subject, context
         self.tasks = load_tasks(context, self.subject)
-        check_data(subject.data, self.tasks.files)
+        check_data(subject.data_sha256, self.tasks.files)
         self.probe_name = self.tasks.probe.files[0].config.name
 
     def inoculate(self, setting: Setting) -> RunRecord:
@@ -155,8 +155,8 @@ class InoculationRun:
 
     def try_setting(self, setting: Setting, before_run: str) -> RunRecord:
         """Train with one setting of several, scored on the selection items alone."""
-        before = finished_run(self.run, before_run)
-        scores_before = read_scores_before(before, self.tasks.sets)
+        scores_folder = finished_run(self.run, before_run)
+        scores_before = read_scores_before(scores_folder, self.tasks.sets)
         history, dynamics, notices = self.train(self.original_dir(), setting, scores_before)
         write_predictions(self.run, dynamics)
         details = replace(
@@ -182,8 +182,8 @@ class InoculationRun:
                 raise ValueError(f"{candidate.result_path}: not the result of an inoculation")
             candidates[key] = details
         best = best_candidate(candidates)
-        before = finished_run(self.run, before_run)
-        scores_before = read_scores_before(before, self.tasks.sets)
+        scores_folder = finished_run(self.run, before_run)
+        scores_before = read_scores_before(scores_folder, self.tasks.sets)
         details = self.details(scores_before)
         details = replace(details, chosen=best, candidates=tuple(sorted(candidates)))
         chosen = finished_run(self.run, best)

@@ -51,7 +51,7 @@ def train_task(
     It begins with the model that the run `first_stage` left, or else with the pre-trained one.
     """
     model, task, seed, splits = spec.model, spec.task, spec.seed, spec.splits(context)
-    check_data(spec.data, splits.files)
+    check_data(spec.data_sha256, splits.files)
     kwargs = dict[str, Any](learning_rate=task.learning_rate, tuning=task.tuning, seed=seed)
     if first_stage is not None:
         module = saved_module(finished_run(run, first_stage).best_dir, dtype=model.dtype, **kwargs)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 from probelight.commands.inoculation.data import (
@@ -59,7 +59,7 @@ class FirstStageSpec(ModelRunSpec):
     first: IntermediateTask
     seed: Seed
     num_choices: int | None = None
-    data: tuple[str, ...]
+    data_sha256: tuple[str, ...]
 
     @property
     def name(self) -> str:
@@ -100,7 +100,7 @@ class OriginalTaskSpec(ModelRunSpec):
 
     model: ModelSettings
     original: OriginalTask
-    data: tuple[str, ...]
+    data_sha256: tuple[str, ...]
     first_stage: str | None = None
 
     @property
@@ -276,13 +276,14 @@ class SubjectJobs:
             subject.probe,
             label="-".join([probe.name, *filter(None, [row]), *({control} - {STANDARD})]),
             phrasings={name: probe.phrasings[name] for name in tasks.phrasings},
-            data=tuple(checksums(*tasks.files)),
+            data_sha256=checksums(*tasks.files),
             checkpoint=checkpoint_sums,
             original_run=self.originals[-1].key if self.originals else None,
         )
 
-    def before(self) -> Job:
-        """Return the job that scores the original-task model."""
+    @cached_property
+    def before_job(self) -> Job:
+        """The job that scores the original-task model."""
         return self._job(BeforeSpec(subject=self.subject))
 
     def inoculation(self, setting: Setting) -> Job:
@@ -291,25 +292,23 @@ class SubjectJobs:
         return self._training_job(spec, setting)
 
     def candidate(
-        self, setting: Setting, before: Job, trial: Trial | None = None, follows: Sequence[Job] = ()
+        self, setting: Setting, trial: Trial | None = None, follows: Sequence[Job] = ()
     ) -> Job:
         """Return the job that trains with a setting of several, or with one that is drawn.
 
         Of what is drawn, `setting` has the largest extra.
         """
         spec = CandidateSpec(
-            subject=self.subject, setting=setting, before_run=before.key, trial=trial
+            subject=self.subject, setting=setting, before_run=self.before_job.key, trial=trial
         )
         job = self._training_job(spec, setting)
-        return replace(job, needs=(before.key,), follows=tuple(job.key for job in follows))
+        return replace(job, needs=(self.before_job.key,), follows=tuple(job.key for job in follows))
 
-    def report(
-        self, before: Job, candidates: Sequence[Job], dose: int, seed: int, method: str
-    ) -> Job:
+    def report(self, candidates: Sequence[Job], dose: int, seed: int, method: str) -> Job:
         """Return the job that reports the best of the candidates of a dose and seed."""
         spec = ReportSpec(
             subject=self.subject,
-            before_run=before.key,
+            before_run=self.before_job.key,
             candidates=tuple(job.key for job in candidates),
             dose=dose,
             seed=seed,
@@ -362,7 +361,7 @@ def original_jobs(model: ModelSettings, task: OriginalTask, context: RunContext)
             first=task.first,
             seed=task.seed,
             num_choices=task.num_choices,
-            data=tuple(checksums(*splits.files)),
+            data_sha256=checksums(*splits.files),
         )
         jobs.append(_task_job(first, splits, context))
     splits = original_splits(context, task)
@@ -388,7 +387,7 @@ def _task_job(spec: FirstStageSpec | OriginalTaskSpec, splits: Splits, context: 
 def original_spec(model: ModelSettings, task: OriginalTask, splits: Splits) -> OriginalTaskSpec:
     """Return the spec of an original task's run."""
     resolved = resolved_task(model, task, splits)
-    return OriginalTaskSpec(model=model, original=resolved, data=tuple(checksums(*splits.files)))
+    return OriginalTaskSpec(model=model, original=resolved, data_sha256=checksums(*splits.files))
 
 
 def resolved_task(model: ModelSettings, task: OriginalTask, *tasks: Splits) -> OriginalTask:

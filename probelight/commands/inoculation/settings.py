@@ -209,14 +209,14 @@ class PlannedSubject(Subject):
     Args:
         label: What the names of all runs say of the subject.
         phrasings: Texts of the phrasings that are asked before.
-        data: Checksums of all files.
+        data_sha256: Checksums of all files.
         checkpoint: Checksums of a given original-task model; None where one is trained.
         original_run: Key of the run that trains it.
     """
 
     label: str
     phrasings: dict[str, str]
-    data: tuple[str, ...]
+    data_sha256: tuple[str, ...]
     checkpoint: dict[str, str] | None
     original_run: str | None
 

@@ -236,8 +236,7 @@ def _row_jobs(grid: SweepGrid, row: SweepRow, label: str, context: RunContext) -
         subject = Subject(model, task, row.probe)
         jobs = SubjectJobs(subject, context, f"{row.original}-{row.model}")
     yield from jobs.originals
-    before = jobs.before()
-    yield before
+    yield jobs.before_job
     for notice in (*jobs.tasks.probe.notices, *jobs.tasks.original.notices):
         context.say(f"{label}: {notice}")
     for dose, extras in _fitting_extras(row, jobs.tasks, label, context).items():
@@ -245,13 +244,13 @@ def _row_jobs(grid: SweepGrid, row: SweepRow, label: str, context: RunContext) -
             fitting = replace(row, extras=extras)
             with _prefix_refusals(label):
                 if row.keeping:
-                    candidate_sets = _method_candidates(grid, fitting, dose, seed, jobs, before)
+                    candidate_sets = _method_candidates(grid, fitting, dose, seed, jobs)
                 else:
-                    candidate_sets = [("", _candidates(grid, fitting, dose, seed, jobs, before))]
+                    candidate_sets = [("", _candidates(grid, fitting, dose, seed, jobs))]
             # Of each, M* is chosen: with methods against forgetting among the epochs alone.
             for method, candidates in candidate_sets:
                 yield from candidates
-                yield jobs.report(before, candidates, dose, seed, method)
+                yield jobs.report(candidates, dose, seed, method)
 
 
 @contextmanager
@@ -296,7 +295,7 @@ def _fitting_extras(
 
 
 def _method_candidates(
-    grid: SweepGrid, row: SweepRow, dose: int, seed: int, jobs: SubjectJobs, before: Job
+    grid: SweepGrid, row: SweepRow, dose: int, seed: int, jobs: SubjectJobs
 ) -> list[tuple[str, list[Job]]]:
     """Return a name and the job of each method against forgetting at each rate."""
     if grid.search != "grid":
@@ -310,19 +309,19 @@ def _method_candidates(
         for method, rate, extra in product(entry.methods(), rates, row.extras or ()):
             setting = _setting(row, dose, seed, extra, rate, *method)
             extra_suffix = "" if extra == "none" else f"-{extra}"
-            job = jobs.candidate(setting, before)
+            job = jobs.candidate(setting)
             candidates_by_key[job.key] = f"{setting.name_suffix}-lr{rate:g}{extra_suffix}", [job]
     return [*candidates_by_key.values()]
 
 
 def _candidates(
-    grid: SweepGrid, row: SweepRow, dose: int, seed: int, jobs: SubjectJobs, before: Job
+    grid: SweepGrid, row: SweepRow, dose: int, seed: int, jobs: SubjectJobs
 ) -> list[Job]:
     """Return the jobs of a dose and seed: one per setting of the grid, or one per trial of tpe."""
     extras, rates = row.extras or [], row.learning_rates
     if grid.search == "grid":
         settings = (_setting(row, dose, seed, *pair) for pair in product(extras, rates))
-        return [jobs.candidate(setting, before) for setting in settings]
+        return [jobs.candidate(setting) for setting in settings]
     space: dict[str, dict[str, Any]] = {
         "learning_rate": {"low": min(rates), "high": max(rates), "log": True},
         "extra": {"choices": extras},
@@ -333,7 +332,7 @@ def _candidates(
         # What a trial is drawn in view of is a part of what it is.
         trial = Trial(space, number, grid.trials_at_once)
         earlier = trials[: number - number % grid.trials_at_once]
-        trials.append(jobs.candidate(largest, before, trial, earlier))
+        trials.append(jobs.candidate(largest, trial, earlier))
     return trials
 
 
