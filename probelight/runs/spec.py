@@ -90,10 +90,6 @@ class RunSpec(Settings):
         """Return the spec that `to_config` was called on; RangeError names a key that is wrong."""
         return settings_from(cls, {key: v for key, v in config.items() if key != "protocol"})
 
-    def as_drawn(self, folder: Path) -> Self:
-        """Return the spec with the setting that was drawn before the first start, if any was."""
-        return self.from_config(drawn_config(self.to_config(), folder))
-
 
 @dataclass(frozen=True, kw_only=True)
 class ModelRunSpec(RunSpec):

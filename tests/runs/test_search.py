@@ -22,7 +22,7 @@ from probelight.results.run_folder import RunFolder
 from probelight.runs.attempt import End
 from probelight.runs.job import Job
 from probelight.runs.search import FinishedTrial, draw, objectives_of, sample
-from probelight.runs.spec import DRAWN_NAME, Trial
+from probelight.runs.spec import DRAWN_NAME, Trial, drawn_config
 from tests.fixtures.checkout import ROOT
 from tests.runs.on_ray.fake_cluster import FakeCluster, Sweep
 from tests.runs.runner_spec import RunnerSpec, folder_of
@@ -161,8 +161,8 @@ def test_what_was_drawn_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     first = drawn(job, tmp_path)
     assert 1e-5 <= first["learning_rate"] <= 1e-3
     assert first["extra"] in {"none", "x1"}
-    drawn_spec = job.spec.as_drawn(tmp_path / job.key)
-    assert drawn_spec == replace(job.spec, setting={"dose": 100, **first})
+    config = drawn_config(job.spec.to_config(), tmp_path / job.key)
+    assert RunnerSpec.from_config(config) == replace(job.spec, setting={"dose": 100, **first})
     # Nor does a process that was stopped while it drew replace what the next one has drawn.
     path, values = tmp_path / job.key / DRAWN_NAME, {"learning_rate": 5e-4, "extra": "x1"}
     path.unlink()
