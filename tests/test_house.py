@@ -39,7 +39,7 @@ ROOMS = {  # of each, the names that say nothing, and the lines
 }
 LIMITS = {
     "lines of all rooms": 61_219,
-    "lines of tests": 55_607,
+    "lines of tests": 55_610,
     "lines of CONTRIBUTING": 400,
     "lines of CHANGELOG, unreleased": 150,
     "names that only say that they hold something": 364,

@@ -136,7 +136,7 @@ def test_a_set_that_changed_behind_the_plan_is_refused(
 ) -> None:
     context = RunContext(TRAINER)
     [job] = command.zero_shot_jobs([age], [ModelSettings()], TRAINER)
-    spec = replace(cast(command.ZeroShotSpec, job.spec), data=("0" * 64,))
+    spec = replace(cast(command.ZeroShotSpec, job.spec), data_sha256=("0" * 64,))
     run = RunFolder(tmp_path / "runs", spec.name, spec.to_config())
     with pytest.raises(UsageError, match="changed since the run was planned"):
         spec.make(run, context)

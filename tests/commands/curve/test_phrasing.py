@@ -9,11 +9,14 @@ import pytest
 from probelight import cli
 from probelight.commands.curve import phrasing as curve_phrasing
 from probelight.commands.curve.phrasing import best_phrasing
+from probelight.evaluation.evaluate import Evaluation
 from probelight.io.errors import UsageError
 from probelight.models.settings import ModelSettings
+from probelight.probes.source import ProbeData
 from probelight.results.measured import Predictions
 from probelight.results.run_folder import CommandFolder
 from probelight.runs.context import RunContext
+from probelight.runs.settings import TrainerSettings
 from tests.commands.curve.conftest import curve_command
 from tests.fixtures.rows import read_results
 
@@ -37,15 +40,15 @@ def canned(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
     """Answers with as many hits as `HITS` says, and records what was scored."""
     calls = []
 
-    def predict(scorer: Any, sets: Any, trainer: Any) -> dict[str, Predictions]:
-        [(name, records)] = sets.items()
+    def evaluate(scorer: Any, probe: ProbeData, trainer: TrainerSettings) -> Evaluation:
+        name = probe.config.name
         calls.append((scorer.name, name))
         right = HITS[scorer.name, name]
         scores = [
             [float((choice == record.answer) == (index < right)) for choice in (0, 1)]
-            for index, record in enumerate(records)
+            for index, record in enumerate(probe.records)
         ]
-        return {name: Predictions(name, records, scores)}
+        return Evaluation.of(probe, Predictions(name, probe.records, scores), scorer.mode)
 
     def scorer_of(context: RunContext, model: ModelSettings, setup: str) -> Any:
         name = model.name_or_path
@@ -53,7 +56,7 @@ def canned(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
             name=name, mode="zero_shot", dtype="float32", fingerprint=lambda: name
         )
 
-    monkeypatch.setattr(curve_phrasing, "predict", predict)
+    monkeypatch.setattr(curve_phrasing, "evaluate", evaluate)
     monkeypatch.setattr(curve_phrasing, "loaded_scorer", scorer_of)
     return calls
 
