@@ -236,9 +236,9 @@ def test_an_adapter_that_changes_the_base_is_not_swapped_on_it(
     assert model_fingerprint(cache.read(MASKED_LM, ref_of(tiny_model))[0]) == plain
 
 
-def command(output_dir: Path, models: str, data: Path) -> list[str]:
+def command(output_dir: Path, models: str, items: Path) -> list[str]:
     return [
-        *("zero-shot", "--models", models, "--data.path", str(data), "--data.setup", "mc_mlm"),
+        *("zero-shot", "--models", models, "--data.path", str(items), "--data.setup", "mc_mlm"),
         *("--output_dir", str(output_dir), "--trainer.accelerator", "cpu"),
         *("--trainer.threads", "1", "--trainer.progress_bar", "false"),
     ]
@@ -248,7 +248,7 @@ def command(output_dir: Path, models: str, data: Path) -> list[str]:
 def test_several_adapters_in_one_command_have_the_records_of_their_own_commands(
     tiny_model: Path, masked_adapters: list[Path], tmp_path: Path
 ) -> None:
-    data = tmp_path / "items.jsonl"
+    items = tmp_path / "items.jsonl"
     rows = [
         {
             "id": str(i),
@@ -260,7 +260,7 @@ def test_several_adapters_in_one_command_have_the_records_of_their_own_commands(
         }
         for i, noun in enumerate(("grass", "snow", "coal", "sky"))
     ]
-    data.write_text("\n".join(map(json.dumps, rows)) + "\n")
+    items.write_text("\n".join(map(json.dumps, rows)) + "\n")
     names = [str(tiny_model), *(f"{tiny_model}+{adapter}" for adapter in masked_adapters)]
 
     def records(folder: Path) -> dict[str, Any]:
@@ -271,13 +271,13 @@ def test_several_adapters_in_one_command_have_the_records_of_their_own_commands(
             by_model[record["model"]] = record["model_sha256"], record["rows"], lines
         return by_model
 
-    assert cli.main(command(tmp_path / "all", ",".join(names), data)) == 0
+    assert cli.main(command(tmp_path / "all", ",".join(names), items)) == 0
     together = records(tmp_path / "all")
     assert list(together) == sorted(together, key=list(together).index)
     assert set(together) == {"tiny", "tiny+a", "tiny+b"}
     assert len({sha for sha, *_ in together.values()}) == 3
     for i, name in enumerate(names):
-        arguments = command(tmp_path / str(i), name, data)
+        arguments = command(tmp_path / str(i), name, items)
         subprocess.run([sys.executable, "train.py", *arguments], cwd=ROOT, check=True)
         [(model, alone)] = records(tmp_path / str(i)).items()
         assert together[model] == alone

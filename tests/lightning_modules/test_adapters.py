@@ -243,7 +243,7 @@ def test_gathered_weights_of_an_adapter_are_saved_as_its_own(
     )
     fitted(module, QUESTIONS, quiet_trainer)
     expected = scores(module, QUESTIONS)
-    gathered = {name: value.clone() for name, value in module.state_dict().items()}
+    gathered = {name: weight.clone() for name, weight in module.state_dict().items()}
     with torch.no_grad():
         for weight in module.parameters():
             weight.zero_()  # as each process of a sharded fit has only a part
@@ -403,7 +403,7 @@ def test_a_new_adapter_is_drawn_from_the_seed_alone(checkpoint: Folder) -> None:
 
     first, same, reseeded = drawn(0), drawn(0), drawn(1)
     [name, *_] = [name for name in first if "lora_A" in name]
-    assert all(value.equal(same[key]) for key, value in first.items())
+    assert all(weight.equal(same[key]) for key, weight in first.items())
     assert not first[name].equal(reseeded[name])
 
 

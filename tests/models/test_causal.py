@@ -100,9 +100,9 @@ def test_scores_are_those_of_the_whole_model_one_text_at_a_time(
         for scores, row in zip(
             in_batches(scorer.log_likelihoods(), records, size), hand, strict=True
         ):
-            for score, (value, _) in zip(scores.tolist(), row, strict=False):
-                largest = max(largest, abs(score - value))
-                assert score == pytest.approx(value, rel=1e-7, abs=1e-5)
+            for score, (total, _) in zip(scores.tolist(), row, strict=False):
+                largest = max(largest, abs(score - total))
+                assert score == pytest.approx(total, rel=1e-7, abs=1e-5)
             assert scores[len(row) :].tolist() == [-torch.inf] * (len(scores) - len(row))
     print(f"{family}: {sum(map(len, hand))} texts, largest difference {largest:.1e}")
     count = scorer.log_likelihoods().num_tokens

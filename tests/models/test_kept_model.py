@@ -32,7 +32,7 @@ def replace_data(model: PreTrainedModel) -> None:
 
 
 def load_others(model: PreTrainedModel) -> None:
-    model.load_state_dict({name: value + 1 for name, value in model.state_dict().items()})
+    model.load_state_dict({name: weight + 1 for name, weight in model.state_dict().items()})
 
 
 def take_a_fused_step(model: PreTrainedModel) -> None:

@@ -196,11 +196,11 @@ def test_a_check_reads_no_weights(folder: Path) -> None:
     save_file(lost, folder / "model.safetensors", metadata={"format": "pt"})
     files = check_pretrained(MASKED_LM, ref_of(folder))
     assert files.tokenizer.get_vocab() == load_tokenizer(ref_of(folder)).get_vocab()
-    outline = {name: value.shape for name, value in files.outline().named_parameters()}
-    assert all(value.is_meta for value in files.outline().parameters())
+    outline = {name: weight.shape for name, weight in files.outline().named_parameters()}
+    assert all(weight.is_meta for weight in files.outline().parameters())
     (folder / "model.safetensors").write_bytes(content)
     model, _ = load_pretrained(MASKED_LM, ref_of(folder))
-    assert {name: value.shape for name, value in model.named_parameters()} == outline
+    assert {name: weight.shape for name, weight in model.named_parameters()} == outline
     save_file(lost, folder / "model.safetensors", metadata={"format": "pt"})
     with pytest.raises(PretrainedError, match="NaN"):
         load_pretrained(MASKED_LM, ref_of(folder))

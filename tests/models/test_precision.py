@@ -47,8 +47,8 @@ RECORDS = [
 WORDS = "smaller larger older younger red blue green dog cat animal plant best rest size".split()
 PAIRS = [
     Record(f"{a} {b}", "a cat is [MASK] than a dog .", (a, b), 0)
-    for place, a in enumerate(WORDS)
-    for b in WORDS[:place]
+    for num, a in enumerate(WORDS)
+    for b in WORDS[:num]
 ]
 TEXTS = [
     Record("1", "a cat is [MASK] than a dog .", ("smaller", "larger", "not really larger"), 0),
