@@ -85,16 +85,16 @@ def test_a_masked_model_with_an_adapter_scores_as_peft_does(
     model = plain_peft(AutoModelForMaskedLM, tiny_model, adapter)
     tokenizer = AutoTokenizer.from_pretrained(tiny_model)
     text = tokenizer(MASKED.stem, return_tensors="pt")
-    place = text.input_ids[0].tolist().index(tokenizer.mask_token_id)
+    mask = text.input_ids[0].tolist().index(tokenizer.mask_token_id)
     with torch.no_grad():
-        logits = model(**text).logits[0, place]
+        logits = model(**text).logits[0, mask]
     expected = logits[tokenizer.convert_tokens_to_ids(list(MASKED.choices))]
     plain = answers(scorer_for(ModelSettings(str(tiny_model)), "mc_mlm").choice_scores(), MASKED)
     assert not torch.allclose(plain[0], expected, atol=1e-3)
-    beside = ModelSettings(str(tiny_model), adapter=str(adapter))
-    for settings in (beside, ModelSettings(str(adapter)), ModelSettings(f"{tiny_model}+{adapter}")):
-        found = answers(scorer_for(settings, "mc_mlm").choice_scores(), MASKED)[0]
-        torch.testing.assert_close(found, expected, rtol=0, atol=1e-5)
+    apart = ModelSettings(str(tiny_model), adapter=str(adapter))
+    for settings in (apart, ModelSettings(str(adapter)), ModelSettings(f"{tiny_model}+{adapter}")):
+        scores = answers(scorer_for(settings, "mc_mlm").choice_scores(), MASKED)[0]
+        torch.testing.assert_close(scores, expected, rtol=0, atol=1e-5)
 
 
 @pytest.mark.parametrize("family", ["gpt2", "llama", "t5", "bart"])
@@ -111,12 +111,12 @@ def test_language_models_with_an_adapter_score_as_peft_does(
     assert saved_model_type(ref_of(adapter)) == settings.kind
     scorer = scorer_for(settings, "mc_qa")
     record = Record("1", "what is the largest ?", ("a cat", "the dog"), 0)
-    found = answers(scorer.log_likelihoods(), record)[0]
+    scores = answers(scorer.log_likelihoods(), record)[0]
     plain = scorer_for(replace(settings, adapter=None), "mc_qa")
-    assert not torch.allclose(answers(plain.log_likelihoods(), record)[0], found, atol=1e-3)
+    assert not torch.allclose(answers(plain.log_likelihoods(), record)[0], scores, atol=1e-3)
     if is_causal:
         tokenizer = AutoTokenizer.from_pretrained(base)
-        for choice, score in zip(record.choices, found, strict=True):
+        for choice, score in zip(record.choices, scores, strict=True):
             first = len(tokenizer(record.stem).input_ids)
             ids = tokenizer(f"{record.stem} {choice}").input_ids
             with torch.no_grad():
@@ -128,25 +128,27 @@ def test_language_models_with_an_adapter_score_as_peft_does(
         inner: Any = merged.network
         inner.load_state_dict(model.merge_and_unload().state_dict())
         expected = answers(merged.log_likelihoods(), record)[0]
-        torch.testing.assert_close(found, expected, rtol=0, atol=1e-4)
+        torch.testing.assert_close(scores, expected, rtol=0, atol=1e-4)
 
 
 def test_a_kept_base_gives_each_adapter_what_it_gives_alone(
     tiny_model: Path, masked_adapters: list[Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    one, two = (f"{tiny_model}+{adapter}" for adapter in masked_adapters)
-    alone = {n: model_fingerprint(load_pretrained(MASKED_LM, ref_of(n))[0]) for n in (one, two)}
+    first, second = (f"{tiny_model}+{adapter}" for adapter in masked_adapters)
+    alone = {
+        n: model_fingerprint(load_pretrained(MASKED_LM, ref_of(n))[0]) for n in (first, second)
+    }
     alone[str(tiny_model)] = model_fingerprint(load_pretrained(MASKED_LM, ref_of(tiny_model))[0])
     loads: list[str] = []
     load = loading._trained_model
     monkeypatch.setattr(
-        loading, "_trained_model", lambda found, *a: loads.append(found.source) or load(found, *a)
+        loading, "_trained_model", lambda files, *a: loads.append(files.source) or load(files, *a)
     )
-    kept = KeptModel()
-    for name in (str(tiny_model), one, two, two, one, str(tiny_model), two):
-        model, tokenizer = kept.read(MASKED_LM, ref_of(name))
+    cache = KeptModel()
+    for name in (str(tiny_model), first, second, second, first, str(tiny_model), second):
+        model, tokenizer = cache.read(MASKED_LM, ref_of(name))
         assert model_fingerprint(model) == alone[name]
-        assert kept.fingerprint(model) == alone[name]
+        assert cache.fingerprint(model) == alone[name]
         assert tokenizer.model_max_length == 32
     assert loads == [str(tiny_model)]
 
@@ -170,13 +172,13 @@ def test_a_folder_that_is_spelled_in_two_ways_is_put_in_once(
     tiny_model: Path, masked_adapters: list[Path]
 ) -> None:
     [first, second] = masked_adapters
-    kept, found = KeptModel(), []
+    cache, hashes = KeptModel(), []
     for name in (f"{second}", f"{second}/", f"{second.parent}/../{tail(second)}", f"{first}"):
-        model, _ = kept.read(MASKED_LM, ref_of(f"{tiny_model}+{name}"))
+        model, _ = cache.read(MASKED_LM, ref_of(f"{tiny_model}+{name}"))
         alone, _ = load_pretrained(MASKED_LM, ref_of(f"{tiny_model}+{name}"))
         assert model_fingerprint(model) == model_fingerprint(alone)
-        found.append(model_fingerprint(model))
-    assert found[0] == found[1] == found[2] != found[3]
+        hashes.append(model_fingerprint(model))
+    assert hashes[0] == hashes[1] == hashes[2] != hashes[3]
 
 
 def tail(folder: Path) -> str:
@@ -187,12 +189,12 @@ def test_the_fingerprint_knows_by_how_much_an_adapter_counts(
     tiny_model: Path, masked_adapters: list[Path]
 ) -> None:
     path = masked_adapters[0] / "adapter_config.json"
-    settings, found = json.loads(path.read_text()), set()
+    settings, hashes = json.loads(path.read_text()), set()
     for changed in ({}, {"lora_alpha": 64}, {"base_model_name_or_path": str(tiny_model / ".")}):
         path.write_text(json.dumps({**settings, **changed}))
         model, _ = load_pretrained(MASKED_LM, ref_of(f"{tiny_model}+{masked_adapters[0]}"))
-        found.add(model_fingerprint(model))
-    assert len(found) == 2
+        hashes.add(model_fingerprint(model))
+    assert len(hashes) == 2
 
 
 def test_an_adapter_is_written_with_the_same_bytes_each_time(
@@ -201,14 +203,14 @@ def test_an_adapter_is_written_with_the_same_bytes_each_time(
     names = ["value", "query", "key", "dense"]  # of which peft makes a set, in no order
     tuning = Tuning("lora", target_modules=names)
     SentenceChoice(str(tiny_model), tuning=tuning).save_pretrained(tmp_path / "a")
-    written = json.loads((tmp_path / "a" / "adapter_config.json").read_text())
-    assert written["target_modules"] == sorted(names)
+    config = json.loads((tmp_path / "a" / "adapter_config.json").read_text())
+    assert config["target_modules"] == sorted(names)
 
 
 def test_random_weights_have_no_adapter(tiny_model: Path, masked_adapters: list[Path]) -> None:
     names = [f"{tiny_model}+{folder}" for folder in masked_adapters]
     models = chosen_models(names, ModelSettings(), random_weights=True)
-    assert [(one.random_weights, one.adapter is None) for one in models] == [
+    assert [(m.random_weights, m.adapter is None) for m in models] == [
         (False, False), (False, False), (True, True),
     ]  # fmt: skip
     with pytest.raises(
@@ -228,15 +230,15 @@ def test_an_adapter_that_changes_the_base_is_not_swapped_on_it(
             if name.endswith("bias"):
                 weight.add_(1.0)
     wrapped.save_pretrained(tmp_path / "a")
-    kept, plain = KeptModel(), model_fingerprint(load_pretrained(MASKED_LM, ref_of(tiny_model))[0])
-    changed = model_fingerprint(kept.read(MASKED_LM, ref_of(f"{tiny_model}+{tmp_path / 'a'}"))[0])
+    cache, plain = KeptModel(), model_fingerprint(load_pretrained(MASKED_LM, ref_of(tiny_model))[0])
+    changed = model_fingerprint(cache.read(MASKED_LM, ref_of(f"{tiny_model}+{tmp_path / 'a'}"))[0])
     assert changed == model_fingerprint(load_pretrained(MASKED_LM, ref_of(tmp_path / "a"))[0])
-    assert model_fingerprint(kept.read(MASKED_LM, ref_of(tiny_model))[0]) == plain
+    assert model_fingerprint(cache.read(MASKED_LM, ref_of(tiny_model))[0]) == plain
 
 
-def command(output_dir: Path, models: str, data: Path) -> list[str]:
+def command(output_dir: Path, models: str, items: Path) -> list[str]:
     return [
-        *("zero-shot", "--models", models, "--data.path", str(data), "--data.setup", "mc_mlm"),
+        *("zero-shot", "--models", models, "--data.path", str(items), "--data.setup", "mc_mlm"),
         *("--output_dir", str(output_dir), "--trainer.accelerator", "cpu"),
         *("--trainer.threads", "1", "--trainer.progress_bar", "false"),
     ]
@@ -246,53 +248,53 @@ def command(output_dir: Path, models: str, data: Path) -> list[str]:
 def test_several_adapters_in_one_command_have_the_records_of_their_own_commands(
     tiny_model: Path, masked_adapters: list[Path], tmp_path: Path
 ) -> None:
-    data = tmp_path / "items.jsonl"
+    items = tmp_path / "items.jsonl"
     rows = [
         {
-            "id": str(place),
+            "id": str(i),
             "question": {
-                "stem": f"the {thing} is [MASK] .",
+                "stem": f"the {noun} is [MASK] .",
                 "choices": [{"label": x, "text": t} for x, t in (("A", "red"), ("B", "green"))],
             },
             "answerKey": "A",
         }
-        for place, thing in enumerate(("grass", "snow", "coal", "sky"))
+        for i, noun in enumerate(("grass", "snow", "coal", "sky"))
     ]
-    data.write_text("\n".join(map(json.dumps, rows)) + "\n")
+    items.write_text("\n".join(map(json.dumps, rows)) + "\n")
     names = [str(tiny_model), *(f"{tiny_model}+{adapter}" for adapter in masked_adapters)]
 
     def records(folder: Path) -> dict[str, Any]:
-        found = {}
+        by_model = {}
         for path in folder.glob("runs/*/result.json"):
             record = json.loads(path.read_text())
             lines = (path.parent / "predictions.jsonl").read_bytes()
-            found[record["model"]] = record["model_sha256"], record["rows"], lines
-        return found
+            by_model[record["model"]] = record["model_sha256"], record["rows"], lines
+        return by_model
 
-    assert cli.main(command(tmp_path / "all", ",".join(names), data)) == 0
+    assert cli.main(command(tmp_path / "all", ",".join(names), items)) == 0
     together = records(tmp_path / "all")
     assert list(together) == sorted(together, key=list(together).index)
     assert set(together) == {"tiny", "tiny+a", "tiny+b"}
     assert len({sha for sha, *_ in together.values()}) == 3
-    for place, name in enumerate(names):
-        arguments = command(tmp_path / str(place), name, data)
+    for i, name in enumerate(names):
+        arguments = command(tmp_path / str(i), name, items)
         subprocess.run([sys.executable, "train.py", *arguments], cwd=ROOT, check=True)
-        [(model, alone)] = records(tmp_path / str(place)).items()
+        [(model, alone)] = records(tmp_path / str(i)).items()
         assert together[model] == alone
 
 
 def test_namesakes_are_told_apart(tiny_model: Path, tmp_path: Path) -> None:
     names = []
-    for place in ("one", "two"):
-        folder = tmp_path / place / "checkpoints" / "best"
+    for owner in ("one", "two"):
+        folder = tmp_path / owner / "checkpoints" / "best"
         names.append(f"{tiny_model}+{plain_adapter(AutoModelForMaskedLM, tiny_model, folder)}")
-    found = chosen_models([str(tiny_model), *names], ModelSettings(), random_weights=False)
-    assert [model.label for model in found] == [
+    models = chosen_models([str(tiny_model), *names], ModelSettings(), random_weights=False)
+    assert [model.label for model in models] == [
         "tiny",
         "tiny+one/checkpoints/best",
         "tiny+two/checkpoints/best",
     ]
-    assert [model.name_or_path for model in found] == 3 * [str(tiny_model)]
+    assert [model.name_or_path for model in models] == 3 * [str(tiny_model)]
 
 
 def test_half_precision_is_made_up_for_with_the_adapter(
@@ -300,9 +302,9 @@ def test_half_precision_is_made_up_for_with_the_adapter(
 ) -> None:
     exact = load_pretrained(MASKED_LM, ref_of(masked_adapters[0]))[0]
     read = partial(load_pretrained, dtype="bfloat16", is_scored=True)
-    half, kept = read(MASKED_LM, ref_of(masked_adapters[0]))[0], KeptModel(read)
-    kept.read(MASKED_LM, ref_of(tiny_model))
-    swapped = kept.read(MASKED_LM, ref_of(f"{tiny_model}+{masked_adapters[0]}"))[0]
+    half, cache = read(MASKED_LM, ref_of(masked_adapters[0]))[0], KeptModel(read)
+    cache.read(MASKED_LM, ref_of(tiny_model))
+    swapped = cache.read(MASKED_LM, ref_of(f"{tiny_model}+{masked_adapters[0]}"))[0]
     ids = torch.tensor([[2, 5, 6, 4, 3]])
     for model in (half, swapped):
         with torch.no_grad(), upcast(model):
@@ -334,28 +336,28 @@ def test_wrong_adapters_are_refused(
         return folder
 
     names = ("cut", "cropped", "extra", "nan", "whole")
-    cut, cropped, extra, nan, whole = (changed(name) for name in names)
+    cut, cropped, extra, nan, integer = (changed(name) for name in names)
     (cut / "adapter_model.safetensors").write_bytes(b"no")
     weights = load_file(good / "adapter_model.safetensors")
-    [first, *_] = weights
+    [name, *_] = weights
     save_file(
-        {n: w for n, w in weights.items() if n != first}, cropped / "adapter_model.safetensors"
+        {n: w for n, w in weights.items() if n != name}, cropped / "adapter_model.safetensors"
     )
     save_file(
-        {**weights, "base_model.model.x.lora_A.weight": weights[first].clone()},
+        {**weights, "base_model.model.x.lora_A.weight": weights[name].clone()},
         extra / "adapter_model.safetensors",
     )
-    save_file({**weights, first: weights[first] * torch.nan}, nan / "adapter_model.safetensors")
-    save_file({**weights, first: weights[first].long()}, whole / "adapter_model.safetensors")
-    none = changed("none")
-    (none / "adapter_model.safetensors").unlink()
+    save_file({**weights, name: weights[name] * torch.nan}, nan / "adapter_model.safetensors")
+    save_file({**weights, name: weights[name].long()}, integer / "adapter_model.safetensors")
+    empty = changed("none")
+    (empty / "adapter_model.safetensors").unlink()
     torch.manual_seed(0)
-    other = tmp_path / "other"
+    misfit = tmp_path / "other"
     sizes: dict[str, int] = {"vocab_size": 66, "hidden_size": 64, "intermediate_size": 64}
     config = BertConfig(**sizes, num_hidden_layers=2, num_attention_heads=2)
-    BertForMaskedLM(config).save_pretrained(other)
+    BertForMaskedLM(config).save_pretrained(misfit)
     for path in tiny_model.glob("*token*"):
-        shutil.copy(path, other)
+        shutil.copy(path, misfit)
     away = changed("away", base_model_name_or_path=str(tmp_path / "gone"))
     itself = changed("itself", base_model_name_or_path=str(tmp_path / "itself"))
     cases = {
@@ -363,14 +365,14 @@ def test_wrong_adapters_are_refused(
         str(cropped): "1 of its weights are missing",
         str(extra): "1 of its weights are for other layers",
         str(nan): "contains NaN",
-        str(whole): "torch.int64 numbers, not floating-point ones",
-        str(none): "has no weights .adapter_model.safetensors",
+        str(integer): "torch.int64 numbers, not floating-point ones",
+        str(empty): "has no weights .adapter_model.safetensors",
         str(away): "names the model .*gone, which does not exist; give MODEL.",
         str(itself): "names itself as its model",
         str(changed("nobody", base_model_name_or_path=None)): "names no model; give MODEL.",
         str(changed("kind", peft_type="XLORA")): "XLORA does more than change layers in place|fit",
         str(changed("alien", peft_type="NOVEL")): "does not fit",
-        f"{other}+{good}": "does not fit",
+        f"{misfit}+{good}": "does not fit",
         f"{tiny_model}+{tmp_path / 'missing'}": "missing does not exist",
     }
     for name, message in cases.items():
@@ -384,11 +386,11 @@ def test_wrong_adapters_are_refused(
 def test_an_adapter_of_another_model_of_the_same_form_is_warned_of(
     tiny_model: Path, masked_adapters: list[Path], tmp_path: Path
 ) -> None:
-    other = shutil.copytree(tiny_model, tmp_path / "other")
+    sibling = shutil.copytree(tiny_model, tmp_path / "other")
     with pytest.warns(
         RuntimeWarning, match="was trained with .*tiny, but is now used with .*other"
     ):
-        load_pretrained(MASKED_LM, ref_of(f"{other}+{masked_adapters[0]}"))
+        load_pretrained(MASKED_LM, ref_of(f"{sibling}+{masked_adapters[0]}"))
     with warnings.catch_warnings():
         warnings.simplefilter("error", RuntimeWarning)
         load_pretrained(MASKED_LM, ref_of(f"{tiny_model}+{masked_adapters[0]}"))
@@ -398,29 +400,29 @@ def test_sums_of_a_checkpoint_change_with_the_model_below(tiny_model: Path, tmp_
     base = shutil.copytree(tiny_model, tmp_path / "base")
     SentenceChoice(str(base), tuning="lora").save_pretrained(tmp_path / "a")
     task = OriginalTask("x", ["x"], checkpoint=str(tmp_path / "a"))
-    before = task.checkpoint_sums()
-    assert before is not None
-    assert set(before) == {
+    sums = task.checkpoint_sums()
+    assert sums is not None
+    assert set(sums) == {
         "adapter_config.json",
         "adapter_model.safetensors",
         "head.safetensors",
         "below-0/model.safetensors",
     }
     weights = load_file(base / "model.safetensors")
-    [first, *_] = weights
-    save_file({**weights, first: weights[first] + 1}, base / "model.safetensors", {"format": "pt"})
-    after = task.checkpoint_sums()
-    assert after is not None
-    assert {name for name in before if before[name] != after[name]} == {"below-0/model.safetensors"}
+    [name, *_] = weights
+    save_file({**weights, name: weights[name] + 1}, base / "model.safetensors", {"format": "pt"})
+    new_sums = task.checkpoint_sums()
+    assert new_sums is not None
+    assert {name for name in sums if sums[name] != new_sums[name]} == {"below-0/model.safetensors"}
     # What multiplies the adapter is in its settings; who wrote them changes no answer.
     path = tmp_path / "a" / "adapter_config.json"
     settings = json.loads(path.read_text())
     path.write_text(json.dumps({**settings, "peft_version": "of another day"}))
-    assert task.checkpoint_sums() == after
+    assert task.checkpoint_sums() == new_sums
     path.write_text(json.dumps({**settings, "lora_alpha": 3}))
     scaled = task.checkpoint_sums()
     assert scaled is not None
-    assert {n for n in after if after[n] != scaled[n]} == {"adapter_config.json"}
+    assert {n for n in new_sums if new_sums[n] != scaled[n]} == {"adapter_config.json"}
 
 
 def test_baselines_have_no_adapters() -> None:
@@ -435,16 +437,16 @@ def test_baselines_have_no_adapters() -> None:
 def test_a_merged_folder_answers_as_its_adapter_does(
     tiny_model: Path, masked_adapters: list[Path], tmp_path: Path
 ) -> None:
-    question = SentenceChoice(str(tiny_model), tuning="lora", num_choices=4)
+    module = SentenceChoice(str(tiny_model), tuning="lora", num_choices=4)
     with torch.no_grad():
-        for name, weight in question.named_parameters():
+        for name, weight in module.named_parameters():
             if "lora_B" in name:
                 weight.normal_(std=0.5)
-    question.save_pretrained(tmp_path / "q")
-    record = Record("1", "what colour is grass ?", ("red", "green"), 1)
-    for adapter, setup, asked in (
+    module.save_pretrained(tmp_path / "q")
+    question = Record("1", "what colour is grass ?", ("red", "green"), 1)
+    for adapter, setup, record in (
         (masked_adapters[0], "mc_mlm", MASKED),
-        (tmp_path / "q", "mc_qa", record),
+        (tmp_path / "q", "mc_qa", question),
     ):
         merged = tmp_path / f"merged-{setup}"
         assert (
@@ -452,11 +454,11 @@ def test_a_merged_folder_answers_as_its_adapter_does(
         )
         assert (merged / "model.safetensors").is_file()
         assert not (merged / "adapter_config.json").exists()
-        found, expected = (
-            answers(scorer_for(ModelSettings(str(f)), setup).choice_scores(), asked)  # type: ignore[arg-type]
+        scores, expected = (
+            answers(scorer_for(ModelSettings(str(f)), setup).choice_scores(), record)  # type: ignore[arg-type]
             for f in (merged, adapter)
         )
-        torch.testing.assert_close(found, expected, rtol=0, atol=1e-5)
+        torch.testing.assert_close(scores, expected, rtol=0, atol=1e-5)
     assert SentenceChoice.from_folder(tmp_path / "merged-mc_qa").num_choices == 4
 
 

@@ -47,33 +47,33 @@ ORDERS = ([(0, 1, 2), (1, 2, 0), (2, 0, 1)], [(0, 1), (1, 0)])
 
 def prompts(record: Record, orders: list[tuple[int, ...]]) -> list[str]:
     """The prompts as they are to be, without the code under test."""
-    found = []
+    texts = []
     for order in orders:
-        lines = [f"{'ABC'[i]}. {record.choices[place]}" for i, place in enumerate(order)]
-        found.append("\n".join([f"Question: {record.stem}", *lines, "Answer:"]))
-    return found
+        lines = [f"{'ABC'[i]}. {record.choices[index]}" for i, index in enumerate(order)]
+        texts.append("\n".join([f"Question: {record.stem}", *lines, "Answer:"]))
+    return texts
 
 
-def asked(model: ModelSettings) -> Any:
+def letters_of(model: ModelSettings) -> Any:
     scorer = scorer_for(model, "mc_mlm")
-    own = Predictions("mine", QUESTIONS, [[0.0] * len(r.choices) for r in QUESTIONS])
-    return ask_letters(scorer, own, "cyclic", PROMPTS, TRAINER)
+    sums = Predictions("mine", QUESTIONS, [[0.0] * len(r.choices) for r in QUESTIONS])
+    return ask_letters(scorer, sums, "cyclic", PROMPTS, TRAINER)
 
 
 def test_a_masked_model_is_scored_at_a_mask() -> None:
     folder = ROOT / "assets" / "dictionary-lm"
     tokenizer = AutoTokenizer.from_pretrained(folder)
     model = AutoModelForMaskedLM.from_pretrained(folder, dtype=torch.float32).eval()
-    found = asked(ModelSettings("dictionary-lm"))
+    panel = letters_of(ModelSettings("dictionary-lm"))
     for item, record in enumerate(QUESTIONS):
         for order, text in enumerate(prompts(record, ORDERS[item])):
             ids = tokenizer(f"{text} [MASK]", return_tensors="pt")["input_ids"]
             with torch.no_grad():
                 logs = model(ids).logits[0].log_softmax(-1)
-            place = (ids[0] == tokenizer.mask_token_id).nonzero().item()
+            mask = (ids[0] == tokenizer.mask_token_id).nonzero().item()
             labels = tokenizer.convert_tokens_to_ids([*"abc"[: len(record.choices)]])
-            expected = [float(logs[place, label]) for label in labels]
-            assert found.labels[item][order] == pytest.approx(expected, abs=1e-4)
+            expected = [float(logs[mask, label]) for label in labels]
+            assert panel.labels[item][order] == pytest.approx(expected, abs=1e-4)
 
 
 @pytest.mark.parametrize("family", ["gpt2", "llama"])
@@ -83,33 +83,33 @@ def test_a_causal_model_is_asked_behind_the_cue(
     folder = str(causal_folder(family))
     tokenizer: Any = AutoTokenizer.from_pretrained(folder)
     model: Any = AutoModelForCausalLM.from_pretrained(folder).eval()
-    found = asked(ModelSettings(folder, kind="causal", max_length=2000))
+    panel = letters_of(ModelSettings(folder, kind="causal", max_length=2000))
     most = model.config.max_position_embeddings
     for item, record in enumerate(QUESTIONS):
         for order, text in enumerate(prompts(record, ORDERS[item])):
             expected = []
             for label in "ABC"[: len(record.choices)]:
-                given = tokenizer(text)["input_ids"]
-                whole = tokenizer(f"{text} {label}")["input_ids"]
-                rest = whole[len(given) :]
-                assert whole[: len(given)] == given
-                special = whole[:1] if whole[0] == tokenizer.bos_token_id else []
-                kept = [*special, *whole[len(special) :][-(most - len(special)) :]]
+                prompt = tokenizer(text)["input_ids"]
+                full = tokenizer(f"{text} {label}")["input_ids"]
+                label_ids = full[len(prompt) :]
+                assert full[: len(prompt)] == prompt
+                special = full[:1] if full[0] == tokenizer.bos_token_id else []
+                cut = [*special, *full[len(special) :][-(most - len(special)) :]]
                 with torch.no_grad():
-                    logs = model(torch.tensor([kept])).logits[0].log_softmax(-1)
-                first = len(kept) - len(rest)
-                expected.append(sum(float(logs[first + i - 1, one]) for i, one in enumerate(rest)))
-            assert found.labels[item][order] == pytest.approx(expected, abs=1e-3)
+                    logs = model(torch.tensor([cut])).logits[0].log_softmax(-1)
+                first = len(cut) - len(label_ids)
+                expected.append(sum(float(logs[first + i - 1, t]) for i, t in enumerate(label_ids)))
+            assert panel.labels[item][order] == pytest.approx(expected, abs=1e-3)
 
 
 def test_choices_have_the_scores_of_their_labels_and_rows_are_of_them() -> None:
-    found = asked(ModelSettings("dictionary-lm"))
-    one, other = found.labels[1]
-    assert found.choices[1] == [[one[0], one[1]], [other[1], other[0]]]
-    assert found.by_rule[LETTER].scores[1] == [one[0], one[1]]
-    rows = {(r.metric, r.subset_text): r.value for r in found.order_rows("ab", Row())}
+    panel = letters_of(ModelSettings("dictionary-lm"))
+    first, second = panel.labels[1]
+    assert panel.choices[1] == [[first[0], first[1]], [second[1], second[0]]]
+    assert panel.by_rule[LETTER].scores[1] == [first[0], first[1]]
+    rows = {(r.metric, r.subset_text): r.value for r in panel.order_rows("ab", Row())}
     right = [
-        [max(s) == s[r.answer] for s in c] for c, r in zip(found.choices, QUESTIONS, strict=True)
+        [max(s) == s[r.answer] for s in c] for c, r in zip(panel.choices, QUESTIONS, strict=True)
     ]
     assert rows["mean_order_accuracy", ""] == pytest.approx(
         (sum(right[0]) / 3 + sum(right[1]) / 2) / 2
@@ -125,8 +125,8 @@ def test_the_command_lists_letters_next_to_words(
     line = ["zero-shot", "--probes", "taxonomy_small:dev", "--models", "dictionary-lm"]
     line += ["--output_dir", str(tmp_path / "out"), "--scoring", "sum,letter"]
     assert cli.main([*line, "--letters.orders", "cyclic"]) == 0
-    shown = " ".join(capsys.readouterr().out.split())
-    assert "Asked for a letter: does the order of the choices matter?" in shown
+    page = " ".join(capsys.readouterr().out.split())
+    assert "Asked for a letter: does the order of the choices matter?" in page
     rows = read_results(tmp_path / "out" / "results.csv")
     by_rule = {row["scoring"]: row for row in rows if row["metric"] == "accuracy"}
     assert {"", "sum", "letter", "letter_debiased"} <= {*by_rule}
@@ -178,9 +178,9 @@ def test_examples_are_before_the_sentence_that_is_scored(tmp_path: Path) -> None
     line = ["zero-shot", "--probes", "taxonomy_small:dev", "--models", "dictionary-lm"]
     line += ["--output_dir", str(tmp_path / "out"), "--shots", "2", "--scoring", "pmi,letter"]
     assert cli.main(line) == 0
-    found = load_probe("taxonomy_small", "dev")
+    dev = load_probe("taxonomy_small", "dev")
     train = load_probe("taxonomy_small", "train").records
-    prompts = Prompts(PROMPTS.templates, "mc_mlm", found.config.group_by, train, 2)
+    prompts = Prompts(PROMPTS.templates, "mc_mlm", dev.config.group_by, train, 2)
     folder = ROOT / "assets" / "dictionary-lm"
     tokenizer = AutoTokenizer.from_pretrained(folder)
     model = AutoModelForMaskedLM.from_pretrained(folder, dtype=torch.float32).eval()
@@ -189,22 +189,22 @@ def test_examples_are_before_the_sentence_that_is_scored(tmp_path: Path) -> None
         ids = tokenizer(stem, return_tensors="pt")["input_ids"]
         with torch.no_grad():
             logs = model(ids).logits[0].log_softmax(-1)
-        place = (ids[0] == tokenizer.mask_token_id).nonzero().item()
-        return [float(logs[place, tokenizer.convert_tokens_to_ids(word)]) for word in words]
+        mask = (ids[0] == tokenizer.mask_token_id).nonzero().item()
+        return [float(logs[mask, tokenizer.convert_tokens_to_ids(word)]) for word in words]
 
     items = probelight.load(tmp_path / "out").items
-    own = found.records[0]
-    before = [e.stem.replace("[MASK]", e.gold) for e in prompts.shots(own)]
-    text = "\n\n".join(before)
-    expected = by_hand(f"{text}\n\n{own.stem}", own.choices)
-    assert items["question"][0] == own.stem
+    record = dev.records[0]
+    shots = [e.stem.replace("[MASK]", e.gold) for e in prompts.shots(record)]
+    text = "\n\n".join(shots)
+    expected = by_hand(f"{text}\n\n{record.stem}", record.choices)
+    assert items["question"][0] == record.stem
     above = [score - items["scores"][0][0] for score in items["scores"][0]]  # of logits
     assert above == pytest.approx([log - expected[0] for log in expected], abs=1e-4)
-    free = by_hand(f"{text}\n\n{found.config.domain_stem or DOMAIN_STEMS['mc_mlm']}", own.choices)
-    pmi = [one - other for one, other in zip(expected, free, strict=True)]
+    free = by_hand(f"{text}\n\n{dev.config.domain_stem or DOMAIN_STEMS['mc_mlm']}", record.choices)
+    pmi = [full - prior for full, prior in zip(expected, free, strict=True)]
     assert items["by_rule"][0]["pmi"].scores == pytest.approx(pmi, abs=1e-4)
-    asked = prompts.letters(own, tuple(range(len(own.choices))))
-    letters = by_hand(asked.stem, [label.lower() for label in asked.choices])
+    prompt = prompts.letters(record, tuple(range(len(record.choices))))
+    letters = by_hand(prompt.stem, [label.lower() for label in prompt.choices])
     assert items["by_rule"][0]["letter"].scores == pytest.approx(letters, abs=1e-4)
     rows = read_results(tmp_path / "out" / "results.csv")
     assert {row["mode"] for row in rows} == {"zero_shot, 2 shots"}
@@ -220,29 +220,27 @@ def test_a_chat_is_taken_where_there_is_one(tmp_path: Path) -> None:
     options: dict[str, Any] = {"scoring": ["letter", "sum"], "chat": "auto"}
     models = [str(tmp_path / "lm"), "dictionary-lm"]
     items = [{"question": q.stem, "choices": [*q.choices], "gold": q.answer} for q in QUESTIONS]
-    found = probelight.zero_shot(models, [items], output_dir=tmp_path / "out", **options)
+    run = probelight.zero_shot(models, [items], output_dir=tmp_path / "out", **options)
     rows = read_results(tmp_path / "out" / "results.csv")
     modes = {row["model"]: row["mode"] for row in rows if row["metric"] == "accuracy"}
     assert modes == {"lm": "causal_likelihood, chat", "dictionary-lm": "pseudo_log_likelihood"}
-    of_lm = found.items[found.items["model"] == "lm"]
+    of_lm = run.items[run.items["model"] == "lm"]
     for number, record in enumerate(QUESTIONS):
         [text] = prompts(record, ORDERS[number][:1])
         expected = []
         for label in "ABC"[: len(record.choices)]:
             user = {"role": "user", "content": text}
-            asked = tokenizer.apply_chat_template(
+            prompt = tokenizer.apply_chat_template(
                 [user], add_generation_prompt=True, return_dict=False
             )
-            whole = tokenizer.apply_chat_template(
+            full = tokenizer.apply_chat_template(
                 [user, {"role": "assistant", "content": label}],
                 continue_final_message=True,
                 return_dict=False,
             )
             with torch.no_grad():
-                logs = model.eval()(torch.tensor([whole])).logits[0].log_softmax(-1)
-            expected.append(
-                sum(float(logs[place - 1, whole[place]]) for place in range(len(asked), len(whole)))
-            )
+                logs = model.eval()(torch.tensor([full])).logits[0].log_softmax(-1)
+            expected.append(sum(float(logs[i - 1, full[i]]) for i in range(len(prompt), len(full))))
         by_rule = of_lm["by_rule"].iloc[number]
         assert by_rule["letter"].scores == pytest.approx(expected, abs=1e-4)
 
@@ -262,7 +260,7 @@ def test_ways_of_asking_are_told_apart_by_their_mode(tmp_path: Path) -> None:
     )
     text = (ROOT / "configs" / "prompt" / "default.yaml").read_text()
     (tmp_path / "own.yaml").write_text(text.replace("is acceptable?", "is good?"))
-    found = {}
+    modes = {}
     for name, options in {
         "usual": ["--letters.orders", "cyclic"],
         "own": ["--prompt.file", str(tmp_path / "own.yaml"), "--shots", "1"],
@@ -271,14 +269,14 @@ def test_ways_of_asking_are_told_apart_by_their_mode(tmp_path: Path) -> None:
         out = tmp_path / name
         assert cli.main([*line, "--scoring", "letter", "--output_dir", str(out), *options]) == 0
         rows = read_results(out / "results.csv")
-        found[name] = {(r["scoring"], r["metric"]): r["mode"] for r in rows}
-    usual, own = found["usual"], found["own"]
+        modes[name] = {(r["scoring"], r["metric"]): r["mode"] for r in rows}
+    usual, custom = modes["usual"], modes["own"]
     words = "pseudo_log_likelihood"
-    assert usual["", "accuracy"] == own["", "accuracy"] == usual["letter", "accuracy"] == words
+    assert usual["", "accuracy"] == custom["", "accuracy"] == usual["letter", "accuracy"] == words
     assert usual["letter_debiased", "accuracy"] == f"{words}, cyclic orders"
-    mode = own["letter", "accuracy"]
+    mode = custom["letter", "accuracy"]
     assert re.fullmatch(rf"{words}, 1 shot, prompt [0-9a-f]{{6}}", mode)
-    assert own["letter", "label_bias"] == own["letter", "flipped_share"] == mode
+    assert custom["letter", "label_bias"] == custom["letter", "flipped_share"] == mode
 
 
 def test_a_model_without_a_chat_is_said_to_be_asked_without(tmp_path: Path) -> None:

@@ -61,25 +61,25 @@ def log_likelihood() -> LogLikelihood:
     tokenizer = AutoTokenizer.from_pretrained(SMALL_DIR)
     model = AutoModelForMaskedLM.from_pretrained(SMALL_DIR, dtype=torch.float32).eval()
 
-    def found(stem: str, choice: str) -> tuple[float, int]:
+    def score(stem: str, choice: str) -> tuple[float, int]:
         # A question's choice is behind its stem, which may be "[MASK]" alone.
-        before, _, after = stem.rpartition("[MASK]") if stem.endswith(".") else (stem, "", "")
-        texts = (before, choice, after)
-        parts = [tokenizer(text, add_special_tokens=False)["input_ids"] for text in texts]
-        ids = [tokenizer.cls_token_id, *parts[0], *parts[1], *parts[2], tokenizer.sep_token_id]
+        prefix, _, suffix = stem.rpartition("[MASK]") if stem.endswith(".") else (stem, "", "")
+        texts = (prefix, choice, suffix)
+        pieces = [tokenizer(text, add_special_tokens=False)["input_ids"] for text in texts]
+        ids = [tokenizer.cls_token_id, *pieces[0], *pieces[1], *pieces[2], tokenizer.sep_token_id]
         total = 0.0
-        for place in range(1 + len(parts[0]), 1 + len(parts[0]) + len(parts[1])):
+        for i in range(1 + len(pieces[0]), 1 + len(pieces[0]) + len(pieces[1])):
             masked = torch.tensor([ids])
-            masked[0, place] = tokenizer.mask_token_id
+            masked[0, i] = tokenizer.mask_token_id
             with torch.no_grad():
-                logits = model(masked).logits[0, place]
-            total += float(logits.log_softmax(0)[ids[place]])
-        return total, len(parts[1])
+                logits = model(masked).logits[0, i]
+            total += float(logits.log_softmax(0)[ids[i]])
+        return total, len(pieces[1])
 
-    return found
+    return score
 
 
-def asked(
+def by_rules(
     setup: Setup, records: list[Record], domain: str, model: ModelSettings = SMALL
 ) -> Answered:
     probe = ProbeData(config_of("mine", setup, records, ()), tuple(records), (), ())
@@ -97,27 +97,27 @@ def assert_by_hand(
     score: LogLikelihood,
 ) -> None:
     """The scores by every rule; `score(stem, choice)` is a log-likelihood and its pieces."""
-    for place, record in enumerate(records):
-        known = [score(record.stem, choice) for choice in record.choices]
-        sums = torch.tensor([total for total, _ in known], dtype=torch.float64)
-        behind = {
+    for i, record in enumerate(records):
+        pairs = [score(record.stem, choice) for choice in record.choices]
+        sums = torch.tensor([total for total, _ in pairs], dtype=torch.float64)
+        priors = {
             stem: torch.tensor([score(stem, c)[0] for c in record.choices], dtype=torch.float64)
             for stem in (domain, *free)
         }
-        ratio = sums.softmax(0) / torch.stack([behind[stem].softmax(0) for stem in free]).mean(0)
+        ratio = sums.softmax(0) / torch.stack([priors[stem].softmax(0) for stem in free]).mean(0)
         expected = {
             "sum": sums,
-            "mean_token": sums / torch.tensor([number for _, number in known]),
+            "mean_token": sums / torch.tensor([number for _, number in pairs]),
             "mean_char": sums / torch.tensor([len(choice) for choice in record.choices]),
-            "pmi": sums - behind[domain],
+            "pmi": sums - priors[domain],
             "calibrated": ratio / ratio.sum(),
         }
-        for rule, found in panel.by_rule.items():
-            assert found.scores[place] == pytest.approx(expected[rule].tolist(), abs=1e-4), rule
+        for rule, answers in panel.by_rule.items():
+            assert answers.scores[i] == pytest.approx(expected[rule].tolist(), abs=1e-4), rule
 
 
 def test_questions_by_every_rule(log_likelihood: LogLikelihood) -> None:
-    panel = asked("mc_qa", QA, "It is")
+    panel = by_rules("mc_qa", QA, "It is")
     assert list(panel.by_rule) == list(WORDS)
     assert_by_hand(panel, QA, "It is", ("N/A", "[MASK]", ""), log_likelihood)
     # An untrained model goes by the mean per token, which the rule gives to the last bit.
@@ -130,7 +130,7 @@ FREE = ("N/A [MASK] .", "[MASK] [MASK] .", "[MASK] .")
 def test_masks_by_every_rule_and_one_piece_words_by_their_sum_alone(
     log_likelihood: LogLikelihood,
 ) -> None:
-    panel = asked("mc_mlm", MLM, "[MASK] .")
+    panel = by_rules("mc_mlm", MLM, "[MASK] .")
     assert list(panel.by_rule) == ["sum", "mean_char", "pmi", "calibrated"]
     [notice] = panel.notices
     assert notice.startswith("mean_token and sum give the same answers to mine")
@@ -148,47 +148,47 @@ def test_a_causal_model_by_every_rule(causal_folder: Callable[[str], Path]) -> N
     ]
 
     def score(stem: str, choice: str) -> tuple[float, int]:
-        before, _, after = stem.rpartition("[MASK]")
-        given = tokenizer(before.strip())["input_ids"] or [tokenizer.bos_token_id]
-        ids = tokenizer(f"{' ' * bool(before)}{choice}{after}")["input_ids"]
+        prefix, _, suffix = stem.rpartition("[MASK]")
+        context = tokenizer(prefix.strip())["input_ids"] or [tokenizer.bos_token_id]
+        ids = tokenizer(f"{' ' * bool(prefix)}{choice}{suffix}")["input_ids"]
         with torch.no_grad():
-            logs = model(torch.tensor([[*given, *ids]])).logits[0].log_softmax(-1)
-        return sum(float(logs[len(given) + i - 1, one]) for i, one in enumerate(ids)), len(ids)
+            logs = model(torch.tensor([[*context, *ids]])).logits[0].log_softmax(-1)
+        return sum(float(logs[len(context) + i - 1, t]) for i, t in enumerate(ids)), len(ids)
 
     domain = "so [MASK] it is"
-    panel = asked("mc_mlm", records, domain, ModelSettings(folder, kind="causal"))
+    panel = by_rules("mc_mlm", records, domain, ModelSettings(folder, kind="causal"))
     assert list(panel.by_rule) == list(WORDS)
     assert_by_hand(panel, records, domain, FREE, score)
 
 
 def test_each_choice_is_asked_for_once_behind_a_stem(monkeypatch: pytest.MonkeyPatch) -> None:
-    given: list[dict[str, Any]] = []
-    whole = rules.ask
+    calls: list[dict[str, Any]] = []
+    raw_ask = rules.ask
 
     def ask(scorer: Scorer, question: Any, sets: dict[str, Any], trainer: Any) -> Any:
-        given.append(sets)
-        return whole(scorer, question, sets, trainer)
+        calls.append(sets)
+        return raw_ask(scorer, question, sets, trainer)
 
     monkeypatch.setattr(rules, "ask", ask)
-    asked("mc_mlm", MLM, "[MASK] .")
-    [sets] = given
-    _, others = sets.values()
+    by_rules("mc_mlm", MLM, "[MASK] .")
+    [sets] = calls
+    _, records = sets.values()
     # The domain stem is the content-free one of the empty text; four words are in two items.
-    texts = [(record.stem, *record.choices) for record in others]
+    texts = [(record.stem, *record.choices) for record in records]
     assert len(texts) == len(set(texts)) == 3 * 4
     assert {stem for stem, _ in texts} == {"[MASK] .", "N/A [MASK] .", "[MASK] [MASK] ."}
 
 
 def test_rows_and_lines_by_hand() -> None:
     records = [Record(str(i), "a [MASK]", ("x", "y"), 0) for i in range(4)]
-    own = Predictions("p", records, [[2, 1], [1, 2], [1, 1], [2, 1]])
-    other = Predictions("p", records, [[2, 1], [2, 1], [2, 1], [float("nan"), 1]])
+    sums = Predictions("p", records, [[2, 1], [1, 2], [1, 1], [2, 1]])
+    pmi = Predictions("p", records, [[2, 1], [2, 1], [2, 1], [float("nan"), 1]])
     records = [replace(r, meta={"cluster": c}) for r, c in zip(records, "abcc", strict=True)]
-    own, other = replace(own, records=records), replace(other, records=records)
+    sums, pmi = replace(sums, records=records), replace(pmi, records=records)
     config = config_of("p", "mc_mlm", records, ())
-    answers = rules.RuleScores({"pmi": other, "sum": own})
+    answers = rules.RuleScores({"pmi": pmi, "sum": sums})
     question, probe = ByRule(("pmi", "sum")), ProbeData(config, tuple(records), (), ())
-    evaluation = Evaluation.of(probe, own, "zero_shot", answers=((question, answers),))
+    evaluation = Evaluation.of(probe, sums, "zero_shot", answers=((question, answers),))
     measured = question.rows(evaluation, answers, Row(model="m", mode="zero_shot"))
     assert [(row.metric, row.scoring, row.value, row.num_groups) for row in measured] == [
         ("accuracy", "pmi", 0.75, 3),
@@ -207,11 +207,11 @@ def test_rows_and_lines_by_hand() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "named"),
+    ("names", "chosen"),
     [([], []), (["pmi", "sum"], ["sum", "pmi"]), ([*reversed(RULES)], [*RULES])],
 )
-def test_rules_are_those_that_are_named(given: list[str], named: list[str]) -> None:
-    assert chosen_rules(given) == named
+def test_rules_are_those_that_are_named(names: list[str], chosen: list[str]) -> None:
+    assert chosen_rules(names) == chosen
 
 
 UIDS = ("agreement", "agreement", "order", "order", "order", None)
@@ -257,17 +257,17 @@ def test_accuracy_by_paradigm_by_sums_and_by_means_per_token() -> None:
 
 
 def test_items_of_no_paradigm_are_counted_where_others_have_one() -> None:
-    said = "1 of 6 items have no UID and count only in the overall accuracy"
-    assert measures.pair_notices(PAIRS) == [said]
+    notice = "1 of 6 items have no UID and count only in the overall accuracy"
+    assert measures.pair_notices(PAIRS) == [notice]
     assert measures.pair_notices(PAIRS[:5]) == measures.pair_notices(PAIRS[5:]) == []
 
 
 def test_intervals_by_paradigm_are_of_the_whole_and_within_one_of_its_pairs() -> None:
-    said = Predictions("pairs", PAIRS[:5], SUMS.scores[:5])
-    rows = measures.pair_rows(said, probe("paradigm", PAIRS[:5]), Row())
-    by_part = {row.subset_text: row for row in rows if row.metric == "accuracy"}
-    assert by_part[""].num_groups == 2
-    order = by_part["UID=order"]
+    first_five = Predictions("pairs", PAIRS[:5], SUMS.scores[:5])
+    rows = measures.pair_rows(first_five, probe("paradigm", PAIRS[:5]), Row())
+    by_uid = {row.subset_text: row for row in rows if row.metric == "accuracy"}
+    assert by_uid[""].num_groups == 2
+    order = by_uid["UID=order"]
     assert (order.ci_low, order.ci_high) == pytest.approx(wilson(2.5, 3))
 
 
@@ -300,26 +300,26 @@ def test_a_file_in_blimps_form_is_scored_as_a_loop_over_the_plain_model_does(
     assert cli.main([*command, out, f"--model.name_or_path={tiny_model}"]) == 0
 
     tokens = [[token_scores(tiny_model, text) for text in pair] for _, *pair in BLIMP]
-    said = read_predictions(tmp_path / "out", "zero-shot-pairs-*")
-    assert [row["id"] for row in said] == [f"{uid}-{n}" for n, (uid, *_) in enumerate(BLIMP)]
-    for row, pair in zip(said, tokens, strict=True):
+    lines = read_predictions(tmp_path / "out", "zero-shot-pairs-*")
+    assert [row["id"] for row in lines] == [f"{uid}-{n}" for n, (uid, *_) in enumerate(BLIMP)]
+    for row, pair in zip(lines, tokens, strict=True):
         assert row["scores"] == pytest.approx([sum(scores) for scores in pair], abs=1e-4)
         means = [sum(scores) / len(scores) for scores in pair]
         assert row["by_rule"]["mean_token"]["scores"] == pytest.approx(means, abs=1e-4)
     expected = defaultdict[tuple[str, str], list[bool]](list)
     for (uid, *_), (good, bad) in zip(BLIMP, tokens, strict=True):
-        for part in ("", f"UID={uid}"):
-            expected["", part].append(sum(good) > sum(bad))
-            expected["mean_token", part].append(sum(good) / len(good) > sum(bad) / len(bad))
+        for subset in ("", f"UID={uid}"):
+            expected["", subset].append(sum(good) > sum(bad))
+            expected["mean_token", subset].append(sum(good) / len(good) > sum(bad) / len(bad))
     results = [r for r in read_results(tmp_path / "out/results.csv") if r["metric"] == "accuracy"]
     assert {row["mode"] for row in results} == {"pseudo_log_likelihood"}
     assert {(row["scoring"], row["subset"]): float(row["value"]) for row in results} == {
         key: pytest.approx(sum(right) / len(right)) for key, right in expected.items()
     }
     # Every other question about a place in a sentence is refused by name.
-    other = f"--output_dir={tmp_path / 'other'}"
+    refused = f"--output_dir={tmp_path / 'other'}"
     for asked_for in ("--ranks=true", "--scoring=sum,pmi"):
-        assert cli.main([*command, other, asked_for]) == cli.USAGE_ERROR
+        assert cli.main([*command, refused, asked_for]) == cli.USAGE_ERROR
     assert "give only sum, mean_token, mean_char" in capsys.readouterr().err
 
 
@@ -329,12 +329,12 @@ def token_scores(folder: Path, text: str) -> list[float]:
     model = AutoModelForMaskedLM.from_pretrained(folder).eval()
     [ids] = tokenizer(text, return_tensors="pt")["input_ids"]
     scores = []
-    for place in range(1, len(ids) - 1):
+    for i in range(1, len(ids) - 1):
         masked = ids.clone()
-        masked[place] = tokenizer.mask_token_id
+        masked[i] = tokenizer.mask_token_id
         with torch.no_grad():
-            logits = model(masked[None]).logits[0, place]
-        scores.append(float(logits.log_softmax(0)[ids[place]]))
+            logits = model(masked[None]).logits[0, i]
+        scores.append(float(logits.log_softmax(0)[ids[i]]))
     return scores
 
 
@@ -349,15 +349,15 @@ def test_white_space_around_texts_is_not_scored_and_said_once(
     blanks = [("x", "the cat is larger . ", "the cat is a larger ."), ("x", "a dog", "\ta a dog")]
     models = {"causal": causal_folder("gpt2"), "seq2seq": curve_lm("t5")}
     model = models.get(kind, "dictionary-lm")
-    found = []
+    runs = []
     for pairs in (blanks, [(uid, good.strip(), bad.strip()) for uid, good, bad in blanks]):
-        out = tmp_path / str(len(found))
+        out = tmp_path / str(len(runs))
         command = [*score_pairs(tmp_path, pairs), f"--output_dir={out}", "--model.kind=auto"]
         assert cli.main([*command, f"--model.name_or_path={model}"]) == 0
         notices = read_result(out).get("notices", [])
-        said = [notice for notice in notices if "white space" in notice]
-        found.append(([line["scores"] for line in read_predictions(out)], said))
-    [(with_blanks, [notice]), (clean, none)] = found
+        space_notices = [notice for notice in notices if "white space" in notice]
+        runs.append(([line["scores"] for line in read_predictions(out)], space_notices))
+    [(with_blanks, [notice]), (clean, none)] = runs
     assert with_blanks == clean
     assert none == []
     assert notice.startswith("2 of 2 items have white space at the end of a choice or stem or arou")

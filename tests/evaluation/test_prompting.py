@@ -53,11 +53,11 @@ def causal_log_likelihood(folder: Path) -> LogLikelihood:
     model: Any = AutoModelForCausalLM.from_pretrained(folder).eval()
 
     def log_likelihood(context: str, choice: str) -> float:
-        both = tokenizer(f"{context} {choice}")["input_ids"]
+        ids = tokenizer(f"{context} {choice}")["input_ids"]
         num_context = len(tokenizer(context)["input_ids"])
         with torch.no_grad():
-            logs = model(torch.tensor([both])).logits[0].log_softmax(-1)
-        return sum(float(logs[i - 1, both[i]]) for i in range(num_context, len(both)))
+            logs = model(torch.tensor([ids])).logits[0].log_softmax(-1)
+        return sum(float(logs[i - 1, ids[i]]) for i in range(num_context, len(ids)))
 
     return log_likelihood
 
@@ -70,12 +70,12 @@ def masked_log_likelihood() -> LogLikelihood:
     def log_likelihood(context: str, choice: str) -> float:
         ids = tokenizer(f"{context} {choice}", return_tensors="pt")["input_ids"]
         total = 0.0
-        for place in range(len(tokenizer(context)["input_ids"]) - 1, ids.shape[1] - 1):
+        for i in range(len(tokenizer(context)["input_ids"]) - 1, ids.shape[1] - 1):
             copy = ids.clone()
-            copy[0, place] = tokenizer.mask_token_id
+            copy[0, i] = tokenizer.mask_token_id
             with torch.no_grad():
-                logs = model(copy).logits[0, place].log_softmax(-1)
-            total += float(logs[ids[0, place]])
+                logs = model(copy).logits[0, i].log_softmax(-1)
+            total += float(logs[ids[0, i]])
         return total
 
     return log_likelihood
@@ -89,8 +89,8 @@ def infilling_log_likelihood(folder: Path) -> LogLikelihood:
 
     def log_likelihood(context: str, choice: str) -> float:
         source = tokenizer(f"{context} <extra_id_0>", return_tensors="pt")["input_ids"]
-        written = tokenizer(choice, add_special_tokens=False)["input_ids"]
-        target = torch.tensor([[opening, *written, closing]])
+        pieces = tokenizer(choice, add_special_tokens=False)["input_ids"]
+        target = torch.tensor([[opening, *pieces, closing]])
         with torch.no_grad():
             logs = model(input_ids=source, labels=target).logits[0].log_softmax(-1)
         return sum(float(logs[i, target[0, i]]) for i in range(1, target.shape[1]))
@@ -113,14 +113,14 @@ def test_questions_in_the_harness_texts_have_its_log_likelihoods(
     else:
         folder, mode = causal_folder(family), "causal_likelihood"
         by_hand = causal_log_likelihood(folder)
-    found = probelight.zero_shot(
+    run = probelight.zero_shot(
         str(folder),
         [ITEMS],
         scoring=["sum", "mean_char", "pmi", "calibrated"],
         prompt=HARNESS,
         output_dir=tmp_path / "out",
     )
-    for question, by_rule in zip(QUESTIONS, found.items["by_rule"], strict=True):
+    for question, by_rule in zip(QUESTIONS, run.items["by_rule"], strict=True):
         sums = torch.tensor([by_hand(in_text(question.stem), c) for c in question.choices])
         sizes = torch.tensor([len(choice) for choice in question.choices])
         # The premise of Holtzman et al. (2021) is the text without a question and its beginning;
@@ -162,9 +162,9 @@ def planned_keys(prompt: PromptSettings, rules: tuple[str, ...] = ()) -> list[st
 
 def test_a_text_around_questions_is_in_the_keys_that_it_changes() -> None:
     harness, usual = PromptSettings(HARNESS["file"]), PromptSettings()
-    (sentences, questions), (same, others) = planned_keys(harness), planned_keys(usual)
+    (sentences, questions), (same, usual_questions) = planned_keys(harness), planned_keys(usual)
     assert sentences == same  # which it does not change
-    assert questions != others
+    assert questions != usual_questions
     assert set(planned_keys(harness, ("letter",))).isdisjoint(planned_keys(usual, ("letter",)))
 
 
@@ -196,12 +196,12 @@ def test_texts_that_no_question_is_asked_in_are_refused(
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    own = tmp_path / "own.yaml"
-    own.write_text("chat_mc_qa: 'So: {question}'\n")
+    templates = tmp_path / "own.yaml"
+    templates.write_text("chat_mc_qa: 'So: {question}'\n")
     by_letters = tmp_path / "by_letters.yaml"
     model = {"name_or_path": str(causal_folder("gpt2")), "kind": "causal", "scoring": "letter"}
     by_letters.write_text(yaml.safe_dump({"model": model}))
-    options = [text.format(own=own, letters=by_letters) for text in options]
+    options = [text.format(own=templates, letters=by_letters) for text in options]
     if "--prompt.file" not in options:
         options += ["--prompt.file", HARNESS["file"]]
     assert cli.main(["zero-shot", *options, "--output_dir", str(tmp_path / "out")]) == 2

@@ -57,12 +57,12 @@ def plain_lora(auto_class: Any, folder: Path) -> Any:
 
 
 def plain_losses(
-    parts: list[nn.Module], logits_of: Callable[[Record], Tensor], records: Any
+    modules: list[nn.Module], logits_of: Callable[[Record], Tensor], records: Any
 ) -> Any:
     """Losses of 20 steps on all records at once, by torch's AdamW on what peft lets be trained."""
-    for part in parts:
-        without_dropout(part.train())
-    trained = [p for part in parts for p in part.parameters() if p.requires_grad]
+    for module in modules:
+        without_dropout(module.train())
+    trained = [p for module in modules for p in module.parameters() if p.requires_grad]
     optimizer = torch.optim.AdamW(
         [
             {"params": [p for p in trained if p.dim() > 1], "weight_decay": 0.1},
@@ -71,7 +71,7 @@ def plain_losses(
         lr=RATE,
         betas=(0.9, 0.98),
     )
-    found = []
+    by_step = []
     for step in range(STEPS):
         for group in optimizer.param_groups:  # a step of warm-up, then down to 0
             group["lr"] = RATE * min(1.0, (STEPS - step) / 19)
@@ -80,8 +80,8 @@ def plain_losses(
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-        found.append(loss.item())
-    return found
+        by_step.append(loss.item())
+    return by_step
 
 
 def assert_same_losses(
@@ -109,8 +109,8 @@ def test_twenty_steps_on_questions_have_the_losses_of_a_plain_loop(
     def logits_of(record: Record) -> Tensor:
         texts = [tokenizer(record.stem, choice, return_tensors="pt") for choice in record.choices]
         read = torch.cat([model(**text).last_hidden_state[:, 0] for text in texts])
-        found: Tensor = score(torch.tanh(dense(read)))[:, 0]
-        return found
+        logits: Tensor = score(torch.tanh(dense(read)))[:, 0]
+        return logits
 
     expected = plain_losses([model, dense, score], logits_of, QUESTIONS)
     assert_same_losses(module, QUESTIONS, expected, quiet_trainer)
@@ -128,9 +128,9 @@ def test_twenty_steps_on_masks_have_the_losses_of_a_plain_loop(
 
     def logits_of(record: Record) -> Tensor:
         text = tokenizer(record.stem, return_tensors="pt")
-        place = text.input_ids[0].tolist().index(tokenizer.mask_token_id)
-        found: Tensor = model(**text).logits[0, place]
-        return found[tokenizer.convert_tokens_to_ids(list(record.choices))]
+        mask = text.input_ids[0].tolist().index(tokenizer.mask_token_id)
+        logits: Tensor = model(**text).logits[0, mask]
+        return logits[tokenizer.convert_tokens_to_ids(list(record.choices))]
 
     assert_same_losses(module, MASKED, plain_losses([model], logits_of, MASKED), quiet_trainer)
 
@@ -167,8 +167,8 @@ def trained_names(module: nn.Module) -> set[str]:
 def scores(module: Any, records: list[Record]) -> Tensor:
     module.eval()
     with torch.no_grad():
-        found: Tensor = module(module.encoder().encode(records).collate(range(len(records))))
-    return found
+        logits: Tensor = module(module.encoder().encode(records).collate(range(len(records))))
+    return logits
 
 
 def fitted(module: Any, records: list[Record], quiet_trainer: Callable[..., Any]) -> Any:
@@ -185,10 +185,10 @@ def test_a_fresh_head_is_trained_and_a_saved_one_stays(
     assert trained_names(SentenceChoice(str(checkpoint()), tuning="lora")) == {"lora", "head"}
     inoculated = SentenceChoice.from_folder(tmp_path / "original", tuning="lora", learning_rate=0.1)
     assert trained_names(inoculated) == {"lora"}
-    before = {name: value.clone() for name, value in inoculated.state_dict().items()}
+    initial = {name: weight.clone() for name, weight in inoculated.state_dict().items()}
     fitted(inoculated, QUESTIONS, quiet_trainer).save_pretrained(tmp_path / "a")
     moved = {
-        name for name, value in inoculated.state_dict().items() if not value.equal(before[name])
+        name for name, weight in inoculated.state_dict().items() if not weight.equal(initial[name])
     }
     assert moved
     assert all("lora" in name for name in moved)
@@ -197,16 +197,16 @@ def test_a_fresh_head_is_trained_and_a_saved_one_stays(
     assert trained_names(adapter) == {"lora", "head"}
     merged = saved_module(tmp_path / "a", tuning=Tuning())
     assert trained_names(merged) == {"transformer", "head"}
-    second = saved_module(tmp_path / "a", tuning=TUNING)
-    assert trained_names(second) == {"lora"}
+    upper = saved_module(tmp_path / "a", tuning=TUNING)
+    assert trained_names(upper) == {"lora"}
     expected = scores(inoculated, QUESTIONS)
     assert scores(adapter, QUESTIONS).tolist() == expected.tolist()
     torch.testing.assert_close(scores(merged, QUESTIONS), expected, rtol=0, atol=1e-5)
-    torch.testing.assert_close(scores(second, QUESTIONS), expected, rtol=0, atol=1e-5)
+    torch.testing.assert_close(scores(upper, QUESTIONS), expected, rtol=0, atol=1e-5)
     # An adapter over an adapter: the lower one is merged wherever the upper is read.
-    fitted(second, QUESTIONS, quiet_trainer).save_pretrained(tmp_path / "b")
-    again = saved_module(tmp_path / "b")
-    assert scores(again, QUESTIONS).tolist() == scores(second, QUESTIONS).tolist()
+    fitted(upper, QUESTIONS, quiet_trainer).save_pretrained(tmp_path / "b")
+    loaded = saved_module(tmp_path / "b")
+    assert scores(loaded, QUESTIONS).tolist() == scores(upper, QUESTIONS).tolist()
 
 
 @pytest.mark.parametrize("method", ["lora", "peft.IA3Config", "peft.LoHaConfig", "peft.VeraConfig"])
@@ -216,9 +216,9 @@ def test_peft_loads_what_is_saved(
     names = ["query", "value"] if method == "peft.LoHaConfig" else []
     tuning = Tuning(method, target_modules=names)
     module = MaskedChoice(str(checkpoint()), "full", learning_rate=0.05, tuning=tuning)
-    before = scores(module, MASKED)
+    untrained = scores(module, MASKED)
     fitted(module, MASKED, quiet_trainer).save_pretrained(tmp_path / "a")
-    assert not scores(module, MASKED).equal(before)
+    assert not scores(module, MASKED).equal(untrained)
     settings = json.loads((tmp_path / "a" / "adapter_config.json").read_text())
     assert settings["base_model_name_or_path"] == str(checkpoint())
     assert not (tmp_path / "a" / "model.safetensors").exists()
@@ -228,8 +228,8 @@ def test_peft_loads_what_is_saved(
     with torch.no_grad():
         expected = plain(input_ids=ids).logits
         torch.testing.assert_close(module.model(input_ids=ids).logits, expected, rtol=0, atol=1e-6)
-    again = MaskedChoice(str(tmp_path / "a"))
-    assert scores(again, MASKED).tolist() == scores(module, MASKED).tolist()
+    loaded = MaskedChoice(str(tmp_path / "a"))
+    assert scores(loaded, MASKED).tolist() == scores(module, MASKED).tolist()
     merged = MaskedChoice(str(tmp_path / "a"), "full", tuning="full")
     torch.testing.assert_close(scores(merged, MASKED), scores(module, MASKED), rtol=0, atol=1e-5)
 
@@ -243,7 +243,7 @@ def test_gathered_weights_of_an_adapter_are_saved_as_its_own(
     )
     fitted(module, QUESTIONS, quiet_trainer)
     expected = scores(module, QUESTIONS)
-    gathered = {name: value.clone() for name, value in module.state_dict().items()}
+    gathered = {name: weight.clone() for name, weight in module.state_dict().items()}
     with torch.no_grad():
         for weight in module.parameters():
             weight.zero_()  # as each process of a sharded fit has only a part
@@ -260,8 +260,8 @@ def test_an_encoder_decoder_model_gets_an_adapter_too(
         str(seq2seq(family)), setup="mc_mlm", tuning="lora", learning_rate=0.1
     )
     fitted(module, records, quiet_trainer).save_pretrained(tmp_path / "a")
-    again = CausalChoice.from_folder(tmp_path / "a")
-    assert scores(again, records).tolist() == scores(module, records).tolist()
+    loaded = CausalChoice.from_folder(tmp_path / "a")
+    assert scores(loaded, records).tolist() == scores(module, records).tolist()
 
 
 @pytest.mark.parametrize(
@@ -336,15 +336,15 @@ def test_an_adapter_is_refused_when_its_model_has_changed(
 ) -> None:
     base, adapter = shutil.copytree(checkpoint(), tmp_path / "base"), tmp_path / "a"
     SentenceChoice(str(base), tuning="lora").save_pretrained(adapter)
-    same, other = noisy(base, "same", 0.0), noisy(base, "other", 0.3)
+    same, changed = noisy(base, "same", 0.0), noisy(base, "other", 0.3)
     for weights in (same, base):  # as it is, in any precision, with its own head or without
         for dtype in ("float32", "bfloat16", "float16"):
             with warnings.catch_warnings():
                 warnings.simplefilter("error", RuntimeWarning)
                 load_pretrained(MASKED_LM, ref_of(f"{weights}+{adapter}"), dtype=dtype)  # type: ignore[arg-type]
     with pytest.warns(RuntimeWarning, match="together they are a different model"):
-        load_pretrained(MASKED_LM, ref_of(f"{other}+{adapter}"))
-    shutil.copy(other / "model.safetensors", base)
+        load_pretrained(MASKED_LM, ref_of(f"{changed}+{adapter}"))
+    shutil.copy(changed / "model.safetensors", base)
     with pytest.raises(PretrainedError, match="no longer the one that the adapter was trained on"):
         load_pretrained(MASKED_LM, ref_of(adapter))
     (adapter / "trained_on.json").unlink()
@@ -364,10 +364,10 @@ def test_two_processes_train_an_adapter_as_one(
         trainer.fit(module, datamodule=ChoiceDataModule(QUESTIONS, {"dev": QUESTIONS}, 4, seed=3))
         return {**module.state_dict(), **trainer.callback_metrics}
 
-    one, two = trained(), trained(devices=2, strategy="ddp_fork")
-    assert one["val/dev_accuracy"] == two["val/dev_accuracy"]
-    for name, value in one.items():
-        torch.testing.assert_close(two[name], value, rtol=1e-4, atol=1e-5, msg=name)
+    single, double = trained(), trained(devices=2, strategy="ddp_fork")
+    assert single["val/dev_accuracy"] == double["val/dev_accuracy"]
+    for name, value in single.items():
+        torch.testing.assert_close(double[name], value, rtol=1e-4, atol=1e-5, msg=name)
 
 
 def test_a_state_is_loaded_with_its_adapter(
@@ -378,22 +378,22 @@ def test_a_state_is_loaded_with_its_adapter(
     trainer.fit(module, datamodule=ChoiceDataModule(QUESTIONS, {}, 2))
     trainer.save_checkpoint(tmp_path / "a.ckpt")
     torch.load(tmp_path / "a.ckpt", weights_only=True)
-    again = SentenceChoice.load_from_checkpoint(tmp_path / "a.ckpt")
-    assert scores(again, QUESTIONS).tolist() == scores(module, QUESTIONS).tolist()
+    loaded = SentenceChoice.load_from_checkpoint(tmp_path / "a.ckpt")
+    assert scores(loaded, QUESTIONS).tolist() == scores(module, QUESTIONS).tolist()
 
 
 def test_layers_computed_again_give_an_adapter_the_same_gradients(checkpoint: Folder) -> None:
-    found = []
-    for again in (False, True):
+    grads = []
+    for twice in (False, True):
         module = SentenceChoice(str(checkpoint()), tuning=Tuning("lora", dropout=0.3))
-        if again:
+        if twice:
             checkpoint_gradients(module)
         module.train()
         torch.manual_seed(0)
         encoded = module.encoder().encode(QUESTIONS)
         module(encoded.collate(range(len(QUESTIONS)))).sum().backward()
-        found.append([p.grad for p in module.parameters() if p.requires_grad])
-    assert all(a is not None and a.equal(b) for a, b in zip(*found, strict=True))
+        grads.append([p.grad for p in module.parameters() if p.requires_grad])
+    assert all(a is not None and a.equal(b) for a, b in zip(*grads, strict=True))
 
 
 def test_a_new_adapter_is_drawn_from_the_seed_alone(checkpoint: Folder) -> None:
@@ -401,10 +401,10 @@ def test_a_new_adapter_is_drawn_from_the_seed_alone(checkpoint: Folder) -> None:
         torch.rand(seed + 3)
         return SentenceChoice(str(checkpoint()), tuning="lora", seed=seed).state_dict()
 
-    one, same, other = drawn(0), drawn(0), drawn(1)
-    [name, *_] = [name for name in one if "lora_A" in name]
-    assert all(value.equal(same[key]) for key, value in one.items())
-    assert not one[name].equal(other[name])
+    first, same, reseeded = drawn(0), drawn(0), drawn(1)
+    [name, *_] = [name for name in first if "lora_A" in name]
+    assert all(weight.equal(same[key]) for key, weight in first.items())
+    assert not first[name].equal(reseeded[name])
 
 
 def test_what_no_adapter_can_be_is_refused(checkpoint: Folder) -> None:
@@ -464,6 +464,6 @@ def test_what_no_adapter_can_be_is_refused(checkpoint: Folder) -> None:
             lambda: MaskedChoice(name, "full", tuning=Tuning("lora", target_modules=["decoder"])),
         ),
     ]
-    for kind, message, made in refused:
+    for kind, message, make in refused:
         with pytest.raises(kind, match=message):
-            made()
+            make()

@@ -36,13 +36,13 @@ def test_answers_are_kept_by_item_and_lightning_gets_none(
     monkeypatch.setattr(answering, "give_memory_back", lambda: called.append(True))
     monkeypatch.setattr(answering, "_TRIM_EVERY", 1)
     scorer = MaskedScorer(MaskedLM(ref_of(checkpoint())))
-    found = predicted(scorer.choice_scores())
-    assert {item: len(scores) for item, scores in found.items()} == {0: 3, 1: 2}
+    by_item = predicted(scorer.choice_scores())
+    assert {item: len(scores) for item, scores in by_item.items()} == {0: 3, 1: 2}
     question = scorer.choice_scores()
     with torch.no_grad():
         plain = question.answer(question.encoder.encode(RECORDS).collate([0, 1]))
-    assert found[0] == pytest.approx(plain[0].tolist(), abs=1e-5)
-    whole = predicted(scorer.vocabulary(), per_choice=False)
-    assert {len(row) for row in whole.values()} == {len(scorer.masked.tokenizer)}
+    assert by_item[0] == pytest.approx(plain[0].tolist(), abs=1e-5)
+    rows = predicted(scorer.vocabulary(), per_choice=False)
+    assert {len(row) for row in rows.values()} == {len(scorer.masked.tokenizer)}
     assert not scorer.network.training
     assert called == [True, True]

@@ -36,9 +36,9 @@ def _cls_output(folder: Path, batch: Batch) -> Tensor:
     return torch.stack(rows)
 
 
-def _same_scores(one: SentenceChoice, other: SentenceChoice, batch: Batch) -> bool:
+def _same_scores(a: SentenceChoice, b: SentenceChoice, batch: Batch) -> bool:
     with torch.no_grad():
-        return torch.equal(one.eval()(batch), other.eval()(batch))
+        return torch.equal(a.eval()(batch), b.eval()(batch))
 
 
 def test_the_mlp_head_by_hand(architecture: str, checkpoint: Checkpoint, pair_batch: Batch) -> None:
@@ -52,9 +52,9 @@ def test_the_mlp_head_by_hand(architecture: str, checkpoint: Checkpoint, pair_ba
             parameter.copy_(torch.randn(parameter.shape, generator=generator))
         h = _cls_output(folder, pair_batch)
         logits = torch.tanh(h @ dense.weight.T + dense.bias) @ score.weight[0] + score.bias
-        found = module(pair_batch)
+        actual = module(pair_batch)
     expected = [[logits[0], logits[1], logits[2]], [logits[3], logits[1], -torch.inf]]
-    torch.testing.assert_close(found, torch.tensor(expected), rtol=1e-4, atol=1e-4)
+    torch.testing.assert_close(actual, torch.tensor(expected), rtol=1e-4, atol=1e-4)
 
 
 def test_the_linear_head_by_hand(checkpoint: Checkpoint, pair_batch: Batch) -> None:
@@ -63,8 +63,8 @@ def test_the_linear_head_by_hand(checkpoint: Checkpoint, pair_batch: Batch) -> N
     with torch.no_grad():
         module.head.score.bias.fill_(0.5)
         logits = _cls_output(checkpoint(), pair_batch) @ module.head.score.weight[0] + 0.5
-        found = module(pair_batch)
-    torch.testing.assert_close(found[0], logits[:3], rtol=0, atol=1e-5)
+        actual = module(pair_batch)
+    torch.testing.assert_close(actual[0], logits[:3], rtol=0, atol=1e-5)
 
 
 def test_the_pooler_head_uses_the_checkpoint_s_pooler(
@@ -115,14 +115,14 @@ def test_saving_and_loading_is_exact(
     assert [path.name for path in tmp_path.iterdir()] == ["saved"]
     assert not [p for p in folder.rglob("*") if p.suffix in {".bin", ".pt", ".pkl", ".ckpt"}]
     assert is_sentence_choice_folder(CheckpointRef(str(folder)))
-    own = {name for name, _ in module.head.named_parameters()}
-    assert set(load_file(folder / HEAD_WEIGHTS)) == own
-    for again in (SentenceChoice.from_folder(folder), SentenceChoice(str(folder))):
-        assert _same_scores(module, again, pair_batch)
-        assert (again.head_kind, again.max_length, again.num_choices) == (head, 40, 5)
+    names = {name for name, _ in module.head.named_parameters()}
+    assert set(load_file(folder / HEAD_WEIGHTS)) == names
+    for loaded in (SentenceChoice.from_folder(folder), SentenceChoice(str(folder))):
+        assert _same_scores(module, loaded, pair_batch)
+        assert (loaded.head_kind, loaded.max_length, loaded.num_choices) == (head, 40, 5)
     encoder = AutoModel.from_pretrained(folder)
-    for name, value in module.transformer.state_dict().items():
-        assert torch.equal(encoder.state_dict()[name], value), name
+    for name, weight in module.transformer.state_dict().items():
+        assert torch.equal(encoder.state_dict()[name], weight), name
 
 
 def test_a_pooler_model_is_saved_with_its_pooler(
@@ -162,7 +162,7 @@ def test_random_weights_of_a_saved_folder_have_a_fresh_head(
     module = SentenceChoice(str(checkpoint()), seed=4)
     module.save_pretrained(tmp_path / "saved")
     fresh = SentenceChoice(str(tmp_path / "saved"), random_weights=True, seed=5)
-    again = SentenceChoice(str(tmp_path / "saved"), random_weights=True, seed=5)
+    twin = SentenceChoice(str(tmp_path / "saved"), random_weights=True, seed=5)
     assert not _same_scores(module, fresh, pair_batch)
-    assert _same_scores(fresh, again, pair_batch)
+    assert _same_scores(fresh, twin, pair_batch)
     assert not torch.equal(module.head.dense.weight, fresh.head.dense.weight)

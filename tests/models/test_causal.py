@@ -52,9 +52,9 @@ def family(request: pytest.FixtureRequest) -> str:
 
 
 def scorer_of(folder: Path, **options: object) -> CausalScorer:
-    found = load(ModelSettings(str(folder), kind="causal", **options), "mc_mlm")  # type: ignore[arg-type]
-    assert isinstance(found, CausalScorer)
-    return found
+    scorer = load(ModelSettings(str(folder), kind="causal", **options), "mc_mlm")  # type: ignore[arg-type]
+    assert isinstance(scorer, CausalScorer)
+    return scorer
 
 
 @cache
@@ -63,15 +63,15 @@ def raw(folder: Path) -> tuple[Any, Any]:
     return model.requires_grad_(False), AutoTokenizer.from_pretrained(folder)
 
 
-def by_hand(folder: Path, before: str, rest: str) -> tuple[float, int]:
+def by_hand(folder: Path, context: str, ending: str) -> tuple[float, int]:
     """log P(rest | before), and how many tokens that is, from the logits of the whole text."""
     model, tokenizer = raw(folder)
-    before = before.rstrip()
-    whole = tokenizer(before + rest, return_offsets_mapping=True)
-    special = sum(i == tokenizer.bos_token_id for i in whole["input_ids"])
-    ids, spans = whole["input_ids"], whole["offset_mapping"]
+    context = context.rstrip()
+    encoding = tokenizer(context + ending, return_offsets_mapping=True)
+    special = sum(i == tokenizer.bos_token_id for i in encoding["input_ids"])
+    ids, spans = encoding["input_ids"], encoding["offset_mapping"]
     first = special
-    while before and spans[first][1] <= len(before):
+    while context and spans[first][1] <= len(context):
         first += 1
     if first == 0:
         start = tokenizer.bos_token_id if tokenizer.bos_token_id is not None else 1
@@ -81,10 +81,10 @@ def by_hand(folder: Path, before: str, rest: str) -> tuple[float, int]:
 
 
 def expected(folder: Path, record: Record) -> list[tuple[float, int]]:
-    before, mask, after = record.stem.partition(MASK)
-    gap = before[len(before.rstrip()) :] if mask else " "
-    gap = gap if before.strip() else ""
-    return [by_hand(folder, before, gap + c.strip() + after) for c in record.choices]
+    prefix, mask, suffix = record.stem.partition(MASK)
+    gap = prefix[len(prefix.rstrip()) :] if mask else " "
+    gap = gap if prefix.strip() else ""
+    return [by_hand(folder, prefix, gap + c.strip() + suffix) for c in record.choices]
 
 
 def test_scores_are_those_of_the_whole_model_one_text_at_a_time(
@@ -97,17 +97,17 @@ def test_scores_are_those_of_the_whole_model_one_text_at_a_time(
     hand = [expected(folder, record) for record in records]
     largest = 0.0
     for size in (1, 3, len(records)):
-        for scores, own in zip(
+        for scores, row in zip(
             in_batches(scorer.log_likelihoods(), records, size), hand, strict=True
         ):
-            for score, (value, _) in zip(scores.tolist(), own, strict=False):
-                largest = max(largest, abs(score - value))
-                assert score == pytest.approx(value, rel=1e-7, abs=1e-5)
-            assert scores[len(own) :].tolist() == [-torch.inf] * (len(scores) - len(own))
+            for score, (total, _) in zip(scores.tolist(), row, strict=False):
+                largest = max(largest, abs(score - total))
+                assert score == pytest.approx(total, rel=1e-7, abs=1e-5)
+            assert scores[len(row) :].tolist() == [-torch.inf] * (len(scores) - len(row))
     print(f"{family}: {sum(map(len, hand))} texts, largest difference {largest:.1e}")
     count = scorer.log_likelihoods().num_tokens
     assert count is not None
-    assert count(records) == [[size for _, size in own] for own in hand]
+    assert count(records) == [[size for _, size in row] for row in hand]
 
 
 def test_a_sentence_goes_by_the_sum_and_a_question_by_the_mean(causal_folder: Folder) -> None:
@@ -115,12 +115,12 @@ def test_a_sentence_goes_by_the_sum_and_a_question_by_the_mean(causal_folder: Fo
     settings = ModelSettings(str(folder), kind="causal")
     for setup, record in (("mc_mlm", MLM[0]), ("mc_qa", QA[0]), ("minimal_pair", WHOLE[1])):
         scorer = load(settings, setup)  # type: ignore[arg-type]
-        [found] = answers(scorer.choice_scores(), record)
+        [row] = answers(scorer.choice_scores(), record)
         by_rule = [v / (size if setup == "mc_qa" else 1) for v, size in expected(folder, record)]
-        assert found.tolist() == pytest.approx(by_rule, abs=1e-5)
+        assert row.tolist() == pytest.approx(by_rule, abs=1e-5)
         assert scorer.mode == "causal_likelihood"
-    fresh, again = (scorer_of(folder, random_weights=True).fingerprint() for _ in range(2))
-    assert fresh == again != scorer.fingerprint()
+    fresh, twin = (scorer_of(folder, random_weights=True).fingerprint() for _ in range(2))
+    assert fresh == twin != scorer.fingerprint()
 
 
 def test_numbers_depend_neither_on_sharing_nor_on_the_parts(
@@ -147,16 +147,16 @@ def test_a_common_beginning_is_run_once(causal_folder: Folder) -> None:
     tokens: list[int] = []
     places: list[int] = []
     scorer.model.transformer.wte.register_forward_pre_hook(
-        lambda _, given: tokens.append(given[0].numel())
+        lambda _, inputs: tokens.append(inputs[0].numel())
     )
     scorer.model.lm_head.register_forward_hook(lambda _, __, logits: places.append(logits.shape[1]))
     twin = Record("x", QA[0].stem, ("the antelope", "the red cat", "the antelope is warm"), 0)
     stem = len(scorer.tokenizer(f"{twin.stem} the")["input_ids"])
-    rest = [len(scorer.tokenizer(f"{twin.stem} {c}")["input_ids"]) - stem for c in twin.choices]
+    sizes = [len(scorer.tokenizer(f"{twin.stem} {c}")["input_ids"]) - stem for c in twin.choices]
     answers(scorer.log_likelihoods(), twin, twin)
     # The last token of a text is only predicted; texts are padded to the longest one's rest.
-    assert tokens == [stem, sum(size > 1 for size in rest) * (max(rest) - 1)]
-    assert places == [2, sum(rest) - 3]
+    assert tokens == [stem, sum(size > 1 for size in sizes) * (max(sizes) - 1)]
+    assert places == [2, sum(sizes) - 3]
 
 
 def test_the_vocabulary_is_asked_behind_what_stands_before_the_blank(
@@ -184,8 +184,8 @@ def test_the_vocabulary_is_asked_behind_what_stands_before_the_blank(
     for row, text in zip(question.answer(batch), texts, strict=True):
         ids = tokenizer(text)["input_ids"] or [start]
         logits = model(torch.tensor([ids])).logits[0, -1]
-        own = logits[: len(tokenizer)].log_softmax(0)
-        torch.testing.assert_close(row, own, rtol=0, atol=1e-5)
+        logs = logits[: len(tokenizer)].log_softmax(0)
+        torch.testing.assert_close(row, logs, rtol=0, atol=1e-5)
 
 
 def test_features_are_what_the_head_reads_behind_the_whole_stem(
@@ -193,11 +193,11 @@ def test_features_are_what_the_head_reads_behind_the_whole_stem(
 ) -> None:
     folder = causal_folder(family)
     model, tokenizer = raw(folder)
-    found = answers(scorer_of(folder).features(), MLM[0], QA[1])
-    for row, text in zip(found, ("a cat is ___ than a dog .", QA[1].stem.rstrip()), strict=True):
+    states = answers(scorer_of(folder).features(), MLM[0], QA[1])
+    for row, text in zip(states, ("a cat is ___ than a dog .", QA[1].stem.rstrip()), strict=True):
         output = model(torch.tensor([tokenizer(text)["input_ids"]]), output_hidden_states=True)
-        own = output.logits[0, -1]
-        torch.testing.assert_close(model.lm_head(row.double()), own, rtol=0, atol=1e-4)
+        logits = output.logits[0, -1]
+        torch.testing.assert_close(model.lm_head(row.double()), logits, rtol=0, atol=1e-4)
         torch.testing.assert_close(row.double(), output.hidden_states[-1][0, -1], rtol=0, atol=1e-5)
 
 
@@ -206,11 +206,11 @@ def test_no_text_is_longer_than_the_model_has_places(causal_folder: Folder) -> N
     assert scorer.max_length == 64
     long = Record("l", "snow is warm " * 100, ("warm", "never warm"), 0)
     assert answers(scorer.log_likelihoods(), long).isfinite().all()
-    whole = Record("w", "", (long.stem, "snow"), 0)
+    pair = Record("w", "", (long.stem, "snow"), 0)
     with pytest.raises(
         RecordError, match=r"w@0: the choice .* have \d+ tokens, more than max_length=64"
     ):
-        answers(scorer.log_likelihoods(), whole)
+        answers(scorer.log_likelihoods(), pair)
 
 
 def test_models_of_other_kinds_are_refused_by_name(
@@ -244,14 +244,14 @@ def test_log_likelihoods_are_those_of_minicons(causal_folder: Folder) -> None:
     peer = minicons.IncrementalLMScorer(model, device="cpu", tokenizer=tokenizer)
     # It moves no space to the answer: what is before must not end in one.
     records = [replace(record, stem=record.stem.strip()) for record in QA]
-    for record, found in zip(
+    for record, row in zip(
         records, answers(scorer_of(folder).log_likelihoods(), *records), strict=True
     ):
         choices = [choice.strip() for choice in record.choices]
-        own = peer.conditional_score(
+        theirs = peer.conditional_score(
             [record.stem] * len(choices), choices, reduction=lambda logs: logs.sum().item()
         )
-        assert found[: len(own)].tolist() == pytest.approx(own, rel=1e-6, abs=1e-5)
+        assert row[: len(theirs)].tolist() == pytest.approx(theirs, rel=1e-6, abs=1e-5)
 
 
 # Gemma 2 caps logits, and every other layer sees 4 tokens; BLOOM's places are distances, told from
@@ -294,7 +294,7 @@ def test_log_probabilities_are_those_of_each_text_alone(name: str) -> None:
         "shared": torch.tensor([6, 6, 6, 1]),
         "owner": torch.tensor([0, 0, 0, 3]),
     }
-    found = reader.log_probabilities(batch)
+    scores = reader.log_probabilities(batch)
     keeps_more = "MambaForCausalLM keeps more of a text than keys and values"
     assert reader.shares == (name != "mamba")
     assert [keeps_more in notice for notice in reader.notices] == [True] * (name == "mamba")
@@ -302,7 +302,7 @@ def test_log_probabilities_are_those_of_each_text_alone(name: str) -> None:
     for text, first in zip(texts, (5, 5, 5, 1), strict=True):
         logs = model(torch.tensor([text])).logits[0].log_softmax(-1)
         expected += [float(logs[i - 1, text[i]]) for i in range(first, len(text))]
-    assert found.tolist() == pytest.approx(expected, abs=1e-5)
+    assert scores.tolist() == pytest.approx(expected, abs=1e-5)
 
 
 SIZES = {"vocab_size": 400, "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2}
@@ -342,9 +342,9 @@ def test_what_sees_later_tokens_is_no_causal_model_in_memory_or_in_a_folder(
         "BertGenerationDecoder": refused,
     }
     ref = CheckpointRef(str(tmp_path))
-    for made in (lambda: scorer_of(tmp_path), lambda: ContinuationChoice(ref)):
+    for make in (lambda: scorer_of(tmp_path), lambda: ContinuationChoice(ref)):
         with pytest.raises(PretrainedError, match=in_folder.get(name, "is a|is not|an encoder")):
-            made()
+            make()
     with pytest.raises(PretrainedError, match=refused):
         PackedReader(network, tokenizer, 64)
 

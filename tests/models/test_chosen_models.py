@@ -79,8 +79,8 @@ def test_what_cannot_be_compared_is_refused(tmp_path: Path) -> None:
 def test_folders_of_one_name_are_told_apart_by_path_and_baselines_have_no_random_weights(
     tmp_path: Path,
 ) -> None:
-    one, other = folder(tmp_path / "a" / "best"), folder(tmp_path / "b" / "best")
-    models = chosen_models([str(one), str(other), "dictionary-lm", "esim"], ModelSettings(), True)
+    a, b = folder(tmp_path / "a" / "best"), folder(tmp_path / "b" / "best")
+    models = chosen_models([str(a), str(b), "dictionary-lm", "esim"], ModelSettings(), True)
     names = ["a/best", "b/best", "dictionary-lm"]
     controls = [f"{name} (random weights)" for name in names]
     assert [m.label for m in models] == [*names, "ESIM (word_vectors)", *controls]
@@ -106,12 +106,12 @@ def test_revisions_of_a_model_are_models_with_names_of_their_own(
     preset = model_of("bert-base-uncased@abc")  # of a config as of a bare name
     assert (preset.name_or_path, preset.revision) == ("bert-base-uncased", "abc")
 
-    there = folder(tmp_path / "runs@home" / "model@2")
-    assert [m.label for m in chosen_models([str(there)], ModelSettings(), False)] == ["model@2"]
+    path = folder(tmp_path / "runs@home" / "model@2")
+    assert [m.label for m in chosen_models([str(path)], ModelSettings(), False)] == ["model@2"]
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
+    ("name", "error"),
     [
         ("org/name@step2000", "configuration of 'org/name@step2000' .a name on the Hub"),
         ("org/name@", "org/name@: give NAME@REVISION"),
@@ -122,26 +122,26 @@ def test_revisions_of_a_model_are_models_with_names_of_their_own(
         ("a@b.yaml", "a@b.yaml: there is no such file"),
     ],
 )
-def test_a_revision_that_is_not_there_is_named(name: str, said: str, hub_cache: HubCache) -> None:
+def test_a_revision_that_is_not_there_is_named(name: str, error: str, hub_cache: HubCache) -> None:
     hub_cache("org/name", {"step1000": BERT})
-    with pytest.raises((UsageError, PretrainedError), match=said):
+    with pytest.raises((UsageError, PretrainedError), match=error):
         chosen_models([name], ModelSettings(), False)
 
 
 def test_a_revision_of_what_is_not_on_the_hub_is_refused(tmp_path: Path) -> None:
-    there = folder(tmp_path / "model")
-    for options in ({}, {"name_or_path": str(there)}, {"kind": "esim"}, {"kind": "auto"}):
+    path = folder(tmp_path / "model")
+    for options in ({}, {"name_or_path": str(path)}, {"kind": "esim"}, {"kind": "auto"}):
         with pytest.raises(UsageError, match=r"model\.revision abc: .* not on the Hub.*leave it"):
             chosen_models((), ModelSettings(revision="abc", **options), False)
     with pytest.raises(PretrainedError, match="it is not on the Hub, so it has no revision 'abc'"):
-        read_config(CheckpointRef(str(there), "abc"))  # whoever loads it, `fit` too
+        read_config(CheckpointRef(str(path), "abc"))  # whoever loads it, `fit` too
 
 
 MASKED, ENCODER = "masked language model", "encoder"
 CAUSAL, SEQ2SEQ = "causal language model", "encoder-decoder language model"
 
 
-def written(folder: Path, family: str, architecture: str = "", **options: Any) -> str:
+def save(folder: Path, family: str, architecture: str = "", **options: Any) -> str:
     """A folder with the config.json that transformers writes of a family."""
     config = getattr(transformers, f"{family}Config")(**options)
     config.architectures = [architecture] if architecture else None
@@ -170,13 +170,13 @@ def written(folder: Path, family: str, architecture: str = "", **options: Any) -
 def test_the_kind_is_that_of_the_config(
     family: str, architecture: str, options: Any, kind: str, called: str, tmp_path: Path
 ) -> None:
-    folder = written(tmp_path / "gpt2", family, architecture, **options)  # its name says nothing
+    folder = save(tmp_path / "gpt2", family, architecture, **options)  # its name says nothing
     by = f"architectures {architecture}" if architecture else f"model_type {family.lower()}"
     assert found_model_type(CheckpointRef(folder)) == (kind, f"{folder}: {called} ({by})")
 
 
 @pytest.mark.parametrize(
-    ("family", "architecture", "options", "said"),
+    ("family", "architecture", "options", "error"),
     [
         ("Bert", "BertLMHeadModel", {}, "both to be a causal model.*give --model.kind transf"),
         ("XLM", "XLMWithLMHeadModel", {"causal": True}, "both to be a causal model"),
@@ -196,15 +196,15 @@ def test_the_kind_is_that_of_the_config(
     ],
 )
 def test_what_is_no_language_model_or_may_be_two_is_refused_by_name(
-    family: str, architecture: str, options: Any, said: str, tmp_path: Path
+    family: str, architecture: str, options: Any, error: str, tmp_path: Path
 ) -> None:
-    with pytest.raises(UsageError, match=said):
-        found_model_type(CheckpointRef(written(tmp_path, family, architecture, **options)))
+    with pytest.raises(UsageError, match=error):
+        found_model_type(CheckpointRef(save(tmp_path, family, architecture, **options)))
 
 
 def test_what_was_saved_here(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    found = with_model_type(ModelSettings(kind=AUTO))
-    assert found == ModelSettings()
+    settings = with_model_type(ModelSettings(kind=AUTO))
+    assert settings == ModelSettings()
     assert capsys.readouterr().out.startswith("bookshelf-lm: masked language model")
     baseline = {"format": 1, "kind": "esim"}
     (tmp_path / "word_module.json").write_text(json.dumps(baseline))
@@ -213,7 +213,7 @@ def test_what_was_saved_here(tmp_path: Path, capsys: pytest.CaptureFixture[str])
 
 
 def test_auto_and_the_kind_by_name_are_one_run(tmp_path: Path) -> None:
-    folder = written(tmp_path, "Bert", "BertForMaskedLM")
+    folder = save(tmp_path, "Bert", "BertForMaskedLM")
     auto = with_model_type(ModelSettings(folder, kind=AUTO))
     assert auto.config() == ModelSettings(folder, kind=TRANSFORMER).config()
     assert AUTO not in MODEL_TYPES
@@ -222,7 +222,7 @@ def test_auto_and_the_kind_by_name_are_one_run(tmp_path: Path) -> None:
 
 
 def test_the_usual_kind_is_found_without_importing_anything_heavy(tmp_path: Path) -> None:
-    folder = written(tmp_path, "Bert", "BertForMaskedLM")
+    folder = save(tmp_path, "Bert", "BertForMaskedLM")
     code = f"""
 import sys, probelight.training.modules
 from probelight.models.chosen_models import CheckpointRef, found_model_type
@@ -235,7 +235,7 @@ sys.exit(bool({{"torch", "transformers", "pytorch_lightning"}} & sys.modules.key
 def test_models_of_a_sweep_are_found_out_once(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    folder = written(tmp_path, "GPT2", "GPT2LMHeadModel")
+    folder = save(tmp_path, "GPT2", "GPT2LMHeadModel")
     task = OriginalTask("a", ["definitions_small"])
     probe = InoculatedProbe("hypernymy_small")
     rows = [SweepRow("one", "a", probe, seeds=[seed]) for seed in (0, 1)]
@@ -246,7 +246,7 @@ def test_models_of_a_sweep_are_found_out_once(
 
 
 @pytest.mark.parametrize(
-    ("family", "architecture", "given", "said"),
+    ("family", "architecture", "kind", "error"),
     [
         ("GPT2", "GPT2LMHeadModel", TRANSFORMER, "a causal language .*give model.kind causal$"),
         ("T5", "", "causal", "an encoder-decoder language model.*give model.kind seq2seq$"),
@@ -255,11 +255,11 @@ def test_models_of_a_sweep_are_found_out_once(
     ],
 )
 def test_a_folder_of_another_kind_than_the_given_one_is_refused_by_its_config(
-    family: str, architecture: str, given: str, said: str, tmp_path: Path
+    family: str, architecture: str, kind: str, error: str, tmp_path: Path
 ) -> None:
-    folder = written(tmp_path / "model", family, architecture)  # there are no weights to read
-    with pytest.raises(PretrainedError, match=rf"{folder}: \w+ \(\w+\) is {said}"):
-        with_model_type(ModelSettings(folder, kind=given))
+    folder = save(tmp_path / "model", family, architecture)  # there are no weights to read
+    with pytest.raises(PretrainedError, match=rf"{folder}: \w+ \(\w+\) is {error}"):
+        with_model_type(ModelSettings(folder, kind=kind))
 
 
 TASK = "--original.name=a --original.sets=definitions_small"
@@ -277,7 +277,7 @@ COMMANDS = [
 def test_no_command_begins_with_a_model_of_another_type(
     command: str, refused: Refused, tmp_path: Path
 ) -> None:
-    model = f"--model.name_or_path={written(tmp_path / 'model', 'GPT2', 'GPT2LMHeadModel')}"
+    model = f"--model.name_or_path={save(tmp_path / 'model', 'GPT2', 'GPT2LMHeadModel')}"
     out = f"--output_dir={tmp_path / 'out'}"
     line = refused([*command.split(), model, out], cli.FAILURE)
     assert "(model.kind transformer); give model.kind causal" in line

@@ -61,22 +61,22 @@ def logits_of(choice: ContinuationChoice, records: Sequence[Record] = RECORDS) -
 
 def text_of(record: Record, choice: str) -> tuple[str, str]:
     """What is given, and what is summed: the choice and all that follows it."""
-    before, mask, after = record.stem.partition("[MASK]")
-    return (before.rstrip(), f" {choice}{after}") if mask else (record.stem, f" {choice}")
+    prefix, mask, suffix = record.stem.partition("[MASK]")
+    return (prefix.rstrip(), f" {choice}{suffix}") if mask else (record.stem, f" {choice}")
 
 
 def loop(folder: Path, model: Any, record: Record, choice: str, divide: str = "sum") -> Tensor:
     """The score of one choice by one call of the raw model."""
     tokenizer = AutoTokenizer.from_pretrained(folder)
-    given, summed = text_of(record, choice)
-    first = tokenizer(given).input_ids
-    ids = tokenizer(given + summed).input_ids
+    context, summed = text_of(record, choice)
+    first = tokenizer(context).input_ids
+    ids = tokenizer(context + summed).input_ids
     assert ids[: len(first)] == first
-    found = model(torch.tensor([ids])).logits[0].log_softmax(dim=-1)
-    logs = [found[i - 1, ids[i]] for i in range(len(first), len(ids))]
+    logs = model(torch.tensor([ids])).logits[0].log_softmax(dim=-1)
+    steps = [logs[i - 1, ids[i]] for i in range(len(first), len(ids))]
     return (
-        torch.stack(logs).sum()
-        / {"sum": 1, "mean_token": len(logs), "mean_char": len(choice)}[divide]
+        torch.stack(steps).sum()
+        / {"sum": 1, "mean_token": len(steps), "mean_char": len(choice)}[divide]
     )
 
 
@@ -89,32 +89,32 @@ def test_scores_and_gradients_are_those_of_a_loop(
     choice = ContinuationChoice(ref_of(folder), scoring)
     assert isinstance(choice.reader, PackedReader)
     assert choice.reader.packs == (family != "mistral")  # which looks 5 tokens back
-    found = logits_of(choice)
+    logits = logits_of(choice)
     hand = [[loop(folder, raw, r, c, scoring) for c in r.choices] for r in RECORDS]
-    for row, own in zip(found, hand, strict=True):
-        torch.testing.assert_close(row[: len(own)], torch.stack(own), rtol=1e-5, atol=1e-5)
-        assert row[len(own) :].tolist() == [-torch.inf] * (3 - len(own))
+    for row, logs in zip(logits, hand, strict=True):
+        torch.testing.assert_close(row[: len(logs)], torch.stack(logs), rtol=1e-5, atol=1e-5)
+        assert row[len(logs) :].tolist() == [-torch.inf] * (3 - len(logs))
     labels = torch.tensor([r.answer for r in RECORDS])
-    torch.nn.functional.cross_entropy(found, labels).backward()
+    torch.nn.functional.cross_entropy(logits, labels).backward()
     theirs = [
         -torch.stack(row).log_softmax(0)[r.answer] for row, r in zip(hand, RECORDS, strict=True)
     ]
     torch.stack(theirs).mean().backward()
-    for (name, one), other in zip(choice.model.named_parameters(), raw.parameters(), strict=True):
-        assert one.grad is not None
-        assert other.grad is not None
-        torch.testing.assert_close(one.grad, other.grad, rtol=1e-4, atol=1e-5, msg=name)
+    for (name, ours), twin in zip(choice.model.named_parameters(), raw.parameters(), strict=True):
+        assert ours.grad is not None
+        assert twin.grad is not None
+        torch.testing.assert_close(ours.grad, twin.grad, rtol=1e-4, atol=1e-5, msg=name)
 
 
 def test_logits_in_parts_are_the_same(
     causal_folder: Folder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     choice = ContinuationChoice(ref_of(causal_folder("gpt2")), "sum")
-    whole = logits_of(choice)
+    at_once = logits_of(choice)
     for places in (1, 7):  # of some twenty that are read
         monkeypatch.setattr(continuation_choice, "_MAX_LOGITS", places * 400)
         with torch.no_grad():
-            torch.testing.assert_close(logits_of(choice), whole, rtol=0, atol=1e-5)
+            torch.testing.assert_close(logits_of(choice), at_once, rtol=0, atol=1e-5)
 
 
 def test_a_window_of_all_of_a_text_lets_choices_be_packed(
@@ -174,8 +174,8 @@ def test_logits_as_large_as_real_models_have_are_packed(
     assert choice.reader.packs
     assert choice.notices == ()
     hand = [[loop(tmp_path, raw, r, c) for c in r.choices] for r in RECORDS]
-    for row, own in zip(logits_of(choice), hand, strict=True):
-        torch.testing.assert_close(row[: len(own)], torch.stack(own), rtol=0, atol=1e-4 * largest)
+    for row, logs in zip(logits_of(choice), hand, strict=True):
+        torch.testing.assert_close(row[: len(logs)], torch.stack(logs), rtol=0, atol=1e-4 * largest)
     monkeypatch.setattr(
         continuation_choice, "visible", lambda segments, dtype: (segments >= 0).long()
     )
@@ -200,12 +200,12 @@ def test_a_head_reads_the_last_token(family: str, head: str, causal_folder: Fold
     raw = AutoModelForCausalLM.from_pretrained(folder).eval()
     tokenizer = AutoTokenizer.from_pretrained(folder)
     read: list[Tensor] = []
-    raw.get_output_embeddings().register_forward_pre_hook(lambda _, given: read.append(given[0]))
+    raw.get_output_embeddings().register_forward_pre_hook(lambda _, inputs: read.append(inputs[0]))
     for row, record in zip(logits_of(choice), RECORDS, strict=True):
-        for found, text in zip(row, record.choices, strict=False):
+        for logit, text in zip(row, record.choices, strict=False):
             raw(torch.tensor([tokenizer("".join(text_of(record, text))).input_ids]))
             expected = choice.head(read[-1][:, -1])[0, 0]
-            torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-5)
+            torch.testing.assert_close(logit, expected, rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize("family", ["t5", "t5_untied", "bart"])
@@ -215,24 +215,24 @@ def test_an_encoder_decoder_model_has_the_scores_that_it_has_untrained(
     folder = seq2seq(family)
     record = Record("1", "a cat is [MASK] than a dog .", ("much smaller", "larger"), 0)
     choice = ContinuationChoice(ref_of(folder), setup="mc_mlm")
-    found = logits_of(choice, [record])[0]
+    logits = logits_of(choice, [record])[0]
     raw = AutoModelForSeq2SeqLM.from_pretrained(folder).eval()
     tokenizer = AutoTokenizer.from_pretrained(folder)
-    for score, text in zip(found, record.choices, strict=True):
+    for score, text in zip(logits, record.choices, strict=True):
         if family == "bart":
             source, start = "a cat is<mask> than a dog .", [tokenizer.eos_token_id]
-            written = tokenizer(f"a cat is {text}").input_ids[:-1]
+            target = tokenizer(f"a cat is {text}").input_ids[:-1]
             first = len(tokenizer("a cat is").input_ids) - 1
         else:
             source, start = "a cat is <extra_id_0> than a dog .", [0]
-            written = tokenizer(f"<extra_id_0> {text} <extra_id_1>").input_ids[:-1]
+            target = tokenizer(f"<extra_id_0> {text} <extra_id_1>").input_ids[:-1]
             first = 1
         ids = tokenizer(source, return_tensors="pt").input_ids
-        given = torch.tensor([[*start, *written[:-1]]])
-        logs = raw(input_ids=ids, decoder_input_ids=given).logits[0].log_softmax(dim=-1)
-        expected = sum(logs[i, written[i]] for i in range(first, len(written)))
+        decoder = torch.tensor([[*start, *target[:-1]]])
+        logs = raw(input_ids=ids, decoder_input_ids=decoder).logits[0].log_softmax(dim=-1)
+        expected = sum(logs[i, target[i]] for i in range(first, len(target)))
         torch.testing.assert_close(score, expected, rtol=1e-5, atol=1e-5)
-    found.sum().backward()
+    logits.sum().backward()
     assert all(p.grad is not None for p in choice.model.parameters())
 
 
@@ -240,10 +240,10 @@ def test_an_encoder_decoder_model_has_the_scores_that_it_has_untrained(
 def test_a_head_on_a_decoder_has_read_all_of_the_answer(family: str, seq2seq: Folder) -> None:
     records = [Record("1", "a cat is [MASK] .", ("much smaller", "much larger"), 0)]
     choice = ContinuationChoice(ref_of(seq2seq(family)), "last_token", "mc_mlm", "linear")
-    found = logits_of(choice, records)[0]
+    logits = logits_of(choice, records)[0]
     # The answers differ in their last piece alone.
-    assert abs(found[0] - found[1]) > 1e-6
-    found[0].backward()
+    assert abs(logits[0] - logits[1]) > 1e-6
+    logits[0].backward()
     unused = [n for n, p in choice.network.named_parameters() if p.requires_grad and p.grad is None]
     assert unused == []
 
@@ -286,8 +286,8 @@ def test_a_family_with_masks_of_its_own_is_never_packed(
     choice.network.eval()
     # The first item's texts have fewer tokens than the window, and together more.
     hand = [[loop(tmp_path, raw, r, c) for c in r.choices] for r in RECORDS]
-    for row, own in zip(logits_of(choice), hand, strict=True):
-        torch.testing.assert_close(row[: len(own)], torch.stack(own), rtol=1e-5, atol=1e-5)
+    for row, logs in zip(logits_of(choice), hand, strict=True):
+        torch.testing.assert_close(row[: len(logs)], torch.stack(logs), rtol=1e-5, atol=1e-5)
 
 
 def test_texts_that_are_not_packed_are_counted_one_by_one(causal_folder: Folder) -> None:
@@ -328,9 +328,9 @@ def test_zero_shot_reads_as_much_as_was_trained(
     folder = trained_folder(scoring=scoring, max_length=12)
     scorer = scorer_for(ModelSettings(folder, kind="causal"), "mc_qa")
     records = [r for r in RECORDS if "[MASK]" not in r.stem]
-    found = torch.stack([answers(scorer.choice_scores(), record)[0] for record in records[:1]])
+    scores = torch.stack([answers(scorer.choice_scores(), record)[0] for record in records[:1]])
     choice = ContinuationChoice(ref_of(folder))
-    torch.testing.assert_close(found, logits_of(choice, records[:1]), rtol=1e-5, atol=1e-5)
+    torch.testing.assert_close(scores, logits_of(choice, records[:1]), rtol=1e-5, atol=1e-5)
 
 
 def test_a_trained_scoring_leaves_the_other_questions_to_the_model(
@@ -341,8 +341,8 @@ def test_a_trained_scoring_leaves_the_other_questions_to_the_model(
     assert scorer.mode == "fine_tuned"
     plain = scorer_for(ModelSettings(str(causal_folder("gpt2")), kind="causal"), "mc_qa")
     for record in RECORDS:
-        one, two = (answers(s.log_likelihoods(), record)[0] for s in (scorer, plain))
-        torch.testing.assert_close(one, two, rtol=0, atol=1e-6)
+        ours, raw = (answers(s.log_likelihoods(), record)[0] for s in (scorer, plain))
+        torch.testing.assert_close(ours, raw, rtol=0, atol=1e-6)
     fresh = ModelSettings(folder, kind="causal", random_weights=True)
     assert scorer_for(fresh, "mc_qa").mode == "causal_mean_char"
 

@@ -32,7 +32,7 @@ def replace_data(model: PreTrainedModel) -> None:
 
 
 def load_others(model: PreTrainedModel) -> None:
-    model.load_state_dict({name: value + 1 for name, value in model.state_dict().items()})
+    model.load_state_dict({name: weight + 1 for name, weight in model.state_dict().items()})
 
 
 def take_a_fused_step(model: PreTrainedModel) -> None:
@@ -56,20 +56,20 @@ def test_a_kept_model_is_hashed_once_and_again_after_every_change(
         return hashed[-1]
 
     monkeypatch.setattr(kept_model, "model_fingerprint", counted)
-    model, kept = tiny_model("bert"), KeptModel()
-    before = [kept.fingerprint(torch.nn.ModuleDict({"model": model})) for _ in range(3)]
-    assert before == hashed * 3
+    model, cache = tiny_model("bert"), KeptModel()
+    cached = [cache.fingerprint(torch.nn.ModuleDict({"model": model})) for _ in range(3)]
+    assert cached == hashed * 3
     change(model)
-    after = model_fingerprint(torch.nn.ModuleDict({"model": model}))
-    assert after != before[0]
-    assert kept.fingerprint(torch.nn.ModuleDict({"model": model})) == after
+    changed = model_fingerprint(torch.nn.ModuleDict({"model": model}))
+    assert changed != cached[0]
+    assert cache.fingerprint(torch.nn.ModuleDict({"model": model})) == changed
     assert len(hashed) == 2
 
 
 def test_a_kept_model_is_read_once_until_another_is_asked_for(checkpoint: Checkpoint) -> None:
-    kept, ref = KeptModel(), ref_of(checkpoint("bert"))
-    model, _ = kept.read(MASKED_LM, ref)
-    assert kept.read(MASKED_LM, ref)[0] is model
-    for form, other in ((ENCODER, ref), (MASKED_LM, replace(ref, random_weights=True, seed=1))):
-        assert kept.read(form, other)[0] is not model
-    assert kept.read(MASKED_LM, ref)[0] is not model  # one model at a time
+    cache, ref = KeptModel(), ref_of(checkpoint("bert"))
+    model, _ = cache.read(MASKED_LM, ref)
+    assert cache.read(MASKED_LM, ref)[0] is model
+    for form, new_ref in ((ENCODER, ref), (MASKED_LM, replace(ref, random_weights=True, seed=1))):
+        assert cache.read(form, new_ref)[0] is not model
+    assert cache.read(MASKED_LM, ref)[0] is not model  # one model at a time

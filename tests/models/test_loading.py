@@ -45,7 +45,7 @@ def folder(checkpoint: Checkpoint, tmp_path: Path) -> Path:
 
 def change(path: Path, **settings: Any) -> None:
     merged = {**json.loads(path.read_text()), **settings}
-    path.write_text(json.dumps({name: own for name, own in merged.items() if own is not None}))
+    path.write_text(json.dumps({name: v for name, v in merged.items() if v is not None}))
 
 
 def test_a_checkpoint_is_loaded_whole_in_single_precision_and_eval_mode(
@@ -88,9 +88,9 @@ def test_integers_are_buffers_and_no_weights(folder: Path) -> None:
     save_file({**tensors, **buffers}, path, metadata)
     load_pretrained(MASKED_LM, ref_of(folder))
     name = "bert.encoder.layer.0.attention.self.query.bias"
-    whole = {**tensors, name: torch.ones(32, dtype=torch.int32)}
+    wrong = {**tensors, name: torch.ones(32, dtype=torch.int32)}
     for prefix in ("", "bert."):  # of an encoder alone, as it is saved with its head
-        save_file({n.removeprefix(prefix): w for n, w in whole.items()}, path, metadata)
+        save_file({n.removeprefix(prefix): w for n, w in wrong.items()}, path, metadata)
         match = f"the weight {name.removeprefix(prefix)} has I32 numbers, not floating-point"
         with pytest.raises(PretrainedError, match=match):
             check_pretrained(MASKED_LM, ref_of(folder))  # before weights are read
@@ -123,11 +123,11 @@ def test_a_hub_that_is_not_reached_is_said_at_once(
     template = f"{address}/{{repo_id}}/resolve/{{revision}}/{{filename}}"
     monkeypatch.setattr("huggingface_hub.constants.HUGGINGFACE_CO_URL_TEMPLATE", template)
     monkeypatch.setattr("time.sleep", lambda seconds: pytest.fail("it tries again"))
-    said = (
+    error = (
         r"^there is no folder 'my-modle' \(did you mean 'my-model'\?\), and the Hub cannot "
         rf"be reached at {address} to look there: ConnectError: .*refused$"
     )
-    with pytest.raises(PretrainedError, match=said):
+    with pytest.raises(PretrainedError, match=error):
         check_pretrained(MASKED_LM, ref_of("my-modle"))
     with pytest.raises(PretrainedError, match=r"'roberta_large' \(did you mean 'roberta-large'"):
         check_pretrained(MASKED_LM, ref_of("roberta_large"))
@@ -179,28 +179,28 @@ def causal(checkpoint: Checkpoint, tmp_path: Path) -> Path:
 
 
 def test_a_new_form_is_used_as_it_says(causal: Path) -> None:
-    own = Form(AutoModelForCausalLM, lambda config: isinstance(config, GPT2Config))
-    check_pretrained(own, ref_of(causal))
-    model, tokenizer = load_pretrained(own, ref_of(causal))
+    form = Form(AutoModelForCausalLM, lambda config: isinstance(config, GPT2Config))
+    check_pretrained(form, ref_of(causal))
+    model, tokenizer = load_pretrained(form, ref_of(causal))
     assert isinstance(model, GPT2LMHeadModel)
     assert model(torch.tensor([tokenizer("a cat").input_ids])).logits.shape[-1] == 60
-    asks = Form(AutoModelForCausalLM, own.admits, needs=("pad_token", "bos_token"))
+    strict = Form(AutoModelForCausalLM, form.admits, needs=("pad_token", "bos_token"))
     with pytest.raises(PretrainedError, match="the tokenizer has no bos token"):
-        check_pretrained(asks, ref_of(causal))
+        check_pretrained(strict, ref_of(causal))
 
 
 def test_a_check_reads_no_weights(folder: Path) -> None:
-    whole = (folder / "model.safetensors").read_bytes()
+    content = (folder / "model.safetensors").read_bytes()
     tensors = load_file(folder / "model.safetensors")
     lost = {name: torch.full_like(tensor, torch.nan) for name, tensor in tensors.items()}
     save_file(lost, folder / "model.safetensors", metadata={"format": "pt"})
-    found = check_pretrained(MASKED_LM, ref_of(folder))
-    assert found.tokenizer.get_vocab() == load_tokenizer(ref_of(folder)).get_vocab()
-    outline = {name: value.shape for name, value in found.outline().named_parameters()}
-    assert all(value.is_meta for value in found.outline().parameters())
-    (folder / "model.safetensors").write_bytes(whole)
+    files = check_pretrained(MASKED_LM, ref_of(folder))
+    assert files.tokenizer.get_vocab() == load_tokenizer(ref_of(folder)).get_vocab()
+    outline = {name: weight.shape for name, weight in files.outline().named_parameters()}
+    assert all(weight.is_meta for weight in files.outline().parameters())
+    (folder / "model.safetensors").write_bytes(content)
     model, _ = load_pretrained(MASKED_LM, ref_of(folder))
-    assert {name: value.shape for name, value in model.named_parameters()} == outline
+    assert {name: weight.shape for name, weight in model.named_parameters()} == outline
     save_file(lost, folder / "model.safetensors", metadata={"format": "pt"})
     with pytest.raises(PretrainedError, match="NaN"):
         load_pretrained(MASKED_LM, ref_of(folder))

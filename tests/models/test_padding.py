@@ -50,7 +50,7 @@ def folder_of(model: Any, path: Path, checkpoint: Folder) -> str:
     return str(path)
 
 
-def made(architecture: str, kind: Any = AutoModelForMaskedLM) -> Any:
+def model_of(architecture: str, kind: Any = AutoModelForMaskedLM) -> Any:
     """A model all of whose weights are random, those of its padding too."""
     torch.manual_seed(0)
     model = kind.from_config(PADDING_COUNTS[architecture]()).eval()
@@ -61,19 +61,19 @@ def made(architecture: str, kind: Any = AutoModelForMaskedLM) -> Any:
 
 @pytest.fixture(params=PADDING_COUNTS)
 def folder(request: pytest.FixtureRequest, checkpoint: Folder, tmp_path: Path) -> str:
-    return folder_of(made(request.param), tmp_path / request.param, checkpoint)
+    return folder_of(model_of(request.param), tmp_path / request.param, checkpoint)
 
 
 @torch.no_grad()
 def logits_alone(folder: str, text: str, masked_token: int | None = None) -> tuple[Tensor, Tensor]:
     """The token ids (L,) of one text, one of them masked, and transformers' logits (L, V)."""
     tokenizer = AutoTokenizer.from_pretrained(folder)
-    given = tokenizer(text, return_tensors="pt")
+    inputs = tokenizer(text, return_tensors="pt")
     if masked_token is not None:
-        given["input_ids"][0, masked_token] = tokenizer.mask_token_id
+        inputs["input_ids"][0, masked_token] = tokenizer.mask_token_id
     if "FNet" in type(model := AutoModelForMaskedLM.from_pretrained(folder)).__name__:
-        given.pop("attention_mask")
-    return given["input_ids"][0], model.eval()(**given).logits[0]
+        inputs.pop("attention_mask")
+    return inputs["input_ids"][0], model.eval()(**inputs).logits[0]
 
 
 @pytest.mark.parametrize("architecture", [*ARCHITECTURES, *PADDING_COUNTS])
@@ -81,7 +81,7 @@ def test_whether_padding_counts_is_found_by_what_the_model_does(
     architecture: str, tiny_model: Tiny
 ) -> None:
     counts = architecture in PADDING_COUNTS
-    model = made(architecture) if counts else tiny_model(architecture)
+    model = model_of(architecture) if counts else tiny_model(architecture)
     model.train()
     for _ in ("float32", "bfloat16"):
         assert ignores_padding(model.base_model) != counts
@@ -100,9 +100,9 @@ def test_words_at_a_mask_have_the_scores_of_the_text_alone(folder: str) -> None:
     at_mask = logits[int((ids == tokenizer.mask_token_id).nonzero())]
     expected = at_mask[tokenizer.convert_tokens_to_ids(list(plain.choices))]
     for records in ([plain], [LONG, plain, LONG]):
-        found = answers(scorer.choice_scores(), *records)[records.index(plain)][:2]
+        scores = answers(scorer.choice_scores(), *records)[records.index(plain)][:2]
         # Logits of an item may differ by one number.
-        torch.testing.assert_close(found - found[0], expected - expected[0], rtol=0, atol=1e-4)
+        torch.testing.assert_close(scores - scores[0], expected - expected[0], rtol=0, atol=1e-4)
     predicted = predict(scorer, {"x": [LONG, SHORT]}, TrainerSettings(accelerator="cpu"))["x"]
     assert "texts of one length were read together: padding changes what" in predicted.notices[-1]
 
@@ -117,33 +117,33 @@ def test_pseudo_log_likelihoods_are_those_of_the_text_alone(folder: str) -> None
         logs = [logits_alone(folder, text, i)[1][i].log_softmax(-1)[gold[i]] for i in places]
         expected.append(torch.stack(logs).sum())
     for records in ([SHORT], [LONG, SHORT]):
-        found = answers(scorer.log_likelihoods(), *records)[-1]
-        torch.testing.assert_close(found, torch.stack(expected), rtol=0, atol=1e-4)
+        scores = answers(scorer.log_likelihoods(), *records)[-1]
+        torch.testing.assert_close(scores, torch.stack(expected), rtol=0, atol=1e-4)
 
 
 @pytest.mark.parametrize("head", ["mlp", "pooler", "multiple_choice"])
 def test_pairs_have_the_logits_and_gradients_of_each_pair_alone(
     head: Any, checkpoint: Folder, tmp_path: Path
 ) -> None:
-    saved = made("fnet", AutoModelForMultipleChoice if head == "multiple_choice" else AutoModel)
+    saved = model_of("fnet", AutoModelForMultipleChoice if head == "multiple_choice" else AutoModel)
     pairs = PairChoice(ref_of(folder_of(saved, tmp_path, checkpoint)), head)
     assert pairs.notices
     pairs.network.eval()
     raw, tokenizer = saved.eval(), pairs.tokenizer
 
     def logit(record: Record, choice: str) -> Tensor:
-        given = tokenizer(record.stem, choice, return_tensors="pt")
-        ids, types = given["input_ids"], given["token_type_ids"]
+        inputs = tokenizer(record.stem, choice, return_tensors="pt")
+        ids, types = inputs["input_ids"], inputs["token_type_ids"]
         if head == "multiple_choice":
             return raw(input_ids=ids[:, None], token_type_ids=types[:, None]).logits[0, 0]
         output = raw(input_ids=ids, token_type_ids=types)
         read = output.pooler_output if head == "pooler" else output.last_hidden_state[:, 0]
         return pairs.head(read)[0, 0]
 
-    found = pairs(pairs.encoder().encode(PAIRS).collate([0, 1]))
+    logits = pairs(pairs.encoder().encode(PAIRS).collate([0, 1]))
     expected = torch.stack([torch.stack([logit(r, c) for c in r.choices]) for r in PAIRS])
-    torch.testing.assert_close(found, expected, rtol=0, atol=1e-4)
-    found.log_softmax(-1)[:, 0].sum().backward()
+    torch.testing.assert_close(logits, expected, rtol=0, atol=1e-4)
+    logits.log_softmax(-1)[:, 0].sum().backward()
     expected.log_softmax(-1)[:, 0].sum().backward()
     theirs = dict(raw.named_parameters())
     for name, weight in pairs.transformer.named_parameters():

@@ -26,18 +26,18 @@ SETTINGS = {"max_length": 40, "num_choices": None}
 
 def test_fresh_heads_are_drawn_from_their_seed_alone() -> None:
     torch.manual_seed(0)
-    first = fresh_head("mlp", CONFIG, seed=1)
+    head = fresh_head("mlp", CONFIG, seed=1)
     torch.manual_seed(7)
-    before = torch.random.get_rng_state()
-    again, other = fresh_head("mlp", CONFIG, seed=1), fresh_head("mlp", CONFIG, seed=2)
-    assert torch.equal(torch.random.get_rng_state(), before)
-    assert list(dict(first.named_children())) == ["dense", "activation", "dropout", "score"]
-    assert first(torch.ones(3, 4)).shape == (3, 1)
-    assert torch.equal(first.dense.weight, again.dense.weight)
-    assert not torch.equal(first.dense.weight, other.dense.weight)
+    state = torch.random.get_rng_state()
+    twin, reseeded = fresh_head("mlp", CONFIG, seed=1), fresh_head("mlp", CONFIG, seed=2)
+    assert torch.equal(torch.random.get_rng_state(), state)
+    assert list(dict(head.named_children())) == ["dense", "activation", "dropout", "score"]
+    assert head(torch.ones(3, 4)).shape == (3, 1)
+    assert torch.equal(head.dense.weight, twin.dense.weight)
+    assert not torch.equal(head.dense.weight, reseeded.dense.weight)
     wide = fresh_head("mlp", SimpleNamespace(hidden_size=64, initializer_range=0.02), seed=1)
     assert abs(float(wide.dense.weight.detach().std()) - 0.02) < 0.003
-    assert (first.dropout.p, wide.dropout.p) == (0.3, 0.0)
+    assert (head.dropout.p, wide.dropout.p) == (0.3, 0.0)
     rates = SimpleNamespace(hidden_size=4, hidden_dropout_prob=0.1)
     assert fresh_head("linear", rates, 1).dropout.p == 0.1
     assert list(dict(fresh_head("linear", CONFIG, 1).named_children())) == ["dropout", "score"]
@@ -46,12 +46,12 @@ def test_fresh_heads_are_drawn_from_their_seed_alone() -> None:
 
 def test_a_head_comes_back_as_it_was_saved(tmp_path: Path) -> None:
     assert head_settings(ref_of(tmp_path)) is None
-    head, other = fresh_head("linear", CONFIG, seed=1), fresh_head("linear", CONFIG, seed=2)
+    head, reseeded = fresh_head("linear", CONFIG, seed=1), fresh_head("linear", CONFIG, seed=2)
     save_head(tmp_path, "linear", head.state_dict(), SETTINGS)
     assert is_sentence_choice_folder(ref_of(tmp_path))
     assert head_settings(ref_of(tmp_path)) == {"format": 1, "head": "linear", **SETTINGS}
-    restore_head(other, tmp_path)
-    assert torch.equal(other.score.weight, head.score.weight)
+    restore_head(reseeded, tmp_path)
+    assert torch.equal(reseeded.score.weight, head.score.weight)
     # One that the checkpoint has is not written twice.
     (tmp_path / HEAD_WEIGHTS).unlink()
     save_head(tmp_path, "multiple_choice", {}, SETTINGS)
@@ -59,7 +59,7 @@ def test_a_head_comes_back_as_it_was_saved(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("sizes", "whole", "hidden_size", "device", "pays"),
+    ("sizes", "total", "hidden_size", "device", "pays"),
     [
         ([], 6000, 1024, "cpu", False),
         ([1000, 2000, 2399], 6000, 16, "cpu", True),
@@ -77,14 +77,14 @@ def test_a_head_comes_back_as_it_was_saved(tmp_path: Path) -> None:
 )
 def test_groups_pay_where_they_save_more_than_their_launches(
     sizes: list[int],
-    whole: int,
+    total: int,
     hidden_size: int,
     device: str,
     pays: bool,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(torch, "is_autocast_enabled", lambda _: device.startswith("autocast"))
-    assert grouping_pays(sizes, whole, hidden_size, device.split()[-1]) == pays
+    assert grouping_pays(sizes, total, hidden_size, device.split()[-1]) == pays
 
 
 @pytest.mark.parametrize(("device", "num_passes"), [("cpu", 3), ("cuda", 1)])
@@ -101,14 +101,14 @@ def test_the_encoder_passes_over_a_step_of_unlike_lengths(
     with torch.no_grad():
         alone = torch.cat([pairs(encoded.collate([i])) for i in range(8)])
     monkeypatch.setattr(
-        pair_choice, "grouping_pays", lambda *given: grouping_pays(*given[:3], device)
+        pair_choice, "grouping_pays", lambda *args: grouping_pays(*args[:3], device)
     )
     widths: list[int] = []
-    first = pairs.transformer.get_input_embeddings()
-    first.register_forward_pre_hook(lambda _, given: widths.append(given[0].shape[1]))
-    found = pairs(batch)
-    found.sum().backward()
+    layer = pairs.transformer.get_input_embeddings()
+    layer.register_forward_pre_hook(lambda _, inputs: widths.append(inputs[0].shape[1]))
+    logits = pairs(batch)
+    logits.sum().backward()
     assert len(widths) == num_passes
     assert sorted(widths) == widths
     assert widths[-1] == batch["input_ids"].shape[1]
-    torch.testing.assert_close(found.detach(), alone, rtol=0, atol=1e-5)
+    torch.testing.assert_close(logits.detach(), alone, rtol=0, atol=1e-5)

@@ -47,8 +47,8 @@ RECORDS = [
 WORDS = "smaller larger older younger red blue green dog cat animal plant best rest size".split()
 PAIRS = [
     Record(f"{a} {b}", "a cat is [MASK] than a dog .", (a, b), 0)
-    for place, a in enumerate(WORDS)
-    for b in WORDS[:place]
+    for num, a in enumerate(WORDS)
+    for b in WORDS[:num]
 ]
 TEXTS = [
     Record("1", "a cat is [MASK] than a dog .", ("smaller", "larger", "not really larger"), 0),
@@ -74,11 +74,11 @@ def test_weights_are_those_that_transformers_reads(name: Any, causal_folder: Fol
         ours, _ = load_pretrained(CAUSAL_LM, ref_of(causal_folder(family)), dtype=name)
         theirs = AutoModelForCausalLM.from_pretrained(causal_folder(family), dtype=HALVES[name])
         expected = {**dict(theirs.named_parameters()), **dict(theirs.named_buffers())}
-        found = {**dict(ours.named_parameters()), **dict(ours.named_buffers())}
-        assert found.keys() == expected.keys()
-        for weight, value in expected.items():
-            assert found[weight].dtype == value.dtype
-            assert torch.equal(found[weight], value)
+        tensors = {**dict(ours.named_parameters()), **dict(ours.named_buffers())}
+        assert tensors.keys() == expected.keys()
+        for weight, tensor in expected.items():
+            assert tensors[weight].dtype == tensor.dtype
+            assert torch.equal(tensors[weight], tensor)
         assert dtype_name(ours) == name
 
 
@@ -99,9 +99,9 @@ def test_auto_is_what_the_config_names_or_the_first_tensor_has(
 
 def test_random_weights_are_the_same_draw_rounded(checkpoint: Folder) -> None:
     ref = ref_of(checkpoint(), random_weights=True, seed=3)
-    whole, _ = load_pretrained(MASKED_LM, ref)
+    full, _ = load_pretrained(MASKED_LM, ref)
     half, _ = load_pretrained(MASKED_LM, ref, dtype="bfloat16")
-    for exact, rounded in zip(whole.parameters(), half.parameters(), strict=True):
+    for exact, rounded in zip(full.parameters(), half.parameters(), strict=True):
         assert torch.equal(exact.bfloat16(), rounded)
 
 
@@ -112,7 +112,7 @@ def test_causal_scores_in_half_are_those_of_transformers_in_half(
     folder = str(causal_folder(family))
     scorer = CausalScorer(*load_pretrained(CAUSAL_LM, ref_of(folder), dtype="bfloat16"))
     assert scorer.reader.shares
-    found = answer(scorer, {"x": TEXTS})["x"].scores
+    scores = answer(scorer, {"x": TEXTS})["x"].scores
     plain = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.bfloat16).eval()
     encoder = scorer.likelihood_encoder()
     batch = encoder.encode(TEXTS).collate([0, 1])
@@ -128,7 +128,7 @@ def test_causal_scores_in_half_are_those_of_transformers_in_half(
     for row, item in enumerate(batch["item"].tolist()):
         pairs = batch["pair_index"][row][batch["choice_mask"][row]]
         expected = [sums[int(pair)] for pair in pairs]
-        assert found[item] == pytest.approx(expected, rel=2**-7, abs=0.1)
+        assert scores[item] == pytest.approx(expected, rel=2**-7, abs=0.1)
 
 
 @pytest.mark.parametrize("architecture", ["bert", "roberta", "distilbert", "mpnet"])
@@ -147,12 +147,12 @@ def test_masked_scores_in_half_are_those_of_transformers_in_half(
         inputs.pop("token_type_ids", None)
     with torch.no_grad():
         logits = plain(**inputs).logits.float()
-        found = masked.choice_logits(masked.features(batch), batch)
-    assert found.dtype == torch.float32
+        ours = masked.choice_logits(masked.features(batch), batch)
+    assert ours.dtype == torch.float32
     rows = logits[torch.arange(3), batch["mask_position"]].gather(1, batch["candidate_ids"])
     exists = batch["choice_mask"]
     step = 16 * torch.finfo(HALVES[name]).eps
-    assert torch.allclose(found[exists], rows[exists], rtol=step, atol=step)
+    assert torch.allclose(ours[exists], rows[exists], rtol=step, atol=step)
 
 
 def test_two_scores_are_too_close_within_four_steps_of_the_best_one() -> None:
@@ -179,20 +179,20 @@ def test_weights_are_upcast_and_come_back_as_they_were() -> None:
             self.register_buffer("rounded", torch.randn(3).bfloat16())
 
     network = Mixed()
-    before = {n: w.clone() for n, w in network.state_dict().items()}
-    kept = KeptModel()
-    fingerprint = kept.fingerprint(network)
+    initial = {n: w.clone() for n, w in network.state_dict().items()}
+    cache = KeptModel()
+    fingerprint = cache.fingerprint(network)
     with upcast(network):
         assert {w.dtype for w in network.state_dict().values()} == {torch.float32}
         assert network.tied is network.weight
         for name, weight in network.state_dict().items():
-            assert torch.equal(weight, before[name].float())
+            assert torch.equal(weight, initial[name].float())
     with pytest.raises(ZeroDivisionError), upcast(network):
         _ = 1 / 0
     for name, weight in network.state_dict().items():
-        assert weight.dtype == before[name].dtype
-        assert torch.equal(weight, before[name])
-    assert kept.fingerprint(network) == model_fingerprint(network) == fingerprint
+        assert weight.dtype == initial[name].dtype
+        assert torch.equal(weight, initial[name])
+    assert cache.fingerprint(network) == model_fingerprint(network) == fingerprint
 
 
 def test_close_items_are_scored_again_in_float32(checkpoint: Folder, tmp_path: Path) -> None:
@@ -202,30 +202,30 @@ def test_close_items_are_scored_again_in_float32(checkpoint: Folder, tmp_path: P
     def scorer(name: Any) -> MaskedScorer:
         return MaskedScorer(MaskedLM(ref_of(folder), read=partial(load_pretrained, dtype=name)))
 
-    whole, half = scorer("float32"), scorer("bfloat16")
-    exact = answer(whole, {"x": PAIRS})["x"].scores
+    full, half = scorer("float32"), scorer("bfloat16")
+    exact = answer(full, {"x": PAIRS})["x"].scores
     raw = answer(half, {"x": PAIRS})["x"].scores
     close = [item for item, row in raw.items() if is_too_close(row, torch.bfloat16)]
     assert 0 < len(close) < len(PAIRS)  # of these random weights
-    asked: list[bool] = []
+    calls: list[bool] = []
 
     def answers(question: Any, sets: Any, exactly: bool) -> Any:
-        asked.append(exactly)
+        calls.append(exactly)
         return answer(half, sets, question)
 
-    before = half.fingerprint()
-    found = with_pieces(half, half.choice_scores(), {"x": PAIRS}, answers)["x"]
-    assert asked == [False, True]
-    assert half.fingerprint() == before
+    fingerprint = half.fingerprint()
+    mixed = with_pieces(half, half.choice_scores(), {"x": PAIRS}, answers)["x"]
+    assert calls == [False, True]
+    assert half.fingerprint() == fingerprint
     assert half.dtype == "bfloat16"
-    assert found.num_rescored == len(close)
-    assert found.notices == (
+    assert mixed.num_rescored == len(close)
+    assert mixed.notices == (
         f"{len(close)} of {len(PAIRS)} items of x, whose two best scores were too close for "
         "bfloat16, were scored again in float32",
     )
     for item in raw:
         expected = exact[item] if item in close else raw[item]
-        assert found.scores[item] == pytest.approx(expected, abs=1e-5)
+        assert mixed.scores[item] == pytest.approx(expected, abs=1e-5)
 
 
 def test_weights_that_were_rounded_are_read_again(
@@ -237,13 +237,13 @@ def test_weights_that_were_rounded_are_read_again(
     with upcast(model):
         for ours, theirs in zip(model.parameters(), exact.parameters(), strict=True):
             assert torch.equal(ours, theirs)
-    first = next(model.parameters())
-    assert first.dtype == torch.bfloat16
+    weight = next(model.parameters())
+    assert weight.dtype == torch.bfloat16
     with torch.no_grad():
-        first.add_(1)
-    changed = first.detach().float()
+        weight.add_(1)
+    changed = weight.detach().float()
     with upcast(model):
-        assert torch.equal(first, changed)
+        assert torch.equal(weight, changed)
     alone, _ = load_pretrained(MASKED_LM, ref_of(checkpoint()), dtype="bfloat16")
     monkeypatch.setattr(precision, "READ_AGAIN", "_nothing")
     with upcast(alone):
@@ -259,46 +259,46 @@ def test_what_does_not_fit_in_float32_stays_as_it_is(
     def too_large(self: torch.Tensor) -> torch.Tensor:
         raise torch.OutOfMemoryError("no memory")
 
-    before = half.fingerprint()
+    fingerprint = half.fingerprint()
     monkeypatch.setattr(torch.Tensor, "float", too_large)
     with pytest.raises(NoMemoryError, match="in float32 do not fit into the memory of cpu"):
         upcast(half.network).__enter__()
     with comparable(half.network) as tolerance:
         assert tolerance == 16 * 2.0**-7
     monkeypatch.undo()
-    assert half.fingerprint() == before
+    assert half.fingerprint() == fingerprint
 
     def answers(question: Any, sets: Any, exactly: bool) -> Any:
         if exactly:
             raise NoMemoryError("item 1 does not fit")
         return answer(half, sets, question)
 
-    found = with_pieces(half, half.choice_scores(), {"x": PAIRS}, answers)["x"]
-    assert found.scores == answer(half, {"x": PAIRS})["x"].scores
-    assert found.num_rescored == 0
-    assert found.notices[0].endswith("could not be scored again in float32: item 1 does not fit")
+    answered = with_pieces(half, half.choice_scores(), {"x": PAIRS}, answers)["x"]
+    assert answered.scores == answer(half, {"x": PAIRS})["x"].scores
+    assert answered.num_rescored == 0
+    assert answered.notices[0].endswith("could not be scored again in float32: item 1 does not fit")
 
 
 @pytest.mark.parametrize("family", ["masked", "causal"])
 def test_weights_in_several_files_are_read(
     family: str, tmp_path: Path, checkpoint: Folder, causal_folder: Folder
 ) -> None:
-    form, auto_class, whole = (
+    form, auto_class, folder = (
         (MASKED_LM, AutoModelForMaskedLM, checkpoint())
         if family == "masked"
         else (CAUSAL_LM, AutoModelForCausalLM, causal_folder("llama"))
     )
-    model = auto_class.from_pretrained(whole, dtype=torch.float32)
+    model = auto_class.from_pretrained(folder, dtype=torch.float32)
     model.save_pretrained(tmp_path, max_shard_size="20KB")
-    for path in whole.iterdir():
+    for path in folder.iterdir():
         if "token" in path.name or path.name.startswith("vocab"):
             (tmp_path / path.name).write_bytes(path.read_bytes())
     assert (tmp_path / "model.safetensors.index.json").is_file()
     assert len([*tmp_path.glob("model-*.safetensors")]) > 1
     assert loading.check_pretrained(form, ref_of(tmp_path)).dtype == torch.float32
     assert own_dtype(str(tmp_path), AutoConfig.from_pretrained(tmp_path)) == torch.float32
-    found, _ = load_pretrained(form, ref_of(tmp_path))
-    for ours, theirs in zip(found.parameters(), model.parameters(), strict=True):
+    sharded, _ = load_pretrained(form, ref_of(tmp_path))
+    for ours, theirs in zip(sharded.parameters(), model.parameters(), strict=True):
         assert torch.equal(ours, theirs)
     next(tmp_path.glob("model-00002*")).unlink()
     with pytest.raises(PretrainedError, match="its weights model-00002-of"):

@@ -45,12 +45,12 @@ def test_ranks_are_those_of_the_full_models_sorted_vocabulary() -> None:
     model = AutoModelForMaskedLM.from_pretrained(SMALL_DIR, dtype=torch.float32).eval()
     tokenizer = AutoTokenizer.from_pretrained(SMALL_DIR)
     scorer = MaskedScorer(MaskedLM(ref_of("dictionary-lm")))
-    found = ask(scorer, candidate_ranks(scorer), {"a": RECORDS}, QUIET)["a"]
-    for record, ranks in zip(found.records, found.scores, strict=True):
+    ranked = ask(scorer, candidate_ranks(scorer), {"a": RECORDS}, QUIET)["a"]
+    for record, ranks in zip(ranked.records, ranked.scores, strict=True):
         inputs = tokenizer(record.stem, return_tensors="pt")
-        place = (inputs["input_ids"][0] == tokenizer.mask_token_id).nonzero()[0, 0]
+        mask = (inputs["input_ids"][0] == tokenizer.mask_token_id).nonzero()[0, 0]
         with torch.no_grad():
-            logits = model(**inputs).logits[0, place]
+            logits = model(**inputs).logits[0, mask]
         order = logits.argsort(descending=True).tolist()
         ids = tokenizer.convert_tokens_to_ids(list(record.choices))
         assert ranks == [order.index(i) + 1 for i in ids]
@@ -58,28 +58,28 @@ def test_ranks_are_those_of_the_full_models_sorted_vocabulary() -> None:
 
 
 def test_equal_words_share_the_better_rank_and_what_is_no_number_comes_last() -> None:
-    whole = torch.tensor([[0.0, 2.0, 2.0, 1.0], [3.0, torch.nan, 1.0, 0.0]]).double()
+    logits = torch.tensor([[0.0, 2.0, 2.0, 1.0], [3.0, torch.nan, 1.0, 0.0]]).double()
 
-    class Told(Scorer):
+    class Fixed(Scorer):
         mode = "told"
 
         def choice_scores(self) -> Question:
-            return Question(cast(Any, None), lambda batch: whole)
+            return Question(cast(Any, None), lambda batch: logits)
 
         def vocabulary(self) -> Question:
             return self.choice_scores()
 
     ids = torch.tensor([[1, 2, 3], [0, 1, 0]])
     mask = torch.tensor([[True, True, True], [True, True, False]])
-    found = candidate_ranks(Told()).answer({"candidate_ids": ids, "choice_mask": mask})
-    assert found.tolist() == [[1.0, 1.0, 3.0], [2.0, 5.0, -torch.inf]]
+    ranks = candidate_ranks(Fixed()).answer({"candidate_ids": ids, "choice_mask": mask})
+    assert ranks.tolist() == [[1.0, 1.0, 3.0], [2.0, 5.0, -torch.inf]]
 
 
 def test_logits_that_differ_are_log_probabilities_that_differ() -> None:
     near = torch.tensor([[-30.0, torch.nextafter(torch.tensor(-30.0), torch.tensor(0.0)), 15.0]])
-    found = log_probabilities(near)
-    assert found[0, 0] < found[0, 1]
-    torch.testing.assert_close(found.float(), near.log_softmax(-1))
+    logs = log_probabilities(near)
+    assert logs[0, 0] < logs[0, 1]
+    torch.testing.assert_close(logs.float(), near.log_softmax(-1))
 
 
 Checkpoint = Callable[..., Path]
@@ -97,12 +97,12 @@ def test_the_best_are_the_whole_vocabularys_sorted(scorer: MaskedScorer) -> None
     encoded = question.encoder.encode(records)
     batch = encoded.collate([1, 0, -1])
     with torch.no_grad():
-        found, whole = question.answer(batch), scorer.vocabulary().answer(batch)
-    order = whole.argsort(dim=1, descending=True)[:, :3]
-    assert found[:, :3].long().equal(order)
-    torch.testing.assert_close(found[:, 3:6], whole.gather(1, order))
-    assert found[0, 6] == whole[0, 11]  # the second record is first
-    assert found[1, 6:].equal(whole[1, [7, 9]])
+        best, logits = question.answer(batch), scorer.vocabulary().answer(batch)
+    order = logits.argsort(dim=1, descending=True)[:, :3]
+    assert best[:, :3].long().equal(order)
+    torch.testing.assert_close(best[:, 3:6], logits.gather(1, order))
+    assert best[0, 6] == logits[0, 11]  # the second record is first
+    assert best[1, 6:].equal(logits[1, [7, 9]])
 
 
 def test_a_word_is_its_one_entry_in_its_place(scorer: MaskedScorer) -> None:
@@ -125,16 +125,16 @@ def sentencepiece() -> PreTrainedTokenizerFast:
 def test_entries_are_read_as_words_whatever_the_tokenizer(
     checkpoint: Checkpoint, byte_bpe: RobertaTokenizer
 ) -> None:
-    part = byte_bpe.convert_ids_to_tokens(byte_bpe("é", add_special_tokens=False)["input_ids"])[0]
+    piece = byte_bpe.convert_ids_to_tokens(byte_bpe("é", add_special_tokens=False)["input_ids"])[0]
     wordpiece = AutoTokenizer.from_pretrained(checkpoint())
-    shown: list[tuple[Any, dict[str, str]]] = [
+    cases: list[tuple[Any, dict[str, str]]] = [
         (wordpiece, {piece: piece for piece in ("cat", "##lo", ",", "1", "[MASK]", "[UNK]")}),
         (byte_bpe, {"Ġolder": "older", "l": "##l", "Ġ": "Ġ", "Ċ": "Ċ", "Ā": "Ā", ",": ","}),
-        (byte_bpe, {"<mask>": "<mask>", part: part}),
+        (byte_bpe, {"<mask>": "<mask>", piece: piece}),
         (sentencepiece(), {"▁fish": "fish", "fish": "##fish", "▁": "▁"}),
         (sentencepiece(), {"▁two\u2003words": "▁two\\x2003words"}),
     ]
-    for tokenizer, words in shown:
+    for tokenizer, words in cases:
         entries = {tokenizer.convert_tokens_to_ids(piece): word for piece, word in words.items()}
         assert read_out(tokenizer, entries) == entries
 
@@ -157,18 +157,18 @@ def test_a_word_has_the_row_of_its_piece_or_the_mean_of_its_pieces(
     byte_bpe: RobertaTokenizer,
 ) -> None:
     model: Any = Headed(byte_bpe, bias=True)
-    one, several = "older", "antelopes"
+    single, several = "older", "antelopes"
     ids: dict[str, Any] = {
         word: byte_bpe(f"a {word}", add_special_tokens=False)["input_ids"][1:]
-        for word in (one, several)
+        for word in (single, several)
     }
-    assert (len(ids[one]), len(ids[several]) > 1) == (1, True)
-    weight, bias = word_rows(model, byte_bpe, [several, one])
+    assert (len(ids[single]), len(ids[several]) > 1) == (1, True)
+    weight, bias = word_rows(model, byte_bpe, [several, single])
     rows, biases = model.head.weight.detach(), model.head.bias.detach()
-    for place, word in enumerate((several, one)):
+    for row, word in enumerate((several, single)):
         num = len(ids[word])
-        torch.testing.assert_close(weight[place], sum(rows[i] for i in ids[word]) / num)
-        torch.testing.assert_close(bias[place], sum(biases[i] for i in ids[word]) / num)
+        torch.testing.assert_close(weight[row], sum(rows[i] for i in ids[word]) / num)
+        torch.testing.assert_close(bias[row], sum(biases[i] for i in ids[word]) / num)
     assert not weight.requires_grad
 
     # Without a bias of the head it is 0, but for one behind the head.

@@ -50,8 +50,8 @@ MASKED = Record("1", "the grass is [MASK] .", ("green", "red"), 0)
 COMPARED = Record("2", "a cat is [MASK] than a dog .", ("smaller", "warm old"), 0)
 
 
-def told(model: ModelSettings, setup: Setup, record: Record, **asked: Any) -> Explanation:
-    spec = prompt_spec(0, asked.get("chat", "never"), PromptSettings())
+def explain(model: ModelSettings, setup: Setup, record: Record, **options: Any) -> Explanation:
+    spec = prompt_spec(0, options.get("chat", "never"), PromptSettings())
     prompts = Prompts(spec.templates, setup, chat=spec.chat)
     return explain_record(model, prompts, record, QUIET)
 
@@ -62,65 +62,65 @@ def by_rank(row: torch.Tensor) -> list[tuple[int, float]]:
     return [(int(i), float(shares[i])) for i in shares.argsort(descending=True)]
 
 
-def check_place(said: Explanation, row: torch.Tensor, known: dict[int, int]) -> None:
+def check_place(view: Explanation, row: torch.Tensor, entries: dict[int, int]) -> None:
     """The best words, and of candidates (by place) the rank and share of their entry."""
     ranked = by_rank(row)
-    best = [(guess.piece.id, guess.probability) for guess in said.best]
+    best = [(guess.piece.id, guess.probability) for guess in view.best]
     assert [i for i, _ in best] == [i for i, _ in ranked[:10]]
     torch.testing.assert_close([p for _, p in best], [p for _, p in ranked[:10]])
-    assert said.vocabulary_size == len(row)
-    for place, entry in known.items():
-        one = said.candidates[place]
-        assert one.entry is not None
-        assert one.entry.id == entry
-        assert one.rank == 1 + [i for i, _ in ranked].index(entry)
-        assert one.probability == pytest.approx(dict(ranked)[entry])
+    assert view.vocabulary_size == len(row)
+    for number, entry in entries.items():
+        choice = view.candidates[number]
+        assert choice.entry is not None
+        assert choice.entry.id == entry
+        assert choice.rank == 1 + [i for i, _ in ranked].index(entry)
+        assert choice.probability == pytest.approx(dict(ranked)[entry])
 
 
 @torch.no_grad()
 def test_a_masked_model_at_its_mask(tiny_model: Path) -> None:
-    said = told(ModelSettings(str(tiny_model)), "mc_mlm", MASKED)
+    view = explain(ModelSettings(str(tiny_model)), "mc_mlm", MASKED)
     tokenizer = AutoTokenizer.from_pretrained(tiny_model)
     encoded = tokenizer("the grass is [MASK] .", return_tensors="pt")
     logits = AutoModelForMaskedLM.from_pretrained(tiny_model).eval()(**encoded).logits[0, 4]
     ids = tokenizer.convert_tokens_to_ids(["green", "red"])
 
-    (name, pieces), (of_letters, prompt) = said.reads
+    (name, pieces), (of_letters, prompt) = view.reads
     assert (name, of_letters) == ("reads", "reads, for a letter")
     assert prompt[-2].text == tokenizer.mask_token
     assert [piece.text for piece in pieces] == "[CLS] the grass is [MASK] . [SEP]".split()
     assert [piece.id for piece in pieces] == encoded.input_ids[0].tolist()
-    check_place(said, logits, dict(enumerate(ids)))
-    for one, entry in zip(said.candidates, ids, strict=True):
-        assert one.score == pytest.approx(float(logits[entry]), abs=1e-5)
-        assert one.log_likelihood == pytest.approx(float(logits.log_softmax(0)[entry]), abs=1e-5)
-        assert (one.num_tokens, one.space) == (1, "left out by the tokenizer")
-        assert one.is_best == (entry == max(ids, key=lambda i: float(logits[i])))
-    assert [s.text for s in said.candidates[0].spellings] == ["Green", "green", "Green"]
-    assert all(s.pieces == said.candidates[0].pieces for s in said.candidates[0].spellings)
-    assert said.notes == ()
+    check_place(view, logits, dict(enumerate(ids)))
+    for choice, entry in zip(view.candidates, ids, strict=True):
+        assert choice.score == pytest.approx(float(logits[entry]), abs=1e-5)
+        assert choice.log_likelihood == pytest.approx(float(logits.log_softmax(0)[entry]), abs=1e-5)
+        assert (choice.num_tokens, choice.space) == (1, "left out by the tokenizer")
+        assert choice.is_best == (entry == max(ids, key=lambda i: float(logits[i])))
+    assert [s.text for s in view.candidates[0].spellings] == ["Green", "green", "Green"]
+    assert all(s.pieces == view.candidates[0].pieces for s in view.candidates[0].spellings)
+    assert view.notes == ()
 
 
 @torch.no_grad()
 def test_a_causal_model_behind_what_stands_before(causal_folder: Callable[[str], Path]) -> None:
     folder = causal_folder("gpt2")
-    said = told(ModelSettings(str(folder), kind="causal"), "mc_mlm", COMPARED)
+    view = explain(ModelSettings(str(folder), kind="causal"), "mc_mlm", COMPARED)
     tokenizer = AutoTokenizer.from_pretrained(folder)
     model = AutoModelForCausalLM.from_pretrained(folder).eval()
     ids = tokenizer("a cat is").input_ids
-    pieces = dict(said.reads)["reads"]
+    pieces = dict(view.reads)["reads"]
     assert [piece.id for piece in pieces] == ids
     [entry] = tokenizer(" smaller").input_ids
-    check_place(said, model(torch.tensor([ids])).logits[0, -1, : len(tokenizer)], {0: entry})
+    check_place(view, model(torch.tensor([ids])).logits[0, -1, : len(tokenizer)], {0: entry})
 
-    small, two_words = said.candidates
-    for one in said.candidates:
-        whole = tokenizer(f"a cat is {one.text} than a dog .").input_ids
-        assert [piece.id for piece in one.pieces] == whole[len(ids) :]
-        rows = model(torch.tensor([whole])).logits[0].double().log_softmax(dim=-1)
-        by_hand = [float(rows[at - 1, whole[at]]) for at in range(len(ids), len(whole))]
-        assert one.log_likelihood == pytest.approx(sum(by_hand), abs=1e-4)
-        assert (one.num_tokens, one.space) == (len(by_hand), "in its first token")
+    small, two_words = view.candidates
+    for choice in view.candidates:
+        full = tokenizer(f"a cat is {choice.text} than a dog .").input_ids
+        assert [piece.id for piece in choice.pieces] == full[len(ids) :]
+        rows = model(torch.tensor([full])).logits[0].double().log_softmax(dim=-1)
+        by_hand = [float(rows[at - 1, full[at]]) for at in range(len(ids), len(full))]
+        assert choice.log_likelihood == pytest.approx(sum(by_hand), abs=1e-4)
+        assert (choice.num_tokens, choice.space) == (len(by_hand), "in its first token")
     spelled = {(s.text, s.note): [piece.id for piece in s.pieces] for s in small.spellings}
     assert spelled == {
         ("Smaller", ""): tokenizer(" Smaller").input_ids,
@@ -141,14 +141,14 @@ def test_a_scoring_is_shown_next_to_the_log_likelihoods_that_it_is_made_of(
     curve_lm: Callable[[str], Path],
 ) -> None:
     folder = str((causal_folder if kind == "causal" else curve_lm)(family))
-    plain = told(ModelSettings(folder, kind=kind), "mc_mlm", COMPARED)
-    said = told(ModelSettings(folder, kind=kind, scoring=scoring), "mc_mlm", COMPARED)
-    for one, other in zip(said.candidates, plain.candidates, strict=True):
-        assert one.pieces == other.pieces
-        assert one.log_likelihood == other.log_likelihood
-        assert other.score is not None
-        assert one.score == pytest.approx(other.score / len(one.text.strip()), rel=1e-4)
-    assert said.reads == plain.reads
+    plain = explain(ModelSettings(folder, kind=kind), "mc_mlm", COMPARED)
+    view = explain(ModelSettings(folder, kind=kind, scoring=scoring), "mc_mlm", COMPARED)
+    for choice, raw in zip(view.candidates, plain.candidates, strict=True):
+        assert choice.pieces == raw.pieces
+        assert choice.log_likelihood == raw.log_likelihood
+        assert raw.score is not None
+        assert choice.score == pytest.approx(raw.score / len(choice.text.strip()), rel=1e-4)
+    assert view.reads == plain.reads
 
 
 @torch.no_grad()
@@ -156,37 +156,37 @@ def test_an_encoder_decoder_model_shows_both_of_its_texts(curve_lm: Callable[[st
     folder = curve_lm("t5")
     tokenizer = AutoTokenizer.from_pretrained(folder)
     model = T5ForConditionalGeneration.from_pretrained(folder).eval()
-    one = Record("5", "a w3 is [MASK] than a w4 .", ("red", "green"), 0)
-    said = told(ModelSettings(str(folder), kind="seq2seq"), "mc_mlm", one)
+    record = Record("5", "a w3 is [MASK] than a w4 .", ("red", "green"), 0)
+    view = explain(ModelSettings(str(folder), kind="seq2seq"), "mc_mlm", record)
     encoded = tokenizer("a w3 is <extra_id_0> than a w4 .", return_tensors="pt")
-    given = [0, tokenizer.convert_tokens_to_ids("<extra_id_0>")]
-    reads = {name: [piece.id for piece in pieces] for name, pieces in said.reads}
+    start = [0, tokenizer.convert_tokens_to_ids("<extra_id_0>")]
+    reads = {name: [piece.id for piece in pieces] for name, pieces in view.reads}
     del reads["reads, for a letter"], reads["decoder reads, for a letter"]
-    assert reads == {"reads": encoded.input_ids[0].tolist(), "decoder reads": given}
-    logits = model(**encoded, decoder_input_ids=torch.tensor([given])).logits[0, -1]
+    assert reads == {"reads": encoded.input_ids[0].tolist(), "decoder reads": start}
+    logits = model(**encoded, decoder_input_ids=torch.tensor([start])).logits[0, -1]
     [entry] = tokenizer("red", add_special_tokens=False).input_ids
-    check_place(said, logits, {0: entry})
-    shown = [[piece.text for piece in own.pieces] for own in said.candidates]
-    assert shown == [["red", "<extra_id_1>"], ["gre", "##en", "<extra_id_1>"]]
-    assert [own.space for own in said.candidates] == ["left out by the tokenizer"] * 2
+    check_place(view, logits, {0: entry})
+    texts = [[piece.text for piece in c.pieces] for c in view.candidates]
+    assert texts == [["red", "<extra_id_1>"], ["gre", "##en", "<extra_id_1>"]]
+    assert [c.space for c in view.candidates] == ["left out by the tokenizer"] * 2
 
 
 def test_what_cannot_be_answered_is_said(tiny_model: Path, tmp_path: Path) -> None:
     split = Record("3", MASKED.stem, ("green", "yellowish green"), 0)
-    said = told(ModelSettings(str(tiny_model)), "mc_mlm", split)
-    assert [one.score for one in said.candidates] == [None, None]
-    assert said.candidates[0].rank is not None
-    assert said.candidates[1].log_likelihood is not None
-    assert any("'yellowish green' is 2 tokens" in line for line in said.notes)
+    view = explain(ModelSettings(str(tiny_model)), "mc_mlm", split)
+    assert [c.score for c in view.candidates] == [None, None]
+    assert view.candidates[0].rank is not None
+    assert view.candidates[1].log_likelihood is not None
+    assert any("'yellowish green' is 2 tokens" in line for line in view.notes)
 
     SentenceChoice(str(tiny_model)).save_pretrained(tmp_path / "trained")
-    asked = Record("4", "what colour is the grass", ("green", "red"), 0)
-    said = told(ModelSettings(str(tmp_path / "trained")), "mc_qa", asked)
-    assert said.row.mode == "fine_tuned"
-    assert said.best == ()
-    assert [bool(one.score) for one in said.candidates] == [True, True]
-    assert all((one.log_likelihood, one.space) == (None, None) for one in said.candidates)
-    assert len([line for line in said.notes if "cannot compute" in line]) == 2
+    record = Record("4", "what colour is the grass", ("green", "red"), 0)
+    view = explain(ModelSettings(str(tmp_path / "trained")), "mc_qa", record)
+    assert view.row.mode == "fine_tuned"
+    assert view.best == ()
+    assert [bool(c.score) for c in view.candidates] == [True, True]
+    assert all((c.log_likelihood, c.space) == (None, None) for c in view.candidates)
+    assert len([line for line in view.notes if "cannot compute" in line]) == 2
 
 
 def test_the_command_shows_models_of_two_kinds_in_plain_text(
@@ -199,16 +199,16 @@ def test_the_command_shows_models_of_two_kinds_in_plain_text(
     monkeypatch.setenv("COLUMNS", "120")
     path = tmp_path / "my.jsonl"
     write_ai2(path, [MASKED])
-    given = ["explain", f"--data.path={path}", "--data.setup=mc_mlm", "--item=@1"]
+    command = ["explain", f"--data.path={path}", "--data.setup=mc_mlm", "--item=@1"]
     models = f"--models={tiny_model},{causal_folder('gpt2')}"
-    assert cli.main([*given, models, "--trainer.accelerator=cpu"]) == 0
-    said = capsys.readouterr().out
-    assert "item 1, line 1 of the file my.jsonl" in said
-    assert f"{causal_folder('gpt2')}: causal language model (architectures GPT2LMHeadModel)" in said
+    assert cli.main([*command, models, "--trainer.accelerator=cpu"]) == 0
+    out = capsys.readouterr().out
+    assert "item 1, line 1 of the file my.jsonl" in out
+    assert f"{causal_folder('gpt2')}: causal language model (architectures GPT2LMHeadModel)" in out
     for text in ("* green", "[MASK]:4", "Ġis:", "in its first token", "best word 10"):
-        assert text in said
-    assert "\x1b" not in said
-    assert cli.main([*given[:-1], "--item=2"]) == cli.USAGE_ERROR
+        assert text in out
+    assert "\x1b" not in out
+    assert cli.main([*command[:-1], "--item=2"]) == cli.USAGE_ERROR
     assert "you can also give its line, such as @2" in capsys.readouterr().err
 
 
@@ -221,7 +221,7 @@ def loaded(folder: Path, name: str, *ids: str) -> LoadedSet:
 def test_an_item_is_found_by_id_by_id_and_line_or_by_line(tmp_path: Path) -> None:
     sets = [loaded(tmp_path, "colours", "7", "sky", "grün", "a@b")]
     lines = {"sky": 2, " sky ": 2, "sky@2": 2, "@2": 2, "7": 1, "grün": 3, "a@b": 4}
-    assert {item: find_item(sets, item)[1].position for item in lines} == lines
+    assert {name: find_item(sets, name)[1].position for name in lines} == lines
 
 
 @pytest.mark.parametrize(
@@ -273,7 +273,7 @@ def model(name: str, *, notes: tuple[str, ...] = ()) -> Explanation:
     )  # fmt: skip
 
 
-def shown(width: int, *models: Explanation) -> str:
+def shows(width: int, *models: Explanation) -> str:
     page = io.StringIO()
     print_explanations("colours (dev)", ITEM, models, Console(width=width, file=page))
     assert all(len(line) <= width for line in page.getvalue().split("\n")[5:])
@@ -281,7 +281,7 @@ def shown(width: int, *models: Explanation) -> str:
 
 
 def test_all_that_is_known_is_said_and_no_character_acts() -> None:
-    page = shown(100, model("one", notes=("gives no \x1b[0m features",)))
+    page = shows(100, model("one", notes=("gives no \x1b[0m features",)))
     for text in (
         "item a@3, line 3 of colours (dev)",
         "stem: the \\x1b[31msky is [MASK] .",
@@ -299,37 +299,37 @@ def test_all_that_is_known_is_said_and_no_character_acts() -> None:
     ):
         assert text in page
     assert "\x1b" not in page
-    assert "notes" not in shown(100, model("one"))
+    assert "notes" not in shows(100, model("one"))
 
 
 def test_models_are_side_by_side_where_there_is_room() -> None:
     models = [model("first"), model("second")]
-    [heads] = [line for line in shown(120, *models).splitlines() if "first" in line and "┃" in line]
+    [heads] = [line for line in shows(120, *models).splitlines() if "first" in line and "┃" in line]
     assert "second" in heads
-    assert shown(60, *models).count("scored by") == 2
-    assert shown(120, *models).count("scored by") == 1
+    assert shows(60, *models).count("scored by") == 2
+    assert shows(120, *models).count("scored by") == 1
 
 
 @torch.no_grad()
 def test_letters_have_the_scores_of_the_raw_model() -> None:
     folder = ROOT / "assets" / "dictionary-lm"
-    asked = Record("4", "which is larger ?", ("a cat", "a dog", "a cow"), 2)
-    said = told(ModelSettings("dictionary-lm"), "mc_qa", asked)
+    record = Record("4", "which is larger ?", ("a cat", "a dog", "a cow"), 2)
+    view = explain(ModelSettings("dictionary-lm"), "mc_qa", record)
     tokenizer = AutoTokenizer.from_pretrained(folder)
     model = AutoModelForMaskedLM.from_pretrained(folder, dtype=torch.float32).eval()
     text = "Question: which is larger ?\nA. a cat\nB. a dog\nC. a cow\nAnswer: [MASK]"
     encoded = tokenizer(text, return_tensors="pt")
     logs = model(**encoded).logits[0, -2].log_softmax(0)
-    reads = dict(said.reads)["reads, for a letter"]
+    reads = dict(view.reads)["reads, for a letter"]
     assert [piece.id for piece in reads] == encoded.input_ids[0].tolist()
     entries = tokenizer.convert_tokens_to_ids(["a", "b", "c"])
     scores = [float(logs[entry]) for entry in entries]
-    assert [one.label for one in said.candidates] == ["A", "B", "C"]
-    assert [[p.id for p in one.label_pieces] for one in said.candidates] == [[e] for e in entries]
-    assert [one.label_score for one in said.candidates] == pytest.approx(scores, abs=1e-4)
-    assert [one.is_best_label for one in said.candidates] == [s == max(scores) for s in scores]
+    assert [c.label for c in view.candidates] == ["A", "B", "C"]
+    assert [[p.id for p in c.label_pieces] for c in view.candidates] == [[e] for e in entries]
+    assert [c.label_score for c in view.candidates] == pytest.approx(scores, abs=1e-4)
+    assert [c.is_best_label for c in view.candidates] == [s == max(scores) for s in scores]
     page = io.StringIO()
-    print_explanations("mine", asked, [said], Console(width=100, file=page))
+    print_explanations("mine", record, [view], Console(width=100, file=page))
     assert f"A: a:{entries[0]}, {scores[0]:.4f} nats" in page.getvalue()
 
 
@@ -338,14 +338,14 @@ def test_a_chat_is_shown_as_it_is_read(tmp_path: Path) -> None:
     sizes = {"n_embd": 16, "n_layer": 1, "n_head": 2, "n_positions": 256}
     GPT2LMHeadModel(GPT2Config(vocab_size=len(tokenizer), **sizes)).save_pretrained(tmp_path)
     tokenizer.save_pretrained(tmp_path)
-    asked = Record("4", "which is larger ?", ("a cat", "a dog"), 1)
-    said = told(ModelSettings(str(tmp_path), kind="causal"), "mc_qa", asked, chat="auto")
+    record = Record("4", "which is larger ?", ("a cat", "a dog"), 1)
+    view = explain(ModelSettings(str(tmp_path), kind="causal"), "mc_qa", record, chat="auto")
     user = {"role": "user", "content": "which is larger ?"}
     options: dict[str, Any] = {"continue_final_message": True, "return_dict": False}
-    whole = tokenizer.apply_chat_template(
+    chat_ids = tokenizer.apply_chat_template(
         [user, {"role": "assistant", "content": "a cat"}], **options
     )
-    assert [piece.id for piece in dict(said.reads)["reads"]] == whole
-    assert said.row.mode == "causal_likelihood, chat"
+    assert [piece.id for piece in dict(view.reads)["reads"]] == chat_ids
+    assert view.row.mode == "causal_likelihood, chat"
     [entry] = tokenizer("A", add_special_tokens=False).input_ids
-    assert [piece.id for piece in said.candidates[0].label_pieces] == [entry]
+    assert [piece.id for piece in view.candidates[0].label_pieces] == [entry]
