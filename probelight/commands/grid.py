@@ -198,14 +198,12 @@ class GridSpec(ModelRunSpec):
 def grid_job(model: ModelSettings, grid: PredictionGrid, trainer: TrainerSettings) -> Job:
     """Return the job that fills a grid with a model's predictions."""
     spec = GridSpec(
-        precision=trainer.precision,
-        matmul_precision=trainer.matmul_precision,
         model=model,
         grid=grid.name,
         wording=grid.wording,
         values=grid.values,
         stems=grid_items(grid).files[0].sha256,
-    )
+    ).under(trainer)
     return Job(spec, title=f"grid {grid.name} ({grid.wording} wording), {model.label}")
 
 

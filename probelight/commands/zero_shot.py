@@ -304,7 +304,8 @@ class ZeroShotSpec(ModelRunSpec):
             num_train=0,
             split=self.split,
         )
-        run.write_metrics(evaluation.rows(row, Ranks))
+        own_rows = evaluation.own_rows(row)
+        run.write_metrics([*own_rows, *evaluation.question_rows(row, Ranks)])
         write_predictions(run, evaluation.lines())
         notices = [*evaluation.notices]
         reader = loaded_scorer(context, self.model, "mc_mlm") if self.letters else scorer
@@ -312,7 +313,8 @@ class ZeroShotSpec(ModelRunSpec):
         if prompts.chat == "auto" and not is_in_chat:
             label = self.model.label
             notices.append(f"{label} has no chat template, so it was asked without a chat")
-        record = evaluation.record(row, evaluation.rows(row), notices, examples)
+        rows = [*own_rows, *evaluation.question_rows(row)]
+        record = evaluation.record(row, rows, notices, examples)
         return answered_by(record, self.model, scorer)
 
     def check(self, context: RunContext) -> None:
@@ -393,8 +395,6 @@ def zero_shot_jobs(
             stem = probe.domain_stem or DOMAIN_STEMS.get(probe.setup, "")
             is_prompted = prompt and relevant_prompt(prompt, probe.setup, by_letter=bool(orders))
             spec = ZeroShotSpec(
-                precision=trainer.precision,
-                matmul_precision=trainer.matmul_precision,
                 model=model,
                 probe=loaded.name,
                 split=loaded.split,
@@ -407,6 +407,6 @@ def zero_shot_jobs(
                 examples=checksums(examples[loaded.name]) if examples else (),
                 chat_template=template,
                 phrasings={name: probe.phrasings[name] for name in phrasings},
-            )
+            ).under(trainer)
             jobs.append(Job(spec, title=f"{loaded.name}, {model.label}"))
     return jobs

@@ -120,14 +120,15 @@ class Evaluation:
         labels, ranked = self.gold_labels, self.is_ranked
         return zero_shot_rows(self.predictions, self.probe, row, ranked=ranked, gold_labels=labels)
 
-    def rows(self, row: Row, among: type[ProbeQuestion[Any]] = ProbeQuestion) -> list[Row]:
-        """Return all that is measured: of own scores, and of the questions of the class `among`."""
-        rows = self.own_rows(row)
+    def question_rows(self, row: Row, kind: type[ProbeQuestion[Any]] = ProbeQuestion) -> list[Row]:
+        """Return what is measured of the answers to the questions of a class."""
         row = replace(row, probe=self.probe.config.name, mode=self.mode)
-        for question, answers in self.answers:
-            if isinstance(question, among):
-                rows += question.rows(self, answers, row)
-        return rows
+        pairs = [pair for pair in self.answers if isinstance(pair[0], kind)]
+        return [r for question, answers in pairs for r in question.rows(self, answers, row)]
+
+    def rows(self, row: Row) -> list[Row]:
+        """Return all that is measured: of own scores, and of every question."""
+        return [*self.own_rows(row), *self.question_rows(row)]
 
     def lines(self) -> list[ItemLine]:
         """Return the lines of predictions.jsonl."""

@@ -144,12 +144,8 @@ def check_records(
 
 def answered_by(record: RunRecord, model: ModelSettings, scorer: Scorer) -> RunRecord:
     """Return the record of a run with where its model comes from, and its weights."""
-    return replace(
-        record,
-        source=source_of(model),
-        dtype=scorer.dtype,
-        model_sha256=scorer.fingerprint(),
-    )
+    source, sha256 = source_of(model), scorer.fingerprint()
+    return replace(record, source=source, dtype=scorer.dtype, model_sha256=sha256)
 
 
 def source_of(model: ModelSettings) -> ModelSource:
