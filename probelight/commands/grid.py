@@ -38,7 +38,6 @@ from probelight.results.record import RunRecord, changed_since
 from probelight.results.row import Row, Subset
 from probelight.results.run_folder import RunFolder
 from probelight.runs.context import RunContext
-from probelight.runs.job import Job
 from probelight.runs.run import run_command
 from probelight.runs.settings import (
     DEFAULT_ENGINE,
@@ -46,7 +45,7 @@ from probelight.runs.settings import (
     EngineSettings,
     TrainerSettings,
 )
-from probelight.runs.spec import ModelRunSpec
+from probelight.runs.spec import Job, ModelRunSpec
 
 PROTOCOL = "grid"
 Panel = Literal["A", "B", "C", "D", "sizes"]

@@ -13,8 +13,8 @@ from rich.table import Table
 
 from probelight.metrics.intervals import num_effective
 from probelight.metrics.power import effective_items, paired, paired_items, two_proportions
-from probelight.runs.job import Job
 from probelight.runs.plan import PlannedJob, statuses
+from probelight.runs.spec import Job
 from probelight.runs.status import Progress, counted, duration
 
 # The rule for the time of a step as long as no job is finished: forward and backward pass of 16

@@ -25,9 +25,8 @@ from probelight.results.record import RESULT, RunRecord
 from probelight.results.run_folder import PLANNED, RunFolder, check_format
 from probelight.runs.context import RunContext
 from probelight.runs.fencing import Attempt, last_driver, newest_attempt
-from probelight.runs.job import Job
 from probelight.runs.settings import RaySettings, TrainerSettings
-from probelight.runs.spec import spec_type
+from probelight.runs.spec import Job, spec_type
 
 Settings = TypeVar("Settings", TrainerSettings, WandbSettings, RaySettings)
 

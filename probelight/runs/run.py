@@ -20,7 +20,7 @@ from probelight.results.run_folder import CommandFolder, RunFolder
 from probelight.runs.context import RunContext
 from probelight.runs.execution import make_run, record_pending
 from probelight.runs.fencing import DRIVER, refuse_driven
-from probelight.runs.job import Job
+from probelight.runs.spec import Job
 
 
 def run_command(
@@ -50,10 +50,8 @@ def run_command(
         if not (Path(output_dir) / "runs" / job.key / RESULT).exists():
             job.spec.check(context)
     folder = CommandFolder(Path(output_dir), config, files)
-    missing = unfinished(jobs, folder)
-    keys = {job.key for job in missing}
     for job in jobs:
-        if job.key not in keys:
+        if folder.result(job.key):
             context.say(f"{job.title or job.key}: complete")
     run_jobs(jobs, folder, context)
     if is_first_process():

@@ -29,9 +29,8 @@ from probelight.results.record import RunRecord, check_data, checksums
 from probelight.results.run_folder import RunFolder
 from probelight.runs.context import RunContext, cached
 from probelight.runs.execution import result_of_first
-from probelight.runs.job import Job
 from probelight.runs.memory import LARGE, MemoryNeed
-from probelight.runs.spec import ModelRunSpec
+from probelight.runs.spec import Job, ModelRunSpec
 from probelight.training.modules import check_module, check_tuning, saved_bytes
 
 

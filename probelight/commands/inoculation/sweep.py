@@ -46,7 +46,6 @@ from probelight.results.run_folder import CommandFolder, planned_keys
 from probelight.runs.context import RunContext
 from probelight.runs.estimates import detectable_table, plan_lines
 from probelight.runs.fencing import without_driver
-from probelight.runs.job import Job
 from probelight.runs.on_ray.cluster import Resources
 from probelight.runs.plan import Plan, is_finished, plan_jobs, wandb_group
 from probelight.runs.settings import (
@@ -56,7 +55,7 @@ from probelight.runs.settings import (
     TrainerSettings,
     expected_device,
 )
-from probelight.runs.spec import Trial
+from probelight.runs.spec import Job, Trial
 from probelight.runs.status import counted, show_status
 from probelight.training.modules import check_tuning, question_model
 
