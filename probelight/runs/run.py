@@ -62,15 +62,6 @@ def run_command(
     return folder.rows()
 
 
-def print_plan(jobs: Sequence[Job], output_dir: Path, accelerator: str) -> None:
-    """Print what a command would run, and the time, memory and disk that it would take."""
-    from probelight.runs.estimates import plan_lines
-    from probelight.runs.settings import expected_device
-
-    for line in plan_lines(jobs, output_dir, expected_device(accelerator)):
-        print(line)
-
-
 def unfinished(jobs: Iterable[Job], folder: CommandFolder) -> list[Job]:
     """Return the jobs that have no result yet."""
     return [job for job in jobs if folder.result(job.key) is None]
@@ -86,9 +77,11 @@ def run_jobs(jobs: Sequence[Job], folder: CommandFolder, context: RunContext) ->
     if context.engine.kind == "ray" and missing:
         # Only now: it needs Ray, which is not installed with all else.
         from probelight.runs.on_ray.drive import run_plan
-        from probelight.runs.plan import Plan, plan_jobs
+        from probelight.runs.plan import StoredPlan, plan_jobs
 
-        if code := run_plan(folder, Plan(context, context.engine, plan_jobs(folder.path, jobs))):
+        if code := run_plan(
+            folder, StoredPlan(context, context.engine, plan_jobs(folder.path, jobs))
+        ):
             sys.exit(code)
         return [folder.run(job.spec.name, job.spec.to_config()) for job in missing]
     # Not above: --help of all commands is quick.

@@ -1,0 +1,247 @@
+"""A command called from Python: its folder, and the objects in memory that become its arguments."""
+
+from __future__ import annotations
+
+import inspect
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from hashlib import sha256
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import TYPE_CHECKING, Any, TypeAlias
+from weakref import finalize
+
+from probelight.io.atomic import whole_folder, write_text_atomic
+from probelight.io.documents import as_settings
+from probelight.io.errors import ProbelightError, UsageError, nearest
+from probelight.io.from_python import quietly, required_path
+from probelight.reports.notebook import Results
+from probelight.runs.settings import TrainerSettings
+
+if TYPE_CHECKING:
+    import datasets
+    import pandas as pd
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+    from probelight.models.settings import ModelSettings
+
+# A name, a folder, settings, or a model of transformers and its tokenizer.
+ModelLike: TypeAlias = (
+    "str | Path | ModelSettings | Mapping[str, Any] | "
+    "tuple[PreTrainedModel, PreTrainedTokenizerBase]"
+)
+# A name, `name:split`, a file of items, or items.
+ProbeLike: TypeAlias = "str | Path | Sequence[Mapping[str, Any]] | datasets.Dataset | pd.DataFrame"
+
+
+def model_arguments(models: ModelLike | Sequence[ModelLike], folder: Path) -> dict[str, Any]:
+    """Return the argument `model` or `models` of a command; a model in memory goes to `folder`."""
+    from probelight.models.registry import AUTO, MODEL_TYPES
+    from probelight.models.settings import ModelSettings
+
+    if isinstance(models, ModelSettings):
+        return {"model": models}
+    if isinstance(models, Mapping):
+        settings = as_settings(ModelSettings, {"kind": AUTO, **models}, "model")
+        is_baseline = settings.kind != AUTO and MODEL_TYPES[settings.kind].is_baseline
+        if "name_or_path" not in models and not is_baseline:
+            raise UsageError("model: name_or_path is missing")
+        return {"model": settings}
+    if isinstance(models, tuple) and len(models) == 2 and hasattr(models[0], "save_pretrained"):
+        return {
+            "model": ModelSettings(
+                name_or_path=str(_saved(models[0], models[1], folder)), kind=AUTO
+            )
+        }
+    names = list(models) if isinstance(models, list | tuple | set) else [models]
+    if not names or not all(isinstance(name, str | Path) for name in names):
+        raise UsageError(
+            "models: give names or folders, or one model in memory with its tokenizer, "
+            "(model, tokenizer)"
+        )
+    return {"models": [str(name) for name in names]}
+
+
+def _saved(network: Any, tokenizer: Any, folder: Path) -> Path:
+    """Write a model that was given in memory, in a folder named by its weights."""
+    from probelight.models.in_memory import name_of
+    from probelight.models.networks import model_fingerprint
+
+    if any(type(module).__module__.startswith("peft.") for module in network.modules()):
+        raise UsageError(
+            f"models: {name_of(network)} has an adapter, and only that would be saved: its base "
+            "would be read from the disk as it is there; score it with probelight.score, which "
+            "saves nothing, or merge the adapter first"
+        )
+    path = folder / "given" / model_fingerprint(network)[:12] / name_of(network)
+    if not path.exists():
+        with whole_folder(path) as fresh:
+            network.save_pretrained(fresh)
+            tokenizer.save_pretrained(fresh)
+    return path
+
+
+def probe_names(probes: ProbeLike | Sequence[ProbeLike] | None, folder: Path) -> list[str]:
+    """Return how a command names probes; items in memory are written to a file in `folder`."""
+    names: list[str] = []
+    num_written = 0
+    for probe in as_list(probes):
+        if _is_items(probe):
+            num_written += 1
+            number = num_written if num_written > 1 else ""
+            names.append(str(_written(f"items{number}.jsonl", probe, folder)))
+        elif isinstance(probe, str | Path):
+            names.append(str(probe))
+        else:
+            kind = type(probe).__name__
+            raise UsageError(f"probes: {kind} is not a name, a file or a list of dicts")
+    return names
+
+
+def file_arguments(data: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    """Return the user's own files as a command's argument `data`; items are written to files."""
+    if not isinstance(data, Mapping):
+        raise UsageError("data: give the files by split, such as {'train': ..., 'dev': ...}")
+    files = dict(data)
+    item_settings = {name: files.get(name) for name in ("setup", "choices", "gold")}
+    for split in ("path", "train", "dev", "test"):
+        if _is_items(files.get(split)):
+            name = f"items{'' if split == 'path' else f'-{split}'}.jsonl"
+            files[split] = _written(name, files[split], folder, **item_settings)
+        if files.get(split) is not None:
+            files[split] = str(required_path(files[split], f"data.{split}"))
+    return files
+
+
+def as_list(argument: Any) -> list[Any]:
+    """Return one thing, or several, as a list; items in memory are one thing."""
+    if argument is None:
+        return []
+    if isinstance(argument, str | Path | Mapping) or _is_items(argument):
+        return [argument]
+    if not isinstance(argument, Iterable):
+        raise UsageError(f"probes: {argument!r} is not a name, a file or a list of dicts")
+    elements = list(argument)
+    return [elements] if _is_items(elements) else elements
+
+
+def _is_items(argument: Any) -> bool:
+    if hasattr(argument, "column_names") or hasattr(argument, "columns"):  # a Dataset, a DataFrame
+        return True
+    return isinstance(argument, Sequence) and bool(argument) and isinstance(argument[0], Mapping)
+
+
+def _written(name: str, rows: Any, folder: Path, **settings: Any) -> Path:
+    """Write items that were given in memory, in a folder named by what they are."""
+    from probelight.probes.importers.objects import items_text
+    from probelight.probes.source import load_items
+
+    load_items(rows, **settings)  # errors name items, not lines of the file
+    text = items_text(rows)
+    path = folder / "given" / sha256(text.encode()).hexdigest()[:12] / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_text_atomic(path, text)
+    return path
+
+
+class Call:
+    """One call of a command: its folder, and the arguments that it gets."""
+
+    def __init__(self, command: Callable[..., Any], output_dir: str | Path | None) -> None:
+        self._command = command
+        self._known_names = {*inspect.signature(command).parameters}
+        self._arguments: dict[str, Any] = {}
+        self._is_temporary = output_dir is None
+        folder = mkdtemp(prefix="probelight-") if output_dir is None else output_dir
+        self.folder = required_path(folder, "output_dir")
+        if "output_dir" in self._known_names:
+            self._arguments["output_dir"] = str(self.folder)
+
+    def take(self, **arguments: Any) -> None:
+        """Add arguments; None stands for the command's default."""
+        for name in arguments:
+            if name not in self._known_names:
+                near = nearest(name, [*self._known_names])
+                raise UsageError(f"{self._command.__name__}: there is no option {name!r}{near}")
+        self._arguments |= {name: v for name, v in arguments.items() if v is not None}
+
+    def take_models(self, models: Any) -> None:
+        """Add one or several models."""
+        self._arguments |= model_arguments(models, self.folder)
+
+    def take_probes(self, probes: Any, data: Mapping[str, Any] | None) -> None:
+        """Add probes, or the user's own files."""
+        if probes is not None:
+            self._arguments["probes"] = probe_names(probes, self.folder)
+        if data:
+            self._arguments["data"] = file_arguments(data, self.folder)
+
+    def take_original(self, model: ModelLike, original: Any) -> None:
+        """Add one model and its original task; one that answers questions begins as it is."""
+        from probelight.models.checkpoint_files import (
+            LIKELIHOOD,
+            CheckpointRef,
+            head_settings,
+            local_folder,
+        )
+        from probelight.models.chosen_models import model_of
+        from probelight.models.pair_choice import answers_questions
+
+        arguments = model_arguments(model, self.folder)
+        if len(names := arguments.get("models", [""])) != 1:
+            raise UsageError("give one model; call inoculate once per model")
+        settings: ModelSettings = arguments.get("model") or model_of(*names)
+        if not original:
+            raise UsageError(
+                "original: give the name of the original task's probe, or its settings"
+            )
+        if isinstance(original, str | Path):
+            original = {"name": Path(original).stem, "sets": [str(original)]}
+        if "checkpoint" not in original and answers_questions(settings.checkpoint):
+            folder = local_folder(settings.checkpoint)
+            original = {**original, "checkpoint": folder}
+            saved = head_settings(CheckpointRef(folder)) or {}
+            if saved.get("head", LIKELIHOOD) != LIKELIHOOD:
+                settings = replace(settings, head=saved["head"])
+        self._arguments |= {"model": settings, "original": original}
+
+    def run(self) -> Any:
+        """Call the command, and return what it returns."""
+        try:
+            return self._command(**self._arguments)
+        finally:
+            if self._is_temporary and "output_dir" not in self._known_names:
+                shutil.rmtree(self.folder)
+
+    def results(self, shown: str, *, is_made: bool = False) -> Results:
+        """Call the command, unless that is done, and return what is in its folder."""
+        if not is_made:
+            self.run()
+        results = Results(self.folder, shown)
+        if self._is_temporary:  # removed with the last reference
+            finalize(results, shutil.rmtree, self.folder, ignore_errors=True)
+        return results
+
+
+@contextmanager
+def called(
+    command: Callable[..., Any],
+    output_dir: str | Path | None,
+    trainer: TrainerSettings | Mapping[str, Any] | None,
+) -> Iterator[Call]:
+    """Yield a call of a command, which says nothing but a bar."""
+    with quietly():
+        call = Call(command, output_dir)
+        if "trainer" in inspect.signature(command).parameters:
+            settings = as_settings(TrainerSettings, trainer or {}, "trainer")
+            # The command's own bars are for terminals; there is one for all of its runs.
+            call.take(trainer=replace(settings, progress_bar=False))
+        try:
+            yield call
+        except SystemExit as stop:  # of runs on Ray, which have said why
+            raise ProbelightError(
+                f"not all runs of {call.folder} are finished (exit code {stop.code}); error.txt in "
+                "the folder of a run says why it failed, and the same call goes on"
+            ) from stop
