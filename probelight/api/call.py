@@ -52,7 +52,7 @@ def model_arguments(models: ModelLike | Sequence[ModelLike], folder: Path) -> di
     if isinstance(models, tuple) and len(models) == 2 and hasattr(models[0], "save_pretrained"):
         return {
             "model": ModelSettings(
-                name_or_path=str(_saved(models[0], models[1], folder)), kind=AUTO
+                name_or_path=str(_model_folder(models[0], models[1], folder)), kind=AUTO
             )
         }
     names = list(models) if isinstance(models, list | tuple | set) else [models]
@@ -64,7 +64,7 @@ def model_arguments(models: ModelLike | Sequence[ModelLike], folder: Path) -> di
     return {"models": [str(name) for name in names]}
 
 
-def _saved(network: Any, tokenizer: Any, folder: Path) -> Path:
+def _model_folder(network: Any, tokenizer: Any, folder: Path) -> Path:
     """Write a model that was given in memory, in a folder named by its weights."""
     from probelight.models.in_memory import name_of
     from probelight.models.networks import model_fingerprint
@@ -91,7 +91,7 @@ def probe_names(probes: ProbeLike | Sequence[ProbeLike] | None, folder: Path) ->
         if _is_items(probe):
             num_written += 1
             number = num_written if num_written > 1 else ""
-            names.append(str(_written(f"items{number}.jsonl", probe, folder)))
+            names.append(str(_items_file(f"items{number}.jsonl", probe, folder)))
         elif isinstance(probe, str | Path):
             names.append(str(probe))
         else:
@@ -109,7 +109,7 @@ def file_arguments(data: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     for split in ("path", "train", "dev", "test"):
         if _is_items(files.get(split)):
             name = f"items{'' if split == 'path' else f'-{split}'}.jsonl"
-            files[split] = _written(name, files[split], folder, **item_settings)
+            files[split] = _items_file(name, files[split], folder, **item_settings)
         if files.get(split) is not None:
             files[split] = str(required_path(files[split], f"data.{split}"))
     return files
@@ -133,7 +133,7 @@ def _is_items(argument: Any) -> bool:
     return isinstance(argument, Sequence) and bool(argument) and isinstance(argument[0], Mapping)
 
 
-def _written(name: str, rows: Any, folder: Path, **settings: Any) -> Path:
+def _items_file(name: str, rows: Any, folder: Path, **settings: Any) -> Path:
     """Write items that were given in memory, in a folder named by what they are."""
     from probelight.probes.importers.objects import items_text
     from probelight.probes.source import load_items
@@ -215,11 +215,11 @@ class Call:
             if self._is_temporary and "output_dir" not in self._known_names:
                 shutil.rmtree(self.folder)
 
-    def results(self, shown: str, *, is_made: bool = False) -> Results:
+    def results(self, protocol: str, *, is_made: bool = False) -> Results:
         """Call the command, unless that is done, and return what is in its folder."""
         if not is_made:
             self.run()
-        results = Results(self.folder, shown)
+        results = Results(self.folder, protocol)
         if self._is_temporary:  # removed with the last reference
             finalize(results, shutil.rmtree, self.folder, ignore_errors=True)
         return results
