@@ -14,9 +14,9 @@ from typing import Any
 from weakref import finalize
 
 from probelight.io.atomic import whole_folder, write_text_atomic
-from probelight.io.documents import as_settings
 from probelight.io.errors import UsageError
 from probelight.io.from_python import quietly, required_path
+from probelight.io.settings import as_settings
 from probelight.reports.notebook import Results
 from probelight.runs.settings import TrainerSettings
 

@@ -16,10 +16,11 @@ from typing import Any, ClassVar, NamedTuple
 
 import regex  # it has timeouts, which `re` has not
 
-from probelight.io.documents import STRICT, read_yaml, typed
+from probelight.io.documents import read_yaml
 from probelight.io.errors import ConfigError, nearest
 from probelight.io.escaping import visible
 from probelight.io.package import ASSETS, CONFIGS, shipped_path
+from probelight.io.settings import STRICT, typed
 from probelight.probes.importers.rows import Options
 from probelight.probes.record import MASK, GoldForm, GroupBy, Setup
 
