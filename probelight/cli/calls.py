@@ -14,8 +14,7 @@ from typing import Any
 from weakref import finalize
 
 from probelight.io.atomic import whole_folder, write_text_atomic
-from probelight.io.errors import UsageError
-from probelight.io.from_python import quietly, required_path
+from probelight.io.errors import UsageError, quietly, required_path
 from probelight.io.settings import as_settings
 from probelight.reports.notebook import Results
 from probelight.runs.settings import TrainerSettings
@@ -312,7 +311,7 @@ class _CallFolder:
 
     def items(self, name: str, rows: Any, **settings: Any) -> Path:
         """Write items that were given in memory, in a folder named by what they are."""
-        from probelight.probes.importers.objects import items_text
+        from probelight.probes.importers.items import items_text
         from probelight.probes.source import load_items
 
         load_items(rows, **settings)  # errors name items, not lines of the file

@@ -13,9 +13,7 @@ from probelight.io.download import DownloadError, NotThereError, fetch, is_offli
 from probelight.io.errors import ConfigError, RecordError, nearest
 from probelight.io.files import DataFile
 from probelight.probes.catalog import EMBEDDED, FileSource, ProbeConfig, load_probe_config
-from probelight.probes.importers.hub import read_hub
-from probelight.probes.importers.items import read_file
-from probelight.probes.importers.objects import read_items
+from probelight.probes.importers.items import read_file, read_hub, read_items
 from probelight.probes.importers.rows import FOR_ALL, ItemFile
 from probelight.probes.record import MASK, OTHER_MASK, GoldForm, Record, Setup, setup_of
 

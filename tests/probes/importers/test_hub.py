@@ -11,7 +11,7 @@ import pytest
 from probelight.io.download import DownloadError
 from probelight.io.errors import RecordError
 from probelight.probes.catalog import HubSource, ProbeConfig
-from probelight.probes.importers.hub import read_hub
+from probelight.probes.importers.items import read_hub
 from probelight.probes.record import Record
 from probelight.probes.source import load_probe
 

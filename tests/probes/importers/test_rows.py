@@ -17,9 +17,7 @@ import pytest
 
 from probelight.io.errors import RecordError
 from probelight.probes.catalog import HubSource, ProbeConfig
-from probelight.probes.importers.hub import read_hub
-from probelight.probes.importers.items import read_file, write_ai2
-from probelight.probes.importers.objects import read_items
+from probelight.probes.importers.items import read_file, read_hub, read_items, write_ai2
 from probelight.probes.importers.rows import ItemFile
 from probelight.probes.record import GoldForm, Record, Setup
 from probelight.probes.source import load_file, load_items
