@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from weakref import finalize
 
 from probelight.io.atomic import whole_folder, write_text_atomic
-from probelight.io.documents import as_settings
-from probelight.io.errors import ProbelightError, UsageError, nearest
-from probelight.io.from_python import quietly, required_path
+from probelight.io.errors import ProbelightError, UsageError, nearest, quietly, required_path
+from probelight.io.settings import as_settings
 from probelight.reports.notebook import Results
 from probelight.runs.settings import TrainerSettings
 
@@ -135,7 +134,7 @@ def _is_items(argument: Any) -> bool:
 
 def _items_file(name: str, rows: Any, folder: Path, **settings: Any) -> Path:
     """Write items that were given in memory, in a folder named by what they are."""
-    from probelight.probes.importers.objects import items_text
+    from probelight.probes.importers.items import items_text
     from probelight.probes.source import load_items
 
     load_items(rows, **settings)  # errors name items, not lines of the file

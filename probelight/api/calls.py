@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from probelight.api.call import ModelLike, ProbeLike, as_list, called, probe_names
-from probelight.io.errors import UsageError
-from probelight.io.from_python import required_path
+from probelight.io.errors import UsageError, required_path
 from probelight.reports.notebook import Results
 from probelight.runs.settings import TrainerSettings
 

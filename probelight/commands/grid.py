@@ -18,7 +18,8 @@ from probelight.evaluation.evaluate import evaluate
 from probelight.evaluation.scorers import answered_by, loaded_scorer, model_row, refuse_untrained
 from probelight.io.errors import UsageError
 from probelight.io.files import DataFile
-from probelight.io.ranges import Distinct, Names, PathText, Settings, Within
+from probelight.io.ranges import Distinct, Names, PathText, Within
+from probelight.io.settings import Settings
 from probelight.metrics.choices import best_of_each, item_score
 from probelight.models.chosen_models import chosen_models
 from probelight.models.settings import DEFAULT_MODEL, ModelSettings

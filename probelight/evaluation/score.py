@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from probelight.evaluation.evaluate import evaluate
-from probelight.io.documents import as_settings
-from probelight.io.errors import UsageError
-from probelight.io.from_python import quietly
+from probelight.io.errors import UsageError, quietly
+from probelight.io.settings import as_settings
 from probelight.models.settings import ModelSettings
 from probelight.probes.record import GoldForm, Setup
 from probelight.probes.source import ITEM_FILES, ProbeData, load_entry, load_file, load_items

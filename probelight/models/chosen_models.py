@@ -11,11 +11,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from probelight.io.documents import read_yaml, typed
+from probelight.io.documents import read_yaml
 from probelight.io.errors import UsageError
 from probelight.io.escaping import visible
 from probelight.io.files import distinct_ends
 from probelight.io.package import CONFIGS
+from probelight.io.settings import typed
 from probelight.models.checkpoint_files import (
     CheckpointRef,
     PretrainedError,

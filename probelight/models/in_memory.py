@@ -11,9 +11,9 @@ from typing import Any, ClassVar, Literal, cast
 
 import torch
 
-from probelight.io.documents import STRICT
 from probelight.io.errors import UsageError
 from probelight.io.ranges import Scoring, WeightsDtype
+from probelight.io.settings import STRICT
 from probelight.models.checkpoint_files import CLASSES, CheckpointRef, type_of_class
 from probelight.models.loading import Form, refuse_foreign_tokenizer, refuse_other_families
 from probelight.models.pair_choice import PairChoice

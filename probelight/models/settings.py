@@ -15,6 +15,7 @@ from probelight.io import ranges
 from probelight.io.errors import UsageError
 from probelight.io.escaping import visible
 from probelight.io.package import BUNDLED_MODEL
+from probelight.io.settings import Settings
 from probelight.metrics.scoring_rules import LETTER
 from probelight.models.checkpoint_files import CheckpointRef, base_of, scoring_of
 from probelight.models.registry import AUTO, MODEL_TYPES, TRANSFORMER, ModelType
@@ -24,7 +25,7 @@ _PLACES = re.compile(r"auto|balanced|balanced_low_0|sequential|cpu|mps|cuda(:\d+
 
 
 @dataclass(frozen=True)
-class ModelSettings(ranges.Settings):
+class ModelSettings(Settings):
     """Which model to probe and how to write its inputs.
 
     Args:

@@ -9,8 +9,7 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from probelight.io.errors import UsageError, nearest
-from probelight.io.from_python import quietly, required_path
+from probelight.io.errors import UsageError, nearest, quietly, required_path
 
 # What is heavy is imported where it is used.
 if TYPE_CHECKING:

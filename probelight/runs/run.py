@@ -12,7 +12,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from probelight.io.from_python import FROM_PYTHON
+from probelight.io.errors import FROM_PYTHON
 from probelight.io.process import is_first_process
 from probelight.results.record import RESULT, FromFiles
 from probelight.results.row import Row

@@ -11,7 +11,8 @@ from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 from probelight.io.documents import read_json
-from probelight.io.ranges import NumThreads, Settings, settings_from
+from probelight.io.ranges import NumThreads
+from probelight.io.settings import Settings, settings_from
 from probelight.results.record import RunRecord
 from probelight.results.run_folder import RunFolder, run_key
 from probelight.runs.settings import TrainerSettings

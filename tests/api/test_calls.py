@@ -17,8 +17,7 @@ from transformers import AutoTokenizer, BertConfig, BertForMaskedLM, BertForMult
 import probelight
 from probelight.integrations.transformers import ProbeTrainerCallback
 from probelight.integrations.watch import Watch
-from probelight.io.errors import ConfigError, ProbelightError, UsageError
-from probelight.io.from_python import in_python_words
+from probelight.io.errors import ConfigError, ProbelightError, UsageError, in_python_words
 from probelight.models.adapters import attach_fresh
 from probelight.models.tuning import Tuning
 from tests.fixtures.architectures import ref_of

@@ -20,7 +20,8 @@ from probelight.commands.curve.settings import (
 )
 from probelight.evaluation.scorers import check_scorer
 from probelight.io.process import is_first_process
-from probelight.io.ranges import HeadMode, Seed, Settings
+from probelight.io.ranges import HeadMode, Seed
+from probelight.io.settings import Settings
 from probelight.models.registry import FULL
 from probelight.models.settings import ModelSettings, model_type_of, weights_bytes
 from probelight.probes.controls import STANDARD

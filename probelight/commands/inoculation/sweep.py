@@ -34,6 +34,7 @@ from probelight.commands.inoculation.settings import (
 from probelight.io import ranges
 from probelight.io.errors import UsageError
 from probelight.io.package import program
+from probelight.io.settings import Settings
 from probelight.io.wandb import DEFAULT_WANDB, WandbSettings
 from probelight.models.checkpoint_files import PretrainedError
 from probelight.models.chosen_models import with_model_type
@@ -62,7 +63,7 @@ DEFAULT_EXTRAS: list[Extra] = ["none", "x1", "x2"]
 
 
 @dataclass(frozen=True)
-class KeepingGrid(ranges.Settings):
+class KeepingGrid(Settings):
     """A method against forgetting; each of its settings is reported.
 
     Args:
@@ -89,7 +90,7 @@ class KeepingGrid(ranges.Settings):
 
 
 @dataclass(frozen=True)
-class SweepRow(ranges.Settings):
+class SweepRow(Settings):
     """One probe on one model and original task, with its grid of settings.
 
     Args:
@@ -128,7 +129,7 @@ class SweepRow(ranges.Settings):
 
 
 @dataclass(frozen=True)
-class SweepGrid(ranges.Settings):
+class SweepGrid(Settings):
     """Everything that a sweep runs.
 
     Args:

@@ -24,7 +24,7 @@ from probelight.commands.inoculation.settings import CANDIDATE, STRENGTHS
 from probelight.commands.inoculation.sweep import DEFAULT_DOSES, KeepingGrid, SweepGrid, sweep_jobs
 from probelight.io.errors import UsageError
 from probelight.io.process import Process, this_process
-from probelight.io.ranges import RangeError
+from probelight.io.settings import RangeError
 from probelight.io.wandb import WandbSettings
 from probelight.runs.fencing import Driver, drive_alone
 from probelight.runs.on_ray import drive
