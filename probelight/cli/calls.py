@@ -196,6 +196,7 @@ def inoculate(
     """
     from probelight.commands.inoculation.command import inoculate as command
     from probelight.commands.inoculation.settings import Keeping, OriginalTask, ProbeOrFiles
+    from probelight.models.adapters import Tuning
     from probelight.models.checkpoint_files import (
         LIKELIHOOD,
         CheckpointRef,
@@ -203,7 +204,6 @@ def inoculate(
         local_folder,
     )
     from probelight.models.pair_choice import answers_questions
-    from probelight.models.tuning import Tuning
     from probelight.probes.user_files import SplitFiles
 
     with _call_folder(output_dir, "inoculation", trainer) as (call_folder, shared):
@@ -405,8 +405,7 @@ def _files(data: Mapping[str, Any] | None, folder: _CallFolder, kind: type[Any])
 
 def _models(models: Any, folder: _CallFolder) -> dict[str, Any]:
     """Return the arguments `model` or `models` of a command."""
-    from probelight.models.registry import AUTO, MODEL_TYPES
-    from probelight.models.settings import ModelSettings
+    from probelight.models.registry import AUTO, MODEL_TYPES, ModelSettings
 
     if isinstance(models, ModelSettings):
         return {"model": models}

@@ -26,8 +26,8 @@ from probelight.models.masked import (
     load,
 )
 from probelight.models.networks import model_fingerprint
+from probelight.models.registry import ModelSettings
 from probelight.models.scorer import Normalise, TrainedScorer
-from probelight.models.settings import ModelSettings
 from probelight.probes.record import Record
 from tests.fixtures.answers import answers
 from tests.fixtures.architectures import ref_of

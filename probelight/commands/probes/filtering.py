@@ -21,7 +21,7 @@ from probelight.builders.progress import tracked
 from probelight.evaluation.predictions import predict
 from probelight.io.errors import UsageError
 from probelight.io.ranges import Distinct, NumItems, Seed, Settings, Within
-from probelight.models.settings import ModelSettings
+from probelight.models.registry import ModelSettings
 from probelight.probes.record import Record, chance_of
 from probelight.probes.splits import nested_sample
 from probelight.training.settings import FitSettings
