@@ -27,7 +27,7 @@ from transformers import AutoModelForMaskedLM
 from benchmarks.arguments import Arguments
 from benchmarks.results import report
 from probelight.models.checkpoint_files import model_folder
-from probelight.models.settings import DEFAULT_MODEL
+from probelight.models.registry import DEFAULT_MODEL
 
 ROOT = Path(__file__).resolve().parent.parent
 

@@ -30,8 +30,8 @@ from benchmarks.results import report
 from probelight.evaluation.predictions import predict
 from probelight.evaluation.scorers import scorer_for
 from probelight.models.answering import answer
+from probelight.models.registry import ModelSettings
 from probelight.models.scorer import Scorer
-from probelight.models.settings import ModelSettings
 from probelight.probes.record import Record, Setup
 from probelight.probes.source import load_entry
 from probelight.results.measured import Predictions

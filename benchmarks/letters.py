@@ -25,8 +25,8 @@ from probelight.evaluation.predictions import ask
 from probelight.io.package import shipped_path
 from probelight.models.causal import CausalScorer
 from probelight.models.masked import load
+from probelight.models.registry import ModelSettings
 from probelight.models.scorer import Scorer
-from probelight.models.settings import ModelSettings
 from probelight.probes.prompts import LABELS, Prompts, PromptSettings, Templates, orders_of
 from probelight.probes.record import Record
 from probelight.probes.source import load_probe

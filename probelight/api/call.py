@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-    from probelight.models.settings import ModelSettings
+    from probelight.models.registry import ModelSettings
 
 # A name, a folder, settings, or a model of transformers and its tokenizer.
 ModelLike: TypeAlias = (
@@ -37,8 +37,7 @@ ProbeLike: TypeAlias = "str | Path | Sequence[Mapping[str, Any]] | datasets.Data
 
 def model_arguments(models: ModelLike | Sequence[ModelLike], folder: Path) -> dict[str, Any]:
     """Return the argument `model` or `models` of a command; a model in memory goes to `folder`."""
-    from probelight.models.registry import AUTO, MODEL_TYPES
-    from probelight.models.settings import ModelSettings
+    from probelight.models.registry import AUTO, MODEL_TYPES, ModelSettings
 
     if isinstance(models, ModelSettings):
         return {"model": models}

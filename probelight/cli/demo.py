@@ -23,7 +23,7 @@ from probelight.evaluation.scorers import refuse_untrained
 from probelight.evaluation.sets import load_sets, own_configs
 from probelight.io.ranges import Distinct, LearningRate, NumEpochs, NumItems, PathText, Seed
 from probelight.models.chosen_models import with_model_type
-from probelight.models.settings import ModelSettings
+from probelight.models.registry import ModelSettings
 from probelight.probes.controls import CHOICE_ONLY
 from probelight.probes.user_files import DEFAULT_FILE
 from probelight.results.run_folder import CommandFolder

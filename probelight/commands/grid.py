@@ -22,7 +22,7 @@ from probelight.io.ranges import Distinct, Names, PathText, Within
 from probelight.io.settings import Settings
 from probelight.metrics.choices import best_of_each, item_score
 from probelight.models.chosen_models import chosen_models
-from probelight.models.settings import DEFAULT_MODEL, ModelSettings
+from probelight.models.registry import DEFAULT_MODEL, ModelSettings
 from probelight.probes.catalog import ProbeConfig
 from probelight.probes.record import chance_of, groups_of
 from probelight.probes.source import ProbeData

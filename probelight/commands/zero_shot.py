@@ -37,8 +37,7 @@ from probelight.io.ranges import Mirror, Names, NumShots, PathText
 from probelight.metrics.scoring_rules import LETTER, OF_THE_ITEM, RULES
 from probelight.models.checkpoint_files import scoring_of
 from probelight.models.chosen_models import chosen_models
-from probelight.models.registry import TRANSFORMER
-from probelight.models.settings import DEFAULT_MODEL, ModelSettings
+from probelight.models.registry import DEFAULT_MODEL, TRANSFORMER, ModelSettings
 from probelight.probes.catalog import DOMAIN_STEMS
 from probelight.probes.controls import phrasings_named
 from probelight.probes.prompts import (

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from probelight.io.errors import UsageError
 from probelight.io.package import shipped_path
-from probelight.models.settings import ModelSettings
+from probelight.models.registry import ModelSettings
 from probelight.probes.prompts import Chat, Prompts, PromptSettings, PromptSpec, Templates
 from probelight.probes.record import Record, Setup
 from probelight.probes.source import ProbeData, load_probe

@@ -13,7 +13,7 @@ import pandas as pd
 from probelight.evaluation.evaluate import evaluate
 from probelight.io.errors import UsageError, quietly
 from probelight.io.settings import as_settings
-from probelight.models.settings import ModelSettings
+from probelight.models.registry import ModelSettings
 from probelight.probes.record import GoldForm, Setup
 from probelight.probes.source import ITEM_FILES, ProbeData, load_entry, load_file, load_items
 from probelight.results.frames import item_columns
@@ -114,9 +114,10 @@ def load_model(model: Any, tokenizer: Any = None, **settings: Any) -> Model:
             return Model(with_model_type(as_settings(ModelSettings, fields_given, "load_model")))
     if tokenizer is None:
         raise UsageError("load_model: a model in memory needs its tokenizer; give tokenizer=")
-    from probelight.models.in_memory import name_of, type_of
+    from probelight.models.in_memory import name_of
+    from probelight.models.registry import detected_type
 
-    options = {"name": name_of(model), "kind": type_of(model), **settings}
+    options = {"name": name_of(model), "kind": detected_type(model)[0], **settings}
     return Model(as_settings(ModelSettings, options, "load_model"), model, tokenizer)
 
 

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 from probelight.encoding.vector_source import vectors_label
 from probelight.io.errors import RecordError, UsageError
 from probelight.models.checkpoint_files import scoring_of
-from probelight.models.registry import AUTO, module_of
-from probelight.models.settings import ModelSettings, model_type_of
+from probelight.models.registry import AUTO, ModelSettings, module_of
 from probelight.probes.record import Record, Setup
 from probelight.results.record import ModelSource, RunRecord
 from probelight.results.row import Role, Row
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
 def refuse_untrained(models: Iterable[ModelSettings], command: str) -> None:
     """Raise UsageError for a baseline that begins with random weights where nothing is trained."""
     for model in models:
-        model_type = model_type_of(model)
+        model_type = model.type
         if model_type.is_pretrained:
             continue
         setup = "" if "mc_mlm" in model_type.trained else " --setup mc_qa"
@@ -52,17 +51,17 @@ def scorer_for(
     refuse_untrained([model], "zero-shot scoring")
     check_unchanged(model.checkpoint)
     options: dict[str, Any] = {}
-    if model_type_of(model).has_checkpoint:
+    if model.type.has_checkpoint:
         options["read"] = shared_model.read if shared_model else reader_for(model, trainer)
     scorer: Scorer
     own_scores = ("sum", "mean_token")  # that scorers of continuations have themselves
     scoring = scoring_of(model.checkpoint, model.scoring, setup)
-    if model_type_of(model).heads and scoring not in own_scores:
+    if model.type.heads and scoring not in own_scores:
         from probelight.models.continuation_choice import trained_scorer
 
         scorer = trained_scorer(model, setup, seed, **options)
     else:
-        scorer = module_of(model_type_of(model)).load(model, setup, seed, **options)
+        scorer = module_of(model.type).load(model, setup, seed, **options)
     scorer.kept_model = shared_model
     return scorer
 
@@ -115,7 +114,7 @@ def check_scorer(
     records of each set and the indices of those that can be posed.
     """
     refuse_untrained([model], "zero-shot scoring")
-    posable = module_of(model_type_of(model)).check(model, setup)
+    posable = module_of(model.type).check(model, setup)
     for records in sets:
         try:
             positions = posable(records)
@@ -129,7 +128,7 @@ def check_scorer(
 def posable(context: RunContext, model: ModelSettings, setup: Setup) -> Posable:
     """Return what refuses records that a model cannot be asked; its tokenizer is read once."""
     refuse_untrained([model], "zero-shot scoring")
-    return module_of(model_type_of(model)).check(model, setup)
+    return module_of(model.type).check(model, setup)
 
 
 def check_records(
@@ -150,7 +149,7 @@ def answered_by(record: RunRecord, model: ModelSettings, scorer: Scorer) -> RunR
 
 def source_of(model: ModelSettings) -> ModelSource:
     """Return where a model comes from, for its result.json."""
-    ref, model_type = model.checkpoint, model_type_of(model)
+    ref, model_type = model.checkpoint, model.type
     has_vectors = model_type.is_baseline
     is_plain = not (ref.random_weights or ref.adapter or ref.folder.exists())
     return ModelSource(
@@ -168,6 +167,6 @@ def model_row(model: ModelSettings) -> Row:
     With random weights it is a control.
     """
     role: Role = "control" if model.random_weights else "model"
-    if model_type_of(model).is_baseline:
+    if model.type.is_baseline:
         role = "baseline"
     return Row(model=model.label, role=role, kind=model.kind)

@@ -22,8 +22,8 @@ from torch.nn import functional as F
 from transformers import PreTrainedModel
 
 from probelight.models.checkpoint_files import PretrainedError
-from probelight.models.networks import at_path, evaluating, run_encoder
-from probelight.models.precision import comparable, predict_alike
+from probelight.models.checks import comparable, predict_alike
+from probelight.models.networks import at_path, run_encoder
 
 
 class UnsupportedHeadError(PretrainedError):
@@ -205,7 +205,7 @@ def _verify(head: CandidateHead) -> None:
     input_ids = torch.tensor([ids], device=head.weight.device)
     batch = {"input_ids": input_ids, "attention_mask": torch.ones_like(input_ids)}
     try:
-        with torch.no_grad(), evaluating(model), comparable(model) as tolerance:
+        with comparable(model) as tolerance:
             expected = model(**batch).logits
             actual = head.full_logits(run_encoder(head.encoder, batch).last_hidden_state)
         is_same = predict_alike(expected, actual, tolerance)

@@ -34,6 +34,13 @@ from transformers.cache_utils import DynamicLayer, DynamicSlidingWindowLayer
 from probelight.encoding.causal import ContinuationEncoder, StemEncoder
 from probelight.encoding.chat import Chat
 from probelight.models.checkpoint_files import CheckpointRef, PretrainedError, length_of, scoring_of
+from probelight.models.checks import (
+    ODD_MODEL,
+    comparable,
+    differ_by_rounding,
+    refuse_looking_ahead,
+    sample_ids,
+)
 from probelight.models.loading import (
     CAUSAL_LM,
     Form,
@@ -42,7 +49,6 @@ from probelight.models.loading import (
     longest_text,
 )
 from probelight.models.networks import Batch, read_by_head
-from probelight.models.precision import comparable, differ_by_rounding, predict_alike
 from probelight.models.scorer import (
     LikelihoodScorer,
     Normalise,
@@ -51,7 +57,7 @@ from probelight.models.scorer import (
     Reader,
     ScorerSettings,
     all_of,
-    log_probabilities,
+    over_entries,
 )
 from probelight.models.vocabulary import word_rows
 from probelight.probes.record import Setup
@@ -116,14 +122,8 @@ class CausalScorer(LikelihoodScorer):
     def vocabulary(self) -> Question:
         if self.is_in_chat:
             self._refuse("log-probabilities over a vocabulary in a chat")
-        num_entries = len(self.tokenizer)  # a head may have more rows, to fill up
-
-        def answer(batch: Batch) -> Tensor:
-            _, logits = self._behind_stems(batch)
-            return log_probabilities(logits[:, :num_entries])
-
         encoder = StemEncoder(self.tokenizer, self.max_length, None, self.answer_prefix)
-        return Question(encoder, answer)
+        return over_entries(encoder, lambda batch: self._behind_stems(batch)[1])
 
     def features(self) -> Question:
         if self.is_in_chat:
@@ -293,49 +293,22 @@ class NextTokens:
         if run:
             yield torch.tensor(sorted(run), device=texts.device)
 
-    @torch.no_grad()
     def _verify(self) -> bool:
         """Check on two short texts that begin alike that sharing changes no log-probability."""
-        words = range(min(self.num_entries, 64))[-5:]
+        words = sample_ids(self.model.config.get_text_config(), 5)
         ids = torch.tensor([[*words], [*words[:3], *words[:2]]], device=self.model.device)
         scored = torch.ones_like(ids, dtype=torch.bool).index_fill_(1, ids.new_zeros(1), False)
         batch = {"input_ids": ids, "attention_mask": torch.ones_like(ids), "answer_mask": scored}
         batch |= {"shared": ids.new_tensor([3, 3]), "owner": ids.new_tensor([0, 0])}
         text, column = scored.nonzero(as_tuple=True)
-        with (
-            comparable(self.model) as tolerance,
-            torch.autocast(ids.device.type, enabled=False),
-        ):
+        with comparable(self.model) as tolerance:
             _, logits = self.at(batch, text, column - 1)
             try:
                 actual = self._group_log_probs(batch, ids.new_tensor([0, 1]))
-            except (RuntimeError, TypeError, AttributeError, ValueError, IndexError):
+            except ODD_MODEL:
                 return False  # it only looked as if it kept keys and values
         expected = logits.log_softmax(dim=1).gather(1, ids[text, column][:, None])[:, 0]
         return differ_by_rounding(expected, actual, tolerance, logits)
-
-
-@torch.no_grad()
-def refuse_looking_ahead(model: PreTrainedModel) -> None:
-    """Raise PretrainedError for a model whose predictions depend on tokens behind them.
-
-    What it does decides, not its class or config; without numbers, `CAUSAL_LM` decides alone.
-    """
-    if model.device.type == "meta":
-        return
-    config: Any = model.config.get_text_config()
-    words = [*range(min(config.vocab_size, 64))][-min(7, longest_text(config)) :]
-    ids = torch.tensor([words, [*words[:-1], words[0]]], device=model.device)
-    with comparable(model) as tolerance, torch.autocast(ids.device.type, enabled=False):
-        logits = model(input_ids=ids, attention_mask=torch.ones_like(ids), use_cache=False).logits
-    before_last, with_another = logits[:, :-1].float()
-    if not predict_alike(before_last, with_another, tolerance):
-        raise PretrainedError(
-            f"{type(model).__name__} is no causal language model: another last token changes what "
-            "it predicts before it; give it in the class that it was trained in, such as a "
-            "...ForMaskedLM, or, if it was trained as a decoder, with is_decoder true (and "
-            "use_bidirectional_attention false) in its config"
-        )
 
 
 def _beginnings(cache: DynamicCache, rows: Tensor, size: int) -> DynamicCache:
@@ -359,21 +332,21 @@ def load(
     """Return the scorer of a setup, which sums over tokens or takes their mean."""
     ref = replace(settings.checkpoint, seed=seed)
     model, tokenizer = read(CAUSAL_LM, ref)
-    _refuse_slow(ref, tokenizer)
-    scoring = scoring_of(ref, settings.scoring, setup)
+    refuse_slow(ref, tokenizer)
+    rule: Normalise = "mean" if scoring_of(ref, settings.scoring, setup) == "mean_token" else "sum"
     length = length_of(ref, settings.max_length)
-    normalise: Normalise = "mean" if scoring == "mean_token" else "sum"
-    return CausalScorer(model, tokenizer, normalise, length, settings.answer_prefix)
+    return CausalScorer(model, tokenizer, rule, length, settings.answer_prefix)
 
 
 def check(settings: ScorerSettings, setup: Setup) -> Posable:
     """Refuse models that `load` would refuse, without reading their weights."""
     checkpoint = check_pretrained(CAUSAL_LM, settings.checkpoint, settings.dtype)
-    _refuse_slow(settings.checkpoint, checkpoint.tokenizer)
+    refuse_slow(settings.checkpoint, checkpoint.tokenizer)
     return all_of
 
 
-def _refuse_slow(ref: CheckpointRef, tokenizer: PreTrainedTokenizerBase) -> None:
+def refuse_slow(ref: CheckpointRef, tokenizer: PreTrainedTokenizerBase) -> None:
+    """Raise PretrainedError for a tokenizer that does not say where a token is in its text."""
     if not tokenizer.is_fast:
         raise PretrainedError(
             f"{ref}: {type(tokenizer).__name__} does not report which characters a token covers; "

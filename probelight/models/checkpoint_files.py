@@ -29,12 +29,6 @@ HEAD_KINDS = ("mlp", "linear", "pooler", "multiple_choice")
 LIKELIHOOD = "likelihood"  # in the place of a head, where the model's own is all there is
 HEAD_FORMAT = 1
 DEFAULT_MAX_LENGTH = 256  # of texts, where nothing else is asked for
-# Ends of the names of transformers' classes, by model type.
-CLASSES = {
-    "transformer": ("ForMaskedLM", "ForPreTraining", "WithLMHeadModel", "ForMultipleChoice"),
-    "causal": ("ForCausalLM", "LMHeadModel"),
-    "seq2seq": ("ForConditionalGeneration",),
-}
 _TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json", "vocab.*", "*.model", "*.bpe")
 _WEIGHT_FILES = ("model.safetensors", "pytorch_model.bin")  # the first that is there is loaded
 _OTHER_WEIGHTS = {".h5", ".msgpack", ".onnx", ".gguf"}
@@ -215,12 +209,6 @@ def length_of(ref: CheckpointRef, max_length: int | None) -> int:
 def is_sentence_choice_folder(ref: CheckpointRef) -> bool:
     """Return whether this is a folder that `SentenceChoice.save_pretrained` wrote."""
     return (ref.folder / HEAD_SETTINGS).is_file()
-
-
-def type_of_class(name: str) -> str | None:
-    """Return the model type of a class of transformers, by its name; None where it has none."""
-    fitting = (model_type for model_type, ends in CLASSES.items() if name.endswith(ends))
-    return next(fitting, None)
 
 
 def check_config(folder: Path) -> dict[str, Any]:
@@ -446,6 +434,20 @@ def base_of(ref: CheckpointRef) -> tuple[CheckpointRef, list[Path]]:
         if folder in adapters:
             raise PretrainedError(f"{folder / ADAPTER} names itself as its model")
         adapters.append(folder)
+
+
+def check_folder(ref: CheckpointRef) -> bool:
+    """Check a model's files without reading weights; return False where it is on the Hub."""
+    base, adapters = base_of(ref)
+    folder = Path(resolve(base.name))
+    if not folder.is_dir():
+        return False
+    check_config(folder)
+    if not any(map(tokenizer_files, adapters)):
+        check_tokenizer_files(folder)
+    if not ref.random_weights:
+        check_weights(folder)
+    return True
 
 
 def adapter_sum(settings: Mapping[str, Any]) -> str:

@@ -1,33 +1,28 @@
 """The models that a command names: configs, folders or names on the Hub, and their model types.
 
-`--model.kind auto` is resolved here by the checkpoint's config, never by its name.
+`--model.kind auto` is resolved here.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from probelight.io.documents import read_yaml
 from probelight.io.errors import UsageError
-from probelight.io.escaping import visible
 from probelight.io.files import distinct_ends
 from probelight.io.package import CONFIGS
 from probelight.io.settings import typed
-from probelight.models.checkpoint_files import (
-    CheckpointRef,
-    PretrainedError,
-    base_of,
-    check_config,
-    is_word_folder,
-    model_folder,
-    resolve,
+from probelight.models.checkpoint_files import CheckpointRef, model_folder
+from probelight.models.registry import (
+    AUTO,
+    DEFAULT_MODEL,
+    MODEL_TYPES,
+    ModelSettings,
+    detected_type,
+    refuse_other_type,
 )
-from probelight.models.registry import AUTO, MODEL_TYPES, TRANSFORMER, module_of, saved_model_type
-from probelight.models.settings import DEFAULT_MODEL, ModelSettings, model_type_of
 
 MODEL_CONFIGS = CONFIGS / "model"
 DEFAULT = vars(DEFAULT_MODEL)
@@ -51,9 +46,9 @@ def chosen_models(
         model_keys = {"name_or_path", "revision", "random_weights", "kind", "name", "adapter"}
         if conflicts := changes.keys() & model_keys:
             raise UsageError(f"give either --models a,b or --model.{min(conflicts)}, not both")
-        if not model_type_of(named).is_baseline:
+        if not named.type.is_baseline:
             changes.pop("vectors", None)
-        if not model_type_of(named).heads and len(names) > 1:
+        if not named.type.heads and len(names) > 1:
             changes.pop("scoring", None)
         models.append(with_model_type(replace(named, **changes)))
     models = _with_distinct_names(models)
@@ -69,7 +64,7 @@ def chosen_models(
             if trained.adapter
             else replace(trained, random_weights=True)
             for trained in models
-            if model_type_of(trained).has_checkpoint and not trained.random_weights
+            if trained.type.has_checkpoint and not trained.random_weights
         )
         models += dict.fromkeys(controls)
     labels = [chosen.label for chosen in models]
@@ -86,7 +81,7 @@ def _with_distinct_names(models: Sequence[ModelSettings]) -> list[ModelSettings]
     distinguished = []
     for model in models:
         namesakes = [namesake for namesake in models if namesake.label == model.label]
-        keeps_label = model_type_of(model).title or model.name or len(namesakes) == 1
+        keeps_label = model.type.title or model.name or len(namesakes) == 1
         path_ends = []
         for name in () if keeps_label else ("name_or_path", "adapter"):
             paths = [getattr(namesake, name) for namesake in namesakes]
@@ -119,42 +114,6 @@ def model_of(text: str) -> ModelSettings:
     return model if revision is None else replace(model, revision=revision)
 
 
-# A class that ends so was trained for something else than to say which words come.
-_OTHER_HEAD = re.compile(
-    r"For(?!CausalLM|ConditionalGeneration|MaskedLM|PreTraining|MultipleChoice)\w+$"
-)
-_CALLED = {"causal": "causal language model", "seq2seq": "encoder-decoder language model"}
-
-
-@dataclass(frozen=True)
-class _Description:
-    """What the config of a checkpoint says about its model type."""
-
-    source: str  # the checkpoint, as the user gave it
-    family: str  # its `model_type`
-    architectures: tuple[str, ...]  # the classes that it was saved from; none in some configs
-    is_one_way: bool  # whether a family that could read both ways is set to read one way
-
-    @classmethod
-    def of(cls, source: str, config: dict[str, Any]) -> _Description:
-        """Read the keys of a config.json, or of transformers' settings as a mapping."""
-        classes = config.get("architectures")
-        names = tuple(map(str, classes)) if isinstance(classes, list | tuple) else ()
-        # The last one is XLM's word for it.
-        one_way = any(config.get(key) for key in ("is_encoder_decoder", "is_decoder", "causal"))
-        return cls(source, str(config.get("model_type")), names, one_way)
-
-    @property
-    def class_names(self) -> str:
-        """The architectures, or else the family, as messages name them."""
-        names = ", ".join(self.architectures)
-        return visible(f"architectures {names}" if names else f"model_type {self.family}")
-
-    def ends_in(self, *endings: str) -> bool:
-        """Return whether a class that it was saved from has a name with one of these ends."""
-        return any(name.endswith(endings) for name in self.architectures)
-
-
 def with_model_type(model: ModelSettings) -> ModelSettings:
     """Return the settings with their model type; where it is "auto", find it and print it."""
     if model.revision is not None:
@@ -170,11 +129,11 @@ def with_model_type(model: ModelSettings) -> ModelSettings:
                 "exist)"
             )
     if model.kind == AUTO:
-        kind, line = found_model_type(model.checkpoint)
+        kind, line = detected_type(model.checkpoint)
         print(line)
         model = replace(model, kind=kind)
     else:
-        _refuse_other_type(model)
+        refuse_other_type(model.kind, model.checkpoint)
     if model.scoring != AUTO and not MODEL_TYPES[model.kind].heads:
         raise UsageError(
             f"model.scoring {model.scoring} is only for kinds causal and seq2seq, but "
@@ -189,101 +148,3 @@ def with_model_type(model: ModelSettings) -> ModelSettings:
             "model.scoring last_token, and then mlp or linear; leave it out"
         )
     return model
-
-
-def _refuse_other_type(model: ModelSettings) -> None:
-    """Refuse a folder whose config.json says that it is of another type than the settings say.
-
-    Models of the Hub may not be here yet; they are refused when they are first read.
-    """
-    if not MODEL_TYPES[model.kind].has_checkpoint:
-        return
-    base, _ = base_of(model.checkpoint)
-    folder = Path(resolve(base.name))
-    if not folder.is_dir() or is_word_folder(folder):
-        return
-    description = _Description.of(visible(base.name), check_config(folder))
-    fills_masks = description.ends_in("MaskedLM", "PreTraining") and not description.is_one_way
-    if model.kind == TRANSFORMER and fills_masks:
-        return  # nothing heavy is imported for most
-    config, fitting = _fitting_types(base)
-    if model.kind in fitting:
-        return
-    subject = f"{description.source}: {config.model_type} ({type(config).__name__}) is"
-    if not fitting:
-        raise PretrainedError(f"{subject} not a kind of language model that Probelight can load")
-    kind = fitting[0]
-    title = _CALLED.get(kind, "masked language model")
-    article = "an" if title.startswith("e") else "a"
-    raise PretrainedError(
-        f"{subject} {article} {title}, but another kind is expected (model.kind {model.kind}); "
-        f"give model.kind {kind}"
-    )
-
-
-def _fitting_types(ref: CheckpointRef) -> tuple[Any, list[str]]:
-    """Return a checkpoint's settings, and the types that load it in a form which admits them."""
-    from probelight.models.loading import read_config
-
-    config = read_config(ref)
-    return config, [
-        name
-        for name, model_type in MODEL_TYPES.items()
-        if model_type.has_checkpoint
-        and any(form.admits(config) for form in module_of(model_type).FORMS.values())
-    ]
-
-
-def found_model_type(ref: CheckpointRef) -> tuple[str, str]:
-    """Return the type of a checkpoint, and a line that says how it was found."""
-    source = visible(str(ref))
-    if is_word_folder(ref.folder):
-        kind = saved_model_type(ref)
-        raise UsageError(
-            f"{source} has a trained baseline (kind {kind}), which works only as "
-            f"--original.checkpoint; --models {kind} trains a new one"
-        )
-    base, _ = base_of(ref)
-    folder = Path(resolve(base.name))
-    if folder.is_dir():
-        description = _Description.of(source, check_config(folder))
-        if description.ends_in("ForMaskedLM") and not description.is_one_way:
-            # Nothing heavy is imported for most.
-            return TRANSFORMER, _type_line(TRANSFORMER, description)
-    config, fitting = _fitting_types(base)
-    description = _Description.of(source, config.to_dict())
-    subject = f"{source}: {description.family} ({description.class_names})"
-    if not fitting:
-        end = "; an encoder alone predicts no words" if description.ends_in("EncoderModel") else ""
-        raise UsageError(f"{subject} is not a kind of language model that Probelight can load{end}")
-    if len(fitting) > 1:
-        either = " or ".join(f"--model.kind {kind}" for kind in fitting)
-        raise UsageError(f"{subject} can be loaded as more than one kind; give {either}")
-    [kind] = fitting
-    if why := _doubt(kind, description):
-        raise UsageError(
-            f"{source} ({description.class_names}) {why}; to use it anyway, give --model.kind "
-            f"{kind} with --model.name_or_path, or `kind` in a model's config"
-        )
-    return kind, _type_line(kind, description)
-
-
-def _doubt(kind: str, description: _Description) -> str:
-    """Return why a checkpoint was saved for something else than its type; "" if it was not."""
-    # XLMWithLMHeadModel and the like fill masks, or read one way: their config says it.
-    one_way = description.ends_in("ForCausalLM", "LMHeadModel") and not description.ends_in(
-        "WithLMHeadModel"
-    )
-    if kind == "causal" and description.ends_in("ForMaskedLM"):
-        return "fills masks, but its config makes it a causal model"
-    if kind == TRANSFORMER and (one_way or description.is_one_way):
-        return "claims both to be a causal model and to fill masks"
-    if kind != TRANSFORMER and any(map(_OTHER_HEAD.search, description.architectures)):
-        return "was trained for a task other than predicting words"
-    return ""
-
-
-def _type_line(kind: str, description: _Description) -> str:
-    fills_masks = description.ends_in("ForMaskedLM", "ForPreTraining", "LMHeadModel")
-    title = _CALLED.get(kind) or ("masked language model" if fills_masks else "encoder")
-    return f"{description.source}: {title} ({description.class_names})"

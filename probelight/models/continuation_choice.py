@@ -34,7 +34,7 @@ from probelight.encoding.packed import PADDING, SHARED, PackedEncoder, visible
 from probelight.io import ranges
 from probelight.io.errors import RecordError, UsageError
 from probelight.io.package import CONFIGS
-from probelight.models.causal import CausalScorer, refuse_looking_ahead
+from probelight.models.causal import CausalScorer, refuse_slow
 from probelight.models.checkpoint_files import (
     LIKELIHOOD,
     CheckpointRef,
@@ -43,6 +43,13 @@ from probelight.models.checkpoint_files import (
     head_settings,
     length_of,
     scoring_of,
+)
+from probelight.models.checks import (
+    ODD_MODEL,
+    comparable,
+    predict_alike,
+    refuse_looking_ahead,
+    sample_ids,
 )
 from probelight.models.loading import (
     CAUSAL_LM,
@@ -53,7 +60,6 @@ from probelight.models.loading import (
 )
 from probelight.models.networks import Batch, mask_choices, read_by_head
 from probelight.models.pair_choice import DEFAULT_HEAD, fresh_head, restore_head
-from probelight.models.precision import comparable, predict_alike
 from probelight.models.scorer import Question, Reader, Scorer, ScorerSettings, TrainedScorer
 from probelight.models.seq2seq import Seq2SeqScorer
 from probelight.probes.prompts import Prompts, Templates
@@ -118,11 +124,8 @@ class ContinuationChoice:
         is_causal = CAUSAL_LM.admits(read_config(ref))
         form = CAUSAL_LM if is_causal else SEQ2SEQ_LM
         self.model, self.tokenizer = read(form, ref)
-        if is_causal and not self.tokenizer.is_fast:
-            raise PretrainedError(
-                f"{ref}: {type(self.tokenizer).__name__} does not report which characters "
-                "a token covers; give a model with a fast tokenizer (tokenizer.json)"
-            )
+        if is_causal:
+            refuse_slow(ref, self.tokenizer)
         self.kind = "causal" if is_causal else "seq2seq"
         self.reader: PackedReader | DecoderReader = (
             PackedReader(self.model, self.tokenizer, self.max_length, has_head)
@@ -267,14 +270,13 @@ class PackedReader:
             ).logits
         return read[0][0], logits[0]
 
-    @torch.no_grad()
     def _packing_is_exact(self) -> bool:
         """Check that two short texts that begin alike score the same packed and alone."""
         if "position_ids" not in inspect.signature(self.model.forward).parameters:
             return False
         if self.model.device.type == "meta":
             return True  # nothing can be compared, and the numbers do not matter
-        words = [*range(min(self.num_entries, 64))][-7:]
+        words = sample_ids(self.model.config.get_text_config(), 7)
         texts = [words[:5], [*words[:3], *words[5:]]]
         packed = {
             "input_ids": [[*texts[0], *texts[1][3:]]],
@@ -290,7 +292,7 @@ class PackedReader:
             self.packs = True
             try:
                 packed_logits = self._read(batch, slice(0, 1), slice(0, 2))[1].float()
-            except (RuntimeError, TypeError, AttributeError, ValueError, IndexError):
+            except ODD_MODEL:
                 return False
         return predict_alike(logits_alone, packed_logits, tolerance)
 

@@ -6,26 +6,20 @@ import copy
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib import import_module
-from typing import Any, ClassVar, Literal, cast
+from typing import Any, ClassVar, Literal
 
 import torch
 
 from probelight.io.errors import UsageError
 from probelight.io.ranges import Scoring, WeightsDtype
 from probelight.io.settings import STRICT
-from probelight.models.checkpoint_files import CLASSES, CheckpointRef, type_of_class
-from probelight.models.loading import Form, refuse_foreign_tokenizer, refuse_other_families
+from probelight.models.checkpoint_files import CheckpointRef
+from probelight.models.loading import Form, refuse_foreign_tokenizer
 from probelight.models.pair_choice import PairChoice
-from probelight.models.scorer import ModelTypeModule, Scorer, TrainedScorer
+from probelight.models.registry import MODEL_TYPES, detected_type, module_of
+from probelight.models.scorer import Scorer, TrainedScorer
 from probelight.probes.record import Setup
 
-# What scores each type.
-_MODULES = {
-    "transformer": "probelight.models.masked",
-    "causal": "probelight.models.causal",
-    "seq2seq": "probelight.models.seq2seq",
-}
 IN_MEMORY = CheckpointRef("model in memory")
 
 
@@ -39,32 +33,15 @@ class TextSettings:
     multi_token: Literal["error", "skip", "pseudo_log_likelihood"] = "error"
     answer_prefix: str = "auto"
     pll: Literal["original", "within_word_l2r"] = "original"
+    # What else scorers ask for is as it is.
+    checkpoint: ClassVar[CheckpointRef] = IN_MEMORY
+    vectors: ClassVar[str] = ""
+    scoring: ClassVar[Scoring] = "auto"
+    dtype: ClassVar[WeightsDtype] = "auto"
 
     def __post_init__(self) -> None:
         if self.max_length < 1:
             raise UsageError(f"max_length {self.max_length}: give a number of tokens, at least 1")
-
-
-@dataclass(frozen=True)
-class _InMemory(TextSettings):
-    """A model in memory with the methods that scorers need."""
-
-    checkpoint: CheckpointRef = IN_MEMORY
-    vectors: str = ""
-    scoring: Scoring = "auto"
-    dtype: WeightsDtype = "auto"
-
-
-def type_of(network: Any) -> str:
-    """Return the model type of a model of transformers; a UsageError says which there are."""
-    name = type(network).__name__
-    if model_type := type_of_class(name):
-        return model_type
-    known_endings = ", ".join(end for ends in CLASSES.values() for end in ends)
-    raise UsageError(
-        f"a {name} has no language-model or multiple-choice head; give a class whose name ends in "
-        f"one of {known_endings}"
-    )
 
 
 def name_of(network: Any) -> str:
@@ -92,12 +69,8 @@ def scorer_of(network: Any, tokenizer: Any, setup: Setup, settings: TextSettings
             raise UsageError(f"a {type(network).__name__} answers questions, not sentences")
         pairs = PairChoice(IN_MEMORY, "multiple_choice", settings.max_length, read=read)
         return TrainedScorer(pairs, pairs.network)
-    kind = type_of(network)
-    module = cast(ModelTypeModule, import_module(_MODULES[kind]))
-    # Of a causal model what it does decides, and of a class of the user's own its name.
-    if kind != "causal" and type(network.config).__module__.startswith("transformers."):
-        refuse_other_families(module.FORMS[setup], network.config, type(network).__name__)
-    return module.load(_InMemory(**vars(settings)), setup, read=read)
+    kind, _ = detected_type(network)
+    return module_of(MODEL_TYPES[kind]).load(settings, setup, read=read)
 
 
 @contextmanager

@@ -20,9 +20,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from probelight.models.checks import ODD_MODEL, Unpadded, comparable, differ_by_rounding, sample_ids
 from probelight.models.networks import INPUTS, at_path, run_encoder
-from probelight.models.padding import Unpadded
-from probelight.models.precision import comparable, differ_by_rounding
 
 
 @dataclass(frozen=True)
@@ -147,24 +146,20 @@ class EncoderAt:
         shell._modules[list(shell._modules)[-1]] = last
         return run_encoder(encoder, batch)
 
-    @torch.no_grad()
     def _verify(self) -> bool:
         """Check against the plain encoder on two short sequences, one of them padded."""
         config: Any = self.encoder.config
         pad = getattr(config, "pad_token_id", None) or 0
-        words = [i for i in range(min(config.vocab_size, 64)) if i != pad][-6:]
+        words = sample_ids(config, 6, without=pad)
         device = next(self.encoder.parameters()).device
         input_ids = torch.tensor([words, [*words[:3], *[pad] * 3]], device=device)
         batch = {"input_ids": input_ids, "attention_mask": (input_ids != pad).long()}
         column = torch.tensor([4, 1], device=device)
         try:
-            with (
-                comparable(self.encoder) as tolerance,
-                torch.autocast(device.type, enabled=False),
-            ):
+            with comparable(self.encoder) as tolerance:
                 plain = _at(run_encoder(self.encoder, batch).last_hidden_state, column)
                 reduced = self._run_reduced(batch, column).last_hidden_state
-        except (RuntimeError, TypeError, AttributeError, ValueError, IndexError):
+        except ODD_MODEL:
             return False  # it only looked like a known architecture
         return differ_by_rounding(plain, reduced, tolerance)
 

@@ -37,7 +37,7 @@ from transformers import (
 
 from probelight.io.errors import UsageError
 from probelight.io.ranges import WeightsDtype
-from probelight.models.adapters import attach_fresh, attach_saved, merge
+from probelight.models.adapters import FULL, Tuning, attach_fresh, attach_saved, merge
 from probelight.models.checkpoint_files import (
     CONFIG,
     CheckpointRef,
@@ -58,7 +58,6 @@ from probelight.models.checkpoint_files import (
 )
 from probelight.models.networks import check_numbers, is_spread, own_random_state
 from probelight.models.precision import DTYPES, FLOAT32, READ_AGAIN, own_dtype
-from probelight.models.tuning import FULL, Tuning
 
 
 @dataclass(frozen=True)

@@ -16,13 +16,12 @@ from typing import Literal
 
 import torch
 from torch import Tensor, nn
-from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from probelight.encoding.candidates import MultiToken
 from probelight.encoding.likelihood import LikelihoodEncoder
 from probelight.encoding.masked import MaskedChoiceEncoder
 from probelight.models.candidate_head import CandidateHead
-from probelight.models.checkpoint_files import DEFAULT_MAX_LENGTH, CheckpointRef, PretrainedError
+from probelight.models.checkpoint_files import DEFAULT_MAX_LENGTH, CheckpointRef
 from probelight.models.last_layer import EncoderAt
 from probelight.models.loading import ENCODER, MASKED_LM, Form, check_pretrained, load_pretrained
 from probelight.models.networks import Batch, mask_choices
@@ -37,7 +36,7 @@ from probelight.models.scorer import (
     ScorerSettings,
     TrainedScorer,
     all_of,
-    log_probabilities,
+    over_entries,
 )
 from probelight.probes.record import Setup
 
@@ -123,29 +122,17 @@ class MaskedScorer(Scorer):
         )
 
     def vocabulary(self) -> Question:
-        num_entries = len(self.masked.tokenizer)  # a decoder may have more rows, to fill up
-
-        def answer(batch: Batch) -> Tensor:
-            logits = self.masked.head.full_logits(self.masked.features(batch))
-            return log_probabilities(logits[:, :num_entries])
-
-        return Question(self.masked.encoder("skip"), answer)
+        masked = self.masked
+        return over_entries(
+            masked.encoder("skip"), lambda batch: masked.head.full_logits(masked.features(batch))
+        )
 
     def log_likelihoods(self) -> Question:
         return self.by_pieces().log_likelihoods()
 
     def by_pieces(self, normalise: Normalise = "sum") -> PseudoLogLikelihood:
         """Return the scorer, with the same model, of the records that this one cannot pose."""
-        masked = self.masked
-        return PseudoLogLikelihood(
-            masked.model,
-            masked.tokenizer,
-            normalise,
-            masked.max_length,
-            masked.head,
-            self.pll,
-            masked.reader,
-        )
+        return PseudoLogLikelihood(self.masked, normalise, self.pll)
 
     def features(self) -> Question:
         return Question(self.masked.encoder(), self.masked.features)
@@ -164,47 +151,28 @@ class PseudoLogLikelihood(LikelihoodScorer):
     one piece, are run once.
 
     Args:
-        model: A masked LM.
-        tokenizer: Its tokenizer.
+        masked: The model; it is used, not copied.
         normalise: "sum" over the tokens of a choice, as in the paper, or their "mean", which does
             not prefer short choices.
-        max_length: Longest text in tokens.
-        head: The model's head, where it was taken apart already.
         form: "original", or "within_word_l2r".
-        reader: What runs the head's encoder, where it was checked already.
-
-    Raises:
-        PretrainedError: If the model's head is of no known form, or there is no mask token.
     """
 
     def __init__(
-        self,
-        model: PreTrainedModel,
-        tokenizer: PreTrainedTokenizerBase,
-        normalise: Normalise = "sum",
-        max_length: int = 256,
-        head: CandidateHead | None = None,
-        form: PllForm = "original",
-        reader: EncoderAt | None = None,
+        self, masked: MaskedLM, normalise: Normalise = "sum", form: PllForm = "original"
     ) -> None:
         if normalise not in ("sum", "mean"):
             raise ValueError(f"normalise={normalise!r}: choose sum or mean")
-        if tokenizer.mask_token_id is None:
-            raise PretrainedError(f"{type(tokenizer).__name__} has no mask token")
-        self.network = nn.ModuleDict({"model": model.requires_grad_(False)}).eval()
-        self.tokenizer = tokenizer
-        self.head = head or CandidateHead(model)
-        self.reader = reader or EncoderAt(self.head.encoder)
-        self.notices = self.reader.unpadded.notices
+        self.network = nn.ModuleDict({"model": masked.model.requires_grad_(False)}).eval()
+        self.masked = masked
+        self.notices = masked.reader.unpadded.notices
         self.normalise = normalise
-        self.max_length = max_length
         self.form = form
         is_original = form == "original"
         self.mode = "pseudo_log_likelihood" if is_original else "pseudo_log_likelihood_l2r"
 
     def likelihood_encoder(self) -> LikelihoodEncoder:
         by_words = self.form == "within_word_l2r"
-        return LikelihoodEncoder(self.tokenizer, self.max_length, by_words)
+        return LikelihoodEncoder(self.masked.tokenizer, self.masked.max_length, by_words)
 
     def token_scores(self, batch: Batch) -> tuple[Tensor, Tensor]:
         answer_mask = batch["answer_mask"]
@@ -221,8 +189,8 @@ class PseudoLogLikelihood(LikelihoodScorer):
         size = max(1, _MAX_TOKENS // answer_mask.shape[1])
         for start in range(0, len(first), size):
             rows = first[start : start + size]
-            hidden = self.reader({n: v[rows] for n, v in copies.items()}, column[rows])
-            logits = self.head.full_logits(hidden).float()  # (D, V)
+            hidden = self.masked.reader({n: v[rows] for n, v in copies.items()}, column[rows])
+            logits = self.masked.head.full_logits(hidden).float()  # (D, V)
             in_group = ((copy_of >= start) & (copy_of < start + size)).nonzero()[:, 0]
             at_row = copy_of[in_group] - start
             log_probs[in_group] = logits[at_row, gold[in_group]] - logits.logsumexp(dim=1)[at_row]
@@ -239,7 +207,7 @@ class PseudoLogLikelihood(LikelihoodScorer):
         columns = torch.arange(ids.shape[1], device=ids.device)
         until = batch["masked_until"][text, column] if "masked_until" in batch else column + 1
         hidden = (columns >= column[:, None]) & (columns < until[:, None])
-        copies["input_ids"] = ids.masked_fill(hidden, self.tokenizer.mask_token_id)
+        copies["input_ids"] = ids.masked_fill(hidden, self.masked.tokenizer.mask_token_id)
         return copies, gold
 
 
@@ -253,18 +221,16 @@ def load(
     pairs.
     """
     ref, length = replace(settings.checkpoint, seed=seed), settings.max_length
-    if setup == "mc_mlm":
-        masked = MaskedLM(ref, settings.answer_prefix, settings.multi_token, length, read)
-        return MaskedScorer(masked, settings.pll)
     if setup == "mc_qa" and answers_questions(ref):
         # As long as it was trained with, unless the user gave another length than the default.
         own_length = None if length == DEFAULT_MAX_LENGTH else length
         pairs = PairChoice(ref, None, own_length, read=read)
         return TrainedScorer(pairs, pairs.network)
-    model, tokenizer = read(MASKED_LM, ref)
+    masked = MaskedLM(ref, settings.answer_prefix, settings.multi_token, length, read)
+    if setup == "mc_mlm":
+        return MaskedScorer(masked, settings.pll)
     # Of answers the mean over their tokens: the sum would prefer short ones.
-    normalise: Normalise = "mean" if setup == "mc_qa" else "sum"
-    return PseudoLogLikelihood(model, tokenizer, normalise, length, form=settings.pll)
+    return PseudoLogLikelihood(masked, "mean" if setup == "mc_qa" else "sum", settings.pll)
 
 
 def check(settings: ScorerSettings, setup: Setup) -> Posable:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from heapq import nlargest
 from pathlib import Path
 from typing import Any, Final
@@ -23,8 +23,6 @@ DTYPES: dict[str, torch.dtype] = {
 READ_AGAIN = "_probelight_read_again"  # attribute of a model: returns it in float32
 _NAMES = {dtype: name for name, dtype in DTYPES.items()}
 _CLOSE = 4  # of the dtype's steps at the best score
-# What float32 rounds away, as a share of the largest number: seen is 1.4e-6, and 0.1 of a mistake.
-_ROUNDED = 3e-5
 
 
 def own_dtype(source: str, config: Any) -> torch.dtype:
@@ -102,47 +100,6 @@ def upcast(network: nn.Module, reads_again: bool = True) -> Iterator[None]:
         with torch.inference_mode(False):
             for weight, dtype in halves:
                 weight.data = weight.data.to(dtype)
-
-
-@contextmanager
-def comparable(network: nn.Module) -> Iterator[float]:
-    """Yield the `tolerance` of `differ_by_rounding`; half precision is upcast meanwhile.
-
-    Where that does not fit, it is what half precision rounds away.
-    """
-    with ExitStack() as stack:
-        stack.callback(torch.set_float32_matmul_precision, torch.get_float32_matmul_precision())
-        torch.set_float32_matmul_precision("highest")
-        tolerance = _ROUNDED
-        try:
-            stack.enter_context(upcast(network, reads_again=False))
-        except NoMemoryError:
-            dtype = half_dtype(network)
-            assert dtype is not None
-            tolerance = 16 * torch.finfo(dtype).eps
-        yield tolerance
-
-
-def differ_by_rounding(
-    expected: Tensor, actual: Tensor, tolerance: float, logits: Tensor | None = None
-) -> bool:
-    """Return whether two ways of computing the same numbers differ by no more than rounding.
-
-    That grows with the numbers that are added up: `tolerance` is a share of the largest of
-    `logits`, from which log-probabilities were made, or of `expected`. NaN is the same as NaN.
-    """
-    if expected.shape != actual.shape:
-        return False
-    summed = expected if logits is None else logits
-    largest = float(summed.nan_to_num(0, 0, 0).abs().max())
-    ours, theirs = actual.cpu().double(), expected.cpu().double()  # not every device has doubles
-    return torch.allclose(ours, theirs, rtol=0, atol=tolerance * largest, equal_nan=True)
-
-
-def predict_alike(expected: Tensor, actual: Tensor, tolerance: float) -> bool:
-    """Return whether the log-probabilities of two logits (..., V) differ by rounding alone."""
-    ours, theirs = (logits.cpu().double().log_softmax(dim=-1) for logits in (actual, expected))
-    return differ_by_rounding(theirs, ours, tolerance, logits=expected)
 
 
 def _checkpoint_weights(network: nn.Module) -> dict[int, Tensor]:

@@ -1,16 +1,29 @@
-"""The registry of model types: what each can be asked for, and how it is trained.
+"""The registry of model types: what each can be asked for, how it is loaded, what is of which type.
 
 A model type is one module in `probelight.models` and its entry in `MODEL_TYPES`, which names the
-module and its classes, so that nothing heavy is imported here.
+module and its classes, so that nothing heavy is imported here. `detected_type` says of which type a
+folder, a Hub name or a model in memory is, by its config and class, never by its name.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+import json
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import cache
 from importlib import import_module
-from typing import TYPE_CHECKING, Final, cast
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, cast
 
+from probelight.encoding.vector_source import vectors_label
+from probelight.io import ranges
+from probelight.io.errors import UsageError
+from probelight.io.escaping import visible
+from probelight.io.package import BUNDLED_MODEL
+from probelight.io.settings import Settings
+from probelight.metrics.scoring_rules import LETTER
 from probelight.models.checkpoint_files import (
     CONFIG,
     HEAD_SETTINGS,
@@ -21,10 +34,11 @@ from probelight.models.checkpoint_files import (
     check_config,
     head_settings,
     is_word_folder,
-    type_of_class,
+    resolve,
+    scoring_of,
     word_settings,
 )
-from probelight.probes.record import Setup
+from probelight.probes.record import Record, Setup
 
 if TYPE_CHECKING:
     from probelight.models.scorer import ModelTypeModule
@@ -156,21 +170,320 @@ MODEL_TYPES: dict[str, ModelType] = {
 }
 
 
+def module_of(model_type: ModelType) -> ModelTypeModule:
+    """Import the module that loads and checks what answers without training."""
+    assert model_type.scorer is not None
+    return cast("ModelTypeModule", import_module(model_type.scorer))
+
+
+_PLACES = re.compile(r"auto|balanced|balanced_low_0|sequential|cpu|mps|cuda(:\d+)?")
+
+
+@dataclass(frozen=True)
+class ModelSettings(Settings):
+    """Which model to probe and how to write its inputs.
+
+    Args:
+        name_or_path: "bookshelf-lm" or another bundled model, a local folder, or a Hugging Face
+            Hub id.
+        revision: Branch, tag or commit on the Hub.
+        answer_prefix: Text to put before a candidate in MC-MLM, "" or " ". "auto" finds out from
+            the tokenizer whether words have a leading space.
+        multi_token: What to do with a candidate of several tokens: stop with an "error", "skip" the
+            item and count it, or score it by "pseudo_log_likelihood".
+        pll: Pseudo-log-likelihood of a masked language model: "original" (Salazar et al. 2020)
+            masks one token at a time; "within_word_l2r" (Kauf and Ivanova 2023) also masks the
+            later tokens of its word.
+        head: Head for MC-QA: "mlp" (Talmor 2020), "linear" (Richardson 2020) or "pooler". Kinds
+            causal and seq2seq have one only with `scoring` "last_token".
+        max_length: Longest input in tokens.
+        random_weights: Use the same architecture with fresh weights (the architecture control).
+        kind: "transformer" (a masked language model), "causal" (a left-to-right language model) or
+            "seq2seq" (an encoder-decoder language model). Or a baseline over word vectors:
+            "mlm_baseline" for probes with a mask; "esim", "choice_only", "choice_to_choice",
+            "question_to_choice" or "vec_similarity" (not trained) for questions with answers.
+            "auto" finds out from the model's config.
+        scoring: How kinds causal and seq2seq score a choice: by its log-likelihood ("sum"), also
+            divided by the number of its tokens ("mean_token") or characters ("mean_char"); by the
+            log-likelihood of its letter after a list of the choices ("letter"); or by a head on the
+            last token ("last_token"), which must be trained. "auto" is the scoring that the model
+            was trained with, or else "sum" for sentences and "mean_token" for questions.
+        dtype: Precision of the weights. "auto" is the checkpoint's own for scoring on a GPU, and
+            float32 on a CPU and for training all weights.
+        device_map: Where to put the parts of a model that is not trained: "auto", "balanced",
+            "balanced_low_0" or "sequential" spread it over all devices (needs the package
+            accelerate); or one device, such as "cpu". By default it is on the device that computes.
+        vectors: Word vectors of a baseline: "embedded", or a file in GloVe's text format, plain,
+            .gz or .zip (`file.zip:member.txt` if there are several files in it). For questions with
+            answers also `encoder:NAME`, the last hidden states of a frozen encoder ("bookshelf-lm",
+            a folder, or a Hub name), or `elmo:OPTIONS.json,WEIGHTS.hdf5`, a learned mixture of the
+            layers of a frozen ELMo.
+        name: Name in tables and figures; by default the last part of `name_or_path`.
+        adapter: Folder of an adapter saved by peft, to put into the model. By default the model is
+            used as it is, with the adapter that its folder may have.
+    """
+
+    name_or_path: ranges.PathText = BUNDLED_MODEL
+    revision: str | None = None
+    answer_prefix: str = "auto"
+    multi_token: Literal["error", "skip", "pseudo_log_likelihood"] = "error"
+    pll: Literal["original", "within_word_l2r"] = "original"
+    head: Literal["mlp", "linear", "pooler"] = "mlp"
+    max_length: ranges.MaxLength = 256
+    random_weights: bool = False
+    kind: Annotated[str, ranges.OneOf(MODEL_TYPES, AUTO)] = TRANSFORMER
+    dtype: ranges.WeightsDtype = "auto"
+    device_map: str | None = None
+    vectors: str = "embedded"
+    name: str | None = None
+    scoring: ranges.Scoring = AUTO
+    adapter: ranges.PathText | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        # Somebody who means the model to load would get the bundled one, called like theirs.
+        is_whole = self.name_or_path == BUNDLED_MODEL and not self.adapter
+        if self.name and "/" in self.name and is_whole:
+            raise UsageError(
+                f"model.name {self.name} is only the name in tables; give the folder or Hub name "
+                "to load as model.name_or_path"
+            )
+        model_type = MODEL_TYPES.get(self.kind)
+        if self.pll != "original" and self.kind not in (TRANSFORMER, AUTO):
+            raise UsageError(
+                f"model.pll {self.pll} is a way of masking, but kind {self.kind} masks nothing; "
+                "leave it out"
+            )
+        if self.device_map is not None and not _PLACES.fullmatch(self.device_map):
+            raise UsageError(
+                f"model.device_map {self.device_map}: give auto, balanced, balanced_low_0, "
+                "sequential, or a device, such as cpu or cuda:0"
+            )
+        if self.device_map is not None and self.random_weights:
+            raise UsageError(
+                f"model.device_map {self.device_map} is for weights from a file, but random "
+                "weights are drawn; leave it out"
+            )
+        if self.adapter and self.random_weights:
+            raise UsageError(
+                f"model.adapter {self.adapter} needs trained weights, but random_weights draws "
+                "fresh ones; leave one of the two out"
+            )
+        for name in ("dtype", "device_map", "adapter"):
+            value = getattr(self, name)
+            if model_type and not model_type.has_checkpoint and value not in (AUTO, None):
+                raise UsageError(
+                    f"model.{name} {value} is only for models with a checkpoint, and kind "
+                    f"{self.kind} has none; leave it out"
+                )
+
+    @property
+    def type(self) -> ModelType:
+        """What it can be asked for, and how it is trained."""
+        return MODEL_TYPES[self.kind]
+
+    @property
+    def checkpoint(self) -> CheckpointRef:
+        """Which weights; an adapter may also be behind `name_or_path`, as `MODEL+ADAPTER`."""
+        weights: dict[str, Any] = {"revision": self.revision, "random_weights": self.random_weights}
+        if self.adapter:
+            return CheckpointRef(self.name_or_path, adapter=self.adapter, **weights)
+        return CheckpointRef.parse(self.name_or_path, **weights)
+
+    def gold_labels(self, setup: Setup, records: Sequence[Record]) -> list[tuple[int]]:
+        """Return (N, 1) the label of each gold choice, if the model is asked for labels alone."""
+        is_scored = self.kind in ("causal", "seq2seq")
+        by_letter = is_scored and scoring_of(self.checkpoint, self.scoring, setup) == LETTER
+        return [(record.answer,) for record in records] if by_letter else []
+
+    @property
+    def label(self) -> str:
+        """The model's name in tables; a baseline's names its vectors."""
+        given_name = visible(self.name.strip()) if self.name else ""
+        if title := self.type.title:
+            return given_name or f"{title} ({vectors_label(self.vectors)})"
+        paths = [path for path in (self.name_or_path, self.adapter) if path]
+        ends = "+".join(path.rstrip("/").rsplit("/", 1)[-1] for path in paths)
+        name = given_name or visible(ends)
+        return f"{name} (random weights)" if self.random_weights else name
+
+    def config(self) -> dict[str, Any]:
+        """Return all settings as plain values, for the config of a run."""
+        assert self.kind != AUTO, "`with_model_type` comes first: one model, one key"
+        return asdict(self)
+
+
+# Shared defaults: settings are never changed in place.
+DEFAULT_MODEL = ModelSettings()
+
+
+@cache
+def weights_bytes(model: ModelSettings) -> int:
+    """Return the bytes of a local model's weights as they are trained; 0 where it is not known."""
+    if (num_weights := model.type.num_weights) is not None:
+        return 4 * num_weights
+    base, adapters = base_of(model.checkpoint)
+    num_weights = 0
+    for path in [p for f in (base.folder, *adapters) for p in f.glob("*.safetensors")]:
+        with path.open("rb") as file:  # its 8 first bytes say how long the header is
+            header = json.loads(file.read(int.from_bytes(file.read(8), "little")))
+        shapes = (entry["shape"] for entry in header.values() if "shape" in entry)
+        num_weights += sum(math.prod(shape) for shape in shapes)
+    return (2 if model.dtype in ("bfloat16", "float16") else 4) * num_weights
+
+
+# Ends of the names of transformers' classes with a head that Probelight can use, by model type.
+CLASSES = {
+    TRANSFORMER: ("ForMaskedLM", "ForPreTraining", "WithLMHeadModel", "ForMultipleChoice"),
+    "causal": ("ForCausalLM", "LMHeadModel"),
+    "seq2seq": ("ForConditionalGeneration",),
+}
+_FILL_MASKS = ("ForMaskedLM", "ForPreTraining")  # as most of a folder that is given as such
+# A class that ends so was trained for something else than to say which words come.
+_OTHER_HEAD = re.compile(
+    r"For(?!CausalLM|ConditionalGeneration|MaskedLM|PreTraining|MultipleChoice)\w+$"
+)
+_CALLED = {"causal": "causal language model", "seq2seq": "encoder-decoder language model"}
+
+
+@dataclass(frozen=True)
+class _Description:
+    """What the config and the class of a model say about its type."""
+
+    source: str  # as the user gave it
+    family: str  # its `model_type`
+    architectures: tuple[str, ...]  # its class, or those that it was saved from; some name none
+    is_one_way: bool  # whether a family that could read both ways is set to read one way
+
+    @classmethod
+    def of(cls, source: str, config: Mapping[str, Any]) -> _Description:
+        """Read the keys of a config.json, or of transformers' settings as a mapping."""
+        classes = config.get("architectures")
+        names = tuple(map(str, classes)) if isinstance(classes, list | tuple) else ()
+        # The last one is XLM's word for it.
+        one_way = any(config.get(key) for key in ("is_encoder_decoder", "is_decoder", "causal"))
+        return cls(source, str(config.get("model_type")), names, one_way)
+
+    @property
+    def class_names(self) -> str:
+        """The architectures, or else the family, as messages name them."""
+        names = ", ".join(self.architectures)
+        return visible(f"architectures {names}" if names else f"model_type {self.family}")
+
+    @property
+    def subject(self) -> str:
+        """The model, its family and its classes, as messages begin."""
+        return f"{self.source}: {self.family} ({self.class_names})"
+
+    def ends_in(self, *endings: str) -> bool:
+        """Return whether a class that it was saved from has a name with one of these ends."""
+        return any(name.endswith(endings) for name in self.architectures)
+
+    def line(self, kind: str) -> str:
+        """Return the line that says of which type it is."""
+        fills_masks = self.ends_in(*_FILL_MASKS, "LMHeadModel")
+        title = _CALLED.get(kind) or ("masked language model" if fills_masks else "encoder")
+        return f"{self.source}: {title} ({self.class_names})"
+
+    def doubt(self, kind: str) -> str:
+        """Return why it was made for something else than its type; "" if it was not."""
+        # XLMWithLMHeadModel and the like fill masks, or read one way: their config says it.
+        one_way = self.ends_in("ForCausalLM", "LMHeadModel") and not self.ends_in("WithLMHeadModel")
+        if kind == "causal" and self.ends_in("ForMaskedLM"):
+            return "fills masks, but its config makes it a causal model"
+        if kind == TRANSFORMER and (one_way or self.is_one_way):
+            return "claims both to be a causal model and to fill masks"
+        if kind != TRANSFORMER and any(map(_OTHER_HEAD.search, self.architectures)):
+            return "was trained for a task other than predicting words"
+        return ""
+
+
+def detected_type(model: CheckpointRef | Any) -> tuple[str, str]:
+    """Return the type of a checkpoint, or of a transformers model in memory, and a line about it.
+
+    Raises:
+        UsageError: If it is of no type, or of several, or was made for something else.
+        PretrainedError: If there is no such checkpoint.
+    """
+    hint = ""
+    if isinstance(model, CheckpointRef):
+        if is_word_folder(model.folder):
+            kind = saved_model_type(model)
+            raise UsageError(
+                f"{visible(str(model))} has a trained baseline (kind {kind}), which works only as "
+                f"--original.checkpoint; --models {kind} trains a new one"
+            )
+        description, fitting = _fitting_types(model, "ForMaskedLM")
+        hint = (
+            "; to use it anyway, give --model.kind {kind} with --model.name_or_path, or `kind` in "
+            "a model's config"
+        )
+    else:
+        name = type(model).__name__
+        named_types = [kind for kind, endings in CLASSES.items() if name.endswith(endings)]
+        if not named_types:
+            raise UsageError(
+                f"a {name} has no language-model or multiple-choice head; give a class whose name "
+                f"ends in one of {', '.join(end for ends in CLASSES.values() for end in ends)}"
+            )
+        description = _Description.of(
+            f"a {name}", {**model.config.to_dict(), "architectures": [name]}
+        )
+        # Of a class of the user's own its name decides.
+        is_own = not type(model.config).__module__.startswith("transformers.")
+        fitting = named_types[:1] if is_own else _types_admitting(model.config)
+    if not fitting:
+        end = "; an encoder alone predicts no words" if description.ends_in("EncoderModel") else ""
+        raise UsageError(
+            f"{description.subject} is not a kind of language model that Probelight can load{end}"
+        )
+    if len(fitting) > 1:
+        either = " or ".join(f"--model.kind {kind}" for kind in fitting)
+        raise UsageError(
+            f"{description.subject} can be loaded as more than one kind; give {either}"
+        )
+    [kind] = fitting
+    if why := description.doubt(kind):
+        raise UsageError(
+            f"{description.source} ({description.class_names}) {why}{hint.format(kind=kind)}"
+        )
+    return kind, description.line(kind)
+
+
+def refuse_other_type(kind: str, ref: CheckpointRef) -> None:
+    """Refuse a folder whose config.json says that it is of another type than `kind`.
+
+    Models of the Hub may not be here yet; they are refused when they are first read.
+    """
+    if not MODEL_TYPES[kind].has_checkpoint:
+        return
+    base, _ = base_of(ref)
+    if not Path(resolve(base.name)).is_dir() or is_word_folder(base.folder):
+        return
+    description, fitting = _fitting_types(base, *_FILL_MASKS)
+    if kind in fitting:
+        return
+    if not fitting:
+        raise PretrainedError(
+            f"{description.subject} is not a kind of language model that Probelight can load"
+        )
+    title = _CALLED.get(fitting[0], "masked language model")
+    article = "an" if title.startswith("e") else "a"
+    raise PretrainedError(
+        f"{description.subject} is {article} {title}, but another kind is expected (model.kind "
+        f"{kind}); give model.kind {fitting[0]}"
+    )
+
+
 def saved_model_type(ref: CheckpointRef) -> str:
     """Return the type of the model in a folder: a baseline's is written in it, others are plain."""
     if is_word_folder(ref.folder):
         kind, path = word_settings(ref.folder).get("kind"), ref.folder / WORD_SETTINGS
     elif (saved := head_settings(ref)) is not None:
         kind, path = saved.get("kind", TRANSFORMER), ref.folder / HEAD_SETTINGS
-    elif (path := base_of(ref)[0].folder / CONFIG).is_file():
+    elif (base_of(ref)[0].folder / CONFIG).is_file():
         # A language model needs no head to choose among continuations.
-        classes = check_config(path.parent).get("architectures") or [""]
-        if (kind := type_of_class(str(classes[0]))) in (None, "seq2seq"):
-            from probelight.models.loading import CAUSAL_LM, SEQ2SEQ_LM, read_config
-
-            config = read_config(ref)  # seconds, as transformers must know
-            forms = {"causal": CAUSAL_LM, "seq2seq": SEQ2SEQ_LM}
-            kind = next((kind for kind, form in forms.items() if form.admits(config)), TRANSFORMER)
+        return next(iter(_fitting_types(ref, *_FILL_MASKS)[1]), TRANSFORMER)
     else:
         return TRANSFORMER
     if not (isinstance(kind, str) and kind in MODEL_TYPES):
@@ -178,7 +491,28 @@ def saved_model_type(ref: CheckpointRef) -> str:
     return kind
 
 
-def module_of(model_type: ModelType) -> ModelTypeModule:
-    """Import the module that loads and checks what answers without training."""
-    assert model_type.scorer is not None
-    return cast("ModelTypeModule", import_module(model_type.scorer))
+def _fitting_types(ref: CheckpointRef, *masked: str) -> tuple[_Description, list[str]]:
+    """Return what a checkpoint's config says, and the types that it admits.
+
+    Classes with these ends are taken for masked models, so that nothing heavy is imported for most.
+    """
+    base, _ = base_of(ref)
+    folder, source = Path(resolve(base.name)), visible(str(ref))
+    if folder.is_dir():
+        description = _Description.of(source, check_config(folder))
+        if description.ends_in(*masked) and not description.is_one_way:
+            return description, [TRANSFORMER]
+    from probelight.models.loading import read_config
+
+    config = read_config(base)
+    return _Description.of(source, config.to_dict()), _types_admitting(config)
+
+
+def _types_admitting(config: Any) -> list[str]:
+    """Return the types that load a model with transformers' config in a form which admits it."""
+    return [
+        name
+        for name, model_type in MODEL_TYPES.items()
+        if model_type.has_checkpoint
+        and any(form.admits(config) for form in module_of(model_type).FORMS.values())
+    ]

@@ -256,6 +256,15 @@ def log_probabilities(logits: Tensor) -> Tensor:
     return exact.double().log_softmax(dim=-1)
 
 
+def over_entries(encoder: Any, logits: Callable[[Batch], Tensor]) -> Question:
+    """Return the question for log-probabilities over the entries of an encoder's tokenizer.
+
+    `logits` (B, V) may have more columns: a decoder has rows to fill up.
+    """
+    num_entries = len(encoder.tokenizer)
+    return Question(encoder, lambda batch: log_probabilities(logits(batch)[:, :num_entries]))
+
+
 class ScorerSettings(Protocol):
     """The settings of a model that scorers are made from."""
 

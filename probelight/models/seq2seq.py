@@ -38,6 +38,7 @@ from transformers.modeling_outputs import BaseModelOutput
 from probelight.encoding.candidates import Blank
 from probelight.encoding.infilling import Asks, Infilling, InfillingEncoder
 from probelight.models.checkpoint_files import PretrainedError, length_of, one_error, scoring_of
+from probelight.models.checks import Unpadded
 from probelight.models.loading import (
     FILLED_SENTENCE,
     SEQ2SEQ_LM,
@@ -48,7 +49,6 @@ from probelight.models.loading import (
     refuse_ambiguous_mask,
 )
 from probelight.models.networks import Batch, read_by_head, run_encoder
-from probelight.models.padding import Unpadded
 from probelight.models.scorer import (
     LikelihoodScorer,
     Normalise,
@@ -57,7 +57,7 @@ from probelight.models.scorer import (
     Reader,
     ScorerSettings,
     all_of,
-    log_probabilities,
+    over_entries,
 )
 from probelight.models.vocabulary import word_rows
 from probelight.probes.record import MASK, Setup
@@ -110,12 +110,7 @@ class Seq2SeqScorer(LikelihoodScorer):
         return self._encoder("choices")
 
     def vocabulary(self) -> Question:
-        num_entries = len(self.tokenizer)  # a decoder may have more rows, to fill up
-
-        def answer(batch: Batch) -> Tensor:
-            return log_probabilities(self._next_token(batch)[1][:, :num_entries])
-
-        return Question(self._encoder("entries"), answer)
+        return over_entries(self._encoder("entries"), lambda batch: self._next_token(batch)[1])
 
     def features(self) -> Question:
         """Return the question for what the head reads (B, H) at the answer's first token.
@@ -258,10 +253,9 @@ def load(
     """Return the scorer of a setup, which sums over tokens or takes their mean."""
     ref = replace(settings.checkpoint, seed=seed)
     model, tokenizer = read(SEQ2SEQ_LM, ref)
-    scoring = scoring_of(ref, settings.scoring, setup)
+    rule: Normalise = "mean" if scoring_of(ref, settings.scoring, setup) == "mean_token" else "sum"
     length = length_of(ref, settings.max_length)
-    normalise: Normalise = "mean" if scoring == "mean_token" else "sum"
-    return Seq2SeqScorer(model, tokenizer, normalise, length, settings.answer_prefix)
+    return Seq2SeqScorer(model, tokenizer, rule, length, settings.answer_prefix)
 
 
 def check(settings: ScorerSettings, setup: Setup) -> Posable:

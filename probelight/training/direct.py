@@ -17,7 +17,7 @@ from probelight.callbacks.aggregate_checkpoint import (
 )
 from probelight.callbacks.run_metrics import LearningCurve
 from probelight.lightning_modules.base import ChoiceModule
-from probelight.models.settings import ModelSettings
+from probelight.models.registry import ModelSettings
 from probelight.probes.record import Record, Setup
 from probelight.results.run_folder import RunFolder
 from probelight.runs.context import RunContext

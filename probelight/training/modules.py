@@ -11,21 +11,25 @@ from typing import TYPE_CHECKING, Any
 from probelight.encoding.vector_source import located, vectors_kind
 from probelight.io.errors import UsageError
 from probelight.io.ranges import WeightsDtype
+from probelight.models.adapters import FULL_TUNING, Tuning
 from probelight.models.checkpoint_files import (
     CheckpointRef,
     base_of,
-    check_config,
-    check_tokenizer_files,
-    check_weights,
-    resolve,
+    check_folder,
     scoring_of,
     tokenizer_files,
     trained_dtype,
 )
 from probelight.models.chosen_models import with_model_type
-from probelight.models.registry import AUTO, MODEL_TYPES, Trained, module_of, saved_model_type
-from probelight.models.settings import ModelSettings, model_type_of, weights_bytes
-from probelight.models.tuning import FULL_TUNING, Tuning
+from probelight.models.registry import (
+    AUTO,
+    MODEL_TYPES,
+    ModelSettings,
+    Trained,
+    module_of,
+    saved_model_type,
+    weights_bytes,
+)
 from probelight.probes.record import Setup
 from probelight.results.record import check_model
 
@@ -47,7 +51,7 @@ def trained_for(model: ModelSettings, setup: Setup, reason: str = "") -> Trained
 
     `reason` says in the message why the setup is asked for.
     """
-    model_type = model_type_of(model)
+    model_type = model.type
     refuse_placed(model)
     if setup in model_type.trained:
         trained_dtype(model.dtype)
@@ -109,7 +113,7 @@ def module_for(
     schedule.
     """
     trained = trained_for(model, setup)
-    if model.random_weights and not model_type_of(model).has_checkpoint:
+    if model.random_weights and not model.type.has_checkpoint:
         raise UsageError(
             f"random_weights is a control for models with a checkpoint; kind {model.kind} has none "
             "and always begins with fresh weights, so leave it out"
@@ -167,34 +171,26 @@ def saved_bytes(model: ModelSettings, setup: Setup, tuning: Tuning) -> int:
 def check_module(model: ModelSettings, setup: Setup) -> None:
     """Refuse a model that cannot be trained for a setup, without reading its weights."""
     trained_for(model, setup)
-    if model_type_of(model).heads:
+    if model.type.heads:
         scoring_of(model.checkpoint, model.scoring, setup)  # that they agree
-    if model_type_of(model).has_checkpoint:
+    if model.type.has_checkpoint:
         from probelight.models.loading import check_pretrained
 
-        form = module_of(model_type_of(model)).FORMS[setup]
+        form = module_of(model.type).FORMS[setup]
         check_pretrained(form, model.checkpoint, trained_dtype(model.dtype))
 
 
 def check_files(model: ModelSettings) -> None:
     """Refuse a model for questions that is not there; of a folder nothing heavy is imported."""
-    if not model_type_of(model).has_checkpoint:
+    if not model.type.has_checkpoint:
         path = located(model.vectors)[0]
         if not vectors_kind(model.vectors)[0] and not path.is_file():
             raise UsageError(f"model.vectors {path}: there is no such file")
         return
-    base, adapters = base_of(model.checkpoint)
-    folder = Path(resolve(base.name))
-    if not folder.is_dir():
+    if not check_folder(model.checkpoint):
         check_module(model, "mc_qa")
-        return
-    check_config(folder)
-    if not any(map(tokenizer_files, adapters)):
-        check_tokenizer_files(folder)
-    if model_type_of(model).heads:
+    elif model.type.heads:
         scoring_of(model.checkpoint, model.scoring, "mc_qa")  # that they agree
-    if not model.random_weights:
-        check_weights(folder)
 
 
 def saved_module(
@@ -230,7 +226,7 @@ def saved_module(
 
 def continuation_options(model: ModelSettings) -> dict[str, Any]:
     """Return what a causal or encoder-decoder model in a folder is told, besides what it holds."""
-    if not model_type_of(model).heads:
+    if not model.type.heads:
         return {}
     names = ("scoring", "head", "max_length", "answer_prefix")
     return {name: getattr(model, name) for name in names}
@@ -244,6 +240,6 @@ def question_model(model: ModelSettings, checkpoint: CheckpointRef | None) -> Mo
     model = with_model_type(model)
     if checkpoint is None:
         check_files(model)
-    elif model_type_of(model).has_checkpoint:  # a baseline's are checked by the jobs
+    elif model.type.has_checkpoint:  # a baseline's are checked by the jobs
         check_files(replace(model, name_or_path=str(checkpoint), revision=None, adapter=None))
     return model

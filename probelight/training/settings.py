@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from probelight.io import ranges
 from probelight.io.settings import Settings
-from probelight.models.tuning import FULL_TUNING, Tuning
+from probelight.models.adapters import FULL_TUNING, Tuning
 
 
 @dataclass(frozen=True, kw_only=True)

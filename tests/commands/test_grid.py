@@ -14,7 +14,7 @@ from probelight.builders.prediction_grids import age_grids
 from probelight.commands.grid import grid_job, grid_matrix, grid_rows
 from probelight.evaluation.scorers import model_row
 from probelight.io.errors import UsageError
-from probelight.models.settings import ModelSettings
+from probelight.models.registry import ModelSettings
 from probelight.results.load import load_results
 from probelight.results.measured import Predictions
 from probelight.results.run_folder import CommandFolder

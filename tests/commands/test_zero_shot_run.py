@@ -17,7 +17,7 @@ from probelight.evaluation.ranks import rank_rows
 from probelight.evaluation.scorers import scorer_for
 from probelight.io.errors import UsageError
 from probelight.models import kept_model, loading
-from probelight.models.settings import ModelSettings
+from probelight.models.registry import ModelSettings
 from probelight.probes.catalog import ProbeConfig
 from probelight.probes.importers.items import write_ai2
 from probelight.probes.prompts import PromptSettings

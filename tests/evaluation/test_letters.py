@@ -23,7 +23,7 @@ from probelight import cli
 from probelight.evaluation.letters import ask_letters
 from probelight.evaluation.scorers import scorer_for
 from probelight.metrics.scoring_rules import LETTER
-from probelight.models.settings import ModelSettings
+from probelight.models.registry import ModelSettings
 from probelight.probes.catalog import DOMAIN_STEMS
 from probelight.probes.prompts import Prompts, Templates
 from probelight.probes.record import Record

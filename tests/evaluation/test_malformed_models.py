@@ -18,7 +18,7 @@ from transformers import GPT2Config, T5Config, ViTConfig
 
 from probelight import cli
 from probelight.models.checkpoint_files import PretrainedError
-from probelight.models.settings import ModelSettings
+from probelight.models.registry import ModelSettings
 from probelight.probes.importers.items import write_ai2
 from probelight.probes.record import Record
 from probelight.training.modules import module_for, saved_module

@@ -21,8 +21,8 @@ from probelight.evaluation.rules import ByRule
 from probelight.evaluation.scorers import scorer_for
 from probelight.metrics.intervals import wilson
 from probelight.metrics.scoring_rules import RULES
+from probelight.models.registry import ModelSettings
 from probelight.models.scorer import Scorer
-from probelight.models.settings import ModelSettings
 from probelight.probes.catalog import ProbeConfig
 from probelight.probes.record import GroupBy, Record, Setup
 from probelight.probes.source import ProbeData, config_of

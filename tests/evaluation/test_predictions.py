@@ -18,7 +18,7 @@ from probelight.io.process import say_once
 from probelight.lightning_modules.sentence_choice import SentenceChoice
 from probelight.models.kept_model import KeptModel
 from probelight.models.networks import Batch
-from probelight.models.settings import ModelSettings
+from probelight.models.registry import ModelSettings
 from probelight.probes.record import Record
 from probelight.runs.settings import TrainerSettings
 from tests.fixtures.snippets import module_of

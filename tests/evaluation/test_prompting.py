@@ -21,7 +21,7 @@ from probelight import cli
 from probelight.commands.zero_shot import zero_shot_jobs
 from probelight.evaluation.prompting import prompt_spec
 from probelight.evaluation.sets import load_sets
-from probelight.models.settings import ModelSettings
+from probelight.models.registry import ModelSettings
 from probelight.probes.prompts import PromptSettings
 from probelight.probes.record import Record
 from probelight.probes.user_files import DEFAULT_FILE

@@ -22,11 +22,10 @@ from probelight.models.checkpoint_files import PretrainedError
 from probelight.models.registry import (
     MODEL_TYPES,
     TRANSFORMER,
+    ModelSettings,
     ModelType,
     module_of,
-    saved_model_type,
 )
-from probelight.models.settings import ModelSettings
 from probelight.probes.importers.items import write_ai2
 from probelight.probes.record import Record, Setup
 from probelight.training.fit import compile_transformers
@@ -305,35 +304,3 @@ def test_a_compiled_transformer_gives_the_same_and_keeps_its_names(tiny_model: P
         compile_transformers(module)
         assert torch.allclose(module(batch), plain, atol=1e-6)
     assert list(module.state_dict()) == names
-
-
-def test_the_kind_of_a_folder_is_read_from_it(tmp_path: Path) -> None:
-    kinds = {
-        "BertForMaskedLM": ("bert", "transformer"),
-        "BertModel": ("bert", "transformer"),
-        "GPT2LMHeadModel": ("gpt2", "causal"),
-        "GPT2Model": ("gpt2", "causal"),  # its class says nothing, its config does
-        "LlamaForCausalLM": ("llama", "causal"),
-        "XLMWithLMHeadModel": ("xlm", "transformer"),
-        "T5ForConditionalGeneration": ("t5", "seq2seq"),
-        "T5Model": ("t5", "seq2seq"),
-    }
-    for name, (family, kind) in kinds.items():
-        (tmp_path / name).mkdir()
-        config = {"model_type": family, "architectures": [name]}
-        (tmp_path / name / "config.json").write_text(json.dumps(config))
-        assert saved_model_type(ref_of(tmp_path / name)) == kind
-        saved = {"format": 1, "head": "likelihood", "kind": "seq2seq"}
-        (tmp_path / name / "choice_head.json").write_text(json.dumps(saved))
-        assert saved_model_type(ref_of(tmp_path / name)) == "seq2seq"
-        (tmp_path / name / "choice_head.json").write_text(json.dumps({**saved, "kind": "magic"}))
-        with pytest.raises(
-            PretrainedError, match=r"choice_head.json: there is no model kind 'magic'"
-        ):
-            saved_model_type(ref_of(tmp_path / name))
-    folder = str(tmp_path / "GPT2LMHeadModel")
-    Path(folder, "choice_head.json").unlink()
-    with pytest.raises(
-        UsageError, match=r"kind causal and the model.name_or_path that it was trained"
-    ):
-        check_questions(ModelSettings(), ref_of(folder))

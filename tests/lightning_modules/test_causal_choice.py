@@ -16,8 +16,8 @@ from probelight.evaluation.scorers import scorer_for
 from probelight.io.errors import UsageError
 from probelight.lightning_modules.causal_choice import CausalChoice
 from probelight.models.causal import CausalScorer
+from probelight.models.registry import ModelSettings
 from probelight.models.scorer import TrainedScorer
-from probelight.models.settings import ModelSettings
 from probelight.probes.record import Record
 from probelight.training.modules import saved_module
 from tests.fixtures.answers import answers

@@ -16,8 +16,7 @@ from transformers import AutoModelForMaskedLM, AutoTokenizer
 
 from probelight.lightning_modules.masked_choice import MaskedChoice
 from probelight.lightning_modules.sentence_choice import SentenceChoice
-from probelight.models.loading import MASKED_LM, load_pretrained
-from probelight.models.masked import PseudoLogLikelihood
+from probelight.models.masked import MaskedLM, PseudoLogLikelihood
 from probelight.models.networks import model_fingerprint
 from probelight.models.scorer import TrainedScorer
 from probelight.probes.record import Record
@@ -212,7 +211,7 @@ def test_scores_are_those_of_a_sentence_alone_whatever_side_is_padded(padded: Pa
 
 def test_other_scorers_do_not_see_what_stands_beside_a_text(padded: Path) -> None:
     scorers = (
-        PseudoLogLikelihood(*load_pretrained(MASKED_LM, ref_of(padded))),
+        PseudoLogLikelihood(MaskedLM(ref_of(padded))),
         TrainedScorer(SentenceChoice(str(padded))),
     )
     for question in (scorer.choice_scores() for scorer in scorers):

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from probelight.lightning_modules.base import ChoiceModule, choice_loss
-from probelight.models.settings import ModelSettings
+from probelight.models.registry import ModelSettings
 from probelight.probes.record import Record
 from probelight.training.modules import module_for
 

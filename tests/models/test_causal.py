@@ -20,7 +20,7 @@ from probelight.models.causal import CausalScorer, NextTokens, check, load
 from probelight.models.checkpoint_files import CheckpointRef, PretrainedError
 from probelight.models.continuation_choice import ContinuationChoice, PackedReader
 from probelight.models.in_memory import TextSettings
-from probelight.models.settings import ModelSettings
+from probelight.models.registry import ModelSettings
 from probelight.probes.record import MASK, Record
 from tests.fixtures.answers import answers, in_batches
 from tests.fixtures.causal import FAMILIES
@@ -322,7 +322,7 @@ LOOKING_AHEAD: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("name", LOOKING_AHEAD)
-def test_what_sees_later_tokens_is_no_causal_model_in_memory_or_in_a_folder(
+def test_what_sees_later_tokens_is_no_causal_model(
     name: str, causal_folder: Folder, tmp_path: Path
 ) -> None:
     torch.manual_seed(0)
@@ -332,9 +332,8 @@ def test_what_sees_later_tokens_is_no_causal_model_in_memory_or_in_a_folder(
     assert not torch.allclose(network(ids).logits[0, 0], network(changed).logits[0, 0], atol=0.01)
     tokenizer = AutoTokenizer.from_pretrained(causal_folder("gpt2"))
     refused = f"{name} is no causal language model: another last token changes what it predicts"
-    if name != "BertGenerationDecoder":  # whose name says nothing
-        with pytest.raises(PretrainedError, match=refused):
-            in_memory.scorer_of(network, tokenizer, "mc_qa", TextSettings())
+    with pytest.raises(PretrainedError, match=refused):
+        CausalScorer(network, tokenizer)
     network.save_pretrained(tmp_path)
     tokenizer.save_pretrained(tmp_path)
     in_folder = {
@@ -359,19 +358,3 @@ def test_an_encoder_that_was_made_a_decoder_is_one(causal_folder: Folder) -> Non
     for weight in network.parameters():  # what has no numbers left is counted where it is scored
         weight.data.fill_(torch.nan)
     in_memory.scorer_of(network, tokenizer, "minimal_pair", TextSettings())
-
-
-def test_a_family_that_is_refused_from_a_folder_is_refused_in_memory(
-    causal_folder: Folder, checkpoint: Folder
-) -> None:
-    """Switch drops what is too much for its experts; an encoder made a decoder fills no masks."""
-    sizes = {"vocab_size": 400, "d_model": 16, "d_ff": 16, "num_layers": 1, "num_heads": 2}
-    config = transformers.SwitchTransformersConfig(**sizes, num_sparse_encoder_layers=0)
-    switch = transformers.SwitchTransformersForConditionalGeneration(config)
-    tokenizer = AutoTokenizer.from_pretrained(causal_folder("gpt2"))
-    with pytest.raises(PretrainedError, match="encoder-decoder model of an unsupported family"):
-        in_memory.scorer_of(switch, tokenizer, "mc_qa", TextSettings())
-    decoder = transformers.BertForMaskedLM.from_pretrained(checkpoint("bert"), is_decoder=True)
-    tokenizer = AutoTokenizer.from_pretrained(checkpoint("bert"))
-    with pytest.raises(PretrainedError, match=r"bert \(BertConfig\) is a causal language model"):
-        in_memory.scorer_of(decoder, tokenizer, "mc_mlm", TextSettings())

@@ -1,10 +1,8 @@
-"""Models by name, and what `--model.kind auto` takes a checkpoint for."""
+"""Models by name."""
 
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -18,13 +16,10 @@ from probelight.io.errors import UsageError
 from probelight.models.checkpoint_files import CheckpointRef, PretrainedError
 from probelight.models.chosen_models import (
     chosen_models,
-    found_model_type,
     model_of,
-    with_model_type,
 )
 from probelight.models.loading import read_config
-from probelight.models.registry import AUTO, MODEL_TYPES, TRANSFORMER
-from probelight.models.settings import ModelSettings
+from probelight.models.registry import AUTO, ModelSettings
 from probelight.runs.context import RunContext
 from tests.fixtures.hub_cache import HubCache
 from tests.fixtures.tiny import Refused
@@ -137,99 +132,12 @@ def test_a_revision_of_what_is_not_on_the_hub_is_refused(tmp_path: Path) -> None
         read_config(CheckpointRef(str(path), "abc"))  # whoever loads it, `fit` too
 
 
-MASKED, ENCODER = "masked language model", "encoder"
-CAUSAL, SEQ2SEQ = "causal language model", "encoder-decoder language model"
-
-
 def save(folder: Path, family: str, architecture: str = "", **options: Any) -> str:
     """A folder with the config.json that transformers writes of a family."""
     config = getattr(transformers, f"{family}Config")(**options)
     config.architectures = [architecture] if architecture else None
     config.save_pretrained(folder)
     return str(folder)
-
-
-@pytest.mark.parametrize(
-    ("family", "architecture", "options", "kind", "called"),
-    [
-        ("Bert", "BertForMaskedLM", {}, TRANSFORMER, MASKED),
-        ("Bert", "BertForPreTraining", {}, TRANSFORMER, MASKED),
-        ("Bert", "BertModel", {}, TRANSFORMER, ENCODER),
-        ("Bert", "BertForMultipleChoice", {}, TRANSFORMER, ENCODER),
-        ("Bert", "BertForSequenceClassification", {}, TRANSFORMER, ENCODER),
-        ("Roberta", "", {}, TRANSFORMER, ENCODER),
-        ("XLM", "XLMWithLMHeadModel", {}, TRANSFORMER, MASKED),
-        ("GPT2", "GPT2LMHeadModel", {}, "causal", CAUSAL),
-        ("GPT2", "GPT2Model", {}, "causal", CAUSAL),
-        ("Llama", "", {}, "causal", CAUSAL),
-        ("Bert", "BertLMHeadModel", {"is_decoder": True}, "causal", CAUSAL),
-        ("T5", "T5ForConditionalGeneration", {}, "seq2seq", SEQ2SEQ),
-        ("Bart", "BartModel", {}, "seq2seq", SEQ2SEQ),
-    ],
-)
-def test_the_kind_is_that_of_the_config(
-    family: str, architecture: str, options: Any, kind: str, called: str, tmp_path: Path
-) -> None:
-    folder = save(tmp_path / "gpt2", family, architecture, **options)  # its name says nothing
-    by = f"architectures {architecture}" if architecture else f"model_type {family.lower()}"
-    assert found_model_type(CheckpointRef(folder)) == (kind, f"{folder}: {called} ({by})")
-
-
-@pytest.mark.parametrize(
-    ("family", "architecture", "options", "error"),
-    [
-        ("Bert", "BertLMHeadModel", {}, "both to be a causal model.*give --model.kind transf"),
-        ("XLM", "XLMWithLMHeadModel", {"causal": True}, "both to be a causal model"),
-        ("XLNet", "XLNetLMHeadModel", {}, "both to be a causal model"),
-        ("Bert", "BertForMaskedLM", {"is_decoder": True}, "fills masks, but.*give --model.kind ca"),
-        ("GPT2", "GPT2ForSequenceClassification", {}, "trained for a task other.*--model.kind ca"),
-        ("T5", "T5ForQuestionAnswering", {}, "trained for a task other.*--model.kind seq2seq"),
-        ("Marian", "MarianMTModel", {}, "marian .* not a kind of language model"),
-        (
-            "T5",
-            "T5EncoderModel",
-            {"is_encoder_decoder": False},
-            "an encoder alone predicts no words",
-        ),
-        ("ViT", "ViTForImageClassification", {}, "vit .architectures ViT.* not a kind of language"),
-        ("Whisper", "WhisperForConditionalGeneration", {}, "whisper .* not a kind of language"),
-    ],
-)
-def test_what_is_no_language_model_or_may_be_two_is_refused_by_name(
-    family: str, architecture: str, options: Any, error: str, tmp_path: Path
-) -> None:
-    with pytest.raises(UsageError, match=error):
-        found_model_type(CheckpointRef(save(tmp_path, family, architecture, **options)))
-
-
-def test_what_was_saved_here(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    settings = with_model_type(ModelSettings(kind=AUTO))
-    assert settings == ModelSettings()
-    assert capsys.readouterr().out.startswith("bookshelf-lm: masked language model")
-    baseline = {"format": 1, "kind": "esim"}
-    (tmp_path / "word_module.json").write_text(json.dumps(baseline))
-    with pytest.raises(UsageError, match=r"trained baseline .kind esim.*--models esim"):
-        found_model_type(CheckpointRef(str(tmp_path)))
-
-
-def test_auto_and_the_kind_by_name_are_one_run(tmp_path: Path) -> None:
-    folder = save(tmp_path, "Bert", "BertForMaskedLM")
-    auto = with_model_type(ModelSettings(folder, kind=AUTO))
-    assert auto.config() == ModelSettings(folder, kind=TRANSFORMER).config()
-    assert AUTO not in MODEL_TYPES
-    with pytest.raises(AssertionError):
-        ModelSettings(folder, kind=AUTO).config()
-
-
-def test_the_usual_kind_is_found_without_importing_anything_heavy(tmp_path: Path) -> None:
-    folder = save(tmp_path, "Bert", "BertForMaskedLM")
-    code = f"""
-import sys, probelight.training.modules
-from probelight.models.chosen_models import CheckpointRef, found_model_type
-found_model_type(CheckpointRef({folder!r}))
-sys.exit(bool({{"torch", "transformers", "pytorch_lightning"}} & sys.modules.keys()))
-"""
-    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
 
 
 def test_models_of_a_sweep_are_found_out_once(
@@ -243,23 +151,6 @@ def test_models_of_a_sweep_are_found_out_once(
     with pytest.raises(PretrainedError, match=r"rows: number 1: models\.one: .* has no tokenizer"):
         sweep_jobs(grid, RunContext())
     assert capsys.readouterr().out.count("causal language model") == 1
-
-
-@pytest.mark.parametrize(
-    ("family", "architecture", "kind", "error"),
-    [
-        ("GPT2", "GPT2LMHeadModel", TRANSFORMER, "a causal language .*give model.kind causal$"),
-        ("T5", "", "causal", "an encoder-decoder language model.*give model.kind seq2seq$"),
-        ("Bert", "BertForMaskedLM", "seq2seq", "a masked language .*give model.kind transformer"),
-        ("ViT", "", TRANSFORMER, "not a kind of language model that Probelight can load"),
-    ],
-)
-def test_a_folder_of_another_kind_than_the_given_one_is_refused_by_its_config(
-    family: str, architecture: str, kind: str, error: str, tmp_path: Path
-) -> None:
-    folder = save(tmp_path / "model", family, architecture)  # there are no weights to read
-    with pytest.raises(PretrainedError, match=rf"{folder}: \w+ \(\w+\) is {error}"):
-        with_model_type(ModelSettings(folder, kind=kind))
 
 
 TASK = "--original.name=a --original.sets=definitions_small"

@@ -31,7 +31,7 @@ from probelight.models.continuation_choice import (
     trained_scorer,
 )
 from probelight.models.pair_choice import save_head
-from probelight.models.settings import ModelSettings
+from probelight.models.registry import ModelSettings
 from probelight.probes.record import Record
 from probelight.runs.settings import TrainerSettings
 from tests.fixtures.answers import answers

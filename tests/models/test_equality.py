@@ -101,6 +101,10 @@ class Family(NamedTuple):
         return log_probs
 
 
+def masked_of(family: Family) -> MaskedLM:
+    return MaskedLM(ref_of("in memory"), read=lambda *_: (family.model, family.tokenizer))
+
+
 @pytest.fixture(scope="module", params=FAMILIES)
 def family(request: pytest.FixtureRequest) -> Family:
     config, make_tokenizer, word = FAMILIES[request.param]
@@ -121,7 +125,7 @@ def test_pseudo_log_likelihoods(family: Family, form: PllForm) -> None:
         for record in family.records
     ]
     largest = 0.0
-    scorer = PseudoLogLikelihood(family.model, family.tokenizer, "mean", form=form)
+    scorer = PseudoLogLikelihood(masked_of(family), "mean", form)
     for batch_size in (1, 3):
         sums = in_batches(scorer.log_likelihoods(), family.records, batch_size)
         means = in_batches(scorer.choice_scores(), family.records, batch_size)
@@ -168,7 +172,7 @@ def test_whole_sentences_are_scored_as_minicons_does(
     theirs = peer.sequence_score(
         list(record.choices), reduction=lambda scores: scores.sum(0).item(), PLL_metric=form
     )
-    scorer = PseudoLogLikelihood(family.model, family.tokenizer, form=form)
+    scorer = PseudoLogLikelihood(masked_of(family), form=form)
     [ours] = answers(scorer.log_likelihoods(), record).tolist()
     largest = max(abs(a - b) for a, b in zip(ours, theirs, strict=True))
     print(f"{family.name}, {form}: largest difference from minicons {largest:.1e}")

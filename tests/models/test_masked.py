@@ -16,7 +16,6 @@ from probelight.lightning_modules.masked_choice import MaskedChoice
 from probelight.lightning_modules.sentence_choice import SentenceChoice
 from probelight.models import masked as masked_module
 from probelight.models.checkpoint_files import PretrainedError
-from probelight.models.loading import MASKED_LM, load_pretrained
 from probelight.models.masked import (
     MaskedLM,
     MaskedScorer,
@@ -26,8 +25,8 @@ from probelight.models.masked import (
     load,
 )
 from probelight.models.networks import model_fingerprint
+from probelight.models.registry import ModelSettings
 from probelight.models.scorer import Normalise, TrainedScorer
-from probelight.models.settings import ModelSettings
 from probelight.probes.record import Record
 from tests.fixtures.answers import answers
 from tests.fixtures.architectures import ref_of
@@ -68,7 +67,7 @@ def test_what_is_loaded_goes_by_the_question(checkpoint: Checkpoint, tmp_path: P
     # Runs that were made by trained modules have the same one.
     assert masked.fingerprint() == model_fingerprint(MaskedChoice(str(checkpoint())))
     assert isinstance(questions, PseudoLogLikelihood)
-    assert (questions.normalise, questions.max_length) == ("mean", 30)
+    assert (questions.normalise, questions.masked.max_length) == ("mean", 30)
     SentenceChoice(str(checkpoint())).save_pretrained(tmp_path / "tuned")
     tuned = load(ModelSettings(str(tmp_path / "tuned")), "mc_qa")
     assert isinstance(tuned, TrainedScorer)
@@ -99,8 +98,7 @@ def by_pieces(
     folder: str | Path, normalise: Normalise = "sum", form: PllForm = "original"
 ) -> PseudoLogLikelihood:
     """The scorer with a checkpoint of its own."""
-    model, tokenizer = load_pretrained(MASKED_LM, ref_of(folder))
-    return PseudoLogLikelihood(model, tokenizer, normalise, form=form)
+    return PseudoLogLikelihood(MaskedLM(ref_of(folder)), normalise, form)
 
 
 def scores_of(scorer: PseudoLogLikelihood, *records: Record) -> Tensor:
@@ -115,7 +113,7 @@ def test_the_scorer_by_pieces_shares_the_model(checkpoint: Checkpoint) -> None:
     assert encoded.needs_pll == [0]
     scorer = MaskedScorer(masked).by_pieces("mean")
     assert scorer.network["model"] is masked.model
-    assert (scorer.normalise, scorer.max_length) == ("mean", 30)
+    assert (scorer.normalise, scorer.masked.max_length) == ("mean", 30)
     pieces = by_pieces(str(checkpoint("bert")), normalise="mean")
     assert torch.equal(scores_of(scorer, PIECES), scores_of(pieces, PIECES))
     scores = answers(MaskedScorer(masked).log_likelihoods(), PIECES)
@@ -141,7 +139,7 @@ def test_masked_copies_that_are_the_same_are_run_once(
 ) -> None:
     module = by_pieces(str(checkpoint("bert")))
     rows: list[int] = []
-    reader = module.reader
+    reader = module.masked.reader
 
     def counted(batch: dict[str, torch.Tensor], positions: torch.Tensor) -> Any:
         rows.append(len(positions))

@@ -13,9 +13,8 @@ from torch import Tensor
 from transformers import AutoModel, AutoModelForMaskedLM, AutoModelForMultipleChoice, AutoTokenizer
 
 from probelight.evaluation.predictions import predict
-from probelight.models.loading import MASKED_LM, load_pretrained
+from probelight.models.checks import ignores_padding
 from probelight.models.masked import MaskedLM, MaskedScorer, PseudoLogLikelihood
-from probelight.models.padding import ignores_padding
 from probelight.models.pair_choice import PairChoice
 from probelight.probes.record import Record
 from probelight.runs.settings import TrainerSettings
@@ -108,7 +107,7 @@ def test_words_at_a_mask_have_the_scores_of_the_text_alone(folder: str) -> None:
 
 
 def test_pseudo_log_likelihoods_are_those_of_the_text_alone(folder: str) -> None:
-    scorer = PseudoLogLikelihood(*load_pretrained(MASKED_LM, ref_of(folder)))
+    scorer = PseudoLogLikelihood(MaskedLM(ref_of(folder)))
     expected = []
     for choice, pieces in zip(SHORT.choices, (1, 1, 3), strict=True):
         text = SHORT.stem.replace("[MASK]", choice)

@@ -20,18 +20,16 @@ from probelight.models import checkpoint_files, loading, precision
 from probelight.models.answering import answer, with_pieces
 from probelight.models.causal import CausalScorer
 from probelight.models.checkpoint_files import PretrainedError, check_size
+from probelight.models.checks import comparable, differ_by_rounding, predict_alike
 from probelight.models.kept_model import KeptModel
 from probelight.models.loading import CAUSAL_LM, MASKED_LM, load_pretrained
 from probelight.models.masked import MaskedLM, MaskedScorer
 from probelight.models.networks import is_spread, model_fingerprint
 from probelight.models.precision import (
-    comparable,
-    differ_by_rounding,
     dtype_name,
     half_dtype,
     is_too_close,
     own_dtype,
-    predict_alike,
     upcast,
 )
 from probelight.probes.record import Record
@@ -360,7 +358,7 @@ def test_a_comparison_of_ways_to_compute_reads_no_checkpoint_again() -> None:
         raise AssertionError("gigabytes for a few tokens")
 
     setattr(network, precision.READ_AGAIN, read_again)
-    with precision.comparable(network) as tolerance:
+    with comparable(network) as tolerance:
         assert network.weight.dtype == torch.float32
     assert tolerance == 3e-5
 

@@ -38,8 +38,8 @@ from transformers import (
 from probelight.evaluation.letters import ask_letters
 from probelight.models import seq2seq as seq2seq_module
 from probelight.models.checkpoint_files import PretrainedError
+from probelight.models.registry import ModelSettings
 from probelight.models.seq2seq import check, infilling_of, load
-from probelight.models.settings import ModelSettings
 from probelight.probes.prompts import Prompts, Templates
 from probelight.probes.record import Record
 from probelight.results.measured import Predictions

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from probelight.encoding.word_vectors import WordVectorsError
 from probelight.io.errors import UsageError
-from probelight.models.settings import ModelSettings
+from probelight.models.registry import ModelSettings
 from probelight.models.vec_similarity import check, load
 from probelight.probes.record import Record
 

@@ -14,7 +14,7 @@ from probelight.encoding.word_vectors import WordVectorsError
 from probelight.lightning_modules.baselines.partial_input import QuestionToChoice
 from probelight.models.checkpoint_files import PretrainedError
 from probelight.models.networks import model_fingerprint
-from probelight.models.settings import ModelSettings
+from probelight.models.registry import ModelSettings
 from probelight.models.vec_similarity import load
 from probelight.models.vector_sources import token_vectors
 from probelight.probes.record import Record

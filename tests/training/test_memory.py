@@ -27,7 +27,7 @@ from probelight.lightning_modules.keeping import L2SP, Distillation, Penalty
 from probelight.lightning_modules.sentence_choice import SentenceChoice
 from probelight.models.loading import outlines
 from probelight.models.networks import Batch
-from probelight.models.settings import ModelSettings
+from probelight.models.registry import ModelSettings
 from probelight.results.run_folder import RunFolder
 from probelight.runs.context import RunContext
 from probelight.runs.memory import machine_memory

@@ -23,7 +23,7 @@ from probelight.evaluation.predictions import predict
 from probelight.evaluation.scorers import scorer_for
 from probelight.io.process import SENTENCES, STOP
 from probelight.models import answering
-from probelight.models.settings import ModelSettings
+from probelight.models.registry import ModelSettings
 from probelight.results.run_folder import CommandFolder
 from tests.fixtures.checkout import ROOT
 from tests.fixtures.tiny import sentences

@@ -20,7 +20,7 @@ from probelight.evaluation.scorers import check_scorer, model_row, scorer_for, s
 from probelight.io.errors import UsageError, nearest
 from probelight.io.ranges import Mirror, Names, PathText, Seed
 from probelight.models.chosen_models import MODEL_CONFIGS, chosen_models
-from probelight.models.settings import DEFAULT_MODEL, ModelSettings, model_type_of
+from probelight.models.registry import DEFAULT_MODEL, ModelSettings
 from probelight.probes.catalog import probe_names
 from probelight.probes.controls import CHOICE_ONLY, STANDARD
 from probelight.probes.record import chance_of, groups_of
@@ -102,7 +102,7 @@ def audit(
             )
     models = chosen_models(baselines, DEFAULT_MODEL, random_weights=False)
     if vectors is not None:
-        models = [replace(m, vectors=vectors) if model_type_of(m).title else m for m in models]
+        models = [replace(m, vectors=vectors) if m.type.title else m for m in models]
     probe_arguments = [name for name in map(str.strip, probes.split(",")) if name]
     configs = {name: items.probe_config(name) for name in probe_arguments}
     if not configs:
@@ -207,7 +207,7 @@ class BaselineSpec(ModelRunSpec):
 
     def check(self, context: RunContext) -> None:
         """Refuse a model that cannot answer questions."""
-        if is_trained(self.model) or model_type_of(self.model).scorer is None:
+        if is_trained(self.model) or self.model.type.scorer is None:
             check_module(self.model, "mc_qa")
         else:
             check_scorer(self.model, "mc_qa", [])
@@ -233,7 +233,7 @@ def audit_jobs(
     for model in sorted(models, key=is_trained):
         trained = is_trained(model)
         for seed in settings.seeds if trained else [None]:
-            reads_items = trained and model_type_of(model).has_checkpoint
+            reads_items = trained and model.type.has_checkpoint
             baseline = BaselineSpec(
                 probe=name,
                 data_sha256=sha256,
@@ -249,7 +249,7 @@ def audit_jobs(
 
 def is_trained(model: ModelSettings) -> bool:
     """Return whether a baseline is trained on the probe; others answer as they are."""
-    return "mc_qa" in model_type_of(model).trained
+    return "mc_qa" in model.type.trained
 
 
 def ask_baseline(run: RunFolder, spec: BaselineSpec, context: RunContext) -> RunRecord:
@@ -266,7 +266,7 @@ def ask_baseline(run: RunFolder, spec: BaselineSpec, context: RunContext) -> Run
     row = replace(model_row(model), protocol=PROTOCOL, probe=data.config.name, control=control)
     if is_trained(model):
         assert seed is not None
-        fit_settings = settings.transformer if model_type_of(model).has_checkpoint else settings.fit
+        fit_settings = settings.transformer if model.type.has_checkpoint else settings.fit
         direct = Direct(model, fit_settings, seed, None, f"{data.config.name}, {model.label}")
         trained = fit_directly(run, direct, seen.train, seen.held_out, context)
         notices += trained.notices

@@ -25,7 +25,7 @@ from probelight.io.errors import UsageError
 from probelight.io.ranges import Mirror, Names, PathText
 from probelight.io.wandb import DEFAULT_WANDB, WandbSettings
 from probelight.models.chosen_models import chosen_models
-from probelight.models.settings import DEFAULT_MODEL, ModelSettings, model_type_of
+from probelight.models.registry import DEFAULT_MODEL, ModelSettings
 from probelight.probes.user_files import DEFAULT_FILES, SplitFiles, load_user_files
 from probelight.results.run_folder import CommandFolder, RunFolder
 from probelight.runs.context import RunContext
@@ -176,7 +176,7 @@ def trace_curves(
     for curve, plan, jobs in zip(curves, plans, missing, strict=True):
         name, label = curve.data.config.name, curve.model.label
         if not curve.modes:
-            kind, hint = model_type_of(curve.model), ""
+            kind, hint = curve.model.type, ""
             if not (kind.trained or kind.heads):
                 hint = " in a curve, because it has nothing to train; use `train.py zero-shot`"
             elif "mc_qa" in kind.trained:

@@ -11,8 +11,7 @@ from probelight.commands.curve.data import CurveData, load_curve_data, rows_for_
 from probelight.commands.curve.settings import CurveSettings, Mode, ProbeOptions
 from probelight.io.errors import UsageError
 from probelight.io.settings import Settings
-from probelight.models.registry import FULL
-from probelight.models.settings import ModelSettings, model_type_of
+from probelight.models.registry import FULL, ModelSettings
 from probelight.probes.catalog import ProbeConfig
 from probelight.probes.controls import (
     CONTROLS,
@@ -94,9 +93,7 @@ class Curve:
     def rows(self) -> CurveData:
         """The probe's rows with this model's points and held-out rows."""
         setup = self.data.setup
-        answering = [
-            model for model in self.spec.models if model_type_of(model).modes(setup) is not None
-        ]
+        answering = [model for model in self.spec.models if model.type.modes(setup) is not None]
         return rows_for_model(self.data, self.settings, [self.model, *answering])
 
     @property
@@ -112,7 +109,7 @@ class Curve:
 
 def traced_modes(model: ModelSettings, setup: Setup, settings: CurveSettings) -> list[Mode]:
     """Return how a model is trained on probes of a setup; empty where it cannot answer them."""
-    heads = model_type_of(model).modes(setup)
+    heads = model.type.modes(setup)
     if heads is None:
         return []
     if not heads:
@@ -192,10 +189,10 @@ def check_rows(
         first_stage_facts(context, options.first_stage)
     if probes and not num_curves:
         model, setup = models[0], min(setups)
-        poses = setup == "mc_mlm" and "mc_qa" in model_type_of(model).trained
+        poses = setup == "mc_mlm" and "mc_qa" in model.type.trained
         hint = " (--setup mc_qa turns them into questions)" if poses else ""
         trained_for(model, setup, f"the probes are {setup}{hint}")
-        modes, allowed_heads = settings.modes, model_type_of(model).modes(setup) or ()
+        modes, allowed_heads = settings.modes, model.type.modes(setup) or ()
         raise UsageError(
             f"--grid.modes [{','.join(modes)}]: {model.label} has none of these heads; give "
             f"--grid.modes [{','.join(allowed_heads)}]"
@@ -216,7 +213,7 @@ def nonsense_for(config: ProbeConfig, models: Sequence[ModelSettings]) -> dict[s
 
     words = list(dict.fromkeys([*config.nonsense.values(), *NONSENSE_WORDS]))
     split_by: dict[str, list[str]] = {word: [] for word in words}
-    for model in _distinct_tokenizers(m for m in models if model_type_of(m).has_checkpoint):
+    for model in _distinct_tokenizers(m for m in models if m.type.has_checkpoint):
         tokenizer = load_tokenizer(model.checkpoint)
         table = CandidateTable(tokenizer, model.answer_prefix)
         table.add(INSIDE, *words)
@@ -243,9 +240,7 @@ def only_posed(
     has to leave out is left out of all.
     """
     # To a model with heads of its own rows a candidate may be of several pieces.
-    piece_models = [
-        m for m in models if model_type_of(m).has_checkpoint and not model_type_of(m).heads
-    ]
+    piece_models = [m for m in models if m.type.has_checkpoint and not m.type.heads]
     skipping = [model for model in piece_models if model.multi_token == "skip"]
     if data.setup != "mc_mlm" or not skipping:
         return data

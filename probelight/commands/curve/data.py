@@ -10,7 +10,7 @@ from probelight.commands.curve.settings import CurveSettings, ProbeOptions
 from probelight.io.download import NotThereError
 from probelight.io.errors import ConfigError, UsageError
 from probelight.metrics.intervals import group_indices
-from probelight.models.settings import ModelSettings, model_type_of
+from probelight.models.registry import ModelSettings
 from probelight.probes.catalog import ProbeConfig
 from probelight.probes.controls import STANDARD, control_named, draw_substitutes, vary
 from probelight.probes.record import Record, Setup, group_of, groups_of
@@ -199,7 +199,7 @@ def rows_for_model(
         raise UsageError(f"{data.config.name}: no train rows are left to draw samples from")
     rows_by_model = []
     for model in models:
-        model_type = model_type_of(model)
+        model_type = model.type
         if data.setup == "mc_mlm" and model_type.is_pretrained:
             rows_by_model.append(data)  # heads on a frozen encoder train for a number of epochs
         else:

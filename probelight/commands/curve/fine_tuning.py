@@ -26,9 +26,8 @@ from probelight.evaluation.scorers import model_row, source_of
 from probelight.lightning_modules.heads.head_training import sample_of, sample_orders
 from probelight.models.networks import model_fingerprint
 from probelight.models.precision import dtype_name
-from probelight.models.registry import FULL
+from probelight.models.registry import FULL, ModelSettings
 from probelight.models.scorer import TrainedScorer
-from probelight.models.settings import ModelSettings
 from probelight.probes.record import Record, groups_of
 from probelight.results.details import CurveDetails
 from probelight.results.measured import grouped_row

@@ -42,9 +42,8 @@ from probelight.lightning_modules.heads.stacked_heads import CachedItems, HeadRo
 from probelight.models.answering import answer_planned, batch_loader, float32_products, on_cpu
 from probelight.models.networks import model_fingerprint
 from probelight.models.precision import dtype_name
-from probelight.models.registry import AUTO, MODEL_TYPES, TRANSFORMER
+from probelight.models.registry import AUTO, MODEL_TYPES, TRANSFORMER, ModelSettings
 from probelight.models.scorer import Scorer
-from probelight.models.settings import ModelSettings, model_type_of
 from probelight.probes.record import Record, Setup
 from probelight.results.details import CurveDetails
 from probelight.results.measured import Predictions
@@ -98,7 +97,7 @@ def train_heads(run: RunFolder, curve: Curve, mode: HeadMode, size: int) -> RunR
         probe = encode_curve(curve.context, curve)
         measurements = probe.point(mode, size)
     learning_rate = stopping = None
-    if size and model_type_of(curve.model).is_pretrained:
+    if size and curve.model.type.is_pretrained:
         learning_rate = curve.settings.head_fit(mode).learning_rate
     elif size:
         learning_rate = curve.fit.learning_rate
@@ -130,7 +129,7 @@ def encode_curve(context: RunContext, curve: Curve) -> CurveProbe:
     """Encode all texts of a curve, whose points are all trained on the same features."""
     model, settings = curve.model, curve.settings
     device = device_of(context.trainer)
-    words = candidate_words(curve.rows, settings) if model_type_of(model).heads else None
+    words = candidate_words(curve.rows, settings) if model.type.heads else None
 
     def draw(seed: int) -> Frozen:
         if words is not None:

@@ -14,7 +14,7 @@ from probelight.commands.curve.settings import PROTOCOL
 from probelight.evaluation.evaluate import evaluate
 from probelight.evaluation.scorers import answered_by, loaded_scorer, model_row
 from probelight.io.errors import UsageError
-from probelight.models.settings import ModelSettings
+from probelight.models.registry import ModelSettings
 from probelight.probes.controls import STANDARD
 from probelight.probes.source import ProbeData, load_probe
 from probelight.results.predictions import write_predictions

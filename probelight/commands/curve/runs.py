@@ -22,8 +22,7 @@ from probelight.evaluation.scorers import check_scorer
 from probelight.io.process import is_first_process
 from probelight.io.ranges import HeadMode, Seed
 from probelight.io.settings import Settings
-from probelight.models.registry import FULL
-from probelight.models.settings import ModelSettings, model_type_of, weights_bytes
+from probelight.models.registry import FULL, ModelSettings, weights_bytes
 from probelight.probes.controls import STANDARD
 from probelight.probes.record import GroupBy, Setup
 from probelight.results.record import RunRecord, check_data, checksums
@@ -222,7 +221,7 @@ class PointSpec(MeasuredRunSpec):
 @cached(most=None)
 def check_curve(context: RunContext, spec: CurveSpec) -> None:
     """Refuse a model that cannot be trained for a curve, or asked about one of its rows."""
-    curve, has_checkpoint = Curve(spec, context), model_type_of(spec.model).has_checkpoint
+    curve, has_checkpoint = Curve(spec, context), spec.model.type.has_checkpoint
     if FULL in curve.modes:
         check_tuning(spec.model, curve.data.setup, curve.fit.tuning)
         if has_checkpoint:
@@ -273,7 +272,7 @@ def curve_jobs(curve: Curve) -> list[Job]:
 
 def asks_untrained(model: ModelSettings) -> bool:
     """Return whether a model chooses before it is trained, as none with a fresh head does."""
-    return bool(model_type_of(model).heads) and model.scoring != "last_token"
+    return bool(model.type.heads) and model.scoring != "last_token"
 
 
 def _full_jobs(curve: Curve, rows: PlannedRows) -> list[Job]:

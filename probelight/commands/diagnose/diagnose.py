@@ -29,7 +29,7 @@ from probelight.evaluation.scorers import (
 from probelight.io.errors import UsageError, nearest
 from probelight.io.ranges import Mirror, Names, NumShuffles, PathText
 from probelight.models.chosen_models import chosen_models
-from probelight.models.settings import DEFAULT_MODEL, ModelSettings
+from probelight.models.registry import DEFAULT_MODEL, ModelSettings
 from probelight.probes.diagnostics.sets import SETS, DiagnosticSet, load_set, perturbations_of
 from probelight.results.load import load_results
 from probelight.results.model_outputs import ModelOutputs, Recorded, find_recorded, read_recorded

@@ -22,7 +22,7 @@ from probelight.evaluation.sets import LoadedSet, load_sets
 from probelight.io.errors import UsageError
 from probelight.io.ranges import Mirror, Names, NumShots
 from probelight.models.chosen_models import chosen_models
-from probelight.models.settings import DEFAULT_MODEL, ModelSettings
+from probelight.models.registry import DEFAULT_MODEL, ModelSettings
 from probelight.probes.prompts import Chat, PromptSettings
 from probelight.probes.record import Record
 from probelight.probes.user_files import DEFAULT_FILE, FileSettings

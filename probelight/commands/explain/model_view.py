@@ -24,8 +24,8 @@ from probelight.evaluation.scorers import model_row, reader_for, scorer_for
 from probelight.io.errors import RecordError, UsageError
 from probelight.models.kept_model import KeptModel
 from probelight.models.networks import Batch
+from probelight.models.registry import ModelSettings
 from probelight.models.scorer import Question, Scorer
-from probelight.models.settings import ModelSettings
 from probelight.models.vocabulary import (
     GOES_ON,
     best_entries,

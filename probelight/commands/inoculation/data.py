@@ -22,7 +22,7 @@ from probelight.commands.inoculation.settings import (
     Subject,
 )
 from probelight.io.errors import ProbelightError, UsageError
-from probelight.models.settings import ModelSettings
+from probelight.models.registry import ModelSettings
 from probelight.probes.catalog import ProbeConfig
 from probelight.probes.controls import STANDARD, control_named, phrased, phrasings_named
 from probelight.probes.record import Record, group_of

@@ -66,8 +66,8 @@ from probelight.lightning_modules.inoculation import Inoculation
 from probelight.lightning_modules.keeping import L2SP, Distillation, Penalty
 from probelight.metrics.aggregate import best_checkpoint
 from probelight.models.networks import model_fingerprint
+from probelight.models.registry import ModelSettings
 from probelight.models.scorer import TrainedScorer
-from probelight.models.settings import ModelSettings
 from probelight.probes.controls import STANDARD
 from probelight.probes.record import Record
 from probelight.results.details import InoculationDetails

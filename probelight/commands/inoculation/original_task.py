@@ -18,8 +18,8 @@ from probelight.evaluation.scorers import model_row, source_of
 from probelight.lightning_modules.base import ChoiceModule
 from probelight.models.checkpoint_files import trained_dtype
 from probelight.models.networks import model_fingerprint
+from probelight.models.registry import ModelSettings
 from probelight.models.scorer import TrainedScorer
-from probelight.models.settings import ModelSettings
 from probelight.results.details import OriginalParts
 from probelight.results.measured import (
     Predictions,

@@ -38,7 +38,7 @@ from probelight.models.checkpoint_files import (
     scoring_of,
     word_settings,
 )
-from probelight.models.settings import ModelSettings, model_type_of, weights_bytes
+from probelight.models.registry import ModelSettings, weights_bytes
 from probelight.probes.controls import STANDARD
 from probelight.results.record import RunRecord, checksums
 from probelight.results.run_folder import RunFolder
@@ -406,9 +406,9 @@ def resolved_task(model: ModelSettings, task: OriginalTask, *tasks: Splits) -> O
         # The default asks for nothing: the folder's own length holds.
         length = None if model.max_length == ModelSettings.max_length else model.max_length
         agree("max_length", length, saved.get("max_length"), checkpoint)
-        if model_type_of(model).heads:
+        if model.type.heads:
             scoring_of(checkpoint, model.scoring, "mc_qa")  # that they agree
-    if model_type_of(model).heads and padded_num_choices(num_choices, *tasks) is not None:
+    if model.type.heads and padded_num_choices(num_choices, *tasks) is not None:
         raise UsageError(
             f"original.num_choices {num_choices}: model.kind {model.kind} cannot score the empty "
             "choices that would fill up questions, because they have no likelihood; leave it out"

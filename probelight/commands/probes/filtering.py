@@ -22,7 +22,7 @@ from probelight.evaluation.predictions import predict
 from probelight.io.errors import UsageError
 from probelight.io.ranges import Distinct, NumItems, Seed, Within
 from probelight.io.settings import Settings
-from probelight.models.settings import ModelSettings
+from probelight.models.registry import ModelSettings
 from probelight.probes.record import Record, chance_of
 from probelight.probes.splits import nested_sample
 from probelight.training.settings import FitSettings

@@ -21,7 +21,7 @@ from probelight.commands.curve.settings import CurveSettings, ProbeOptions, chec
 from probelight.io.errors import UsageError
 from probelight.models import answering
 from probelight.models.chosen_models import chosen_models
-from probelight.models.settings import ModelSettings
+from probelight.models.registry import ModelSettings
 from probelight.probes.catalog import ProbeConfig, load_probe_config
 from probelight.probes.controls import CONTROLS, Control
 from probelight.probes.record import Record

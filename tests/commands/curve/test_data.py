@@ -17,7 +17,7 @@ from probelight.commands.curve.heads import pose
 from probelight.commands.curve.settings import FULL, CurveSettings, ProbeOptions, check_grid
 from probelight.io.download import NotThereError
 from probelight.io.errors import ConfigError, RecordError, UsageError
-from probelight.models.settings import ModelSettings
+from probelight.models.registry import ModelSettings
 from probelight.probes.catalog import ProbeConfig, load_probe_config
 from probelight.probes.controls import NonsenseError
 from probelight.probes.importers.items import write_ai2

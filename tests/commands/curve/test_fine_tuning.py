@@ -25,8 +25,8 @@ from probelight.commands.curve.fine_tuning import train_facts
 from probelight.evaluation.predictions import predict
 from probelight.lightning_modules.baselines.esim import ESIM
 from probelight.models.networks import model_fingerprint
+from probelight.models.registry import ModelSettings
 from probelight.models.scorer import TrainedScorer
-from probelight.models.settings import ModelSettings
 from probelight.probes.record import group_of
 from probelight.probes.source import ProbeData, load_probe
 from probelight.reports.curve.curves import curves

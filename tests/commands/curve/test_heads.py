@@ -44,7 +44,7 @@ from probelight.lightning_modules.baselines.mlm_baseline import MLMBaseline
 from probelight.lightning_modules.heads.feature_head import FrozenFeatures, fresh_hidden_layer
 from probelight.lightning_modules.heads.head_training import sample_orders
 from probelight.models.networks import model_fingerprint
-from probelight.models.settings import ModelSettings
+from probelight.models.registry import ModelSettings
 from probelight.probes.record import Record
 from probelight.results.details import CurveDetails
 from probelight.results.record import RunRecord

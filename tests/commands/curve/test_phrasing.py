@@ -11,7 +11,7 @@ from probelight.commands.curve import phrasing as curve_phrasing
 from probelight.commands.curve.phrasing import best_phrasing
 from probelight.evaluation.evaluate import Evaluation
 from probelight.io.errors import UsageError
-from probelight.models.settings import ModelSettings
+from probelight.models.registry import ModelSettings
 from probelight.probes.source import ProbeData
 from probelight.results.measured import Predictions
 from probelight.results.run_folder import CommandFolder

@@ -15,7 +15,7 @@ from probelight.commands.diagnose.diagnose import (
     RecordedSpec,
 )
 from probelight.io.errors import UsageError
-from probelight.models.settings import ModelSettings
+from probelight.models.registry import ModelSettings
 from probelight.probes.diagnostics.sets import SETS, load_set, shuffled
 from probelight.results.model_outputs import find_recorded
 from probelight.results.run_folder import RunFolder

@@ -19,8 +19,8 @@ from probelight.commands.diagnose.word_predictions import (
 )
 from probelight.evaluation.scorers import scorer_for
 from probelight.io.errors import UsageError
+from probelight.models.registry import ModelSettings
 from probelight.models.scorer import Question, Scorer
-from probelight.models.settings import ModelSettings
 from probelight.probes.diagnostics.items import Prompt
 from probelight.probes.diagnostics.sets import SETS, load_set
 from probelight.results.model_outputs import find_recorded, read_recorded

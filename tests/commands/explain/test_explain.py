@@ -35,7 +35,7 @@ from probelight.evaluation.prompting import prompt_spec
 from probelight.evaluation.sets import LoadedSet
 from probelight.io.errors import UsageError
 from probelight.lightning_modules.sentence_choice import SentenceChoice
-from probelight.models.settings import ModelSettings
+from probelight.models.registry import ModelSettings
 from probelight.probes.importers.items import write_ai2
 from probelight.probes.prompts import Prompts, PromptSettings
 from probelight.probes.record import Record, Setup

@@ -13,7 +13,7 @@ import yaml
 from probelight import cli
 from probelight.commands.inoculation.settings import InoculatedProbe, OriginalTask
 from probelight.commands.inoculation.sweep import SweepGrid, SweepRow
-from probelight.models.settings import ModelSettings
+from probelight.models.registry import ModelSettings
 from probelight.runs.context import RunContext
 from probelight.runs.settings import TrainerSettings
 from probelight.runs.spec import Job

@@ -18,7 +18,7 @@ from probelight.commands.inoculation.runs import inoculation_jobs, weights_bytes
 from probelight.commands.inoculation.settings import Setting, Subject
 from probelight.commands.inoculation.sweep import SweepGrid, sweep_jobs
 from probelight.lightning_modules.baselines.esim import ESIM
-from probelight.models.settings import ModelSettings
+from probelight.models.registry import ModelSettings
 from probelight.probes.importers.items import write_ai2
 from probelight.reports.inoculation.runs import doses, with_controls
 from probelight.reports.overview.skills import CHOICES, verdicts

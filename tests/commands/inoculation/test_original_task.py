@@ -16,7 +16,7 @@ from probelight.commands.inoculation.original_task import original_source
 from probelight.commands.inoculation.runs import original_jobs
 from probelight.commands.inoculation.settings import IntermediateTask, OriginalTask
 from probelight.models.networks import model_fingerprint
-from probelight.models.settings import ModelSettings
+from probelight.models.registry import ModelSettings
 from probelight.results.details import OriginalParts
 from probelight.results.record import ModelSource, RunRecord
 from probelight.results.row import Row
