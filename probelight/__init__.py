@@ -27,7 +27,7 @@ if TYPE_CHECKING:
         sweep,
         zero_shot,
     )
-    from probelight.evaluation.score import Model, Scores, load_model, load_probe, score
+    from probelight.api.score import Model, Scores, load_model, load_probe, score
     from probelight.io.errors import ProbelightError
     from probelight.reports.notebook import Results
     from probelight.runs.estimates import Plan
@@ -48,7 +48,7 @@ _MODULES = {
         "sweep",
         "zero_shot",
     ),
-    "evaluation.score": ("Model", "Scores", "load_model", "load_probe", "score"),
+    "api.score": ("Model", "Scores", "load_model", "load_probe", "score"),
     "io.errors": ("ProbelightError",),
     "reports.notebook": ("Results",),
     "runs.estimates": ("Plan",),

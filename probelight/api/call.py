@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
@@ -35,8 +35,13 @@ ModelLike: TypeAlias = (
 ProbeLike: TypeAlias = "str | Path | Sequence[Mapping[str, Any]] | datasets.Dataset | pd.DataFrame"
 
 
-def model_arguments(models: ModelLike | Sequence[ModelLike], folder: Path) -> dict[str, Any]:
-    """Return the argument `model` or `models` of a command; a model in memory goes to `folder`."""
+def model_arguments(
+    models: ModelLike | Sequence[ModelLike], settings_of: Callable[[Any, Any], ModelSettings]
+) -> dict[str, Any]:
+    """Return the argument `model` or `models` of a command.
+
+    `settings_of` makes the settings of a model in memory from it and its tokenizer.
+    """
     from probelight.models.registry import AUTO, MODEL_TYPES, ModelSettings
 
     if isinstance(models, ModelSettings):
@@ -48,11 +53,7 @@ def model_arguments(models: ModelLike | Sequence[ModelLike], folder: Path) -> di
             raise UsageError("model: name_or_path is missing")
         return {"model": settings}
     if isinstance(models, tuple) and len(models) == 2 and hasattr(models[0], "save_pretrained"):
-        return {
-            "model": ModelSettings(
-                name_or_path=str(_model_folder(models[0], models[1], folder)), kind=AUTO
-            )
-        }
+        return {"model": settings_of(*models)}
     names = list(models) if isinstance(models, list | tuple | set) else [models]
     if not names or not all(isinstance(name, str | Path) for name in names):
         raise UsageError(
@@ -62,10 +63,11 @@ def model_arguments(models: ModelLike | Sequence[ModelLike], folder: Path) -> di
     return {"models": [str(name) for name in names]}
 
 
-def _model_folder(network: Any, tokenizer: Any, folder: Path) -> Path:
-    """Write a model that was given in memory, in a folder named by its weights."""
-    from probelight.models.in_memory import name_of
+def _saved_settings(network: Any, tokenizer: Any, folder: Path) -> ModelSettings:
+    """Write a model that is trained from, in a folder named by its weights: training changes it."""
+    from probelight.models.loading import name_of
     from probelight.models.networks import model_fingerprint
+    from probelight.models.registry import AUTO, ModelSettings
 
     if any(type(module).__module__.startswith("peft.") for module in network.modules()):
         raise UsageError(
@@ -78,7 +80,7 @@ def _model_folder(network: Any, tokenizer: Any, folder: Path) -> Path:
         with whole_folder(path) as fresh:
             network.save_pretrained(fresh)
             tokenizer.save_pretrained(fresh)
-    return path
+    return ModelSettings(name_or_path=str(path), kind=AUTO)
 
 
 def probe_names(probes: ProbeLike | Sequence[ProbeLike] | None, folder: Path) -> list[str]:
@@ -145,10 +147,20 @@ def _items_file(name: str, rows: Any, folder: Path, **settings: Any) -> Path:
 
 
 class Call:
-    """One call of a command: its folder, and the arguments that it gets."""
+    """One call of a command: its folder, and the arguments that it gets.
 
-    def __init__(self, command: Callable[..., Any], output_dir: str | Path | None) -> None:
+    `held_models` lets go of models in memory when the call is over.
+    """
+
+    def __init__(
+        self,
+        command: Callable[..., Any],
+        output_dir: str | Path | None,
+        held_models: ExitStack,
+    ) -> None:
         self._command = command
+        self._held_models = held_models
+        self._is_held = False
         self._known_names = {*inspect.signature(command).parameters}
         self._arguments: dict[str, Any] = {}
         self._is_temporary = output_dir is None
@@ -165,9 +177,17 @@ class Call:
                 raise UsageError(f"{self._command.__name__}: there is no option {name!r}{near}")
         self._arguments |= {name: v for name, v in arguments.items() if v is not None}
 
-    def take_models(self, models: Any) -> None:
-        """Add one or several models."""
-        self._arguments |= model_arguments(models, self.folder)
+    def take_models(self, models: Any, *, are_trained: bool = False) -> None:
+        """Add models; one in memory is scored where it is, but saved where it is trained from."""
+        from probelight.models.in_memory import held
+
+        def settings_of(network: Any, tokenizer: Any) -> ModelSettings:
+            if are_trained:
+                return _saved_settings(network, tokenizer, self.folder)
+            self._is_held = True
+            return self._held_models.enter_context(held(network, tokenizer))
+
+        self._arguments |= model_arguments(models, settings_of)
 
     def take_probes(self, probes: Any, data: Mapping[str, Any] | None) -> None:
         """Add probes, or the user's own files."""
@@ -187,7 +207,8 @@ class Call:
         from probelight.models.chosen_models import model_of
         from probelight.models.pair_choice import answers_questions
 
-        arguments = model_arguments(model, self.folder)
+        self.take_models(model, are_trained=True)
+        arguments = self._arguments
         if len(names := arguments.get("models", [""])) != 1:
             raise UsageError("give one model; call inoculate once per model")
         settings: ModelSettings = arguments.get("model") or model_of(*names)
@@ -204,14 +225,28 @@ class Call:
             if saved.get("head", LIKELIHOOD) != LIKELIHOOD:
                 settings = replace(settings, head=saved["head"])
         self._arguments |= {"model": settings, "original": original}
+        self._arguments.pop("models", None)
 
     def run(self) -> Any:
         """Call the command, and return what it returns."""
+        if self._is_held and self._runs_on_ray():
+            raise UsageError(
+                "engine: runs on Ray are in processes of their own, which cannot see a model in "
+                "memory; save it, and give its folder"
+            )
+        has_results = False
         try:
-            return self._command(**self._arguments)
+            outcome = self._command(**self._arguments)
+            has_results = "output_dir" in self._known_names
+            return outcome
         finally:
-            if self._is_temporary and "output_dir" not in self._known_names:
-                shutil.rmtree(self.folder)
+            if self._is_temporary and not has_results:
+                shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _runs_on_ray(self) -> bool:
+        engine = self._arguments.get("engine", {})
+        kind = engine.get("kind") if isinstance(engine, Mapping) else getattr(engine, "kind", "")
+        return kind == "ray"
 
     def results(self, protocol: str, *, is_made: bool = False) -> Results:
         """Call the command, unless that is done, and return what is in its folder."""
@@ -230,8 +265,8 @@ def called(
     trainer: TrainerSettings | Mapping[str, Any] | None,
 ) -> Iterator[Call]:
     """Yield a call of a command, which says nothing but a bar."""
-    with quietly():
-        call = Call(command, output_dir)
+    with quietly(), ExitStack() as held_models:
+        call = Call(command, output_dir, held_models)
         if "trainer" in inspect.signature(command).parameters:
             settings = as_settings(TrainerSettings, trainer or {}, "trainer")
             # The command's own bars are for terminals; there is one for all of its runs.

@@ -138,7 +138,7 @@ def curve(
         if any(not isinstance(name, str | Path) for name in as_list(probes)):
             raise UsageError("probes: give names; pass items in memory as data={'train': ...}")
         call.take_probes(probes, data)
-        call.take_models(models)
+        call.take_models(models, are_trained=True)
         return call.run() if dry_run else call.results("curve")
 
 

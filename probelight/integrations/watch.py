@@ -20,7 +20,8 @@ from probelight.io.atomic import whole_folder, write_text_atomic
 from probelight.io.errors import UsageError, required_path
 from probelight.io.package import cache_folder
 from probelight.io.settings import as_settings
-from probelight.models.in_memory import TextSettings, as_it_was, name_of, scorer_of
+from probelight.models.in_memory import TextSettings, as_it_was, scorer_of
+from probelight.models.loading import name_of
 from probelight.models.scorer import Scorer
 from probelight.probes.source import ProbeData
 from probelight.results.details import WatchDetails

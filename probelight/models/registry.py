@@ -455,7 +455,7 @@ def refuse_other_type(kind: str, ref: CheckpointRef) -> None:
 
     Models of the Hub may not be here yet; they are refused when they are first read.
     """
-    if not MODEL_TYPES[kind].has_checkpoint:
+    if ref.in_memory or not MODEL_TYPES[kind].has_checkpoint:
         return
     base, _ = base_of(ref)
     if not Path(resolve(base.name)).is_dir() or is_word_folder(base.folder):

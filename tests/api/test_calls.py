@@ -297,7 +297,6 @@ def test_an_adapter_on_a_base_that_was_changed_in_memory_is_not_scored_on_anothe
     else:
         attach_fresh(network, Tuning("lora"), ref_of(folder))
     calls: list[Callable[[], Any]] = [
-        lambda: probelight.zero_shot((model, tokenizer), WHALES, output_dir=tmp_path),
         lambda: probelight.curve((model, tokenizer), "age_small", dry_run=True),
         lambda: probelight.inoculate((model, tokenizer), "hypernymy_small", "definitions_small"),
     ]
@@ -306,8 +305,34 @@ def test_an_adapter_on_a_base_that_was_changed_in_memory_is_not_scored_on_anothe
             call()
     # As it advises: by the model itself, where peft was told no task.
     scored = probelight.score(network, WHALES, tokenizer=tokenizer).items["scores"]
-    for scores, reference in zip(scored, expected, strict=True):
+    in_memory = probelight.zero_shot((network, tokenizer), WHALES, output_dir=tmp_path).items
+    for scores, same, reference in zip(scored, in_memory["scores"], expected, strict=True):
         assert scores == pytest.approx(reference, abs=1e-5)
+        assert same == scores
+
+
+def test_a_model_in_memory_is_scored_where_it_is(tmp_path: Path) -> None:
+    """No copy of it is written, it is left as it was, and the numbers are those of its folder."""
+    folder = ROOT / "assets" / "dictionary-lm"
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    network = BertForMaskedLM.from_pretrained(folder, dtype=torch.float32).train()
+    network.bert.embeddings.requires_grad_(False)
+    options: dict[str, Any] = {"scoring": ["mean_token"], "ranks": True}
+    scored = probelight.zero_shot((network, tokenizer), "age_small", output_dir=tmp_path, **options)
+    expected = probelight.zero_shot("dictionary-lm", "age_small", **options)
+    assert scored.frame["value"].tolist() == expected.frame["value"].tolist()
+    assert not [*tmp_path.rglob("*.safetensors")]
+    assert network.training
+    assert not network.bert.embeddings.word_embeddings.weight.requires_grad
+    assert network.bert.encoder.layer[0].output.dense.weight.requires_grad
+    [result] = tmp_path.glob("runs/*/result.json")
+    source = json.loads(result.read_text())["source"]
+    assert source["loaded_from"].startswith("memory:")
+    assert source.get("hub_id") is None
+    again = probelight.zero_shot((network, tokenizer), "age_small", output_dir=tmp_path, **options)
+    assert again.frame["value"].tolist() == scored.frame["value"].tolist()
+    with pytest.raises(UsageError, match="cannot see a model in memory"):
+        probelight.zero_shot((network, tokenizer), "age_small", engine={"kind": "ray"})
 
 
 def test_a_page_is_not_put_in_place_of_a_folder(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from probelight.api.call import ModelLike, ProbeLike
 from probelight.evaluation.evaluate import evaluate
 from probelight.io.errors import UsageError, quietly
 from probelight.io.settings import as_settings
@@ -92,12 +93,13 @@ class Scores:
         )
 
 
-def load_model(model: Any, tokenizer: Any = None, **settings: Any) -> Model:
+def load_model(model: ModelLike, tokenizer: Any = None, **settings: Any) -> Model:
     """Load a model for `score`.
 
     Args:
-        model: Name of a config, a folder or a Hub name; or a transformers model in memory.
-        tokenizer: The tokenizer of a model in memory.
+        model: Name of a config, a folder or a Hub name; settings; or a transformers model in memory
+            and its tokenizer, as a pair.
+        tokenizer: The tokenizer of a model in memory that is given alone.
         **settings: Fields of `ModelSettings`, such as `max_length`, `multi_token` or `revision`.
 
     Raises:
@@ -105,24 +107,35 @@ def load_model(model: Any, tokenizer: Any = None, **settings: Any) -> Model:
         PretrainedError: If there is no such model.
     """
     from probelight.models.chosen_models import model_of, with_model_type
+    from probelight.models.loading import name_of
+    from probelight.models.registry import AUTO, ModelSettings, detected_type
 
-    if isinstance(model, str | Path):
-        if tokenizer is not None:
-            raise UsageError("load_model: tokenizer= is for a model in memory; leave it out")
-        with quietly():
-            fields_given = asdict(model_of(str(model))) | settings
-            return Model(with_model_type(as_settings(ModelSettings, fields_given, "load_model")))
-    if tokenizer is None:
-        raise UsageError("load_model: a model in memory needs its tokenizer; give tokenizer=")
-    from probelight.models.in_memory import name_of
-    from probelight.models.registry import detected_type
-
-    options = {"name": name_of(model), "kind": detected_type(model)[0], **settings}
-    return Model(as_settings(ModelSettings, options, "load_model"), model, tokenizer)
+    network: Any = None
+    fields_given: dict[str, Any] = {"kind": AUTO}
+    with quietly():
+        if isinstance(model, str | Path):
+            fields_given = asdict(model_of(str(model)))
+        elif isinstance(model, ModelSettings):
+            fields_given = asdict(model)
+        elif isinstance(model, Mapping):
+            fields_given |= model
+        elif isinstance(model, tuple) and tokenizer is None:
+            network, tokenizer = model
+        else:
+            network = model
+        if network is None:
+            if tokenizer is not None:
+                raise UsageError("load_model: tokenizer= is for a model in memory; leave it out")
+            chosen = as_settings(ModelSettings, fields_given | settings, "load_model")
+            return Model(with_model_type(chosen))
+        if tokenizer is None:
+            raise UsageError("load_model: a model in memory needs its tokenizer; give tokenizer=")
+        fields_given = {"name": name_of(network), "kind": detected_type(network)[0], **settings}
+        return Model(as_settings(ModelSettings, fields_given, "load_model"), network, tokenizer)
 
 
 def load_probe(
-    probe: Any,
+    probe: ProbeLike,
     split: str | None = None,
     *,
     name: str | None = None,
@@ -164,8 +177,8 @@ def load_probe(
 
 
 def score(
-    model: Any,
-    probe: Any,
+    model: ModelLike | Model,
+    probe: ProbeLike | ProbeData,
     *,
     tokenizer: Any = None,
     trainer: TrainerSettings | Mapping[str, Any] | None = None,
