@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from probelight.api.call import ModelLike, ProbeLike, as_list, called, probe_names
+from probelight.api.call import ModelLike, ProbeLike, as_list, called, probe_names, trainer_of
 from probelight.io.errors import UsageError, required_path
 from probelight.reports.notebook import Results
 from probelight.runs.settings import TrainerSettings
@@ -46,6 +46,8 @@ def zero_shot(
     prompt: Mapping[str, Any] | None = None,
     phrasings: Sequence[str] = (),
     ranks: bool = False,
+    device: str | None = None,
+    batch_tokens: int | None = None,
     output_dir: Folder | None = None,
     mirror: str | None = None,
     trainer: Trainer = None,
@@ -70,6 +72,8 @@ def zero_shot(
             {"file": "configs/prompt/harness.yaml"} for those of lm-evaluation-harness.
         phrasings: Other wordings in the probes' configs to ask too; ["all"] for all of them.
         ranks: Also measure the ranks of the candidates in the whole vocabulary.
+        device: "cpu", "cuda" or "mps", as `accelerator` of `trainer`; by default a GPU if any.
+        batch_tokens: Tokens per batch, including padding, as `max_eval_tokens` of `trainer`.
         output_dir: Folder of the results, where the same call resumes; by default a temporary one.
         mirror: Folder or address with copies of the released files.
         trainer: Device and batch settings, such as {"accelerator": "cpu"}.
@@ -80,6 +84,7 @@ def zero_shot(
     """
     from probelight.commands.zero_shot import zero_shot as command
 
+    trainer = trainer_of(trainer, device, batch_tokens)
     with called(command, output_dir, trainer) as call:
         call.take(split=split, ranks=ranks, mirror=mirror, scoring=scoring, letters=letters)
         call.take(shots=shots, chat=chat, prompt=prompt, phrasings=phrasings, engine=engine)

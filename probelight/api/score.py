@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from probelight.api.call import ModelLike, ProbeLike
+from probelight.api.call import ModelLike, ProbeLike, trainer_of
 from probelight.evaluation.evaluate import evaluate
 from probelight.io.errors import UsageError, quietly
 from probelight.io.settings import as_settings
@@ -181,6 +181,8 @@ def score(
     probe: ProbeLike | ProbeData,
     *,
     tokenizer: Any = None,
+    device: str | None = None,
+    batch_tokens: int | None = None,
     trainer: TrainerSettings | Mapping[str, Any] | None = None,
 ) -> Scores:
     """Score every item of a probe as `zero_shot` does, in this process and without a folder.
@@ -190,7 +192,9 @@ def score(
     Args:
         model: The return value of `load_model`, or anything that `load_model` takes.
         probe: The return value of `load_probe`, or anything that `load_probe` takes.
-        tokenizer: The tokenizer of a model in memory.
+        tokenizer: The tokenizer of a model in memory that is given alone.
+        device: As in `zero_shot`.
+        batch_tokens: As in `zero_shot`.
         trainer: Device and batch settings, such as {"accelerator": "cpu"}.
 
     Raises:
@@ -201,8 +205,8 @@ def score(
     if not isinstance(probe, ProbeData):
         probe = load_probe(probe)
     name, config = model.settings.label, probe.config
-    settings = replace(as_settings(TrainerSettings, trainer or {}, "trainer"), devices=1)
-    settings = replace(settings, progress_bar=False)
+    settings = trainer_of(trainer, device, batch_tokens)
+    settings = replace(settings, devices=1, progress_bar=False)
     with quietly(), model.asked(config.setup, settings) as scorer:
         evaluation = evaluate(scorer, probe, trainer=settings)
     row = evaluation.accuracy_rows(Row(model=name, probe=config.name))[0]

@@ -106,7 +106,9 @@ def test_a_notebook_prints_nothing_either(
 
 def test_what_is_said_of_golds_in_memory_counts_and_is_a_part_of_the_run() -> None:
     sums = {"question": "1+2?", "choices": ["1", "2", "3", "4"], "answer": 3}
-    with pytest.raises(ProbelightError, match=r"items:1: the gold '3' can be .*--data.gold text"):
+    with pytest.raises(
+        ProbelightError, match=r"items:1: the gold '3' can be .*data={.gold.: .text.}"
+    ):
         probelight.zero_shot("dictionary-lm", [sums])
     by_form = {
         form: probelight.zero_shot("dictionary-lm", data={"path": [sums], "gold": form})
@@ -495,5 +497,20 @@ def test_a_refusal_names_arguments_and_a_mistyped_one_is_refused() -> None:
         probelight.zero_shot("dictionary-lm", WHALES, letters={"orders": "cyclic"})
     with pytest.raises(UsageError, match=r"no option 'shufles' \(did you mean 'shuffles'"):
         probelight.diagnose("dictionary-lm", shufles=3)
-    with pytest.raises(ProbelightError, match=r"engine\.knd: there is no such setting"):
+    with pytest.raises(ProbelightError, match=r"engine\.knd is not a known key .did you mean"):
         probelight.zero_shot("dictionary-lm", WHALES, engine={"knd": "ray"})
+
+
+def test_device_and_batch_tokens_are_those_of_the_trainer() -> None:
+    options: dict[str, Any] = {"device": "cpu", "batch_tokens": 300}
+    scored = probelight.zero_shot("dictionary-lm", WHALES, **options)
+    [accuracy] = scored.frame.query("metric == 'accuracy'")["value"]
+    assert accuracy == probelight.score("dictionary-lm", WHALES, **options).accuracy
+    with pytest.raises(ProbelightError, match=r"accelerator tpuu: give|accelerator 'tpuu'"):
+        probelight.score("dictionary-lm", WHALES, device="tpuu")
+    with pytest.raises(UsageError, match="batch_tokens= and trainer's max_eval_tokens differ"):
+        probelight.score(
+            "dictionary-lm", WHALES, batch_tokens=300, trainer={"max_eval_tokens": 200}
+        )
+    with pytest.raises(UsageError, match="needs its tokenizer"):
+        probelight.score(BertForMaskedLM(BertConfig(hidden_size=8, num_attention_heads=1)), WHALES)
