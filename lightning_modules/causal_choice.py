@@ -18,7 +18,8 @@ from probelight.io import ranges
 from probelight.io.atomic import whole_folder
 from probelight.lightning_modules.base import ChoiceModule, weights_under
 from probelight.models.adapters import Tuning, save_weights, train_adapter, tuning_of
-from probelight.models.checkpoint_files import CheckpointRef, quiet_transformers
+from probelight.models.checkpoint_errors import quiet_transformers
+from probelight.models.checkpoint_files import CheckpointRef
 from probelight.models.continuation_choice import ContinuationChoice
 from probelight.models.loading import trained_reader
 from probelight.models.networks import Batch

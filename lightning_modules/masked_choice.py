@@ -20,7 +20,8 @@ from probelight.io.errors import UsageError
 from probelight.io.package import BUNDLED_MODEL
 from probelight.lightning_modules.base import ChoiceModule
 from probelight.models.adapters import FULL_TUNING, Tuning, save_weights, train_adapter, tuning_of
-from probelight.models.checkpoint_files import CheckpointRef, quiet_transformers
+from probelight.models.checkpoint_errors import quiet_transformers
+from probelight.models.checkpoint_files import CheckpointRef
 from probelight.models.loading import trained_reader
 from probelight.models.masked import MaskedLM
 from probelight.models.networks import Batch

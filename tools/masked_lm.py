@@ -18,7 +18,8 @@ from transformers import BertConfig, BertForPreTraining, BertTokenizer
 from probelight.io import ranges
 from probelight.io.errors import UsageError
 from probelight.lightning_modules.base import adamw, adamw_groups, trapezoid
-from probelight.models.checkpoint_files import one_error, quiet_transformers, resolve
+from probelight.models.checkpoint_errors import one_error, quiet_transformers
+from probelight.models.checkpoint_files import resolve
 
 IGNORE = -100
 

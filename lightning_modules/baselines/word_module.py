@@ -15,14 +15,12 @@ from probelight.encoding.encoded_set import ChoiceEncoder
 from probelight.encoding.word_vectors import WordVectors
 from probelight.io.atomic import whole_folder
 from probelight.lightning_modules.base import ChoiceModule, halving
+from probelight.models.checkpoint_errors import PretrainedError, check_size, one_error
 from probelight.models.checkpoint_files import (
     WORD_FORMAT,
     WORD_SETTINGS,
-    PretrainedError,
     agree,
-    check_size,
     model_folder,
-    one_error,
     word_settings,
 )
 from probelight.models.networks import check_numbers

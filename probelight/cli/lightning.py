@@ -39,7 +39,7 @@ from probelight.io.package import program
 from probelight.io.process import check_num_processes, printed_once
 from probelight.io.settings import checked
 from probelight.models.answering import float32_products
-from probelight.models.checkpoint_files import PretrainedError
+from probelight.models.checkpoint_errors import PretrainedError
 from probelight.models.networks import model_fingerprint
 from probelight.reports.analyses import fits_table
 from probelight.reports.formats import print_table

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from probelight.encoding.vector_source import vectors_label
 from probelight.io.errors import RecordError, UsageError
+from probelight.models import gguf
 from probelight.models.checkpoint_files import scoring_of
 from probelight.models.registry import AUTO, ModelSettings, module_of
 from probelight.probes.record import Record, Setup
@@ -144,13 +145,18 @@ def check_records(
 def answered_by(record: RunRecord, model: ModelSettings, scorer: Scorer) -> RunRecord:
     """Return the record of a run with where its model comes from, and its weights."""
     source, sha256 = source_of(model), scorer.fingerprint()
-    return replace(record, source=source, dtype=scorer.dtype, model_sha256=sha256)
+    notices = record.notices
+    if source.quantisation:
+        notices += (f"{model.label}: weights dequantised from {source.quantisation}",)
+    return replace(record, source=source, dtype=scorer.dtype, model_sha256=sha256, notices=notices)
 
 
 def source_of(model: ModelSettings) -> ModelSource:
     """Return where a model comes from, for its result.json."""
     ref, model_type = model.checkpoint, model.type
     has_vectors = model_type.is_baseline
+    file = None if has_vectors or ref.in_memory else gguf.file_of(ref.name)
+    described = gguf.described(file) if file else None
     is_plain = not (ref.random_weights or ref.adapter or ref.in_memory or ref.folder.exists())
     return ModelSource(
         loaded_from=model.vectors if has_vectors else str(ref),
@@ -158,6 +164,8 @@ def source_of(model: ModelSettings) -> ModelSource:
         revision=model.revision,
         vectors=vectors_label(model.vectors) if has_vectors else "",
         control_of=replace(model, random_weights=False).label if model.random_weights else "",
+        quantisation=described.quantisation if described else "",
+        file_sha256=described.sha256 if described else "",
     )
 
 

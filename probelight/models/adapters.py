@@ -20,14 +20,13 @@ from probelight.io.atomic import write_text_atomic
 from probelight.io.errors import UsageError, nearest
 from probelight.io.package import BUNDLED_MODELS
 from probelight.io.settings import Settings
+from probelight.models.checkpoint_errors import PretrainedError, one_error
 from probelight.models.checkpoint_files import (
     ADAPTER_WEIGHTS,
     ADAPTER_WRAPPER,
     TRAINED_ON,
     CheckpointRef,
-    PretrainedError,
     adapter_settings,
-    one_error,
     read_settings,
 )
 

@@ -21,7 +21,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from transformers import PreTrainedModel
 
-from probelight.models.checkpoint_files import PretrainedError
+from probelight.models.checkpoint_errors import PretrainedError
 from probelight.models.checks import comparable, predict_alike
 from probelight.models.networks import at_path, run_encoder
 

@@ -33,7 +33,8 @@ from transformers.cache_utils import DynamicLayer, DynamicSlidingWindowLayer
 
 from probelight.encoding.causal import ContinuationEncoder, StemEncoder
 from probelight.encoding.chat import Chat
-from probelight.models.checkpoint_files import CheckpointRef, PretrainedError, length_of, scoring_of
+from probelight.models.checkpoint_errors import PretrainedError
+from probelight.models.checkpoint_files import CheckpointRef, length_of, scoring_of
 from probelight.models.checks import (
     ODD_MODEL,
     comparable,

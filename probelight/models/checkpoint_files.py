@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import hashlib
 import json
-import logging
 import os
 import re
-from collections.abc import Iterator, Mapping, Set
-from contextlib import contextmanager
+from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
 from safetensors import safe_open
 
-from probelight.io.errors import ProbelightError, UsageError, nearest
+from probelight.io.errors import UsageError
 from probelight.io.files import user_path
-from probelight.io.package import ASSETS, BUNDLED_MODELS, CONFIGS
+from probelight.io.package import ASSETS, BUNDLED_MODELS
 from probelight.io.ranges import WeightsDtype
+from probelight.models import gguf
+from probelight.models.checkpoint_errors import PretrainedError, cause_of, one_error, similar_names
 
 T = TypeVar("T")
 CONFIG = "config.json"
@@ -45,7 +45,6 @@ _COUNTS = {
     **dict.fromkeys(("dim", "hidden_dim", "n_embd", "num_labels"), 1 << 20),
     **dict.fromkeys(("max_position_embeddings", "n_positions", "vocab_size"), 1 << 26),
 }
-_MOST_WEIGHTS_A_BYTE = 4  # quantised to four bits: two
 
 
 # Of a model: peft's wrapper around it, which is no part of it, as it would hold itself.
@@ -59,10 +58,6 @@ _NOT_OF_ANSWERS = {
 
 # Models in memory and their tokenizers, by the name that stands for each in a `CheckpointRef`.
 IN_MEMORY: dict[str, tuple[Any, Any]] = {}
-
-
-class PretrainedError(ProbelightError, RuntimeError):
-    """A checkpoint that cannot be used; the message names it and what is wrong."""
 
 
 @dataclass(frozen=True)
@@ -116,33 +111,6 @@ class CheckpointRef:
         return model_folder(self.adapter or self.name)
 
 
-@contextmanager
-def one_error(source: str | Path, subject: str) -> Iterator[None]:
-    """Turn whatever a damaged or foreign checkpoint raises into one line that names it.
-
-    Libraries raise anything from OSError to KeyError, with up to a hundred lines of text. The first
-    line says enough; the rest stays in the chain, which PROBELIGHT_DEBUG shows.
-    """
-    try:
-        yield
-    except PretrainedError:
-        raise
-    except BaseException as error:
-        # Rust's panics (tokenizers, safetensors) are no Exceptions.
-        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
-            raise
-        is_folder = os.path.isdir(source)  # noqa: PTH112 - a path of any kind, which never raises
-        where = f"folder {source}" if is_folder else f"{str(source)!r} (a name on the Hub)"
-        hint = ""
-        if not is_folder:
-            hint = f"; if you meant a folder, it does not exist{_near(str(source))}"
-            if os.environ.get("HF_HUB_OFFLINE", "").upper() in {"1", "ON", "YES", "TRUE"}:
-                hint += "; HF_HUB_OFFLINE is set, so only folders and cached models can be used"
-        raise PretrainedError(
-            f"cannot load the {subject} of {where}: {_cause(error)}{hint}"
-        ) from error
-
-
 def read_settings(path: Path) -> dict[str, Any]:
     """Return the object in a small JSON file of a model's folder; else raise PretrainedError."""
     if not path.is_file():
@@ -154,7 +122,7 @@ def read_settings(path: Path) -> dict[str, Any]:
     try:
         settings = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
-        raise PretrainedError(f"{path} cannot be read: {_cause(error)}") from error
+        raise PretrainedError(f"{path} cannot be read: {cause_of(error)}") from error
     if not isinstance(settings, dict):
         raise PretrainedError(
             f"{path} cannot be read: it has a {type(settings).__name__} instead of an object"
@@ -290,27 +258,6 @@ def refuse_integers(source: str | Path, name: str, dtype: str) -> None:
         )
 
 
-def check_size(
-    source: str | Path, num_weights: int, num_bytes: int | None, bytes_per_weight: int = 4
-) -> None:
-    """Refuse settings of a model that its files cannot hold, before memory is taken for it.
-
-    `num_bytes` are those of the files; None for fresh weights, which need no file.
-    """
-    if num_bytes is not None and num_weights > _MOST_WEIGHTS_A_BYTE * num_bytes:
-        raise PretrainedError(
-            f"folder {source}: its settings describe a model of {num_weights:,} weights, but its "
-            f"weight files have {num_bytes:,} bytes, so they do not belong together"
-        )
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    if (needed := bytes_per_weight * num_weights) > memory:
-        precision = {4: "single precision", 2: "half precision"}[bytes_per_weight]
-        raise PretrainedError(
-            f"{source}: its settings describe a model of {num_weights:,} weights, "
-            f"{needed:,} bytes in {precision}, but this machine has only {memory:,}"
-        )
-
-
 def trained_dtype(dtype: WeightsDtype) -> WeightsDtype:
     """Return the precision of weights that are trained; refuse one in which they would not move."""
     if dtype == "float16":
@@ -347,21 +294,6 @@ def _weight_files(folder: Path) -> list[Path]:
     return [index.with_name(shard) for shard in shards]
 
 
-def _cause(error: BaseException) -> str:
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    first = lines[0] if lines else ""
-    if first.endswith(":") and len(lines) > 1:
-        first = f"{first} {lines[1]}"  # a heading alone does not say what is wrong
-    return f"{type(error).__name__}: {first[:300].rstrip('.')}"
-
-
-def _near(name: str) -> str:
-    """Suggest a folder or a preset for a name that is neither; "" without a similar one."""
-    folders = [str(path) for path in Path(name).parent.glob("*/")]
-    presets = [path.stem for path in (CONFIGS / "model").glob("*.yaml") if path.stem != name]
-    return nearest(name, [*folders, *presets, *BUNDLED_MODELS])
-
-
 def check_hub(ref: CheckpointRef) -> None:
     """Raise PretrainedError where the Hub is not reached: its client would try six times."""
     from huggingface_hub import constants, get_hf_file_metadata, hf_hub_url, try_to_load_from_cache
@@ -374,14 +306,17 @@ def check_hub(ref: CheckpointRef) -> None:
     except Exception as error:  # of an HTTP client that is not ours to name
         if {"ConnectError", "ConnectTimeout"} & {base.__name__ for base in type(error).__mro__}:
             raise PretrainedError(
-                f"there is no folder {name!r}{_near(name)}, and the Hub cannot be reached at "
-                f"{constants.ENDPOINT} to look there: {_cause(error)}"
+                f"there is no folder {name!r}{similar_names(name)}, and the Hub cannot be reached "
+                f"at {constants.ENDPOINT} to look there: {cause_of(error)}"
             ) from error
 
 
 def model_folder(name: str | Path) -> Path:
-    """Return the folder of a bundled model, or else the path; it need not be there."""
-    return ASSETS / name if str(name) in BUNDLED_MODELS else user_path(name)
+    """Return the folder of a bundled model or of a GGUF file's, or else the path, if any."""
+    if str(name) in BUNDLED_MODELS:
+        return ASSETS / name
+    file = gguf.file_of(name)
+    return user_path(name) if file is None else gguf.folder_of(file)
 
 
 def local_folder(ref: CheckpointRef) -> str:
@@ -511,24 +446,6 @@ def hub_options(revision: str | None) -> dict[str, Any]:
     """Return the options of every `from_pretrained`."""
     # Without it a terminal is asked whether somebody's code may run.
     return {"trust_remote_code": False} | ({} if revision is None else {"revision": revision})
-
-
-@contextmanager
-def quiet_transformers() -> Iterator[None]:
-    """Silence load reports and progress bars: what matters in them is an error here."""
-    # Only here: whoever asks where a model lies should not wait for it.
-    from transformers.utils import logging as transformers_logging
-
-    verbosity = transformers_logging.get_verbosity()
-    bars = transformers_logging.is_progress_bar_enabled()
-    transformers_logging.set_verbosity(logging.ERROR)
-    transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
-    try:
-        yield
-    finally:
-        transformers_logging.set_verbosity(verbosity)
-        if bars:
-            transformers_logging.enable_progress_bar()  # type: ignore[no-untyped-call]
 
 
 def is_word_folder(folder: str | Path) -> bool:

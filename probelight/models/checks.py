@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from transformers import PreTrainedModel
 
 from probelight.io.errors import NoMemoryError
-from probelight.models.checkpoint_files import PretrainedError
+from probelight.models.checkpoint_errors import PretrainedError
 from probelight.models.loading import longest_text
 from probelight.models.networks import Batch, evaluating, run_encoder
 from probelight.models.precision import half_dtype, upcast

@@ -35,10 +35,10 @@ from probelight.io import ranges
 from probelight.io.errors import RecordError, UsageError
 from probelight.io.package import CONFIGS
 from probelight.models.causal import CausalScorer, refuse_slow
+from probelight.models.checkpoint_errors import PretrainedError
 from probelight.models.checkpoint_files import (
     LIKELIHOOD,
     CheckpointRef,
-    PretrainedError,
     agree,
     head_settings,
     length_of,

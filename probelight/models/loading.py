@@ -38,19 +38,21 @@ from transformers import (
 from probelight.io.errors import UsageError
 from probelight.io.ranges import WeightsDtype
 from probelight.models.adapters import FULL, Tuning, attach_fresh, attach_saved, merge
+from probelight.models.checkpoint_errors import (
+    PretrainedError,
+    check_size,
+    one_error,
+    quiet_transformers,
+)
 from probelight.models.checkpoint_files import (
     CONFIG,
     CheckpointRef,
-    PretrainedError,
     base_of,
     check_config,
     check_hub,
-    check_size,
     check_tokenizer_files,
     check_weights,
     hub_options,
-    one_error,
-    quiet_transformers,
     resolve,
     tokenizer_files,
     trained_dtype,

@@ -13,12 +13,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from probelight.models.checkpoint_files import (
-    ADAPTER_WRAPPER,
-    PretrainedError,
-    adapter_sum,
-    refuse_integers,
-)
+from probelight.models.checkpoint_errors import PretrainedError
+from probelight.models.checkpoint_files import ADAPTER_WRAPPER, adapter_sum, refuse_integers
 
 Batch = dict[str, Tensor]
 INPUTS = ("input_ids", "attention_mask", "token_type_ids")  # of encoders

@@ -18,17 +18,16 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from probelight.encoding.sentence import GROUPS, SentenceChoiceEncoder
+from probelight.models.checkpoint_errors import PretrainedError, one_error
 from probelight.models.checkpoint_files import (
     DEFAULT_MAX_LENGTH,
     HEAD_FORMAT,
     HEAD_KINDS,
     HEAD_SETTINGS,
     CheckpointRef,
-    PretrainedError,
     agree,
     head_settings,
     is_sentence_choice_folder,
-    one_error,
 )
 from probelight.models.last_layer import EncoderAt
 from probelight.models.loading import ENCODER, MULTIPLE_CHOICE, has_choice_head, load_pretrained

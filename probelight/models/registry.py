@@ -24,12 +24,12 @@ from probelight.io.escaping import visible
 from probelight.io.package import BUNDLED_MODEL
 from probelight.io.settings import Settings
 from probelight.metrics.scoring_rules import LETTER
+from probelight.models.checkpoint_errors import PretrainedError
 from probelight.models.checkpoint_files import (
     CONFIG,
     HEAD_SETTINGS,
     WORD_SETTINGS,
     CheckpointRef,
-    PretrainedError,
     base_of,
     check_config,
     head_settings,
@@ -247,6 +247,11 @@ class ModelSettings(Settings):
             raise UsageError(
                 f"model.name {self.name} is only the name in tables; give the folder or Hub name "
                 "to load as model.name_or_path"
+            )
+        if self.revision and self.name_or_path.lower().endswith(".gguf"):
+            raise UsageError(
+                f"model.revision {self.revision}: of a GGUF file only the newest is read; download "
+                "the one that you mean, and give its path"
             )
         model_type = MODEL_TYPES.get(self.kind)
         if self.pll != "original" and self.kind not in (TRANSFORMER, AUTO):

@@ -37,7 +37,8 @@ from transformers.modeling_outputs import BaseModelOutput
 
 from probelight.encoding.candidates import Blank
 from probelight.encoding.infilling import Asks, Infilling, InfillingEncoder
-from probelight.models.checkpoint_files import PretrainedError, length_of, one_error, scoring_of
+from probelight.models.checkpoint_errors import PretrainedError, one_error
+from probelight.models.checkpoint_files import length_of, scoring_of
 from probelight.models.checks import Unpadded
 from probelight.models.loading import (
     FILLED_SENTENCE,

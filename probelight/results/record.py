@@ -252,6 +252,9 @@ class ModelSource:
         revision: Branch, tag or commit on the Hub, if the user gave one.
         vectors: Name of its word vectors; empty if it has none.
         control_of: Of a model with random weights: the model whose architecture it has. Else empty.
+        quantisation: How a GGUF file stores the weights, which were read as plain numbers. Else
+            empty.
+        file_sha256: Checksum of that file.
     """
 
     loaded_from: str = ""
@@ -259,6 +262,8 @@ class ModelSource:
     revision: str | None = None
     vectors: str = ""
     control_of: str = ""
+    quantisation: str = ""
+    file_sha256: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

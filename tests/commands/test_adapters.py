@@ -33,7 +33,7 @@ from probelight.io.errors import UsageError
 from probelight.lightning_modules.sentence_choice import SentenceChoice
 from probelight.models import loading
 from probelight.models.adapters import Tuning
-from probelight.models.checkpoint_files import PretrainedError
+from probelight.models.checkpoint_errors import PretrainedError
 from probelight.models.chosen_models import chosen_models, with_model_type
 from probelight.models.kept_model import KeptModel
 from probelight.models.loading import CAUSAL_LM, MASKED_LM, load_pretrained

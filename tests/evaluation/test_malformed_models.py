@@ -17,7 +17,7 @@ from safetensors.torch import load_file, save_file
 from transformers import GPT2Config, T5Config, ViTConfig
 
 from probelight import cli
-from probelight.models.checkpoint_files import PretrainedError
+from probelight.models.checkpoint_errors import PretrainedError
 from probelight.models.registry import ModelSettings
 from probelight.probes.importers.items import write_ai2
 from probelight.probes.record import Record

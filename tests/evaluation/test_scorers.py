@@ -18,7 +18,7 @@ from probelight.evaluation.scorers import check_scorer, source_of
 from probelight.io.errors import RecordError, UsageError
 from probelight.lightning_modules.inoculation import Inoculation
 from probelight.lightning_modules.sentence_choice import SentenceChoice
-from probelight.models.checkpoint_files import PretrainedError
+from probelight.models.checkpoint_errors import PretrainedError
 from probelight.models.registry import (
     MODEL_TYPES,
     TRANSFORMER,

@@ -13,7 +13,7 @@ from transformers import AutoModelForMultipleChoice, AutoTokenizer
 
 from probelight.lightning_modules.masked_choice import MaskedChoice
 from probelight.lightning_modules.sentence_choice import SentenceChoice
-from probelight.models.checkpoint_files import PretrainedError
+from probelight.models.checkpoint_errors import PretrainedError
 from probelight.models.loading import has_choice_head
 from probelight.probes.record import Record
 from tests.fixtures.architectures import CONFIGS, ref_of

@@ -12,11 +12,8 @@ from torch import Tensor
 from transformers import AutoModel
 
 from probelight.lightning_modules.sentence_choice import SentenceChoice
-from probelight.models.checkpoint_files import (
-    CheckpointRef,
-    PretrainedError,
-    is_sentence_choice_folder,
-)
+from probelight.models.checkpoint_errors import PretrainedError
+from probelight.models.checkpoint_files import CheckpointRef, is_sentence_choice_folder
 from probelight.models.pair_choice import HEAD_WEIGHTS
 
 Checkpoint = Callable[..., Path]

@@ -17,7 +17,8 @@ from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, GPT2Co
 from probelight.io.errors import RecordError
 from probelight.models import causal, in_memory
 from probelight.models.causal import CausalScorer, NextTokens, check, load
-from probelight.models.checkpoint_files import CheckpointRef, PretrainedError
+from probelight.models.checkpoint_errors import PretrainedError
+from probelight.models.checkpoint_files import CheckpointRef
 from probelight.models.continuation_choice import ContinuationChoice, PackedReader
 from probelight.models.in_memory import TextSettings
 from probelight.models.registry import ModelSettings

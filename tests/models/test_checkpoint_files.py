@@ -8,16 +8,8 @@ from typing import Any
 import pytest
 
 from probelight.models import checkpoint_files as source
-from probelight.models.checkpoint_files import (
-    CheckpointRef,
-    PretrainedError,
-    agree,
-    base_of,
-    check_config,
-    check_size,
-    one_error,
-    resolve,
-)
+from probelight.models.checkpoint_errors import PretrainedError, check_size, one_error
+from probelight.models.checkpoint_files import CheckpointRef, agree, base_of, check_config, resolve
 from tests.fixtures.architectures import ref_of
 
 Checkpoint = Callable[..., Path]

@@ -13,7 +13,8 @@ from probelight import cli
 from probelight.commands.inoculation.settings import InoculatedProbe, OriginalTask
 from probelight.commands.inoculation.sweep import SweepGrid, SweepRow, sweep_jobs
 from probelight.io.errors import UsageError
-from probelight.models.checkpoint_files import CheckpointRef, PretrainedError
+from probelight.models.checkpoint_errors import PretrainedError
+from probelight.models.checkpoint_files import CheckpointRef
 from probelight.models.chosen_models import (
     chosen_models,
     model_of,

@@ -23,7 +23,7 @@ from probelight.evaluation.predictions import predict
 from probelight.evaluation.scorers import scorer_for
 from probelight.io.errors import RecordError, UsageError
 from probelight.models import continuation_choice
-from probelight.models.checkpoint_files import PretrainedError
+from probelight.models.checkpoint_errors import PretrainedError
 from probelight.models.continuation_choice import (
     ContinuationChoice,
     ContinuationScorer,

@@ -17,7 +17,7 @@ from probelight.encoding.vector_source import vectors_label
 from probelight.encoding.word_vectors import WordVectorsError
 from probelight.io.errors import UsageError
 from probelight.lightning_modules.baselines.partial_input import QuestionToChoice
-from probelight.models.checkpoint_files import PretrainedError
+from probelight.models.checkpoint_errors import PretrainedError
 from probelight.models.elmo import ElmoVectors
 from probelight.models.vector_sources import token_vectors
 from probelight.probes.record import Record

@@ -20,7 +20,7 @@ from transformers import (
     PreTrainedModel,
 )
 
-from probelight.models.checkpoint_files import PretrainedError
+from probelight.models.checkpoint_errors import PretrainedError
 from probelight.models.loading import (
     ENCODER,
     MASKED_LM,

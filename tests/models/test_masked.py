@@ -15,7 +15,7 @@ from probelight.io.errors import RecordError
 from probelight.lightning_modules.masked_choice import MaskedChoice
 from probelight.lightning_modules.sentence_choice import SentenceChoice
 from probelight.models import masked as masked_module
-from probelight.models.checkpoint_files import PretrainedError
+from probelight.models.checkpoint_errors import PretrainedError
 from probelight.models.masked import (
     MaskedLM,
     MaskedScorer,

@@ -19,7 +19,7 @@ from probelight.io.errors import NoMemoryError
 from probelight.models import checkpoint_files, loading, precision
 from probelight.models.answering import answer, with_pieces
 from probelight.models.causal import CausalScorer
-from probelight.models.checkpoint_files import PretrainedError, check_size
+from probelight.models.checkpoint_errors import PretrainedError, check_size
 from probelight.models.checks import comparable, differ_by_rounding, predict_alike
 from probelight.models.kept_model import KeptModel
 from probelight.models.loading import CAUSAL_LM, MASKED_LM, load_pretrained

@@ -15,7 +15,8 @@ import transformers
 from safetensors.torch import save_file
 
 from probelight.io.errors import ProbelightError, UsageError
-from probelight.models.checkpoint_files import CheckpointRef, PretrainedError
+from probelight.models.checkpoint_errors import PretrainedError
+from probelight.models.checkpoint_files import CheckpointRef
 from probelight.models.chosen_models import with_model_type
 from probelight.models.registry import (
     AUTO,

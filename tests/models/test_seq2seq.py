@@ -37,7 +37,7 @@ from transformers import (
 
 from probelight.evaluation.letters import ask_letters
 from probelight.models import seq2seq as seq2seq_module
-from probelight.models.checkpoint_files import PretrainedError
+from probelight.models.checkpoint_errors import PretrainedError
 from probelight.models.registry import ModelSettings
 from probelight.models.seq2seq import check, infilling_of, load
 from probelight.probes.prompts import Prompts, Templates

@@ -12,7 +12,7 @@ from transformers import AutoModel, AutoTokenizer
 from probelight.encoding.vector_source import vectors_label
 from probelight.encoding.word_vectors import WordVectorsError
 from probelight.lightning_modules.baselines.partial_input import QuestionToChoice
-from probelight.models.checkpoint_files import PretrainedError
+from probelight.models.checkpoint_errors import PretrainedError
 from probelight.models.networks import model_fingerprint
 from probelight.models.registry import ModelSettings
 from probelight.models.vec_similarity import load

@@ -10,7 +10,7 @@ from torch.optim import AdamW, Muon, Optimizer
 from transformers import BertForPreTraining, BertTokenizer
 
 from probelight.io.errors import UsageError
-from probelight.models.checkpoint_files import PretrainedError
+from probelight.models.checkpoint_errors import PretrainedError
 from tools.masked_lm import MaskedLanguageModel, MuonAdamW, begin_with
 
 

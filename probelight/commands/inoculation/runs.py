@@ -30,8 +30,8 @@ from probelight.commands.inoculation.settings import (
 )
 from probelight.io.errors import UsageError
 from probelight.io.ranges import Seed
+from probelight.models.checkpoint_errors import PretrainedError
 from probelight.models.checkpoint_files import (
-    PretrainedError,
     agree,
     head_settings,
     is_word_folder,

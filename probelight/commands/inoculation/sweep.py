@@ -37,7 +37,7 @@ from probelight.io.package import program
 from probelight.io.settings import Settings
 from probelight.io.wandb import DEFAULT_WANDB, WandbSettings
 from probelight.models.adapters import FULL_TUNING, LORA, Tuning
-from probelight.models.checkpoint_files import PretrainedError
+from probelight.models.checkpoint_errors import PretrainedError
 from probelight.models.chosen_models import with_model_type
 from probelight.models.registry import AUTO, ModelSettings
 from probelight.results.run_folder import CommandFolder, planned_keys

@@ -34,7 +34,13 @@ def commits(results: RunSet) -> list[str]:
 def models_table(results: RunSet) -> Table | None:
     """Make the table of the weights used, and in how many runs."""
     runs = Counter(
-        (run.model, run.protocol.replace("_", " "), run.model_sha256, run.dtype)
+        (
+            run.model,
+            run.protocol.replace("_", " "),
+            run.model_sha256,
+            run.dtype,
+            run.source.quantisation and f"dequantised from {run.source.quantisation}",
+        )
         for run in results.runs
         if run.model
     )
@@ -50,15 +56,17 @@ def models_table(results: RunSet) -> Table | None:
                 "protocol": protocol,
                 "sha256": sha256 or None,
                 "_dtype": dtype,
+                "weights": weights,
                 "runs": number,
             }
-            for (model, protocol, sha256, dtype), number in sorted(runs.items())
+            for (model, protocol, sha256, dtype, weights), number in sorted(runs.items())
         ],
         [
             text("model", "model"),
             text("protocol", "protocol"),
             text("sha256 of the weights", "sha256", code=True),
-            *([text("dtype", "_dtype")] if any(key[-1] != RunRecord.dtype for key in runs) else []),
+            *([text("dtype", "_dtype")] if any(key[3] != RunRecord.dtype for key in runs) else []),
+            *([text("weights", "weights")] if any(key[4] for key in runs) else []),
             whole("runs", "runs"),
         ],
     )

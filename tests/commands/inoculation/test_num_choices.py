@@ -18,7 +18,8 @@ from probelight.commands.inoculation.rows import cost_interpretable
 from probelight.commands.inoculation.runs import inoculation_jobs
 from probelight.commands.inoculation.settings import Setting, Subject
 from probelight.commands.inoculation.sweep import SweepGrid
-from probelight.models.checkpoint_files import HEAD_SETTINGS, PretrainedError
+from probelight.models.checkpoint_errors import PretrainedError
+from probelight.models.checkpoint_files import HEAD_SETTINGS
 from probelight.probes.catalog import ProbeConfig
 from probelight.probes.importers.items import write_ai2
 from probelight.probes.record import Record

@@ -11,7 +11,7 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from probelight.datamodules.choices import ChoiceDataModule
 from probelight.lightning_modules.baselines.esim import ESIM, BiLSTM, SequenceDropout
-from probelight.models.checkpoint_files import PretrainedError
+from probelight.models.checkpoint_errors import PretrainedError
 from probelight.models.networks import model_fingerprint
 from probelight.probes.record import Record
 from tests.lightning_modules.baselines.words import WORDS, scores

@@ -9,7 +9,7 @@ import torch
 
 from probelight.datamodules.choices import ChoiceDataModule
 from probelight.lightning_modules.baselines.mlm_baseline import MLMBaseline
-from probelight.models.checkpoint_files import PretrainedError
+from probelight.models.checkpoint_errors import PretrainedError
 from probelight.probes.record import Record
 
 # Two words that decide, in words that do not: "hot" -> first choice, "cold" -> second.

@@ -14,7 +14,7 @@ from probelight.lightning_modules.baselines.partial_input import (
     PartialInput,
     QuestionToChoice,
 )
-from probelight.models.checkpoint_files import PretrainedError
+from probelight.models.checkpoint_errors import PretrainedError
 from probelight.probes.record import Record
 from probelight.training.modules import saved_module
 from tests.lightning_modules.baselines.words import WORDS, scores

@@ -8,7 +8,8 @@ import pytest
 
 from probelight.lightning_modules.baselines.esim import ESIM
 from probelight.lightning_modules.baselines.mlm_baseline import MLMBaseline
-from probelight.models.checkpoint_files import PretrainedError, is_word_folder, word_settings
+from probelight.models.checkpoint_errors import PretrainedError
+from probelight.models.checkpoint_files import is_word_folder, word_settings
 
 LINES = "the 1 0\nhot 2 -1\n"
 
