@@ -34,7 +34,7 @@ from benchmarks.interleaved import clock as now
 from benchmarks.random_model import write_random_model
 from benchmarks.results import report
 from probelight.builders.olmpics.comparisons import AgeSettings, build_ages
-from probelight.commands.curve.heads import encode
+from probelight.commands.curve.heads import pose, run_through
 from probelight.io.ranges import HeadMode
 from probelight.lightning_modules.base import adamw_groups, slanted_triangular
 from probelight.lightning_modules.heads.head_training import HeadPlan, sample_orders, train_stack
@@ -45,6 +45,7 @@ from probelight.models.networks import run_encoder
 from probelight.probes.catalog import load_probe_config
 from probelight.probes.controls import draw_substitutes, no_language, perturbed_language
 from probelight.probes.record import Record
+from probelight.runs.settings import TrainerSettings
 
 MODES: tuple[HeadMode, ...] = ("mlp", "linear")
 RATES = {"mlp": 1e-3, "linear": 3e-3}
@@ -95,7 +96,7 @@ class Probe:
         self.records = _records(grid)
         start = now()
         self.cached = [
-            (encode(module, train, max_tokens), encode(module, evaluation, max_tokens))
+            (_encode(module, train, max_tokens), _encode(module, evaluation, max_tokens))
             for train, evaluation in self.records
         ]
         clock.encoding = now() - start
@@ -105,6 +106,11 @@ class Probe:
     def order(self, size: int, seed: int) -> np.ndarray:
         """Return item indices (epochs, size) of one run."""
         return sample_orders(self.grid.num_train, size, HeadPlan("mlp", 0.0).epochs, seed)
+
+
+def _encode(module: MaskedChoice, records: Sequence[Record], max_tokens: int) -> CachedItems:
+    settings = TrainerSettings(max_eval_tokens=max_tokens)
+    return run_through(module, pose(module, records), records, settings)
 
 
 def main() -> None:
@@ -285,7 +291,7 @@ def _records(grid: Grid) -> list[tuple[list[Record], list[Record]]]:
 
 
 def _warm_up(module: MaskedChoice) -> None:
-    encode(module, _records(QUICK)[0][1], 512)
+    _encode(module, _records(QUICK)[0][1], 512)
 
 
 def _figures(grid: Grid, clock: Clock) -> dict[str, float]:

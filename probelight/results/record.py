@@ -312,6 +312,28 @@ class RunRecord:
     key: str = ""
     files: Mapping[str, FileState] = field(default_factory=dict)
 
+    @classmethod
+    def of(
+        cls,
+        row: Row,
+        rows: Iterable[Row],
+        notices: Iterable[str],
+        sets: Iterable[FromFiles],
+        **others: Any,
+    ) -> Self:
+        """Return the record of a run that is called as its rows are.
+
+        Args:
+            row: A row of the run, with its protocol, model and probe.
+            rows: All rows.
+            notices: Sentences for the reader of a report.
+            sets: What the run read.
+            others: The other fields.
+        """
+        names = {name: getattr(row, name) for name in ("protocol", "model", "probe")}
+        texts, files = tuple(notices), data_files(sets)
+        return cls(**names, rows=tuple(rows), notices=texts, data=files, **others)
+
     def detail(self, kind: type[D]) -> D | None:
         """Return the details of a kind, or None if the run has none."""
         return next((detail for detail in self.details if isinstance(detail, kind)), None)

@@ -26,7 +26,7 @@ from probelight.probes.record import Record, Setup, group_of
 from probelight.probes.source import ProbeData, load_file, load_probe
 from probelight.runs.context import RunContext, cached
 from probelight.training.modules import refuse_placed, trained_for
-from probelight.training.settings import FitSettings
+from probelight.training.settings import Fit, FitSettings
 
 PRECISIONS = ("32-true", "16-mixed", "bf16-mixed")  # those of models.answering, which imports torch
 
@@ -78,6 +78,12 @@ class Curve:
     def fit(self) -> FitSettings:
         """How the whole network, or a baseline, is trained."""
         return self.settings.fit_of(self.model.kind)
+
+    def fit_in(self, mode: str) -> Fit:
+        """Return how what a mode trains is trained."""
+        if mode != FULL and model_type_of(self.model).is_pretrained:
+            return self.settings.head_fit(mode)
+        return self.fit
 
     @cached_property
     def modes(self) -> list[Mode]:
