@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import product
-from typing import ClassVar, NamedTuple, Protocol
+from typing import NamedTuple
 
 from probelight.commands.inoculation.settings import (
     MAX_EXTRA,
@@ -22,7 +22,6 @@ from probelight.commands.inoculation.settings import (
     Subject,
 )
 from probelight.io.errors import ProbelightError, UsageError
-from probelight.models.settings import ModelSettings
 from probelight.probes.catalog import ProbeConfig
 from probelight.probes.controls import STANDARD, control_named, phrased, phrasings_named
 from probelight.probes.record import Record, group_of
@@ -52,6 +51,17 @@ class Splits:
     def files(self) -> tuple[ProbeData, ...]:
         """All files of the task."""
         return self.train_files + self.report_files
+
+    @property
+    def file_notices(self) -> tuple[str, ...]:
+        """Notices of all files."""
+        return tuple(notice for file in self.files for notice in file.notices)
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """The number of items of each set."""
+        names = ("train", "selection", "reserved", "report")
+        return {name: len(getattr(self, name)) for name in names}
 
     @cached_property
     def choice_counts(self) -> set[int]:
@@ -87,35 +97,6 @@ class Splits:
             f"{name}: {group_of(record, group_by[name])}"
             for name, record in zip(names, records, strict=True)
         ]
-
-
-class TaskSpec(Protocol):
-    """The spec of the training of an original task, or of a stage before it."""
-
-    protocol: ClassVar[str]
-
-    @property
-    def model(self) -> ModelSettings:
-        """The model that is trained."""
-
-    @property
-    def task(self) -> OriginalTask | IntermediateTask:
-        """How it is trained."""
-
-    @property
-    def seed(self) -> int:
-        """Seed of the splits and the training."""
-
-    @property
-    def num_choices(self) -> int | None:
-        """The number of choices that questions are filled up to."""
-
-    @property
-    def data_sha256(self) -> tuple[str, ...]:
-        """Checksums of the files."""
-
-    def splits(self, context: RunContext) -> Splits:
-        """Return the items."""
 
 
 class ScoredSet(NamedTuple):

@@ -8,9 +8,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Any
 
 from probelight.callbacks.aggregate_checkpoint import (
     AggregateCheckpoint,
@@ -40,7 +41,7 @@ from probelight.commands.inoculation.dynamics import (
     is_dynamics,
     watched_items,
 )
-from probelight.commands.inoculation.original_task import completed, finished_run
+from probelight.commands.inoculation.original_task import finished_run, original_source
 from probelight.commands.inoculation.rows import (
     Scored,
     cost_interpretable,
@@ -65,6 +66,7 @@ from probelight.lightning_modules.base import ChoiceModule
 from probelight.lightning_modules.inoculation import Inoculation
 from probelight.lightning_modules.keeping import L2SP, Distillation, Penalty
 from probelight.metrics.aggregate import best_checkpoint
+from probelight.models.checkpoint_files import trained_dtype
 from probelight.models.networks import model_fingerprint
 from probelight.models.scorer import TrainedScorer
 from probelight.models.settings import ModelSettings
@@ -90,7 +92,6 @@ from probelight.results.record import (
     changed_since,
     check_artifact,
     check_data,
-    data_files,
 )
 from probelight.results.row import Row
 from probelight.results.run_folder import RunFolder
@@ -144,14 +145,10 @@ class InoculationRun:
             rows.append(tied_row(predictions, named, f"{task}_tied_share"))
             if split == REPORT:
                 rows += chance_rows(predictions, replace(row, split=REPORT), f"_{task}")
-        record = RunRecord(
-            protocol=BEFORE,
-            rows=tuple(rows),
-            notices=(*_encoding_notices(scored), *score_notices(*scored.values())),
-            num_rescored=sum(predictions.num_rescored for predictions in scored.values()),
-            details=(self.details(scored),),
-        )
-        return self.completed(record, self.fingerprint(original_dir))
+        notices = [*_encoding_notices(scored), *score_notices(*scored.values())]
+        fingerprint = model_fingerprint(load_module(self.tasks, original_dir, model))
+        details, num_rescored = self.details(scored), _num_rescored(*scored.values())
+        return self.record(row, rows, notices, fingerprint, details, num_rescored=num_rescored)
 
     def try_setting(self, setting: Setting, before_run: str) -> RunRecord:
         """Train with one setting of several, scored on the selection items alone."""
@@ -163,13 +160,9 @@ class InoculationRun:
             self.details(scores_before), setting=asdict(setting), history=tuple(history)
         )
         row = self.row(CANDIDATE, setting)
-        record = RunRecord(
-            protocol=CANDIDATE,
-            rows=(*selection_rows(row, scores_before, history), *dynamics_rows(row, dynamics)),
-            notices=tuple(notices),
-            details=(details,),
-        )
-        return self.completed(record, self.fingerprint(self.run.best_dir))
+        rows = [*selection_rows(row, scores_before, history), *dynamics_rows(row, dynamics)]
+        module = load_module(self.tasks, self.run.best_dir, self.subject.model)
+        return self.record(row, rows, notices, model_fingerprint(module), details)
 
     def report_best(self, before_run: str, candidate_keys: Sequence[str]) -> RunRecord:
         """Report M*_k: the best of all settings and epochs goes to the report items."""
@@ -317,22 +310,22 @@ class InoculationRun:
                 if old_score > new_score
             ),
         )
-        predictions = (*reported_before.values(), *scores_after.values())
-        record = RunRecord(
-            protocol=INOCULATION,
-            rows=tuple(rows),
-            notices=(
-                *_cluster_notices(self.tasks.probe),
-                *_encoding_notices(scores_after),  # before inoculation the items were encoded alike
-                *(f"before inoculation: {n}" for n in score_notices(*reported_before.values())),
-                *score_notices(*scores_after.values()),
-            ),
+        notices = [
+            *_cluster_notices(self.tasks.probe),
+            *_encoding_notices(scores_after),  # before inoculation the items were encoded alike
+            *(f"before inoculation: {n}" for n in score_notices(*reported_before.values())),
+            *score_notices(*scores_after.values()),
+        ]
+        record = self.record(
+            row,
+            rows,
+            notices,
+            fingerprint,
+            details,
             seeds=(setting.seed, self.subject.original.seed),
-            num_rescored=sum(p.num_rescored for p in predictions),
+            num_rescored=_num_rescored(*reported_before.values(), *scores_after.values()),
             hits_file=HITS,
-            details=(details,),
         )
-        record = self.completed(record, fingerprint)
         return replace(record, counts={**record.counts, "dose": setting.dose})
 
     def prediction_lines(self, scored: Scored, ending: str = "") -> list[ItemLine]:
@@ -377,27 +370,40 @@ class InoculationRun:
             setup=setup_hash(scores_before),
         )
 
-    def fingerprint(self, folder: Path) -> str:
-        """Return the sha256 of the weights of the model in a folder."""
-        return model_fingerprint(load_module(self.tasks, folder, self.subject.model))
-
-    def completed(self, record: RunRecord, fingerprint: str) -> RunRecord:
-        """Return the record with the counts, files and notices of both tasks."""
-        original = self.tasks.original
-        record = completed(
-            record, fingerprint, self.subject.model, self.subject.original, self.tasks.probe
-        )
-        return replace(
-            record,
-            probe=self.probe_name,
-            notices=(*record.notices, *original.notices, *self.tasks.other_notices),
-            data=data_files(self.tasks.files),
+    def record(
+        self,
+        row: Row,
+        rows: Iterable[Row],
+        notices: Sequence[str],
+        fingerprint: str,
+        details: InoculationDetails,
+        **others: Any,
+    ) -> RunRecord:
+        """Return the record of the run, with the counts, files and notices of both tasks."""
+        probe, original, model = self.tasks.probe, self.tasks.original, self.subject.model
+        source, original_parts = original_source(model, self.subject.original)
+        record = RunRecord.of(
+            row,
+            rows,
+            (
+                *notices,
+                *probe.notices,
+                *probe.file_notices,
+                *original.notices,
+                *self.tasks.other_notices,
+            ),
+            self.tasks.files,
             counts={
-                **record.counts,
+                **probe.counts,
                 "original_selection": len(original.selection),
                 "original_report": len(original.report),
             },
+            source=source,
+            dtype=trained_dtype(model.dtype),
+            model_sha256=fingerprint,
+            **others,
         )
+        return record.with_details(details, original_parts)
 
 
 def fitted_sets(tasks: Tasks, setting: Setting) -> tuple[list[Record], dict[str, Sequence[Record]]]:
@@ -452,8 +458,6 @@ def score_sets(
     """Score sets by a model; the predictions hold the items before any control."""
     inputs = {key.text: tasks.model_inputs(key.task, records) for key, records in sets.items()}
     scored = predict(scorer, inputs, context.trainer)
-    if tasks.control == STANDARD:
-        return {key: replace(scored[key.text], records=items) for key, items in sets.items()}
     # Groups and relatives go by the question, whatever the model saw of it.
     return {key: replace(scored[key.text], records=records) for key, records in sets.items()}
 
@@ -472,6 +476,10 @@ def load_module(
     # The run's number holds, as a model that transformers saved has none.
     module.num_choices = padded_num_choices(tasks.num_choices, tasks.probe, tasks.original)
     return module
+
+
+def _num_rescored(*sets: Predictions) -> int:
+    return sum(predictions.num_rescored for predictions in sets)
 
 
 def _encoding_notices(scored: Scored) -> list[str]:
