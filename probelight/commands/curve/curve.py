@@ -10,7 +10,7 @@ from pathlib import Path
 from probelight.commands.curve.data import CurveData, load_curve_data, rows_for_model
 from probelight.commands.curve.settings import CurveSettings, Mode, ProbeOptions
 from probelight.io.errors import UsageError
-from probelight.io.ranges import Settings
+from probelight.io.ranges import HeadMode, Settings
 from probelight.models.registry import FULL
 from probelight.models.settings import ModelSettings, model_type_of
 from probelight.probes.catalog import ProbeConfig
@@ -79,11 +79,10 @@ class Curve:
         """How the whole network, or a baseline, is trained."""
         return self.settings.fit_of(self.model.kind)
 
-    def fit_in(self, mode: str) -> Fit:
-        """Return how what a mode trains is trained."""
-        if mode != FULL and model_type_of(self.model).is_pretrained:
-            return self.settings.head_fit(mode)
-        return self.fit
+    def head_fit(self, mode: HeadMode) -> Fit:
+        """Return how a head is trained, on a frozen model or of a baseline."""
+        is_frozen = model_type_of(self.model).is_pretrained
+        return self.settings.head_fit(mode) if is_frozen else self.fit
 
     @cached_property
     def modes(self) -> list[Mode]:

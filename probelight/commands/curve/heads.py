@@ -99,7 +99,7 @@ def train_heads(run: RunFolder, curve: Curve, mode: HeadMode, size: int) -> RunR
         size=size,
         dtype=probe.dtype,
         fingerprints=probe.fingerprints,
-        fit=curve.fit_in(mode) if size else None,
+        fit=curve.head_fit(mode) if size else None,
         notices=probe.notices,
         with_levels=size == 0,
     )

@@ -35,21 +35,19 @@ from probelight.commands.inoculation.data import (
     replayed_items,
     training_items,
 )
-from probelight.commands.inoculation.dynamics import (
-    dynamics_lines,
-    dynamics_rows,
-    is_dynamics,
-    watched_items,
-)
 from probelight.commands.inoculation.original_task import finished_run, original_source
 from probelight.commands.inoculation.rows import (
     Scored,
     cost_interpretable,
+    dynamics_lines,
+    dynamics_rows,
+    is_dynamics,
     knowledge_classes,
     report_rows,
     reported_hits,
     selection_rows,
     setup_hash,
+    watched_items,
 )
 from probelight.commands.inoculation.settings import (
     BEFORE,
