@@ -319,29 +319,16 @@ class RunRecord:
         rows: Iterable[Row],
         notices: Iterable[str],
         sets: Iterable[FromFiles],
-        **others: Any,
+        **more_fields: Any,
     ) -> Self:
-        """Return the record of a run that is called as its rows are.
-
-        Args:
-            row: A row of the run, with its protocol, model and probe.
-            rows: All rows.
-            notices: Sentences for the reader of a report.
-            sets: What the run read.
-            others: The other fields.
-        """
+        """Return the record of a run that is called as its rows are, such as `row`."""
         names = {name: getattr(row, name) for name in ("protocol", "model", "probe")}
         texts, files = tuple(notices), data_files(sets)
-        return cls(**names, rows=tuple(rows), notices=texts, data=files, **others)
+        return cls(**names, rows=tuple(rows), notices=texts, data=files, **more_fields)
 
     def detail(self, kind: type[D]) -> D | None:
         """Return the details of a kind, or None if the run has none."""
         return next((detail for detail in self.details if isinstance(detail, kind)), None)
-
-    def with_details(self, *details: Details | None) -> Self:
-        """Return the record with these details, which replace others of the same kind."""
-        by_key = {detail.key: detail for detail in (*self.details, *details) if detail is not None}
-        return replace(self, details=tuple(by_key[key] for key in DETAILS if key in by_key))
 
     def to_json(self) -> dict[str, Any]:
         """Return the content of the file."""

@@ -19,8 +19,7 @@ from probelight.callbacks.aggregate_checkpoint import (
     accuracies_of,
     best_of,
 )
-from probelight.callbacks.item_history import ItemHistory
-from probelight.callbacks.run_metrics import InoculationCost, LearningCurve
+from probelight.callbacks.run_metrics import InoculationCost, ItemHistory, LearningCurve
 from probelight.commands.inoculation.data import (
     PROBE,
     REPORT,
@@ -375,21 +374,16 @@ class InoculationRun:
         notices: Sequence[str],
         fingerprint: str,
         details: InoculationDetails,
-        **others: Any,
+        **more_fields: Any,
     ) -> RunRecord:
         """Return the record of the run, with the counts, files and notices of both tasks."""
         probe, original, model = self.tasks.probe, self.tasks.original, self.subject.model
         source, original_parts = original_source(model, self.subject.original)
-        record = RunRecord.of(
+        notices = [*notices, *probe.notices, *probe.file_notices]
+        return RunRecord.of(
             row,
             rows,
-            (
-                *notices,
-                *probe.notices,
-                *probe.file_notices,
-                *original.notices,
-                *self.tasks.other_notices,
-            ),
+            [*notices, *original.notices, *self.tasks.other_notices],
             self.tasks.files,
             counts={
                 **probe.counts,
@@ -399,9 +393,9 @@ class InoculationRun:
             source=source,
             dtype=trained_dtype(model.dtype),
             model_sha256=fingerprint,
-            **others,
+            details=(details,) if original_parts is None else (original_parts, details),
+            **more_fields,
         )
-        return record.with_details(details, original_parts)
 
 
 def fitted_sets(tasks: Tasks, setting: Setting) -> tuple[list[Record], dict[str, Sequence[Record]]]:
