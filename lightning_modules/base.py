@@ -17,14 +17,7 @@ from torch.optim import AdamW, Optimizer
 from torch.optim.lr_scheduler import LambdaLR, ReduceLROnPlateau
 
 from probelight.encoding.encoded_set import ChoiceEncoder
-from probelight.io.ranges import (
-    GradNorm,
-    LearningRate,
-    Seed,
-    ShareOrAll,
-    WeightDecay,
-    WeightsDtype,
-)
+from probelight.io.ranges import GradNorm, LearningRate, Seed, ShareOrAll, WeightDecay, WeightsDtype
 from probelight.metrics.accuracy import WeightedAccuracy, score_sum, weighted_scores
 from probelight.models.answering import batch_scores
 from probelight.models.checkpoint_files import CheckpointRef

@@ -10,7 +10,7 @@ from pathlib import Path
 from probelight.commands.curve.data import CurveData, load_curve_data, rows_for_model
 from probelight.commands.curve.settings import CurveSettings, Mode, ProbeOptions
 from probelight.io.errors import UsageError
-from probelight.io.ranges import HeadMode, Settings
+from probelight.io.ranges import Settings
 from probelight.models.registry import FULL
 from probelight.models.settings import ModelSettings, model_type_of
 from probelight.probes.catalog import ProbeConfig
@@ -25,7 +25,7 @@ from probelight.probes.controls import (
 from probelight.probes.record import Record, Setup, group_of
 from probelight.probes.source import ProbeData, load_file, load_probe
 from probelight.runs.context import RunContext, cached
-from probelight.training.modules import Fit, FitSettings, refuse_placed, trained_for
+from probelight.training.modules import FitSettings, refuse_placed, trained_for
 
 PRECISIONS = ("32-true", "16-mixed", "bf16-mixed")  # those of models.answering, which imports torch
 
@@ -77,11 +77,6 @@ class Curve:
     def fit(self) -> FitSettings:
         """How the whole network, or a baseline, is trained."""
         return self.settings.fit_of(self.model.kind)
-
-    def head_fit(self, mode: HeadMode) -> Fit:
-        """Return how a head is trained, on a frozen model or of a baseline."""
-        is_frozen = model_type_of(self.model).is_pretrained
-        return self.settings.head_fit(mode) if is_frozen else self.fit
 
     @cached_property
     def modes(self) -> list[Mode]:

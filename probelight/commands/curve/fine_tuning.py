@@ -13,12 +13,7 @@ from pathlib import Path
 from probelight.callbacks.aggregate_checkpoint import FinalCheckpoint
 from probelight.commands.curve.curve import Curve, FirstStage
 from probelight.commands.curve.data import CurveData
-from probelight.commands.curve.rows import (
-    Measurement,
-    next_size,
-    portions,
-    write_point,
-)
+from probelight.commands.curve.rows import Measurement, next_size, portions, write_point
 from probelight.commands.curve.settings import FIRST_STAGE
 from probelight.evaluation.predictions import predict
 from probelight.evaluation.scorers import model_row, source_of

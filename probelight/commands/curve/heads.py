@@ -15,12 +15,7 @@ import torch
 
 from probelight.commands.curve.curve import Curve
 from probelight.commands.curve.data import CurveData
-from probelight.commands.curve.rows import (
-    Measurement,
-    next_size,
-    portions,
-    write_point,
-)
+from probelight.commands.curve.rows import Measurement, next_size, portions, write_point
 from probelight.commands.curve.settings import CurveSettings
 from probelight.encoding.encoded_set import EncodedSet, token_budget_batches
 from probelight.evaluation.evaluate import evaluate
@@ -40,7 +35,7 @@ from probelight.lightning_modules.heads.stacked_heads import CachedItems, HeadRo
 from probelight.models.answering import answer_planned, batch_loader, float32_products, on_cpu
 from probelight.models.networks import model_fingerprint
 from probelight.models.precision import dtype_name
-from probelight.models.registry import AUTO, MODEL_TYPES, TRANSFORMER
+from probelight.models.registry import AUTO, TRANSFORMER
 from probelight.models.scorer import Scorer
 from probelight.models.settings import ModelSettings, model_type_of
 from probelight.probes.record import Record, Setup
@@ -49,7 +44,7 @@ from probelight.results.record import RunRecord
 from probelight.results.run_folder import RunFolder
 from probelight.runs.context import RunContext, cached
 from probelight.runs.settings import TrainerSettings
-from probelight.training.modules import module_for
+from probelight.training.modules import FitSettings, module_for
 
 Frozen = ChoiceModule | FrozenFeatures
 RowSetKey = tuple[str, str]  # control and role
@@ -99,7 +94,7 @@ def train_heads(run: RunFolder, curve: Curve, mode: HeadMode, size: int) -> RunR
         size=size,
         dtype=probe.dtype,
         fingerprints=probe.fingerprints,
-        fit=curve.head_fit(mode) if size else None,
+        fit=curve.settings.head_fit(mode, curve.model.kind) if size else None,
         notices=probe.notices,
         with_levels=size == 0,
     )
@@ -290,19 +285,12 @@ class CurveProbe:
 
     def _plan(self, mode: HeadMode) -> HeadPlan:
         """Return how heads are trained: by epochs, or a baseline's until it stops."""
-        if MODEL_TYPES[self.kind].is_pretrained:
-            head = self.settings.head_fit(mode)
-            return HeadPlan(mode, head.learning_rate, head.epochs, head.batch_size)
-        fit = self.settings.fit_of(self.kind)
-        return PlateauPlan(
-            mode,
-            fit.learning_rate,
-            fit.epochs,
-            fit.batch_size,
-            fit.weight_decay,
-            fit.max_grad_norm,
-            fit.patience,
-        )
+        fit = self.settings.head_fit(mode, self.kind)
+        sizes = fit.learning_rate, fit.epochs, fit.batch_size
+        if not isinstance(fit, FitSettings):
+            return HeadPlan(mode, *sizes)
+        limits = fit.weight_decay, fit.max_grad_norm, fit.patience
+        return PlateauPlan(mode, *sizes, *limits)
 
 
 def scores_of(table: torch.Tensor, records: Sequence[Record]) -> list[list[float]]:

@@ -92,8 +92,10 @@ class CurveSettings(ranges.Settings):
         value: str | dict[str, str] | None = getattr(self, name)
         return value.get(probe) if isinstance(value, Mapping) else value
 
-    def head_fit(self, mode: ranges.HeadMode) -> Fit:
-        """Return how the head of a pre-trained model is trained."""
+    def head_fit(self, mode: ranges.HeadMode, kind: str) -> Fit:
+        """Return how a head is trained, on a frozen model or of a baseline, by its type."""
+        if not MODEL_TYPES[kind].is_pretrained:
+            return self.fit_of(kind)
         rate = self.learning_rate[mode]
         return Fit(learning_rate=rate, epochs=self.epochs, batch_size=self.batch_size)
 

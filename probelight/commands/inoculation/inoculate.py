@@ -84,12 +84,7 @@ from probelight.results.predictions import (
     read_item_file,
     write_predictions,
 )
-from probelight.results.record import (
-    RunRecord,
-    changed_since,
-    check_artifact,
-    check_data,
-)
+from probelight.results.record import RunRecord, changed_since, check_artifact, check_data
 from probelight.results.row import Row
 from probelight.results.run_folder import RunFolder
 from probelight.runs.context import RunContext, cached
@@ -144,8 +139,8 @@ class InoculationRun:
                 rows += chance_rows(predictions, replace(row, split=REPORT), f"_{task}")
         notices = [*_encoding_notices(scored), *score_notices(*scored.values())]
         fingerprint = model_fingerprint(load_module(self.tasks, original_dir, model))
-        details, num_rescored = self.details(scored), _num_rescored(*scored.values())
-        return self.record(row, rows, notices, fingerprint, details, num_rescored=num_rescored)
+        answered = tuple(scored.values())
+        return self.record(row, rows, notices, fingerprint, self.details(scored), answered)
 
     def try_setting(self, setting: Setting, before_run: str) -> RunRecord:
         """Train with one setting of several, scored on the selection items alone."""
@@ -153,9 +148,8 @@ class InoculationRun:
         scores_before = read_scores_before(scores_folder, self.tasks.sets)
         history, dynamics, notices = self.train(self.original_dir(), setting, scores_before)
         write_predictions(self.run, dynamics)
-        details = replace(
-            self.details(scores_before), setting=asdict(setting), history=tuple(history)
-        )
+        details = self.details(scores_before)
+        details = replace(details, setting=asdict(setting), history=tuple(history))
         row = self.row(CANDIDATE, setting)
         rows = [*selection_rows(row, scores_before, history), *dynamics_rows(row, dynamics)]
         module = load_module(self.tasks, self.run.best_dir, self.subject.model)
@@ -286,27 +280,20 @@ class InoculationRun:
         rows = [*selection_rows(row, scores_before, history), *dynamics_rows(row, dynamics)]
         rows += report_rows(row, self.tasks, scores_before, scores_after, history)
         chosen = best_of(history)
+        reported = replace(row, split=REPORT, epoch=int(chosen["epoch"]))
         num_examples = setting.num_examples(len(training_items(self.tasks, setting)))
-        rows += [
-            replace(row, split=REPORT, epoch=int(chosen["epoch"]), metric=name, value=value)
-            for name, value in (
-                ("num_updates", chosen["step"]),
-                ("num_examples", chosen["epoch"] * num_examples),
-            )
-        ]
+        rows.append(replace(reported, metric="num_updates", value=chosen["step"]))
+        value = chosen["epoch"] * num_examples
+        rows.append(replace(reported, metric="num_examples", value=value))
         self.run.write_lines(HITS, [reported_hits(self.tasks, scores_before, scores_after)])
         old, new = scores_before[REPORTED_ORIGINAL], scores_after[REPORTED_ORIGINAL]
-        details = replace(
-            details,
-            cost_interpretable=cost_interpretable(self.tasks.original, old),
-            forgotten=tuple(
-                {"id": record.id, "position": record.position}
-                for record, old_score, new_score in zip(
-                    old.records, old.item_scores, new.item_scores, strict=True
-                )
-                if old_score > new_score
-            ),
-        )
+        forgotten = [
+            {"id": record.id, "position": record.position}
+            for record, *scores in zip(old.records, old.item_scores, new.item_scores, strict=True)
+            if scores[0] > scores[1]
+        ]
+        interpretable = cost_interpretable(self.tasks.original, old)
+        details = replace(details, cost_interpretable=interpretable, forgotten=tuple(forgotten))
         notices = [
             *_cluster_notices(self.tasks.probe),
             *_encoding_notices(scores_after),  # before inoculation the items were encoded alike
@@ -319,8 +306,8 @@ class InoculationRun:
             notices,
             fingerprint,
             details,
+            (*reported_before.values(), *scores_after.values()),
             seeds=(setting.seed, self.subject.original.seed),
-            num_rescored=_num_rescored(*reported_before.values(), *scores_after.values()),
             hits_file=HITS,
         )
         return replace(record, counts={**record.counts, "dose": setting.dose})
@@ -374,6 +361,7 @@ class InoculationRun:
         notices: Sequence[str],
         fingerprint: str,
         details: InoculationDetails,
+        answered: Sequence[Predictions] = (),
         **more_fields: Any,
     ) -> RunRecord:
         """Return the record of the run, with the counts, files and notices of both tasks."""
@@ -392,6 +380,7 @@ class InoculationRun:
             },
             source=source,
             dtype=trained_dtype(model.dtype),
+            num_rescored=sum(predictions.num_rescored for predictions in answered),
             model_sha256=fingerprint,
             details=(details,) if original_parts is None else (original_parts, details),
             **more_fields,
@@ -468,10 +457,6 @@ def load_module(
     # The run's number holds, as a model that transformers saved has none.
     module.num_choices = padded_num_choices(tasks.num_choices, tasks.probe, tasks.original)
     return module
-
-
-def _num_rescored(*sets: Predictions) -> int:
-    return sum(predictions.num_rescored for predictions in sets)
 
 
 def _encoding_notices(scored: Scored) -> list[str]:
