@@ -67,7 +67,7 @@ class Grid:
 
     def num_steps(self, size: int) -> int:
         """Return the steps of one run."""
-        plan = HeadPlan("mlp", 0.0)
+        plan = HeadPlan(0.0)
         return plan.epochs * -(-size // plan.batch_size)
 
 
@@ -105,7 +105,7 @@ class Probe:
 
     def order(self, size: int, seed: int) -> np.ndarray:
         """Return item indices (epochs, size) of one run."""
-        return sample_orders(self.grid.num_train, size, HeadPlan("mlp", 0.0).epochs, seed)
+        return sample_orders(self.grid.num_train, size, HeadPlan(0.0).epochs, seed)
 
 
 def _encode(module: MaskedChoice, records: Sequence[Record], max_tokens: int) -> CachedItems:
@@ -153,7 +153,7 @@ def _time_point(probe: Probe, mode: HeadMode, size: int, clock: Clock) -> None:
     """Time one point of the grid by us, and one run of it by peer (b)."""
     seeds = range(1, probe.grid.num_seeds + 1)
     cells = [(pair, seed) for pair in probe.cached for seed in seeds]
-    plan = HeadPlan(mode, RATES[mode])
+    plan = HeadPlan(RATES[mode])
     start = now()
     heads = StackedHeads(probe.module.head, probe.vocabulary, len(cells), mode)
     orders = np.stack([probe.order(size, seed) for _, seed in cells])
@@ -161,7 +161,7 @@ def _time_point(probe: Probe, mode: HeadMode, size: int, clock: Clock) -> None:
     scores = heads.scores([evaluation for (_, evaluation), _ in cells])
     clock.heads[mode] += now() - start
     start = now()
-    alone = _one_run(probe.module.head, *probe.cached[0], orders[0], plan)
+    alone = _one_run(probe.module.head, *probe.cached[0], orders[0], plan, mode)
     clock.one_by_one[mode] += (now() - start) * len(cells)
     _compare(scores[0], alone, clock)
 
@@ -172,6 +172,7 @@ def _one_run(
     evaluation: CachedItems,
     order: np.ndarray,
     plan: HeadPlan,
+    mode: HeadMode,
 ) -> Tensor:
     """Return scores (M, K) of one run by peer (b), with the rows of its two candidates."""
     device = head.weight.device
@@ -182,7 +183,7 @@ def _one_run(
     decoder.weight.data.copy_(head.weight.data[words])
     decoder.bias.data.copy_(head.bias.data[words])
     model = nn.Sequential(*steps, decoder).train(False)
-    model.requires_grad_(plan.mode == "mlp")
+    model.requires_grad_(mode == "mlp")
     decoder.requires_grad_(True)
     groups = adamw_groups(model, plan.weight_decay)
     optimizer = torch.optim.AdamW(groups, lr=plan.learning_rate, betas=(0.9, 0.98), fused=True)
@@ -206,7 +207,7 @@ def _one_run(
 
 def _time_naive(probe: Probe, mode: HeadMode, clock: Clock) -> None:
     """Time a whole run of the smallest size by peer (a), and compare its scores."""
-    size, plan = probe.grid.sizes[0], HeadPlan(mode, RATES[mode])
+    size, plan = probe.grid.sizes[0], HeadPlan(RATES[mode])
     train, evaluation = probe.records[0]
     order = probe.order(size, 1)
     module = copy.deepcopy(probe.module)

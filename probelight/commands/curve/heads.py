@@ -288,9 +288,9 @@ class CurveProbe:
         fit = self.settings.head_fit(mode, self.kind)
         sizes = fit.learning_rate, fit.epochs, fit.batch_size
         if not isinstance(fit, FitSettings):
-            return HeadPlan(mode, *sizes)
+            return HeadPlan(*sizes)
         limits = fit.weight_decay, fit.max_grad_norm, fit.patience
-        return PlateauPlan(mode, *sizes, *limits)
+        return PlateauPlan(*sizes, *limits)
 
 
 def scores_of(table: torch.Tensor, records: Sequence[Record]) -> list[list[float]]:

@@ -14,7 +14,7 @@ from probelight.lightning_modules.heads.head_training import PlateauPlan, sample
 from probelight.lightning_modules.heads.stacked_heads import CachedItems, StackedHeads
 
 NUM_ITEMS, NUM_HELD_OUT, HIDDEN, VOCAB, EPOCHS = 40, 24, 8, 12, 30
-PLAN = PlateauPlan("mlp", 5e-3, EPOCHS, 8, weight_decay=0.1, max_grad_norm=0.5, patience=5)
+PLAN = PlateauPlan(5e-3, EPOCHS, 8, weight_decay=0.1, max_grad_norm=0.5, patience=5)
 
 
 class FreshHead(nn.Module):
@@ -131,7 +131,7 @@ def test_each_run_halves_and_stops_by_itself(budget: int, monkeypatch: pytest.Mo
 
 
 def test_without_patience_the_rate_stays_and_the_last_epoch_is_kept() -> None:
-    plan = PlateauPlan("mlp", 1e-2, 3, 8, max_grad_norm=None, patience=None)
+    plan = PlateauPlan(1e-2, 3, 8, max_grad_norm=None, patience=None)
     data, head = items(0, NUM_ITEMS), FreshHead(1)
     order = sample_orders(NUM_ITEMS, 20, 3, 1)
     stack = StackedHeads([head], torch.arange(VOCAB), 1, "mlp")
