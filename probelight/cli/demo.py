@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Annotated
 
 from probelight.commands.command import Command, command
-from probelight.commands.curve.command import trace_curves
+from probelight.commands.curve.command import curves_of, trace_curves
 from probelight.commands.curve.settings import CurveSettings, ProbeOptions
 from probelight.commands.inoculation.runs import inoculation_jobs
 from probelight.commands.inoculation.settings import (
@@ -118,7 +118,8 @@ def demo(
             job.spec.check(scoring)
         run_jobs(jobs, folder, scoring)
         stage.update("2 of 4: learning curves, with and without language")
-        trace_curves(folder, plan.curve_probes, [model], plan.curve, ProbeOptions(), context)
+        curves = curves_of(plan.curve_probes, [model], plan.curve, ProbeOptions(), context)
+        trace_curves(folder, curves, context)
         stage.update("3 of 4: fine-tuning on a probe, with and without replay")
         run_jobs(inoculation_jobs(subject, settings, context), folder, context)
         run_jobs(inoculation_jobs(control, controls, context), folder, context)
