@@ -20,7 +20,7 @@ import argparse
 import copy
 import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from statistics import median
 from typing import Any
 
@@ -38,7 +38,7 @@ from probelight.commands.curve.heads import pose, run_through
 from probelight.io.ranges import HeadMode
 from probelight.lightning_modules.base import adamw_groups, slanted_triangular
 from probelight.lightning_modules.heads.head_training import HeadPlan, sample_orders, train_stack
-from probelight.lightning_modules.heads.stacked_heads import CachedItems, StackedHeads
+from probelight.lightning_modules.heads.stacked_heads import CachedItems, HeadRows, StackedHeads
 from probelight.lightning_modules.masked_choice import MaskedChoice
 from probelight.models.candidate_head import CandidateHead
 from probelight.models.networks import run_encoder
@@ -100,8 +100,12 @@ class Probe:
             for train, evaluation in self.records
         ]
         clock.encoding = now() - start
-        words = [encoded.candidates for pair in self.cached for encoded in pair]
-        self.vocabulary = torch.unique(torch.cat(words))
+        words = torch.cat([encoded.candidates for pair in self.cached for encoded in pair])
+        self.head = HeadRows.of(module.head, vocabulary := torch.unique(words))
+        self.placed = [  # with the candidates as rows of this head
+            [replace(e, candidates=torch.searchsorted(vocabulary, e.candidates)) for e in pair]
+            for pair in self.cached
+        ]
 
     def order(self, size: int, seed: int) -> np.ndarray:
         """Return item indices (epochs, size) of one run."""
@@ -152,10 +156,10 @@ def measure(chosen: argparse.Namespace) -> dict[str, float]:
 def _time_point(probe: Probe, mode: HeadMode, size: int, clock: Clock) -> None:
     """Time one point of the grid by us, and one run of it by peer (b)."""
     seeds = range(1, probe.grid.num_seeds + 1)
-    cells = [(pair, seed) for pair in probe.cached for seed in seeds]
+    cells = [(pair, seed) for pair in probe.placed for seed in seeds]
     plan = HeadPlan(RATES[mode])
     start = now()
-    heads = StackedHeads(probe.module.head, probe.vocabulary, len(cells), mode)
+    heads = StackedHeads(probe.head, len(cells), mode)
     orders = np.stack([probe.order(size, seed) for _, seed in cells])
     train_stack(heads, [train for (train, _), _ in cells], orders, plan)
     scores = heads.scores([evaluation for (_, evaluation), _ in cells])
@@ -235,9 +239,9 @@ def _time_naive(probe: Probe, mode: HeadMode, clock: Clock) -> None:
             batch = {k: v.to(module.device) for k, v in measured.collate(items).items()}
             scores.append(_naive_logits(module, batch).gather(1, batch["candidate_ids"]).cpu())
     clock.naive_scoring.append(now() - start)
-    heads = StackedHeads(probe.module.head, probe.vocabulary, 1, mode)
-    train_stack(heads, [probe.cached[0][0]], order[None], plan)
-    _compare(heads.scores([probe.cached[0][1]])[0], torch.cat(scores), clock)
+    heads = StackedHeads(probe.head, 1, mode)
+    train_stack(heads, [probe.placed[0][0]], order[None], plan)
+    _compare(heads.scores([probe.placed[0][1]])[0], torch.cat(scores), clock)
 
 
 def _naive_logits(module: MaskedChoice, batch: dict[str, Tensor]) -> Tensor:

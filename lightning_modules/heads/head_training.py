@@ -169,7 +169,7 @@ class Sample:
         features, rows, exists, labels = (
             torch.cat(columns).to(heads.device)
             for columns in zip(
-                *((p.features, heads.rows_of(p), p.choice_mask, p.labels) for p in pool),
+                *((p.features, p.candidates, p.choice_mask, p.labels) for p in pool),
                 strict=True,
             )
         )
