@@ -159,7 +159,7 @@ def _time_point(probe: Probe, mode: HeadMode, size: int, clock: Clock) -> None:
     cells = [(pair, seed) for pair in probe.placed for seed in seeds]
     plan = HeadPlan(RATES[mode])
     start = now()
-    heads = StackedHeads(probe.head, len(cells), mode)
+    heads = StackedHeads([probe.head] * len(cells), mode)
     orders = np.stack([probe.order(size, seed) for _, seed in cells])
     train_stack(heads, [train for (train, _), _ in cells], orders, plan)
     scores = heads.scores([evaluation for (_, evaluation), _ in cells])
@@ -239,7 +239,7 @@ def _time_naive(probe: Probe, mode: HeadMode, clock: Clock) -> None:
             batch = {k: v.to(module.device) for k, v in measured.collate(items).items()}
             scores.append(_naive_logits(module, batch).gather(1, batch["candidate_ids"]).cpu())
     clock.naive_scoring.append(now() - start)
-    heads = StackedHeads(probe.head, 1, mode)
+    heads = StackedHeads([probe.head], mode)
     train_stack(heads, [probe.placed[0][0]], order[None], plan)
     _compare(heads.scores([probe.placed[0][1]])[0], torch.cat(scores), clock)
 

@@ -84,25 +84,22 @@ class StackedHeads:
     """R independent heads, on the device of the first.
 
     Args:
-        heads: The heads that runs start from: one for all runs, or one per run, which runs may
-            share. All have the same form, and a row for each of U candidate words; they are not
-            changed.
-        num_runs: R, the number of runs.
+        heads: The R heads that runs start from, which runs may share. All have the same form, and a
+            row for each of U candidate words; they are not changed.
         mode: What to train.
     """
 
-    def __init__(self, heads: Head | Sequence[Head], num_runs: int, mode: HeadMode) -> None:
-        head_of_run = list(heads) if isinstance(heads, Sequence) else [heads] * num_runs
-        distinct = list({id(head): head for head in head_of_run}.values())
-        indices = [next(i for i, d in enumerate(distinct) if d is head) for head in head_of_run]
+    def __init__(self, heads: Sequence[Head], mode: HeadMode) -> None:
+        distinct = list({id(head): head for head in heads}.values())
+        indices = [next(i for i, d in enumerate(distinct) if d is head) for head in heads]
         self.device = distinct[0].weight.device
         self.mode = mode
-        self.num_runs = num_runs
+        self.num_runs = len(heads)
         transforms = [StackedTransform(head.transform_steps()) for head in distinct]
         self.transform = transforms[0]
         # The place in `parameters` of each run's transform. In mode linear no run changes its
         # transform: one copy serves all that begin with it.
-        self.copies = list(range(num_runs)) if mode == "mlp" else indices
+        self.copies = list(range(len(heads))) if mode == "mlp" else indices
         sources = indices if mode == "mlp" else range(len(distinct))
         self.parameters = {
             name: torch.stack([transforms[index].initial[name] for index in sources])

@@ -256,7 +256,7 @@ class CurveProbe:
             [draw.sets[control, role] for draw, (control, _) in zip(draws, runs, strict=True)]
             for role in ROLES
         )
-        heads = StackedHeads(starts, len(runs), mode)
+        heads = StackedHeads(starts, mode)
         epochs = [0] * len(runs)
         if size:
             plan = self._plan(mode)

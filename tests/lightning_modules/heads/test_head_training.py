@@ -60,7 +60,7 @@ def test_samples_are_nested_and_seeded() -> None:
 def test_the_model_itself_is_left_alone(model: BertForMaskedLM, tmp_path: Path) -> None:
     initial = copy.deepcopy(model.state_dict())
     plan = HeadPlan(1e-1, epochs=1, batch_size=8)
-    heads = StackedHeads(CandidateHead(model), 1, "mlp")
+    heads = StackedHeads([CandidateHead(model)], "mlp")
     train_stack(heads, [items(0)], sample_orders(NUM_ITEMS, 16, 1, 0)[None], plan)
     assert all(torch.equal(value, initial[name]) for name, value in model.state_dict().items())
 
@@ -125,7 +125,7 @@ def test_stacked_runs_equal_runs_one_by_one_on_the_whole_decoder(
     if make is open_items:  # each run is asked for words that it was never trained on
         for data, order in zip(sets, orders, strict=True):
             assert len(data.candidates[order].unique()) < len(data.candidates.unique())
-    heads = StackedHeads(CandidateHead(model), 3, mode)
+    heads = StackedHeads([CandidateHead(model)] * 3, mode)
     train_stack(heads, sets, orders, plan)
     scores = heads.scores(sets)
     for run, data in enumerate(sets):
@@ -143,7 +143,7 @@ def test_runs_trained_a_few_at_a_time_are_the_same(
     scores_by_size = []
     for budget in (2**30, 20_000, 1):
         monkeypatch.setattr(head_training, "_CPU_STATE_BYTES", budget)
-        heads = StackedHeads(CandidateHead(model), 5, mode)
+        heads = StackedHeads([CandidateHead(model)] * 5, mode)
         train_stack(heads, sets, orders, plan)
         scores_by_size.append(heads.scores(sets))
     torch.testing.assert_close(scores_by_size[1], scores_by_size[0], rtol=1e-10, atol=1e-12)
@@ -153,7 +153,7 @@ def test_runs_trained_a_few_at_a_time_are_the_same(
 def test_runs_that_share_a_set_share_its_features(model: BertForMaskedLM) -> None:
     data = items(0)
     order = torch.from_numpy(np.stack([sample_orders(NUM_ITEMS, 10, 2, seed) for seed in range(4)]))
-    heads = StackedHeads(CandidateHead(model), 4, "mlp")
+    heads = StackedHeads([CandidateHead(model)] * 4, "mlp")
     sample = Sample(heads, slice(0, 4), [data] * 4, order)
     assert len(sample.features) == len(order.unique())
     assert torch.equal(sample.features[sample.index[3, 1]], data.features[order[3, 1]])
@@ -174,7 +174,7 @@ class PlainHead:
 def test_any_head_with_steps_and_rows_is_trained() -> None:
     data, head, plan = items(0), PlainHead(), HeadPlan(1e-2, epochs=2, batch_size=8)
     order = sample_orders(NUM_ITEMS, 16, 2, 1)
-    heads = StackedHeads(head, 2, "mlp")
+    heads = StackedHeads([head] * 2, "mlp")
     train_stack(heads, [data, data], np.stack([order, order]), plan)
     optimizer = torch.optim.AdamW(
         [

@@ -116,7 +116,7 @@ def test_each_run_halves_and_stops_by_itself(budget: int, monkeypatch: pytest.Mo
     held_out = [watched[0], watched[0], watched[1], watched[1], watched[1]]
     heads = [FreshHead(seed) for seed in seeds]
     orders = np.stack([sample_orders(NUM_ITEMS, 20, EPOCHS, seed) for seed in seeds])
-    stack = StackedHeads(heads, len(seeds), "mlp")
+    stack = StackedHeads(heads, "mlp")
     epochs = train_stack(stack, train, orders, PLAN, held_out)
     measured = items(4, 16)
     scores = stack.scores([measured] * len(seeds))
@@ -134,7 +134,7 @@ def test_without_patience_the_rate_stays_and_the_last_epoch_is_kept() -> None:
     plan = PlateauPlan(1e-2, 3, 8, max_grad_norm=None, patience=None)
     data, head = items(0, NUM_ITEMS), FreshHead(1)
     order = sample_orders(NUM_ITEMS, 20, 3, 1)
-    stack = StackedHeads([head], 1, "mlp")
+    stack = StackedHeads([head], "mlp")
     assert train_stack(stack, [data], order[None], plan) == [3]
     alone = train_alone(head, data, data, order, plan).head
     torch.testing.assert_close(stack.scores([data])[0], alone.scores(data), rtol=1e-7, atol=1e-9)
