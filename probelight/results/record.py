@@ -91,7 +91,6 @@ class FromFiles(Protocol):
     @property
     def files(self) -> tuple[DataFile, ...]:
         """The files that the items were read from."""
-        ...
 
 
 def set_command(name: str, arguments: Sequence[str]) -> None:
@@ -313,18 +312,10 @@ class RunRecord:
     files: Mapping[str, FileState] = field(default_factory=dict)
 
     @classmethod
-    def of(
-        cls,
-        row: Row,
-        rows: Iterable[Row],
-        notices: Iterable[str],
-        sets: Iterable[FromFiles],
-        **more_fields: Any,
-    ) -> Self:
-        """Return the record of a run that is called as its rows are, such as `row`."""
+    def of(cls, row: Row, rows: Iterable[Row], sets: Iterable[FromFiles], **more: Any) -> Self:
+        """Return the record of a run that read some sets, named as its rows are, such as `row`."""
         names = {name: getattr(row, name) for name in ("protocol", "model", "probe")}
-        texts, files = tuple(notices), data_files(sets)
-        return cls(**names, rows=tuple(rows), notices=texts, data=files, **more_fields)
+        return cls(**names, rows=tuple(rows), data=data_files(sets), **more)
 
     def detail(self, kind: type[D]) -> D | None:
         """Return the details of a kind, or None if the run has none."""

@@ -73,8 +73,8 @@ def train_facts(
     return RunRecord.of(
         row,
         [grouped_row(predictions.item_scores, groups, row)],
-        (*fit_notices, *encoding_notices, *stage.facts.notices),
         [stage.facts],
+        notices=(*fit_notices, *encoding_notices, *stage.facts.notices),
         counts={"train": len(facts)},
         seeds=(stage.seed,),
         source=source_of(model),

@@ -196,8 +196,8 @@ def write_point(
     return RunRecord.of(
         row,
         rows,
-        notices,
         data.files,
+        notices=tuple(notices),
         counts={"train": len(data.train), "evaluation": len(data.evaluation)},
         seeds=tuple(sorted({point.seed for point in measured if point.seed is not None})),
         source=source_of(model),

@@ -371,8 +371,8 @@ class InoculationRun:
         return RunRecord.of(
             row,
             rows,
-            [*notices, *original.notices, *self.tasks.other_notices],
             self.tasks.files,
+            notices=(*notices, *original.notices, *self.tasks.other_notices),
             counts={
                 **probe.counts,
                 "original_selection": len(original.selection),

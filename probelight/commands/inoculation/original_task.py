@@ -262,8 +262,8 @@ def train_task(run: RunFolder, spec: TaskSpec, context: RunContext) -> RunRecord
     return RunRecord.of(
         row,
         rows,
-        (*notices, *splits.notices, *splits.file_notices),
         splits.files,
+        notices=(*notices, *splits.notices, *splits.file_notices),
         counts=splits.counts,
         seeds=(seed,),
         source=source,
