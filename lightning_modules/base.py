@@ -220,7 +220,8 @@ class PretrainedChoice(ChoiceModule):
         dtype: WeightsDtype = "auto",
         tuning: Tuning | str | None = None,
     ) -> None:
-        from probelight.models.loading import trained_reader  # only now: baselines have no use
+        # Only now: baselines need none of transformers.
+        from probelight.models.loading import trained_reader
 
         super().__init__(learning_rate, weight_decay, warmup_share, max_grad_norm)
         self.adapters = tuning_of(tuning)
