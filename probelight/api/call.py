@@ -149,7 +149,7 @@ def _items_file(name: str, rows: Any, folder: Path, **settings: Any) -> Path:
 def trainer_of(trainer: Any, device: str | None, batch_tokens: int | None) -> TrainerSettings:
     """Return the settings of a trainer with a device and a size of batches given by themselves."""
     with quietly():
-        settings = as_settings(TrainerSettings, trainer or {}, "trainer")
+        settings: TrainerSettings = as_settings(TrainerSettings, trainer or {}, "trainer")
         default = TrainerSettings()
         for name, value in (("accelerator", device), ("max_eval_tokens", batch_tokens)):
             if value is None:
@@ -157,7 +157,8 @@ def trainer_of(trainer: Any, device: str | None, batch_tokens: int | None) -> Tr
             if getattr(settings, name) not in (getattr(default, name), value):
                 short = "device" if name == "accelerator" else "batch_tokens"
                 raise UsageError(f"{short}= and trainer's {name} differ; give one of the two")
-            settings = replace(settings, **{name: value})
+            changes: dict[str, Any] = {name: value}
+            settings = replace(settings, **changes)
         return settings
 
 

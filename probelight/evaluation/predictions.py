@@ -131,7 +131,7 @@ def _answers_of_processes(
     from probelight.datamodules.choices import ChoiceDataModule
     from probelight.lightning_modules.scoring import ScorerModule
     from probelight.models.answering import ItemScores, float32_products, gather_scores
-    from probelight.training.trainer import make_trainer
+    from probelight.training.fit import make_trainer
 
     data = ChoiceDataModule(
         train=None,

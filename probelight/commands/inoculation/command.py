@@ -6,12 +6,9 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 from probelight.commands.command import Command, command
-from probelight.commands.inoculation.data import (
-    load_tasks,
-    measured_sets,
-    original_splits,
-)
-from probelight.commands.inoculation.runs import SubjectJobs, original_jobs, original_spec
+from probelight.commands.inoculation.data import load_tasks, measured_sets, original_splits
+from probelight.commands.inoculation.original_task import original_jobs, original_spec
+from probelight.commands.inoculation.runs import SubjectJobs
 from probelight.commands.inoculation.settings import (
     INOCULATION,
     KEEPING_NOTHING,

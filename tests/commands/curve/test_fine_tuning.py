@@ -36,8 +36,7 @@ from probelight.results.run_folder import RunFolder
 from probelight.runs.context import RunContext
 from probelight.runs.settings import TrainerSettings
 from probelight.training.direct import Direct, fit_directly, fresh_module
-from probelight.training.modules import saved_module
-from probelight.training.settings import FitSettings
+from probelight.training.modules import FitSettings, saved_module
 from tests.commands.curve.conftest import TRAINER
 from tests.fixtures.faults import TRAINING_STEP, run_with_fault
 from tests.fixtures.rows import read_results

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from probelight.commands.inoculation.data import ScoredSet, Splits, Tasks
-from probelight.commands.inoculation.dynamics import dynamics_lines, dynamics_rows, watched_items
+from probelight.commands.inoculation.rows import dynamics_lines, dynamics_rows, watched_items
 from probelight.metrics.knowledge import knowledge_class
 from probelight.probes.catalog import ProbeConfig
 from probelight.probes.record import Record
