@@ -12,7 +12,7 @@ import transformers
 from torch import Tensor
 from transformers import AutoModel, AutoModelForMaskedLM, AutoModelForMultipleChoice, AutoTokenizer
 
-from probelight.evaluation.predictions import predict
+from probelight.evaluation.scorers import predict
 from probelight.models.loading import MASKED_LM, load_pretrained
 from probelight.models.masked import MaskedLM, MaskedScorer, PseudoLogLikelihood
 from probelight.models.padding import ignores_padding

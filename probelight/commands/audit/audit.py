@@ -15,8 +15,7 @@ from probelight.builders import giveaways
 from probelight.builders.hygiene import asked_stems
 from probelight.commands.audit import items
 from probelight.commands.command import Command, command
-from probelight.evaluation.predictions import predict
-from probelight.evaluation.scorers import check_scorer, model_row, scorer_for, source_of
+from probelight.evaluation.scorers import check_records, model_row, predict, scorer_for, source_of
 from probelight.io.errors import UsageError, nearest
 from probelight.io.ranges import Mirror, Names, PathText, Seed
 from probelight.models.chosen_models import MODEL_CONFIGS, chosen_models
@@ -211,7 +210,7 @@ class BaselineSpec(ModelRunSpec):
         if is_trained(self.model) or model_type_of(self.model).scorer is None:
             check_module(self.model, "mc_qa")
         else:
-            check_scorer(self.model, "mc_qa", [])
+            check_records(context, self.model, "mc_qa")
 
 
 def audit_jobs(

@@ -21,8 +21,7 @@ from probelight.commands.curve.rows import (
     write_point,
 )
 from probelight.commands.curve.settings import FIRST_STAGE, PROTOCOL
-from probelight.evaluation.predictions import predict
-from probelight.evaluation.scorers import model_row, source_of
+from probelight.evaluation.scorers import model_row, predict, source_of
 from probelight.lightning_modules.heads.head_training import sample_of, sample_orders
 from probelight.models.networks import model_fingerprint
 from probelight.models.precision import dtype_name

@@ -25,8 +25,7 @@ from probelight.commands.curve.rows import (
 )
 from probelight.commands.curve.settings import PROTOCOL, CurveSettings
 from probelight.encoding.encoded_set import EncodedSet, token_budget_batches
-from probelight.evaluation.predictions import predict
-from probelight.evaluation.scorers import kept_model, loaded_scorer, scorer_for
+from probelight.evaluation.scorers import kept_model, loaded_scorer, predict, scorer_for
 from probelight.io.errors import RecordError, UsageError
 from probelight.io.ranges import HeadMode
 from probelight.lightning_modules.base import ChoiceModule

@@ -20,7 +20,7 @@ from probelight.commands.diagnose.word_predictions import (
     write_recorded_files,
 )
 from probelight.evaluation.scorers import (
-    check_scorer,
+    check_records,
     loaded_scorer,
     model_row,
     refuse_untrained,
@@ -127,7 +127,7 @@ class DiagnosisSpec(ModelRunSpec):
 
     def check(self, context: RunContext) -> None:
         """Refuse a model that does not predict words."""
-        check_scorer(self.model, "mc_mlm", [])
+        check_records(context, self.model, "mc_mlm")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from probelight.evaluation.predictions import ask_about
+from probelight.evaluation.scorers import ask_about
 from probelight.io.atomic import write_text_atomic
 from probelight.io.errors import UsageError
 from probelight.probes.diagnostics.items import Prompt

@@ -18,9 +18,8 @@ from probelight.encoding.candidates import INSIDE, Blank, CandidateTable
 from probelight.encoding.packed import SHARED
 from probelight.encoding.tokens import tokenise
 from probelight.evaluation.letters import ask_letters
-from probelight.evaluation.predictions import ask, ask_about
 from probelight.evaluation.prompting import in_chat, mode_of
-from probelight.evaluation.scorers import model_row, reader_for, scorer_for
+from probelight.evaluation.scorers import ask, ask_about, model_row, reader_for, scorer_for
 from probelight.io.errors import RecordError, UsageError
 from probelight.models.kept_model import KeptModel
 from probelight.models.networks import Batch

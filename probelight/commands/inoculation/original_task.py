@@ -13,8 +13,7 @@ from probelight.commands.inoculation.data import (
     padded_num_choices,
 )
 from probelight.commands.inoculation.settings import IntermediateTask, OriginalTask
-from probelight.evaluation.predictions import predict
-from probelight.evaluation.scorers import model_row, source_of
+from probelight.evaluation.scorers import model_row, predict, source_of
 from probelight.lightning_modules.base import ChoiceModule
 from probelight.models.checkpoint_files import trained_dtype
 from probelight.models.networks import model_fingerprint
