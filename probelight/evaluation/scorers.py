@@ -1,4 +1,4 @@
-"""What answers without being trained here: how it is loaded and asked, by one process or several."""
+"""What answers without being trained: how it is loaded, and asked by one process or several."""
 
 from __future__ import annotations
 
