@@ -15,7 +15,8 @@ import numpy as np
 import pandas as pd
 
 from probelight.evaluation.evaluate import evaluate
-from probelight.integrations.watched_sets import Entry, Watched, drawn_set, watched_set
+from probelight.evaluation.sets import LoadedSet
+from probelight.integrations.watched_sets import Entry, drawn_set, watched_set
 from probelight.io.atomic import whole_folder, write_text_atomic
 from probelight.io.documents import as_settings
 from probelight.io.errors import UsageError
@@ -202,7 +203,7 @@ class Watch:
             if scores.keys() == {*names}
         ]
 
-    def _scorer(self, network: Any, watched: Watched) -> Scorer:
+    def _scorer(self, network: Any, watched: LoadedSet) -> Scorer:
         return scorer_of(network, self._tokenizer, watched.data.config.setup, self.text)
 
     def look(self, network: Any, step: int) -> dict[str, float]:
@@ -235,7 +236,7 @@ class Watch:
                 warnings.warn(text, stacklevel=2)
         return scores
 
-    def _run(self, watched: Watched, step: int) -> tuple[str, dict[str, Any]]:
+    def _run(self, watched: LoadedSet, step: int) -> tuple[str, dict[str, Any]]:
         """Return the name and the config of the run that scores a set at a step."""
         revision = f"step{step}"
         config = {
@@ -248,7 +249,7 @@ class Watch:
         }
         return f"watch-{watched.name}-{self._name}-{revision}", config
 
-    def _score(self, network: Any, watched: Watched, step: int) -> float:
+    def _score(self, network: Any, watched: LoadedSet, step: int) -> float:
         assert self._command is not None
         run = self._command.run(*self._run(watched, step))
         if (finished := self._command.result(run.key)) is not None:
@@ -260,7 +261,7 @@ class Watch:
         run.finish(replace(record, seconds=round(time.perf_counter() - start, 3)))
         return _accuracy(record)
 
-    def _record(self, run: RunFolder, scorer: Scorer, watched: Watched, step: int) -> RunRecord:
+    def _record(self, run: RunFolder, scorer: Scorer, watched: LoadedSet, step: int) -> RunRecord:
         revision, config = f"step{step}", watched.data.config
         name = f"{self._name}@{revision}"
         task = "original task" if config.name == self.original else ""
