@@ -5,18 +5,23 @@ Answers under a control are left out, as those are other items.
 
 from __future__ import annotations
 
+import os.path
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
+from probelight.io.errors import UsageError, nearest
+from probelight.io.escaping import visible
+from probelight.io.files import distinct_ends
 from probelight.metrics.choices import item_score
 from probelight.metrics.intervals import Floats, Groups, group_indices, num_groups
 from probelight.results.details import CurveDetails, InoculationDetails
-from probelight.results.load import WATCH, Run, RunSet
+from probelight.results.load import WATCH, Run, UnreadableResultError, load_results
 from probelight.results.predictions import ItemLine, read_item_lines
 from probelight.results.row import Row
 
@@ -54,10 +59,18 @@ class RunScores:
     ungrouped: bool  # whether its items have groups that were not recorded
 
 
-def scores_of(
-    results: RunSet, folder: str, rules: Sequence[str] = (OWN,), *, mixed: bool = False
-) -> Iterator[RunScores]:
-    """Yield the scores of all runs of a folder, which the user calls `folder`.
+class FolderAnswers(NamedTuple):
+    """The answers in one folder of results."""
+
+    answers: list[RunScores]
+    left_out: list[str]  # notices of results that are not among them
+    damaged: list[str]  # those about damaged runs
+
+
+def read_answers(
+    folders: Sequence[Path], rules: Sequence[str] = (OWN,), *, mixed: bool = False
+) -> list[FolderAnswers]:
+    """Return the scores of all runs in each folder.
 
     Zero-shot runs are read by each of the rules that they have. Answers by two rules, or to items
     that were asked in two ways (in a chat, behind examples), are of one set only if `mixed`.
@@ -68,10 +81,34 @@ def scores_of(
         "inoculation": _inoculation,
         "original": _original,
     }
-    for run in results.runs:
-        if run.protocol in readers and run.rows:
-            for scores in readers[run.protocol](run, read_item_lines(results, run)):
-                yield replace(scores, folder=folder)
+    real_paths = [os.path.realpath(folder) for folder in folders]
+    names = distinct_ends(real_paths)
+    answers_by_folder = []
+    for folder, real_path in zip(folders, real_paths, strict=True):
+        results, name = load_results(folder), visible(names[real_path])
+        try:
+            answers = [
+                replace(scores, folder=name)
+                for run in results.runs
+                if run.protocol in readers and run.rows
+                for scores in readers[run.protocol](run, read_item_lines(results, run))
+            ]
+        except UnreadableResultError as error:  # it names the run's file alone
+            raise UnreadableResultError(f"{folder}: {error}") from error
+        notices = ([f"{name}: {n}" for n in texts] for texts in (results.left_out, results.damaged))
+        answers_by_folder.append(FolderAnswers(answers, *notices))
+    return answers_by_folder
+
+
+def refuse_unanswered(probes: Iterable[str], answered: Iterable[str]) -> None:
+    """Raise UsageError for a name given as `--probes` to which there are no answers."""
+    names = sorted({*answered})
+    for probe in probes:
+        if probe not in names:
+            raise UsageError(
+                f"--probes {probe}: these results have no answers to it{nearest(probe, names)}; "
+                f"they have answers to {', '.join(names) or 'nothing'}"
+            )
 
 
 def _zero_shot(
