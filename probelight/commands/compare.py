@@ -97,14 +97,18 @@ def compare(
     real_paths = [os.path.realpath(folder) for folder in folders]
     if repeated := [str(f) for n, f in enumerate(folders) if real_paths[n] in real_paths[:n]]:
         raise UsageError(f"{repeated[0]} is given twice: every difference would be 0")
-    by_folder = read_answers(folders, rules, mixed=mix_rules)
-    answers = [run for folder in by_folder for run in folder.answers]
+    answers: list[RunScores] = []
+    left_out: list[str] = []
+    damaged: list[str] = []
+    for folder_answers, results, name in read_answers(folders, rules, mixed=mix_rules):
+        answers += folder_answers
+        left_out += [f"{name}: {notice}" for notice in results.left_out]
+        damaged += [f"{name}: {notice}" for notice in results.damaged]
     refuse_unanswered(probes, (run.key.probe for run in answers))
     chosen = [run for run in answers if not probes or run.key.probe in probes]
     systems, system_notices = systems_of(chosen)
     blocks, block_notices = blocks_of(systems, across_folders=len(folders) > 1)
     if not blocks:
-        damaged = [notice for folder in by_folder for notice in folder.damaged]
         reasons = [*damaged, *system_notices, *block_notices]
         raise UsageError(_why_not_compared(answers, reasons, rules))
     compared_blocks = [
@@ -120,7 +124,6 @@ def compare(
     compared_blocks = [*block_by_answers.values()]
     checksums = [[compared.block.title, compared.checksums()] for compared in compared_blocks]
     folder = CommandFolder(output_dir, {"command": PROTOCOL, "compared": checksums})
-    left_out = [notice for folder in by_folder for notice in folder.left_out]
     notices = (*left_out, *system_notices, *block_notices)
     p_values = adjusted_p_values(compared_blocks)
     num_pairs = sum(map(len, p_values))

@@ -21,7 +21,7 @@ from probelight.io.files import distinct_ends
 from probelight.metrics.choices import item_score
 from probelight.metrics.intervals import Floats, Groups, group_indices, num_groups
 from probelight.results.details import CurveDetails, InoculationDetails
-from probelight.results.load import WATCH, Run, UnreadableResultError, load_results
+from probelight.results.load import WATCH, Run, RunSet, UnreadableResultError, load_results
 from probelight.results.predictions import ItemLine, read_item_lines
 from probelight.results.row import Row
 
@@ -59,18 +59,10 @@ class RunScores:
     ungrouped: bool  # whether its items have groups that were not recorded
 
 
-class FolderAnswers(NamedTuple):
-    """The answers in one folder of results."""
-
-    answers: list[RunScores]
-    left_out: list[str]  # notices of results that are not among them
-    damaged: list[str]  # those about damaged runs
-
-
 def read_answers(
     folders: Sequence[Path], rules: Sequence[str] = (OWN,), *, mixed: bool = False
-) -> list[FolderAnswers]:
-    """Return the scores of all runs in each folder.
+) -> Iterator[tuple[list[RunScores], RunSet, str]]:
+    """Yield the scores of all runs in each folder, its results, and its name.
 
     Zero-shot runs are read by each of the rules that they have. Answers by two rules, or to items
     that were asked in two ways (in a chat, behind examples), are of one set only if `mixed`.
@@ -83,11 +75,10 @@ def read_answers(
     }
     real_paths = [os.path.realpath(folder) for folder in folders]
     names = distinct_ends(real_paths)
-    answers_by_folder = []
     for folder, real_path in zip(folders, real_paths, strict=True):
         results, name = load_results(folder), visible(names[real_path])
         try:
-            answers = [
+            scores_of_runs = [
                 replace(scores, folder=name)
                 for run in results.runs
                 if run.protocol in readers and run.rows
@@ -95,20 +86,17 @@ def read_answers(
             ]
         except UnreadableResultError as error:  # it names the run's file alone
             raise UnreadableResultError(f"{folder}: {error}") from error
-        notices = ([f"{name}: {n}" for n in texts] for texts in (results.left_out, results.damaged))
-        answers_by_folder.append(FolderAnswers(answers, *notices))
-    return answers_by_folder
+        yield scores_of_runs, results, name
 
 
 def refuse_unanswered(probes: Iterable[str], answered: Iterable[str]) -> None:
     """Raise UsageError for a name given as `--probes` to which there are no answers."""
     names = sorted({*answered})
-    for probe in probes:
-        if probe not in names:
-            raise UsageError(
-                f"--probes {probe}: these results have no answers to it{nearest(probe, names)}; "
-                f"they have answers to {', '.join(names) or 'nothing'}"
-            )
+    for probe in (probe for probe in probes if probe not in names):
+        raise UsageError(
+            f"--probes {probe}: these results have no answers to it{nearest(probe, names)}; they "
+            f"have answers to {', '.join(names) or 'nothing'}"
+        )
 
 
 def _zero_shot(
