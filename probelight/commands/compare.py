@@ -19,6 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from probelight.commands.command import Command, command
+from probelight.evaluation.answers import read_answers, refuse_unanswered
 from probelight.io.errors import UsageError, nearest
 from probelight.io.ranges import Names
 from probelight.metrics.comparisons import Compared, compare_runs
@@ -30,14 +31,7 @@ from probelight.results.importers.answers import IMPORTED
 from probelight.results.record import RunRecord
 from probelight.results.row import Row, Subset
 from probelight.results.run_folder import CommandFolder
-from probelight.results.systems import (
-    OWN,
-    RunScores,
-    System,
-    read_answers,
-    refuse_unanswered,
-    systems_of,
-)
+from probelight.results.systems import OWN, RunScores, System, systems_of
 
 PROTOCOL = "compare"
 
@@ -104,7 +98,7 @@ def compare(
         answers += folder_answers
         left_out += [f"{name}: {notice}" for notice in results.left_out]
         damaged += [f"{name}: {notice}" for notice in results.damaged]
-    refuse_unanswered(probes, (run.key.probe for run in answers))
+    refuse_unanswered(probes, [run.key.probe for run in answers])
     chosen = [run for run in answers if not probes or run.key.probe in probes]
     systems, system_notices = systems_of(chosen)
     blocks, block_notices = blocks_of(systems, across_folders=len(folders) > 1)

@@ -18,6 +18,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from probelight.commands.command import Command, command
+from probelight.evaluation.answers import read_answers, refuse_unanswered
 from probelight.io.errors import RecordError, UsageError, nearest
 from probelight.io.files import read_table
 from probelight.io.numbers import number_of, whole_number_of
@@ -32,7 +33,7 @@ from probelight.results.predictions import ItemLine, write_predictions
 from probelight.results.record import RunRecord
 from probelight.results.row import Row
 from probelight.results.run_folder import CommandFolder
-from probelight.results.systems import BEFORE, System, read_answers, refuse_unanswered, systems_of
+from probelight.results.systems import BEFORE, System, systems_of
 
 PROTOCOL = "forgetting"
 _COUNTS = re.compile(r"\d{1,9}(,\d{1,9}){3}", re.ASCII)

@@ -5,23 +5,18 @@ Answers under a control are left out, as those are other items.
 
 from __future__ import annotations
 
-import os.path
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-from probelight.io.errors import UsageError, nearest
-from probelight.io.escaping import visible
-from probelight.io.files import distinct_ends
 from probelight.metrics.choices import item_score
 from probelight.metrics.intervals import Floats, Groups, group_indices, num_groups
 from probelight.results.details import CurveDetails, InoculationDetails
-from probelight.results.load import WATCH, Run, RunSet, UnreadableResultError, load_results
+from probelight.results.load import WATCH, Run, RunSet
 from probelight.results.predictions import ItemLine, read_item_lines
 from probelight.results.row import Row
 
@@ -59,10 +54,10 @@ class RunScores:
     ungrouped: bool  # whether its items have groups that were not recorded
 
 
-def read_answers(
-    folders: Sequence[Path], rules: Sequence[str] = (OWN,), *, mixed: bool = False
-) -> Iterator[tuple[list[RunScores], RunSet, str]]:
-    """Yield the scores of all runs in each folder, its results, and its name.
+def scores_of(
+    results: RunSet, folder: str, rules: Sequence[str] = (OWN,), *, mixed: bool = False
+) -> Iterator[RunScores]:
+    """Yield the scores of all runs of a folder, which the user calls `folder`.
 
     Zero-shot runs are read by each of the rules that they have. Answers by two rules, or to items
     that were asked in two ways (in a chat, behind examples), are of one set only if `mixed`.
@@ -73,30 +68,10 @@ def read_answers(
         "inoculation": _inoculation,
         "original": _original,
     }
-    real_paths = [os.path.realpath(folder) for folder in folders]
-    names = distinct_ends(real_paths)
-    for folder, real_path in zip(folders, real_paths, strict=True):
-        results, name = load_results(folder), visible(names[real_path])
-        try:
-            scores_of_runs = [
-                replace(scores, folder=name)
-                for run in results.runs
-                if run.protocol in readers and run.rows
-                for scores in readers[run.protocol](run, read_item_lines(results, run))
-            ]
-        except UnreadableResultError as error:  # it names the run's file alone
-            raise UnreadableResultError(f"{folder}: {error}") from error
-        yield scores_of_runs, results, name
-
-
-def refuse_unanswered(probes: Iterable[str], answered: Iterable[str]) -> None:
-    """Raise UsageError for a name given as `--probes` to which there are no answers."""
-    names = sorted({*answered})
-    for probe in (probe for probe in probes if probe not in names):
-        raise UsageError(
-            f"--probes {probe}: these results have no answers to it{nearest(probe, names)}; they "
-            f"have answers to {', '.join(names) or 'nothing'}"
-        )
+    for run in results.runs:
+        if run.protocol in readers and run.rows:
+            for scores in readers[run.protocol](run, read_item_lines(results, run)):
+                yield replace(scores, folder=folder)
 
 
 def _zero_shot(

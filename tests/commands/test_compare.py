@@ -22,7 +22,7 @@ from probelight.results.load import UnreadableResultError, load_results
 from probelight.results.record import RunRecord
 from probelight.results.row import Row
 from probelight.results.run_folder import CommandFolder
-from probelight.results.systems import RunScores, System, read_answers, systems_of
+from probelight.results.systems import RunScores, System, scores_of, systems_of
 from tests.fixtures.tiny import Refused
 
 SCORES = {"0": 0.0, "1": 1.0, "2": 0.5}
@@ -288,7 +288,7 @@ def test_what_is_in_two_folders_counts_once(tmp_path: Path, rows_of: RowsOf) -> 
 
 
 def read(folder: Path) -> list[RunScores]:
-    return next(read_answers([folder]))[0]
+    return list(scores_of(load_results(folder), folder.name))
 
 
 def test_items_meet_wherever_they_stand_and_however_they_are_padded(tmp_path: Path) -> None:

@@ -58,8 +58,8 @@ def explain_record(
     """Return how a model reads and answers a record, put to it by `prompts`."""
     weights = KeptModel(reader_for(model, trainer))
     scorer = scorer_for(model, prompts.setup, shared_model=weights)
-    item = ProbeData(config_of("the item", prompts.setup, [record], ()), (record,), (), ())
-    scored = partial(evaluate, scorer, item, prompts=prompts, trainer=trainer)
+    probe = ProbeData(config_of("the item", prompts.setup, [record], ()), (record,), (), ())
+    scored = partial(evaluate, scorer, probe, prompts=prompts, trainer=trainer)
     original = record
     if prompts.setup != "minimal_pair":
         if chatting := in_chat(scorer, prompts):
