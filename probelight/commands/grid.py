@@ -227,8 +227,6 @@ def grid_rows(predictions: Predictions, grid: PredictionGrid, row: Row) -> list[
     """
     row = replace(
         row,
-        protocol=PROTOCOL,
-        probe=grid.probe,
         control="standard",
         num_train=0,
         subset=Subset.of("wording", f"wording={grid.wording}", name=grid.wording),
