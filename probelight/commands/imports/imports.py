@@ -285,11 +285,11 @@ class Import:
         """Where the numbers come from."""
         path, num_items = Path(self.file.files[0].path), len(self.items.data.records)
         is_probe = self.items.data.files != self.file.files
-        kept = "" if self.scores == "as_given" else f", scores: {self.scores.replace('_', ' ')}"
         return (
             f"{self.file.model} on {self.items.name}: imported from {path.name} ({self.format}), "
             f"measured by another program; {num_items} item{'s' * (num_items > 1)} "
-            f"{f'matched by their {self.matched_by}' if is_probe else 'as the file has them'}{kept}"
+            + (f"matched by their {self.matched_by}" if is_probe else "as the file has them")
+            + ("" if self.scores == "as_given" else f", scores: {self.scores.replace('_', ' ')}")
         )
 
     def make(self, run: RunFolder) -> RunRecord:
