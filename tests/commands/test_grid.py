@@ -71,6 +71,7 @@ def test_several_models_and_both_wordings(
     assert cli.main([*command, "--grid.wordings=[paper, released]"]) == 0
     rows = read_results(tmp_path / "results.csv")
     modes = {"dictionary-lm": "zero_shot", causal.name: "causal_likelihood"}
+    assert {row["probe"] for row in rows} == {"age_comparison"}
     assert {(r["model"], r["role"], r["mode"], r["subset"]) for r in rows} == {
         (f"{model}{weights}", role, mode, f"wording={wording}")
         for model, mode in modes.items()

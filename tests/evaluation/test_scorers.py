@@ -14,7 +14,7 @@ import torch
 import yaml
 
 from probelight import cli
-from probelight.evaluation.scorers import check_records, source_of
+from probelight.evaluation.scorers import check_records, posable, source_of
 from probelight.io.errors import RecordError, UsageError
 from probelight.lightning_modules.inoculation import Inoculation
 from probelight.lightning_modules.sentence_choice import SentenceChoice
@@ -67,13 +67,9 @@ SPLIT = Record("7", "A cat is [MASK].", ("zzyzxian", "small"), 0)
 
 
 def test_models_are_checked_without_their_weights() -> None:
-    positions = []
     skipping = ModelSettings(multi_token="skip", name="mine")
     records = [SPLIT, replace(SPLIT, choices=("large", "small"))]
-    check_records(
-        RunContext(), skipping, "mc_mlm", [records], lambda _, records: positions.extend(records)
-    )
-    assert positions == [1]
+    assert list(posable(RunContext(), skipping, "mc_mlm")(records)) == [1]
     with pytest.raises(RecordError, match=r"^bookshelf-lm: 7@0: the candidate 'zzyzxian' is"):
         check_records(RunContext(), ModelSettings(), "mc_mlm", [records])
     check_records(RunContext(), ModelSettings(), "mc_qa", [records])
