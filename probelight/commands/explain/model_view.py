@@ -67,9 +67,9 @@ def explain_record(
         record = prompts.words(record)
     mode = mode_of(scorer.mode, prompts, is_in_chat=scorer.is_in_chat)
     row = replace(model_row(model), mode=mode)
-    view = _ItemView(trainer)
+    view = _ItemView(scorer, trainer)
     vocabulary = None if scorer.is_in_chat else view.attempt(scorer.vocabulary)
-    candidates = view.candidates(scorer, record, view.attempt(scored))
+    candidates = view.candidates(record, view.attempt(scored))
     letter_reads: Reads = ()
     if scorer.mode != "fine_tuned":  # whose head has no log-probabilities
         reader = scorer_for(model, "mc_mlm", shared_model=weights)
@@ -77,33 +77,28 @@ def explain_record(
         by_letter = partial(view.letters, reader, prompts, original, candidates)
         candidates, letter_reads = view.attempt(by_letter) or (candidates, ())
     guesses: tuple[Guess, ...] = ()
+    tokenizer: Any = tokenizer_of(vocabulary) if vocabulary else None
     if vocabulary is None:
         reads = view.attempt(lambda: input_pieces(scorer.choice_scores(), record)) or ()
     else:
         for index, candidate in enumerate(candidates):
             word = candidate.text.strip()
             if len(word.split()) == 1:  # it could be written in other ways
-                variants = spellings(
-                    tokenizer_of(vocabulary), model.answer_prefix, record.stem, word
-                )
+                variants = spellings(tokenizer, model.answer_prefix, record.stem, word)
                 candidates[index] = replace(candidate, spellings=variants)
         bare = replace(record, choices=(), answer=0)
         if reads := view.attempt(lambda: input_pieces(vocabulary, bare)) or ():
-            candidates, guesses = view.entries(scorer, vocabulary, bare, candidates)
-    return Explanation(
-        row,
-        (*reads, *letter_reads),
-        tuple(candidates),
-        guesses,
-        len(tokenizer_of(vocabulary)) if vocabulary else None,
-        tuple(dict.fromkeys(view.notices)),
-    )
+            candidates, guesses = view.entries(vocabulary, bare, candidates)
+    reads, notes = (*reads, *letter_reads), tuple(dict.fromkeys(view.notices))
+    num_entries = len(tokenizer) if vocabulary else None
+    return Explanation(row, reads, tuple(candidates), guesses, num_entries, notes)
 
 
 @dataclass
 class _ItemView:
     """What a model makes of an item, and notices of the questions that it refused."""
 
+    scorer: Scorer
     trainer: TrainerSettings
     notices: list[str] = field(default_factory=list)
 
@@ -115,30 +110,25 @@ class _ItemView:
             self.notices.append(str(error))
             return None
 
-    def numbers(
-        self, scorer: Scorer, question: Question, records: Sequence[Record]
-    ) -> Sequence[Sequence[float]]:
+    def numbers(self, question: Question, records: Sequence[Record]) -> Sequence[Sequence[float]]:
         """Return the numbers of the records that the question can pose."""
-        [answers] = ask(scorer, question, {"the item": records}, self.trainer).values()
+        [answers] = ask(self.scorer, question, {"the item": records}, self.trainer).values()
         self.notices += answers.notices
         return answers.scores
 
-    def candidates(
-        self, scorer: Scorer, record: Record, evaluation: Evaluation | None
-    ) -> list[Candidate]:
+    def candidates(self, record: Record, evaluation: Evaluation | None) -> list[Candidate]:
         """Return the choices with their scores, log-likelihoods and scored pieces."""
-        scores: Sequence[float] = ()
-        best: Sequence[int] = ()
-        if evaluation is not None:
-            self.notices += evaluation.predictions.notices
-            [scores], [best] = evaluation.predictions.scores, evaluation.predictions.best
+        scorer = self.scorer
+        predictions = evaluation.predictions if evaluation else Predictions("the item", (), [()])
+        self.notices += predictions.notices
+        [scores], [best] = predictions.scores, predictions.best
         likelihoods = self.attempt(scorer.log_likelihoods)
         question = likelihoods or scorer.choice_scores()
         pieces = self.attempt(lambda: scored_pieces(question, record)) or []
         log_likelihoods: Sequence[float] = ()
         token_counts: Sequence[int] = ()
         if likelihoods and pieces:
-            [log_likelihoods] = self.numbers(scorer, likelihoods, [record])
+            [log_likelihoods] = self.numbers(likelihoods, [record])
             token_counts = likelihoods.num_tokens([record])[0] if likelihoods.num_tokens else ()
         # Before a whole sentence is none, nor in a chat, and a trained head reads more.
         has_space = bool(likelihoods and pieces and record.stem and not scorer.is_in_chat)
@@ -180,7 +170,7 @@ class _ItemView:
         return labelled, tuple((f"{name}, for a letter", text) for name, text in reads)
 
     def entries(
-        self, scorer: Scorer, vocabulary: Question, bare: Record, candidates: Sequence[Candidate]
+        self, vocabulary: Question, bare: Record, candidates: list[Candidate]
     ) -> tuple[list[Candidate], tuple[Guess, ...]]:
         """Return the choices as entries of the vocabulary, and the model's best words.
 
@@ -191,19 +181,18 @@ class _ItemView:
         entries = entries_of(vocabulary, [(bare.stem, candidate.text) for candidate in candidates])
         entry_by_index = {i: entry for i, entry in enumerate(entries) if entry is not None}
         records = [replace(bare, choices=(candidates[i].text,)) for i in entry_by_index]
-        ranks = self.numbers(scorer, candidate_ranks(scorer), records) if records else []
+        ranks = self.numbers(candidate_ranks(self.scorer), records) if records else []
         depth = min(BEST_WORDS, len(tokenizer))
-        question = best_entries(scorer, depth, [[*entry_by_index.values()]])
-        rows, notices = ask_about(scorer, question, [bare], self.trainer)
+        question = best_entries(self.scorer, depth, [[*entry_by_index.values()]])
+        rows, notices = ask_about(self.scorer, question, [bare], self.trainer)
         self.notices += notices
         ids = [int(entry) for entry in rows[0][:depth]]
         probabilities = [min(math.exp(score), 1.0) for score in rows[0][depth:]]  # NaN stays NaN
         updated = list(candidates)
-        items = zip(entry_by_index.items(), probabilities[depth:], ranks, strict=True)
-        for (index, entry), share, [rank] in items:
+        rows_of_entries = zip(entry_by_index.items(), probabilities[depth:], ranks, strict=True)
+        for (i, entry), share, [rank] in rows_of_entries:
             [piece] = pieces_of(tokenizer, [entry])
-            entered = replace(updated[index], entry=piece, probability=share, rank=int(rank))
-            updated[index] = entered
+            updated[i] = replace(updated[i], entry=piece, probability=share, rank=int(rank))
         words, pieces = read_out(tokenizer, ids), pieces_of(tokenizer, ids)
         guesses = zip(pieces, probabilities[:depth], strict=True)
         return updated, tuple(Guess(words[piece.id], piece, share) for piece, share in guesses)
