@@ -338,7 +338,7 @@ class ZeroShotSpec(ModelRunSpec):
                     "log-likelihoods, only one number per choice; leave out --scoring, --shots, "
                     "--chat and --prompt.file"
                 )
-        check_records(context, model, setup, probe.records)
+        check_records(context, model, setup, [probe.records])
 
 
 @cached(most=None)

@@ -12,8 +12,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from probelight.evaluation.measures import pair_notices, pair_rows, zero_shot_rows
-from probelight.evaluation.predictions import ask
 from probelight.evaluation.prompting import in_chat, mode_of, prompts_of, refuse_cut
+from probelight.evaluation.scorers import ask
 from probelight.probes.prompts import Prompts
 from probelight.probes.record import groups_of
 from probelight.probes.source import ProbeData

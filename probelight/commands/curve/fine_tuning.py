@@ -15,8 +15,7 @@ from probelight.commands.curve.curve import Curve, FirstStage
 from probelight.commands.curve.data import CurveData
 from probelight.commands.curve.rows import Measurement, next_size, portions, write_point
 from probelight.commands.curve.settings import FIRST_STAGE
-from probelight.evaluation.predictions import predict
-from probelight.evaluation.scorers import model_row, source_of
+from probelight.evaluation.scorers import model_row, predict, source_of
 from probelight.lightning_modules.heads.head_training import sample_of, sample_orders
 from probelight.models.networks import model_fingerprint
 from probelight.models.precision import dtype_name

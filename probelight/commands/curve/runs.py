@@ -14,7 +14,7 @@ from typing import Any, Self
 
 from probelight.commands.curve.curve import Curve, CurveSpec
 from probelight.commands.curve.settings import FIRST_STAGE, PROTOCOL, UNTRAINED
-from probelight.evaluation.scorers import check_scorer
+from probelight.evaluation.scorers import check_records
 from probelight.io.process import is_first_process
 from probelight.io.ranges import HeadMode, Seed
 from probelight.io.settings import Settings
@@ -227,7 +227,7 @@ def check_curve(context: RunContext, spec: CurveSpec) -> None:
 
         controls = spec.settings.controls
         rows = [row_set for name in controls for row_set in curve.rows.under(name)]
-        check_scorer(spec.model, "mc_mlm", rows, refuse_unposed)
+        check_records(context, spec.model, "mc_mlm", rows, refuse_unposed)
 
 
 def curve_jobs(curve: Curve) -> list[Job]:

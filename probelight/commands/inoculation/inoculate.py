@@ -56,8 +56,7 @@ from probelight.commands.inoculation.settings import (
     Setting,
     Subject,
 )
-from probelight.evaluation.predictions import predict
-from probelight.evaluation.scorers import model_row
+from probelight.evaluation.scorers import model_row, predict
 from probelight.io.settings import settings_from
 from probelight.lightning_modules.base import ChoiceModule
 from probelight.lightning_modules.inoculation import Inoculation

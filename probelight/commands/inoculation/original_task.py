@@ -19,8 +19,7 @@ from probelight.commands.inoculation.settings import (
     IntermediateTask,
     OriginalTask,
 )
-from probelight.evaluation.predictions import predict
-from probelight.evaluation.scorers import model_row, source_of
+from probelight.evaluation.scorers import model_row, predict, source_of
 from probelight.io.errors import UsageError
 from probelight.io.ranges import Seed
 from probelight.models.checkpoint_files import (

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 from probelight.builders.builder import Probe
 from probelight.builders.progress import tracked
-from probelight.evaluation.predictions import predict
+from probelight.evaluation.scorers import predict
 from probelight.io.errors import UsageError
 from probelight.io.ranges import Distinct, NumItems, Seed, Within
 from probelight.io.settings import Settings

@@ -22,7 +22,7 @@ from probelight.commands.curve import fine_tuning
 from probelight.commands.curve.curve import FirstStage, first_stage_facts
 from probelight.commands.curve.data import CurveData, hold_out
 from probelight.commands.curve.fine_tuning import train_facts
-from probelight.evaluation.predictions import predict
+from probelight.evaluation.scorers import predict
 from probelight.lightning_modules.baselines.esim import ESIM
 from probelight.models.networks import model_fingerprint
 from probelight.models.registry import ModelSettings

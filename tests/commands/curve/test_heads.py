@@ -36,8 +36,7 @@ from probelight.commands.curve.heads import (
 from probelight.commands.curve.rows import early_stopping
 from probelight.commands.curve.runs import curve_jobs
 from probelight.commands.curve.settings import CurveSettings, ProbeOptions
-from probelight.evaluation.predictions import predict
-from probelight.evaluation.scorers import scorer_for
+from probelight.evaluation.scorers import predict, scorer_for
 from probelight.io.errors import RecordError, UsageError
 from probelight.io.process import say_once
 from probelight.lightning_modules.base import ChoiceModule, slanted_triangular
