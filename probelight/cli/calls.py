@@ -77,22 +77,15 @@ def zero_shot(
         ProbelightError: With the command's message; its subclasses are kinds of mistakes.
     """
     from probelight.commands.zero_shot import zero_shot as command
-    from probelight.probes.prompts import LetterSettings, PromptSettings
-    from probelight.probes.user_files import FileSettings
 
     with _call_folder(output_dir, "zero_shot", trainer) as (folder, shared):
         if not (probe_list := _as_list(probes)) and not data:
             raise UsageError("probes: give a name, a file of items, or items as a list of dicts")
-        names: list[str] = []
-        for entry in probe_list:
-            number = 1 + sum(_is_items(earlier) for earlier in probe_list[: len(names)])
-            names.append(_probe_name(entry, folder, number))
         options: dict[str, Any] = {"split": split, "ranks": ranks, "mirror": mirror}
         options |= {"scoring": scoring, "shots": shots, "chat": chat, "phrasings": phrasings}
-        options["letters"] = as_settings(LetterSettings, letters or {}, "letters")
-        options["prompt"] = as_settings(PromptSettings, prompt or {}, "prompt")
-        options |= _files(data, folder, FileSettings)
-        command(**shared, **_models(models, folder), probes=names, **options)
+        options |= {"letters": letters or {}, "prompt": prompt or {}} | _files(data, folder)
+        options["probes"] = _probe_names(probe_list, folder)
+        command(**shared, **_models(models, folder), **options)
     return folder.results()
 
 
@@ -131,18 +124,15 @@ def curve(
         ProbelightError: With the command's message; its subclasses are kinds of mistakes.
     """
     from probelight.commands.curve.command import curve as command
-    from probelight.commands.curve.settings import CurveSettings
-    from probelight.probes.user_files import SplitFiles
 
     with _call_folder(output_dir, "curve", trainer) as (folder, shared):
-        options = _files(data, folder, SplitFiles) | {"setup": setup, "mirror": mirror}
-        options |= {"random_weights": random_weights}
-        options |= {"grid": as_settings(CurveSettings, grid or {}, "grid")}
+        options = _files(data, folder) | {"setup": setup, "mirror": mirror, "grid": grid or {}}
+        options |= {"random_weights": random_weights, "force": force}
         names = _as_list(probes)
         if any(not isinstance(name, str | Path) for name in names):
             raise UsageError("probes: give names; pass items in memory as data={'train': ...}")
         options |= {"probes": [str(name) for name in names], "dry_run": dry_run}
-        command(**shared, **_models(models, folder), **options, force=force)
+        command(**shared, **_models(models, folder), **options)
     return folder.results(dry_run)
 
 
@@ -194,19 +184,20 @@ def inoculate(
         ProbelightError: With the command's message; its subclasses are kinds of mistakes.
     """
     from probelight.commands.inoculation.command import inoculate as command
-    from probelight.commands.inoculation.settings import Keeping, OriginalTask, ProbeOrFiles
     from probelight.models.checkpoint_files import (
         LIKELIHOOD,
         CheckpointRef,
         head_settings,
         local_folder,
     )
+    from probelight.models.chosen_models import model_of
     from probelight.models.pair_choice import answers_questions
-    from probelight.models.tuning import Tuning
-    from probelight.probes.user_files import SplitFiles
 
     with _call_folder(output_dir, "inoculation", trainer) as (call_folder, shared):
-        settings = _model_settings(_models(model, call_folder))
+        chosen = _models(model, call_folder)
+        if len(chosen.get("models", [model])) != 1:
+            raise UsageError("give one model; call inoculate once per model")
+        settings = chosen["model"] if "model" in chosen else model_of(*chosen["models"])
         if not original:
             raise UsageError(
                 "original: give the name of the original task's probe, or its settings"
@@ -222,14 +213,11 @@ def inoculate(
             if saved.get("head", LIKELIHOOD) != LIKELIHOOD:
                 settings = replace(settings, head=saved["head"])
         fit = {"learning_rate": learning_rate, "epochs": epochs, "batch_size": batch_size}
-        options = _files(data, call_folder, SplitFiles) | fit | {"extra": extra, "seed": seed}
+        options = _files(data, call_folder) | fit | {"extra": extra, "seed": seed}
         options |= {"mirror": mirror, "dry_run": dry_run, "force": force}
-        for name, kind, value in (("tuning", Tuning, tuning), ("keeping", Keeping, keeping)):
-            method_settings = {"method": value} if isinstance(value, str) else value
-            options[name] = as_settings(kind, method_settings, name)
-        chosen = {"name": str(probe)} if isinstance(probe, str | Path) else probe or {}
-        options["probe"] = as_settings(ProbeOrFiles, chosen, "probe")
-        task = as_settings(OriginalTask, task, "original")
+        for name, value in (("tuning", tuning), ("keeping", keeping)):
+            options[name] = {"method": value} if isinstance(value, str) else value
+        options["probe"] = {"name": str(probe)} if isinstance(probe, str | Path) else probe or {}
         command(**shared, model=settings, original=task, dose=dose, **options)
     return call_folder.results(dry_run)
 
@@ -375,17 +363,23 @@ def _is_items(argument: Any) -> bool:
     return isinstance(argument, Sequence) and bool(argument) and isinstance(argument[0], Mapping)
 
 
-def _probe_name(entry: Any, folder: _CallFolder, number: int) -> str:
-    """Return how the command names a probe; items in memory are written to a file."""
-    if isinstance(entry, str | Path):
-        return str(entry)
-    if not _is_items(entry):
-        kind = type(entry).__name__
-        raise UsageError(f"probes: {kind} is not a name, a file or a list of dicts")
-    return str(folder.items(f"items{number if number > 1 else ''}.jsonl", entry))
+def _probe_names(entries: Iterable[Any], folder: _CallFolder) -> list[str]:
+    """Return how the command names probes; items in memory are written to files."""
+    names, num_files = [], 0
+    for entry in entries:
+        if isinstance(entry, str | Path):
+            names.append(str(entry))
+        elif _is_items(entry):
+            num_files += 1
+            file_name = f"items{num_files if num_files > 1 else ''}.jsonl"
+            names.append(str(folder.items(file_name, entry)))
+        else:
+            kind = type(entry).__name__
+            raise UsageError(f"probes: {kind} is not a name, a file or a list of dicts")
+    return names
 
 
-def _files(data: Mapping[str, Any] | None, folder: _CallFolder, kind: type[Any]) -> dict[str, Any]:
+def _files(data: Mapping[str, Any] | None, folder: _CallFolder) -> dict[str, Any]:
     """Return the user's own files as the argument `data`, none where there are none."""
     if not data:
         return {}
@@ -399,7 +393,7 @@ def _files(data: Mapping[str, Any] | None, folder: _CallFolder, kind: type[Any])
             files[split] = folder.items(name, files[split], **item_settings)
         if files.get(split) is not None:
             files[split] = str(required_path(files[split], f"data.{split}"))
-    return {"data": as_settings(kind, files, "data")}
+    return {"data": files}
 
 
 def _models(models: Any, folder: _CallFolder) -> dict[str, Any]:
@@ -424,13 +418,3 @@ def _models(models: Any, folder: _CallFolder) -> dict[str, Any]:
             "(model, tokenizer)"
         )
     return {"models": [str(name) for name in names]}
-
-
-def _model_settings(chosen: Mapping[str, Any]) -> Any:
-    from probelight.models.chosen_models import model_of
-
-    if "model" in chosen:
-        return chosen["model"]
-    if len(chosen["models"]) != 1:
-        raise UsageError("give one model; call inoculate once per model")
-    return model_of(chosen["models"][0])
