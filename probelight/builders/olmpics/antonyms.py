@@ -251,19 +251,17 @@ ANTONYM_NEGATION = Builder(
     sources={"wordnet_dir": WORDNET},
     check=check_pairs,
     about=_ABOUT,
-    config={
-        **masked(
-            2,
-            group_by="arguments",
-            candidates=["not", "really"],
-            arguments={
-                "noun": r"It was \[MASK\] an? (.+?), it was really an? (.+?)\.",
-                "verb": r"He was \[MASK\] ready to (.+?), He was really ready to (.+?)\.",
-                "adjective": r"It was \[MASK\] (.+?), it was really (.+?)\.",
-            },
-            key_words=["really"],
-            nonsense={"not": "blah", "really": "ya"},
-        ),
-        "licence": WORDNET.licence,
-    },
+    config=masked(
+        2,
+        licence=WORDNET.licence,
+        group_by="arguments",
+        candidates=["not", "really"],
+        arguments={
+            "noun": r"It was \[MASK\] an? (.+?), it was really an? (.+?)\.",
+            "verb": r"He was \[MASK\] ready to (.+?), He was really ready to (.+?)\.",
+            "adjective": r"It was \[MASK\] (.+?), it was really (.+?)\.",
+        },
+        key_words=["really"],
+        nonsense={"not": "blah", "really": "ya"},
+    ),
 )
