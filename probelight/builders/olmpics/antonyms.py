@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal, get_args
 
-from probelight.builders.builder import Builder, Draft, Probe, finish, split_groups
+from probelight.builders.builder import Builder, Draft, Probe, finish, split_groups, tracked
 from probelight.builders.hygiene import Finding
 from probelight.builders.olmpics.frame import (
     OlmpicsSettings,
@@ -23,7 +23,6 @@ from probelight.builders.olmpics.frame import (
     with_articles,
 )
 from probelight.builders.olmpics.taxonomy import countable_words
-from probelight.builders.progress import tracked
 from probelight.builders.sources.wordnet import DEFAULT_DIR, is_fit, open_wordnet, uses
 from probelight.builders.wordnet_probes.builders import WORDNET
 from probelight.io.ranges import NumItems
