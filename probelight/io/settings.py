@@ -7,11 +7,10 @@ without, and takes half as long.
 
 from __future__ import annotations
 
-import dataclasses
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import MISSING, dataclass, fields, is_dataclass
 from functools import cache
 from types import UnionType
 from typing import (
@@ -110,7 +109,7 @@ def checked(
 @cache
 def hints_of(declared: Callable[..., Any]) -> dict[str, Any]:
     """Return the annotated types of a function's or a class's arguments."""
-    is_plain_class = isinstance(declared, type) and not dataclasses.is_dataclass(declared)
+    is_plain_class = isinstance(declared, type) and not is_dataclass(declared)
     return get_type_hints(declared.__init__ if is_plain_class else declared, include_extras=True)
 
 
@@ -120,7 +119,7 @@ def lists_of(declared: Callable[..., Any], prefix: str = "") -> Iterator[str]:
         is_annotated = get_origin(hint) is Annotated
         hint = get_args(hint)[0] if is_annotated else hint
         for member in get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,):
-            if dataclasses.is_dataclass(member):
+            if is_dataclass(member):
                 yield from lists_of(member, f"{prefix}{name}.")  # type: ignore[arg-type]
             elif name != "return" and get_origin(member) in (list, tuple, Sequence):
                 yield f"{prefix}{name}"
@@ -149,10 +148,8 @@ class Settings:
 def _defaults(kind: type[Any]) -> dict[str, Any]:
     """Return the default of each field."""
     return {
-        field.name: field.default
-        if field.default_factory is dataclasses.MISSING
-        else field.default_factory()
-        for field in dataclasses.fields(kind)
+        field.name: field.default if field.default_factory is MISSING else field.default_factory()
+        for field in fields(kind)
     }
 
 
