@@ -410,7 +410,7 @@ def test_an_argument_that_would_be_left_out_is_refused(
 
 def test_settings_of_another_type_are_refused() -> None:
     for name in ("trainer", "prompt", "letters"):
-        with pytest.raises(ProbelightError, match=f"{name} .?cpu.?: give .*Settings or a mapping"):
+        with pytest.raises(ProbelightError, match=f"{name} '?cpu'?: give .*Settings or a mapping"):
             probelight.zero_shot("dictionary-lm", WHALES, **{name: "cpu"})  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="data: give the files by split"):
         probelight.curve("dictionary-lm", data=WHALES)  # type: ignore[arg-type]

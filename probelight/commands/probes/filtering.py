@@ -16,8 +16,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
-from probelight.builders.builder import Probe
-from probelight.builders.progress import tracked
+from probelight.builders.builder import Probe, tracked
 from probelight.evaluation.scorers import predict
 from probelight.io.errors import UsageError
 from probelight.io.ranges import Distinct, NumItems, Seed, Within
