@@ -55,7 +55,7 @@ def _write_merged(state: str, folder: Path) -> None:
     from probelight.models.adapters import FULL_TUNING, merge
     from probelight.models.checkpoint_files import CheckpointRef, base_of, head_settings, resolve
     from probelight.models.loading import load_pretrained, read_config
-    from probelight.models.precision import own_dtype
+    from probelight.models.networks import own_dtype
     from probelight.models.registry import MODEL_TYPES, module_of, saved_model_type
     from probelight.training.modules import saved_module
 

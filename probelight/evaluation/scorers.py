@@ -70,7 +70,7 @@ def reader_for(model: ModelSettings, trainer: TrainerSettings) -> Reader:
     """Return what loads a model that is scored, for the device that it is scored on."""
     from probelight.evaluation.devices import is_on_gpu, single_device
     from probelight.models.loading import load_pretrained
-    from probelight.models.precision import FLOAT32
+    from probelight.models.networks import FLOAT32
 
     if model.device_map is not None and single_device(trainer) is None:
         raise UsageError(

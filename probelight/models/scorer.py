@@ -15,8 +15,7 @@ from torch import Tensor, nn
 
 from probelight.io.errors import UsageError
 from probelight.io.ranges import Scoring
-from probelight.models.networks import Batch, mask_choices, model_fingerprint
-from probelight.models.precision import dtype_name
+from probelight.models.networks import Batch, dtype_name, mask_choices, model_fingerprint
 
 if TYPE_CHECKING:
     from probelight.encoding.candidates import MultiToken

@@ -37,8 +37,7 @@ from probelight.models.checkpoint_files import PretrainedError
 from probelight.models.chosen_models import chosen_models, with_model_type
 from probelight.models.kept_model import KeptModel
 from probelight.models.loading import CAUSAL_LM, MASKED_LM, load_pretrained
-from probelight.models.networks import model_fingerprint
-from probelight.models.precision import upcast
+from probelight.models.networks import model_fingerprint, upcast
 from probelight.models.registry import ModelSettings, saved_model_type
 from probelight.probes.record import Record
 from probelight.training.modules import module_for
