@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -15,6 +14,7 @@ from probelight.encoding.encoded_set import (
     CandidateSet,
     ChoiceEncoder,
     EncodedSet,
+    EncoderAround,
     Ids,
     Skipped,
     existing_choices,
@@ -143,24 +143,15 @@ class NumberedSet(CandidateSet):
         return {**self.stems.inputs(items), **super().inputs(items)}
 
 
-class NumberedEncoder:
+class NumberedEncoder(EncoderAround):
     """Poses the stems of records alone: what a text gives does not depend on its candidates.
 
     `words` are the candidates of all records that will come, without white space around them.
     """
 
     def __init__(self, encoder: ChoiceEncoder, words: Sequence[str]) -> None:
-        self.encoder = encoder
+        super().__init__(encoder)
         self.word_index = {word: index for index, word in enumerate(words)}
-
-    @property
-    def cache_dir(self) -> str | Path | None:
-        """Folder in which tokens are kept between runs; None for no cache."""
-        return self.encoder.cache_dir
-
-    @cache_dir.setter
-    def cache_dir(self, folder: str | Path | None) -> None:
-        self.encoder.cache_dir = folder
 
     def encode(self, records: Sequence[Record]) -> NumberedSet:
         """Tokenise stems; refuse those that can't be posed, and candidates that are not words."""

@@ -53,12 +53,7 @@ class MaskedLM:
 
     h (H) is the encoder's output at the mask; the checkpoint's own head scores the candidates.
 
-    Args:
-        ref: The model.
-        answer_prefix: Put before a candidate; "auto" finds out from the tokenizer.
-        multi_token: What to do with a candidate that is more than one piece.
-        max_length: Longest input in tokens.
-        read: Loads the checkpoint.
+    Its settings are those of `MaskedChoice`, which trains it; `read` loads the checkpoint.
 
     Raises:
         PretrainedError: If the checkpoint cannot be loaded whole, or its head is of no known form.
