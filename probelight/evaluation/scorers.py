@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from probelight.encoding.vector_source import vectors_label
+from probelight.encoding.word_vectors import vectors_label
 from probelight.io.errors import RecordError, UsageError
 from probelight.models.checkpoint_files import scoring_of
 from probelight.models.registry import AUTO, ModelSettings, module_of

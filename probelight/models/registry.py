@@ -17,7 +17,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, cast
 
-from probelight.encoding.vector_source import vectors_label
+from probelight.encoding.word_vectors import vectors_label
 from probelight.io import ranges
 from probelight.io.errors import UsageError
 from probelight.io.escaping import visible

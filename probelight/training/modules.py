@@ -8,7 +8,7 @@ from pathlib import Path
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
-from probelight.encoding.vector_source import located, vectors_kind
+from probelight.encoding.word_vectors import located, vectors_kind
 from probelight.io.errors import UsageError
 from probelight.io.ranges import WeightsDtype
 from probelight.models.adapters import FULL_TUNING, Tuning
