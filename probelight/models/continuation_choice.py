@@ -316,7 +316,7 @@ class ContinuationScorer(TrainedScorer):
     """Scores choices as they are trained, and answers all else as the model without that does."""
 
     def __init__(self, choice: ContinuationChoice, mode: str) -> None:
-        super().__init__(choice, choice.network, mode)
+        super().__init__(choice, mode)
         scorer_class: Any = CausalScorer if choice.kind == "causal" else Seq2SeqScorer
         self.plain: Scorer = scorer_class(choice.model, choice.tokenizer, "sum", choice.max_length)
 
