@@ -17,12 +17,13 @@ from probelight.encoding.encoded_set import ChoiceEncoder
 from probelight.io import ranges
 from probelight.io.atomic import whole_folder
 from probelight.lightning_modules.base import ChoiceModule, weights_under
-from probelight.models.adapters import Tuning, save_weights, train_adapter, tuning_of
+from probelight.models.adapters import save_weights, train_adapter
 from probelight.models.checkpoint_files import CheckpointRef, quiet_transformers
 from probelight.models.continuation_choice import ContinuationChoice
 from probelight.models.loading import trained_reader
 from probelight.models.networks import Batch
 from probelight.models.pair_choice import save_head
+from probelight.models.tuning import Tuning, tuning_of
 
 
 class CausalChoice(ChoiceModule):

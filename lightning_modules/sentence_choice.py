@@ -17,11 +17,12 @@ from probelight.io import ranges
 from probelight.io.atomic import whole_folder
 from probelight.io.package import BUNDLED_MODEL
 from probelight.lightning_modules.base import ChoiceModule, weights_under
-from probelight.models.adapters import Tuning, save_weights, train_adapter, tuning_of
+from probelight.models.adapters import save_weights, train_adapter
 from probelight.models.checkpoint_files import CheckpointRef, PretrainedError, quiet_transformers
 from probelight.models.loading import trained_reader
 from probelight.models.networks import Batch
 from probelight.models.pair_choice import HeadKind, PairChoice, answers_questions, save_head
+from probelight.models.tuning import Tuning, tuning_of
 
 
 class SentenceChoice(ChoiceModule):

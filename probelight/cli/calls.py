@@ -196,7 +196,6 @@ def inoculate(
     """
     from probelight.commands.inoculation.command import inoculate as command
     from probelight.commands.inoculation.settings import Keeping, OriginalTask, ProbeOrFiles
-    from probelight.models.adapters import Tuning
     from probelight.models.checkpoint_files import (
         LIKELIHOOD,
         CheckpointRef,
@@ -204,6 +203,7 @@ def inoculate(
         local_folder,
     )
     from probelight.models.pair_choice import answers_questions
+    from probelight.models.tuning import Tuning
     from probelight.probes.user_files import SplitFiles
 
     with _call_folder(output_dir, "inoculation", trainer) as (call_folder, shared):

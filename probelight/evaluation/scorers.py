@@ -128,7 +128,8 @@ def check_scorer(
 def posable(context: RunContext, model: ModelSettings, setup: Setup) -> Posable:
     """Return what refuses records that a model cannot be asked; its tokenizer is read once."""
     refuse_untrained([model], "zero-shot scoring")
-    return module_of(model.type).check(model, setup)
+    checked: Posable = module_of(model.type).check(model, setup)
+    return checked
 
 
 def check_records(

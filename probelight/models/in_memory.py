@@ -71,7 +71,8 @@ def scorer_of(network: Any, tokenizer: Any, setup: Setup, settings: TextSettings
             PairChoice(IN_MEMORY, "multiple_choice", settings.max_length, read=read)
         )
     kind, _ = detected_type(network)
-    return module_of(MODEL_TYPES[kind]).load(settings, setup, read=read)
+    scorer: Scorer = module_of(MODEL_TYPES[kind]).load(settings, setup, read=read)
+    return scorer
 
 
 @contextmanager

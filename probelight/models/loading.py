@@ -37,7 +37,7 @@ from transformers import (
 
 from probelight.io.errors import UsageError
 from probelight.io.ranges import WeightsDtype
-from probelight.models.adapters import FULL, Tuning, attach_fresh, attach_saved, merge
+from probelight.models.adapters import attach_fresh, attach_saved, merge
 from probelight.models.checkpoint_files import (
     CONFIG,
     CheckpointRef,
@@ -65,6 +65,7 @@ from probelight.models.networks import (
     own_dtype,
     own_random_state,
 )
+from probelight.models.tuning import FULL, Tuning
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass, field
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, cast
+from typing import Annotated, Any, Final, Literal
 
 from probelight.encoding.word_vectors import vectors_label
 from probelight.io import ranges
@@ -38,9 +38,6 @@ from probelight.models.checkpoint_files import (
     word_settings,
 )
 from probelight.probes.record import Record, Setup
-
-if TYPE_CHECKING:
-    from probelight.models.scorer import ModelTypeModule
 
 
 @dataclass(frozen=True)
@@ -169,10 +166,14 @@ MODEL_TYPES: dict[str, ModelType] = {
 }
 
 
-def module_of(model_type: ModelType) -> ModelTypeModule:
-    """Import the module that loads and checks what answers without training."""
+def module_of(model_type: ModelType) -> Any:
+    """Import the `ModelTypeModule` that loads and checks what answers without training.
+
+    It is not named as a type here: what reads a command's options imports what a module of settings
+    imports, for type checking alone too, and that one imports torch.
+    """
     assert model_type.scorer is not None
-    return cast("ModelTypeModule", import_module(model_type.scorer))
+    return import_module(model_type.scorer)
 
 
 _PLACES = re.compile(r"auto|balanced|balanced_low_0|sequential|cpu|mps|cuda(:\d+)?")

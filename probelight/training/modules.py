@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 from probelight.encoding.word_vectors import located, vectors_kind
 from probelight.io.errors import UsageError
 from probelight.io.ranges import WeightsDtype
-from probelight.models.adapters import FULL_TUNING, Tuning
 from probelight.models.checkpoint_files import (
     CheckpointRef,
     base_of,
@@ -30,6 +29,7 @@ from probelight.models.registry import (
     saved_model_type,
     weights_bytes,
 )
+from probelight.models.tuning import FULL_TUNING, Tuning
 from probelight.probes.record import Setup
 from probelight.results.record import check_model
 

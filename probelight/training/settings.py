@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, replace
 
 from probelight.io import ranges
-from probelight.models.adapters import FULL_TUNING, Tuning
+from probelight.models.tuning import FULL_TUNING, Tuning
 
 
 @dataclass(frozen=True, kw_only=True)

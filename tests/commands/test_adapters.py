@@ -32,13 +32,13 @@ from probelight.evaluation.scorers import scorer_for
 from probelight.io.errors import UsageError
 from probelight.lightning_modules.sentence_choice import SentenceChoice
 from probelight.models import loading
-from probelight.models.adapters import Tuning
 from probelight.models.checkpoint_files import PretrainedError
 from probelight.models.chosen_models import chosen_models, with_model_type
 from probelight.models.kept_model import KeptModel
 from probelight.models.loading import CAUSAL_LM, MASKED_LM, load_pretrained
 from probelight.models.networks import model_fingerprint, upcast
 from probelight.models.registry import ModelSettings
+from probelight.models.tuning import Tuning
 from probelight.probes.record import Record
 from probelight.training.modules import module_for
 from tests.fixtures.answers import answers
