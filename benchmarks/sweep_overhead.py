@@ -29,12 +29,12 @@ sys.path.insert(0, str(ROOT))
 from probelight.results.record import RunRecord  # noqa: E402
 from probelight.results.run_folder import RunFolder  # noqa: E402
 from probelight.runs.context import RunContext  # noqa: E402
-from probelight.runs.job import Job  # noqa: E402
 from probelight.runs.on_ray.cluster import Cluster  # noqa: E402
 from probelight.runs.on_ray.drive import drive  # noqa: E402
 from probelight.runs.on_ray.ray_process import own_cpus  # noqa: E402
-from probelight.runs.plan import Plan, PlannedJob, plan_jobs  # noqa: E402
+from probelight.runs.plan import PlannedJob, StoredPlan, plan_jobs  # noqa: E402
 from probelight.runs.settings import RaySettings  # noqa: E402
+from probelight.runs.spec import Job  # noqa: E402
 from probelight.runs.status import RunView  # noqa: E402
 
 # The last one imports the rest.
@@ -73,7 +73,7 @@ def main(num_cells: int = 100) -> None:
 
 def run(folder: Path, jobs: tuple[PlannedJob, ...]) -> None:
     """Run jobs as `sweep run` does, in silence."""
-    planned = Plan(RunContext(), RaySettings(), jobs)
+    planned = StoredPlan(RunContext(), RaySettings(), jobs)
     drive(folder, planned, RunView(console=Console(file=StringIO())))
 
 

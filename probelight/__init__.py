@@ -12,32 +12,71 @@ from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from probelight.cli.calls import compare, curve, forgetting, inoculate, load, zero_shot
-    from probelight.evaluation.score import Model, Scores, load_model, load_probe, score
+    from probelight.api.call import ModelLike, ProbeLike
+    from probelight.api.calls import (
+        audit,
+        compare,
+        curve,
+        diagnose,
+        explain,
+        forgetting,
+        import_results,
+        inoculate,
+        load,
+        original,
+        sweep,
+        zero_shot,
+    )
+    from probelight.api.score import Model, Scores, load_model, load_probe, score
     from probelight.io.errors import ProbelightError
     from probelight.reports.notebook import Results
+    from probelight.runs.estimates import Plan
 
+_MODULES = {
+    "api.call": ("ModelLike", "ProbeLike"),
+    "api.calls": (
+        "audit",
+        "compare",
+        "curve",
+        "diagnose",
+        "explain",
+        "forgetting",
+        "import_results",
+        "inoculate",
+        "load",
+        "original",
+        "sweep",
+        "zero_shot",
+    ),
+    "api.score": ("Model", "Scores", "load_model", "load_probe", "score"),
+    "io.errors": ("ProbelightError",),
+    "reports.notebook": ("Results",),
+    "runs.estimates": ("Plan",),
+}
 __all__ = [
     "Model",
+    "ModelLike",
+    "Plan",
+    "ProbeLike",
     "ProbelightError",
     "Results",
     "Scores",
+    "audit",
     "compare",
     "curve",
+    "diagnose",
+    "explain",
     "forgetting",
+    "import_results",
     "inoculate",
     "load",
     "load_model",
     "load_probe",
+    "original",
     "score",
+    "sweep",
     "zero_shot",
 ]
-_MODULES = {
-    "io.errors": ("ProbelightError",),
-    "cli.calls": ("compare", "curve", "forgetting", "inoculate", "load", "zero_shot"),
-    "evaluation.score": ("Model", "Scores", "load_model", "load_probe", "score"),
-    "reports.notebook": ("Results",),
-}
 
 
 def __getattr__(name: str) -> Any:

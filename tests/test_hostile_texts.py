@@ -13,8 +13,8 @@ import pytest
 import yaml
 
 from probelight import cli
-from probelight.io.documents import typed
 from probelight.io.escaping import visible
+from probelight.io.settings import typed
 from probelight.probes.importers.items import write_ai2
 from probelight.probes.record import Record
 from probelight.results.row import Row

@@ -19,7 +19,8 @@ from tests.fixtures.checkout import ROOT
 ROOMS = {  # of each, the names that say nothing, and the lines
     "builders": (0, 5147),
     "callbacks": (1, 1173),
-    "cli": (1, 1833),
+    "api": (1, 680),
+    "cli": (0, 1396),
     "commands": (1, 11104),
     "datamodules": (0, 660),
     "encoding": (0, 2699),
@@ -65,7 +66,8 @@ NOT_COMMANDS = {"command"}
 # `probelight` is the facade (and `python -m probelight`): the rooms below do not use it.
 USES = {
     "train": {"probelight"},
-    "probelight": {"cli"},
+    "probelight": {"api", "cli"},
+    "api": {"commands"},
     "cli": {"commands"},
     "commands": {"builders", "evaluation", "integrations", "reports", "runs", "training"},
     "evaluation": {"models", "training"},

@@ -18,7 +18,8 @@ import probelight.lightning_modules
 import tools
 from probelight import cli
 from probelight.cli.lightning import LightningTrainer, check_options, run_options
-from probelight.io.ranges import RangeError, Within, checked, hints_of
+from probelight.io.ranges import Within
+from probelight.io.settings import RangeError, checked, hints_of
 from probelight.models.scorer import Question
 from probelight.probes.record import Record
 

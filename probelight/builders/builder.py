@@ -17,7 +17,8 @@ from probelight.builders.hygiene import Finding, check_records
 from probelight.io.atomic import write_text_atomic
 from probelight.io.errors import RecordError, UsageError
 from probelight.io.files import sha256_of
-from probelight.io.ranges import Seed, Settings
+from probelight.io.ranges import Seed
+from probelight.io.settings import Settings
 from probelight.probes.importers.items import write_ai2
 from probelight.probes.record import MASK, Record, validate
 

@@ -16,11 +16,10 @@ from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any, NamedTuple
 
-from probelight.io.documents import read_yaml
+from probelight.io.documents import AMBIGUOUS, read_yaml
 from probelight.io.errors import ConfigError, UsageError, close_matches, nearest
-from probelight.io.numbers import AMBIGUOUS
 from probelight.io.package import PACKAGE, shipped_path
-from probelight.io.ranges import NotBlank
+from probelight.io.ranges import NOT_BLANK
 
 CONFIG_OPTIONS = {"--config", "-c"}
 # Groups of options that may be given the value of their first one.
@@ -259,8 +258,8 @@ def _wrong_value(message: str, typed: Mapping[str, str], command_line: CommandLi
     """Return what to give in place of a value; "" if the message is about something else."""
     keys = _KEY.findall(message)
     value = re.search(r"(?:Got value|Given value): (.*)", message)
-    if keys and str(NotBlank()) in message:
-        return f"{typed.get(keys[0], f'--{keys[0]}')} '': give {NotBlank()}"
+    if keys and str(NOT_BLANK) in message:
+        return f"{typed.get(keys[0], f'--{keys[0]}')} '': give {NOT_BLANK}"
     key = ".".join(keys)
     if keys and (ambiguous := re.search(rf"(\S+) {AMBIGUOUS}", message)):
         return f"{command_line.location(key)} {ambiguous[0]}"

@@ -37,6 +37,7 @@ from probelight.io.errors import UsageError
 from probelight.io.escaping import json_text
 from probelight.io.package import program
 from probelight.io.process import check_num_processes, printed_once
+from probelight.io.settings import checked
 from probelight.models.answering import float32_products
 from probelight.models.checkpoint_files import PretrainedError
 from probelight.models.networks import model_fingerprint
@@ -282,14 +283,14 @@ def check_options(options: Mapping[str, Any], location: Callable[[str], str]) ->
     def within(section: str) -> Callable[[str], str]:
         return lambda key: location(f"{section}.{key}")
 
-    ranges.checked(run_options, options, location)
+    checked(run_options, options, location)
     trainer = options.get("trainer") or {}
     numbers = {name: value for name, value in trainer.items() if type(value) in (int, float)}
-    ranges.checked(LightningTrainer, numbers, within("trainer"))
+    checked(LightningTrainer, numbers, within("trainer"))
     for section in ("model", "data"):
         if chosen := options.get(section):
             chosen_class = resolve_name(chosen["class_path"])
-            ranges.checked(chosen_class, chosen.get("init_args") or {}, within(section))
+            checked(chosen_class, chosen.get("init_args") or {}, within(section))
 
 
 # Where the run lies and how it is watched; the same fit elsewhere is the same run.

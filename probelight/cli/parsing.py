@@ -23,12 +23,12 @@ from jsonargparse.typing import register_type
 
 from probelight.cli.arguments import CommandLine, KnownOptions, one_line_error, read_command_line
 from probelight.commands.command import DECLARED, Command
-from probelight.io.documents import parse_yaml
+from probelight.io.documents import parse_yaml, refuse_odd_number
 from probelight.io.escaping import brief
-from probelight.io.numbers import refuse_odd_number
 from probelight.io.package import PACKAGE, as_typed, program
 from probelight.io.process import check_num_processes, printed_once
-from probelight.io.ranges import NotBlank, Settings, checked, hints_of, lists_of
+from probelight.io.ranges import NOT_BLANK
+from probelight.io.settings import Settings, checked, hints_of, lists_of
 from probelight.results.record import set_command
 
 if TYPE_CHECKING:
@@ -188,8 +188,8 @@ def prepare_jsonargparse() -> None:
     """Make jsonargparse refuse empty paths, and the same YAML on a command line as in a file."""
 
     def parse_path(text: str | Path) -> Path:
-        if not NotBlank().admits(str(text)):  # it would be the current folder
-            raise ValueError(f"give {NotBlank()}")
+        if not NOT_BLANK.admits(str(text)):  # it would be the current folder
+            raise ValueError(f"give {NOT_BLANK}")
         return Path(text)
 
     register_type(Path, str, parse_path, fail_already_registered=False)

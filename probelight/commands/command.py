@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import wraps
 from typing import Any, TypeVar, cast
 
-from probelight.io.ranges import checked
+from probelight.io.settings import checked
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 

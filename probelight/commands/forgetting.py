@@ -18,10 +18,10 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from probelight.commands.command import Command, command
+from probelight.io.documents import number_of, whole_number_of
 from probelight.io.errors import RecordError, UsageError, nearest
 from probelight.io.escaping import visible
 from probelight.io.files import distinct_ends, read_table
-from probelight.io.numbers import number_of, whole_number_of
 from probelight.io.ranges import Names, NumChoices
 from probelight.metrics.comparisons import Runs
 from probelight.metrics.forgetting import scores_from_counts

@@ -18,7 +18,8 @@ from probelight.evaluation.evaluate import evaluate
 from probelight.evaluation.scorers import answered_by, loaded_scorer, model_row, refuse_untrained
 from probelight.io.errors import UsageError
 from probelight.io.files import DataFile
-from probelight.io.ranges import Distinct, Names, PathText, Settings, Within
+from probelight.io.ranges import Distinct, Names, PathText, Within
+from probelight.io.settings import Settings
 from probelight.metrics.choices import best_of_each, item_score
 from probelight.models.chosen_models import chosen_models
 from probelight.models.registry import DEFAULT_MODEL, ModelSettings
@@ -38,7 +39,6 @@ from probelight.results.record import RunRecord, changed_since
 from probelight.results.row import Row, Subset
 from probelight.results.run_folder import RunFolder
 from probelight.runs.context import RunContext
-from probelight.runs.job import Job
 from probelight.runs.run import run_command
 from probelight.runs.settings import (
     DEFAULT_ENGINE,
@@ -46,7 +46,7 @@ from probelight.runs.settings import (
     EngineSettings,
     TrainerSettings,
 )
-from probelight.runs.spec import ModelRunSpec
+from probelight.runs.spec import Job, ModelRunSpec
 
 PROTOCOL = "grid"
 Panel = Literal["A", "B", "C", "D", "sizes"]

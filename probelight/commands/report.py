@@ -64,11 +64,11 @@ def report(
     print(page_line(page_path))
     if wandb.project:
         from probelight.integrations.wandb import publish
-        from probelight.runs.plan import Plan, wandb_group
+        from probelight.runs.plan import StoredPlan, wandb_group
 
         if not wandb.group and len(folder) == 1 and planned_keys(folder[0]) is not None:
             # The group of a sweep's cells.
-            cells_wandb = Plan.read(folder[0]).context.wandb
+            cells_wandb = StoredPlan.read(folder[0]).context.wandb
             wandb = replace(wandb, group=wandb_group(folder[0], cells_wandb))
         publish(page_path.parent, wandb, template)
     return page_path

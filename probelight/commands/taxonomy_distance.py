@@ -31,9 +31,8 @@ from probelight.results.record import RunRecord, changed_since, check_artifact, 
 from probelight.results.row import Row, Subset
 from probelight.results.run_folder import RunFolder
 from probelight.runs.context import RunContext, cached
-from probelight.runs.job import Job
 from probelight.runs.run import run_command
-from probelight.runs.spec import RunSpec
+from probelight.runs.spec import Job, RunSpec
 
 PROTOCOL = "taxonomy_distance"
 SOURCES = ("zero_shot", "watch", "curve")  # protocols whose answers are read

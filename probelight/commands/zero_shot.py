@@ -55,7 +55,6 @@ from probelight.results.record import RunRecord, check_data, checksums
 from probelight.results.row import Row
 from probelight.results.run_folder import RunFolder
 from probelight.runs.context import RunContext, cached
-from probelight.runs.job import Job
 from probelight.runs.run import run_command
 from probelight.runs.settings import (
     DEFAULT_ENGINE,
@@ -63,7 +62,7 @@ from probelight.runs.settings import (
     EngineSettings,
     TrainerSettings,
 )
-from probelight.runs.spec import ModelRunSpec
+from probelight.runs.spec import Job, ModelRunSpec
 
 DEFAULT_LETTERS = LetterSettings()
 

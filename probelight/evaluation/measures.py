@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from probelight.metrics.calibration import separation
 from probelight.metrics.choices import macro_accuracy, predicted_shares
 from probelight.metrics.intervals import num_groups
 from probelight.metrics.letters import majority_of_labels
-from probelight.metrics.separation import separation
 from probelight.probes.record import (
     Record,
     chance_of,

@@ -152,7 +152,7 @@ def source_of(model: ModelSettings) -> ModelSource:
     """Return where a model comes from, for its result.json."""
     ref, model_type = model.checkpoint, model.type
     has_vectors = model_type.is_baseline
-    is_plain = not (ref.random_weights or ref.adapter or ref.folder.exists())
+    is_plain = not (ref.random_weights or ref.adapter or ref.in_memory or ref.folder.exists())
     return ModelSource(
         loaded_from=model.vectors if has_vectors else str(ref),
         hub_id=ref.name if model_type.has_checkpoint and is_plain else None,

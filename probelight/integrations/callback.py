@@ -10,8 +10,7 @@ import pandas as pd
 import torch
 
 from probelight.integrations.watch import Watch, WatchState
-from probelight.io.errors import UsageError
-from probelight.io.from_python import quietly
+from probelight.io.errors import UsageError, quietly
 from probelight.reports.notebook import Results
 
 

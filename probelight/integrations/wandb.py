@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from probelight.io.documents import STRICT, read_yaml, typed
+from probelight.io.documents import read_yaml
 from probelight.io.errors import ConfigError, UsageError
 from probelight.io.escaping import from_cell
+from probelight.io.settings import STRICT, typed
 from probelight.io.wandb import Courier, WandbSettings, not_online, open_run, wandb_client, wandb_id
 
 if TYPE_CHECKING:

@@ -17,11 +17,11 @@ import pandas as pd
 from probelight.evaluation.evaluate import evaluate
 from probelight.integrations.watched_sets import Entry, Watched, drawn_set, watched_set
 from probelight.io.atomic import whole_folder, write_text_atomic
-from probelight.io.documents import as_settings
-from probelight.io.errors import UsageError
-from probelight.io.from_python import required_path
+from probelight.io.errors import UsageError, required_path
 from probelight.io.package import cache_folder
-from probelight.models.in_memory import TextSettings, as_it_was, name_of, scorer_of
+from probelight.io.settings import as_settings
+from probelight.models.in_memory import TextSettings, as_it_was, scorer_of
+from probelight.models.loading import name_of
 from probelight.models.scorer import Scorer
 from probelight.probes.source import ProbeData
 from probelight.results.details import WatchDetails

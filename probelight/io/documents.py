@@ -1,4 +1,4 @@
-"""JSON and YAML files as checked values: refused in one line that says what is wrong and where."""
+"""JSON and YAML files, and the numbers in texts: what is damaged is refused in one line."""
 
 from __future__ import annotations
 
@@ -6,116 +6,23 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping
-from dataclasses import fields, is_dataclass
-from functools import cache
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, get_args, get_type_hints
+from typing import (
+    Any,
+    NoReturn,
+)
 
 import yaml
 
-from probelight.io.errors import ConfigError, RecordError, UsageError, nearest
+from probelight.io.errors import ConfigError, RecordError
 from probelight.io.files import RESULTS, SETTINGS, read_text
-from probelight.io.numbers import refuse_odd_number
 
-if TYPE_CHECKING:
-    from pydantic import TypeAdapter
-    from pydantic_core import ErrorDetails
-
-
-T = TypeVar("T")
-# What a dataclass that is read declares as its `__pydantic_config__`; those inside it follow.
-STRICT = {"strict": True, "extra": "forbid"}
 MAX_JSON_DEPTH = 50  # values within values; Python's stack ends at some hundreds
 _TOO_DEEP = f"values nested more than {MAX_JSON_DEPTH} levels deep"
 MAX_INTEGER = 2**63 - 1  # of numpy's and pandas' columns
 MAX_YAML_NODES = 100_000  # with each alias counted as what it stands for
 MAX_YAML_DEPTH = 50
-MEANT = {
-    "string_type": "text in quotes",
-    "int_type": "a whole number",
-    "float_type": "a number",
-    "bool_type": "true or false",
-    "list_type": "a list",
-    "tuple_type": "a list",
-    "dict_type": "a mapping",
-    "dataclass_type": "a mapping of keys to values",
-}
-
-
-def typed(
-    kind: type[T],
-    value: object,
-    location: str,
-    error_type: type[Exception] = ValueError,
-    within: str = "",
-) -> T:
-    """Return a parsed JSON or YAML value as a dataclass that declares `STRICT`.
-
-    Raise `error_type` if a key is unknown or missing, or a value is of another type; the message
-    names the file (`location`), the key (below the key `within`) and what it must be.
-    """
-    from pydantic import ValidationError
-    from pydantic_core import PydanticSerializationError, to_json
-
-    try:  # only of JSON does it strictly make a tuple of a list and a dataclass of a mapping
-        adapter: TypeAdapter[T] = _adapter(kind)  # type: ignore[arg-type]  # classes are hashable
-        return adapter.validate_json(to_json(value))
-    except PydanticSerializationError as error:  # half of a character
-        raise error_type(f"{location}: {error}") from None
-    except ValidationError as errors:
-        mistakes = errors.errors(include_url=False)
-        # A mistyped key is what leaves a needed one missing.
-        first = min(mistakes, key=lambda error: error["type"] != "unexpected_keyword_argument")
-        raise error_type(f"{location}: {_problem(kind, first, within)}") from None
-
-
-def as_settings(kind: type[T], settings: T | Mapping[str, Any], name: str) -> T:
-    """Return settings of a kind, made of a mapping where they are none; UsageError names a key."""
-    if isinstance(settings, Mapping):
-        return typed(kind, dict(settings), name, UsageError)
-    if not isinstance(settings, kind):
-        raise UsageError(f"{name} {settings!r}: give {kind.__name__} or a mapping of its fields")
-    return settings
-
-
-@cache
-def _adapter(kind: Any) -> TypeAdapter[Any]:
-    from pydantic import TypeAdapter
-
-    return TypeAdapter(kind)
-
-
-def _problem(kind: type, error: ErrorDetails, within: str) -> str:
-    """Return the key that is wrong and what it must be."""
-    *outer, last = error["loc"] or [""]
-    steps = [f"[{step}]" if isinstance(step, int) else f".{step}" for step in error["loc"]]
-    key = within + "".join(steps)
-    key = f"`{key.removeprefix('.')}`" if key else "it"
-    match error["type"]:
-        case "missing":
-            return f"{key} is missing"
-        case "unexpected_keyword_argument":
-            declared: Any = kind
-            for step in outer:
-                declared = _dataclass_in(get_type_hints(declared).get(str(step))) or declared
-            known_keys = [field.name for field in fields(declared)]
-            return f"{key} is not a known key{nearest(last, known_keys)}"
-        case "value_error":
-            reason = str(error["ctx"]["error"])
-            is_limit = reason.startswith("give ")
-            return f"{key} is {error['input']!r}: {reason}" if is_limit else f"{key} {reason}"
-    meant = MEANT.get(error["type"]) or error["msg"].removeprefix("Input should be ")
-    value = repr(error["input"])
-    shortened = value if len(value) <= 80 else f"{value[:80]}..."
-    near = nearest(error["input"], meant.split("'")[1::2])
-    return f"{key} must be {meant}, not {shortened}{near}"
-
-
-def _dataclass_in(hint: Any) -> Any:
-    if is_dataclass(hint):
-        return hint
-    return next(filter(None, map(_dataclass_in, get_args(hint))), None)
 
 
 def json_object(text: str, needed: str = "an object is needed", hint: str = "") -> dict[str, Any]:
@@ -319,3 +226,45 @@ def _refuse_repeated_keys(node: yaml.Node, seen: set[yaml.Node]) -> None:
 
 def _error(problem: str, node: yaml.Node) -> yaml.MarkedYAMLError:
     return yaml.MarkedYAMLError(problem=problem, problem_mark=node.start_mark)
+
+
+_DECIMAL = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?", re.ASCII | re.IGNORECASE)
+AMBIGUOUS = "can be a number or a text; write a number as 1000, and a text in quotes"
+_LIKE_A_NUMBER = re.compile(  # with digits of any script
+    r"[-+]?(\d[\d_]*(:[\d_]+)*(\.[\d_]*)?(e[-+]?\d+)?|0[xbo][\da-f_]+)", re.IGNORECASE
+)
+_OCTAL = re.compile(r"[-+]?0\d")
+_TOO_LARGE = 2**1023
+_INFINITY = re.compile(r"[-+]?inf(inity)?", re.IGNORECASE)
+
+
+def number_of(value: object, *, finite: bool = True) -> float:
+    """Return a number, or that of its text in ASCII digits; nan for whatever is none.
+
+    To Python `True` is 1, "1_000" is 1000, and digits of any script are digits: here they are
+    none, nor is a number too large for a float. Infinities are only numbers if not `finite`.
+    """
+    if isinstance(value, str):
+        text = value.strip()
+        if _INFINITY.fullmatch(text):
+            return math.nan if finite else float(text)
+        number = float(text) if _DECIMAL.fullmatch(text) else math.nan
+    elif isinstance(value, bool) or not isinstance(value, int | float):
+        return math.nan
+    elif not finite and isinstance(value, float):
+        return value
+    else:
+        number = float(value) if abs(value) < _TOO_LARGE else math.nan
+    return number if math.isfinite(number) else math.nan
+
+
+def refuse_odd_number(text: str) -> None:
+    """Raise ValueError for what YAML or Python alone take for a number: 1_000, 1:30, 0x10, 010."""
+    if _LIKE_A_NUMBER.fullmatch(text) and (_OCTAL.match(text) or math.isnan(number_of(text))):
+        raise ValueError(f"{text} {AMBIGUOUS}")
+
+
+def whole_number_of(value: object) -> int | None:
+    """Return a number without a fraction, or that of its text; None for whatever is none."""
+    number = number_of(value)
+    return int(number) if number.is_integer() else None

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 # C0 but tab and line feed, DEL, C1, separators of lines, marks that turn the direction of text,
@@ -18,6 +18,7 @@ _CONTROL = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]"
 )
 MOST_MESSAGE = 1_000  # characters
+MOST_LISTED = 12
 _LONG_WORD = re.compile(r"(\S{60})(\S{40,})(\S{30})")
 _LONG_LIST = re.compile(r"(?<!\S)((?:[^,]{1,80}, ){12})((?:[^,]{1,80}, ){8,})")
 _FORMULA = ("=", "+", "-", "@", "\t")
@@ -51,26 +52,33 @@ def brief(message: str) -> str:
     return text
 
 
-def listed(names: Sequence[str], most: int = 12) -> str:
+def listed(names: Sequence[str]) -> str:
     """Return names with commas between them, of many the first ones and how many more."""
-    more = f", ... ({len(names) - most:,} more)" if len(names) > most else ""
-    return brief(", ".join(names[:most]) + more)
+    more = f", ... ({len(names) - MOST_LISTED:,} more)" if len(names) > MOST_LISTED else ""
+    return brief(", ".join(names[:MOST_LISTED]) + more)
+
+
+def mapped(value: Any, change: Callable[[Any], Any]) -> Any:
+    """Return a JSON value with each of its texts, numbers and keys changed."""
+    if isinstance(value, list | tuple):
+        return [mapped(item, change) for item in value]
+    if isinstance(value, dict):
+        return {change(key): mapped(item, change) for key, item in value.items()}
+    return change(value)
 
 
 def all_visible(value: Any) -> Any:
     """Return a JSON value with all its texts `visible`."""
-    if isinstance(value, str):
-        return visible(value)
-    if isinstance(value, list):
-        return [all_visible(item) for item in value]
-    if isinstance(value, dict):
-        return {all_visible(key): all_visible(item) for key, item in value.items()}
-    return value
+    return mapped(value, lambda item: visible(item) if isinstance(item, str) else item)
 
 
 def json_text(value: Any, indent: int | None = None) -> str:
     """Return a value as JSON that a terminal shows as it is; infinity and NaN become null."""
-    text = json.dumps(_numbers(value), ensure_ascii=False, indent=indent, allow_nan=False)
+
+    def finite(item: Any) -> Any:
+        return None if isinstance(item, float) and not math.isfinite(item) else item
+
+    text = json.dumps(mapped(value, finite), ensure_ascii=False, indent=indent, allow_nan=False)
     return _CONTROL.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
@@ -101,13 +109,3 @@ def markdown(text: str) -> str:
     text = visible(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     text = _ADDRESS.sub(lambda match: f"&#{ord(match[0][0])};{match[0][1:]}", text)
     return _MARKDOWN.sub(r"\\\g<0>", text).replace("\n", " ")
-
-
-def _numbers(value: Any) -> Any:
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, list | tuple):
-        return [_numbers(item) for item in value]
-    if isinstance(value, dict):
-        return {key: _numbers(item) for key, item in value.items()}
-    return value

@@ -1,7 +1,7 @@
-"""Whether a model knows an item, judged from several phrasings of it.
+"""What a model knows: an item by several phrasings of it, a concept by all questions about it.
 
-The classes follow SliCK (Gekhman et al. 2024), which samples answers from a generator; here an item
-has choices:
+The classes of items follow SliCK (Gekhman et al. 2024), which samples answers from a generator;
+here an item has choices:
 
 - HighlyKnown: right in all phrasings.
 - MaybeKnown: right in some phrasings.
@@ -10,12 +10,19 @@ has choices:
 
 With two choices no item is WeaklyKnown, and with one phrasing no item is MaybeKnown. Consistency is
 the share of pairs of phrasings that get the same answer (Elazar et al. 2021).
+
+A model knows a concept strictly if it answers every question about it correctly (Richardson &
+Sabharwal 2020, table 8). A question whose right answer is one of n best scores 1/n, the probability
+that a random pick among these is right. A cluster of questions scores the product of their scores,
+the probability that all picks are right. The functions of clusters take `scores`, (N,) the score of
+each item, and `clusters`, (N,) its cluster, and raise a `ValueError` if the two have different
+lengths or are empty.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from itertools import combinations
 from statistics import fmean
 
@@ -73,3 +80,37 @@ def consistency(scores: Sequence[Sequence[float]]) -> float:
     best_by_phrasing = [set(best) for best in best_of_each(scores)]
     pairs = combinations(best_by_phrasing, 2)
     return fmean(len(a & b) / (len(a) * len(b)) if a and b else 0.0 for a, b in pairs)
+
+
+def strict_scores(scores: Sequence[float], clusters: Sequence[Hashable]) -> list[float]:
+    """Return the strict score of each cluster, in order of appearance."""
+    return [math.prod(cluster) for cluster in _by_cluster(scores, clusters)]
+
+
+def strict_by_size(scores: Sequence[float], clusters: Sequence[Hashable]) -> dict[int, list[float]]:
+    """Return the strict scores of the clusters by their number of questions, the smallest first."""
+    by_size: dict[int, list[float]] = {}
+    for cluster in _by_cluster(scores, clusters):
+        by_size.setdefault(len(cluster), []).append(math.prod(cluster))
+    return dict(sorted(by_size.items()))
+
+
+def strict_if_independent(scores: Sequence[float], clusters: Sequence[Hashable]) -> float:
+    """Return the strict accuracy to expect if right answers were spread over questions at random.
+
+    It is the mean of accuracy ** size over clusters. Strict accuracy is lower for larger clusters
+    in any case (Richardson & Sabharwal 2020, section 5.4); only what exceeds this value is
+    knowledge of concepts.
+    """
+    sizes = [len(cluster) for cluster in _by_cluster(scores, clusters)]
+    accuracy = math.fsum(scores) / len(scores)
+    return math.fsum(accuracy**size for size in sizes) / len(sizes)
+
+
+def _by_cluster(scores: Sequence[float], clusters: Sequence[Hashable]) -> list[list[float]]:
+    if len(scores) != len(clusters) or not len(scores):
+        raise ValueError(f"{len(scores)} items and {len(clusters)} clusters; give one per item")
+    scores_by_cluster: dict[Hashable, list[float]] = {}
+    for score, cluster in zip(scores, clusters, strict=True):
+        scores_by_cluster.setdefault(cluster, []).append(float(score))
+    return list(scores_by_cluster.values())

@@ -57,6 +57,10 @@ _NOT_OF_ANSWERS = {
 }
 
 
+# Models in memory and their tokenizers, by the name that stands for each in a `CheckpointRef`.
+IN_MEMORY: dict[str, tuple[Any, Any]] = {}
+
+
 class PretrainedError(ProbelightError, RuntimeError):
     """A checkpoint that cannot be used; the message names it and what is wrong."""
 
@@ -66,8 +70,8 @@ class CheckpointRef:
     """Which weights: a model with a revision and an adapter, or its architecture with fresh ones.
 
     Attributes:
-        name: "bookshelf-lm" or another bundled model, a folder, or a name on the Hub; of a model
-            that has other adapters already, `MODEL+ADAPTER`.
+        name: "bookshelf-lm" or another bundled model, a folder, a name on the Hub, or a key of
+            `IN_MEMORY`; of a model that has other adapters already, `MODEL+ADAPTER`.
         revision: Branch, tag or commit on the Hub.
         adapter: Folder of an adapter to put into it, besides one that a folder itself may have.
         random_weights: The same architecture with fresh weights, as a control of it.
@@ -100,6 +104,11 @@ class CheckpointRef:
     def __str__(self) -> str:
         revision = f"@{self.revision}" if self.revision else ""
         return f"{self.name}{revision}" + (f"+{self.adapter}" if self.adapter else "")
+
+    @property
+    def in_memory(self) -> tuple[Any, Any] | None:
+        """The model and its tokenizer, where they are in memory."""
+        return IN_MEMORY.get(self.name)
 
     @property
     def folder(self) -> Path:

@@ -9,10 +9,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from probelight.io.documents import read_yaml, typed
+from probelight.io.documents import read_yaml
 from probelight.io.errors import UsageError
 from probelight.io.files import distinct_ends
 from probelight.io.package import CONFIGS
+from probelight.io.settings import typed
 from probelight.models.checkpoint_files import CheckpointRef, model_folder
 from probelight.models.registry import (
     AUTO,

@@ -25,10 +25,10 @@ from torch.nn import functional as F
 from probelight.encoding.encoded_set import ChoiceEncoder, Ids
 from probelight.encoding.word_vectors import WordVectorsError
 from probelight.encoding.words import split_words
-from probelight.io.documents import typed
 from probelight.io.errors import UsageError
 from probelight.io.files import sha256_of, user_path
 from probelight.io.ranges import Width, Within
+from probelight.io.settings import typed
 from probelight.models.checkpoint_files import read_settings
 from probelight.models.token_vectors import FrozenModel, FrozenOrigin, TokenVectors
 from probelight.probes.record import MASK

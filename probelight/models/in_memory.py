@@ -10,17 +10,16 @@ from typing import Any, ClassVar, Literal
 
 import torch
 
-from probelight.io.documents import STRICT
 from probelight.io.errors import UsageError
 from probelight.io.ranges import Scoring, WeightsDtype
-from probelight.models.checkpoint_files import CheckpointRef
-from probelight.models.loading import Form, refuse_foreign_tokenizer
+from probelight.io.settings import STRICT
+from probelight.models.checkpoint_files import IN_MEMORY, CheckpointRef
+from probelight.models.loading import Form, name_of, refuse_foreign_tokenizer
+from probelight.models.networks import is_spread, model_fingerprint
 from probelight.models.pair_choice import PairChoice
-from probelight.models.registry import MODEL_TYPES, detected_type, module_of
+from probelight.models.registry import MODEL_TYPES, ModelSettings, detected_type, module_of
 from probelight.models.scorer import Scorer, TrainedScorer
 from probelight.probes.record import Setup
-
-IN_MEMORY = CheckpointRef("model in memory")
 
 
 @dataclass(frozen=True)
@@ -34,7 +33,7 @@ class TextSettings:
     answer_prefix: str = "auto"
     pll: Literal["original", "within_word_l2r"] = "original"
     # What else scorers ask for is as it is.
-    checkpoint: ClassVar[CheckpointRef] = IN_MEMORY
+    checkpoint: ClassVar[CheckpointRef] = CheckpointRef("model in memory")
     vectors: ClassVar[str] = ""
     scoring: ClassVar[Scoring] = "auto"
     dtype: ClassVar[WeightsDtype] = "auto"
@@ -44,12 +43,6 @@ class TextSettings:
             raise UsageError(f"max_length {self.max_length}: give a number of tokens, at least 1")
 
 
-def name_of(network: Any) -> str:
-    """Return what tables call a model: the last part of what it was loaded from, or its class."""
-    source = str(getattr(network.config, "name_or_path", "") or "").rstrip("/")
-    return source.rpartition("/")[2] or type(network).__name__
-
-
 def scorer_of(network: Any, tokenizer: Any, setup: Setup, settings: TextSettings) -> Scorer:
     """Return what scores probes of a setup with a model, whose weights are used, not copied.
 
@@ -57,8 +50,7 @@ def scorer_of(network: Any, tokenizer: Any, setup: Setup, settings: TextSettings
         UsageError: If models of its type do not answer the setup.
         PretrainedError: If its family, its head or its tokenizer is not supported.
     """
-    # Batches set the truncation and the padding of a tokenizer, and training has its own.
-    tokenizer = copy.deepcopy(tokenizer)
+    tokenizer = copy.deepcopy(tokenizer)  # batches set its truncation and padding
 
     def read(form: Form, *_: Any, **__: Any) -> tuple[Any, Any]:
         refuse_foreign_tokenizer(form, name_of(network), network, tokenizer)
@@ -68,11 +60,31 @@ def scorer_of(network: Any, tokenizer: Any, setup: Setup, settings: TextSettings
         if setup != "mc_qa":
             raise UsageError(f"a {type(network).__name__} answers questions, not sentences")
         return TrainedScorer(
-            PairChoice(IN_MEMORY, "multiple_choice", settings.max_length, read=read)
+            PairChoice(settings.checkpoint, "multiple_choice", settings.max_length, read=read)
         )
     kind, _ = detected_type(network)
     scorer: Scorer = module_of(MODEL_TYPES[kind]).load(settings, setup, read=read)
     return scorer
+
+
+@contextmanager
+def held(network: Any, tokenizer: Any) -> Iterator[ModelSettings]:
+    """Let runs score a model where it is, by the settings that are yielded; it stays as it was.
+
+    Its name has the checksum of the weights: a folder of results is of one state of them.
+    """
+    kind, _ = detected_type(network)
+    label = name_of(network).replace("+", "-")
+    name = f"memory:{model_fingerprint(network)[:12]}/{label}"
+    device = network.device
+    IN_MEMORY[name] = network, tokenizer
+    try:
+        with as_it_was(network):
+            yield ModelSettings(name_or_path=name, kind=kind)
+    finally:
+        del IN_MEMORY[name]
+        if not is_spread(network):
+            network.to(device)
 
 
 @contextmanager

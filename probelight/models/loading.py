@@ -162,6 +162,9 @@ def load_pretrained(
         PretrainedError: If there is no such checkpoint, it cannot be read, its type is not
             supported, it lacks weights, or the tokenizer does not fit the model.
     """
+    if ref.in_memory:
+        checkpoint = check_pretrained(form, ref)
+        return ref.in_memory[0], checkpoint.tokenizer
     checkpoint = describe(form, ref, dtype)
     tokenizer = checkpoint.tokenizer
     model: Any  # its class says nothing of a pooler
@@ -377,13 +380,24 @@ def check_pretrained(form: Form, ref: CheckpointRef, dtype: WeightsDtype = FLOAT
     Raises:
         PretrainedError: As `load_pretrained`, but for weights that are missing or damaged.
     """
-    checkpoint = describe(form, ref, dtype)
-    refuse_foreign_tokenizer(form, checkpoint.source, checkpoint.outline(), checkpoint.tokenizer)
+    if ref.in_memory:
+        model, tokenizer = ref.in_memory
+        # Batches set the truncation and the padding of a tokenizer, and training has its own.
+        tokenizer = copy.deepcopy(tokenizer)
+        checkpoint = Checkpoint(
+            form, ref, name_of(model), {}, model.config, tokenizer, model.dtype, model.dtype
+        )
+    else:
+        checkpoint = describe(form, ref, dtype)
+        model = checkpoint.outline()
+    refuse_foreign_tokenizer(form, checkpoint.source, model, checkpoint.tokenizer)
     return checkpoint
 
 
 def has_choice_head(ref: CheckpointRef) -> bool:
     """Return whether a checkpoint was saved as one of transformers' models for multiple choice."""
+    if ref.in_memory:
+        return type(ref.in_memory[0]).__name__.endswith("ForMultipleChoice")
     base, _ = base_of(ref)
     source = resolve(base.name)
     if Path(source).is_dir() and not (Path(source) / CONFIG).is_file():
@@ -392,6 +406,12 @@ def has_choice_head(ref: CheckpointRef) -> bool:
     refuse_other_families(ENCODER, config, source)
     with one_error(source, "configuration"):
         return any(name.endswith("ForMultipleChoice") for name in config.architectures or ())
+
+
+def name_of(network: Any) -> str:
+    """Return what tables call a model: the last part of what it was loaded from, or its class."""
+    source = str(getattr(network.config, "name_or_path", "") or "").rstrip("/")
+    return source.rpartition("/")[2] or type(network).__name__
 
 
 @quiet_transformers()

@@ -22,6 +22,7 @@ from probelight.io import ranges
 from probelight.io.errors import UsageError
 from probelight.io.escaping import visible
 from probelight.io.package import BUNDLED_MODEL
+from probelight.io.settings import Settings
 from probelight.metrics.scoring_rules import LETTER
 from probelight.models.checkpoint_files import (
     CONFIG,
@@ -180,7 +181,7 @@ _PLACES = re.compile(r"auto|balanced|balanced_low_0|sequential|cpu|mps|cuda(:\d+
 
 
 @dataclass(frozen=True)
-class ModelSettings(ranges.Settings):
+class ModelSettings(Settings):
     """Which model to probe and how to write its inputs.
 
     Args:
@@ -455,7 +456,7 @@ def refuse_other_type(kind: str, ref: CheckpointRef) -> None:
 
     Models of the Hub may not be here yet; they are refused when they are first read.
     """
-    if not MODEL_TYPES[kind].has_checkpoint:
+    if ref.in_memory or not MODEL_TYPES[kind].has_checkpoint:
         return
     base, _ = base_of(ref)
     if not Path(resolve(base.name)).is_dir() or is_word_folder(base.folder):

@@ -11,13 +11,14 @@ from typing import Annotated, Any
 
 from probelight.io import ranges
 from probelight.io.errors import UsageError, nearest
+from probelight.io.settings import Settings
 
 FULL, LORA = "full", "lora"
 Rank = Annotated[int, ranges.Within(1, 65_536)]
 
 
 @dataclass(frozen=True)
-class Tuning(ranges.Settings):
+class Tuning(Settings):
     """Which weights to train: all, or those of an adapter and of a fresh head.
 
     Args:

@@ -12,14 +12,16 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from time import process_time
-from typing import Any, ClassVar, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 import regex  # it has timeouts, which `re` has not
 
-from probelight.io.documents import STRICT, read_yaml, typed
+from probelight.io.documents import read_yaml
 from probelight.io.errors import ConfigError, nearest
-from probelight.io.escaping import visible
+from probelight.io.escaping import mapped, visible
 from probelight.io.package import ASSETS, CONFIGS, shipped_path
+from probelight.io.ranges import Matching, Share, Within
+from probelight.io.settings import STRICT, typed
 from probelight.probes.importers.rows import Options
 from probelight.probes.record import MASK, GoldForm, GroupBy, Setup
 
@@ -40,7 +42,7 @@ class FileSource:
     """A released file: its path below the base address, and the SHA-256 of its unpacked content."""
 
     path: str
-    sha256: str | None = None
+    sha256: Annotated[str, Matching(r"[0-9a-f]{64}$", "64 hexadecimal digits")] | None = None
 
 
 @dataclass(frozen=True)
@@ -117,8 +119,8 @@ class ProbeConfig:
 
     name: str
     setup: Setup
-    num_choices: int
-    chance: float
+    num_choices: Annotated[int, Within(2, 1_000_000)]
+    chance: Share
     description: str = ""
     citation: str = ""
     licence: str = ""
@@ -247,7 +249,8 @@ def read_config(path: Path) -> ProbeConfig:
     """Read one file and check it strictly; see `load_probe_config`."""
     row = read_yaml(path)
     if isinstance(row, dict):
-        row = _spelled_out({"name": path.stem, **_stripped(row)})
+        row = mapped(row, lambda value: value.strip() if isinstance(value, str) else value)
+        row = _spelled_out({"name": path.stem, **row})
     config = typed(ProbeConfig, row, str(path), ConfigError)
     for problem in _problems(config, path):
         raise ConfigError(f"{path}: {problem}")
@@ -257,17 +260,6 @@ def read_config(path: Path) -> ProbeConfig:
     if base_url not in (None, EMBEDDED) and "://" not in base_url:
         base_url = str(path.absolute().parent / Path(base_url).expanduser())
     return replace(config, base_url=base_url)
-
-
-def _stripped(value: Any) -> Any:
-    """Strip white space around all texts of a value."""
-    if isinstance(value, str):
-        return value.strip()
-    if isinstance(value, list):
-        return [_stripped(item) for item in value]
-    if isinstance(value, dict):
-        return {_stripped(key): _stripped(item) for key, item in value.items()}
-    return value
 
 
 def _spelled_out(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -296,18 +288,11 @@ def _problems(config: ProbeConfig, path: Path) -> Iterator[str]:
         yield f"`name` must be the name of the file, {path.stem!r}"
     if visible(path.stem) != path.stem:
         yield "`name` contains control characters; rename the file"
-    if config.num_choices < 2:
-        yield "`num_choices` must be at least 2"
-    if not 0 < config.chance < 1:
-        yield f"`chance` must be a number between 0 and 1, not {config.chance}"
     if abs(config.chance - 1 / config.num_choices) > 5e-4 and not config.chance_note:
         yield (
             f"`chance` is {config.chance}, but 1 / num_choices is {1 / config.num_choices:.4f}; "
             "correct it, or explain it under `chance_note`"
         )
-    for split, file in config.files.items():
-        if file.sha256 is not None and not re.fullmatch(r"[0-9a-f]{64}", file.sha256):
-            yield f"`files.{split}.sha256` must be 64 hexadecimal digits"
     if config.candidates and len(set(config.candidates)) != config.num_choices:
         yield f"`candidates` must be {config.num_choices} different words"
     if config.nonsense and set(config.nonsense) != set(config.candidates):

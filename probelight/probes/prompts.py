@@ -18,9 +18,10 @@ from string import Formatter, ascii_uppercase
 from typing import ClassVar, Literal
 
 from probelight.io import ranges
-from probelight.io.documents import STRICT, read_yaml, typed
+from probelight.io.documents import read_yaml
 from probelight.io.errors import ConfigError, RecordError, UsageError
 from probelight.io.package import shipped_path
+from probelight.io.settings import STRICT, Settings, typed
 from probelight.probes.record import MASK, GroupBy, Record, Setup, group_of, share_choices
 from probelight.probes.splits import nested_sample
 
@@ -34,7 +35,7 @@ BETWEEN = "\n\n"  # examples, and the item behind them
 
 
 @dataclass(frozen=True)
-class LetterSettings(ranges.Settings):
+class LetterSettings(Settings):
     """How the scoring rule `letter` asks.
 
     Args:
@@ -46,7 +47,7 @@ class LetterSettings(ranges.Settings):
 
 
 @dataclass(frozen=True)
-class PromptSettings(ranges.Settings):
+class PromptSettings(Settings):
     """The texts around items.
 
     Args:
@@ -126,7 +127,7 @@ class Templates:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PromptSpec(ranges.Settings):
+class PromptSpec(Settings):
     """What of the settings of prompts decides the numbers of a run.
 
     Args:

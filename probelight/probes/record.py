@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from statistics import fmean
 from typing import Any, Literal
 
+from probelight.io.documents import whole_number_of
 from probelight.io.errors import RecordError
-from probelight.io.numbers import whole_number_of
 
 Setup = Literal["mc_mlm", "mc_qa", "minimal_pair"]
 GoldForm = Literal["text", "letter", "index", "index1"]  # how a gold names its choice

@@ -13,9 +13,7 @@ from probelight.io.download import DownloadError, NotThereError, fetch, is_offli
 from probelight.io.errors import ConfigError, RecordError, nearest
 from probelight.io.files import DataFile
 from probelight.probes.catalog import EMBEDDED, FileSource, ProbeConfig, load_probe_config
-from probelight.probes.importers.hub import read_hub
-from probelight.probes.importers.items import read_file
-from probelight.probes.importers.objects import read_items
+from probelight.probes.importers.items import read_file, read_hub, read_items
 from probelight.probes.importers.rows import FOR_ALL, ItemFile
 from probelight.probes.record import MASK, OTHER_MASK, GoldForm, Record, Setup, setup_of
 
@@ -51,16 +49,10 @@ class LocalFile(NamedTuple):
     url: str | None = None  # None: somebody put it there
 
 
-def locate(
-    config: Released,
-    source: FileSource,
-    mirror: str | Path | None,
-    cache_dir: str | Path | None,
-    offline: bool | None,
-) -> LocalFile:
+def locate(config: Released, source: FileSource, mirror: str | Path | None) -> LocalFile:
     """Return the local path of a released file, downloaded if necessary.
 
-    `mirror` is as in `load_probe`, the rest as in `probelight.io`. A DownloadError says what to do.
+    `mirror` is as in `load_probe`. A DownloadError says what to do.
     """
     own_folder = config.own_folder
     if own_folder and (path := _in_folder(own_folder, source)):
@@ -69,7 +61,7 @@ def locate(
         return LocalFile(path)
     if mirror and urlsplit(str(mirror)).scheme in {"http", "https"}:
         base = f"{str(mirror).rstrip('/')}/{config.mirror_folder}".rstrip("/")
-        return _fetch_served(base, source, cache_dir, offline)
+        return _fetch_served(base, source)
     if mirror:
         return _find_mirrored(config, source, mirror)
     if own_folder:
@@ -89,21 +81,18 @@ def locate(
             f"AI2 format as <mirror>/{config.mirror_folder}/{source.path} and give --mirror"
         )
     url = f"{config.base_url.rstrip('/')}/{source.path}"
-    path = fetch(url, sha256=source.sha256, cache_dir=cache_dir, offline=offline)
+    path = fetch(url, sha256=source.sha256)
     return LocalFile(path, None if url.startswith("file:") else url)
 
 
-def _fetch_served(
-    base: str, source: FileSource, cache_dir: str | Path | None, offline: bool | None
-) -> LocalFile:
+def _fetch_served(base: str, source: FileSource) -> LocalFile:
     missing: list[DownloadError] = []
     for path in _gzip_variants(source.path):
         url = f"{base}/{path}"
         try:
-            local_path = fetch(url, sha256=source.sha256, cache_dir=cache_dir, offline=offline)
-            return LocalFile(local_path, url)
+            return LocalFile(fetch(url, sha256=source.sha256), url)
         except DownloadError as error:
-            if not (isinstance(error, NotThereError) or is_offline(offline)):
+            if not (isinstance(error, NotThereError) or is_offline()):
                 raise
             missing.append(error)
     raise missing[0]
@@ -158,8 +147,6 @@ def load_probe(
     split: str,
     *,
     mirror: str | Path | None = None,
-    cache_dir: str | Path | None = None,
-    offline: bool | None = None,
     pairs: bool = False,
     option: str = "",
 ) -> ProbeData:
@@ -170,8 +157,6 @@ def load_probe(
         split: One of the config's splits.
         mirror: A folder or address (file:// and http(s)://) with copies of the released files as
             <mirror_folder>/<path>, gzipped or not. The probe's `own_folder` is searched first.
-        cache_dir: See `probelight.io.package.cache_folder`.
-        offline: See `probelight.io.download.is_offline`.
         pairs: Whether to allow minimal pairs, which no model can be trained on.
         option: The option that chooses the split, for the message if there is no such split.
 
@@ -195,9 +180,9 @@ def load_probe(
             f"it has {', '.join(config.splits)}{f': give {option}' if option else ''}"
         )
     if config.hub and not mirror and not (config.base_url and split in config.files):
-        item_file = read_hub(config, split, cache_dir=cache_dir, offline=offline)
+        item_file = read_hub(config, split)
     else:
-        item_file = _read_released(config, split, mirror, cache_dir, offline)
+        item_file = _read_released(config, split, mirror)
     for record in item_file.records:
         if len(record.choices) > config.num_choices:
             raise RecordError(
@@ -213,19 +198,13 @@ def load_probe(
     return ProbeData(config, records, item_file.files, item_file.notices + unmatched)
 
 
-def _read_released(
-    config: ProbeConfig,
-    split: str,
-    mirror: str | Path | None,
-    cache_dir: str | Path | None,
-    offline: bool | None,
-) -> ItemFile:
+def _read_released(config: ProbeConfig, split: str, mirror: str | Path | None) -> ItemFile:
     if split not in config.files:
         raise ConfigError(
             f"{config.name}: its {split!r} split has no released file; leave out --mirror"
         )
     source = config.files[split]
-    located = locate(config, source, mirror, cache_dir, offline)
+    located = locate(config, source, mirror)
     try:
         item_file = read_file(located.path, config.setup, **config.reading(split))
     except RecordError as error:
@@ -233,7 +212,7 @@ def _read_released(
             raise
         # Set aside, so that the next start fetches it anew; but not what no network could replace.
         unreadable_path = located.path.with_name(f"{located.path.name}.unreadable")
-        if is_offline(offline):
+        if is_offline():
             advice = f"remove {located.path} and run without offline mode to download it again"
         else:
             with suppress(FileNotFoundError):  # another process was faster

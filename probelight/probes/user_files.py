@@ -12,6 +12,7 @@ from typing import Any, Literal
 from probelight.io import ranges
 from probelight.io.errors import UsageError
 from probelight.io.escaping import visible
+from probelight.io.settings import Settings
 from probelight.probes.catalog import ProbeConfig
 from probelight.probes.importers.items import read_file
 from probelight.probes.record import GoldForm, Record, Setup
@@ -20,7 +21,7 @@ from probelight.probes.splits import SPLITS
 
 
 @dataclass(frozen=True)
-class FileSettings(ranges.Settings):
+class FileSettings(Settings):
     """A user's probe in a file, without a config.
 
     Args:
@@ -43,7 +44,7 @@ class FileSettings(ranges.Settings):
 
 
 @dataclass(frozen=True)
-class SplitFiles(ranges.Settings):
+class SplitFiles(Settings):
     """A user's probe in several files, without a config, where something is trained.
 
     Args:

@@ -11,9 +11,9 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
+from probelight.io.documents import whole_number_of
 from probelight.io.errors import RecordError
 from probelight.io.files import LARGE, read_lines
-from probelight.io.numbers import whole_number_of
 from probelight.probes.record import Record
 
 # The closed classes of English (Quirk et al. 1985, chapter 2); the paper's list is not published.

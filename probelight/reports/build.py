@@ -22,8 +22,9 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from probelight.io.atomic import remove_leftovers, write_bytes_atomic, write_text_atomic
-from probelight.io.documents import STRICT, read_yaml, typed
+from probelight.io.documents import read_yaml
 from probelight.io.escaping import markdown, visible
+from probelight.io.settings import STRICT, typed
 from probelight.reports.figure import PALETTE, Figure
 from probelight.reports.formats import to_csv, to_latex, to_markdown
 from probelight.reports.numbers import BEFORE, count, percent, when_of

@@ -13,8 +13,8 @@ import pandas as pd
 
 from probelight.io.escaping import visible
 from probelight.metrics import intervals
-from probelight.metrics.clusters import strict_if_independent
 from probelight.metrics.intervals import FEW, Interval, Term
+from probelight.metrics.knowledge import strict_if_independent
 from probelight.reports import table as tables
 from probelight.reports.inoculation.runs import Series, doses, inoculations
 from probelight.reports.numbers import ABSENT, INTERVAL, Estimate, listed, named

@@ -8,8 +8,8 @@ from functools import lru_cache
 from itertools import groupby, product
 from typing import Any, ClassVar, Literal, TypeVar
 
-from probelight.io.documents import STRICT, typed
 from probelight.io.escaping import all_visible, visible
+from probelight.io.settings import STRICT, typed
 from probelight.reports import table as tables
 from probelight.reports.numbers import INTERVAL, listed, scored_by
 from probelight.reports.published import (

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import io
 import shutil
-from collections.abc import Sequence
 from functools import cached_property
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from probelight.io.errors import UsageError, nearest
-from probelight.io.from_python import quietly, required_path
+from probelight.io.errors import UsageError, nearest, quietly, required_path
 
 # What is heavy is imported where it is used.
 if TYPE_CHECKING:
@@ -31,22 +29,17 @@ class Results:
     Args:
         folder: The command's folder.
         shown: The command whose tables are shown; "" shows those of all.
-        plan: The lines of a dry run, which has no results.
 
     Raises:
         MissingFileError: If it is no folder, or holds no result.
     """
 
-    def __init__(self, folder: str | Path, shown: str = "", plan: Sequence[str] = ()) -> None:
+    def __init__(self, folder: str | Path, shown: str = "") -> None:
         self.folder = required_path(folder, "folder")
         self._shown = shown
         from probelight.results import load as results_load
 
         self._figures: dict[str, list[Figure]] = {}  # by section
-        self.plan = tuple(plan)
-        if self.plan:
-            self._results = results_load.RunSet(self.folder.name, ())
-            return
         with quietly():
             self._results = results_load.load_results(self.folder)
 
@@ -135,8 +128,6 @@ class Results:
         return target
 
     def __repr__(self) -> str:
-        if self.plan:
-            return "\n".join(self.plan)
         from rich.console import Console
 
         from probelight.reports.formats import print_table
@@ -152,7 +143,7 @@ class Results:
 
         from probelight.reports.sections import shown_sections
 
-        blocks = [f"<p>{escape(line)}</p>" for line in self.plan]
+        blocks = []
         for table in self.tables:
             heads = [f"{column.group} {column.label}".strip() for column in table.columns]
             rows = [[f"{c.text} {c.detail}".strip() for c in row] for row in table.rows]

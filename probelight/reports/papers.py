@@ -15,7 +15,8 @@ from typing import Any, ClassVar
 
 import pandas as pd
 
-from probelight.io.documents import STRICT, read_yaml, typed
+from probelight.io.documents import read_yaml
+from probelight.io.settings import STRICT, typed
 from probelight.probes.controls import CHOICE_ONLY
 from probelight.reports import numbers
 from probelight.reports import table as tables

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from probelight.io.documents import STRICT
+from probelight.io.settings import STRICT
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
+from probelight.io.documents import number_of
 from probelight.io.errors import RecordError, UsageError
 from probelight.io.escaping import visible
 from probelight.io.files import DataFile, content_sha256, read_lines
-from probelight.io.numbers import number_of
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
 from probelight.io.atomic import write_text_atomic
-from probelight.io.documents import STRICT, read_json, typed
+from probelight.io.documents import read_json
 from probelight.io.escaping import all_visible, json_text
+from probelight.io.settings import STRICT, typed
 from probelight.metrics.choices import best_of_each, item_score
 from probelight.metrics.intervals import group_indices, num_groups
 from probelight.probes.record import Record

@@ -20,10 +20,11 @@ from typing import Any, ClassVar, Protocol, Self, TypeVar
 
 from typing_extensions import TypedDict  # of typing's own pydantic reads none before Python 3.12
 
-from probelight.io.documents import STRICT, read_json, typed
+from probelight.io.documents import read_json
 from probelight.io.errors import UsageError
 from probelight.io.files import DataFile, sha256_of, user_path
 from probelight.io.package import checkout, program
+from probelight.io.settings import STRICT, typed
 from probelight.results.details import DETAILS, Details
 from probelight.results.row import Row
 

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from probelight.io.atomic import write_text_atomic
-from probelight.io.documents import STRICT
 from probelight.io.escaping import as_cell
+from probelight.io.settings import STRICT
 
 if TYPE_CHECKING:
     from pydantic_core import CoreSchema

@@ -5,16 +5,17 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from statistics import fmean
 
 from rich.box import SIMPLE_HEAD
+from rich.console import Console
 from rich.table import Table
 
 from probelight.metrics.intervals import num_effective
 from probelight.metrics.power import effective_items, paired, paired_items, two_proportions
-from probelight.runs.job import Job
 from probelight.runs.plan import PlannedJob, statuses
+from probelight.runs.spec import Job
 from probelight.runs.status import Progress, counted, duration
 
 # The rule for the time of a step as long as no job is finished: forward and backward pass of 16
@@ -29,14 +30,48 @@ COPIES_IN_MEMORY = 3  # of what is trained, besides all weights: gradients, Adam
 STATES = 2  # while a job trains: all weights, and two moments of what is trained
 DISCORDANT = 0.3  # share of items that two settings answer differently
 WANTED = (0.05, 0.02)  # losses of which the table says how many items they need
+UNKNOWN = "unknown until a run is finished, because a model is not downloaded yet"
 
 
-def plan_lines(
-    jobs: Sequence[Job],
-    output_dir: Path,
-    device: str = "cpu",
-    num_sharing: int = 1,
-) -> list[str]:
+@dataclass(frozen=True)
+class Plan:
+    """What a command would run, and what that takes: the answer to `dry_run`.
+
+    Attributes:
+        num_runs: Runs of the command.
+        num_done: Those of them that are finished.
+        num_steps: Optimiser steps that are left.
+        num_texts: Texts that frozen models have left to read.
+        seconds: Time that the other runs take, one after the other; None where it is not known.
+        memory_bytes: What a run takes at its peak, as far as is known; None where it is not.
+        disk_bytes: What finished runs leave behind; None where it is not known.
+        lines: All of it in words, with what it is based on.
+        detectable: The smallest differences that the items can show, where they are known.
+    """
+
+    num_runs: int
+    num_done: int
+    num_steps: int = 0
+    num_texts: int = 0
+    seconds: float | None = None
+    memory_bytes: int | None = None
+    disk_bytes: int | None = None
+    lines: tuple[str, ...] = ()
+    detectable: Table | None = field(default=None, compare=False)
+
+    def __repr__(self) -> str:
+        return "\n".join(self.lines)
+
+    def show(self) -> None:
+        """Print it, with the table of what the items can show."""
+        print(*self.lines, sep="\n")
+        if self.detectable is not None:
+            Console(force_jupyter=False).print(self.detectable)
+
+
+def plan_of(
+    jobs: Sequence[Job], output_dir: Path, device: str = "cpu", num_sharing: int = 1
+) -> Plan:
     """Say how many jobs are done, and how much time, memory and disk the others take.
 
     `device`, "cpu" or "gpu", is for the rule of time as long as no job is finished; `num_sharing`
@@ -53,21 +88,39 @@ def plan_lines(
         f"{len(done)} done, {len(to_run)} to be run{failed}",
     ]
     if not to_run:
-        return lines
-    reading = [job for job in to_run if job.num_steps or job.num_texts]
-    sizes_are_known = all(job.weights_bytes for job in reading)
-    unknown = "unknown until a run is finished, because a model is not downloaded yet"
-
+        return Plan(len(jobs), len(done), seconds=0.0, lines=tuple(lines))
     num_sharing = min(num_sharing, len(to_run))
+    seconds, time_left = _time(to_run, progress, device, num_sharing)
+    memory_bytes, memory = _memory(to_run, num_sharing)
+    trained_folders = [output_dir / "runs" / s.job.key for s in progress.done if s.job.num_steps]
+    disk_bytes, disk = _disk(to_run, trained_folders)
+    num_steps, num_texts = (sum(getattr(j, n) for j in to_run) for n in ("num_steps", "num_texts"))
+    work = [counted(num_steps, "step")] if num_steps else []
+    if num_texts:
+        work.append(f"{counted(num_texts, 'text')} read by frozen models")
+    lines += [f"time: {', '.join(work) or 'nothing is trained'}{time_left}", f"memory: {memory}"]
+    lines += [f"disk: {disk}"] if num_steps else []
+    num_done, total = len(done), len(jobs)
+    return Plan(
+        total, num_done, num_steps, num_texts, seconds, memory_bytes, disk_bytes, tuple(lines)
+    )
+
+
+def _sizes_are_known(to_run: Sequence[Job]) -> bool:
+    return all(job.weights_bytes for job in to_run if job.num_steps or job.num_texts)
+
+
+def _time(
+    to_run: Sequence[Job], progress: Progress, device: str, num_sharing: int
+) -> tuple[float | None, str]:
+    """Return the seconds that jobs take, and the end of the line that says so."""
+    source = f"based on {counted(len(progress.done), 'finished run')}"
     seconds = progress.seconds_of([job.num_steps for job in to_run])
-    seconds = None if seconds is None else seconds / num_sharing  # they shared it too
-    finished = counted(len(done), "finished run")
-    source = f"based on {finished}"
-    if seconds is None and sizes_are_known:
-        step, text = (
-            FLOP_PER_WEIGHT_AND_TOKEN * TOKENS_PER_STEP,
-            FLOP_PER_WEIGHT_AND_TOKEN_READ * TOKENS_PER_TEXT,
-        )
+    if seconds is not None:
+        seconds /= num_sharing  # they shared it too
+    elif _sizes_are_known(to_run):
+        step = FLOP_PER_WEIGHT_AND_TOKEN * TOKENS_PER_STEP
+        text = FLOP_PER_WEIGHT_AND_TOKEN_READ * TOKENS_PER_TEXT
         flop = sum(
             (job.num_steps * step + job.num_texts * text) * job.weights_bytes / BYTES_PER_WEIGHT
             for job in to_run
@@ -88,50 +141,49 @@ def plan_lines(
             f"rough estimate: {', '.join(rules)}, {FLOP_PER_SECOND[device] / 1e9:,.0f} billion "
             "operations per second; evaluation not counted"
         )
-    time_left = f"; {unknown}"
-    if seconds is not None:
-        how = "one after the other" if num_sharing == 1 else f"on one GPU, {num_sharing} at once"
-        time_left = f", {duration(seconds)} {how} ({source})"
+    else:
+        return None, f"; {UNKNOWN}"
+    order = "one after the other" if num_sharing == 1 else f"on one GPU, {num_sharing} at once"
+    return seconds, f", {duration(seconds)} {order} ({source})"
 
-    memory = disk = unknown
-    if sizes_are_known:
-        # Jobs of one kind take alike: of each kind that with the most steps, of the largest model.
-        largest = {
-            job.key.split("-")[0]: job.memory
-            for job in sorted(to_run, key=lambda job: (job.weights_bytes, job.num_steps))
-            if job.memory is not None
-        }
+
+def _memory(to_run: Sequence[Job], num_sharing: int) -> tuple[int | None, str]:
+    """Return the bytes that the largest job takes, as far as is known, and how they divide."""
+    if not _sizes_are_known(to_run):
+        return None, UNKNOWN
+    # Jobs of one kind take alike: of each kind that with the most steps, of the largest model.
+    largest = {
+        job.key.split("-")[0]: job.memory
+        for job in sorted(to_run, key=lambda job: (job.weights_bytes, job.num_steps))
+        if job.memory is not None
+    }
+    if largest:
+        need = max((measure() for measure in largest.values()), key=lambda need: need.total)
+        num_bytes, memory = need.total, need.describe(" per run")
+    else:
+        copies = (COPIES_IN_MEMORY * _trained(job) * bool(job.num_steps) for job in to_run)
+        num_bytes = max(j.weights_bytes + size for j, size in zip(to_run, copies, strict=True))
         trains = any(job.num_steps for job in to_run)
-        copies = max(
-            job.weights_bytes + COPIES_IN_MEMORY * _trained(job) * bool(job.num_steps)
-            for job in to_run
-        )
-        held = "weights, gradients and AdamW's moments" if trains else "weights"
-        memory = f"{_size(copies)} per run for {held}; plus activations"
-        if largest:
-            need = max((measure() for measure in largest.values()), key=lambda need: need.total)
-            copies, memory = need.total, need.describe(" per run")
-        if num_sharing > 1:
-            memory += f"; {num_sharing} runs on one GPU take {_size(num_sharing * copies)}"
+        content = "weights, gradients and AdamW's moments" if trains else "weights"
+        memory = f"{_size(num_bytes)} per run for {content}; plus activations"
+    if num_sharing > 1:
+        memory += f"; {num_sharing} runs on one GPU take {_size(num_sharing * num_bytes)}"
+    return num_bytes, memory
 
-    trained = [output_dir / "runs" / s.job.key for s in progress.done if s.job.num_steps]
-    folder_sizes = [sum(p.stat().st_size for p in run.rglob("*") if p.is_file()) for run in trained]
-    training = [job.weights_bytes + 2 * _trained(job) for job in to_run if job.num_steps]
+
+def _disk(to_run: Sequence[Job], trained_folders: Sequence[Path]) -> tuple[int | None, str]:
+    """Return the bytes that jobs leave behind, and what they take meanwhile."""
     sizes = [_trained(job) for job in to_run if job.num_steps and job.keeps_model]
-    if folder_sizes or sizes_are_known:
-        total, source = float(sum(sizes)), "the best model of each run that trains"
-        if folder_sizes:
-            total = len(sizes) * fmean(folder_sizes)
-            source = f"based on {counted(len(folder_sizes), 'finished run')}"
-        states = _size(STATES * max(training, default=0))
-        disk = f"{_size(total)} ({source}), and " if sizes else ""
-        disk += f"{states} per run while it trains"
-    num_steps, num_texts = (sum(getattr(j, n) for j in to_run) for n in ("num_steps", "num_texts"))
-    work = [counted(num_steps, "step")] if num_steps else []
-    if num_texts:
-        work.append(f"{counted(num_texts, 'text')} read by frozen models")
-    lines += [f"time: {', '.join(work) or 'nothing is trained'}{time_left}", f"memory: {memory}"]
-    return [*lines, f"disk: {disk}"] if num_steps else lines
+    if not (trained_folders or _sizes_are_known(to_run)):
+        return None, UNKNOWN
+    total, source = float(sum(sizes)), "the best model of each run that trains"
+    if trained_folders:
+        files = (path for run in trained_folders for path in run.rglob("*") if path.is_file())
+        total = len(sizes) * sum(path.stat().st_size for path in files) / len(trained_folders)
+        source = f"based on {counted(len(trained_folders), 'finished run')}"
+    training = [job.weights_bytes + 2 * _trained(job) for job in to_run if job.num_steps]
+    disk = f"{_size(total)} ({source}), and " if sizes else ""
+    return round(total), f"{disk}{_size(STATES * max(training, default=0))} per run while it trains"
 
 
 def _trained(job: Job) -> int:

@@ -25,9 +25,8 @@ from probelight.results.record import RESULT, RunRecord
 from probelight.results.run_folder import PLANNED, RunFolder, check_format
 from probelight.runs.context import RunContext
 from probelight.runs.fencing import Attempt, last_driver, newest_attempt
-from probelight.runs.job import Job
 from probelight.runs.settings import RaySettings, TrainerSettings
-from probelight.runs.spec import spec_type
+from probelight.runs.spec import Job, spec_type
 
 Settings = TypeVar("Settings", TrainerSettings, WandbSettings, RaySettings)
 
@@ -52,7 +51,7 @@ class PlannedJob:
 
 
 @dataclass(frozen=True)
-class Plan:
+class StoredPlan:
     """The jobs of a plan and the settings to run them with."""
 
     context: RunContext
@@ -62,7 +61,7 @@ class Plan:
 
     def keep(self, folder: Path) -> None:
         """Write the plan into the folder of the sweep, under the id that the folder has."""
-        earlier = Plan.read(folder) if (folder / PLANNED).exists() else None
+        earlier = StoredPlan.read(folder) if (folder / PLANNED).exists() else None
         engine = replace(self.engine, take_over=False)  # of one run, never of a plan
         content = {
             "id": earlier.id if earlier else self.id,
@@ -73,7 +72,7 @@ class Plan:
         write_text_atomic(folder / PLANNED, json.dumps(content, indent=1) + "\n")
 
     @staticmethod
-    def read(folder: Path) -> Plan:
+    def read(folder: Path) -> StoredPlan:
         """Read the last plan of a folder; UsageError if there is none or it is damaged."""
         check_format(folder)
         path = folder / PLANNED
@@ -86,7 +85,7 @@ class Plan:
                 for job in content["runs"]
             ]
             engine = RaySettings(**content["engine"])
-            return Plan(RunContext.from_json(content), engine, tuple(jobs), content["id"])
+            return StoredPlan(RunContext.from_json(content), engine, tuple(jobs), content["id"])
         except FileNotFoundError:
             raise UsageError(
                 f"{folder} has no plan; make one with `train.py sweep plan --config ... "
@@ -97,7 +96,7 @@ class Plan:
                 f"{path} is damaged ({error}); remove it and rerun `train.py sweep plan`"
             ) from error
 
-    def under(self, context: RunContext, engine: RaySettings) -> Plan:
+    def under(self, context: RunContext, engine: RaySettings) -> StoredPlan:
         """Return the plan with the user's settings where those are not the default."""
 
         def merged(planned: Settings, user: Settings) -> Settings:
@@ -126,7 +125,7 @@ def plan_jobs(output_dir: Path, jobs: Iterable[Job]) -> tuple[PlannedJob, ...]:
 
 def wandb_group(folder: Path, wandb: WandbSettings) -> str:
     """Return the group in W&B of all runs of a sweep and of its report."""
-    return wandb.group or f"{folder.resolve().name}-{Plan.read(folder).id}"
+    return wandb.group or f"{folder.resolve().name}-{StoredPlan.read(folder).id}"
 
 
 @dataclass(frozen=True)

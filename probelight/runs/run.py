@@ -12,7 +12,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from probelight.io.from_python import FROM_PYTHON
+from probelight.io.errors import FROM_PYTHON
 from probelight.io.process import is_first_process
 from probelight.results.record import RESULT, FromFiles
 from probelight.results.row import Row
@@ -20,7 +20,7 @@ from probelight.results.run_folder import CommandFolder, RunFolder
 from probelight.runs.context import RunContext
 from probelight.runs.execution import make_run, record_pending
 from probelight.runs.fencing import DRIVER, refuse_driven
-from probelight.runs.job import Job
+from probelight.runs.spec import Job
 
 
 def run_command(
@@ -50,10 +50,8 @@ def run_command(
         if not (Path(output_dir) / "runs" / job.key / RESULT).exists():
             job.spec.check(context)
     folder = CommandFolder(Path(output_dir), config, files)
-    missing = unfinished(jobs, folder)
-    keys = {job.key for job in missing}
     for job in jobs:
-        if job.key not in keys:
+        if folder.result(job.key):
             context.say(f"{job.title or job.key}: complete")
     run_jobs(jobs, folder, context)
     if is_first_process():
@@ -62,15 +60,6 @@ def run_command(
 
         print_tables(folder.path, table)
     return folder.rows()
-
-
-def print_plan(jobs: Sequence[Job], output_dir: Path, accelerator: str) -> None:
-    """Print what a command would run, and the time, memory and disk that it would take."""
-    from probelight.runs.estimates import plan_lines
-    from probelight.runs.settings import expected_device
-
-    for line in plan_lines(jobs, output_dir, expected_device(accelerator)):
-        print(line)
 
 
 def unfinished(jobs: Iterable[Job], folder: CommandFolder) -> list[Job]:
@@ -88,9 +77,11 @@ def run_jobs(jobs: Sequence[Job], folder: CommandFolder, context: RunContext) ->
     if context.engine.kind == "ray" and missing:
         # Only now: it needs Ray, which is not installed with all else.
         from probelight.runs.on_ray.drive import run_plan
-        from probelight.runs.plan import Plan, plan_jobs
+        from probelight.runs.plan import StoredPlan, plan_jobs
 
-        if code := run_plan(folder, Plan(context, context.engine, plan_jobs(folder.path, jobs))):
+        if code := run_plan(
+            folder, StoredPlan(context, context.engine, plan_jobs(folder.path, jobs))
+        ):
             sys.exit(code)
         return [folder.run(job.spec.name, job.spec.to_config()) for job in missing]
     # Not above: --help of all commands is quick.

@@ -9,10 +9,11 @@ from typing import Annotated, Literal
 
 from probelight.io import ranges
 from probelight.io.errors import UsageError
+from probelight.io.settings import Settings
 
 
 @dataclass(frozen=True)
-class RaySettings(ranges.Settings):
+class RaySettings(Settings):
     """What each run, of a sweep or another command, takes from Ray.
 
     Args:
@@ -80,7 +81,7 @@ ACCELERATORS = ("auto", "cpu", "cuda", "gpu", "mps", "tpu")
 
 
 @dataclass(frozen=True)
-class TrainerSettings(ranges.Settings):
+class TrainerSettings(Settings):
     """How Lightning runs. Evaluation scores do not depend on it beyond float tolerance.
 
     Neither does training without dropout. With dropout, `devices` and `accumulate` change the

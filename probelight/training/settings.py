@@ -6,11 +6,12 @@ import math
 from dataclasses import dataclass, replace
 
 from probelight.io import ranges
+from probelight.io.settings import Settings
 from probelight.models.tuning import FULL_TUNING, Tuning
 
 
 @dataclass(frozen=True, kw_only=True)
-class Fit(ranges.Settings):
+class Fit(Settings):
     """The settings of every training.
 
     Args:

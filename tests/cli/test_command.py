@@ -16,7 +16,8 @@ from probelight.cli.arguments import KnownOptions, read_command_line
 from probelight.cli.parsing import LIGHTNING, parse_and_call, short_help
 from probelight.commands.command import DECLARED, Command, command
 from probelight.commands.inoculation.command import inoculate
-from probelight.io.ranges import Names, NumItems, RangeError
+from probelight.io.ranges import Names, NumItems
+from probelight.io.settings import RangeError
 from tests.fixtures.checkout import ROOT
 
 

@@ -19,7 +19,7 @@ from probelight.evaluation.devices import is_on_gpu
 from probelight.evaluation.predictions import predict
 from probelight.evaluation.scorers import reader_for, scorer_for
 from probelight.io.errors import UsageError
-from probelight.io.ranges import RangeError
+from probelight.io.settings import RangeError
 from probelight.lightning_modules.masked_choice import MaskedChoice
 from probelight.lightning_modules.sentence_choice import SentenceChoice
 from probelight.models.networks import is_too_close

@@ -34,7 +34,7 @@ from transformers import (
 import probelight
 from probelight.integrations import lightning, transformers
 from probelight.io.errors import ProbelightError, RecordError, UsageError
-from probelight.probes.importers.objects import items_text
+from probelight.probes.importers.items import items_text
 from tests.fixtures.causal import VOCAB_SIZE, causal_tokenizer
 from tests.fixtures.checkout import ROOT
 from tests.fixtures.tokenizers import t5_tokenizer

@@ -7,8 +7,9 @@ from typing import Any, ClassVar, Literal
 
 import pytest
 
-from probelight.io.documents import STRICT, json_object, read_yaml, typed
+from probelight.io.documents import json_object, read_yaml
 from probelight.io.errors import ConfigError, RecordError
+from probelight.io.settings import STRICT, typed
 
 
 @dataclass(frozen=True)

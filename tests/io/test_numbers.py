@@ -7,8 +7,7 @@ import math
 import pytest
 import yaml
 
-from probelight.io.documents import parse_yaml
-from probelight.io.numbers import number_of, whole_number_of
+from probelight.io.documents import number_of, parse_yaml, whole_number_of
 
 
 @pytest.mark.parametrize(

@@ -6,12 +6,13 @@ from typing import Annotated, Any
 import pytest
 
 from probelight.io import ranges
+from probelight.io.settings import RangeError, Settings, checked, settings_from
 
 COLOURS = {"red": 1, "green": 2}
 
 
 @dataclass(frozen=True)
-class Inner(ranges.Settings):
+class Inner(Settings):
     share: ranges.Share = 0.5
     sizes: Annotated[list[ranges.NumItems], ranges.Distinct(1)] = field(default_factory=lambda: [1])
 
@@ -52,8 +53,8 @@ WRONG: list[tuple[dict[str, Any], str]] = [
 def test_a_number_outside_its_range_is_named_with_the_range(
     arguments: dict[str, Any], message: str
 ) -> None:
-    with pytest.raises(ranges.RangeError) as caught:
-        ranges.checked(command, arguments, "--{}".format)
+    with pytest.raises(RangeError) as caught:
+        checked(command, arguments, "--{}".format)
     assert str(caught.value).startswith(message)
 
 
@@ -67,26 +68,24 @@ def test_numbers_at_the_ends_of_their_ranges_are_taken(monkeypatch: pytest.Monke
         "devices": -1,
         "names": ["a"],
     }
-    ranges.checked(command, right, "--{}".format)
-    ranges.checked(command, {"models": "a,b"}, "--{}".format)
-    ranges.checked(
-        command, {"seed": True, "kept": None, "names": "a,b", "inner": None}, "--{}".format
-    )
+    checked(command, right, "--{}".format)
+    checked(command, {"models": "a,b"}, "--{}".format)
+    checked(command, {"seed": True, "kept": None, "names": "a,b", "inner": None}, "--{}".format)
     monkeypatch.setitem(COLOURS, "blue", 3)  # a name that is registered later is known
-    ranges.checked(command, {"colour": "blue"}, "--{}".format)
+    checked(command, {"colour": "blue"}, "--{}".format)
 
 
 def test_settings_made_in_python_are_checked_too() -> None:
-    with pytest.raises(ranges.RangeError, match=r"^Inner\.share 2: give a number more than 0"):
+    with pytest.raises(RangeError, match=r"^Inner\.share 2: give a number more than 0"):
         Inner(share=2)
-    with pytest.raises(ranges.RangeError, match=r"^Inner\.sizes\[0\] 0: "):
+    with pytest.raises(RangeError, match=r"^Inner\.sizes\[0\] 0: "):
         Inner(sizes=[0])
-    with pytest.raises(ranges.RangeError, match=r"^Inner\.sizes\[0\] True: give a number from 1"):
+    with pytest.raises(RangeError, match=r"^Inner\.sizes\[0\] True: give a number from 1"):
         Inner(sizes=[True, 2])
 
 
 @dataclass(frozen=True)
-class Outer(ranges.Settings):
+class Outer(Settings):
     name: str
     inner: Inner | None = None
     others: dict[str, int] = field(default_factory=dict)
@@ -94,20 +93,18 @@ class Outer(ranges.Settings):
 
 def test_settings_are_made_again_from_their_plain_values() -> None:
     for settings in (Outer("a"), Outer("b", Inner(0.25, [2, 3]), {"x": 1})):
-        assert ranges.settings_from(Outer, asdict(settings)) == settings
-    with pytest.raises(
-        ranges.RangeError, match=r"^Outer: `inner.share` is 2: give a number more than 0"
-    ):
-        ranges.settings_from(Outer, {"name": "c", "inner": {"share": 2}})
+        assert settings_from(Outer, asdict(settings)) == settings
+    with pytest.raises(RangeError, match=r"^Outer: `inner.share` is 2: give a number more than 0"):
+        settings_from(Outer, {"name": "c", "inner": {"share": 2}})
 
 
 def test_names_are_a_list_or_one_text_with_commas() -> None:
     def take(names: ranges.Names = ()) -> None: ...
 
     for names in (" a, b ,,c", ["a", "b", "c"]):
-        assert ranges.checked(take, {"names": names}, str) == {"names": ["a", "b", "c"]}
+        assert checked(take, {"names": names}, str) == {"names": ["a", "b", "c"]}
     for blank in ("", " ,"):
-        with pytest.raises(ranges.RangeError, match="give at least one name"):
-            ranges.checked(take, {"names": blank}, str)
-    with pytest.raises(ranges.RangeError, match=r"^names\[1\] 2: give text in quotes"):
-        ranges.checked(take, {"names": ["a", 2]}, str)
+        with pytest.raises(RangeError, match="give at least one name"):
+            checked(take, {"names": blank}, str)
+    with pytest.raises(RangeError, match=r"^names\[1\] 2: give text in quotes"):
+        checked(take, {"names": ["a", 2]}, str)

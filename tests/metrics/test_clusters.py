@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from probelight.metrics.clusters import strict_by_size, strict_if_independent, strict_scores
+from probelight.metrics.knowledge import strict_by_size, strict_if_independent, strict_scores
 
 CLUSTERS = ["a", "b", "a", "c", "b", "d"]
 CORRECT = [True, True, True, False, False, True]

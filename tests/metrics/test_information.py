@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from probelight.metrics.information import answer_bits, pvi
 from probelight.metrics.intervals import mean_interval
+from probelight.metrics.learning_curve import answer_bits, pvi
 
 
 def test_bits_of_an_answer() -> None:

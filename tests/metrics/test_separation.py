@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import mannwhitneyu, norm
 
-from probelight.metrics.separation import separation
+from probelight.metrics.calibration import separation
 
 
 def test_the_auc_of_six_items_by_hand() -> None:

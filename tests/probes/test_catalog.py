@@ -152,7 +152,10 @@ variants: {v: {arguments: (b), key_words: *words}}
 MISTAKES = {
     "unknown key": ("num_choice: 2", r"`num_choice` is not a known key \(did you mean 'num_ch"),
     "a number as text": ("citation: 2020", "`citation` must be text in quotes, not 2020"),
-    "sha256": ("files: {train: {path: a, sha256: abc}}", r"`files.train.sha256` must be 64"),
+    "sha256": (
+        "files: {train: {path: a, sha256: abc}}",
+        r"`files.train.sha256` is 'abc': give 64 hexa",
+    ),
     "group": ("group_by: clusters", "`group_by` must be 'cluster', .*did you mean 'cluster'"),
     "arguments missing": ("group_by: arguments", "`group_by` is `arguments`, so"),
     "regex": ("arguments: 'a ('", "`arguments.1` is not a regular expression"),
@@ -171,9 +174,9 @@ MISTAKES = {
     "same nonsense": ("candidates: [a, b]\nnonsense: {a: x, b: x}", "two candidates the same"),
     "name": ("name: other", "`name` must be the name of the file, 'mine'"),
     "wrong chance": ("chance: 0.2", "`chance` is 0.2, but 1 / num_choices is 0.5000"),
-    "per cent": ("chance: 50", "`chance` must be a number between 0 and 1"),
+    "per cent": ("chance: 50", "`chance` is 50: give a number more than 0"),
     "no chance": ("chance:", "`chance` is missing"),
-    "one choice": ("num_choices: 1", "`num_choices` must be at least 2"),
+    "one choice": ("num_choices: 1", "`num_choices` is 1: give a number from 2"),
     "setup": ("setup: mc_ml", "`setup` must be 'mc_mlm', 'mc_qa' or .*did you mean 'mc_mlm'"),
     "no files": ("files:", "both `files` and `hub` are missing"),
     "domain of answers": ("setup: mc_qa\ndomain_stem: 'It [MASK]'", r"has a \[MASK\]; leave the"),

@@ -15,8 +15,8 @@ import numpy
 import numpy as np
 import pytest
 
-from probelight.io.documents import typed
 from probelight.io.files import DataFile
+from probelight.io.settings import typed
 from probelight.results import details, record
 from probelight.results.record import (
     MODEL,

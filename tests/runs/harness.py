@@ -18,9 +18,9 @@ from probelight.results.record import RunRecord
 from probelight.results.run_folder import RunFolder
 from probelight.runs.context import RunContext
 from probelight.runs.fencing import ATTEMPT, Attempt
-from probelight.runs.job import Job
-from probelight.runs.plan import Plan, PlannedJob, plan_jobs
+from probelight.runs.plan import PlannedJob, StoredPlan, plan_jobs
 from probelight.runs.settings import RaySettings, TrainerSettings
+from probelight.runs.spec import Job
 from tests.fixtures.checkout import ROOT
 
 DEAD = Process(host_id(), 2**22 + 1, 1)  # beyond the largest number that Linux gives out
@@ -39,7 +39,7 @@ def planned(
         threads=1,
     )
     settings = RaySettings(**{"cpus_per_cell": devices, **engine})
-    Plan(RunContext(trainer, DEFAULT_WANDB), settings, plan).keep(folder)
+    StoredPlan(RunContext(trainer, DEFAULT_WANDB), settings, plan).keep(folder)
     return plan
 
 

@@ -27,7 +27,7 @@ from safetensors.numpy import load_file, save_file
 
 from probelight.cli import main, parsing
 from probelight.runs import run as jobs_run
-from probelight.runs.job import Job
+from probelight.runs.spec import Job
 
 ROOT = Path(__file__).parents[2]
 TABLE = yaml.safe_load((ROOT / "tests/fixtures/run_keys_commands.yaml").read_text("utf-8"))

@@ -9,8 +9,7 @@ from typing import Any
 from probelight.results.record import RunRecord
 from probelight.results.run_folder import RunFolder
 from probelight.runs.context import RunContext
-from probelight.runs.job import Job
-from probelight.runs.spec import ModelRunSpec, Trial
+from probelight.runs.spec import Job, ModelRunSpec, Trial
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -31,10 +31,9 @@ from probelight.runs.attempt import (
     watch_attempt,
 )
 from probelight.runs.context import RunContext
-from probelight.runs.job import Job
 from probelight.runs.plan import ERROR_NAME
 from probelight.runs.settings import TrainerSettings
-from probelight.runs.spec import DRAWN_NAME, spec_type
+from probelight.runs.spec import DRAWN_NAME, Job, spec_type
 from tests.fixtures.checkout import ROOT
 from tests.runs.harness import log_lines, wait_until
 from tests.runs.runner_spec import folder_of, runner_job

@@ -15,7 +15,7 @@ import pytest
 from pytorch_lightning.accelerators import AcceleratorRegistry
 
 from probelight.io.errors import UsageError
-from probelight.io.ranges import RangeError
+from probelight.io.settings import RangeError
 from probelight.io.wandb import DEFAULT_WANDB, PENDING, WandbSettings
 from probelight.probes.catalog import ProbeConfig, load_probe_config
 from probelight.results.record import RunRecord

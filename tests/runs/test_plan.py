@@ -16,10 +16,10 @@ from probelight.runs.plan import (
     FAILED,
     Failure,
     JobStatus,
-    Plan,
     PlannedJob,
     Schedule,
     State,
+    StoredPlan,
     plan_jobs,
     statuses,
     wandb_group,
@@ -27,7 +27,7 @@ from probelight.runs.plan import (
 from probelight.runs.settings import RaySettings, TrainerSettings
 from tests.runs.trivial import cells
 
-PLAN = Plan(
+PLAN = StoredPlan(
     RunContext(
         TrainerSettings(accelerator="cpu", threads=1, checkpoint_every=20),
         WandbSettings(project="probes", tags=("a", "b")),
@@ -43,13 +43,13 @@ PLAN = Plan(
 
 def test_a_plan_is_read_as_it_was_and_its_folder_keeps_its_id(tmp_path: Path) -> None:
     PLAN.keep(tmp_path)
-    assert Plan.read(tmp_path) == PLAN
+    assert StoredPlan.read(tmp_path) == PLAN
     assert wandb_group(tmp_path, WandbSettings()) == f"{tmp_path.name}-{PLAN.id}"
     assert wandb_group(tmp_path, WandbSettings(group="mine")) == "mine"
-    again = Plan(RunContext(), RaySettings(take_over=True, max_retries=1))
+    again = StoredPlan(RunContext(), RaySettings(take_over=True, max_retries=1))
     assert again.id != PLAN.id
     again.keep(tmp_path)
-    plan = Plan.read(tmp_path)  # never from whom the folder was taken
+    plan = StoredPlan.read(tmp_path)  # never from whom the folder was taken
     assert (plan.id, plan.engine) == (PLAN.id, RaySettings(max_retries=1))
 
 
@@ -66,7 +66,7 @@ def test_options_of_a_run_come_before_those_of_the_plan() -> None:
 def test_a_damaged_plan_is_refused(tmp_path: Path, text: str) -> None:
     (tmp_path / run_folder.PLANNED).write_text(text)
     with pytest.raises(UsageError, match=r"rerun `train\.py sweep plan`"):
-        Plan.read(tmp_path)
+        StoredPlan.read(tmp_path)
 
 
 RUNNER = "module:run"

@@ -13,9 +13,9 @@ from probelight.results.row import Row
 from probelight.results.run_folder import CommandFolder, RunFolder
 from probelight.runs.context import RunContext
 from probelight.runs.fencing import drive_alone
-from probelight.runs.job import Job
 from probelight.runs.run import in_order, run_jobs, unfinished
 from probelight.runs.settings import TrainerSettings
+from probelight.runs.spec import Job
 from tests.fixtures.rows import read_results
 from tests.runs.runner_spec import runner_job
 from tests.runs.trivial import RUNNER, cells

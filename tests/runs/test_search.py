@@ -20,9 +20,8 @@ from probelight.results.record import RunRecord
 from probelight.results.row import Row
 from probelight.results.run_folder import RunFolder
 from probelight.runs.attempt import End
-from probelight.runs.job import Job
 from probelight.runs.search import FinishedTrial, draw, objectives_of, sample
-from probelight.runs.spec import DRAWN_NAME, Trial, drawn_config
+from probelight.runs.spec import DRAWN_NAME, Job, Trial, drawn_config
 from tests.fixtures.checkout import ROOT
 from tests.runs.on_ray.fake_cluster import FakeCluster, Sweep
 from tests.runs.runner_spec import RunnerSpec, folder_of

@@ -13,11 +13,11 @@ from rich.console import Console
 
 from probelight.io.process import Process, this_process
 from probelight.runs import status
-from probelight.runs.estimates import detectable_table, plan_lines
+from probelight.runs.estimates import detectable_table, plan_of
 from probelight.runs.fencing import DRIVER, Attempt, Driver
-from probelight.runs.job import Job
 from probelight.runs.memory import MemoryNeed
 from probelight.runs.plan import Failure, JobStatus, PlannedJob, Schedule, State, plan_jobs
+from probelight.runs.spec import Job
 from probelight.runs.status import Progress, RunView, duration, how_far, show_status, status_view
 from tests.runs.harness import DEAD, finish
 from tests.runs.runner_spec import folder_of, runner_job
@@ -267,7 +267,7 @@ SCORED = runner_job("before-x", {"number": 9}, RUNNER, weights_bytes=100_000_000
 
 def planned(folder: Path, *jobs: Job, device: str = "cpu", num_sharing: int = 1) -> list[str]:
     plan_jobs(folder, jobs)
-    return plan_lines(jobs, folder, device, num_sharing)
+    return [*plan_of(jobs, folder, device, num_sharing).lines]
 
 
 def finished(folder: Path, job: Job, seconds: float, num_bytes: int) -> None:
@@ -319,16 +319,17 @@ def test_large_models_are_measured_once_for_the_most_steps_of_each_kind(tmp_path
     ]
     memory = "memory: about 7.0 GB per run: weights 1.0, gradients 1.0, AdamW 2.0, activations "
     memory += "3.0 for batches of 16 items"
-    assert memory in plan_lines(large, tmp_path)
+    assert memory in plan_of(large, tmp_path).lines
     assert sorted(calls) == ["inoculate-x3", "original-x3"]
-    assert f"{memory}; 2 runs on one GPU take 14.0 GB" in plan_lines(large, tmp_path, "gpu", 2)
+    assert f"{memory}; 2 runs on one GPU take 14.0 GB" in plan_of(large, tmp_path, "gpu", 2).lines
 
 
 def test_frozen_models_read_texts_and_hold_their_weights(tmp_path: Path) -> None:
     heads = runner_job("curve-x", {"number": 1}, RUNNER, weights_bytes=100_000_000, num_texts=1000)
     more = runner_job("curve-x", {"number": 2}, RUNNER, weights_bytes=100_000_000)
     # 1,000 texts of 64 tokens by 25e6 weights: 2 x 1.6e12 operations are 32 s at 1e11 a second.
-    assert plan_lines([heads, more], tmp_path / "not-made") == [
+    plan = plan_of([heads, more], tmp_path / "not-made")
+    assert [*plan.lines] == [
         "2 runs: 2 curve",
         "0 done, 2 to be run",
         "time: 1,000 texts read by frozen models, 32 s one after the other (rough estimate: 2 "
@@ -336,6 +337,8 @@ def test_frozen_models_read_texts_and_hold_their_weights(tmp_path: Path) -> None
         "operations per second; evaluation not counted)",
         "memory: 100 MB per run for weights; plus activations",
     ]
+    assert (plan.num_runs, plan.num_done, plan.num_steps, plan.num_texts) == (2, 0, 0, 1000)
+    assert (plan.seconds, plan.memory_bytes, plan.disk_bytes) == (32.0, 100_000_000, 0)
     assert not (tmp_path / "not-made").exists()
 
 

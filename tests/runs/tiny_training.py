@@ -18,8 +18,8 @@ from probelight.io.process import is_first_process
 from probelight.results.record import RunRecord
 from probelight.results.run_folder import RunFolder
 from probelight.runs.context import RunContext
-from probelight.runs.job import Job
 from probelight.runs.settings import TrainerSettings
+from probelight.runs.spec import Job
 from probelight.training.fit import FitPlan, fit
 from probelight.training.settings import Fit
 from tests.runs.harness import log_lines, results

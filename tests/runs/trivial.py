@@ -12,7 +12,7 @@ from typing import Any
 from probelight.results.record import RunRecord
 from probelight.results.run_folder import RunFolder
 from probelight.runs.context import RunContext
-from probelight.runs.job import Job
+from probelight.runs.spec import Job
 from tests.runs.runner_spec import runner_job
 
 RUNNER = "tests.runs.trivial:run"

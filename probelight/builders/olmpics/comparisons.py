@@ -6,9 +6,7 @@ a value's own answer cannot be memorised.
 
 from __future__ import annotations
 
-import csv
 import itertools
-import math
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -25,8 +23,9 @@ from probelight.builders.olmpics.frame import (
     with_articles,
 )
 from probelight.builders.prediction_grids import SIZES, PredictionGrid, Wording, grid_of
+from probelight.io.documents import number_of
 from probelight.io.errors import RecordError
-from probelight.io.files import read_lines
+from probelight.io.files import read_table
 from probelight.io.ranges import Within
 from probelight.probes.record import MASK
 
@@ -129,27 +128,19 @@ def read_objects(path: Path) -> dict[str, dict[str, float]]:
     objects.
     """
     objects: dict[str, dict[str, float]] = {kind: {} for kind in _KINDS}
-    lines = read_lines(path)
-    _, header = next(lines, (1, ""))
-    if tuple(header.split(",")) != _COLUMNS:
+    table = read_table(path)
+    if tuple(table.columns) != _COLUMNS:
         raise RecordError(f"{path}:1: the header must be {','.join(_COLUMNS)}")
-    for number, text in lines:
-        cells = [cell.strip() for cell in next(csv.reader([text]), [])]
-        if len(cells) != len(_COLUMNS) or not all(cells):
-            problem = f"{len([cell for cell in cells if cell])} cells; write {', '.join(_COLUMNS)}"
-            raise RecordError(f"{path}:{number}: {problem}")
-        name, size, kind, _ = cells
+    for where, (name, size, kind, source) in zip(table.index, table.to_numpy(), strict=True):
+        if not (name and size and kind and source):
+            raise RecordError(f"{where}: a cell is empty; write {', '.join(_COLUMNS)}")
         if any(name in sizes for sizes in objects.values()):
-            raise RecordError(f"{path}:{number}: {name!r} is repeated; keep one of them")
+            raise RecordError(f"{where}: {name!r} is repeated; keep one of them")
         if kind not in objects:
-            raise RecordError(f"{path}:{number}: the kind is {kind!r}; write {' or '.join(_KINDS)}")
-        try:
-            metres = float(size)
-        except ValueError:
-            metres = math.nan
-        if not 0 < metres < math.inf:
-            problem = f"the size is {size!r}; write a number of metres above 0"
-            raise RecordError(f"{path}:{number}: {problem}")
+            raise RecordError(f"{where}: the kind is {kind!r}; write {' or '.join(_KINDS)}")
+        metres = number_of(size)
+        if not metres > 0:
+            raise RecordError(f"{where}: the size is {size!r}; write a number of metres above 0")
         objects[kind][name] = metres
     for kind, sizes in objects.items():
         if len(sizes) < 2:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -38,7 +38,7 @@ class Concept:
     is_fit: bool  # the gloss can be shown
 
 
-@dataclass(frozen=True)
+@dataclass
 class Graph:
     """Concepts and their hypernyms, by number; instances count as hyponyms."""
 
@@ -47,33 +47,23 @@ class Graph:
     down: list[tuple[int, ...]]  # direct hyponyms
     senses: dict[str, list[int]]  # of a word in lower case
     inflected: Callable[[str], frozenset[str]]  # stems of a lower-case word, irregular forms too
-    _glossed: dict[int, frozenset[str]] = field(default_factory=dict)
-    _spelled: dict[int, frozenset[str]] = field(default_factory=dict)
-    _above: dict[int, frozenset[int]] = field(default_factory=dict)
-    _homonyms: dict[int, frozenset[int]] = field(default_factory=dict)
-    _broadly: dict[int, frozenset[int]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for name in ("above", "homonyms", "broadly", "spelled", "glossed"):
+            setattr(self, name, cache(getattr(self, name)))  # of each concept asked many times
 
     def above(self, number: int) -> frozenset[int]:
         """Return a concept and all its hypernyms, to the top."""
-        if number not in self._above:
-            above = levels([number], self.up, len(self.up))
-            self._above[number] = frozenset([number]).union(*above)
-        return self._above[number]
+        return frozenset([number]).union(*levels([number], self.up, len(self.up)))
 
     def homonyms(self, number: int) -> frozenset[int]:
         """Return all senses of all of a concept's words, its own included."""
-        if number not in self._homonyms:
-            words = self.concepts[number].words
-            senses = (sense for word in words for sense in self.senses[word.lower()])
-            self._homonyms[number] = frozenset(senses)
-        return self._homonyms[number]
+        words = self.concepts[number].words
+        return frozenset(sense for word in words for sense in self.senses[word.lower()])
 
     def broadly(self, number: int) -> frozenset[int]:
         """Return all senses of all of a concept's words, and their hypernyms."""
-        if number not in self._broadly:
-            senses = self.homonyms(number)
-            self._broadly[number] = frozenset().union(*(self.above(sense) for sense in senses))
-        return self._broadly[number]
+        return frozenset().union(*map(self.above, self.homonyms(number)))
 
     def asked_stems(self, texts: Iterable[str]) -> frozenset[str]:
         """Return the stems of a question's words, by which spelling could tell an answer."""
@@ -83,18 +73,13 @@ class Graph:
 
     def spelled(self, number: int) -> frozenset[str]:
         """Return the stems of a concept's words and gloss, all that an answer can show."""
-        if number not in self._spelled:
-            words = words_in(" ".join(self.concepts[number].words))
-            names = frozenset().union(*map(self.inflected, words))
-            self._spelled[number] = names | self.glossed(number)
-        return self._spelled[number]
+        words = words_in(" ".join(self.concepts[number].words))
+        return self.glossed(number).union(*map(self.inflected, words))
 
     def glossed(self, number: int) -> frozenset[str]:
         """Return the stems of the words of a concept's gloss."""
-        if number not in self._glossed:
-            words = words_in(self.concepts[number].gloss)
-            self._glossed[number] = frozenset().union(*map(self.inflected, words))
-        return self._glossed[number]
+        words = words_in(self.concepts[number].gloss)
+        return frozenset().union(*map(self.inflected, words))
 
     def sisters(self, number: int, depth: int) -> list[list[int]]:
         """Return SISTER_l(c): other children of c's parents, and their descendants, by level."""

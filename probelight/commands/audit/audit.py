@@ -30,7 +30,6 @@ from probelight.results.record import RunRecord, check_data, checksums, data_fil
 from probelight.results.row import Row, Subset
 from probelight.results.run_folder import RunFolder
 from probelight.runs.context import RunContext
-from probelight.runs.job import Job
 from probelight.runs.run import run_command
 from probelight.runs.settings import (
     DEFAULT_ENGINE,
@@ -38,7 +37,7 @@ from probelight.runs.settings import (
     EngineSettings,
     TrainerSettings,
 )
-from probelight.runs.spec import ModelRunSpec, RunSpec
+from probelight.runs.spec import Job, ModelRunSpec, RunSpec
 from probelight.training.modules import check_module
 
 PROTOCOL = "audit"

@@ -13,7 +13,8 @@ from typing import Annotated
 from probelight.io.download import NotThereError
 from probelight.io.errors import UsageError
 from probelight.io.escaping import visible
-from probelight.io.ranges import Distinct, Seed, Settings, Share
+from probelight.io.ranges import Distinct, Seed, Share
+from probelight.io.settings import Settings
 from probelight.probes.catalog import ProbeConfig, load_probe_config, probe_names
 from probelight.probes.controls import control_named
 from probelight.probes.importers.items import read_file

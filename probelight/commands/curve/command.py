@@ -29,12 +29,14 @@ from probelight.models.registry import DEFAULT_MODEL, ModelSettings
 from probelight.probes.user_files import DEFAULT_FILES, SplitFiles, load_user_files
 from probelight.results.run_folder import CommandFolder, RunFolder
 from probelight.runs.context import RunContext
-from probelight.runs.run import print_plan, run_jobs, unfinished
+from probelight.runs.estimates import Plan, plan_of
+from probelight.runs.run import run_jobs, unfinished
 from probelight.runs.settings import (
     DEFAULT_ENGINE,
     DEFAULT_TRAINER,
     EngineSettings,
     TrainerSettings,
+    expected_device,
 )
 
 DEFAULT_GRID = CurveSettings()
@@ -66,7 +68,7 @@ def curve(
     trainer: TrainerSettings = DEFAULT_TRAINER,
     engine: EngineSettings = DEFAULT_ENGINE,
     wandb: WandbSettings = DEFAULT_WANDB,
-) -> None:
+) -> Plan | None:
     """Traces learning curves of models on probes, with language controls.
 
     For MC-MLM probes, heads on a frozen model of any type are trained; for MC-QA probes, the whole
@@ -122,8 +124,9 @@ def curve(
         # Which phrasing is the best takes scores of all of them.
         curves = curves_of([*traced, *phrasings[:1]], compared, grid, options, context)
         plan = [job for traced_curve in curves for job in curve_jobs(traced_curve)]
-        print_plan(plan, Path(output_dir), trainer.accelerator)
-        return
+        estimate = plan_of(plan, Path(output_dir), expected_device(trainer.accelerator))
+        estimate.show()
+        return estimate
     folder = CommandFolder(Path(output_dir), config, user_files.data_by_split.values())
     if phrasings:
         from probelight.commands.curve.phrasing import best_phrasing
@@ -133,6 +136,7 @@ def curve(
     from probelight.reports.formats import print_tables
 
     print_tables(folder.path, PROTOCOL)
+    return None
 
 
 def curves_of(

@@ -10,7 +10,7 @@ from pathlib import Path
 from probelight.commands.curve.data import CurveData, load_curve_data, rows_for_model
 from probelight.commands.curve.settings import CurveSettings, Mode, ProbeOptions
 from probelight.io.errors import UsageError
-from probelight.io.ranges import Settings
+from probelight.io.settings import Settings
 from probelight.models.registry import FULL, ModelSettings
 from probelight.probes.catalog import ProbeConfig
 from probelight.probes.controls import (

@@ -21,9 +21,8 @@ from probelight.results.predictions import write_predictions
 from probelight.results.record import RunRecord, check_data, checksums
 from probelight.results.run_folder import CommandFolder, RunFolder
 from probelight.runs.context import RunContext, cached
-from probelight.runs.job import Job
 from probelight.runs.run import run_jobs
-from probelight.runs.spec import ModelRunSpec
+from probelight.runs.spec import Job, ModelRunSpec
 
 
 @dataclass(frozen=True, kw_only=True)

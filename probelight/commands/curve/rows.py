@@ -14,8 +14,8 @@ from probelight.commands.curve.data import CurveData
 from probelight.commands.curve.settings import PROTOCOL
 from probelight.evaluation.scorers import model_row, source_of
 from probelight.io.atomic import write_text_atomic
-from probelight.metrics.information import answer_bits, pvi
 from probelight.metrics.intervals import mean_interval, num_groups
+from probelight.metrics.learning_curve import answer_bits, pvi
 from probelight.models.registry import FULL, ModelSettings
 from probelight.probes.controls import CHOICE_ONLY, CONTROLS, STANDARD
 from probelight.probes.record import Record, groups_of

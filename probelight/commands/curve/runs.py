@@ -20,7 +20,8 @@ from probelight.commands.curve.settings import (
 )
 from probelight.evaluation.scorers import check_scorer
 from probelight.io.process import is_first_process
-from probelight.io.ranges import HeadMode, Seed, Settings
+from probelight.io.ranges import HeadMode, Seed
+from probelight.io.settings import Settings
 from probelight.models.registry import FULL, ModelSettings, weights_bytes
 from probelight.probes.controls import STANDARD
 from probelight.probes.record import GroupBy, Setup
@@ -28,9 +29,8 @@ from probelight.results.record import RunRecord, check_data, checksums
 from probelight.results.run_folder import RunFolder
 from probelight.runs.context import RunContext, cached
 from probelight.runs.execution import result_of_first
-from probelight.runs.job import Job
 from probelight.runs.memory import LARGE, MemoryNeed
-from probelight.runs.spec import ModelRunSpec
+from probelight.runs.spec import Job, ModelRunSpec
 from probelight.training.modules import check_module, check_tuning, saved_bytes
 
 

@@ -8,6 +8,7 @@ from typing import Annotated, Final, Literal
 
 from probelight.io import ranges
 from probelight.io.errors import ConfigError, UsageError
+from probelight.io.settings import Settings
 from probelight.models.registry import FULL, MODEL_TYPES
 from probelight.probes.controls import STANDARD, control_named
 from probelight.probes.user_files import UserFiles, measured_split
@@ -23,7 +24,7 @@ UNTRAINED: Final = "zero_shot"  # the mode of a job that scores without training
 
 
 @dataclass(frozen=True)
-class CurveSettings(ranges.Settings):
+class CurveSettings(Settings):
     """The points of a learning curve and how each is trained.
 
     Args:
@@ -104,7 +105,7 @@ class CurveSettings(ranges.Settings):
 
 
 @dataclass(frozen=True)
-class ProbeOptions(ranges.Settings):
+class ProbeOptions(Settings):
     """How all probes of a command are posed (Talmor 2020)."""
 
     setup: Literal["mc_qa"] | None = None  # also MC-MLM probes as questions (figure 2D)

@@ -45,7 +45,6 @@ from probelight.results.record import (
 from probelight.results.row import Row
 from probelight.results.run_folder import RunFolder
 from probelight.runs.context import RunContext, cached
-from probelight.runs.job import Job
 from probelight.runs.run import run_command
 from probelight.runs.settings import (
     DEFAULT_ENGINE,
@@ -53,7 +52,7 @@ from probelight.runs.settings import (
     EngineSettings,
     TrainerSettings,
 )
-from probelight.runs.spec import ModelRunSpec, RunSpec
+from probelight.runs.spec import Job, ModelRunSpec, RunSpec
 
 PROTOCOL = "diagnose"
 RECORDED = "recorded"  # in `RunContext.paths`: the folder of the outputs

@@ -13,11 +13,10 @@ from typing import Any
 import numpy as np
 
 from probelight.io.atomic import write_text_atomic
-from probelight.io.documents import json_object
+from probelight.io.documents import json_object, number_of
 from probelight.io.errors import RecordError, nearest
 from probelight.io.escaping import as_cell, visible
 from probelight.io.files import DataFile, content_sha256, delimiter_of, read_lines, read_table
-from probelight.io.numbers import number_of
 from probelight.metrics.intervals import mean_interval
 from probelight.results.record import ModelSource, RunRecord
 from probelight.results.row import Row, Subset

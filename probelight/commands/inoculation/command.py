@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
-
-from rich.console import Console
 
 from probelight.commands.command import Command, command
 from probelight.commands.inoculation.data import (
@@ -37,13 +35,14 @@ from probelight.probes.user_files import DEFAULT_FILES, SplitFiles, load_user_fi
 from probelight.results.record import RunRecord
 from probelight.results.run_folder import RunFolder
 from probelight.runs.context import RunContext
-from probelight.runs.estimates import detectable_table
-from probelight.runs.run import print_plan, run_command
+from probelight.runs.estimates import Plan, detectable_table, plan_of
+from probelight.runs.run import run_command
 from probelight.runs.settings import (
     DEFAULT_ENGINE,
     DEFAULT_TRAINER,
     EngineSettings,
     TrainerSettings,
+    expected_device,
 )
 from probelight.training.modules import question_model
 
@@ -81,7 +80,7 @@ def inoculate(
     trainer: TrainerSettings = DEFAULT_TRAINER,
     engine: EngineSettings = DEFAULT_ENGINE,
     wandb: WandbSettings = DEFAULT_WANDB,
-) -> RunRecord | None:
+) -> RunRecord | Plan:
     """Fine-tunes an original-task model on a dose of a probe; reports what it gains and forgets.
 
     Args:
@@ -106,7 +105,7 @@ def inoculate(
         wandb: Logging to Weights & Biases, in addition to the local files.
 
     Returns:
-        The record of the inoculation, or None for a dry run.
+        The record of the inoculation, or the plan of a dry run.
 
     Raises:
         UsageError: If the model cannot answer the questions of the original task, if you do not
@@ -141,11 +140,11 @@ def inoculate(
     for notice in (*tasks.probe.notices, *tasks.original.notices, *tasks.other_notices):
         print(brief(notice))
     if dry_run:
-        print_plan(jobs, Path(output_dir), trainer.accelerator)
-        Console(force_jupyter=False).print(
-            detectable_table(measured_sets(tasks, original.name, num_seeds=1))
-        )
-        return None
+        plan = plan_of(jobs, Path(output_dir), expected_device(trainer.accelerator))
+        item_sets = measured_sets(tasks, original.name, num_seeds=1)
+        plan = replace(plan, detectable=detectable_table(item_sets))
+        plan.show()
+        return plan
     config = {
         "command": "inoculate",
         "model": model.config(),

@@ -60,7 +60,7 @@ from probelight.commands.inoculation.settings import (
 )
 from probelight.evaluation.predictions import predict
 from probelight.evaluation.scorers import model_row
-from probelight.io.ranges import settings_from
+from probelight.io.settings import settings_from
 from probelight.lightning_modules.base import ChoiceModule
 from probelight.lightning_modules.inoculation import Inoculation
 from probelight.lightning_modules.keeping import L2SP, Distillation, Penalty

@@ -27,10 +27,9 @@ from probelight.commands.inoculation.data import (
 )
 from probelight.evaluation.phrasings import knowledge_rows, known_subset
 from probelight.metrics.aggregate import aggregate, chance_corrected
-from probelight.metrics.clusters import strict_by_size, strict_scores
 from probelight.metrics.comparisons import paired_difference
 from probelight.metrics.intervals import accuracy_interval, group_indices
-from probelight.metrics.knowledge import knowledge_class
+from probelight.metrics.knowledge import knowledge_class, strict_by_size, strict_scores
 from probelight.results.hits import OTHER, written_hits
 from probelight.results.measured import (
     Predictions,

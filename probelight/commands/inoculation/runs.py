@@ -43,9 +43,8 @@ from probelight.probes.controls import STANDARD
 from probelight.results.record import RunRecord, checksums
 from probelight.results.run_folder import RunFolder
 from probelight.runs.context import RunContext
-from probelight.runs.job import Job
 from probelight.runs.memory import LARGE, MemoryNeed
-from probelight.runs.spec import ModelRunSpec, Trial
+from probelight.runs.spec import Job, ModelRunSpec, Trial
 from probelight.training.modules import saved_bytes
 
 

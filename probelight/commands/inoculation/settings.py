@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 from probelight.io import ranges
 from probelight.io.errors import ConfigError, UsageError
 from probelight.io.files import sha256_of
+from probelight.io.settings import Settings
 from probelight.models.checkpoint_files import (
     ADAPTER,
     CheckpointRef,
@@ -128,7 +129,7 @@ class OriginalTask(Fit):
 
 
 @dataclass(frozen=True)
-class InoculatedProbe(ranges.Settings):
+class InoculatedProbe(Settings):
     """The probe that the model is inoculated with.
 
     Args:
@@ -192,7 +193,7 @@ class ProbeOrFiles(InoculatedProbe):
 
 
 @dataclass(frozen=True)
-class Subject(ranges.Settings):
+class Subject(Settings):
     """What is inoculated with what: the same whatever the dose and the setting."""
 
     model: ModelSettings
@@ -227,7 +228,7 @@ STRENGTHS = {"replay": 0.5, "l2_sp": 1.0, "distillation": 1.0}
 
 
 @dataclass(frozen=True)
-class Keeping(ranges.Settings):
+class Keeping(Settings):
     """Method against forgetting the original task during an inoculation.
 
     Args:

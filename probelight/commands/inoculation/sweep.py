@@ -18,8 +18,6 @@ from itertools import product
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from rich.console import Console
-
 from probelight.commands.command import Command, command
 from probelight.commands.inoculation.data import Tasks, load_tasks, measured_sets, num_balancing
 from probelight.commands.inoculation.runs import SubjectJobs
@@ -36,6 +34,7 @@ from probelight.commands.inoculation.settings import (
 from probelight.io import ranges
 from probelight.io.errors import UsageError
 from probelight.io.package import program
+from probelight.io.settings import Settings
 from probelight.io.wandb import DEFAULT_WANDB, WandbSettings
 from probelight.models.checkpoint_files import PretrainedError
 from probelight.models.chosen_models import with_model_type
@@ -43,11 +42,10 @@ from probelight.models.registry import AUTO, ModelSettings
 from probelight.models.tuning import FULL_TUNING, LORA, Tuning
 from probelight.results.run_folder import CommandFolder, planned_keys
 from probelight.runs.context import RunContext
-from probelight.runs.estimates import detectable_table, plan_lines
+from probelight.runs.estimates import Plan, detectable_table, plan_of
 from probelight.runs.fencing import without_driver
-from probelight.runs.job import Job
 from probelight.runs.on_ray.cluster import Resources
-from probelight.runs.plan import Plan, is_finished, plan_jobs, wandb_group
+from probelight.runs.plan import StoredPlan, is_finished, plan_jobs, wandb_group
 from probelight.runs.settings import (
     DEFAULT_SWEEP_ENGINE,
     DEFAULT_TRAINER,
@@ -55,7 +53,7 @@ from probelight.runs.settings import (
     TrainerSettings,
     expected_device,
 )
-from probelight.runs.spec import Trial
+from probelight.runs.spec import Job, Trial
 from probelight.runs.status import counted, show_status
 from probelight.training.modules import check_tuning, question_model
 
@@ -64,7 +62,7 @@ DEFAULT_EXTRAS: list[Extra] = ["none", "x1", "x2"]
 
 
 @dataclass(frozen=True)
-class KeepingGrid(ranges.Settings):
+class KeepingGrid(Settings):
     """A method against forgetting; each of its settings is reported.
 
     Args:
@@ -91,7 +89,7 @@ class KeepingGrid(ranges.Settings):
 
 
 @dataclass(frozen=True)
-class SweepRow(ranges.Settings):
+class SweepRow(Settings):
     """One probe on one model and original task, with its grid of settings.
 
     Args:
@@ -130,7 +128,7 @@ class SweepRow(ranges.Settings):
 
 
 @dataclass(frozen=True)
-class SweepGrid(ranges.Settings):
+class SweepGrid(Settings):
     """Everything that a sweep runs.
 
     Args:
@@ -168,7 +166,7 @@ def plan(
     trainer: TrainerSettings = DEFAULT_TRAINER,
     wandb: WandbSettings = DEFAULT_WANDB,
     force: bool = False,
-) -> None:
+) -> Plan:
     """Plans the runs of a sweep, and prints what they cost and which differences they can show.
 
     Args:
@@ -179,6 +177,9 @@ def plan(
         trainer: Device and batch settings of the runs.
         wandb: Logging to Weights & Biases, in addition to the local files.
         force: Let runs train even if the estimate says that they do not fit into memory.
+
+    Returns:
+        The runs, and what they take of time, memory and disk.
     """
     folder, context = Path(output_dir), RunContext(trainer, wandb, mirror, force=force)
     device = expected_device(trainer.accelerator)
@@ -188,22 +189,25 @@ def plan(
     with without_driver(folder, engine.take_over):
         planned = plan_jobs(folder, jobs)
         dropped_keys = (planned_keys(folder) or frozenset()) - {job.key for job in planned}
-        Plan(context, engine, planned).keep(folder)
-    lines = plan_lines(jobs, folder, device, resources.num_sharing)
-    for line in [*lines, f"resources: a run takes {resources}"]:
-        print(line)
-    if dropped_keys:
-        dropped = counted(len(dropped_keys), "run")
-        print(f"no longer in the plan: {dropped}, which stay in the folder, but do not count")
+        StoredPlan(context, engine, planned).keep(folder)
     item_sets = []  # what rows are selected and reported on
     for row in grid.rows:
         subject = Subject(grid.models[row.model], grid.originals[row.original], row.probe)
         item_sets += measured_sets(load_tasks(context, subject), row.original, len(row.seeds))
-    Console().print(detectable_table(item_sets))
+    estimate = plan_of(jobs, folder, device, resources.num_sharing)
+    lines = [*estimate.lines, f"resources: a run takes {resources}"]
+    if dropped_keys:
+        dropped = counted(len(dropped_keys), "run")
+        lines.append(
+            f"no longer in the plan: {dropped}, which stay in the folder, but do not count"
+        )
+    estimate = replace(estimate, lines=tuple(lines), detectable=detectable_table(item_sets))
+    estimate.show()
     if trainer.threads is None:
         print("trainer.threads is not set: results may differ in the last bits between machines")
     is_left = not all(is_finished(folder / "runs", job.key) for job in planned)
     print(f"next: {_next_command(folder, is_left)}")
+    return estimate
 
 
 def sweep_jobs(grid: SweepGrid, context: RunContext) -> list[Job]:
@@ -392,7 +396,7 @@ def run(
     from probelight.runs.on_ray.drive import run_plan
 
     folder = Path(output_dir)
-    planned = Plan.read(folder).under(RunContext(trainer, wandb, mirror, force=force), engine)
+    planned = StoredPlan.read(folder).under(RunContext(trainer, wandb, mirror, force=force), engine)
     wandb = planned.context.wandb
     wandb = replace(wandb, group=wandb_group(folder, wandb))
     planned = replace(planned, context=replace(planned.context, wandb=wandb))
@@ -429,7 +433,7 @@ def status(output_dir: ranges.PathText, watch: bool = False) -> None:
         watch: Keep refreshing until the sweep has ended.
     """
     folder = Path(output_dir)
-    show_status(folder, Plan.read(folder).jobs, watch)
+    show_status(folder, StoredPlan.read(folder).jobs, watch)
 
 
 @command(Command(positional=True))

@@ -20,7 +20,8 @@ from probelight.builders.builder import Probe
 from probelight.builders.progress import tracked
 from probelight.evaluation.predictions import predict
 from probelight.io.errors import UsageError
-from probelight.io.ranges import Distinct, NumItems, Seed, Settings, Within
+from probelight.io.ranges import Distinct, NumItems, Seed, Within
+from probelight.io.settings import Settings
 from probelight.models.registry import ModelSettings
 from probelight.probes.record import Record, chance_of
 from probelight.probes.splits import nested_sample

@@ -14,9 +14,9 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Literal, TypeVar
 
+from probelight.io.documents import number_of
 from probelight.io.errors import RecordError
 from probelight.io.files import read_lines
-from probelight.io.numbers import number_of
 from probelight.probes.record import MASK
 
 CONSTRAINTS = {"H": "high", "L": "low"}

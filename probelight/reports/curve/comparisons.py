@@ -14,8 +14,9 @@ from typing import Any, ClassVar, Literal
 
 import pandas as pd
 
-from probelight.io.documents import STRICT, read_yaml, typed
+from probelight.io.documents import read_yaml
 from probelight.io.errors import ConfigError
+from probelight.io.settings import STRICT, typed
 from probelight.metrics.learning_curve import is_complete
 from probelight.reports import numbers
 from probelight.reports.curve.curves import (

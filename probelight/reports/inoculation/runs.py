@@ -14,9 +14,9 @@ from typing import NamedTuple
 import numpy as np
 
 from probelight.metrics.aggregate import EpochAccuracies, best_checkpoint
-from probelight.metrics.clusters import strict_scores
 from probelight.metrics.comparisons import paired_difference
 from probelight.metrics.intervals import DIFFERENCES, SHARES, Floats, Term, sum_interval
+from probelight.metrics.knowledge import strict_scores
 from probelight.reports.numbers import WHOLE, Bounds, Estimate, replayed, verdict_of
 from probelight.results.details import InoculationDetails
 from probelight.results.hits import Side

@@ -19,9 +19,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from probelight.io.documents import number_of
 from probelight.io.errors import RecordError, nearest
 from probelight.io.files import DataFile
-from probelight.io.numbers import number_of
 from probelight.probes.record import with_mask
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from probelight.runs import fencing
 from probelight.runs.attempt import AttemptRequest, End
 from probelight.runs.execution import record_pending
 from probelight.runs.on_ray.cluster import Cluster, RayLostError, Ref, Resources
-from probelight.runs.plan import Plan, PlannedJob, Schedule, is_finished
+from probelight.runs.plan import PlannedJob, Schedule, StoredPlan, is_finished
 from probelight.runs.search import draw
 from probelight.runs.settings import EngineSettings
 from probelight.runs.spec import spec_from
@@ -39,7 +39,7 @@ _LOG = "ray.log"
 _PASSED_ON = ("WANDB_", "HF_", "HUGGINGFACE_", "HUGGING_FACE_", "TRANSFORMERS_", "TOKENIZERS_")
 
 
-def run_plan(folder: CommandFolder, plan: Plan) -> int:
+def run_plan(folder: CommandFolder, plan: StoredPlan) -> int:
     """Run a command's plan, show its progress, write results.csv; return `drive`'s exit code."""
     trainer = plan.context.trainer
     quiet = replace(plan.context, trainer=replace(trainer, progress_bar=False))
@@ -50,7 +50,7 @@ def run_plan(folder: CommandFolder, plan: Plan) -> int:
     return code
 
 
-def drive(folder: Path, plan: Plan, view: RunView) -> int:
+def drive(folder: Path, plan: StoredPlan, view: RunView) -> int:
     """Run the jobs of a folder that have no result, and return the exit code.
 
     It is 0 when all are finished, 1 if some have failed for good or are blocked, 130 and 143 after
@@ -90,7 +90,7 @@ class _SweepLoop:
 
     folder: Path
     number: int
-    plan: Plan
+    plan: StoredPlan
     schedule: Schedule
     cluster: Cluster
     view: RunView

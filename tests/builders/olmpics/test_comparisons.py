@@ -147,16 +147,15 @@ def test_our_own_list_gives_the_papers_sizes_and_every_answer_follows_from_it() 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (f"{OBJECTS}bee,0.01,animal", ":8: 3 cells; write object, metres, kind, source"),
-        (f"{OBJECTS}bee,0.01,animal,", ":8: 3 cells"),
+        (f"{OBJECTS}bee,0.01,animal", ":8: 3 cell(s), where the header has 4"),
+        (f"{OBJECTS}bee,0.01,animal,", ":8: a cell is empty; write object, metres, kind, source"),
         (f"{OBJECTS}ant,0.01,animal,a book", ":8: 'ant' is repeated"),
         (f"{OBJECTS}bee,small,animal,a book", ":8: the size is 'small'; write a number of metres"),
         (f"{OBJECTS}bee,nan,animal,a book", ":8: the size is 'nan'"),
         (f"{OBJECTS}bee,-1,animal,a book", ":8: the size is '-1'"),
         (f"{OBJECTS}bee,0.01,insect,a book", ":8: the kind is 'insect'; write animal or object"),
-        (f"{OBJECTS}\n", ":8: 0 cells"),
-        ("ant,0.005,animal,a book\n", ":1: the header must be object,metres,kind,source"),
-        ("", ":1: the header must be"),
+        ("ant,0.005,animal,a book\n" * 2, ":1: the header must be object,metres,kind,source"),
+        ("", ":1: a header and rows are needed"),
         ("\n".join(OBJECTS.splitlines()[:4]), ": fewer than two lines of the kind object"),
     ],
 )

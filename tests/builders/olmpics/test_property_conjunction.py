@@ -10,13 +10,13 @@ from probelight.builders.hygiene import check_records, check_splits
 from probelight.builders.olmpics.property_conjunction import (
     PROPERTY_CONJUNCTION,
     ConjunctionSettings,
+    Edge,
     Property,
     build_conjunction,
     check_properties,
     gather_properties,
     share_a_word,
 )
-from probelight.builders.sources.conceptnet import Edge
 from probelight.io.files import sha256_of
 from probelight.probes.controls import vary
 from probelight.probes.source import load_probe

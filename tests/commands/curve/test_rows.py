@@ -8,7 +8,7 @@ import pytest
 
 from probelight.commands.curve.data import CurveData
 from probelight.commands.curve.rows import Measurement, choice_sets, portions, write_point
-from probelight.io.documents import typed
+from probelight.io.settings import typed
 from probelight.models.registry import ModelSettings
 from probelight.probes.catalog import ProbeConfig
 from probelight.probes.record import Record

@@ -15,8 +15,8 @@ from probelight.commands.inoculation.settings import InoculatedProbe, OriginalTa
 from probelight.commands.inoculation.sweep import SweepGrid, SweepRow
 from probelight.models.registry import ModelSettings
 from probelight.runs.context import RunContext
-from probelight.runs.job import Job
 from probelight.runs.settings import TrainerSettings
+from probelight.runs.spec import Job
 
 KEPT = {"model.safetensors", "head.safetensors", "predictions.jsonl", "metrics.csv"}
 TRAINER = TrainerSettings(accelerator="cpu", progress_bar=False, checkpoint_every=2, threads=1)

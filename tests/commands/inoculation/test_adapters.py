@@ -19,7 +19,7 @@ from probelight.commands.inoculation import runs
 from probelight.commands.inoculation.sweep import SweepGrid, sweep_jobs
 from probelight.models.tuning import Tuning
 from probelight.runs.context import RunContext
-from probelight.runs.job import Job
+from probelight.runs.spec import Job
 from probelight.training.modules import saved_module
 from tests.commands.inoculation.conftest import KEPT, assert_same, run
 from tests.commands.inoculation.test_interruptions import run_killed

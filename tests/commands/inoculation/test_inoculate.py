@@ -32,7 +32,7 @@ from probelight.commands.inoculation.settings import (
 )
 from probelight.commands.inoculation.sweep import SweepGrid, sweep_jobs
 from probelight.io.errors import UsageError
-from probelight.io.ranges import RangeError
+from probelight.io.settings import RangeError
 from probelight.models.checkpoint_files import PretrainedError
 from probelight.models.registry import ModelSettings
 from probelight.models.tuning import Tuning

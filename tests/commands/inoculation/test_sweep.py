@@ -24,11 +24,11 @@ from probelight.commands.inoculation.settings import CANDIDATE, STRENGTHS
 from probelight.commands.inoculation.sweep import DEFAULT_DOSES, KeepingGrid, SweepGrid, sweep_jobs
 from probelight.io.errors import UsageError
 from probelight.io.process import Process, this_process
-from probelight.io.ranges import RangeError
+from probelight.io.settings import RangeError
 from probelight.io.wandb import WandbSettings
 from probelight.runs.fencing import Driver, drive_alone
 from probelight.runs.on_ray import drive
-from probelight.runs.plan import Plan
+from probelight.runs.plan import StoredPlan
 from probelight.runs.settings import RaySettings, TrainerSettings
 from probelight.runs.status import RunView
 from tests.commands.inoculation.conftest import kinds, run_context, with_a_line_less
@@ -154,13 +154,13 @@ def test_a_plan_with_another_config_takes_the_place_of_the_one_before(
 ) -> None:
     folder = tmp_path / "out"
     plan(config_path, folder)
-    old_keys = [cell.key for cell in Plan.read(folder).jobs]
+    old_keys = [cell.key for cell in StoredPlan.read(folder).jobs]
     config = yaml.safe_load(config_path.read_text())
     config["grid"]["rows"][0]["learning_rates"] = [1.0e-3, 1.0e-5]
     config_path.write_text(yaml.safe_dump(config))
     capsys.readouterr()
     assert plan(config_path, folder) == 0
-    new_keys = [cell.key for cell in Plan.read(folder).jobs]
+    new_keys = [cell.key for cell in StoredPlan.read(folder).jobs]
     # What both have in common is the original task, its scores and one of the rates.
     assert [key for key in new_keys if key in old_keys] == old_keys[:3]
     assert len(new_keys) == 5
@@ -278,16 +278,16 @@ def test_a_run_goes_by_the_plan_but_for_what_it_is_given(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     jobs = planned(tmp_path, cells(2), max_retries=5)
-    plans: list[Plan] = []
+    plans: list[StoredPlan] = []
 
-    def driven(folder: Path, planned: Plan, view: RunView) -> int:
+    def driven(folder: Path, planned: StoredPlan, view: RunView) -> int:
         plans.append(planned)
         return 0
 
     monkeypatch.setattr(drive, "drive", driven)
     engine, trainer = RaySettings(gpus_per_cell=0.5), TrainerSettings(threads=3)
     sweep.run(str(tmp_path), engine, "there", trainer, WandbSettings(project="probes"))
-    [plan], file = plans, Plan.read(tmp_path)
+    [plan], file = plans, StoredPlan.read(tmp_path)
     assert plan.jobs == jobs
     assert plan.engine == replace(file.engine, gpus_per_cell=0.5)
     assert file.engine == RaySettings(cpus_per_cell=1, max_retries=5)  # of one run, not of the plan

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from probelight.io.errors import RecordError
-from probelight.probes.importers.objects import items_text, read_items
+from probelight.probes.importers.items import items_text, read_items
 from probelight.probes.source import load_file, load_items
 
 WHALE = {"sentence": "A whale is [MASK] than a mouse.", "choices": ["larger", "smaller"]}

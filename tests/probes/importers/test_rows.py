@@ -17,15 +17,18 @@ import pytest
 
 from probelight.io.errors import RecordError
 from probelight.probes.catalog import HubSource, ProbeConfig
-from probelight.probes.importers.hub import read_hub
-from probelight.probes.importers.items import read_file, write_ai2
-from probelight.probes.importers.objects import read_items
+from probelight.probes.importers.items import read_file, read_hub, read_items, write_ai2
 from probelight.probes.importers.rows import ItemFile
 from probelight.probes.record import GoldForm, Record, Setup
 from probelight.probes.source import load_file, load_items
 
 Rows = list[dict[str, Any]]
 Door = Callable[..., ItemFile]
+
+
+@pytest.fixture(autouse=True)
+def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("datasets.config.HF_DATASETS_CACHE", tmp_path / "cache")
 
 
 def table(rows: Rows, path: Path) -> Path:
@@ -59,7 +62,7 @@ def hub(rows: Rows, folder: Path, setup: Setup, **options: Any) -> ItemFile:
     lines(rows, folder / "data" / "train.json")
     source = HubSource(str(folder / "data"), {"train": "train"})
     config = replace(ProbeConfig("items", setup, 5, 0.2, hub=source), **options)
-    return read_hub(config, "train", cache_dir=folder / "cache")
+    return read_hub(config, "train")
 
 
 DOORS: dict[str, Door] = {

@@ -14,11 +14,11 @@ from probelight.results.record import RunRecord
 from probelight.results.run_folder import RunFolder
 from probelight.runs.attempt import AttemptRequest, End
 from probelight.runs.context import RunContext
-from probelight.runs.job import Job
 from probelight.runs.on_ray.cluster import Resources
 from probelight.runs.on_ray.drive import drive
-from probelight.runs.plan import Plan, State, plan_jobs, statuses
+from probelight.runs.plan import State, StoredPlan, plan_jobs, statuses
 from probelight.runs.settings import RaySettings, TrainerSettings
+from probelight.runs.spec import Job
 from probelight.runs.status import RunView
 
 Outcome = tuple[End, str] | Callable[[], tuple[End, str]]
@@ -101,7 +101,7 @@ class Sweep:
     def run(self) -> int:
         self._out = io.StringIO()
         view = RunView(bar=False, console=Console(file=self._out, soft_wrap=True, highlight=False))
-        return drive(self.folder, Plan(self.context, self.engine, self.planned), view)
+        return drive(self.folder, StoredPlan(self.context, self.engine, self.planned), view)
 
     @property
     def lines(self) -> list[str]:

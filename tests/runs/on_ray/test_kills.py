@@ -13,7 +13,7 @@ import psutil
 import pytest
 
 from probelight.runs.fencing import newest_attempt
-from probelight.runs.plan import Plan, State, statuses
+from probelight.runs.plan import State, StoredPlan, statuses
 from tests.runs import tiny_training
 from tests.runs.harness import (
     log_lines,
@@ -83,7 +83,9 @@ def test_kills_of_workers_cells_drivers_and_raylets(tmp_path: Path) -> None:
     tiny_training.check_finished(tmp_path, jobs)
     assert rooms
     assert not any(room.exists() for room in rooms)
-    assert {status.state for status in statuses(tmp_path, Plan.read(tmp_path).jobs)} == {State.DONE}
+    assert {status.state for status in statuses(tmp_path, StoredPlan.read(tmp_path).jobs)} == {
+        State.DONE
+    }
     outcome = results(tmp_path)
     assert run_to_end(tmp_path) == 0
     assert results(tmp_path) == outcome

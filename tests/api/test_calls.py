@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from collections.abc import Callable
@@ -16,11 +17,12 @@ from transformers import AutoTokenizer, BertConfig, BertForMaskedLM, BertForMult
 import probelight
 from probelight.integrations.transformers import ProbeTrainerCallback
 from probelight.integrations.watch import Watch
-from probelight.io.errors import ConfigError, ProbelightError, UsageError
+from probelight.io.errors import ConfigError, ProbelightError, UsageError, in_python_words
 from probelight.models.adapters import attach_fresh
 from probelight.models.tuning import Tuning
 from tests.fixtures.architectures import ref_of
 from tests.fixtures.checkout import ROOT
+from tests.fixtures.diagnostics import write_released
 
 WHALES: list[dict[str, Any]] = [
     {"sentence": f"A {big} is [MASK] than a mouse.", "choices": ["larger", "smaller"], "answer": 0}
@@ -105,7 +107,9 @@ def test_a_notebook_prints_nothing_either(
 
 def test_what_is_said_of_golds_in_memory_counts_and_is_a_part_of_the_run() -> None:
     sums = {"question": "1+2?", "choices": ["1", "2", "3", "4"], "answer": 3}
-    with pytest.raises(ProbelightError, match=r"items:1: the gold '3' can be .*--data.gold text"):
+    with pytest.raises(
+        ProbelightError, match=r"items:1: the gold '3' can be .*data={.gold.: .text.}"
+    ):
         probelight.zero_shot("dictionary-lm", [sums])
     by_form = {
         form: probelight.zero_shot("dictionary-lm", data={"path": [sums], "gold": form})
@@ -235,22 +239,24 @@ def test_the_package_is_imported_in_no_time_and_says_its_names() -> None:
 
 def test_a_dry_run_trains_nothing_and_says_what_it_would_take(tmp_path: Path) -> None:
     grid = {"sizes": [62, 125], "seeds": [1, 2], "controls": ["standard"], "modes": ["linear"]}
-    results = probelight.curve(
+    plan = probelight.curve(
         "dictionary-lm", "age_small", grid=grid, dry_run=True, output_dir=tmp_path / "out"
     )
+    assert isinstance(plan, probelight.Plan)
     # N = 0, 62 and 125; both seeds are trained together.
-    assert results.plan[:2] == ("3 runs: 3 curve", "0 done, 3 to be run")
+    assert (plan.num_runs, plan.num_done, plan.num_steps) == (3, 0, 0)
     # 1,500 sentences to train on and 150 to measure, each of other ages.
-    assert results.plan[2].startswith("time: 1,650 texts read by frozen models, ")
-    assert repr(results) == "\n".join(results.plan)
-    assert "3 runs" in results._repr_html_()
-    assert results.frame.empty
+    assert plan.num_texts == 1650
+    assert plan.lines[2].startswith("time: 1,650 texts read by frozen models, ")
+    assert repr(plan) == "\n".join(plan.lines)
     original = {"name": "definitions", "sets": ["definitions_large"]}
     options: dict[str, Any] = {"dose": 20, "epochs": 3, "dry_run": True}
     tuned = probelight.inoculate("bookshelf-qa", "hypernymy_small", original, **options)
     # A dose of 20 is two batches in each of three epochs.
-    assert "1 run: 1 inoculate" in tuned.plan
-    assert any(line.startswith("time: 6 steps, ") for line in tuned.plan)
+    assert isinstance(tuned, probelight.Plan)
+    assert (tuned.num_runs, tuned.num_steps) == (1, 6)
+    assert tuned.detectable is not None
+    assert tuned.detectable.row_count == 4  # two sets, to select by and to report
     assert not (tmp_path / "out").exists()
 
 
@@ -294,7 +300,6 @@ def test_an_adapter_on_a_base_that_was_changed_in_memory_is_not_scored_on_anothe
     else:
         attach_fresh(network, Tuning("lora"), ref_of(folder))
     calls: list[Callable[[], Any]] = [
-        lambda: probelight.zero_shot((model, tokenizer), WHALES, output_dir=tmp_path),
         lambda: probelight.curve((model, tokenizer), "age_small", dry_run=True),
         lambda: probelight.inoculate((model, tokenizer), "hypernymy_small", "definitions_small"),
     ]
@@ -303,8 +308,34 @@ def test_an_adapter_on_a_base_that_was_changed_in_memory_is_not_scored_on_anothe
             call()
     # As it advises: by the model itself, where peft was told no task.
     scored = probelight.score(network, WHALES, tokenizer=tokenizer).items["scores"]
-    for scores, reference in zip(scored, expected, strict=True):
+    in_memory = probelight.zero_shot((network, tokenizer), WHALES, output_dir=tmp_path).items
+    for scores, same, reference in zip(scored, in_memory["scores"], expected, strict=True):
         assert scores == pytest.approx(reference, abs=1e-5)
+        assert same == scores
+
+
+def test_a_model_in_memory_is_scored_where_it_is(tmp_path: Path) -> None:
+    """No copy of it is written, it is left as it was, and the numbers are those of its folder."""
+    folder = ROOT / "assets" / "dictionary-lm"
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    network = BertForMaskedLM.from_pretrained(folder, dtype=torch.float32).train()
+    network.bert.embeddings.requires_grad_(False)
+    options: dict[str, Any] = {"scoring": ["mean_token"], "ranks": True}
+    scored = probelight.zero_shot((network, tokenizer), "age_small", output_dir=tmp_path, **options)
+    expected = probelight.zero_shot("dictionary-lm", "age_small", **options)
+    assert scored.frame["value"].tolist() == expected.frame["value"].tolist()
+    assert not [*tmp_path.rglob("*.safetensors")]
+    assert network.training
+    assert not network.bert.embeddings.word_embeddings.weight.requires_grad
+    assert network.bert.encoder.layer[0].output.dense.weight.requires_grad
+    [result] = tmp_path.glob("runs/*/result.json")
+    source = json.loads(result.read_text())["source"]
+    assert source["loaded_from"].startswith("memory:")
+    assert source.get("hub_id") is None
+    again = probelight.zero_shot((network, tokenizer), "age_small", output_dir=tmp_path, **options)
+    assert again.frame["value"].tolist() == scored.frame["value"].tolist()
+    with pytest.raises(UsageError, match="cannot see a model in memory"):
+        probelight.zero_shot((network, tokenizer), "age_small", engine={"kind": "ray"})
 
 
 def test_a_page_is_not_put_in_place_of_a_folder(
@@ -357,7 +388,7 @@ def test_one_rule_or_phrasing_may_be_given_as_a_text(tmp_path: Path) -> None:
     again = probelight.zero_shot("dictionary-lm", "age_small", **listed)
     assert results.frame["value"].tolist() == again.frame["value"].tolist()
     assert len(results.frame) > len(probelight.zero_shot("dictionary-lm", "age_small").frame)
-    for scoring in ({"pmi"}, {"pmi": 1}, None, 3, " "):
+    for scoring in ({"pmi"}, {"pmi": 1}, 3, " "):
         with pytest.raises(ProbelightError, match=r"give (a list of names|at least one name)"):
             probelight.zero_shot("dictionary-lm", "age_small", scoring=scoring)  # type: ignore[arg-type]
 
@@ -380,9 +411,107 @@ def test_an_argument_that_would_be_left_out_is_refused(
 
 def test_settings_of_another_type_are_refused() -> None:
     for name in ("trainer", "prompt", "letters"):
-        with pytest.raises(UsageError, match=f"{name} 'cpu': give .*Settings or a mapping"):
+        with pytest.raises(ProbelightError, match=f"{name} .?cpu.?: give .*Settings or a mapping"):
             probelight.zero_shot("dictionary-lm", WHALES, **{name: "cpu"})  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="data: give the files by split"):
         probelight.curve("dictionary-lm", data=WHALES)  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="tokenizer= is for a model in memory"):
         probelight.load_model("dictionary-lm", "a tokenizer")
+
+
+def test_every_command_that_measures_is_a_function(tmp_path: Path) -> None:
+    """Each has what its command writes into the folder; the numbers are of items made by hand."""
+    sentences = [
+        {**item, "choices": ["larger", "smaller", "older"], "id": str(number)}
+        for number, item in enumerate(WHALES)
+    ]
+    [explanation] = probelight.explain("dictionary-lm", sentences, item="2")
+    assert "horse" in {piece.text for piece in explanation.reads[0][1]}
+    assert len(explanation.candidates) == 3
+    scores = [{"id": "0", "scores": {"larger": 1, "smaller": 0, "older": 0}}]
+    scores += [{"id": str(n), "scores": {"larger": 0, "smaller": 1, "older": 0}} for n in (1, 2, 3)]
+    path = tmp_path / "scored.jsonl"
+    path.write_text("".join(f"{json.dumps(line)}\n" for line in scores), encoding="utf-8")
+    options: dict[str, Any] = {"data": {"path": sentences}, "model": "theirs"}
+    imported = probelight.import_results("plain", path, **options).frame
+    [accuracy] = imported.query("metric == 'accuracy'")["value"]
+    assert accuracy == 0.25
+    questions = [
+        {"question": f"Which is {n} + 1?", "choices": [str(n + 1), "x"], "answer": 0, "id": str(n)}
+        for n in range(40)
+    ]
+    audited = probelight.audit(questions, baselines="vec_similarity", output_dir=tmp_path / "audit")
+    assert "vec_similarity" in set(audited.frame["kind"])
+    mirror = str(write_released(tmp_path / "mirror"))
+    diagnosed = probelight.diagnose("dictionary-lm", sets="role", mirror=mirror, shuffles=2)
+    assert len(diagnosed.frame)
+
+
+def test_an_original_task_is_trained_once_for_several_inoculations(tmp_path: Path) -> None:
+    task = {"name": "definitions", "sets": ["definitions_small"], "epochs": 1, "train_items": 48}
+    task |= {"report_items": 24, "selection_items": 24}
+    trained = probelight.original("bookshelf-lm", task, tmp_path / "task")
+    assert (trained / "model.safetensors").is_file()
+    plan = probelight.inoculate(
+        "bookshelf-lm", "hypernymy_small", {**task, "checkpoint": str(trained)}, dry_run=True
+    )
+    assert isinstance(plan, probelight.Plan)
+    assert plan.lines[0] == "1 run: 1 inoculate"  # the original task is not trained again
+
+
+def test_a_sweep_is_planned_from_python(tmp_path: Path) -> None:
+    grid = {
+        "models": {"small": {"name_or_path": "dictionary-lm"}},
+        "originals": {"definitions": {"name": "definitions", "sets": ["definitions_small"]}},
+        "rows": [
+            {"model": "small", "original": "definitions", "probe": {"name": "hypernymy_small"}}
+        ],
+    }
+    plan = probelight.sweep(grid, tmp_path, dry_run=True, engine={"cpus_per_cell": 1})
+    assert isinstance(plan, probelight.Plan)
+    assert plan.num_done == 0 < plan.num_steps
+    assert (tmp_path / "planned.json").is_file()
+
+
+@pytest.mark.parametrize(
+    ("message", "python"),
+    [
+        ("add --scoring letter, or leave it out", 'add scoring="letter", or leave it out'),
+        ("--shots and --chat: no", "shots= and chat=: no"),
+        (
+            "give --probes a,b or --data.path FILE",
+            'give probes=["a", "b"] or data={"path": FILE}',
+        ),
+        ("choose another --output_dir. The", "choose another output_dir=. The"),
+        ("--model.max_length 24 if", 'model={"max_length": 24} if'),
+        ("leave out --prompt.file, whose", 'leave out prompt["file"], whose'),
+        ("--trainer.compile false", 'trainer={"compile": False}'),
+        ("use `train.py curve --setup mc_qa`", "use `train.py curve --setup mc_qa`"),
+    ],
+)
+def test_messages_are_in_the_words_of_python(message: str, python: str) -> None:
+    assert in_python_words(message) == python
+
+
+def test_a_refusal_names_arguments_and_a_mistyped_one_is_refused() -> None:
+    with pytest.raises(UsageError, match=r'^letters= is only .*; add scoring="letter"$'):
+        probelight.zero_shot("dictionary-lm", WHALES, letters={"orders": "cyclic"})
+    with pytest.raises(UsageError, match=r"no option 'shufles' \(did you mean 'shuffles'"):
+        probelight.diagnose("dictionary-lm", shufles=3)
+    with pytest.raises(ProbelightError, match=r"engine\.knd is not a known key .did you mean"):
+        probelight.zero_shot("dictionary-lm", WHALES, engine={"knd": "ray"})
+
+
+def test_device_and_batch_tokens_are_those_of_the_trainer() -> None:
+    options: dict[str, Any] = {"device": "cpu", "batch_tokens": 300}
+    scored = probelight.zero_shot("dictionary-lm", WHALES, **options)
+    [accuracy] = scored.frame.query("metric == 'accuracy'")["value"]
+    assert accuracy == probelight.score("dictionary-lm", WHALES, **options).accuracy
+    with pytest.raises(ProbelightError, match=r"accelerator tpuu: give|accelerator 'tpuu'"):
+        probelight.score("dictionary-lm", WHALES, device="tpuu")
+    with pytest.raises(UsageError, match="batch_tokens= and trainer's max_eval_tokens differ"):
+        probelight.score(
+            "dictionary-lm", WHALES, batch_tokens=300, trainer={"max_eval_tokens": 200}
+        )
+    with pytest.raises(UsageError, match="needs its tokenizer"):
+        probelight.score(BertForMaskedLM(BertConfig(hidden_size=8, num_attention_heads=1)), WHALES)

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from probelight.api.call import ModelLike, ProbeLike, trainer_of
 from probelight.evaluation.evaluate import evaluate
-from probelight.io.documents import as_settings
-from probelight.io.errors import UsageError
-from probelight.io.from_python import quietly
+from probelight.io.errors import UsageError, quietly
+from probelight.io.settings import as_settings
 from probelight.models.registry import ModelSettings
 from probelight.probes.record import GoldForm, Setup
 from probelight.probes.source import ITEM_FILES, ProbeData, load_entry, load_file, load_items
@@ -93,12 +93,13 @@ class Scores:
         )
 
 
-def load_model(model: Any, tokenizer: Any = None, **settings: Any) -> Model:
+def load_model(model: ModelLike, tokenizer: Any = None, **settings: Any) -> Model:
     """Load a model for `score`.
 
     Args:
-        model: Name of a config, a folder or a Hub name; or a transformers model in memory.
-        tokenizer: The tokenizer of a model in memory.
+        model: Name of a config, a folder or a Hub name; settings; or a transformers model in memory
+            and its tokenizer, as a pair.
+        tokenizer: The tokenizer of a model in memory that is given alone.
         **settings: Fields of `ModelSettings`, such as `max_length`, `multi_token` or `revision`.
 
     Raises:
@@ -106,24 +107,35 @@ def load_model(model: Any, tokenizer: Any = None, **settings: Any) -> Model:
         PretrainedError: If there is no such model.
     """
     from probelight.models.chosen_models import model_of, with_model_type
+    from probelight.models.loading import name_of
+    from probelight.models.registry import AUTO, ModelSettings, detected_type
 
-    if isinstance(model, str | Path):
-        if tokenizer is not None:
-            raise UsageError("load_model: tokenizer= is for a model in memory; leave it out")
-        with quietly():
-            fields_given = asdict(model_of(str(model))) | settings
-            return Model(with_model_type(as_settings(ModelSettings, fields_given, "load_model")))
-    if tokenizer is None:
-        raise UsageError("load_model: a model in memory needs its tokenizer; give tokenizer=")
-    from probelight.models.in_memory import name_of
-    from probelight.models.registry import detected_type
-
-    options = {"name": name_of(model), "kind": detected_type(model)[0], **settings}
-    return Model(as_settings(ModelSettings, options, "load_model"), model, tokenizer)
+    network: Any = None
+    fields_given: dict[str, Any] = {"kind": AUTO}
+    with quietly():
+        if isinstance(model, str | Path):
+            fields_given = asdict(model_of(str(model)))
+        elif isinstance(model, ModelSettings):
+            fields_given = asdict(model)
+        elif isinstance(model, Mapping):
+            fields_given |= model
+        elif isinstance(model, tuple) and tokenizer is None:
+            network, tokenizer = model
+        else:
+            network = model
+        if network is None:
+            if tokenizer is not None:
+                raise UsageError("load_model: tokenizer= is for a model in memory; leave it out")
+            chosen = as_settings(ModelSettings, fields_given | settings, "load_model")
+            return Model(with_model_type(chosen))
+        if tokenizer is None:
+            raise UsageError("load_model: a model in memory needs its tokenizer; give tokenizer=")
+        fields_given = {"name": name_of(network), "kind": detected_type(network)[0], **settings}
+        return Model(as_settings(ModelSettings, fields_given, "load_model"), network, tokenizer)
 
 
 def load_probe(
-    probe: Any,
+    probe: ProbeLike,
     split: str | None = None,
     *,
     name: str | None = None,
@@ -165,10 +177,12 @@ def load_probe(
 
 
 def score(
-    model: Any,
-    probe: Any,
+    model: ModelLike | Model,
+    probe: ProbeLike | ProbeData,
     *,
     tokenizer: Any = None,
+    device: str | None = None,
+    batch_tokens: int | None = None,
     trainer: TrainerSettings | Mapping[str, Any] | None = None,
 ) -> Scores:
     """Score every item of a probe as `zero_shot` does, in this process and without a folder.
@@ -178,7 +192,9 @@ def score(
     Args:
         model: The return value of `load_model`, or anything that `load_model` takes.
         probe: The return value of `load_probe`, or anything that `load_probe` takes.
-        tokenizer: The tokenizer of a model in memory.
+        tokenizer: The tokenizer of a model in memory that is given alone.
+        device: As in `zero_shot`.
+        batch_tokens: As in `zero_shot`.
         trainer: Device and batch settings, such as {"accelerator": "cpu"}.
 
     Raises:
@@ -189,8 +205,8 @@ def score(
     if not isinstance(probe, ProbeData):
         probe = load_probe(probe)
     name, config = model.settings.label, probe.config
-    settings = replace(as_settings(TrainerSettings, trainer or {}, "trainer"), devices=1)
-    settings = replace(settings, progress_bar=False)
+    settings = trainer_of(trainer, device, batch_tokens)
+    settings = replace(settings, devices=1, progress_bar=False)
     with quietly(), model.asked(config.setup, settings) as scorer:
         evaluation = evaluate(scorer, probe, trainer=settings)
     row = evaluation.accuracy_rows(Row(model=name, probe=config.name))[0]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from probelight.builders.sources.conceptnet import Edge, read_conceptnet
+from probelight.builders.olmpics.property_conjunction import Edge, read_conceptnet
 from probelight.io.errors import RecordError
 
 FACTS = '{"dataset": "/d/conceptnet/4/en", "license": "cc:by-sa/4.0", "weight": 2.828}'
