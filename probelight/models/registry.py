@@ -464,15 +464,17 @@ def refuse_other_type(kind: str, ref: CheckpointRef) -> None:
     description, fitting = _fitting_types(base, *_FILL_MASKS)
     if kind in fitting:
         return
+    from probelight.models.loading import read_config
+
+    config = read_config(base)
+    subject = f"{description.source}: {config.model_type} ({type(config).__name__}) is"
     if not fitting:
-        raise PretrainedError(
-            f"{description.subject} is not a kind of language model that Probelight can load"
-        )
+        raise PretrainedError(f"{subject} not a kind of language model that Probelight can load")
     title = _CALLED.get(fitting[0], "masked language model")
     article = "an" if title.startswith("e") else "a"
     raise PretrainedError(
-        f"{description.subject} is {article} {title}, but another kind is expected (model.kind "
-        f"{kind}); give model.kind {fitting[0]}"
+        f"{subject} {article} {title}, but another kind is expected (model.kind {kind}); give "
+        f"model.kind {fitting[0]}"
     )
 
 

@@ -218,7 +218,7 @@ def test_a_folder_of_another_type_than_the_given_one_is_refused_by_its_config(
     config: tuple[str, ...], kind: str, error: str, tmp_path: Path
 ) -> None:
     folder = written(tmp_path / "model", config=config_of(*config))  # there are no weights to read
-    with pytest.raises(PretrainedError, match=rf"{folder}: \w+ \(\w+ \w+\) is {error}"):
+    with pytest.raises(PretrainedError, match=rf"{folder}: \w+ \(\w+\) is {error}"):
         with_model_type(ModelSettings(str(folder), kind=kind))
 
 
