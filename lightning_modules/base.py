@@ -19,10 +19,10 @@ from torch.optim.lr_scheduler import LambdaLR, ReduceLROnPlateau
 from probelight.encoding.encoded_set import ChoiceEncoder
 from probelight.io.ranges import GradNorm, LearningRate, Seed, ShareOrAll, WeightDecay, WeightsDtype
 from probelight.metrics.accuracy import WeightedAccuracy, score_sum, weighted_scores
-from probelight.models.adapters import Tuning, tuning_of
 from probelight.models.answering import batch_scores
 from probelight.models.checkpoint_files import CheckpointRef
 from probelight.models.networks import Batch
+from probelight.models.tuning import Tuning, tuning_of
 
 _FUSED_DEVICES = {"cpu", "cuda"}
 

@@ -18,10 +18,11 @@ from probelight.io.atomic import whole_folder
 from probelight.io.errors import UsageError
 from probelight.io.package import BUNDLED_MODEL
 from probelight.lightning_modules.base import PretrainedChoice
-from probelight.models.adapters import FULL_TUNING, Tuning, save_weights, train_adapter, tuning_of
+from probelight.models.adapters import save_weights, train_adapter
 from probelight.models.checkpoint_files import quiet_transformers
 from probelight.models.masked import MaskedLM
 from probelight.models.networks import Batch
+from probelight.models.tuning import FULL_TUNING, Tuning, tuning_of
 
 Mode = Literal["zero_shot", "mlp", "linear", "full"]
 

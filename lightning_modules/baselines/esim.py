@@ -18,7 +18,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from probelight.encoding.vector_source import EMBEDDED
+from probelight.encoding.word_vectors import EMBEDDED
 from probelight.io import ranges
 from probelight.lightning_modules.baselines.word_module import PairModule, fresh_linear
 from probelight.models.networks import Batch, mask_choices, own_random_state

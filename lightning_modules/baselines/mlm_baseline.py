@@ -13,8 +13,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from probelight.encoding.encoded_set import ChoiceEncoder
-from probelight.encoding.vector_source import EMBEDDED
-from probelight.encoding.word_vectors import word_vectors
+from probelight.encoding.word_vectors import EMBEDDED, word_vectors
 from probelight.io import ranges
 from probelight.lightning_modules.baselines.word_module import WordModule
 from probelight.lightning_modules.heads.feature_head import SPREAD, fresh_hidden_layer

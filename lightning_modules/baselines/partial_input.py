@@ -26,7 +26,7 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor, nn
 
-from probelight.encoding.vector_source import EMBEDDED
+from probelight.encoding.word_vectors import EMBEDDED
 from probelight.lightning_modules.baselines.esim import BiLSTM, max_over_tokens
 from probelight.lightning_modules.baselines.word_module import PairModule, fresh_linear
 from probelight.models.networks import Batch, mask_choices, own_random_state

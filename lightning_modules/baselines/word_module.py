@@ -12,8 +12,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from probelight.encoding.encoded_set import ChoiceEncoder
-from probelight.encoding.vector_source import EMBEDDED
-from probelight.encoding.word_vectors import WordVectors
+from probelight.encoding.word_vectors import EMBEDDED, WordVectors
 from probelight.io import ranges
 from probelight.io.atomic import whole_folder
 from probelight.lightning_modules.base import ChoiceModule, halving

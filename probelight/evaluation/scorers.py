@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from probelight.encoding.vector_source import vectors_label
+from probelight.encoding.word_vectors import vectors_label
 from probelight.io.errors import RecordError, UsageError
 from probelight.io.package import cache_folder
 from probelight.io.process import STOP
@@ -77,7 +77,7 @@ def scorer_for(
 def reader_for(model: ModelSettings, trainer: TrainerSettings) -> Reader:
     """Return what loads a model that is scored, for the device that it is scored on."""
     from probelight.models.loading import load_pretrained
-    from probelight.models.precision import FLOAT32
+    from probelight.models.networks import FLOAT32
 
     if model.device_map is not None and single_device(trainer) is None:
         raise UsageError(
@@ -113,7 +113,8 @@ def loaded_scorer(context: RunContext, model: ModelSettings, setup: Setup, seed:
 def posable(context: RunContext, model: ModelSettings, setup: Setup) -> Posable:
     """Return what refuses records that a model cannot be asked; its tokenizer is read once."""
     refuse_untrained([model], "zero-shot scoring")
-    return module_of(model.type).check(model, setup)
+    checked: Posable = module_of(model.type).check(model, setup)
+    return checked
 
 
 def check_records(

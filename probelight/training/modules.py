@@ -9,11 +9,10 @@ from pathlib import Path
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
-from probelight.encoding.vector_source import located, vectors_kind
+from probelight.encoding.word_vectors import located, vectors_kind
 from probelight.io import ranges
 from probelight.io.errors import UsageError
 from probelight.io.settings import Settings
-from probelight.models.adapters import FULL_TUNING, Tuning
 from probelight.models.checkpoint_files import (
     CheckpointRef,
     base_of,
@@ -32,6 +31,7 @@ from probelight.models.registry import (
     saved_model_type,
     weights_bytes,
 )
+from probelight.models.tuning import FULL_TUNING, Tuning
 from probelight.probes.record import Setup
 from probelight.results.record import check_model
 

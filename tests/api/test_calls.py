@@ -18,7 +18,8 @@ import probelight
 from probelight.integrations.transformers import ProbeTrainerCallback
 from probelight.integrations.watch import Watch
 from probelight.io.errors import ConfigError, ProbelightError, UsageError, in_python_words
-from probelight.models.adapters import Tuning, attach_fresh
+from probelight.models.adapters import attach_fresh
+from probelight.models.tuning import Tuning
 from tests.fixtures.architectures import ref_of
 from tests.fixtures.checkout import ROOT
 from tests.fixtures.diagnostics import write_released

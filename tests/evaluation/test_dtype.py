@@ -20,7 +20,7 @@ from probelight.io.errors import UsageError
 from probelight.io.settings import RangeError
 from probelight.lightning_modules.masked_choice import MaskedChoice
 from probelight.lightning_modules.sentence_choice import SentenceChoice
-from probelight.models.precision import is_too_close
+from probelight.models.networks import is_too_close
 from probelight.models.registry import MODEL_TYPES, ModelSettings, weights_bytes
 from probelight.probes.source import load_entry
 from probelight.runs.settings import TrainerSettings

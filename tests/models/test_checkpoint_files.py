@@ -13,7 +13,6 @@ from probelight.models.checkpoint_files import (
     PretrainedError,
     agree,
     base_of,
-    check_config,
     check_size,
     one_error,
     resolve,
@@ -34,17 +33,7 @@ def test_a_model_with_a_revision_and_an_adapter_is_read_from_its_text(tmp_path: 
     assert (str(whole), whole.folder) == ("a/b@main+c/d", Path("c/d"))
 
 
-def in_folder(folder: Path, name: str) -> Any:
-    (folder / name).mkdir(parents=True)
-    return check_config(folder)
-
-
 REFUSED: dict[str, tuple[Callable[[Path], Any], str]] = {
-    "no model": (check_config, "give the one that save_pretrained wrote"),
-    "run": (
-        lambda folder: in_folder(folder, "checkpoints/best"),
-        "it is a run's folder; give its model",
-    ),
     "adapter": (lambda folder: base_of(ref_of(f"model+{folder}")), "has no adapter_config.json"),
     "larger than memory": (lambda _: check_size("here", 1 << 50, None), "this machine has"),
     "saved otherwise": (

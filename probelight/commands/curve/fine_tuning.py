@@ -17,8 +17,7 @@ from probelight.commands.curve.rows import Measurement, next_size, portions, wri
 from probelight.commands.curve.settings import FIRST_STAGE
 from probelight.evaluation.scorers import model_row, predict, source_of
 from probelight.lightning_modules.heads.head_training import sample_of, sample_orders
-from probelight.models.networks import model_fingerprint
-from probelight.models.precision import dtype_name
+from probelight.models.networks import dtype_name, model_fingerprint
 from probelight.models.registry import FULL, ModelSettings
 from probelight.models.scorer import TrainedScorer
 from probelight.probes.record import Record, groups_of

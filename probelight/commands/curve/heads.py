@@ -33,8 +33,7 @@ from probelight.lightning_modules.heads.head_training import (
 )
 from probelight.lightning_modules.heads.stacked_heads import CachedItems, HeadRows, StackedHeads
 from probelight.models.answering import answer_planned, batch_loader, float32_products, on_cpu
-from probelight.models.networks import model_fingerprint
-from probelight.models.precision import dtype_name
+from probelight.models.networks import dtype_name, model_fingerprint
 from probelight.models.registry import AUTO, TRANSFORMER, ModelSettings
 from probelight.models.scorer import Scorer
 from probelight.probes.record import Record, Setup

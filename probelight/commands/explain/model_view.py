@@ -22,7 +22,6 @@ from probelight.commands.explain.explanation import (
 )
 from probelight.encoding.candidates import INSIDE, Blank, CandidateTable
 from probelight.encoding.packed import SHARED
-from probelight.encoding.tokens import tokenise
 from probelight.evaluation.evaluate import Evaluation, evaluate
 from probelight.evaluation.letters import ask_letters
 from probelight.evaluation.prompting import in_chat, mode_of
@@ -275,13 +274,11 @@ def spellings(tokenizer: Any, answer_prefix: str, stem: str, word: str) -> tuple
         for text in casings
     ]
     variants = [variant for variant in variants if (variant[0], variant[2]) != ("", word)]
-    table = CandidateTable(tokenizer, answer_prefix)
-    for _, carrier, text in variants:
-        table.add(carrier, text)
-    store, _ = tokenise(tokenizer, list(table.texts))
+    records = [Record("variant", MASK, (text,), 0) for _, _, text in variants]
+    table = CandidateTable(tokenizer, answer_prefix, records, [c for _, c, _ in variants])
     spelled = []
     for note, carrier, text in variants:
-        pieces = pieces_of(tokenizer, table.pieces(carrier, text, store).tolist())
+        pieces = pieces_of(tokenizer, table.pieces(carrier, text).tolist())
         is_known = all(piece.id != tokenizer.unk_token_id for piece in pieces)
         spelled.append(Spelling(text, note, pieces, is_known))
     return tuple(spelled)

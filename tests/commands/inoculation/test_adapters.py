@@ -17,7 +17,7 @@ from probelight import cli
 from probelight.commands.inoculation import command as inoculation
 from probelight.commands.inoculation import original_task, runs
 from probelight.commands.inoculation.sweep import SweepGrid, sweep_jobs
-from probelight.models.adapters import Tuning
+from probelight.models.tuning import Tuning
 from probelight.runs.context import RunContext
 from probelight.runs.spec import Job
 from probelight.training.modules import saved_module

@@ -33,9 +33,9 @@ from probelight.commands.inoculation.settings import (
 from probelight.commands.inoculation.sweep import SweepGrid, sweep_jobs
 from probelight.io.errors import UsageError
 from probelight.io.settings import RangeError
-from probelight.models.adapters import Tuning
 from probelight.models.checkpoint_files import PretrainedError
 from probelight.models.registry import ModelSettings
+from probelight.models.tuning import Tuning
 from probelight.probes.record import Record
 from probelight.results.details import InoculationDetails
 from probelight.results.measured import Predictions
