@@ -19,7 +19,6 @@ from probelight.results.record import ModelSource, RunRecord
 from probelight.results.row import Role, Row
 from probelight.runs.context import RunContext, cached
 from probelight.runs.settings import DEFAULT_TRAINER, TrainerSettings
-from probelight.training.modules import check_unchanged
 
 if TYPE_CHECKING:
     import torch
@@ -56,6 +55,8 @@ def scorer_for(
 
     Weights are those in `shared_model`, or are read in the precision for the device of `trainer`.
     """
+    from probelight.training.modules import check_unchanged  # not above: --help is quick
+
     refuse_untrained([model], "zero-shot scoring")
     check_unchanged(model.checkpoint)
     options: dict[str, Any] = {}

@@ -14,7 +14,6 @@ from dataclasses import MISSING, dataclass, fields, is_dataclass
 from functools import cache
 from types import UnionType
 from typing import (
-    TYPE_CHECKING,
     Annotated,
     Any,
     ClassVar,
@@ -29,11 +28,10 @@ from typing import (
 
 from probelight.io.errors import ProbelightError, UsageError, nearest
 
-if TYPE_CHECKING:
-    from pydantic import TypeAdapter
-    from pydantic_core import ErrorDetails
-
 T = TypeVar("T")
+# As pydantic_core's, which jsonargparse would import even where only types are checked: --help of
+# each command would wait for it.
+ErrorDetails = Mapping[str, Any]
 # What a dataclass that is read declares as its `__pydantic_config__`; those inside it follow.
 STRICT = {"strict": True, "extra": "forbid"}
 STRANGE = "unexpected_keyword_argument"  # pydantic's error of an unknown key
@@ -198,7 +196,7 @@ def validated(
 
 
 @cache
-def _adapter(hint: Any) -> TypeAdapter[Any]:
+def _adapter(hint: Any) -> Any:
     from pydantic import ConfigDict, TypeAdapter
 
     if is_dataclass(hint) or is_typeddict(hint):  # they have a config of their own
