@@ -256,11 +256,10 @@ class BaselineSpec(ModelRunSpec):
         write_predictions(run, lines)
         if seed is None:
             run.write_metrics(rows)  # a training has left its own
-        record = RunRecord(
-            protocol=PROTOCOL,
-            model=model.label,
-            probe=data.config.name,
-            rows=tuple(rows),
+        record = RunRecord.of(
+            row,
+            rows,
+            data.splits.values(),
             counts={
                 "train": len(data.train),
                 "held out": len(data.held_out),
@@ -268,7 +267,6 @@ class BaselineSpec(ModelRunSpec):
             },
             notices=tuple(dict.fromkeys(notices)),
             seeds=() if seed is None else (seed,),
-            data=data_files(data.splits.values()),
             num_rescored=sum(predicted.num_rescored for predicted in scored),
         )
         record = answered_by(record, model, scorer)

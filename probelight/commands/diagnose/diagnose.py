@@ -40,7 +40,6 @@ from probelight.results.record import (
     changed_since,
     check_data,
     checksums,
-    data_files,
 )
 from probelight.results.row import Row
 from probelight.results.run_folder import RunFolder
@@ -355,14 +354,12 @@ def _record_of_outputs(
             f"{name}: {len(outputs.split)} words are not one entry of the vocabulary: "
             f"{', '.join(sorted(outputs.split)[:5])}{', ...' if len(outputs.split) > 5 else ''}"
         )
-    return RunRecord(
-        protocol=PROTOCOL,
-        model=row.model,
-        probe=row.probe,
-        rows=tuple(rows),
+    return RunRecord.of(
+        row,
+        rows,
+        [data, *more_data],
         counts={"items": len(data.items), "prompts": len(data.prompts)},
         notices=(*data.notices, *notices),
-        data=data_files([data, *more_data]),
     )
 
 
