@@ -23,9 +23,8 @@ from probelight.reports.numbers import (
 )
 from probelight.reports.table import ACCURACY, SIZE, Table, accuracy, size, text, whole
 from probelight.results.details import WatchDetails
-from probelight.results.frames import results_frame
+from probelight.results.frames import changes, results_frame, trained_models
 from probelight.results.load import WATCH, RunSet, UnreadableResultError
-from probelight.results.watched import changes, trained_models
 
 STEP = re.compile(r"(?<![a-z])(?:global[-_]?)?(?:steps?|checkpoint|ckpt|iter)[-_=]?(\d+)([km]?)\b")
 WHOLE = re.compile(r"(\d{1,12})([km]?)")
