@@ -90,7 +90,7 @@ SECTIONS = (
         "Every pair of values",
         ["grid"],
         ["grids: grid_table sizes_table*"],
-        ["grid_figures: age_grid_figure size_grid_figure"],
+        ["grids: age_grid_figure size_grid_figure"],
         ["grids: grids_summary"],
     ),
     Section(

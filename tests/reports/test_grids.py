@@ -8,8 +8,15 @@ from typing import Any
 
 import pytest
 
-from probelight.reports.grid_figures import SHADES, age_grid_figure, size_grid_figure
-from probelight.reports.grids import grid_table, grids, grids_summary, sizes_table
+from probelight.reports.grids import (
+    SHADES,
+    age_grid_figure,
+    grid_table,
+    grids,
+    grids_summary,
+    size_grid_figure,
+    sizes_table,
+)
 from probelight.reports.published import published_size_errors
 from probelight.results.load import RunSet, load_results
 from tests.fixtures.grids import OBJECTS, always_smaller, as_in_table_4, write_grid
