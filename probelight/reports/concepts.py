@@ -48,7 +48,7 @@ def answers(results: RunSet) -> tuple[pd.DataFrame, tuple[str, ...]]:
     set_numbers: dict[object, int] = {}
     unread: dict[str, None] = {}
     records = []
-    for series, run, sets, is_whole in _answered_sets(results):
+    for series, about, run, sets, is_whole in _answered_sets(results):
         try:
             lines = read_item_lines(results, run)
         except UnreadableResultError as error:
@@ -62,7 +62,7 @@ def answers(results: RunSet) -> tuple[pd.DataFrame, tuple[str, ...]]:
             questions = contents, tuple(difficulties)
             number = set_numbers.setdefault((series, questions), len(set_numbers))
             records += [
-                (*series, series.about, number, is_whole, dose, run.key, position, line.question,
+                (*series, about, number, is_whole, dose, run.key, position, line.question,
                  line.group, difficulty, line.choices[line.answer],
                  "" if line.prediction is None else line.choices[line.prediction], line.correct)
                 for position, (line, difficulty)
@@ -76,17 +76,20 @@ def answers(results: RunSet) -> tuple[pd.DataFrame, tuple[str, ...]]:
     return rows.assign(is_enough=several >= FEW), tuple(unread)
 
 
-def _answered_sets(results: RunSet) -> Iterator[tuple[Series, Run, Mapping[int, str], bool]]:
-    """Yield series, run, names of its sets by dose ("" for any), and if they are whole splits."""
-    for series, line in doses(inoculations(results)).items():
+def _answered_sets(results: RunSet) -> Iterator[tuple[Series, str, Run, Mapping[int, str], bool]]:
+    """Yield series, name, run, its sets by dose ("" for any), and if they are whole splits."""
+    inoculated = inoculations(results) if results.of("inoculation") else []
+    for series, line in doses(inoculated).items() if inoculated else ():
         for dose in line:
             # The model before inoculation is the same whatever the dose.
             sets_before = {UNTRAINED: BEFORE} if dose is line[0] else {}
             for cell in dose.runs:
-                yield series, cell.run, {**sets_before, dose.dose: AFTER}, cell.whole_split
+                sets = {**sets_before, dose.dose: AFTER}
+                yield series, series.about, cell.run, sets, cell.whole_split
     for entry in zero_shots(results).itertuples():
         series = Series(entry.model, entry.probe, "", "", entry.split)
-        yield series, results.by_path[entry.path], {UNTRAINED: ""}, True
+        about = ", ".join(filter(None, (entry.model, entry.split)))
+        yield series, about, results.by_path[entry.path], {UNTRAINED: ""}, True
 
 
 def clusters_table(results: RunSet) -> Table | None:

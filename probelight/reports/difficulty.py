@@ -73,7 +73,8 @@ def heat_maps(results: RunSet) -> tuple[pd.DataFrame, pd.DataFrame]:
 
 def _inoculation_rows(results: RunSet) -> pd.DataFrame:
     """Return a row per difficulty, before inoculation and after each dose."""
-    series = {cell.run.path: cell.series for cell in inoculations(results) if cell.chosen}
+    cells = inoculations(results) if results.of("inoculation") else []
+    series = {cell.run.path: cell.series for cell in cells if cell.chosen}
     rows = results_frame(results)
     rows = rows[(rows.subset_kind == "difficulty") & rows.path.isin(series)]
     names = pd.DataFrame([series[path] for path in rows.path], rows.index, [*Series._fields])

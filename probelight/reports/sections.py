@@ -200,7 +200,7 @@ SECTIONS = (
     Section(
         "provenance",
         "Where the numbers come from",
-        tables=["page.provenance: models_table* data_table* software_table* runs_table*"],
+        tables=["provenance: models_table* data_table* software_table* runs_table*"],
     ),
 )
 
