@@ -16,7 +16,7 @@ from probelight.metrics import intervals
 from probelight.metrics.clusters import strict_if_independent
 from probelight.metrics.intervals import FEW, Interval, Term
 from probelight.reports import table as tables
-from probelight.reports.inoculation.runs import Series, doses, inoculations
+from probelight.reports.inoculation.runs import Series, dose_lines
 from probelight.reports.numbers import ABSENT, INTERVAL, Estimate, listed, named
 from probelight.reports.table import Cell, Column, Table, accuracy, framed, share, text, whole
 from probelight.reports.zero_shot.scores import zero_shots
@@ -78,8 +78,8 @@ def answers(results: RunSet) -> tuple[pd.DataFrame, tuple[str, ...]]:
 
 def _answered_sets(results: RunSet) -> Iterator[tuple[Series, str, Run, Mapping[int, str], bool]]:
     """Yield series, name, run, its sets by dose ("" for any), and if they are whole splits."""
-    inoculated = inoculations(results) if results.of("inoculation") else []
-    for series, line in doses(inoculated).items() if inoculated else ():
+    by_series = dose_lines(results, controls=False) if results.of("inoculation") else {}
+    for series, line in by_series.items():
         for dose in line:
             # The model before inoculation is the same whatever the dose.
             sets_before = {UNTRAINED: BEFORE} if dose is line[0] else {}
@@ -148,8 +148,8 @@ def counted(rows: pd.DataFrame) -> dict[str, Any]:
         "num_questions": rows.place.nunique(),
         "accuracy": rows.correct.mean(),
         "strict_if_independent": if_independent,
-        **named("soft soft_ci_low soft_ci_high", Estimate(*_over_seeds(by_concept.mean()))),
-        **named("strict strict_ci_low strict_ci_high", strict and Estimate(*strict)),
+        **named("soft", Estimate(*_over_seeds(by_concept.mean()))),
+        **named("strict", strict and Estimate(*strict)),
     }
 
 

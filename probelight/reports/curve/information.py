@@ -15,7 +15,16 @@ import pandas as pd
 
 from probelight.metrics.intervals import Floats, Interval, mean_interval
 from probelight.reports import table as tables
-from probelight.reports.numbers import ABSENT, WHOLE, Estimate, count, missing, named, percent
+from probelight.reports.numbers import (
+    ABSENT,
+    WHOLE,
+    Estimate,
+    count,
+    missing,
+    named,
+    percent,
+    with_ends,
+)
 from probelight.reports.table import Cell, Column, Table, text, whole
 from probelight.results.frames import results_frame
 from probelight.results.load import RunSet, UnreadableResultError
@@ -125,7 +134,7 @@ def information(results: RunSet) -> pd.DataFrame:
                 if runs := values[name]:
                     value, *ends = mean_interval(runs, groups)
                     estimate = Estimate(value, *(ends if math.isfinite(ends[0]) else ()))
-                    record |= named(f"{name} {name}_ci_low {name}_ci_high", estimate)
+                    record |= named(f"{name}", estimate)
             changes = {
                 name: mean_interval({s: values[name][s] - earlier[s] for s in earlier}, groups)
                 for name, earlier in (previous or {}).items()
@@ -198,7 +207,7 @@ def information_table(results: RunSet) -> Table | None:
 def imported_table(results: RunSet) -> Table | None:
     """Make the table of V-information of what other programs measured."""
     rows = results_frame(results).query("protocol == 'information'")
-    rows = rows.assign(_part=rows.subset.replace("", "all"), _runs=rows.run)
+    rows = rows.assign(_part=rows.subset.replace("", "all"))
     ends = {"ci_low": "v_information_ci_low", "ci_high": "v_information_ci_high"}
     return tables.table(
         "imported_information",
@@ -220,8 +229,7 @@ def imported_table(results: RunSet) -> Table | None:
 
 def _bits_column(label: str, name: str) -> Column:
     def show(row: Any) -> Cell:
-        columns = (name, f"{name}_ci_low", f"{name}_ci_high")
-        value, low, high = (getattr(row, column, None) for column in columns)
+        value, low, high = (getattr(row, column, None) for column in with_ends(name))
         if missing(value):
             return Cell(ABSENT)
         ends = "" if missing(low) else f"{_signed(low)} to {_signed(high)}"
