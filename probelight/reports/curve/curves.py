@@ -288,7 +288,7 @@ def curves(results: RunSet) -> tuple[ProbeCurve, ...]:
         # The point without training has no learning rate: it belongs to the curve of each.
         for rate in sorted(of_key.learning_rate.dropna().unique().tolist()) or [None]:
             curve_rows = of_key[of_key.learning_rate.isna() | (of_key.learning_rate == rate)]
-            runs = tuple(results.by_path[path] for path in curve_rows.path.unique())
+            runs = tuple(results.by_path[path] for path in curve_rows.sort_index().path.unique())
             hits = joined_hits([run.hits for run in runs if run.hits is not None])
             points = _lines(curve_rows[curve_rows.subset == ""], "control", hits)
             if points:
@@ -301,7 +301,7 @@ def curves(results: RunSet) -> tuple[ProbeCurve, ...]:
                         chance=chances.get(key[0]),
                         runs=runs,
                         hits=hits,
-                        role=curve_rows.role.iloc[0],
+                        role=runs[0].role,
                         variant=", ".join(filter(None, variant)),
                     )
                 )
@@ -328,12 +328,12 @@ def _curve_rows(results: RunSet) -> pd.DataFrame:
     heads = rows.loc[has_head, KEY].drop_duplicates()
     scored = rows[~has_head].drop(columns="mode").merge(heads, how="left")
     scored["mode"] = scored["mode"].fillna(scored.answered_by)
-    rows = pd.concat([scored, rows[has_head]])
+    rows = pd.concat([scored, rows[has_head]], ignore_index=True)
     is_controlled = rows.control != STANDARD
     sizes, seeds = rows.num_train.fillna(0), rows.seed.fillna(0)
     rows = rows.assign(num_train=sizes, _seed=seeds, _is_controlled=is_controlled)
     order = ["_is_controlled", "control", "num_train", "_seed"]
-    return rows.sort_values(order, kind="stable", ignore_index=True)
+    return rows.sort_values(order, kind="stable")
 
 
 def _lines(rows: pd.DataFrame, by: str, hits: Hits | None = None) -> Mapping[Any, Line]:
