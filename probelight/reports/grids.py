@@ -268,7 +268,7 @@ def grids_summary(results: RunSet) -> str:
 
 
 @cache
-def _shades() -> Colormap:
+def shades() -> Colormap:
     """Return the colours of probabilities: light is the second answer, dark the first.
 
     The step between them shows in grey too; the shade on either side says how sure the model is.
@@ -276,8 +276,8 @@ def _shades() -> Colormap:
     from matplotlib.colors import LinearSegmentedColormap
 
     steps = [(0, "#ffffff"), (0.5, "#c6d6e6"), (0.5, "#5ea3d0"), (1, "#00355c")]
-    shades = LinearSegmentedColormap.from_list("decision", steps)
-    return shades.with_extremes(bad=figure.ON_DARK)
+    colors = LinearSegmentedColormap.from_list("decision", steps)
+    return colors.with_extremes(bad=figure.ON_DARK)
 
 
 @figure.styled()
@@ -330,7 +330,7 @@ def _age_panel(axis: Axes, grid: Grid) -> None:
     half = (grid.values[1] - grid.values[0]) / 2
     edges = (grid.values[0] - half, grid.values[-1] + half)
     shade = np.array(grid.probability, dtype=np.float64)  # NaN on the diagonal
-    figure.heat_map(axis, shade, _shades(), origin="lower", extent=(*edges, *edges))
+    figure.heat_map(axis, shade, shades(), origin="lower", extent=(*edges, *edges))
     axis.plot(edges, edges, color=figure.ON_LIGHT, linewidth=0.8, dashes=(4, 3))
     for side in (axis.xaxis, axis.yaxis):
         side.set_major_locator(MaxNLocator(4, integer=True))
@@ -393,14 +393,14 @@ def _size_panel(axis: Axes, grid: Grid, is_paper: bool) -> None:
         right += correct
         axis.text(
             column, row, f"{word}\n{'' if correct else '✗ '}{number}".strip(), fontsize=5.8,
-            color=figure.ink_on(_shades()(shade[row, column])), ha="center", va="center",
+            color=figure.ink_on(shades()(shade[row, column])), ha="center", va="center",
             linespacing=1.3,
         )  # fmt: skip
         if not correct:
             frame = Rectangle((column - 0.44, row - 0.44), 0.88, 0.88, fill=False, zorder=3)
             frame.set(edgecolor=figure.ORANGE, linewidth=1.5)
             axis.add_patch(frame)
-    figure.heat_map(axis, shade, _shades())
+    figure.heat_map(axis, shade, shades())
     figure.name_cells(axis, grid.values, grid.values)
     ends = (-0.5, size - 0.5)
     axis.plot(ends, ends, color=figure.ON_LIGHT, linewidth=0.8, dashes=(4, 3))
@@ -416,7 +416,7 @@ def _color_bar(canvas: Canvas, candidates: Sequence[str], **options: Any) -> Non
 
     first, second = candidates
     key = canvas.colorbar(
-        ScalarMappable(cmap=_shades()), **{"orientation": "horizontal"} | options,
+        ScalarMappable(cmap=shades()), **{"orientation": "horizontal"} | options,
         ticks=[0, 0.25, 0.5, 0.75, 1], format="%g",
     )  # fmt: skip
     key.set_label(f"says {second} ← p({first}) among the two → says {first}", fontsize=7.5)
