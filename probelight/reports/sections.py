@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any
@@ -33,6 +33,7 @@ class Section:
         figures: Makers of its figures.
         summary: Makers of the sentences of its one paragraph.
         printed_by: The protocols whose commands print its tables; None for its own.
+        alone: Of a protocol whose command prints one of its tables: the function that makes that.
     """
 
     name: str
@@ -42,6 +43,7 @@ class Section:
     figures: Sequence[str] = ()
     summary: Sequence[str] = ()
     printed_by: Sequence[str] | None = None
+    alone: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -120,6 +122,7 @@ SECTIONS = (
         "What the answers depend on",
         ["taxonomy_distance", "unigrams"],
         ["analyses: taxonomy_distance_table unigrams_table"],
+        alone={"taxonomy_distance": "taxonomy_distance_table", "unigrams": "unigrams_table"},
     ),
     Section(
         "diagnostics",
@@ -138,6 +141,7 @@ SECTIONS = (
         ["zero_shot", "diagnose", WATCH],
         ["steps: steps_tables"],
         ["steps: steps_figures"],
+        printed_by=["zero_shot", "diagnose"],
     ),
     Section(
         "inoculation",
@@ -158,6 +162,8 @@ SECTIONS = (
             "inoculation.tables: inoculation_sentences",
             "inoculation.keeping: keeping_sentences",
         ],
+        printed_by=["original", "inoculation"],
+        alone={"original": "original_table"},
     ),
     Section(
         "forgetting",
@@ -251,13 +257,12 @@ def filled_sections(results: RunSet, medals: Path | None = None) -> list[FilledS
 
 def printed(protocol: str, results: RunSet) -> tuple[Table, ...]:
     """Return the tables that a protocol's command prints when it has finished."""
-    makers = [
-        maker
-        for section in SECTIONS
-        if protocol in (section.protocols if section.printed_by is None else section.printed_by)
-        for maker in named(section.tables)
-        if not maker.endswith(ON_PAGE)
-    ]
+    makers: list[str] = []
+    for section in SECTIONS:
+        if protocol in (section.protocols if section.printed_by is None else section.printed_by):
+            alone = f":{section.alone[protocol]}" if protocol in section.alone else ""
+            printed_makers = (m for m in named(section.tables) if not m.endswith(ON_PAGE))
+            makers += [maker for maker in printed_makers if maker.endswith(alone)]
     return make(makers, results)
 
 

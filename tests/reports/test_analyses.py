@@ -56,6 +56,7 @@ def test_the_note_has_the_correlation_with_interval_and_p(tmp_path: Path) -> Non
     write_run(tmp_path, "unigrams", rows, unigrams=details, probe="")
     results = load_results(tmp_path)
     assert [section.name for section in printed("unigrams", results)] == ["unigrams"]
+    assert printed("taxonomy_distance", results) == ()
     table = present(unigrams_table(results))
     assert texts(table) == [["a against b", "p", "−25.0", "+0.500", "1,200"]]
     assert table.rows[0][0].detail == "zero-shot"

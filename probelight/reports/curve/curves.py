@@ -54,8 +54,8 @@ class CurvePoint:
     @property
     def num_items(self) -> int | None:
         """Number of items evaluated; None where seeds differ or do not say."""
-        number, *further = self.rows.num_items.unique()
-        return None if further or numbers.missing(number) else int(number)
+        sizes = self.rows.num_items
+        return int(sizes.iloc[0]) if sizes.notna().all() and sizes.nunique() == 1 else None
 
     @property
     def over_items(self) -> Estimate:
