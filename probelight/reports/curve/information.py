@@ -14,17 +14,9 @@ import numpy as np
 import pandas as pd
 
 from probelight.metrics.intervals import Floats, Interval, mean_interval
+from probelight.reports import numbers
 from probelight.reports import table as tables
-from probelight.reports.numbers import (
-    ABSENT,
-    WHOLE,
-    Estimate,
-    count,
-    missing,
-    named,
-    percent,
-    with_ends,
-)
+from probelight.reports.numbers import ABSENT, WHOLE, Estimate, missing, named
 from probelight.reports.table import Cell, Column, Table, text, whole
 from probelight.results.frames import results_frame
 from probelight.results.load import RunSet, UnreadableResultError
@@ -134,7 +126,7 @@ def information(results: RunSet) -> pd.DataFrame:
                 if runs := values[name]:
                     value, *ends = mean_interval(runs, groups)
                     estimate = Estimate(value, *(ends if math.isfinite(ends[0]) else ()))
-                    record |= named(f"{name}", estimate)
+                    record |= named(name, estimate)
             changes = {
                 name: mean_interval({s: values[name][s] - earlier[s] for s in earlier}, groups)
                 for name, earlier in (previous or {}).items()
@@ -229,7 +221,7 @@ def imported_table(results: RunSet) -> Table | None:
 
 def _bits_column(label: str, name: str) -> Column:
     def show(row: Any) -> Cell:
-        value, low, high = (getattr(row, column, None) for column in with_ends(name))
+        value, low, high = (getattr(row, column, None) for column in numbers.with_ends(name))
         if missing(value):
             return Cell(ABSENT)
         ends = "" if missing(low) else f"{_signed(low)} to {_signed(high)}"
@@ -252,9 +244,9 @@ def over_confidence_sentences(results: RunSet) -> str:
             if later["over_confident"]:
                 sentences.append(
                     f"{key[0]} is {later['over_confident']} on {key[1]} ({key[2]}): from N = "
-                    f"{count(earlier['num_train'])} to {count(later['num_train'])} its "
-                    f"accuracy rises from {percent(earlier['accuracy'])} to "
-                    f"{percent(later['accuracy'])} and its V-information falls from "
+                    f"{numbers.count(earlier['num_train'])} to {numbers.count(later['num_train'])} its "
+                    f"accuracy rises from {numbers.percent(earlier['accuracy'])} to "
+                    f"{numbers.percent(later['accuracy'])} and its V-information falls from "
                     f"{_signed(earlier['v_information'])} to "
                     f"{_signed(later['v_information'])} bits."
                 )

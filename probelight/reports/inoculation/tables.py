@@ -147,7 +147,7 @@ def replay_table(results: RunSet) -> Table | None:
                     if estimate and baseline:
                         bounds = interval_of([(1.0, dose, metric), (-1.0, without, metric)])
                         difference = Estimate(estimate.value - baseline.value, *bounds)
-                        record |= named(f"{name}", difference)
+                        record |= named(name, difference)
             records.append(record)
     return table(
         "replay",
@@ -255,7 +255,7 @@ def _dose_record(dose: Dose) -> dict[str, object]:
             for name, statistic in (("min", min), ("max", max), ("median", median)):
                 record[f"{metric}_{name}"] = statistic(dose.values(metric))
             if mean.ci_low is not None:
-                record |= named(f"{metric}", mean)
+                record |= named(metric, mean)
     return record
 
 
