@@ -242,13 +242,13 @@ def over_confidence_sentences(results: RunSet) -> str:
     for key, curve_points in () if points.empty else points.groupby(CURVE, sort=False):
         for earlier, later in pairwise(curve_points.to_dict("records")):
             if later["over_confident"]:
+                sizes = [numbers.count(point["num_train"]) for point in (earlier, later)]
+                accuracies = [numbers.percent(point["accuracy"]) for point in (earlier, later)]
+                bits = [_signed(point["v_information"]) for point in (earlier, later)]
                 sentences.append(
                     f"{key[0]} is {later['over_confident']} on {key[1]} ({key[2]}): from N = "
-                    f"{numbers.count(earlier['num_train'])} to {numbers.count(later['num_train'])} its "
-                    f"accuracy rises from {numbers.percent(earlier['accuracy'])} to "
-                    f"{numbers.percent(later['accuracy'])} and its V-information falls from "
-                    f"{_signed(earlier['v_information'])} to "
-                    f"{_signed(later['v_information'])} bits."
+                    f"{' to '.join(sizes)} its accuracy rises from {' to '.join(accuracies)} and "
+                    f"its V-information falls from {' to '.join(bits)} bits."
                 )
                 break
     return " ".join(sentences)
