@@ -26,13 +26,13 @@ from probelight.models.loading import name_of
 from probelight.models.scorer import Scorer
 from probelight.probes.source import ProbeData
 from probelight.results.details import WatchDetails
+from probelight.results.frames import changes
 from probelight.results.load import WATCH, load_results
 from probelight.results.measured import chance_rows
 from probelight.results.predictions import write_predictions
 from probelight.results.record import ModelSource, RunRecord, checksums
 from probelight.results.row import Row
 from probelight.results.run_folder import CommandFolder, RunFolder
-from probelight.results.watched import changes
 from probelight.runs.settings import TrainerSettings
 
 Keep = Literal["best_average"] | Callable[[Mapping[str, float]], float] | None

@@ -20,7 +20,7 @@ from probelight.probes.importers.items import write_ai2
 from probelight.probes.record import Record
 from probelight.probes.source import ProbeData
 from probelight.reports.build import title, to_html
-from probelight.reports.page.items import items_of
+from probelight.reports.items import items_of
 from probelight.reports.sections import filled_sections
 from probelight.reports.zero_shot.consistency import rule_rows
 from probelight.reports.zero_shot.scores import zero_shots
