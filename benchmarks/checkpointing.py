@@ -26,7 +26,7 @@ from probelight.io.package import SMALL_MODEL
 from probelight.lightning_modules.sentence_choice import SentenceChoice
 from probelight.probes.source import load_probe
 from probelight.runs.settings import TrainerSettings
-from probelight.training.trainer import make_trainer
+from probelight.training.fit import make_trainer
 
 BATCH_SIZE = 16
 

@@ -27,8 +27,7 @@ from benchmarks.arguments import Arguments
 from benchmarks.interleaved import interleave, ratios
 from benchmarks.random_model import random_gpt2, write_wide_model
 from benchmarks.results import report
-from probelight.evaluation.predictions import predict
-from probelight.evaluation.scorers import scorer_for
+from probelight.evaluation.scorers import predict, scorer_for
 from probelight.models.answering import answer
 from probelight.models.registry import ModelSettings
 from probelight.models.scorer import Scorer

@@ -20,7 +20,7 @@ import argparse
 import copy
 import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from statistics import median
 from typing import Any
 
@@ -34,17 +34,18 @@ from benchmarks.interleaved import clock as now
 from benchmarks.random_model import write_random_model
 from benchmarks.results import report
 from probelight.builders.olmpics.comparisons import AgeSettings, build_ages
-from probelight.commands.curve.heads import encode
+from probelight.commands.curve.heads import pose, run_through
 from probelight.io.ranges import HeadMode
 from probelight.lightning_modules.base import adamw_groups, slanted_triangular
 from probelight.lightning_modules.heads.head_training import HeadPlan, sample_orders, train_stack
-from probelight.lightning_modules.heads.stacked_heads import CachedItems, StackedHeads
+from probelight.lightning_modules.heads.stacked_heads import CachedItems, HeadRows, StackedHeads
 from probelight.lightning_modules.masked_choice import MaskedChoice
 from probelight.models.candidate_head import CandidateHead
 from probelight.models.networks import run_encoder
 from probelight.probes.catalog import load_probe_config
 from probelight.probes.controls import draw_substitutes, no_language, perturbed_language
 from probelight.probes.record import Record
+from probelight.runs.settings import TrainerSettings
 
 MODES: tuple[HeadMode, ...] = ("mlp", "linear")
 RATES = {"mlp": 1e-3, "linear": 3e-3}
@@ -66,7 +67,7 @@ class Grid:
 
     def num_steps(self, size: int) -> int:
         """Return the steps of one run."""
-        plan = HeadPlan("mlp", 0.0)
+        plan = HeadPlan(0.0)
         return plan.epochs * -(-size // plan.batch_size)
 
 
@@ -95,16 +96,25 @@ class Probe:
         self.records = _records(grid)
         start = now()
         self.cached = [
-            (encode(module, train, max_tokens), encode(module, evaluation, max_tokens))
+            (_encode(module, train, max_tokens), _encode(module, evaluation, max_tokens))
             for train, evaluation in self.records
         ]
         clock.encoding = now() - start
-        words = [encoded.candidates for pair in self.cached for encoded in pair]
-        self.vocabulary = torch.unique(torch.cat(words))
+        words = torch.cat([encoded.candidates for pair in self.cached for encoded in pair])
+        self.head = HeadRows.of(module.head, vocabulary := torch.unique(words))
+        self.placed = [  # with the candidates as rows of this head
+            [replace(e, candidates=torch.searchsorted(vocabulary, e.candidates)) for e in pair]
+            for pair in self.cached
+        ]
 
     def order(self, size: int, seed: int) -> np.ndarray:
         """Return item indices (epochs, size) of one run."""
-        return sample_orders(self.grid.num_train, size, HeadPlan("mlp", 0.0).epochs, seed)
+        return sample_orders(self.grid.num_train, size, HeadPlan(0.0).epochs, seed)
+
+
+def _encode(module: MaskedChoice, records: Sequence[Record], max_tokens: int) -> CachedItems:
+    settings = TrainerSettings(max_eval_tokens=max_tokens)
+    return run_through(module, pose(module, records), records, settings)
 
 
 def main() -> None:
@@ -146,16 +156,16 @@ def measure(chosen: argparse.Namespace) -> dict[str, float]:
 def _time_point(probe: Probe, mode: HeadMode, size: int, clock: Clock) -> None:
     """Time one point of the grid by us, and one run of it by peer (b)."""
     seeds = range(1, probe.grid.num_seeds + 1)
-    cells = [(pair, seed) for pair in probe.cached for seed in seeds]
-    plan = HeadPlan(mode, RATES[mode])
+    cells = [(pair, seed) for pair in probe.placed for seed in seeds]
+    plan = HeadPlan(RATES[mode])
     start = now()
-    heads = StackedHeads(probe.module.head, probe.vocabulary, len(cells), mode)
+    heads = StackedHeads([probe.head] * len(cells), mode)
     orders = np.stack([probe.order(size, seed) for _, seed in cells])
     train_stack(heads, [train for (train, _), _ in cells], orders, plan)
     scores = heads.scores([evaluation for (_, evaluation), _ in cells])
     clock.heads[mode] += now() - start
     start = now()
-    alone = _one_run(probe.module.head, *probe.cached[0], orders[0], plan)
+    alone = _one_run(probe.module.head, *probe.cached[0], orders[0], plan, mode)
     clock.one_by_one[mode] += (now() - start) * len(cells)
     _compare(scores[0], alone, clock)
 
@@ -166,6 +176,7 @@ def _one_run(
     evaluation: CachedItems,
     order: np.ndarray,
     plan: HeadPlan,
+    mode: HeadMode,
 ) -> Tensor:
     """Return scores (M, K) of one run by peer (b), with the rows of its two candidates."""
     device = head.weight.device
@@ -176,7 +187,7 @@ def _one_run(
     decoder.weight.data.copy_(head.weight.data[words])
     decoder.bias.data.copy_(head.bias.data[words])
     model = nn.Sequential(*steps, decoder).train(False)
-    model.requires_grad_(plan.mode == "mlp")
+    model.requires_grad_(mode == "mlp")
     decoder.requires_grad_(True)
     groups = adamw_groups(model, plan.weight_decay)
     optimizer = torch.optim.AdamW(groups, lr=plan.learning_rate, betas=(0.9, 0.98), fused=True)
@@ -200,7 +211,7 @@ def _one_run(
 
 def _time_naive(probe: Probe, mode: HeadMode, clock: Clock) -> None:
     """Time a whole run of the smallest size by peer (a), and compare its scores."""
-    size, plan = probe.grid.sizes[0], HeadPlan(mode, RATES[mode])
+    size, plan = probe.grid.sizes[0], HeadPlan(RATES[mode])
     train, evaluation = probe.records[0]
     order = probe.order(size, 1)
     module = copy.deepcopy(probe.module)
@@ -228,9 +239,9 @@ def _time_naive(probe: Probe, mode: HeadMode, clock: Clock) -> None:
             batch = {k: v.to(module.device) for k, v in measured.collate(items).items()}
             scores.append(_naive_logits(module, batch).gather(1, batch["candidate_ids"]).cpu())
     clock.naive_scoring.append(now() - start)
-    heads = StackedHeads(probe.module.head, probe.vocabulary, 1, mode)
-    train_stack(heads, [probe.cached[0][0]], order[None], plan)
-    _compare(heads.scores([probe.cached[0][1]])[0], torch.cat(scores), clock)
+    heads = StackedHeads([probe.head], mode)
+    train_stack(heads, [probe.placed[0][0]], order[None], plan)
+    _compare(heads.scores([probe.placed[0][1]])[0], torch.cat(scores), clock)
 
 
 def _naive_logits(module: MaskedChoice, batch: dict[str, Tensor]) -> Tensor:
@@ -285,7 +296,7 @@ def _records(grid: Grid) -> list[tuple[list[Record], list[Record]]]:
 
 
 def _warm_up(module: MaskedChoice) -> None:
-    encode(module, _records(QUICK)[0][1], 512)
+    _encode(module, _records(QUICK)[0][1], 512)
 
 
 def _figures(grid: Grid, clock: Clock) -> dict[str, float]:

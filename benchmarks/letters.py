@@ -21,7 +21,7 @@ from benchmarks.interleaved import interleave, ratios
 from benchmarks.random_model import random_gpt2, write_random_model
 from benchmarks.results import report
 from probelight.evaluation.letters import ask_letters
-from probelight.evaluation.predictions import ask
+from probelight.evaluation.scorers import ask
 from probelight.io.package import shipped_path
 from probelight.models.causal import CausalScorer
 from probelight.models.masked import load

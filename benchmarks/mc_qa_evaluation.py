@@ -28,7 +28,7 @@ from probelight.models.answering import scores_by_item
 from probelight.probes.record import Record
 from probelight.probes.source import load_probe
 from probelight.runs.settings import TrainerSettings
-from probelight.training.trainer import make_trainer
+from probelight.training.fit import make_trainer
 
 PEER_BATCH = 8
 OURS, PEER = "Probelight", "batches of 8"

@@ -40,7 +40,7 @@ from probelight.models.checkpoint_files import resolve
 from probelight.probes.record import Record
 from probelight.probes.source import load_probe
 from probelight.runs.settings import TrainerSettings
-from probelight.training.trainer import make_trainer
+from probelight.training.fit import make_trainer
 
 BATCH_SIZE = 16
 RATE = 1e-5

@@ -1,11 +1,12 @@
-"""What a run logs: metrics.csv, one value per line, and callbacks that log more than scores."""
+"""What a run logs, in metrics.csv and W&B, and what it keeps of the items that it answers."""
 
 from __future__ import annotations
 
 import math
 import time
 from argparse import Namespace
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -13,8 +14,12 @@ import pytorch_lightning as pl
 import torch
 from pytorch_lightning.loggers.logger import Logger
 from pytorch_lightning.utilities import rank_zero_only
+from torch import Tensor
 
 from probelight.callbacks.aggregate_checkpoint import AGGREGATE, ORIGINAL, PROBE, Scores
+from probelight.models.answering import Answers, gather_scores, scores_by_item
+from probelight.probes.record import Record
+from probelight.results.predictions import prediction_lines, write_predictions
 from probelight.results.run_folder import read_metrics, write_metrics
 
 _SECONDS = 10.0  # between two writes: who looks at a run need not wait for its next state
@@ -198,3 +203,82 @@ class InoculationCost(pl.Callback):
         accuracy = float(trainer.callback_metrics[ORIGINAL])
         for logger in trainer.loggers:
             logger.log_metrics({COST: self.before[ORIGINAL] - accuracy}, trainer.global_step - 1)
+
+
+class ItemHistory(pl.Callback):
+    """Records the scores of all validation items, to see what changes from epoch to epoch.
+
+    It resumes with the run, and every process has the items of all processes.
+
+    Attributes:
+        epochs: By epoch (from 1), set name and place of the item: its scores (K,).
+    """
+
+    def __init__(self) -> None:
+        self.epochs: dict[int, dict[str, dict[int, list[float]]]] = {}
+        self._answers: defaultdict[int, Answers] = defaultdict(Answers)
+
+    def on_validation_epoch_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        self._answers.clear()
+
+    def on_validation_batch_end(
+        self,
+        trainer: pl.Trainer,
+        pl_module: pl.LightningModule,
+        outputs: Any,
+        batch: Any,
+        batch_idx: int,
+        dataloader_idx: int = 0,
+    ) -> None:
+        assert isinstance(outputs, Tensor)
+        self._answers[dataloader_idx].add([(batch, outputs)])
+
+    def on_validation_epoch_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        names: list[str] = pl_module.evaluation_names  # type: ignore[assignment]
+        # A process whose share of a set is empty takes part in gathering it too.
+        set_scores = [gather_scores(self._answers[index].by_item()) for index in range(len(names))]
+        if not trainer.sanity_checking:
+            # A run that resumes repeats the validation after its state.
+            self.epochs[trainer.current_epoch + 1] = dict(zip(names, set_scores, strict=True))
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"epochs": self.epochs}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        self.epochs = state_dict["epochs"]
+
+
+class PredictionWriter(pl.Callback):
+    """Gathers the scores of all processes and writes them in the order of the sets.
+
+    The complete file is written when the prediction has ended.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._scores: dict[int, dict[int, list[float]]] = {}
+
+    def on_predict_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        self._scores = {}
+
+    def on_predict_batch_end(
+        self,
+        trainer: pl.Trainer,
+        pl_module: pl.LightningModule,
+        outputs: Any,
+        batch: Any,
+        batch_idx: int,
+        dataloader_idx: int = 0,
+    ) -> None:
+        self._scores.setdefault(dataloader_idx, {}).update(scores_by_item(outputs))
+
+    def on_predict_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        sets: Mapping[str, Sequence[Record]] = trainer.datamodule.evaluation  # type: ignore[attr-defined]
+        gathered = [gather_scores(self._scores.get(index, {})) for index in range(len(sets))]
+        if trainer.is_global_zero:
+            lines = []
+            for (name, records), scores in zip(sets.items(), gathered, strict=True):
+                indices = sorted(scores)
+                items = [records[i] for i in indices]
+                lines += prediction_lines(name, items, [scores[i] for i in indices])
+            write_predictions(self.path, lines)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict
 from typing import Any
 
 import pytorch_lightning as pl
@@ -16,10 +17,12 @@ from torch.optim import AdamW, Optimizer
 from torch.optim.lr_scheduler import LambdaLR, ReduceLROnPlateau
 
 from probelight.encoding.encoded_set import ChoiceEncoder
-from probelight.io.ranges import GradNorm, LearningRate, ShareOrAll, WeightDecay
+from probelight.io.ranges import GradNorm, LearningRate, Seed, ShareOrAll, WeightDecay, WeightsDtype
 from probelight.metrics.accuracy import WeightedAccuracy, score_sum, weighted_scores
 from probelight.models.answering import batch_scores
+from probelight.models.checkpoint_files import CheckpointRef
 from probelight.models.networks import Batch
+from probelight.models.tuning import Tuning, tuning_of
 
 _FUSED_DEVICES = {"cpu", "cuda"}
 
@@ -181,6 +184,54 @@ class ChoiceModule(pl.LightningModule, ABC):
         # A fused optimiser removes the fp16 loss scale itself, after our clipping has seen it.
         scaled = self.trainer.precision == "16-mixed" and self.max_grad_norm is not None
         return not scaled and all(p.device.type in _FUSED_DEVICES for p in self.parameters())
+
+
+class PretrainedChoice(ChoiceModule):
+    """Base class of modules that begin with the weights of a checkpoint.
+
+    Args:
+        model_name_or_path: "bookshelf-lm", a folder, or a name on the Hub.
+        learning_rate: Peak learning rate of AdamW.
+        weight_decay: Weight decay on everything but biases and norms.
+        warmup_share: Share of the steps in which the learning rate rises.
+        revision: Branch, tag or commit on the Hub.
+        random_weights: Use the same architecture with fresh weights.
+        seed: Seed of fresh weights, and of a fresh head.
+        max_grad_norm: Clip gradients to this norm; None does not clip.
+        dtype: Precision of the weights; "auto" is float32, whatever the checkpoint has.
+        tuning: Which weights to train: "full", "lora", or settings of an adapter. An adapter in the
+            folder is merged first. None trains all weights, or, if the folder has an adapter, that
+            adapter and the head.
+
+    Raises:
+        UsageError: If the weights are to be in float16, which cannot be trained.
+    """
+
+    def __init__(
+        self,
+        model_name_or_path: str,
+        learning_rate: LearningRate,
+        weight_decay: WeightDecay = 0.1,
+        warmup_share: ShareOrAll = 0.06,
+        revision: str | None = None,
+        random_weights: bool = False,
+        seed: Seed = 0,
+        max_grad_norm: GradNorm | None = None,
+        dtype: WeightsDtype = "auto",
+        tuning: Tuning | str | None = None,
+    ) -> None:
+        # Only now: baselines need none of transformers.
+        from probelight.models.loading import trained_reader
+
+        super().__init__(learning_rate, weight_decay, warmup_share, max_grad_norm)
+        self.adapters = tuning_of(tuning)
+        self.save_hyperparameters()  # with the arguments of the subclass
+        # As plain values, which a state can hold.
+        self.hparams["tuning"] = self.adapters and asdict(self.adapters)
+        self.ref = CheckpointRef.parse(
+            model_name_or_path, revision=revision, random_weights=random_weights, seed=seed
+        )
+        self.read = trained_reader(self.adapters, dtype)
 
 
 def weights_under(state_dict: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:

@@ -7,7 +7,6 @@ answers (`probelight.models.continuation_choice`).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Literal
 
@@ -16,17 +15,15 @@ from torch import Tensor
 from probelight.encoding.encoded_set import ChoiceEncoder
 from probelight.io import ranges
 from probelight.io.atomic import whole_folder
-from probelight.lightning_modules.base import ChoiceModule, weights_under
-from probelight.models.adapters import Tuning, save_weights, train_adapter, tuning_of
+from probelight.lightning_modules.base import PretrainedChoice, weights_under
+from probelight.models.adapters import save_weights, train_adapter
 from probelight.models.checkpoint_errors import quiet_transformers
-from probelight.models.checkpoint_files import CheckpointRef
 from probelight.models.continuation_choice import ContinuationChoice
-from probelight.models.loading import trained_reader
 from probelight.models.networks import Batch
 from probelight.models.pair_choice import save_head
 
 
-class CausalChoice(ChoiceModule):
+class CausalChoice(PretrainedChoice):
     """A language model that chooses among continuations of a stem, or words for a blank.
 
     Either everything is trained, or an adapter and a fresh head. All choices of an item are read in
@@ -45,19 +42,9 @@ class CausalChoice(ChoiceModule):
         max_length: Longest text in tokens. None or 256 takes the folder's own, or 256.
         answer_prefix: Text before a candidate in an encoder-decoder model, as in `CandidateTable`.
         learning_rate: Peak learning rate of AdamW.
-        weight_decay: Weight decay on everything but biases and norms.
-        warmup_share: Share of the steps in which the learning rate rises.
-        revision: Branch, tag or commit on the Hub.
-        random_weights: Use the same architecture with fresh weights.
-        seed: Seed of the fresh head and of fresh weights.
-        max_grad_norm: Clip gradients to this norm; None does not clip.
-        dtype: Precision of the weights; "auto" is float32, whatever the checkpoint has.
-        tuning: Which weights to train: "full", "lora", or settings of an adapter. An adapter in the
-            folder is merged first. None trains all weights, or, if the folder has an adapter, that
-            adapter and the head.
+        options: The other arguments of `PretrainedChoice`.
 
     Raises:
-        UsageError: If the weights are to be in float16, which cannot be trained.
         PretrainedError: If the checkpoint cannot be loaded completely, is of another type, or was
             saved with another scoring.
     """
@@ -71,34 +58,15 @@ class CausalChoice(ChoiceModule):
         max_length: ranges.MaxLength | None = None,
         answer_prefix: str = "auto",
         learning_rate: ranges.LearningRate = 1e-5,
-        weight_decay: ranges.WeightDecay = 0.1,
-        warmup_share: ranges.ShareOrAll = 0.06,
-        revision: str | None = None,
-        random_weights: bool = False,
-        seed: ranges.Seed = 0,
-        max_grad_norm: ranges.GradNorm | None = None,
-        dtype: ranges.WeightsDtype = "auto",
-        tuning: Tuning | str | None = None,
+        **options: Any,
     ) -> None:
-        super().__init__(learning_rate, weight_decay, warmup_share, max_grad_norm)
-        adapters = tuning_of(tuning)
-        # As plain values, which a state can hold.
-        tuning = adapters and asdict(adapters)  # type: ignore[assignment]
-        self.save_hyperparameters()
+        super().__init__(model_name_or_path, learning_rate, **options)
         self.choice = ContinuationChoice(
-            CheckpointRef.parse(
-                model_name_or_path, revision=revision, random_weights=random_weights, seed=seed
-            ),
-            scoring,
-            setup,
-            head,
-            max_length,
-            answer_prefix,
-            trained_reader(adapters, dtype),
+            self.ref, scoring, setup, head, max_length, answer_prefix, self.read
         )
         self.model, self.head = self.choice.model, self.choice.head
         self.tokenizer, self.notices = self.choice.tokenizer, self.choice.notices
-        keeps_head = adapters is not None and self.choice.head_is_saved
+        keeps_head = self.adapters is not None and self.choice.head_is_saved
         train_adapter(self.model, self.head, keeps_head)
         self.eval()
 

@@ -5,9 +5,8 @@ Shapes: B batch, L tokens, K choices, H hidden, V vocabulary.
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import torch
 from torch import Tensor, nn
@@ -18,18 +17,17 @@ from probelight.io import ranges
 from probelight.io.atomic import whole_folder
 from probelight.io.errors import UsageError
 from probelight.io.package import BUNDLED_MODEL
-from probelight.lightning_modules.base import ChoiceModule
-from probelight.models.adapters import FULL_TUNING, Tuning, save_weights, train_adapter, tuning_of
+from probelight.lightning_modules.base import PretrainedChoice
+from probelight.models.adapters import save_weights, train_adapter
 from probelight.models.checkpoint_errors import quiet_transformers
-from probelight.models.checkpoint_files import CheckpointRef
-from probelight.models.loading import trained_reader
 from probelight.models.masked import MaskedLM
 from probelight.models.networks import Batch
+from probelight.models.tuning import FULL_TUNING, Tuning, tuning_of
 
 Mode = Literal["zero_shot", "mlp", "linear", "full"]
 
 
-class MaskedChoice(ChoiceModule):
+class MaskedChoice(PretrainedChoice):
     """A masked language model that chooses a word for its mask (MC-MLM, Talmor et al. 2020).
 
     h (H) is the encoder's output at the mask; the checkpoint's own head scores the candidates. If
@@ -46,19 +44,12 @@ class MaskedChoice(ChoiceModule):
             scores them.
         max_length: Longest input in tokens.
         learning_rate: Peak learning rate of AdamW.
-        weight_decay: Weight decay on everything but biases and norms.
-        warmup_share: Share of the steps in which the learning rate rises.
-        revision: Branch, tag or commit on the Hub.
-        random_weights: Use the same architecture with fresh weights.
-        seed: Seed of fresh weights.
-        max_grad_norm: Clip gradients to this norm; None does not clip.
-        dtype: Precision of the weights; "auto" is float32, whatever the checkpoint has.
         tuning: Which weights mode `full` trains: "full", "lora", or settings of an adapter. An
             adapter in the folder is merged first. None trains all weights, or, if the folder has an
             adapter, only that.
+        options: The other arguments of `PretrainedChoice`.
 
     Raises:
-        UsageError: If the weights are to be in float16, which cannot be trained.
         PretrainedError: If the checkpoint cannot be loaded completely, or the form of its head is
             unknown.
     """
@@ -73,37 +64,20 @@ class MaskedChoice(ChoiceModule):
         multi_token: MultiToken = "error",
         max_length: ranges.MaxLength = 256,
         learning_rate: ranges.LearningRate = 1e-4,
-        weight_decay: ranges.WeightDecay = 0.1,
-        warmup_share: ranges.ShareOrAll = 0.06,
-        revision: str | None = None,
-        random_weights: bool = False,
-        seed: ranges.Seed = 0,
-        max_grad_norm: ranges.GradNorm | None = None,
-        dtype: ranges.WeightsDtype = "auto",
         tuning: Tuning | str | None = None,
+        **options: Any,
     ) -> None:
         if mode not in get_args(Mode):
             raise ValueError(f"mode={mode!r}: choose one of {', '.join(get_args(Mode))}")
-        super().__init__(learning_rate, weight_decay, warmup_share, max_grad_norm)
         adapters = tuning_of(tuning)
         if mode != "full" and adapters is not None and adapters != FULL_TUNING:
             raise UsageError(f"tuning {adapters.method} needs mode full, but mode is {mode}")
         if mode in ("mlp", "linear"):
             adapters = FULL_TUNING  # an adapter below the head is saved with it, so it is merged
-        # As plain values, which a state can hold.
-        tuning = adapters and asdict(adapters)  # type: ignore[assignment]
-        self.save_hyperparameters()
+        super().__init__(model_name_or_path, learning_rate, tuning=adapters, **options)
         self.mode = mode
         self.encoder_is_frozen = mode != "full"
-        self.masked = MaskedLM(
-            CheckpointRef.parse(
-                model_name_or_path, revision=revision, random_weights=random_weights, seed=seed
-            ),
-            answer_prefix,
-            multi_token,
-            max_length,
-            trained_reader(adapters, dtype),
-        )
+        self.masked = MaskedLM(self.ref, answer_prefix, multi_token, max_length, self.read)
         self.model, self.tokenizer = self.masked.model, self.masked.tokenizer
         self.head, self.notices = self.masked.head, self.masked.reader.unpadded.notices
         self.max_length = max_length

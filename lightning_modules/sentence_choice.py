@@ -6,7 +6,6 @@ Shapes: B batch, K choices, P distinct pairs in a batch, L tokens, H hidden.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -16,16 +15,15 @@ from probelight.encoding.encoded_set import ChoiceEncoder
 from probelight.io import ranges
 from probelight.io.atomic import whole_folder
 from probelight.io.package import BUNDLED_MODEL
-from probelight.lightning_modules.base import ChoiceModule, weights_under
-from probelight.models.adapters import Tuning, save_weights, train_adapter, tuning_of
+from probelight.lightning_modules.base import PretrainedChoice, weights_under
+from probelight.models.adapters import save_weights, train_adapter
 from probelight.models.checkpoint_errors import PretrainedError, quiet_transformers
 from probelight.models.checkpoint_files import CheckpointRef
-from probelight.models.loading import trained_reader
 from probelight.models.networks import Batch
 from probelight.models.pair_choice import HeadKind, PairChoice, answers_questions, save_head
 
 
-class SentenceChoice(ChoiceModule):
+class SentenceChoice(PretrainedChoice):
     """An encoder that reads `[CLS] question [SEP] answer [SEP]` and gives each pair one logit.
 
     Either everything is trained, or an adapter and a fresh head. Pairs that occur more than once in
@@ -43,19 +41,9 @@ class SentenceChoice(ChoiceModule):
             (Richardson 2020). None takes the folder's own, or does not pad. The number is saved
             with the model, and used wherever the model is scored.
         learning_rate: Peak learning rate of AdamW.
-        weight_decay: Weight decay on everything but biases and norms.
-        warmup_share: Share of the steps in which the learning rate rises.
-        revision: Branch, tag or commit on the Hub.
-        random_weights: Use the same architecture with fresh weights.
-        seed: Seed of the fresh head and of fresh weights.
-        max_grad_norm: Clip gradients to this norm; None does not clip.
-        dtype: Precision of the weights; "auto" is float32, whatever the checkpoint has.
-        tuning: Which weights to train: "full", "lora", or settings of an adapter. An adapter in the
-            folder is merged first. None trains all weights, or, if the folder has an adapter, that
-            adapter and the head.
+        options: The other arguments of `PretrainedChoice`.
 
     Raises:
-        UsageError: If the weights are to be in float16, which cannot be trained.
         PretrainedError: If the checkpoint cannot be loaded completely, does not begin its inputs
             with [CLS], lacks the pooler that the head needs, or was saved with another head or
             number of choices.
@@ -68,34 +56,15 @@ class SentenceChoice(ChoiceModule):
         max_length: ranges.MaxLength | None = None,
         num_choices: ranges.NumChoices | None = None,
         learning_rate: ranges.LearningRate = 1e-5,
-        weight_decay: ranges.WeightDecay = 0.1,
-        warmup_share: ranges.ShareOrAll = 0.06,
-        revision: str | None = None,
-        random_weights: bool = False,
-        seed: ranges.Seed = 0,
-        max_grad_norm: ranges.GradNorm | None = None,
-        dtype: ranges.WeightsDtype = "auto",
-        tuning: Tuning | str | None = None,
+        **options: Any,
     ) -> None:
-        super().__init__(learning_rate, weight_decay, warmup_share, max_grad_norm)
-        adapters = tuning_of(tuning)
-        # As plain values, which a state can hold.
-        tuning = adapters and asdict(adapters)  # type: ignore[assignment]
-        self.save_hyperparameters()
-        self.pairs = PairChoice(
-            CheckpointRef.parse(
-                model_name_or_path, revision=revision, random_weights=random_weights, seed=seed
-            ),
-            head,
-            max_length,
-            num_choices,
-            trained_reader(adapters, dtype),
-        )
+        super().__init__(model_name_or_path, learning_rate, **options)
+        self.pairs = PairChoice(self.ref, head, max_length, num_choices, self.read)
         self.transformer, self.head = self.pairs.transformer, self.pairs.head
         self.tokenizer, self.head_kind = self.pairs.tokenizer, self.pairs.head_kind
         self.max_length, self.num_choices = self.pairs.max_length, self.pairs.num_choices
         self.notices = self.pairs.notices
-        keeps_head = adapters is not None and self.pairs.head_is_saved
+        keeps_head = self.adapters is not None and self.pairs.head_is_saved
         train_adapter(self.transformer, self.head, keeps_head)
         self.eval()
 

@@ -31,7 +31,7 @@ from probelight.probes.importers.items import read_file, write_ai2
 from probelight.probes.record import Record
 from probelight.probes.source import load_file
 from probelight.reports import sections
-from probelight.reports.sections import Makers, Section
+from probelight.reports.sections import Section
 from probelight.reports.zero_shot import consistency
 from probelight.results.predictions import prediction_lines, write_predictions
 from probelight.results.run_folder import RunFolder
@@ -41,7 +41,6 @@ from tests.fixtures.rows import read_predictions, read_result, read_results
 from tests.fixtures.snippets import (
     add_module,
     blocks,
-    function,
     introduced,
     module_of,
     register,
@@ -188,9 +187,7 @@ def test_the_command_of_contributing_runs_resumes_and_has_help(
     add_module("probelight/reports/length_bias.py", monkeypatch)
     register(monkeypatch, cli.COMMANDS, "COMMANDS", "length-bias")
     monkeypatch.setitem(cli.SUMMARIES, "length-bias", cli.COMMANDS["length-bias"][1])
-    makers = function("_length_bias", Makers=Makers)
-    names = {"Section": Section, "_length_bias": makers}
-    section = eval(registration("SECTIONS", "Section("), names)
+    section = eval(registration("SECTIONS", "Section("), {"Section": Section})
     monkeypatch.setattr(sections, "SECTIONS", (*sections.SECTIONS, section))
 
     with pytest.raises(SystemExit, match=r"^0$"):

@@ -24,7 +24,7 @@ from probelight.io.files import sha256_of
 from probelight.io.package import ASSETS, BUNDLED_MODEL
 from probelight.results.record import git_commit
 from probelight.runs.settings import TrainerSettings
-from probelight.training.trainer import make_trainer
+from probelight.training.fit import make_trainer
 from tools.dictionary_text import DictionaryText
 from tools.masked_lm import MaskedLanguageModel
 from tools.pretraining_text import source_titles

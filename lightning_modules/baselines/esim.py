@@ -12,16 +12,16 @@ per token.
 from __future__ import annotations
 
 from collections import OrderedDict
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from probelight.encoding.vector_source import EMBEDDED
+from probelight.encoding.word_vectors import EMBEDDED
 from probelight.io import ranges
 from probelight.lightning_modules.baselines.word_module import PairModule, fresh_linear
 from probelight.models.networks import Batch, mask_choices, own_random_state
-from probelight.models.vector_sources import token_vectors
 
 
 class ESIM(PairModule):
@@ -39,22 +39,7 @@ class ESIM(PairModule):
         hidden_size: Size of each direction of both BiLSTMs, and of the layers between them.
         dropout: Dropout on the inputs of both BiLSTMs (whole columns of a sequence) and around the
             output layer.
-        max_length: Maximum number of words of a question or an answer.
-        num_choices: Pad every question to this many choices with empty ones, scored like any other
-            (Richardson 2020). None does not pad. The number is saved with the model, and used
-            wherever the model is scored.
-        learning_rate: Learning rate of Adam.
-        weight_decay: Weight decay of Adam, as a penalty on the squared weights.
-        max_grad_norm: Clip gradients to this norm; None does not clip.
-        monitor: Metric to watch (higher is better): the learning rate is halved if it does not
-            improve. None keeps the rate constant.
-        seed: Seed of the fresh weights.
-        dimension: Numbers per word vector. None reads it from the file; with it, the file may be
-            missing.
-        vectors_sha256: Checksum of the file; a file with another one counts as missing.
-
-    Raises:
-        WordVectorsError: If the file of vectors cannot be used.
+        options: The other arguments of `PairModule`.
     """
 
     kind = "esim"
@@ -65,24 +50,11 @@ class ESIM(PairModule):
         train_vectors: bool = True,
         hidden_size: ranges.Width = 300,
         dropout: ranges.ShareOrNone = 0.3,
-        max_length: ranges.MaxLength = 256,
-        num_choices: ranges.NumChoices | None = None,
-        learning_rate: ranges.LearningRate = 4e-4,
-        weight_decay: ranges.WeightDecay = 0.0,
-        max_grad_norm: ranges.GradNorm | None = 10.0,
-        monitor: str | None = None,
-        seed: ranges.Seed = 0,
-        dimension: ranges.Width | None = None,
-        vectors_sha256: str | None = None,
+        **options: Any,
     ) -> None:
-        words = token_vectors(vectors, dimension, vectors_sha256, seed, trainable=train_vectors)
-        super().__init__(
-            words, max_length, num_choices, learning_rate, weight_decay, max_grad_norm, monitor
-        )
-        self.save_hyperparameters()
-        self.hidden_size = hidden_size
-        with own_random_state(seed):
-            self.read = BiLSTM(words.dimension, hidden_size)
+        super().__init__(vectors, train_vectors, hidden_size, dropout, **options)
+        with own_random_state(self.seed):
+            self.read = BiLSTM(self.words.dimension, hidden_size)
             self.project = nn.Sequential(fresh_linear(8 * hidden_size, hidden_size), nn.ReLU())
             self.infer = BiLSTM(hidden_size, hidden_size)
             layers: OrderedDict[str, nn.Module] = OrderedDict(

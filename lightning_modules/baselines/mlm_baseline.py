@@ -6,15 +6,14 @@ Shapes: B batch, T tokens (20), K choices, D numbers per word, H = T x D, V cand
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from probelight.encoding.encoded_set import ChoiceEncoder
-from probelight.encoding.vector_source import EMBEDDED
-from probelight.encoding.word_vectors import word_vectors
+from probelight.encoding.word_vectors import EMBEDDED, word_vectors
 from probelight.io import ranges
 from probelight.lightning_modules.baselines.word_module import WordModule
 from probelight.lightning_modules.heads.feature_head import SPREAD, fresh_hidden_layer
@@ -71,15 +70,12 @@ class MLMBaseline(WordModule):
         vectors: "embedded", or a file in GloVe's text format; see `WordVectors`.
         mode: "mlp" trains the head, "linear" only its decoder, "zero_shot" nothing.
         num_tokens: T, the number of words that are read.
-        learning_rate: Learning rate of Adam; the authors' baseline has 4e-4.
         weight_decay: Weight decay of Adam, as a penalty on the square of every weight.
-        max_grad_norm: Clip gradients to this norm; None does not clip.
-        monitor: Metric to watch (higher is better): the learning rate is halved if it does not
-            improve. None keeps the rate constant.
         seed: Seed of the head's weights.
         dimension: Numbers per word vector. None reads it from the file; with it, the file may be
             missing.
         vectors_sha256: Checksum of the file; a file with another one counts as missing.
+        options: The other arguments of `WordModule`.
 
     Raises:
         WordVectorsError: If the file of vectors cannot be used.
@@ -94,21 +90,18 @@ class MLMBaseline(WordModule):
         vectors: str = EMBEDDED,
         mode: Literal["zero_shot", "mlp", "linear"] = "mlp",
         num_tokens: ranges.Width = 20,
-        learning_rate: ranges.LearningRate = 4e-4,
         weight_decay: ranges.WeightDecay = 0.1,
-        max_grad_norm: ranges.GradNorm | None = 10.0,
-        monitor: str | None = None,
         seed: ranges.Seed = 0,
         dimension: ranges.Width | None = None,
         vectors_sha256: str | None = None,
+        **options: Any,
     ) -> None:
         if mode not in _MODES:
             raise ValueError(
                 f"mode={mode!r}: choose one of {', '.join(_MODES)}; the vectors are never trained"
             )
         vector_table = word_vectors(vectors, dimension, vectors_sha256)
-        super().__init__(vector_table, learning_rate, weight_decay, max_grad_norm, monitor)
-        self.save_hyperparameters()
+        super().__init__(vector_table, weight_decay=weight_decay, **options)
         self.mode = mode
         self.num_tokens = num_tokens
         self.words = WordRows(VectorRows(vector_table), trainable=False)

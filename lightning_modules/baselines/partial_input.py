@@ -21,17 +21,15 @@ Shapes: B batch, K choices, Q questions, A answers, P pairs, L tokens, H = 2 x h
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
 
-from probelight.encoding.vector_source import EMBEDDED
-from probelight.io import ranges
+from probelight.encoding.word_vectors import EMBEDDED
 from probelight.lightning_modules.baselines.esim import BiLSTM, max_over_tokens
 from probelight.lightning_modules.baselines.word_module import PairModule, fresh_linear
 from probelight.models.networks import Batch, mask_choices, own_random_state
-from probelight.models.vector_sources import token_vectors
 
 
 class PartialInput(PairModule):
@@ -40,52 +38,17 @@ class PartialInput(PairModule):
     Args:
         vectors: "embedded", or a file in GloVe's text format; see `WordVectors`. Words without a
             vector, and the mask, get a seeded vector of the same scale.
-        train_vectors: Whether to train the vectors too.
-        hidden_size: h, the size of each direction of the BiLSTM.
-        dropout: Dropout on the vectors.
-        max_length: Maximum number of words of a question or an answer.
-        num_choices: Pad every question to this many choices with empty ones; see `ESIM`.
-        learning_rate: Learning rate of Adam.
-        weight_decay: Weight decay of Adam, as a penalty on the squared weights.
-        max_grad_norm: Clip gradients to this norm; None does not clip.
-        monitor: Metric to watch (higher is better): the learning rate is halved if it does not
-            improve. None keeps the rate constant.
-        seed: Seed of the fresh weights.
-        dimension: Numbers per word vector. None reads it from the file; with it, the file may be
-            missing.
-        vectors_sha256: Checksum of the file; a file with another one counts as missing.
-
-    Raises:
-        WordVectorsError: If the file of vectors cannot be used.
+        options: The other arguments of `PairModule`.
     """
 
     num_read: ClassVar[int]  # how many vectors of H numbers w reads
 
-    def __init__(
-        self,
-        vectors: str = EMBEDDED,
-        train_vectors: bool = False,
-        hidden_size: ranges.Width = 128,
-        dropout: ranges.ShareOrNone = 0.5,
-        max_length: ranges.MaxLength = 256,
-        num_choices: ranges.NumChoices | None = None,
-        learning_rate: ranges.LearningRate = 4e-4,
-        weight_decay: ranges.WeightDecay = 0.0,
-        max_grad_norm: ranges.GradNorm | None = 10.0,
-        monitor: str | None = None,
-        seed: ranges.Seed = 0,
-        dimension: ranges.Width | None = None,
-        vectors_sha256: str | None = None,
-    ) -> None:
-        words = token_vectors(vectors, dimension, vectors_sha256, seed, trainable=train_vectors)
-        super().__init__(
-            words, max_length, num_choices, learning_rate, weight_decay, max_grad_norm, monitor
-        )
-        self.save_hyperparameters()
-        with own_random_state(seed):
-            self.read = BiLSTM(words.dimension, hidden_size)
-            self.weigh = fresh_linear(self.num_read * 2 * hidden_size, 1, bias=False)
-        self.drop = nn.Dropout(dropout)
+    def __init__(self, vectors: str = EMBEDDED, **options: Any) -> None:
+        super().__init__(vectors, **options)
+        with own_random_state(self.seed):
+            self.read = BiLSTM(self.words.dimension, self.hidden_size)
+            self.weigh = fresh_linear(self.num_read * 2 * self.hidden_size, 1, bias=False)
+        self.drop = nn.Dropout(self.dropout)
         self.eval()
 
     def forward(self, batch: Batch) -> Tensor:

@@ -12,7 +12,8 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from probelight.encoding.encoded_set import ChoiceEncoder
-from probelight.encoding.word_vectors import WordVectors
+from probelight.encoding.word_vectors import EMBEDDED, WordVectors
+from probelight.io import ranges
 from probelight.io.atomic import whole_folder
 from probelight.lightning_modules.base import ChoiceModule, halving
 from probelight.models.checkpoint_errors import PretrainedError, check_size, one_error
@@ -24,7 +25,8 @@ from probelight.models.checkpoint_files import (
     word_settings,
 )
 from probelight.models.networks import check_numbers
-from probelight.models.token_vectors import FrozenOrigin, TokenVectors
+from probelight.models.token_vectors import FrozenOrigin
+from probelight.models.vector_sources import token_vectors
 
 WORD_WEIGHTS = "model.safetensors"
 
@@ -32,7 +34,13 @@ WORD_WEIGHTS = "model.safetensors"
 class WordModule(ChoiceModule):
     """Base class of baselines over word vectors, trained as in Talmor et al. 2020.
 
-    `vectors` is the source of the vectors; the other arguments are those of `ESIM`.
+    Args:
+        table: The vectors.
+        learning_rate: Learning rate of Adam; the authors' baselines have 4e-4.
+        weight_decay: Weight decay of Adam, as a penalty on the square of every weight.
+        max_grad_norm: Clip gradients to this norm; None does not clip.
+        monitor: Metric to watch (higher is better): the learning rate is halved if it does not
+            improve. None keeps the rate constant.
     """
 
     kind: ClassVar[str]  # in the settings of a saved folder
@@ -40,17 +48,18 @@ class WordModule(ChoiceModule):
 
     def __init__(
         self,
-        vectors: WordVectors | FrozenOrigin[Any],
-        learning_rate: float,
-        weight_decay: float,
-        max_grad_norm: float | None,
-        monitor: str | None,
+        table: WordVectors | FrozenOrigin[Any],
+        learning_rate: ranges.LearningRate = 4e-4,
+        weight_decay: ranges.WeightDecay = 0.0,
+        max_grad_norm: ranges.GradNorm | None = 10.0,
+        monitor: str | None = None,
     ) -> None:
         super().__init__(learning_rate, weight_decay, 0.0, max_grad_norm)
+        self.save_hyperparameters(ignore="table")  # with the arguments of the subclass
         self.monitor = monitor
-        self.vectors = vectors
+        self.vectors = table
         # (32,) the SHA-256 of the vectors' file, so that models over other vectors differ in state.
-        digest = bytes.fromhex(vectors.sha256 or "00" * 32)
+        digest = bytes.fromhex(table.sha256 or "00" * 32)
         self.register_buffer("vectors_origin", torch.tensor(list(digest), dtype=torch.uint8))
 
     def configure_optimizers(self) -> Any:
@@ -118,23 +127,45 @@ class WordModule(ChoiceModule):
 class PairModule(WordModule):
     """Base class of each `WordModule` with a logit for every pair of question and answer.
 
-    `words` are the vectors of tokens; the other arguments are those of `ESIM`.
+    Args:
+        vectors: "embedded", or a file in GloVe's text format; see `WordVectors`. Words without a
+            vector, and the mask, get a seeded vector of the same scale.
+        train_vectors: Whether to train the vectors too.
+        hidden_size: Size of each direction of a BiLSTM.
+        dropout: Dropout on the vectors.
+        max_length: Maximum number of words of a question or an answer.
+        num_choices: Pad every question to this many choices with empty ones, scored like any other
+            (Richardson 2020). None does not pad. The number is saved with the model, and used
+            wherever the model is scored.
+        seed: Seed of the fresh weights.
+        dimension: Numbers per word vector. None reads it from the file; with it, the file may be
+            missing.
+        vectors_sha256: Checksum of the file; a file with another one counts as missing.
+        options: The other arguments of `WordModule`.
+
+    Raises:
+        WordVectorsError: If the file of vectors cannot be used.
     """
 
     saved = ("train_vectors", "hidden_size", "dropout", "max_length", "num_choices", "seed")
 
     def __init__(
         self,
-        words: TokenVectors,
-        max_length: int,
-        num_choices: int | None,
-        learning_rate: float,
-        weight_decay: float,
-        max_grad_norm: float | None,
-        monitor: str | None,
+        vectors: str = EMBEDDED,
+        train_vectors: bool = False,
+        hidden_size: ranges.Width = 128,
+        dropout: ranges.ShareOrNone = 0.5,
+        max_length: ranges.MaxLength = 256,
+        num_choices: ranges.NumChoices | None = None,
+        seed: ranges.Seed = 0,
+        dimension: ranges.Width | None = None,
+        vectors_sha256: str | None = None,
+        **options: Any,
     ) -> None:
-        super().__init__(words.origin, learning_rate, weight_decay, max_grad_norm, monitor)
+        words = token_vectors(vectors, dimension, vectors_sha256, seed, trainable=train_vectors)
+        super().__init__(words.origin, **options)
         self.max_length, self.num_choices = max_length, num_choices
+        self.hidden_size, self.dropout, self.seed = hidden_size, dropout, seed
         self.words = words
 
     def encoder(self) -> ChoiceEncoder:

@@ -20,7 +20,6 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from probelight.io.ranges import HeadMode
 from probelight.lightning_modules.base import halving, slanted_triangular
 from probelight.lightning_modules.heads.stacked_heads import CachedItems, StackedHeads
 from probelight.metrics.accuracy import score_sum, weighted_scores
@@ -37,7 +36,6 @@ _GPU_STATE_SHARE = 0.5  # of the memory that is free
 class HeadPlan:
     """How heads are trained; the same for every run of a stack."""
 
-    mode: HeadMode  # "mlp" trains transform and decoder, "linear" the decoder alone
     learning_rate: float  # peak rate of AdamW
     epochs: int = 4  # passes over a run's sample
     batch_size: int = 16  # items per step of each run
@@ -71,14 +69,12 @@ def train_stack(
         heads: The stack; afterwards it has the result of each run.
         train: R sets. Runs that share a set share its memory.
         orders: (R, epochs, T) item indices.
-        plan: Learning rate and sizes, in the mode of the stack.
+        plan: Learning rate and sizes.
         held_out: R sets by which a `PlateauPlan` with patience halves the rate and stops.
 
     Returns:
         The epoch of each run's head, counted from 1.
     """
-    if plan.mode != heads.mode:
-        raise ValueError(f"heads stacked for mode {heads.mode} cannot train in mode {plan.mode}")
     order = torch.from_numpy(np.ascontiguousarray(orders))
     plateau = isinstance(plan, PlateauPlan)
     num_chunks = -(-heads.num_runs // _runs_at_once(heads, train, orders.shape[2], plateau))
@@ -173,7 +169,7 @@ class Sample:
         features, rows, exists, labels = (
             torch.cat(columns).to(heads.device)
             for columns in zip(
-                *((p.features, heads.rows_of(p), p.choice_mask, p.labels) for p in pool),
+                *((p.features, p.candidates, p.choice_mask, p.labels) for p in pool),
                 strict=True,
             )
         )
@@ -208,7 +204,7 @@ class TrainingRuns:
         self.plan = plan
         # Views of the stack: the optimiser writes into it.
         self.parameters = {
-            name: value[runs].requires_grad_(plan.mode == "mlp")
+            name: value[runs].requires_grad_(heads.mode == "mlp")
             for name, value in heads.parameters.items()
         }
         run_indices = torch.arange(runs.start, runs.stop, device=heads.device)[:, None]
@@ -217,7 +213,7 @@ class TrainingRuns:
         self.optimizer = self._optimizer()
 
     def _optimizer(self) -> torch.optim.Optimizer:
-        transform = self.parameters if self.plan.mode == "mlp" else {}
+        transform = self.parameters if self.heads.mode == "mlp" else {}
         norms = self.heads.transform.plain
         plain = [value for name, value in transform.items() if name in norms]
         decayed = [value for name, value in transform.items() if name not in norms]
@@ -254,13 +250,13 @@ class TrainingRuns:
         sample = self.sample
         index = sample.index[:, epoch, batch]  # (R, B)
         h = F.embedding(index, sample.features)
-        z = self.heads.transform(self.parameters, h) if self.plan.mode == "mlp" else h
+        z = self.heads.transform(self.parameters, h) if self.heads.mode == "mlp" else h
         with torch.no_grad():
             slope = self._slope(z, epoch, batch)  # (R, B, W)
             self.weight.grad = torch.bmm(slope.transpose(1, 2), z)
             if self.bias is not None:
                 self.bias.grad = slope.sum(dim=1)
-        if self.plan.mode == "mlp":
+        if self.heads.mode == "mlp":
             for value in self.parameters.values():
                 value.grad = None
             if z.requires_grad:  # a head may have no hidden layer
@@ -339,7 +335,7 @@ class PlateauRuns(TrainingRuns):
 
     def _trained(self) -> list[Tensor]:
         """Return the trained parameters of all runs, each (R, ...)."""
-        transform = list(self.parameters.values()) if self.plan.mode == "mlp" else []
+        transform = list(self.parameters.values()) if self.heads.mode == "mlp" else []
         return [*transform, self.weight, *([] if self.bias is None else [self.bias])]
 
     def _optimizer(self) -> torch.optim.Optimizer:

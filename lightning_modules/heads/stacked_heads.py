@@ -28,7 +28,7 @@ class CachedItems:
     """Items whose texts were encoded once."""
 
     features: Tensor  # (N, H) encoder output at the mask
-    candidates: Tensor  # (N, K) vocabulary items
+    candidates: Tensor  # (N, K) rows of the heads; any row where there is no choice
     choice_mask: Tensor  # (N, K) which choices exist
     labels: Tensor  # (N,) gold choices
 
@@ -84,39 +84,32 @@ class StackedHeads:
     """R independent heads, on the device of the first.
 
     Args:
-        heads: The heads that runs start from: one for all runs, or one per run, which runs may
-            share. All have the same form; they are not changed.
-        vocabulary: (U,) sorted token ids of all candidates.
-        num_runs: R, the number of runs.
+        heads: The R heads that runs start from, which runs may share. All have the same form, and a
+            row for each of U candidate words; they are not changed.
         mode: What to train.
     """
 
-    def __init__(
-        self, heads: Head | Sequence[Head], vocabulary: Tensor, num_runs: int, mode: HeadMode
-    ) -> None:
-        head_of_run = list(heads) if isinstance(heads, Sequence) else [heads] * num_runs
-        distinct = list({id(head): head for head in head_of_run}.values())
-        indices = [next(i for i, d in enumerate(distinct) if d is head) for head in head_of_run]
+    def __init__(self, heads: Sequence[Head], mode: HeadMode) -> None:
+        distinct = list({id(head): head for head in heads}.values())
+        indices = [next(i for i, d in enumerate(distinct) if d is head) for head in heads]
         self.device = distinct[0].weight.device
-        self.vocabulary = vocabulary.to(self.device)
         self.mode = mode
-        self.num_runs = num_runs
+        self.num_runs = len(heads)
         transforms = [StackedTransform(head.transform_steps()) for head in distinct]
         self.transform = transforms[0]
         # The place in `parameters` of each run's transform. In mode linear no run changes its
         # transform: one copy serves all that begin with it.
-        self.copies = list(range(num_runs)) if mode == "mlp" else indices
+        self.copies = list(range(len(heads))) if mode == "mlp" else indices
         sources = indices if mode == "mlp" else range(len(distinct))
         self.parameters = {
             name: torch.stack([transforms[index].initial[name] for index in sources])
             for name in self.transform.initial
         }
-        rows = torch.stack([head.weight.detach()[self.vocabulary] for head in distinct])
-        self.weight = rows[indices]  # (R, U, E)
+        self.weight = torch.stack([head.weight.detach() for head in distinct])[indices]  # (R, U, E)
         self.bias = None  # (R, U)
         if distinct[0].bias is not None:
             biases = [head.bias.detach() for head in distinct if head.bias is not None]
-            self.bias = torch.stack([bias[self.vocabulary] for bias in biases])[indices]
+            self.bias = torch.stack(biases)[indices]
 
     @torch.no_grad()
     def scores(self, evaluation: Sequence[CachedItems]) -> Tensor:
@@ -140,22 +133,11 @@ class StackedHeads:
 
     def decoded(self, run: int, items: CachedItems, z: Tensor) -> Tensor:
         """Return logits (N, K) of a run's candidates at z (N, E), -inf where there is no choice."""
-        rows = self.rows_of(items)
+        rows = items.candidates.to(self.device)
         logits = torch.einsum("be,bke->bk", z, self.weight[run, rows])
         if self.bias is not None:
             logits = logits + self.bias[run, rows]
         return mask_choices(logits, items.choice_mask.to(self.device))
-
-    def rows_of(self, items: CachedItems) -> Tensor:
-        """Return rows (N, K) of the candidates among the U words; any row if there is no choice."""
-        candidates = items.candidates.to(self.device)
-        rows = torch.searchsorted(self.vocabulary, candidates)
-        rows = rows.clamp(max=len(self.vocabulary) - 1)
-        unknown = (self.vocabulary[rows] != candidates) & items.choice_mask.to(self.device)
-        if unknown.any():
-            word = int(candidates[unknown][0])
-            raise ValueError(f"candidate {word} is not in the vocabulary of these heads")
-        return rows
 
 
 class StackedTransform:

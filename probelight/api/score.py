@@ -44,8 +44,7 @@ class Model:
     @contextmanager
     def asked(self, setup: Setup, trainer: TrainerSettings) -> Iterator[Scorer]:
         """Yield a scorer for probes of a setup; a network in memory is left as it was."""
-        from probelight.evaluation.devices import is_on_gpu
-        from probelight.evaluation.scorers import scorer_for
+        from probelight.evaluation.scorers import is_on_gpu, scorer_for
 
         if self._network is None:
             # On a GPU the weights may be in another precision than on the CPU.

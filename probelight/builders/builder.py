@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from multiprocessing import parent_process
 from pathlib import Path
 from statistics import fmean
 from typing import Any, Generic, TypeVar
@@ -16,7 +17,7 @@ from probelight.builders import hygiene
 from probelight.builders.hygiene import Finding, check_records
 from probelight.io.atomic import write_text_atomic
 from probelight.io.errors import RecordError, UsageError
-from probelight.io.files import sha256_of
+from probelight.io.files import LARGE, read_lines, sha256_of
 from probelight.io.ranges import Seed
 from probelight.io.settings import Settings
 from probelight.probes.importers.items import write_ai2
@@ -217,3 +218,35 @@ def data_card(builder: Builder[S], settings: S, probe: Probe, files: Mapping[Pat
     lines = [f"- `{path.name}` {sha256_of(path)}, {n:,} items" for path, n in files.items()]
     paragraphs += ["## Files (SHA-256)", "\n".join(lines)]
     return "\n\n".join(filter(None, paragraphs)) + "\n"
+
+
+T = TypeVar("T")
+
+
+def tracked(items: Sequence[T], description: str) -> Iterable[T]:
+    """Yield items with a progress bar on stderr, where that is a terminal."""
+    from rich.progress import track  # not above: lists and --help are quick
+
+    return track(items, description, **_display_options())
+
+
+def tracked_lines(path: Path, description: str) -> Iterator[tuple[int, str]]:
+    """Yield the numbered lines of a large source, compressed or not, with a bar as in `tracked`.
+
+    A RecordError names the line that is damaged or not UTF-8.
+    """
+    from rich import progress
+
+    def opened(path: Path) -> Any:
+        return progress.open(path, "rb", description=description, **_display_options())
+
+    yield from read_lines(path, limit=LARGE, watched=opened)
+
+
+def _display_options() -> dict[str, Any]:
+    """Return rich's options: a bar only in the first process, as a terminal has room for one."""
+    from rich.console import Console
+
+    console = Console(stderr=True)
+    hidden = not console.is_terminal or parent_process() is not None
+    return {"console": console, "transient": True, "disable": hidden}

@@ -15,7 +15,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from probelight.builders.builder import Builder, BuildSettings, Draft, Probe, Source, finish
+from probelight.builders.builder import (
+    Builder,
+    BuildSettings,
+    Draft,
+    Probe,
+    Source,
+    finish,
+    tracked,
+)
 from probelight.builders.dictionary_entries import (
     DistinctSenses,
     Entry,
@@ -23,7 +31,6 @@ from probelight.builders.dictionary_entries import (
     contains_form,
     read_entries,
 )
-from probelight.builders.progress import tracked
 from probelight.builders.sources import gcide
 from probelight.builders.sources.gcide import Sense
 from probelight.builders.wordnet_probes.questions import CONTEXTS, WORDINGS

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Annotated
 
 from probelight.commands.command import Command, command
-from probelight.commands.curve.command import trace_curves
+from probelight.commands.curve.command import curves_of, trace_curves
 from probelight.commands.curve.settings import CurveSettings, ProbeOptions
 from probelight.commands.inoculation.runs import inoculation_jobs
 from probelight.commands.inoculation.settings import (
@@ -30,7 +30,7 @@ from probelight.results.run_folder import CommandFolder
 from probelight.runs.context import RunContext
 from probelight.runs.run import run_jobs, unfinished
 from probelight.runs.settings import DEFAULT_TRAINER, TrainerSettings
-from probelight.training.settings import Fit
+from probelight.training.modules import Fit
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,7 +118,8 @@ def demo(
             job.spec.check(scoring)
         run_jobs(jobs, folder, scoring)
         stage.update("2 of 4: learning curves, with and without language")
-        trace_curves(folder, plan.curve_probes, [model], plan.curve, ProbeOptions(), context)
+        curves = curves_of(plan.curve_probes, [model], plan.curve, ProbeOptions(), context)
+        trace_curves(folder, curves, context)
         stage.update("3 of 4: fine-tuning on a probe, with and without replay")
         run_jobs(inoculation_jobs(subject, settings, context), folder, context)
         run_jobs(inoculation_jobs(control, controls, context), folder, context)

@@ -27,8 +27,7 @@ from probelight.callbacks.last_state import (
     scores_of,
     stoppable,
 )
-from probelight.callbacks.prediction_writer import PredictionWriter
-from probelight.callbacks.run_metrics import RunMetrics, StepMetrics
+from probelight.callbacks.run_metrics import PredictionWriter, RunMetrics, StepMetrics
 from probelight.cli.arguments import KnownOptions, read_command_line
 from probelight.cli.parsing import OneLineErrors
 from probelight.io import ranges
@@ -47,8 +46,7 @@ from probelight.results.load import FIT, load_results
 from probelight.results.record import ModelSource, RunRecord, data_files
 from probelight.results.row import Row
 from probelight.results.run_folder import Logged, run_key
-from probelight.training.fit import resumed_metrics, training_callbacks
-from probelight.training.trainer import quiet_lightning
+from probelight.training.fit import quiet_lightning, resumed_metrics, training_callbacks
 
 
 class FitArgumentParser(OneLineErrors, LightningArgumentParser):

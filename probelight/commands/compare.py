@@ -19,9 +19,8 @@ from typing import NamedTuple
 import numpy as np
 
 from probelight.commands.command import Command, command
+from probelight.evaluation.answers import read_answers, refuse_unanswered
 from probelight.io.errors import UsageError, nearest
-from probelight.io.escaping import visible
-from probelight.io.files import distinct_ends
 from probelight.io.ranges import Names
 from probelight.metrics.comparisons import Compared, compare_runs
 from probelight.metrics.intervals import Interval, num_groups, runs_interval
@@ -29,11 +28,10 @@ from probelight.metrics.scoring_rules import DEBIASED, RULES
 from probelight.results.blocks import ALONE, Block, blocks_of, names_in_blocks
 from probelight.results.details import ComparisonDetails
 from probelight.results.importers.answers import IMPORTED
-from probelight.results.load import UnreadableResultError, load_results
 from probelight.results.record import RunRecord
 from probelight.results.row import Row, Subset
 from probelight.results.run_folder import CommandFolder
-from probelight.results.systems import OWN, RunScores, System, scores_of, systems_of
+from probelight.results.systems import OWN, RunScores, System, systems_of
 
 PROTOCOL = "compare"
 
@@ -82,16 +80,25 @@ def compare(
 
     if output_dir is None:
         raise UsageError("give --output_dir FOLDER for the comparison")
-    rules = _chosen_rules(scoring)
-    answers, left_out, damaged = _read_answers(folders, rules, mix_rules)
-    answered_probes = [run.key.probe for run in answers]
-    for name in probes:
-        if name not in answered_probes:
+    all_rules = (OWN, *RULES, DEBIASED)
+    for rule in scoring:
+        if rule not in all_rules:
+            near = nearest(rule.lower(), all_rules)
             raise UsageError(
-                f"--probes {name}: these results have no answers to it"
-                f"{nearest(name, answered_probes)}; they have answers to "
-                f"{', '.join(sorted(set(answered_probes))) or 'nothing'}"
+                f"--scoring: there is no rule {rule!r}{near}; choose from {', '.join(all_rules)}"
             )
+    rules = scoring or (OWN,)
+    real_paths = [os.path.realpath(folder) for folder in folders]
+    if repeated := [str(f) for n, f in enumerate(folders) if real_paths[n] in real_paths[:n]]:
+        raise UsageError(f"{repeated[0]} is given twice: every difference would be 0")
+    answers: list[RunScores] = []
+    left_out: list[str] = []
+    damaged: list[str] = []
+    for folder_answers, results, name in read_answers(folders, rules, mixed=mix_rules):
+        answers += folder_answers
+        left_out += [f"{name}: {notice}" for notice in results.left_out]
+        damaged += [f"{name}: {notice}" for notice in results.damaged]
+    refuse_unanswered(probes, [run.key.probe for run in answers])
     chosen = [run for run in answers if not probes or run.key.probe in probes]
     systems, system_notices = systems_of(chosen)
     blocks, block_notices = blocks_of(systems, across_folders=len(folders) > 1)
@@ -122,39 +129,6 @@ def compare(
     page = build_report(folder.path)
     print(page_line(page))
     return page
-
-
-def _chosen_rules(scoring: Sequence[str]) -> Sequence[str]:
-    rules = (OWN, *RULES, DEBIASED)
-    for rule in scoring:
-        if rule not in rules:
-            near = nearest(rule.lower(), rules)
-            raise UsageError(
-                f"--scoring: there is no rule {rule!r}{near}; choose from {', '.join(rules)}"
-            )
-    return scoring or (OWN,)
-
-
-def _read_answers(
-    folders: Sequence[Path], rules: Sequence[str], mixed: bool
-) -> tuple[list[RunScores], list[str], list[str]]:
-    """Return the answers in all folders, notices of results left out, and of damaged ones alone."""
-    real_paths = [os.path.realpath(folder) for folder in folders]
-    if repeated := [str(f) for n, f in enumerate(folders) if real_paths[n] in real_paths[:n]]:
-        raise UsageError(f"{repeated[0]} is given twice: every difference would be 0")
-    names = distinct_ends(real_paths)
-    answers: list[RunScores] = []
-    left_out: list[str] = []
-    damaged: list[str] = []
-    for folder, real_path in zip(folders, real_paths, strict=True):
-        results, name = load_results(folder), visible(names[real_path])
-        try:
-            answers += scores_of(results, name, rules, mixed=mixed)
-        except UnreadableResultError as error:  # it names the run's file alone
-            raise UnreadableResultError(f"{folder}: {error}") from error
-        left_out += [f"{name}: {notice}" for notice in results.left_out]
-        damaged += [f"{name}: {notice}" for notice in results.damaged]
-    return answers, left_out, damaged
 
 
 def _why_not_compared(

@@ -33,7 +33,7 @@ def export(state: PathText, output_dir: PathText = "runs/model", merge: bool = F
     from torch import nn  # not above: --help is quick
 
     from probelight.lightning_modules.sentence_choice import SentenceChoice
-    from probelight.models.adapters import FULL_TUNING
+    from probelight.models.tuning import FULL_TUNING
     from probelight.training.modules import saved_module
 
     folder = Path(output_dir)
@@ -52,11 +52,12 @@ def export(state: PathText, output_dir: PathText = "runs/model", merge: bool = F
 
 def _write_merged(state: str, folder: Path) -> None:
     """Write a model with its adapter added to its weights, and the head that was saved with it."""
-    from probelight.models.adapters import FULL_TUNING, merge
+    from probelight.models.adapters import merge
     from probelight.models.checkpoint_files import CheckpointRef, base_of, head_settings, resolve
     from probelight.models.loading import load_pretrained, read_config
-    from probelight.models.precision import own_dtype
+    from probelight.models.networks import own_dtype
     from probelight.models.registry import MODEL_TYPES, module_of, saved_model_type
+    from probelight.models.tuning import FULL_TUNING
     from probelight.training.modules import saved_module
 
     ref = CheckpointRef.parse(state)

@@ -18,23 +18,22 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from probelight.commands.command import Command, command
+from probelight.evaluation.answers import read_answers, refuse_unanswered
 from probelight.io.documents import number_of, whole_number_of
 from probelight.io.errors import RecordError, UsageError, nearest
-from probelight.io.escaping import visible
-from probelight.io.files import distinct_ends, read_table
+from probelight.io.files import read_table
 from probelight.io.ranges import Names, NumChoices
 from probelight.metrics.comparisons import Runs
 from probelight.metrics.forgetting import scores_from_counts
 from probelight.metrics.intervals import group_indices, num_groups, runs_interval
 from probelight.results.blocks import Block, check_items, names_in_blocks
 from probelight.results.details import ForgettingDetails
-from probelight.results.load import UnreadableResultError, load_results
 from probelight.results.measured import change_rows
 from probelight.results.predictions import ItemLine, write_predictions
 from probelight.results.record import RunRecord
 from probelight.results.row import Row
 from probelight.results.run_folder import CommandFolder
-from probelight.results.systems import BEFORE, System, scores_of, systems_of
+from probelight.results.systems import BEFORE, System, systems_of
 
 PROTOCOL = "forgetting"
 _COUNTS = re.compile(r"\d{1,9}(,\d{1,9}){3}", re.ASCII)
@@ -223,24 +222,13 @@ def _score(text: str, location: str) -> float:
 
 def _folder_pairs(folders: Sequence[Path], probes: Sequence[str]) -> Iterator[Pair]:
     """Yield each system of the later folders with that of the first one, on the same items."""
-    names = distinct_ends(str(folder.resolve()) for folder in folders)
     systems_by_folder = []
-    for folder in folders:
-        results, name = load_results(folder), visible(names[str(folder.resolve())])
-        try:
-            systems, _ = systems_of([*scores_of(results, name, mixed=True)])
-        except UnreadableResultError as error:
-            raise UnreadableResultError(f"{folder}: {error}") from error
+    for answers, *_ in read_answers(folders, mixed=True):
+        systems, _ = systems_of(answers)
         # What inoculations began with is no measurement of their own.
         systems_by_folder.append([s for s in systems if s.first.key.answered != BEFORE])
     answered_probes = sorted({s.first.key.probe for group in systems_by_folder for s in group})
-    for probe in probes:
-        if probe not in answered_probes:
-            raise UsageError(
-                f"--probes {probe}: these results have no answers to it"
-                f"{nearest(probe, answered_probes)}; they have answers to "
-                f"{', '.join(answered_probes) or 'nothing'}"
-            )
+    refuse_unanswered(probes, answered_probes)
     chosen_probes = [*probes] or answered_probes
     pairs_by_probe: dict[str, list[tuple[System, System]]] = {probe: [] for probe in chosen_probes}
     first_systems = systems_by_folder[0]

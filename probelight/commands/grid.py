@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import asdict, dataclass, field, replace
+from itertools import product
 from math import fsum, tanh
 from typing import Annotated, Any, ClassVar, Literal, get_args
 
@@ -147,9 +148,7 @@ def prediction_grid(
         "grid": asdict(grid),
         **trainer.precisions(),
     }
-    jobs = [
-        grid_job(settings, questions, trainer) for settings in chosen for questions in grid.grids()
-    ]
+    jobs = [grid_job(*pair, trainer) for pair in product(chosen, grid.grids())]
     run_command(output_dir, config, jobs, RunContext(trainer, engine=engine), table=PROTOCOL)
 
 
@@ -228,8 +227,6 @@ def grid_rows(predictions: Predictions, grid: PredictionGrid, row: Row) -> list[
     """
     row = replace(
         row,
-        protocol=PROTOCOL,
-        probe=grid.probe,
         control="standard",
         num_train=0,
         subset=Subset.of("wording", f"wording={grid.wording}", name=grid.wording),

@@ -1,4 +1,8 @@
-"""`train.py zero-shot`: what a model knew before anything was trained."""
+"""`train.py zero-shot`: what a model knew before anything was trained.
+
+In this order: the spec of one run, what is checked before the first one, how it is made; the plan
+of all runs; the command; what it refuses.
+"""
 
 from __future__ import annotations
 
@@ -7,30 +11,13 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any, ClassVar
 
 from probelight.commands.command import Command, command
+from probelight.evaluation import prompting, scorers
 from probelight.evaluation.evaluate import ProbeQuestion, evaluate
 from probelight.evaluation.letters import ByLetter
 from probelight.evaluation.measures import PROTOCOL
 from probelight.evaluation.phrasings import InPhrasing
-from probelight.evaluation.prompting import (
-    DEFAULT_PROMPT,
-    TRAIN,
-    examples_of,
-    in_chat,
-    prompt_spec,
-    prompts_of,
-    refuse_unused,
-    relevant_prompt,
-    template_sha256,
-)
 from probelight.evaluation.ranks import Ranks
 from probelight.evaluation.rules import ByRule
-from probelight.evaluation.scorers import (
-    answered_by,
-    check_records,
-    loaded_scorer,
-    model_row,
-    refuse_untrained,
-)
 from probelight.evaluation.sets import LoadedSet, load_sets, own_configs, read_set
 from probelight.io.errors import UsageError, nearest
 from probelight.io.ranges import Mirror, Names, NumShots, PathText
@@ -67,6 +54,196 @@ from probelight.runs.spec import Job, ModelRunSpec
 DEFAULT_LETTERS = LetterSettings()
 
 
+@dataclass(frozen=True, kw_only=True)
+class ZeroShotSpec(ModelRunSpec):
+    """One model asked about one set (Talmor 2020, section 3).
+
+    MC-MLM probes are read off the mask. MC-QA has no pre-trained head: a model that was fine-tuned
+    here answers with its head, any other with the pseudo-log-likelihood of each answer after its
+    question (Salazar et al. 2020).
+
+    Args:
+        model: The model.
+        probe: Name of the probe.
+        split: Its split; empty for a file without a config.
+        data_sha256: Checksums of its files.
+        ranks: Whether the ranks of MC-MLM candidates are measured.
+        scoring: Further rules, in the order of `RULES`.
+        domain_stem: The stem that `pmi` compares with; empty without that rule.
+        letters: Orders in which choices are listed; None where no letters are asked for.
+        prompt: How items are put to the model; None where they are as they are.
+        examples: Checksums of the train split, where examples are drawn from it.
+        chat_template: Checksum of the model's chat template, where it is asked in a chat.
+        phrasings: Texts of further wordings, by name.
+    """
+
+    protocol: ClassVar[str] = PROTOCOL
+
+    model: ModelSettings
+    probe: str
+    split: str
+    data_sha256: tuple[str, ...]
+    ranks: bool = False
+    scoring: tuple[str, ...] = ()
+    domain_stem: str = ""
+    letters: Orders | None = None
+    prompt: PromptSpec | None = None
+    examples: tuple[str, ...] = ()
+    chat_template: str = ""
+    phrasings: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """Readable beginning of the key."""
+        return f"zero-shot-{self.probe}-{self.model.label}"
+
+    def questions(self, probe: ProbeData, context: RunContext) -> list[ProbeQuestion[Any]]:
+        """Return what is asked in addition to the scores of the choices."""
+        setup = probe.config.setup
+        # Without rules, the accuracy of minimal pairs by the mean per token is there all the same.
+        rules = self.scoring or (("mean_token",) if setup == "minimal_pair" else ())
+        questions: list[ProbeQuestion[Any]] = []
+        if self.ranks and setup == "mc_mlm":
+            questions.append(Ranks())
+        if word_rules := tuple(rule for rule in rules if rule != LETTER):
+            questions.append(ByRule(word_rules, self.domain_stem))
+        if self.letters:
+            questions.append(
+                ByLetter(self.letters, lambda: scorers.loaded_scorer(context, self.model, "mc_mlm"))
+            )
+        if self.phrasings:
+            questions.append(InPhrasing(tuple(self.phrasings)))
+        return questions
+
+    def check(self, context: RunContext) -> None:
+        """Refuse items that cannot be asked about so, and a set that the model cannot answer."""
+        probe, _ = prompted_set(context, self.probe, self.split, self.prompt)
+        setup, model = probe.config.setup, self.model
+        check_items(
+            context, self.probe, self.split, self.prompt, tuple(self.questions(probe, context))
+        )
+        has_texts = setup == "mc_qa" and self.prompt is not None and self.prompt.has_words_text
+        is_by_rule = self.scoring or (self.prompt and self.prompt.shots) or has_texts
+        if has_texts and scoring_of(model.checkpoint, model.scoring, setup) == LETTER:
+            raise UsageError(
+                f"{model.label} answers questions by letters, in texts of its own; leave out "
+                "--prompt.file, whose `words_mc_qa` is for words"
+            )
+        if is_by_rule and model.kind == TRANSFORMER and setup == "mc_qa":
+            from probelight.models.pair_choice import answers_questions
+
+            if answers_questions(model.checkpoint):
+                raise UsageError(
+                    f"{model.label} answers questions with its fine-tuned head, which has no "
+                    "log-likelihoods, only one number per choice; leave out --scoring, --shots, "
+                    "--chat and --prompt.file"
+                )
+        scorers.check_records(context, model, setup, [probe.records])
+
+    def make(self, run: RunFolder, context: RunContext) -> RunRecord:
+        """Make the run of one model and set."""
+        probe, prompts = prompted_set(context, self.probe, self.split, self.prompt)
+        check_data(self.data_sha256, [probe])
+        examples = [read_set(context, self.probe, prompting.TRAIN)] if self.examples else []
+        check_data(self.examples, examples)
+        scorer = scorers.loaded_scorer(context, self.model, probe.config.setup)
+        questions = self.questions(probe, context)
+        evaluation = evaluate(scorer, probe, questions, prompts=prompts, trainer=context.trainer)
+        labels = self.model.gold_labels(probe.config.setup, evaluation.predictions.records)
+        if probe.config.setup != "minimal_pair":
+            evaluation = replace(evaluation, gold_labels=labels)
+        row = replace(
+            scorers.model_row(self.model),
+            protocol=PROTOCOL,
+            control="standard",
+            num_train=0,
+            split=self.split,
+        )
+        own_rows = evaluation.own_rows(row)
+        run.write_metrics([*own_rows, *evaluation.question_rows(row, Ranks)])
+        write_predictions(run, evaluation.lines())
+        notices = [*evaluation.notices]
+        reader = scorers.loaded_scorer(context, self.model, "mc_mlm") if self.letters else scorer
+        is_in_chat = evaluation.prompts.in_chat or prompting.in_chat(reader, prompts)
+        if prompts.chat == "auto" and not is_in_chat:
+            label = self.model.label
+            notices.append(f"{label} has no chat template, so it was asked without a chat")
+        rows = [*own_rows, *evaluation.question_rows(row)]
+        record = evaluation.record(row, rows, notices, examples)
+        return scorers.answered_by(record, self.model, scorer)
+
+
+@cached(most=None)
+def prompted_set(
+    context: RunContext, name: str, split: str, prompt: PromptSpec | None
+) -> tuple[ProbeData, Prompts]:
+    """Return a set, and how its items are put to models; examples are drawn once for all models."""
+    probe = read_set(context, name, split)
+    examples = read_set(context, name, prompting.TRAIN) if prompt and prompt.shots else None
+    return probe, prompting.prompts_of(prompt, probe, examples)
+
+
+@cached(most=None)
+def check_items(
+    context: RunContext,
+    name: str,
+    split: str,
+    prompt: PromptSpec | None,
+    questions: Sequence[ProbeQuestion[Any]],
+) -> None:
+    """Refuse items with too few examples, or that a question does not fit, once for all models."""
+    probe, prompts = prompted_set(context, name, split, prompt)
+    for record in probe.records:
+        prompts.shots(record)
+    for question in questions:
+        question.check(probe, prompts)
+
+
+def zero_shot_jobs(
+    sets: Sequence[LoadedSet],
+    models: Sequence[ModelSettings],
+    trainer: TrainerSettings,
+    *,
+    ranks: bool = False,
+    rules: Sequence[str] = (),
+    orders: Orders | None = None,
+    prompt: PromptSpec | None = None,
+    examples: Mapping[str, ProbeData] | None = None,
+    phrasings_by_set: Mapping[str, Sequence[str]] | None = None,
+) -> list[Job]:
+    """Return the jobs that score each set with each model; a model is loaded once per setup.
+
+    `examples` are what the prompt draws from, and `phrasings_by_set` the phrasings, by the name of
+    the set.
+    """
+    jobs = []
+    for model in models:
+        template = prompting.template_sha256(model, prompt) if prompt else ""
+        for loaded in sorted(sets, key=lambda loaded: loaded.data.config.setup):
+            probe = loaded.data.config
+            phrasings = phrasings_by_set[loaded.name] if phrasings_by_set else ()
+            stem = probe.domain_stem or DOMAIN_STEMS.get(probe.setup, "")
+            is_prompted = prompt and prompting.relevant_prompt(
+                prompt, probe.setup, by_letter=bool(orders)
+            )
+            spec = ZeroShotSpec(
+                model=model,
+                probe=loaded.name,
+                split=loaded.split,
+                data_sha256=checksums(loaded.data),
+                ranks=ranks,
+                scoring=tuple(rules),
+                domain_stem=stem if "pmi" in rules else "",
+                letters=orders,
+                prompt=is_prompted,
+                examples=checksums(examples[loaded.name]) if examples else (),
+                chat_template=template,
+                phrasings={name: probe.phrasings[name] for name in phrasings},
+            ).under(trainer)
+            jobs.append(Job(spec, title=f"{loaded.name}, {model.label}"))
+    return jobs
+
+
 @command(
     Command(
         example="train.py zero-shot --probes age_small,taxonomy_small --output_dir runs/zero_shot",
@@ -88,7 +265,7 @@ def zero_shot(
     letters: LetterSettings = DEFAULT_LETTERS,
     shots: NumShots = 0,
     chat: Chat = "never",
-    prompt: PromptSettings = DEFAULT_PROMPT,
+    prompt: PromptSettings = prompting.DEFAULT_PROMPT,
     phrasings: Names = (),
     trainer: TrainerSettings = DEFAULT_TRAINER,
     engine: EngineSettings = DEFAULT_ENGINE,
@@ -132,20 +309,20 @@ def zero_shot(
     """
     rules = chosen_rules(scoring)
     chosen = chosen_models(models, model, random_weights=False)
-    refuse_untrained(chosen, "zero-shot")
+    scorers.refuse_untrained(chosen, "zero-shot")
     sets = load_sets(probes, data, split, mirror)
     if LETTER not in rules and letters != DEFAULT_LETTERS:
         raise UsageError("--letters is only for the rule letter; add --scoring letter")
     setups = {loaded.data.config.setup for loaded in sets}
-    spec = prompt_spec(shots, chat, prompt)
-    refuse_unused(prompt, spec, LETTER in rules, setups)
+    spec = prompting.prompt_spec(shots, chat, prompt)
+    prompting.refuse_unused(prompt, spec, LETTER in rules, setups)
     refuse_sets(sets, rules, spec, ranks=ranks)
     phrasings_by_set = {
         loaded.name: phrasings_named(loaded.data.config, phrasings, "--phrasings")
         for loaded in (sets if phrasings else ())
     }
     examples = {
-        loaded.name: examples_of(loaded.data, loaded.split, mirror)
+        loaded.name: prompting.examples_of(loaded.data, loaded.split, mirror)
         for loaded in (sets if shots else ())
     }
     orders = letters.orders if LETTER in rules else None
@@ -160,7 +337,9 @@ def zero_shot(
         examples=examples,
         phrasings_by_set=phrasings_by_set,
     )
-    is_prompted = any(relevant_prompt(spec, setup, by_letter=bool(orders)) for setup in setups)
+    is_prompted = any(
+        prompting.relevant_prompt(spec, setup, by_letter=bool(orders)) for setup in setups
+    )
     config = {
         "command": "zero-shot",
         "models": [model.config() for model in chosen],
@@ -220,191 +399,3 @@ def refuse_sets(
             f"--shots and --chat: {sentence_sets[0]} has whole sentences, not answers; add "
             "--scoring letter, or leave them out"
         )
-
-
-@dataclass(frozen=True, kw_only=True)
-class ZeroShotSpec(ModelRunSpec):
-    """One model asked about one set (Talmor 2020, section 3).
-
-    MC-MLM probes are read off the mask. MC-QA has no pre-trained head: a model that was fine-tuned
-    here answers with its head, any other with the pseudo-log-likelihood of each answer after its
-    question (Salazar et al. 2020).
-
-    Args:
-        model: The model.
-        probe: Name of the probe.
-        split: Its split; empty for a file without a config.
-        data_sha256: Checksums of its files.
-        ranks: Whether the ranks of MC-MLM candidates are measured.
-        scoring: Further rules, in the order of `RULES`.
-        domain_stem: The stem that `pmi` compares with; empty without that rule.
-        letters: Orders in which choices are listed; None where no letters are asked for.
-        prompt: How items are put to the model; None where they are as they are.
-        examples: Checksums of the train split, where examples are drawn from it.
-        chat_template: Checksum of the model's chat template, where it is asked in a chat.
-        phrasings: Texts of further wordings, by name.
-    """
-
-    protocol: ClassVar[str] = PROTOCOL
-
-    model: ModelSettings
-    probe: str
-    split: str
-    data_sha256: tuple[str, ...]
-    ranks: bool = False
-    scoring: tuple[str, ...] = ()
-    domain_stem: str = ""
-    letters: Orders | None = None
-    prompt: PromptSpec | None = None
-    examples: tuple[str, ...] = ()
-    chat_template: str = ""
-    phrasings: Mapping[str, str] = field(default_factory=dict)
-
-    @property
-    def name(self) -> str:
-        """Readable beginning of the key."""
-        return f"zero-shot-{self.probe}-{self.model.label}"
-
-    def questions(self, probe: ProbeData, context: RunContext) -> list[ProbeQuestion[Any]]:
-        """Return what is asked in addition to the scores of the choices."""
-        setup = probe.config.setup
-        # Without rules, the accuracy of minimal pairs by the mean per token is there all the same.
-        rules = self.scoring or (("mean_token",) if setup == "minimal_pair" else ())
-        questions: list[ProbeQuestion[Any]] = []
-        if self.ranks and setup == "mc_mlm":
-            questions.append(Ranks())
-        if word_rules := tuple(rule for rule in rules if rule != LETTER):
-            questions.append(ByRule(word_rules, self.domain_stem))
-        if self.letters:
-            questions.append(
-                ByLetter(self.letters, lambda: loaded_scorer(context, self.model, "mc_mlm"))
-            )
-        if self.phrasings:
-            questions.append(InPhrasing(tuple(self.phrasings)))
-        return questions
-
-    def make(self, run: RunFolder, context: RunContext) -> RunRecord:
-        """Make the run of one model and set."""
-        probe, prompts = prompted_set(context, self.probe, self.split, self.prompt)
-        check_data(self.data_sha256, [probe])
-        examples = [read_set(context, self.probe, TRAIN)] if self.examples else []
-        check_data(self.examples, examples)
-        scorer = loaded_scorer(context, self.model, probe.config.setup)
-        questions = self.questions(probe, context)
-        evaluation = evaluate(scorer, probe, questions, prompts=prompts, trainer=context.trainer)
-        labels = self.model.gold_labels(probe.config.setup, evaluation.predictions.records)
-        if probe.config.setup != "minimal_pair":
-            evaluation = replace(evaluation, gold_labels=labels)
-        row = replace(
-            model_row(self.model),
-            protocol=PROTOCOL,
-            control="standard",
-            num_train=0,
-            split=self.split,
-        )
-        own_rows = evaluation.own_rows(row)
-        run.write_metrics([*own_rows, *evaluation.question_rows(row, Ranks)])
-        write_predictions(run, evaluation.lines())
-        notices = [*evaluation.notices]
-        reader = loaded_scorer(context, self.model, "mc_mlm") if self.letters else scorer
-        is_in_chat = evaluation.prompts.in_chat or in_chat(reader, prompts)
-        if prompts.chat == "auto" and not is_in_chat:
-            label = self.model.label
-            notices.append(f"{label} has no chat template, so it was asked without a chat")
-        rows = [*own_rows, *evaluation.question_rows(row)]
-        record = evaluation.record(row, rows, notices, examples)
-        return answered_by(record, self.model, scorer)
-
-    def check(self, context: RunContext) -> None:
-        """Refuse items that cannot be asked about so, and a set that the model cannot answer."""
-        probe, _ = prompted_set(context, self.probe, self.split, self.prompt)
-        setup, model = probe.config.setup, self.model
-        check_items(
-            context, self.probe, self.split, self.prompt, tuple(self.questions(probe, context))
-        )
-        has_texts = setup == "mc_qa" and self.prompt is not None and self.prompt.has_words_text
-        is_by_rule = self.scoring or (self.prompt and self.prompt.shots) or has_texts
-        if has_texts and scoring_of(model.checkpoint, model.scoring, setup) == LETTER:
-            raise UsageError(
-                f"{model.label} answers questions by letters, in texts of its own; leave out "
-                "--prompt.file, whose `words_mc_qa` is for words"
-            )
-        if is_by_rule and model.kind == TRANSFORMER and setup == "mc_qa":
-            from probelight.models.pair_choice import answers_questions
-
-            if answers_questions(model.checkpoint):
-                raise UsageError(
-                    f"{model.label} answers questions with its fine-tuned head, which has no "
-                    "log-likelihoods, only one number per choice; leave out --scoring, --shots, "
-                    "--chat and --prompt.file"
-                )
-        check_records(context, model, setup, probe.records)
-
-
-@cached(most=None)
-def prompted_set(
-    context: RunContext, name: str, split: str, prompt: PromptSpec | None
-) -> tuple[ProbeData, Prompts]:
-    """Return a set, and how its items are put to models; examples are drawn once for all models."""
-    probe = read_set(context, name, split)
-    examples = read_set(context, name, TRAIN) if prompt and prompt.shots else None
-    return probe, prompts_of(prompt, probe, examples)
-
-
-@cached(most=None)
-def check_items(
-    context: RunContext,
-    name: str,
-    split: str,
-    prompt: PromptSpec | None,
-    questions: Sequence[ProbeQuestion[Any]],
-) -> None:
-    """Refuse items with too few examples, or that a question does not fit, once for all models."""
-    probe, prompts = prompted_set(context, name, split, prompt)
-    for record in probe.records:
-        prompts.shots(record)
-    for question in questions:
-        question.check(probe, prompts)
-
-
-def zero_shot_jobs(
-    sets: Sequence[LoadedSet],
-    models: Sequence[ModelSettings],
-    trainer: TrainerSettings,
-    *,
-    ranks: bool = False,
-    rules: Sequence[str] = (),
-    orders: Orders | None = None,
-    prompt: PromptSpec | None = None,
-    examples: Mapping[str, ProbeData] | None = None,
-    phrasings_by_set: Mapping[str, Sequence[str]] | None = None,
-) -> list[Job]:
-    """Return the jobs that score each set with each model; a model is loaded once per setup.
-
-    `examples` are what the prompt draws from, and `phrasings_by_set` the phrasings, by the name of
-    the set.
-    """
-    jobs = []
-    for model in models:
-        template = template_sha256(model, prompt) if prompt else ""
-        for loaded in sorted(sets, key=lambda loaded: loaded.data.config.setup):
-            probe = loaded.data.config
-            phrasings = phrasings_by_set[loaded.name] if phrasings_by_set else ()
-            stem = probe.domain_stem or DOMAIN_STEMS.get(probe.setup, "")
-            is_prompted = prompt and relevant_prompt(prompt, probe.setup, by_letter=bool(orders))
-            spec = ZeroShotSpec(
-                model=model,
-                probe=loaded.name,
-                split=loaded.split,
-                data_sha256=checksums(loaded.data),
-                ranks=ranks,
-                scoring=tuple(rules),
-                domain_stem=stem if "pmi" in rules else "",
-                letters=orders,
-                prompt=is_prompted,
-                examples=checksums(examples[loaded.name]) if examples else (),
-                chat_template=template,
-                phrasings={name: probe.phrasings[name] for name in phrasings},
-            ).under(trainer)
-            jobs.append(Job(spec, title=f"{loaded.name}, {model.label}"))
-    return jobs

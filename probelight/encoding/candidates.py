@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
 
@@ -15,11 +16,12 @@ from probelight.encoding.encoded_set import (
     CandidateSet,
     ChoiceEncoder,
     EncodedSet,
+    EncoderAround,
     Ids,
     Skipped,
     existing_choices,
 )
-from probelight.encoding.tokens import TokenStore
+from probelight.encoding.tokens import tokenise
 from probelight.io.errors import RecordError
 from probelight.probes.record import MASK, Record
 
@@ -52,27 +54,44 @@ class Blank:
         return cls(text=f"{stripped}{mask_token}{after}", carrier=carrier)
 
 
-@dataclass
 class CandidateTable:
-    """The pieces of each (carrier, candidate), tokenised in one go with the sentences.
+    """The pieces of records' candidates behind their carriers, tokenised in one go with `texts`.
 
     With `answer_prefix="auto"` the pieces are read off the tokenizer in context: those that
     "a younger" has beyond "a". That gives `Ġyounger`, `▁younger` or `younger` as the tokenizer has
     it, and `younger` without the space at the start of a sentence where the tokenizer cuts it so.
     Any other prefix is put before the candidate as it is.
 
-    First `add` all candidates, then tokenise `texts`, then look up.
+    Attributes:
+        index: Of each text in `store`.
+        store: Tokens of `texts`, and of those that candidates need.
+        notices: What the tokens' cache has to say.
     """
 
-    tokenizer: Any
-    answer_prefix: str
-    texts: dict[str, int] = field(default_factory=dict)
+    def __init__(
+        self,
+        tokenizer: Any,
+        answer_prefix: str,
+        records: Sequence[Record],
+        carriers: Sequence[str],
+        texts: Iterable[str] = (),
+        cache_dir: str | Path | None = None,
+    ) -> None:
+        self.tokenizer, self.answer_prefix = tokenizer, answer_prefix
+        self.records, self.carriers = records, carriers
+        self.index: dict[str, int] = {}
+        for record, carrier in zip(records, carriers, strict=True):
+            for text in chain(*(self._texts(carrier, choice) for choice in record.choices)):
+                self.index.setdefault(text, len(self.index))
+        for text in texts:
+            self.index.setdefault(text, len(self.index))
+        self.store, self.notices = tokenise(tokenizer, list(self.index), cache_dir)
 
-    def add(self, carrier: str, *candidates: str) -> None:
-        """Note the texts that `pieces` will need."""
-        for candidate in candidates:
-            for text in self._texts(carrier, candidate):
-                self.texts.setdefault(text, len(self.texts))
+    @classmethod
+    def of_words(cls, tokenizer: Any, answer_prefix: str, words: Iterable[str]) -> CandidateTable:
+        """Return the table of words inside a sentence."""
+        record = Record("words", MASK, tuple(words), 0)
+        return cls(tokenizer, answer_prefix, [record], [INSIDE])
 
     def _texts(self, carrier: str, candidate: str) -> tuple[str, str]:
         """Return the text before a candidate, and the text up to the candidate's end."""
@@ -80,54 +99,51 @@ class CandidateTable:
             return carrier.rstrip(), carrier + candidate
         return "", self.answer_prefix + candidate
 
-    def pieces(self, carrier: str, candidate: str, tokens: TokenStore) -> NDArray[np.int32]:
-        """Return the ids of a candidate, given the tokens of `texts`."""
-        context_ids, ids = (tokens[self.texts[t]] for t in self._texts(carrier, candidate))
+    def pieces(self, carrier: str, candidate: str) -> NDArray[np.int32]:
+        """Return the ids of a candidate."""
+        context_ids, ids = (self.store[self.index[t]] for t in self._texts(carrier, candidate))
         if np.array_equal(ids[: len(context_ids)], context_ids):
             return ids[len(context_ids) :]
         return ids
 
-    def single_entries(
-        self, records: Sequence[Record], carriers: Sequence[str], tokens: TokenStore
-    ) -> tuple[list[int], list[Skipped]]:
+    def single_entries(self) -> tuple[list[int], list[Skipped]]:
         """Return the positions of records whose candidates are one entry each, and the others."""
         positions, skipped = [], []
-        for position, (record, carrier) in enumerate(zip(records, carriers, strict=True)):
-            if problems := list(self.problems(record, carrier, tokens)):
-                skipped.append(Skipped(position, record.name, "; ".join(problems)))
+        for position, (record, carrier) in enumerate(zip(self.records, self.carriers, strict=True)):
+            problems = (self.problem(carrier, candidate) for candidate in record.choices)
+            if reason := "; ".join(filter(None, problems)):
+                skipped.append(Skipped(position, record.name, reason))
             else:
                 positions.append(position)
         return positions, skipped
 
-    def problems(self, record: Record, carrier: str, tokens: TokenStore) -> Iterator[str]:
-        """Yield what keeps a record's candidates from being one vocabulary entry each."""
-        unknown = self.tokenizer.unk_token_id
-        for candidate in record.choices:
-            pieces = self.pieces(carrier, candidate, tokens)
-            token_texts = self.tokenizer.convert_ids_to_tokens(pieces.tolist())
-            if len(pieces) != 1:
-                yield f"the candidate {candidate!r} is {len(pieces)} tokens, {token_texts}"
-            elif unknown is not None and pieces[0] == unknown:
-                yield f"the candidate {candidate!r} is not in the vocabulary, {token_texts}"
+    def problem(self, carrier: str, candidate: str) -> str:
+        """Return what keeps a candidate from being one vocabulary entry; "" if it is one."""
+        pieces = self.pieces(carrier, candidate)
+        token_texts = self.tokenizer.convert_ids_to_tokens(pieces.tolist())
+        if len(pieces) != 1:
+            return f"the candidate {candidate!r} is {len(pieces)} tokens, {token_texts}"
+        if pieces[0] == self.tokenizer.unk_token_id:
+            return f"the candidate {candidate!r} is not in the vocabulary, {token_texts}"
+        return ""
 
-    def entries(
-        self, records: Sequence[Record], carriers: Sequence[str], tokens: TokenStore
-    ) -> tuple[Ids, NDArray[np.bool_]]:
-        """Return the entries (N, K) of records without `problems`, 0 for none, and which exist.
+    def entries(self, positions: Sequence[int]) -> tuple[Ids, NDArray[np.bool_]]:
+        """Return the entries (N, K) of records without a `problem`, 0 for none, and which exist.
 
         Two different candidates of a record that are the same entry are a `RecordError`.
         """
-        exists = existing_choices(records)
+        exists = existing_choices([self.records[i] for i in positions])
         ids = np.zeros(exists.shape, dtype=np.int64)
-        for row, (record, carrier) in enumerate(zip(records, carriers, strict=True)):
+        for row, i in enumerate(positions):
             owners: dict[int, str] = {}
-            for column, candidate in enumerate(record.choices):
-                entry = ids[row, column] = int(self.pieces(carrier, candidate, tokens)[0])
+            for column, candidate in enumerate(self.records[i].choices):
+                entry = ids[row, column] = int(self.pieces(self.carriers[i], candidate)[0])
                 # A choice that repeats another, not the gold one, was let through by the reader.
                 if owners.setdefault(entry, candidate) != candidate:
                     raise RecordError(
-                        f"{record.where}: the candidates {owners[entry]!r} and {candidate!r} are "
-                        f"the same vocabulary item, {self.tokenizer.convert_ids_to_tokens(entry)!r}"
+                        f"{self.records[i].where}: the candidates {owners[entry]!r} and "
+                        f"{candidate!r} are the same vocabulary item, "
+                        f"{self.tokenizer.convert_ids_to_tokens(entry)!r}"
                     )
         return ids, exists
 
@@ -143,24 +159,15 @@ class NumberedSet(CandidateSet):
         return {**self.stems.inputs(items), **super().inputs(items)}
 
 
-class NumberedEncoder:
+class NumberedEncoder(EncoderAround):
     """Poses the stems of records alone: what a text gives does not depend on its candidates.
 
     `words` are the candidates of all records that will come, without white space around them.
     """
 
     def __init__(self, encoder: ChoiceEncoder, words: Sequence[str]) -> None:
-        self.encoder = encoder
+        super().__init__(encoder)
         self.word_index = {word: index for index, word in enumerate(words)}
-
-    @property
-    def cache_dir(self) -> str | Path | None:
-        """Folder in which tokens are kept between runs; None for no cache."""
-        return self.encoder.cache_dir
-
-    @cache_dir.setter
-    def cache_dir(self, folder: str | Path | None) -> None:
-        self.encoder.cache_dir = folder
 
     def encode(self, records: Sequence[Record]) -> NumberedSet:
         """Tokenise stems; refuse those that can't be posed, and candidates that are not words."""

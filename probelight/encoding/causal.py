@@ -33,7 +33,7 @@ from probelight.encoding.likelihood import (
     Spans,
     answer_tokens,
 )
-from probelight.encoding.tokens import Template, tokenise, unknown_notice
+from probelight.encoding.tokens import Template, unknown_notice
 from probelight.io.errors import RecordError
 from probelight.probes.record import MASK, Record
 
@@ -210,31 +210,27 @@ class StemEncoder:
 
     def encode(self, records: Sequence[Record]) -> EncodedSet:
         """Tokenise records; refuse one with two candidates that are the same vocabulary item."""
-        carriers = [
-            Blank.of(r.stem if MASK in r.stem else f"{r.stem} {MASK}", MASK).carrier
-            for r in records
-        ]
-        table = CandidateTable(self.tokenizer, self.answer_prefix)
-        if not self.blank:
-            for record, carrier in zip(records, carriers, strict=True):
-                table.add(carrier, *record.choices)
-        texts = dict(table.texts)
-        text_indices = [texts.setdefault(self._text(r.stem), len(texts)) for r in records]
-        store, notices = tokenise(self.tokenizer, list(texts), self.cache_dir)
+        looked_up = [] if self.blank else records
+        stems = (r.stem if MASK in r.stem else f"{r.stem} {MASK}" for r in looked_up)
+        carriers = [Blank.of(stem, MASK).carrier for stem in stems]
+        stem_texts = [self._text(record.stem) for record in records]
+        table = CandidateTable(
+            self.tokenizer, self.answer_prefix, looked_up, carriers, stem_texts, self.cache_dir
+        )
+        store, notices = table.store, table.notices
+        text_indices = [table.index[text] for text in stem_texts]
         if self.blank:
-            positions, encodable = list(range(len(records))), list(records)
-            skipped: list[Skipped] = []
+            positions, skipped = list(range(len(records))), list[Skipped]()
             exists = existing_choices(records)
-            candidates = np.zeros(exists.shape, dtype=np.int64)
+            entries = np.zeros(exists.shape, dtype=np.int64)
         else:
-            positions, skipped = table.single_entries(records, carriers, store)
-            encodable = [records[i] for i in positions]
-            candidates, exists = table.entries(encodable, [carriers[i] for i in positions], store)
-        stems = [store[text_indices[i]] for i in positions]
+            positions, skipped = table.single_entries()
+            entries, exists = table.entries(positions)
+        stem_tokens = [store[text_indices[i]] for i in positions]
         room = self.max_length - self.template.num_special
-        rows = [self.template.assemble(ids[-max(room, 1) :])[0] for ids in stems]
+        rows = [self.template.assemble(ids[-max(room, 1) :])[0] for ids in stem_tokens]
         rows = [row if len(row) else start_token(self.tokenizer) for row in rows]
-        if num_cut := sum(len(ids) > room for ids in stems):
+        if num_cut := sum(len(ids) > room for ids in stem_tokens):
             notices += (
                 f"{num_cut} of {len(records)} stems were cut to their last {self.max_length} "
                 "tokens",
@@ -243,7 +239,7 @@ class StemEncoder:
         item_texts = [[text_indices[i]] for i in positions]
         notices += unknown_notice(self.tokenizer, store, item_texts, "stems")
         return StemSet(
-            labels=np.array([record.answer for record in encodable], dtype=np.int64),
+            labels=np.array([records[i].answer for i in positions], dtype=np.int64),
             lengths=np.array([len(row) for row in rows], dtype=np.int64),
             num_sequences=np.ones(len(positions), dtype=np.int64),
             positions=positions,
@@ -251,7 +247,7 @@ class StemEncoder:
             notices=notices,
             padding=self.padding,
             rows=tuple(rows),
-            candidate_ids=candidates,
+            candidate_ids=entries,
             choice_mask=exists,
         )
 

@@ -252,6 +252,22 @@ class ChoiceEncoder(Protocol):
         """Tokenise records; raise RecordError, which names it, for one that cannot be posed."""
 
 
+class EncoderAround:
+    """An encoder that poses records by another one, and keeps tokens where that does."""
+
+    def __init__(self, encoder: ChoiceEncoder) -> None:
+        self.encoder = encoder
+
+    @property
+    def cache_dir(self) -> str | Path | None:
+        """Folder in which tokens are kept between runs; None for no cache."""
+        return self.encoder.cache_dir
+
+    @cache_dir.setter
+    def cache_dir(self, folder: str | Path | None) -> None:
+        self.encoder.cache_dir = folder
+
+
 def token_budget_batches(
     lengths: ArrayLike, max_tokens: int, order: ArrayLike, num_sequences: ArrayLike | None = None
 ) -> list[list[int]]:

@@ -28,7 +28,7 @@ from probelight.encoding.encoded_set import (
     white_space_notice,
 )
 from probelight.encoding.likelihood import TOO_LONG, tokens_of
-from probelight.encoding.tokens import Template, longest_first, tokenise, unknown_notice
+from probelight.encoding.tokens import Template, longest_first, unknown_notice
 from probelight.io.errors import RecordError
 from probelight.probes.record import MASK, Record
 
@@ -156,12 +156,17 @@ class BlankTexts:
             blank.carrier if self.form.repeats_context or blank.carrier[-1:] == " " else ""
             for blank in blanks
         ]
-        self.table = CandidateTable(self.tokenizer, encoder.answer_prefix)
-        for record, carrier in zip(self.records, self.carriers, strict=True):
-            self.table.add(carrier, *record.choices)
-        texts = dict(self.table.texts)
-        self.texts = [texts.setdefault(blank.text, len(texts)) for blank in blanks]
-        self.store, self.notices = tokenise(self.tokenizer, list(texts), encoder.cache_dir)
+        texts = [blank.text for blank in blanks]
+        self.table = CandidateTable(
+            self.tokenizer,
+            encoder.answer_prefix,
+            self.records,
+            self.carriers,
+            texts,
+            encoder.cache_dir,
+        )
+        self.texts = [self.table.index[text] for text in texts]
+        self.store, self.notices = self.table.store, self.table.notices
 
     def blank_in_text(self, i: int) -> tuple[int, int]:
         """Return the number of tokens of a record's text, and the place of its blank."""
@@ -173,13 +178,6 @@ class BlankTexts:
                 f"does it contain {self.form.blank.strip()!r} itself?"
             )
         return len(ids), int(blanks[0])
-
-    def entries(self) -> tuple[list[int], list[Skipped], Ids]:
-        """Return which records' choices are entries, the others, and the entries (N, K)."""
-        positions, skipped = self.table.single_entries(self.records, self.carriers, self.store)
-        records = [self.records[i] for i in positions]
-        carriers = [self.carriers[i] for i in positions]
-        return positions, skipped, self.table.entries(records, carriers, self.store)[0]
 
     def next_tokens(self) -> list[list[DecodedChoice]]:
         """Return what is before the next token in the blank of each record, whatever comes next."""
@@ -197,9 +195,7 @@ class BlankTexts:
         else:
             rows = [
                 [
-                    DecodedChoice(
-                        (), tuple(self.table.pieces(carrier, choice, self.store).tolist())
-                    )
+                    DecodedChoice((), tuple(self.table.pieces(carrier, choice).tolist()))
                     for choice in record.choices
                 ]
                 for record, carrier in zip(self.records, self.carriers, strict=True)
@@ -290,7 +286,8 @@ class InfillingEncoder:
         positions, candidates = list(range(len(records))), None
         skipped: list[Skipped] = []
         if self.asks == "entries":
-            positions, skipped, candidates = blanks.entries()
+            positions, skipped = blanks.table.single_entries()
+            candidates, _ = blanks.table.entries(positions)
         choices = blanks.decoded_choices() if self.asks == "choices" else blanks.next_tokens()
         sources: dict[tuple[int, int, int], int] = {}
         targets: dict[Target, int] = {}
@@ -301,7 +298,11 @@ class InfillingEncoder:
         for row, i in enumerate(positions):
             begin, end = self._window(records[i], *blanks.blank_in_text(i), choices[i])
             source = sources.setdefault((blanks.texts[i], begin, end), len(sources))
-            item_targets = [self._target(source, begin, choice) for choice in choices[i]]
+            item_targets = []
+            for context, answer in choices[i]:  # what is too long is cut on its left
+                room = self.max_length - len(self.form.opening) - len(answer)
+                prefix = self.form.opening + context[max(begin, len(context) - room) :]
+                item_targets.append(Target(source, prefix, answer + self.closing))
             target_index[row, : len(item_targets)] = [
                 targets.setdefault(t, len(targets)) for t in item_targets
             ]
@@ -362,9 +363,3 @@ class InfillingEncoder:
         if form.repeats_context:
             num_before = min(num_before, room)
         return blank - num_before, blank + num_after + 1
-
-    def _target(self, source: int, begin: int, choice: DecodedChoice) -> Target:
-        """Return the target of a choice, cut on its left if it is too long."""
-        room = self.max_length - len(self.form.opening) - len(choice.answer)
-        context = choice.context[max(begin, len(choice.context) - room) :]
-        return Target(source, self.form.opening + context, choice.answer + self.closing)

@@ -22,7 +22,7 @@ from probelight.encoding.encoded_set import (
     masked_stem,
     skip_notices,
 )
-from probelight.encoding.tokens import Template, TokenStore, longest_first, tokenise, unknown_notice
+from probelight.encoding.tokens import Template, TokenStore, longest_first, unknown_notice
 from probelight.io.errors import RecordError
 from probelight.probes.record import Record
 
@@ -88,20 +88,21 @@ class MaskedChoiceEncoder:
             RecordError: If a stem has not exactly one mask, two candidates are the same vocabulary
                 item, or a candidate is not one and `multi_token` is "error".
         """
-        blanks, carriers, table = self._table(records)
-        texts = dict(table.texts)
-        for blank in blanks:
-            texts.setdefault(blank.text, len(texts))
-        store, notices = tokenise(self.tokenizer, list(texts), self.cache_dir)
-        positions, skipped, needs_pll = self._sort_out(records, carriers, table, store)
-        candidates, exists = table.entries(
-            [records[i] for i in positions], [carriers[i] for i in positions], store
+        blanks = self._blanks(records)
+        sentences = [blank.text for blank in blanks]
+        carriers = [blank.carrier for blank in blanks]
+        table = CandidateTable(
+            self.tokenizer, self.answer_prefix, records, carriers, sentences, self.cache_dir
         )
+        store, notices = table.store, table.notices
+        positions, skipped, needs_pll = self._sort_out(table)
+        candidates, exists = table.entries(positions)
+        texts = [table.index[sentence] for sentence in sentences]
         windows = np.zeros((len(positions), 2), dtype=np.int64)
         mask_position = np.zeros(len(positions), dtype=np.int64)
         num_cut = 0
         for row, i in enumerate(positions):
-            text = texts[blanks[i].text]
+            text = texts[i]
             first, last, mask = self._window(records[i], store[text])
             num_cut += last - first < len(store[text])
             windows[row] = store.starts[text] + np.array([first, last])
@@ -117,8 +118,8 @@ class MaskedChoiceEncoder:
                 f"{len(needs_pll)} of {len(records)} records have a candidate that is not one "
                 "vocabulary item and are scored by pseudo-log-likelihood",
             )
-        sentences = [[texts[blanks[i].text]] for i in positions]
-        notices += unknown_notice(self.tokenizer, store, sentences, "sentences")
+        item_texts = [[texts[i]] for i in positions]
+        notices += unknown_notice(self.tokenizer, store, item_texts, "sentences")
         return MaskedSet(
             labels=np.array([records[i].answer for i in positions], dtype=np.int64),
             lengths=windows[:, 1] - windows[:, 0] + self.template.num_special,
@@ -138,35 +139,24 @@ class MaskedChoiceEncoder:
 
     def check(self, records: Sequence[Record]) -> list[int]:
         """Return the positions of the records that `encode` would keep; refuse what it would."""
-        _, carriers, table = self._table(records)
-        store, _ = tokenise(self.tokenizer, list(table.texts))
-        positions, _, _ = self._sort_out(records, carriers, table, store)
-        table.entries([records[i] for i in positions], [carriers[i] for i in positions], store)
+        carriers = [blank.carrier for blank in self._blanks(records)]
+        table = CandidateTable(self.tokenizer, self.answer_prefix, records, carriers)
+        positions, _, _ = self._sort_out(table)
+        table.entries(positions)
         return positions
 
-    def _table(self, records: Sequence[Record]) -> tuple[list[Blank], list[str], CandidateTable]:
-        """Return each record's blank, what is before it, and the table of candidates."""
-        blanks = [Blank.of(masked_stem(r), self.tokenizer.mask_token) for r in records]
-        table = CandidateTable(self.tokenizer, self.answer_prefix)
-        for record, blank in zip(records, blanks, strict=True):
-            table.add(blank.carrier, *record.choices)
-        return blanks, [blank.carrier for blank in blanks], table
+    def _blanks(self, records: Sequence[Record]) -> list[Blank]:
+        return [Blank.of(masked_stem(r), self.tokenizer.mask_token) for r in records]
 
-    def _sort_out(
-        self,
-        records: Sequence[Record],
-        carriers: Sequence[str],
-        table: CandidateTable,
-        store: TokenStore,
-    ) -> tuple[list[int], list[Skipped], list[int]]:
+    def _sort_out(self, table: CandidateTable) -> tuple[list[int], list[Skipped], list[int]]:
         """Return the positions of records to keep, to skip, and to score by word pieces."""
-        positions, skipped = table.single_entries(records, carriers, store)
+        positions, skipped = table.single_entries()
         if skipped and self.multi_token == "error":
-            where = records[skipped[0].position].where
+            where = table.records[skipped[0].position].where
             raise RecordError(
                 f"{where}: {skipped[0].reason}; each answer must be one vocabulary item of "
-                f"{type(self.tokenizer).__name__} ({len(skipped)} of {len(records)} records have "
-                "one that is not). Choose other words, or add --model.multi_token "
+                f"{type(self.tokenizer).__name__} ({len(skipped)} of {len(table.records)} records "
+                "have one that is not). Choose other words, or add --model.multi_token "
                 "skip or pseudo_log_likelihood"
             )
         if self.multi_token == "skip":

@@ -1,6 +1,7 @@
 """Word vectors in GloVe's text format, `word v1 ... vd` per line: plain, gzipped or zipped.
 
 A file of vectors holds far more words than a probe has: only those that are looked up are kept.
+Settings name vectors, so that numpy is imported when the first is read.
 """
 
 from __future__ import annotations
@@ -11,15 +12,22 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from functools import cached_property, lru_cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import numpy as np
-from numpy.typing import NDArray
-
-from probelight.encoding.vector_source import EMBEDDED, located, vectors_label
 from probelight.io.errors import ProbelightError
 from probelight.io.files import LARGE, read_lines, sha256_of
+from probelight.io.package import ASSETS
 
-Vector = NDArray[np.float32]
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Vector = NDArray[np.float32]
+
+EMBEDDED = "embedded"
+# Vectors that depend on the words around, made by a frozen model.
+CONTEXTUAL = ("encoder", "elmo")
+EMBEDDED_PATH = ASSETS / "word_vectors.txt"
 
 _FIRST_LINES = 100  # tell how many numbers a line has
 _SPREAD_LINES = 1000  # tell how large the numbers are
@@ -79,11 +87,6 @@ class WordVectors:
         """Return the file's path, with the member of an archive."""
         return f"{self.path}:{self.member}" if self.member else str(self.path)
 
-    @property
-    def label(self) -> str:
-        """Short name for tables: the file's name without its endings."""
-        return vectors_label(self.source)
-
     @cached_property
     def sha256(self) -> str | None:
         """Hex SHA-256 of the file as it lies there, or of the one that is missing."""
@@ -92,6 +95,8 @@ class WordVectors:
     @cached_property
     def spread(self) -> float:
         """Root mean square of the first vectors' numbers; 1 where there is no file."""
+        import numpy as np
+
         if self.missing:
             return 1.0
         first = itertools.islice(self._lines(), _SPREAD_LINES)
@@ -149,6 +154,8 @@ class WordVectors:
         return dimension
 
     def _parsed(self, number: int, line: str) -> tuple[str, Vector]:
+        import numpy as np
+
         word, *values = line.rsplit(" ", self.dimension)
         try:
             vector = np.array(values, dtype=np.float32)
@@ -197,3 +204,32 @@ def _member_of(path: Path, member: str | None) -> str | None:
             f"read, such as {path}:{names[0] if names else 'vectors.txt'}"
         )
     return names[0]
+
+
+def vectors_label(source: str) -> str:
+    """Return a short name for tables, such as "glove.6B.50d" or "bert-base-cased, frozen"."""
+    kind, name = vectors_kind(source)
+    if kind:
+        last = name.rstrip("/").rsplit("/", 1)[-1]
+        return f"{last.removesuffix('.hdf5').removesuffix('_weights')}, frozen"
+    path, member = located(source)
+    name = Path(member or path.name).name
+    for ending in (".gz", ".zip", ".txt", ".vec"):
+        name = name.removesuffix(ending)
+    return name
+
+
+def vectors_kind(source: str) -> tuple[str, str]:
+    """Return kind and name of "encoder:NAME"; a file has no kind."""
+    kind, colon, name = source.partition(":")
+    return (kind, name) if colon and kind in CONTEXTUAL and name else ("", source)
+
+
+def located(source: str) -> tuple[Path, str | None]:
+    """Return the file that is meant, and the named member of an archive."""
+    if source == EMBEDDED:
+        return EMBEDDED_PATH, None
+    archive, colon, member = source.partition(".zip:")
+    if colon and member:
+        return Path(f"{archive}.zip").expanduser(), member
+    return Path(source).expanduser(), None

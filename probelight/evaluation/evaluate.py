@@ -12,8 +12,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from probelight.evaluation.measures import pair_notices, pair_rows, zero_shot_rows
-from probelight.evaluation.predictions import ask
 from probelight.evaluation.prompting import in_chat, mode_of, prompts_of, refuse_cut
+from probelight.evaluation.scorers import ask
 from probelight.probes.prompts import Prompts
 from probelight.probes.record import groups_of
 from probelight.probes.source import ProbeData
@@ -25,7 +25,7 @@ from probelight.results.measured import (
     tied_row,
 )
 from probelight.results.predictions import ItemLine
-from probelight.results.record import FromFiles, RunRecord, data_files
+from probelight.results.record import FromFiles, RunRecord
 from probelight.results.row import Row
 from probelight.runs.settings import DEFAULT_TRAINER, TrainerSettings
 
@@ -152,14 +152,12 @@ class Evaluation:
             notices: What a reader should know, in addition to the notices of the items.
             more_data: What was read in addition to the items.
         """
-        return RunRecord(
-            protocol=row.protocol,
-            model=row.model,
-            probe=row.probe or self.probe.config.name,
-            rows=tuple(rows),
+        return RunRecord.of(
+            replace(row, probe=row.probe or self.probe.config.name),
+            rows,
+            [self.probe, *more_data],
             counts={"items": len(self.probe.records), "scored": len(self.predictions.records)},
             notices=tuple(dict.fromkeys((*self.probe.notices, *notices))),
-            data=data_files([self.probe, *more_data]),
             num_rescored=self.predictions.num_rescored,
         )
 

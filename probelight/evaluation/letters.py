@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from probelight.evaluation.evaluate import Evaluation, ProbeQuestion
 from probelight.evaluation.measures import paradigm_rows, rule_rows, with_rules
-from probelight.evaluation.predictions import ask
 from probelight.evaluation.prompting import in_chat, mode_of, refuse_cut
+from probelight.evaluation.scorers import ask
 from probelight.io.errors import UsageError
 from probelight.metrics import letters as metrics
 from probelight.metrics.scoring_rules import DEBIASED, LETTER

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from probelight.metrics.calibration import separation
 from probelight.metrics.choices import macro_accuracy, predicted_shares
@@ -31,10 +30,6 @@ from probelight.results.measured import (
 )
 from probelight.results.predictions import ItemLine, RuleAnswer
 from probelight.results.row import Row, Subset
-
-if TYPE_CHECKING:
-    pass
-
 
 PROTOCOL = "zero_shot"
 

@@ -9,7 +9,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING
 
 from probelight.evaluation.evaluate import Evaluation, ProbeQuestion
-from probelight.evaluation.predictions import predict
+from probelight.evaluation.scorers import predict
 from probelight.metrics.knowledge import CLASSES, consistency, guessed_shares, knowledge_class
 from probelight.probes.catalog import STANDARD_WORDING
 from probelight.probes.controls import phrased

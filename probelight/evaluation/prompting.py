@@ -20,14 +20,12 @@ if TYPE_CHECKING:
 
 
 DEFAULT_PROMPT = PromptSettings()
-
-
 TRAIN = "train"
 
 
 def prompt_spec(shots: int, chat: Chat, prompt: PromptSettings) -> PromptSpec:
     """Return what of the settings decides numbers: no more than matters."""
-    templates, default_prompt = Templates.read(shipped_path(prompt.file)), PromptSettings()
+    templates = Templates.read(shipped_path(prompt.file))
     chat_texts = {"system": prompt.system, "begin": prompt.begin} if chat != "never" else {}
     spec = PromptSpec(
         templates=templates,
@@ -36,8 +34,8 @@ def prompt_spec(shots: int, chat: Chat, prompt: PromptSettings) -> PromptSpec:
         seed=prompt.seed if shots else 0,
         **chat_texts,
     )
-    has_default_texts = templates == Templates.read(shipped_path(default_prompt.file))
-    if replace(prompt, file=default_prompt.file) == default_prompt and has_default_texts:
+    has_default_texts = templates == Templates.read(shipped_path(DEFAULT_PROMPT.file))
+    if replace(prompt, file=DEFAULT_PROMPT.file) == DEFAULT_PROMPT and has_default_texts:
         return spec
     texts: dict[str, Any] = {"shots": 0, "chat": "", **chat_texts}
     texts |= {"seed": prompt.seed} if shots else {}
@@ -81,10 +79,10 @@ def refuse_unused(
 
     `spec` is the `prompt_spec` of a run with sets of these setups.
     """
-    defaults, is_chat = PromptSettings(), spec.chat != "never"
+    is_chat = spec.chat != "never"
     if not is_chat and (prompt.system or prompt.begin):
         raise UsageError("--prompt.system and .begin are only for a chat; add --chat auto")
-    if not spec.shots and prompt.seed != defaults.seed:
+    if not spec.shots and prompt.seed != DEFAULT_PROMPT.seed:
         raise UsageError("--prompt.seed is only for examples before an item; add --shots")
     asks_in_text = "mc_qa" in setups and spec.has_words_text
     if asks_in_text and is_chat:
@@ -92,7 +90,7 @@ def refuse_unused(
             f"--prompt.file {prompt.file}: `words_mc_qa` is around a question without a chat, "
             "`chat_mc_qa` the message in one; leave out --chat, or words_mc_qa in the file"
         )
-    if not (letters or is_chat or asks_in_text) and prompt.file != defaults.file:
+    if not (letters or is_chat or asks_in_text) and prompt.file != DEFAULT_PROMPT.file:
         raise UsageError(
             f"--prompt.file {prompt.file} would change nothing: it has texts for letters (add "
             "--scoring letter), chats (--chat) or, as `words_mc_qa`, questions answered by words"

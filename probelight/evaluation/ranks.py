@@ -8,7 +8,7 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from probelight.evaluation.evaluate import Evaluation, ProbeQuestion
-from probelight.evaluation.predictions import ask
+from probelight.evaluation.scorers import ask
 from probelight.probes.record import groups_of
 from probelight.results.measured import Predictions, grouped_row
 from probelight.results.row import Row

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from probelight.evaluation.evaluate import Evaluation, ProbeQuestion
 from probelight.evaluation.measures import paradigm_rows, rule_rows, with_rules
-from probelight.evaluation.predictions import ask
+from probelight.evaluation.scorers import ask
 from probelight.io.errors import UsageError
 from probelight.metrics.scoring_rules import calibrated, divided, pmi, same_order
 from probelight.probes.record import MASK, Record, Setup
@@ -50,27 +50,26 @@ class ByRule(ProbeQuestion[RuleScores]):
         The items were put to the model by the prompts of `evaluation`, as is every other stem. A
         model type without log-likelihoods, or one that skips some of the items, is refused.
         """
-        rules, predictions, prompts = self.rules, evaluation.predictions, evaluation.prompts
         question = scorer.log_likelihoods()
+        predictions, prompts = evaluation.predictions, evaluation.prompts
         name, records = predictions.name, predictions.records
-        free_stems = content_free_stems(prompts.setup) if "calibrated" in rules else []
-        stems = [*([self.domain_stem] if "pmi" in rules else []), *free_stems]
-        prompted = [prompts.words(record) for record in records]
-        stem_texts = {
+        free_stems = content_free_stems(prompts.setup) if "calibrated" in self.rules else []
+        stems = [*([self.domain_stem] if "pmi" in self.rules else []), *free_stems]
+        texts_by_stem = {
             # In the place of a whole prompt, or of the text in it (Zhao et al. 2021).
-            (stem, r.name): prompts.words(r, stem, is_prompt=stem == self.domain_stem).stem
+            stem: [prompts.words(r, stem, is_prompt=stem == self.domain_stem).stem for r in records]
             for stem in stems
-            for r in records
         }
-        needed = dict.fromkeys(
-            (stem_texts[stem, r.name], choice)
-            for stem in stems
-            for r in records
-            for choice in r.choices
+        pairs = dict.fromkeys(
+            (text, choice)
+            for texts in texts_by_stem.values()
+            for text, record in zip(texts, records, strict=True)
+            for choice in record.choices
         )
-        bare_records = [Record(choice, stem, (choice,), 0) for stem, choice in needed]
+        prompted = [prompts.words(record) for record in records]
         sets = {name: prompted} if scorer.normalise is None else {}
-        sets |= {_OTHER_STEMS: bare_records} if bare_records else {}
+        if pairs:
+            sets[_OTHER_STEMS] = [Record(choice, text, (choice,), 0) for text, choice in pairs]
         answers = ask(scorer, question, sets, trainer) if sets else {}
         for set_name, set_records in sets.items():
             if len(answers[set_name].records) < len(set_records):
@@ -85,20 +84,21 @@ class ByRule(ProbeQuestion[RuleScores]):
         else:
             rows = zip(predictions.scores, num_tokens, strict=True)
             sums = [[mean * size for mean, size in zip(*row, strict=True)] for row in rows]
-        by_rule, notices = divided_scores(rules, name, records, sums, num_tokens)
-        scores = answers[_OTHER_STEMS].scores if bare_records else []
-        log_probs = {(r.stem, r.choices[0]): s for r, [s] in zip(bare_records, scores, strict=True)}
-
-        def scores_of(stem: str, record: Record) -> list[float]:
-            return [log_probs[stem_texts[stem, record.name], choice] for choice in record.choices]
-
-        items = list(zip(sums, records, strict=True))
-        if "pmi" in rules:
-            by_rule["pmi"] = [pmi(total, scores_of(self.domain_stem, r)) for total, r in items]
-        if "calibrated" in rules:
-            by_rule["calibrated"] = [
-                calibrated(total, [scores_of(stem, r) for stem in free_stems]) for total, r in items
+        by_rule, notices = divided_scores(self.rules, name, records, sums, num_tokens)
+        pair_scores = answers[_OTHER_STEMS].scores if pairs else []
+        log_probs = {pair: score for pair, [score] in zip(pairs, pair_scores, strict=True)}
+        by_stem = {  # for each item, the scores of its choices
+            stem: [
+                [log_probs[text, choice] for choice in record.choices]
+                for text, record in zip(texts, records, strict=True)
             ]
+            for stem, texts in texts_by_stem.items()
+        }
+        if "pmi" in self.rules:
+            by_rule["pmi"] = list(map(pmi, sums, by_stem[self.domain_stem]))
+        if "calibrated" in self.rules:
+            by_free_stem = zip(*(by_stem[stem] for stem in free_stems), strict=True)
+            by_rule["calibrated"] = list(map(calibrated, sums, by_free_stem))
         by_name = {rule: Predictions(name, records, scores) for rule, scores in by_rule.items()}
         notices += [f"{rule}: {n}" for rule, p in by_name.items() for n in score_notices(p)]
         notices += dict.fromkeys(notice for scored in answers.values() for notice in scored.notices)

@@ -10,13 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from operator import attrgetter
-from pathlib import Path
 from typing import Any, Literal
 
 import pytorch_lightning as pl
 
 from probelight.integrations.callback import WatchedTraining
-from probelight.integrations.watch import Keep, Watch
+from probelight.integrations.watch import Watch
 from probelight.integrations.watched_sets import Entry
 
 
@@ -33,10 +32,8 @@ class ProbeCallback(WatchedTraining, pl.Callback):
         tokenizer: The model's tokenizer.
         network: Attribute of the LightningModule that has the transformers model.
         every: Score every this many steps, or "epoch".
-        keep: As in `Watch`.
-        keep_most: As in `Watch`.
-        output_dir: Folder of the results.
-        **options: As in `Watch`: `max_items`, `seed`, `text`, `max_tokens`.
+        **options: As in `Watch`: `output_dir`, `keep`, `keep_most`, `max_items`, `seed`, `text`,
+            `max_tokens`.
 
     Raises:
         ProbelightError: If there is no such probe, or one is malformed.
@@ -50,15 +47,11 @@ class ProbeCallback(WatchedTraining, pl.Callback):
         tokenizer: Any,
         network: str = "model",
         every: int | Literal["epoch"] = 200,
-        keep: Keep = None,
-        keep_most: int = 1,
-        output_dir: str | Path = "runs/watch",
         **options: Any,
     ) -> None:
+        super().__init__(every, Watch(probes, original, **options))
         self._tokenizer = tokenizer
         self._network = attrgetter(network)
-        options |= {"output_dir": output_dir, "keep": keep, "keep_most": keep_most}
-        super().__init__(every, Watch(probes, original, **options))
 
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         """Check that the probes fit the model, and score it before the training."""

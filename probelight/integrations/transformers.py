@@ -18,7 +18,7 @@ from typing import Any, Literal
 from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 
 from probelight.integrations.callback import WatchedTraining
-from probelight.integrations.watch import Keep, Watch
+from probelight.integrations.watch import Watch
 from probelight.integrations.watched_sets import Entry
 
 
@@ -34,12 +34,9 @@ class ProbeTrainerCallback(WatchedTraining, TrainerCallback):
             `probelight.load_probe`.
         original: The task that the model should not forget; it is scored like the probes.
         every: Score every this many steps, or "epoch".
-        keep: "best_average", or a function of the scores by probe: the checkpoint with the highest
-            value is kept. None keeps no checkpoint.
-        keep_most: Maximum number of checkpoints to keep.
         output_dir: Folder of the results; by default `probes` in the trainer's own folder.
         tokenizer: The model's tokenizer; by default the trainer's `processing_class`.
-        **options: As in `Watch`: `max_items`, `seed`, `text`, `max_tokens`.
+        **options: As in `Watch`: `keep`, `keep_most`, `max_items`, `seed`, `text`, `max_tokens`.
 
     Raises:
         ProbelightError: If there is no such probe, or one is malformed.
@@ -51,17 +48,14 @@ class ProbeTrainerCallback(WatchedTraining, TrainerCallback):
         original: Entry | None = None,
         *,
         every: int | Literal["epoch"] = 200,
-        keep: Keep = None,
-        keep_most: int = 1,
         output_dir: str | Path | None = None,
         tokenizer: Any = None,
         **options: Any,
     ) -> None:
+        options["output_dir"] = "probes" if output_dir is None else output_dir
+        super().__init__(every, Watch(probes, original, **options))
         self._tokenizer = tokenizer
         self._has_folder = output_dir is not None
-        options |= {"output_dir": "probes" if output_dir is None else output_dir}
-        options |= {"keep": keep, "keep_most": keep_most}
-        super().__init__(every, Watch(probes, original, **options))
 
     def on_train_begin(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any

@@ -15,7 +15,8 @@ import numpy as np
 import pandas as pd
 
 from probelight.evaluation.evaluate import evaluate
-from probelight.integrations.watched_sets import Entry, Watched, drawn_set, watched_set
+from probelight.evaluation.sets import LoadedSet
+from probelight.integrations.watched_sets import Entry, drawn_set, watched_set
 from probelight.io.atomic import whole_folder, write_text_atomic
 from probelight.io.errors import UsageError, required_path
 from probelight.io.package import cache_folder
@@ -25,13 +26,13 @@ from probelight.models.loading import name_of
 from probelight.models.scorer import Scorer
 from probelight.probes.source import ProbeData
 from probelight.results.details import WatchDetails
+from probelight.results.frames import changes
 from probelight.results.load import WATCH, load_results
 from probelight.results.measured import chance_rows
 from probelight.results.predictions import write_predictions
 from probelight.results.record import ModelSource, RunRecord, checksums
 from probelight.results.row import Row
 from probelight.results.run_folder import CommandFolder, RunFolder
-from probelight.results.watched import changes
 from probelight.runs.settings import TrainerSettings
 
 Keep = Literal["best_average"] | Callable[[Mapping[str, float]], float] | None
@@ -202,7 +203,7 @@ class Watch:
             if scores.keys() == {*names}
         ]
 
-    def _scorer(self, network: Any, watched: Watched) -> Scorer:
+    def _scorer(self, network: Any, watched: LoadedSet) -> Scorer:
         return scorer_of(network, self._tokenizer, watched.data.config.setup, self.text)
 
     def look(self, network: Any, step: int) -> dict[str, float]:
@@ -218,9 +219,7 @@ class Watch:
             if look.step == step:
                 return dict(look.scores)
         try:
-            scores = {}
-            for watched in self.sets:
-                scores[watched.name] = self._score(network, watched, step)
+            scores = {watched.name: self._score(network, watched, step) for watched in self.sets}
             self.looks.append(Look(step, scores))
             assert self._command is not None
             self._command.write_results()
@@ -235,8 +234,8 @@ class Watch:
                 warnings.warn(text, stacklevel=2)
         return scores
 
-    def _run(self, watched: Watched, step: int) -> tuple[str, dict[str, Any]]:
-        """Return the name and the config of the run that scores a set at a step."""
+    def _score(self, network: Any, watched: LoadedSet, step: int) -> float:
+        assert self._command is not None
         revision = f"step{step}"
         config = {
             "protocol": WATCH,
@@ -246,11 +245,7 @@ class Watch:
             "data": checksums(watched.data),
             "items": [record.position for record in watched.data.records],
         }
-        return f"watch-{watched.name}-{self._name}-{revision}", config
-
-    def _score(self, network: Any, watched: Watched, step: int) -> float:
-        assert self._command is not None
-        run = self._command.run(*self._run(watched, step))
+        run = self._command.run(f"watch-{watched.name}-{self._name}-{revision}", config)
         if (finished := self._command.result(run.key)) is not None:
             return _accuracy(finished)
         start = time.perf_counter()
@@ -260,10 +255,9 @@ class Watch:
         run.finish(replace(record, seconds=round(time.perf_counter() - start, 3)))
         return _accuracy(record)
 
-    def _record(self, run: RunFolder, scorer: Scorer, watched: Watched, step: int) -> RunRecord:
-        revision, config = f"step{step}", watched.data.config
-        name = f"{self._name}@{revision}"
-        task = "original task" if config.name == self.original else ""
+    def _record(self, run: RunFolder, scorer: Scorer, watched: LoadedSet, step: int) -> RunRecord:
+        revision, name = f"step{step}", f"{self._name}@step{step}"
+        task = "original task" if watched.name == self.original else ""
         device = next(scorer.network.parameters()).device
         settings = TrainerSettings(
             max_eval_tokens=self.max_tokens, num_workers=0, progress_bar=False
@@ -273,7 +267,7 @@ class Watch:
         row = Row(
             protocol=WATCH,
             model=name,
-            probe=config.name,
+            probe=watched.name,
             control="standard",
             mode=evaluation.mode,
             split=watched.split,

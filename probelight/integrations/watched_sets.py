@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 
 import numpy as np
 
+from probelight.evaluation.sets import LoadedSet
 from probelight.io.errors import UsageError
 from probelight.probes.record import groups_of
 from probelight.probes.source import ProbeData, load_entry
@@ -17,42 +18,24 @@ from probelight.probes.source import ProbeData, load_entry
 Entry = str | Path | ProbeData
 
 
-@dataclass(frozen=True)
-class Watched:
-    """A set of items to score."""
-
-    data: ProbeData
-    split: str
-
-    @property
-    def name(self) -> str:
-        """The name of the set in results."""
-        return self.data.config.name
-
-    @property
-    def groups(self) -> list[str]:
-        """The group of each item; intervals count whole groups."""
-        return groups_of(self.data.records, self.data.config.group_by)
-
-
-def watched_set(entry: Entry) -> Watched:
+def watched_set(entry: Entry) -> LoadedSet:
     """Return the set for a name, a file of items, or a return value of `probelight.load_probe`."""
-    if isinstance(entry, ProbeData):
-        return Watched(entry, "")
-    if isinstance(entry, str | Path):
-        return Watched(*load_entry(entry))
-    raise UsageError(
-        f"a {type(entry).__name__} is not a name or file; pass items through probelight.load_probe"
-    )
+    if not isinstance(entry, str | Path | ProbeData):
+        kind = type(entry).__name__
+        raise UsageError(
+            f"a {kind} is not a name or file; pass items through probelight.load_probe"
+        )
+    data, split = (entry, "") if isinstance(entry, ProbeData) else load_entry(entry)
+    return LoadedSet(data.config.name, split, data)
 
 
-def drawn_set(watched: Watched, max_items: int | None, seed: int) -> Watched:
+def drawn_set(watched: LoadedSet, max_items: int | None, seed: int) -> LoadedSet:
     """Return a set with at most `max_items` items, whole groups in a random order."""
     records = watched.data.records
     if max_items is None or len(records) <= max_items:
         return watched
     by_group: dict[str, list[int]] = {}
-    for index, group in enumerate(watched.groups):
+    for index, group in enumerate(groups_of(records, watched.data.config.group_by)):
         by_group.setdefault(group, []).append(index)
     groups = [*by_group.values()]
     drawn_groups: list[list[int]] = []
@@ -72,7 +55,7 @@ def drawn_set(watched: Watched, max_items: int | None, seed: int) -> Watched:
         f"intervals {wider:.1f} times as wide"
     )
     data = replace(watched.data, records=drawn, notices=(*watched.data.notices, notice))
-    return Watched(data, watched.split)
+    return watched._replace(data=data)
 
 
 def _spread(groups: Sequence[Sequence[int]]) -> float:

@@ -115,13 +115,10 @@ def mend_folder(folder: Path) -> None:
     Unfinished folders are removed; one that was about to be replaced gets its name back. What a
     living process is writing stays.
     """
+    remove_leftovers(folder)
     newest_first = sorted(folder.glob("*.old"), key=lambda p: p.stat().st_mtime, reverse=True)
-    for path in [*folder.rglob("*.tmp"), *newest_first]:
-        if not is_abandoned(path):
-            continue
-        if path.suffix == ".tmp":
-            remove(path)
-        elif match := _REPLACED.fullmatch(path.name):
+    for path in filter(is_abandoned, newest_first):
+        if match := _REPLACED.fullmatch(path.name):
             _restore(path, folder / match[1])
 
 

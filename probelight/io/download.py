@@ -42,18 +42,28 @@ class NotThereError(DownloadError):
     """The server answers that it does not have the file."""
 
 
-def is_offline() -> bool:
-    """Return whether $PROBELIGHT_OFFLINE or $HF_HUB_OFFLINE says yes: caches alone are used."""
+def is_offline(offline: bool | None = None) -> bool:
+    """Return the choice, or whether $PROBELIGHT_OFFLINE or $HF_HUB_OFFLINE is set to yes."""
+    if offline is not None:
+        return offline
     words = (os.environ.get(key, "") for key in ("PROBELIGHT_OFFLINE", "HF_HUB_OFFLINE"))
     return any(word.strip().lower() in {"1", "true", "yes", "on"} for word in words)
 
 
-def fetch(url: str, *, sha256: str | None = None) -> Path:
+def fetch(
+    url: str,
+    *,
+    sha256: str | None = None,
+    cache_dir: str | Path | None = None,
+    offline: bool | None = None,
+) -> Path:
     """Return the local path of a file, downloaded if it is not in the cache yet.
 
     Args:
         url: http(s):// address, or file:// (then the file itself is returned, checked).
         sha256: Of the decompressed bytes. A file with another one is never put in the cache.
+        cache_dir: See `cache_folder`.
+        offline: Use the cache alone; see `is_offline`.
 
     Raises:
         DownloadError: If it cannot be fetched or has another checksum.
@@ -71,10 +81,10 @@ def fetch(url: str, *, sha256: str | None = None) -> Path:
     name = Path(unquote(address.path)).name or "file"
     # The address is hashed: names like train.jsonl repeat.
     key = hashlib.sha256(url.encode()).hexdigest()[:16]
-    target = cache_folder() / "downloads" / f"{key}-{name}"
+    target = cache_folder(cache_dir) / "downloads" / f"{key}-{name}"
     if target.is_file() and not _fault(target, sha256):
         return target
-    if is_offline():
+    if is_offline(offline):
         raise DownloadError(f"{url}: not in {target.parent}, but offline mode is on. {ADVICE}")
     from filelock import FileLock  # not above, for quick commands
 

@@ -61,6 +61,7 @@ def shipped_path(path: str) -> str:
     return path
 
 
-def cache_folder() -> Path:
-    """Return $PROBELIGHT_CACHE, or ~/.cache/probelight."""
-    return Path(os.environ.get("PROBELIGHT_CACHE") or "~/.cache/probelight").expanduser()
+def cache_folder(cache_dir: str | Path | None = None) -> Path:
+    """Return the folder, or $PROBELIGHT_CACHE, or ~/.cache/probelight."""
+    chosen = cache_dir or os.environ.get("PROBELIGHT_CACHE") or "~/.cache/probelight"
+    return Path(chosen).expanduser()

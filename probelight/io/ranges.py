@@ -12,11 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from typing import (
-    Annotated,
-    Any,
-    Literal,
-)
+from typing import Annotated, Any, Literal
 
 
 class Limit:
@@ -115,7 +111,7 @@ class Matching(Limit):
 
     def admits(self, value: Any) -> bool:
         """Return whether the text matches."""
-        return re.match(self.pattern, value, re.IGNORECASE) is not None
+        return re.match(self.pattern, value) is not None
 
     def __str__(self) -> str:
         return self.needed
@@ -124,7 +120,7 @@ class Matching(Limit):
 # An empty path would silently be the current folder.
 NOT_BLANK = Matching(r"\s*\S", "a path (. is the current folder)")
 FOLDER_OR_URL = Matching(
-    r"(file|https?)://|(?![a-z][\w+.-]*://)",
+    r"(?i:file|https?)://|(?![a-zA-Z][\w+.-]*://)",
     "a folder, or an address that starts with file://, http:// or https://",
 )
 

@@ -7,15 +7,13 @@ without, and takes half as long.
 
 from __future__ import annotations
 
-import dataclasses
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import MISSING, dataclass, fields, is_dataclass
 from functools import cache
 from types import UnionType
 from typing import (
-    TYPE_CHECKING,
     Annotated,
     Any,
     ClassVar,
@@ -30,11 +28,10 @@ from typing import (
 
 from probelight.io.errors import ProbelightError, UsageError, nearest
 
-if TYPE_CHECKING:
-    from pydantic import TypeAdapter
-    from pydantic_core import ErrorDetails
-
 T = TypeVar("T")
+# As pydantic_core's, which jsonargparse would import even where only types are checked: --help of
+# each command would wait for it.
+ErrorDetails = Mapping[str, Any]
 # What a dataclass that is read declares as its `__pydantic_config__`; those inside it follow.
 STRICT = {"strict": True, "extra": "forbid"}
 STRANGE = "unexpected_keyword_argument"  # pydantic's error of an unknown key
@@ -71,10 +68,9 @@ def typed(
     """
 
     def name_of(key: str) -> str:
-        key = (within + key).removeprefix(".")
         return f"{location}: {f'`{key}`' if key else 'it'}"
 
-    return cast(T, validated(kind, value, name_of, error_type, of_file=location))
+    return cast(T, validated(kind, value, within, name_of, error_type, of_file=location))
 
 
 def as_settings(kind: type[T], settings: T | Mapping[str, Any], name: str) -> T:
@@ -104,18 +100,14 @@ def checked(
         return converted
     for name, hint in hints_of(declared).items():
         if name in values:
-
-            def named(key: str, name: str = name) -> str:
-                return name_of(name + key)
-
-            converted[name] = validated(hint, values[name], named, RangeError)
+            converted[name] = validated(hint, values[name], name, name_of, RangeError)
     return converted
 
 
 @cache
 def hints_of(declared: Callable[..., Any]) -> dict[str, Any]:
     """Return the annotated types of a function's or a class's arguments."""
-    is_plain_class = isinstance(declared, type) and not dataclasses.is_dataclass(declared)
+    is_plain_class = isinstance(declared, type) and not is_dataclass(declared)
     return get_type_hints(declared.__init__ if is_plain_class else declared, include_extras=True)
 
 
@@ -125,7 +117,7 @@ def lists_of(declared: Callable[..., Any], prefix: str = "") -> Iterator[str]:
         is_annotated = get_origin(hint) is Annotated
         hint = get_args(hint)[0] if is_annotated else hint
         for member in get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,):
-            if dataclasses.is_dataclass(member):
+            if is_dataclass(member):
                 yield from lists_of(member, f"{prefix}{name}.")  # type: ignore[arg-type]
             elif name != "return" and get_origin(member) in (list, tuple, Sequence):
                 yield f"{prefix}{name}"
@@ -154,10 +146,8 @@ class Settings:
 def _defaults(kind: type[Any]) -> dict[str, Any]:
     """Return the default of each field."""
     return {
-        field.name: field.default
-        if field.default_factory is dataclasses.MISSING
-        else field.default_factory()
-        for field in dataclasses.fields(kind)
+        field.name: field.default if field.default_factory is MISSING else field.default_factory()
+        for field in fields(kind)
     }
 
 
@@ -169,6 +159,7 @@ def settings_from(kind: type[S], config: Mapping[str, Any]) -> S:
 def validated(
     hint: Any,
     value: object,
+    within: str,
     name_of: Callable[[str], str],
     error_type: type[Exception],
     *,
@@ -179,7 +170,8 @@ def validated(
     Args:
         hint: The type, with its limits; what pydantic does not know must be an instance.
         value: Parsed and plain, or objects.
-        name_of: Returns how messages name a key below the value, such as ".sizes[1]".
+        within: The key of the value itself.
+        name_of: Returns how messages name a key, such as "grid.sizes[1]".
         error_type: Raised at the first mistake.
         of_file: The file that the value is from: of that nothing is converted.
     """
@@ -199,11 +191,12 @@ def validated(
             errors.errors(include_url=False),
             key=lambda error: (error["type"] != STRANGE, error["type"] == "missing"),
         )
-        raise error_type(_explained(hint, value, first, name_of, bool(of_file))) from None
+        key = (within + _key_of(first, value)).removeprefix(".")
+        raise error_type(f"{name_of(key)}{_explained(hint, first, bool(of_file))}") from None
 
 
 @cache
-def _adapter(hint: Any) -> TypeAdapter[Any]:
+def _adapter(hint: Any) -> Any:
     from pydantic import ConfigDict, TypeAdapter
 
     if is_dataclass(hint) or is_typeddict(hint):  # they have a config of their own
@@ -211,39 +204,42 @@ def _adapter(hint: Any) -> TypeAdapter[Any]:
     return TypeAdapter(hint, config=ConfigDict(arbitrary_types_allowed=True))
 
 
-def _explained(
-    hint: Any, value: Any, error: ErrorDetails, name_of: Callable[[str], str], is_of_file: bool
-) -> str:
-    """Return which key is wrong, and what it must be."""
-    steps, key, wrong = error["loc"], "", error["input"]
-    for step in steps:
+def _key_of(error: ErrorDetails, value: Any) -> str:
+    """Return the wrong key below a value, such as ".sizes[1]"."""
+    key = ""
+    for step in error["loc"]:
         is_key = isinstance(value, Mapping) and step in value
         if not isinstance(step, int) and not is_key and _UNION_TAG.fullmatch(step):
             continue
         key += f"[{step}]" if isinstance(step, int) else f".{step}"
         with suppress(LookupError, TypeError):
             value = value[step]
-    name = name_of(key)
-    if error["type"] == "missing":
-        return f"{name} is missing"
-    if error["type"] == STRANGE:
-        declared: Any = _dataclass_in(hint)
-        for step in steps[:-1]:
-            declared = _dataclass_in(get_type_hints(declared).get(str(step))) or declared
-        return f"{name} is not a known key{nearest(steps[-1], [f.name for f in fields(declared)])}"
-    needed = MEANT.get(error["type"]) or error["msg"].removeprefix("Input should be ")
+    return key
+
+
+def _explained(hint: Any, error: ErrorDetails, is_of_file: bool) -> str:
+    """Return what follows the name of a wrong key: what it is, and what it must be."""
+    wrong, needed = error["input"], MEANT.get(error["type"])
+    needed = needed or error["msg"].removeprefix("Input should be ")
     reason = str(error["ctx"]["error"]) if error["type"] == "value_error" else ""
-    if not is_of_file:
-        if reason and isinstance(wrong, Mapping):  # that of a section names its key itself
-            return f"{name}: {reason}"
-        if error["type"] == "dataclass_type":
-            needed = f"{error['ctx']['class_name']} or a mapping of its fields"
-        return f"{name} {_as_typed(wrong)}: {reason or f'give {needed}'}"
-    if reason:
-        is_limit = reason.startswith("give ")
-        return f"{name} is {wrong!r}: {reason}" if is_limit else f"{name} {reason}"
-    near = nearest(wrong, needed.split("'")[1::2])
-    return f"{name} must be {needed}, not {_shortened(repr(wrong))}{near}"
+    if error["type"] == "missing":
+        return " is missing"
+    if error["type"] == STRANGE:
+        *outer, last = error["loc"]
+        declared: Any = _dataclass_in(hint)
+        for step in outer:
+            declared = _dataclass_in(get_type_hints(declared).get(str(step))) or declared
+        return f" is not a known key{nearest(last, [field.name for field in fields(declared)])}"
+    if is_of_file and reason:
+        return f" is {wrong!r}: {reason}" if reason.startswith("give ") else f" {reason}"
+    if is_of_file:
+        near = nearest(wrong, needed.split("'")[1::2])
+        return f" must be {needed}, not {_shortened(repr(wrong))}{near}"
+    if reason and isinstance(wrong, Mapping):  # that of a section names its key itself
+        return f": {reason}"
+    if error["type"] == "dataclass_type":
+        needed = f"{error['ctx']['class_name']} or a mapping of its fields"
+    return f" {_as_typed(wrong)}: {reason or f'give {needed}'}"
 
 
 def _dataclass_in(hint: Any) -> Any:

@@ -102,11 +102,11 @@ def pareto_front(points: Sequence[tuple[float, float]]) -> list[int]:
     if any(not math.isfinite(score) for point in points for score in point):
         raise ValueError(f"a score is not a number: {list(points)}")
     rounded = [(round(first, _DIGITS), round(second, _DIGITS)) for first, second in points]
-    front = []
-    best = -math.inf  # second score of all points with a higher first one
-    for first in sorted({first for first, _ in rounded}, reverse=True):
-        highest = max(second for score, second in rounded if score == first)
-        if highest > best:
-            front += [i for i, point in enumerate(rounded) if point == (first, highest)][::-1]
-            best = highest
-    return front[::-1]
+
+    def is_dominated(point: tuple[float, float]) -> bool:
+        return any(
+            rival != point and rival[0] >= point[0] and rival[1] >= point[1] for rival in rounded
+        )
+
+    front = [index for index, point in enumerate(rounded) if not is_dominated(point)]
+    return sorted(front, key=lambda index: rounded[index][0])

@@ -97,16 +97,14 @@ class Calibration:
 
         The first bins may have one item more. There are fewer bins if there are fewer items.
         """
-        size, num_larger = divmod(len(self.confidence), NUM_BINS)
-        bins, first = [], 0
-        for number in range(NUM_BINS):
-            last = first + size + (number < num_larger)
-            if last > first:
-                members = slice(first, last)
-                mean, accuracy = fmean(self.confidence[members]), fmean(self.correct[members])
-                bins.append(Bin(mean, accuracy, last - first))
-            first = last
-        return bins
+        confidences, corrects = (
+            np.array_split(values, NUM_BINS) for values in (self.confidence, self.correct)
+        )
+        return [
+            Bin(fmean(confidence), fmean(correct), len(correct))
+            for confidence, correct in zip(confidences, corrects, strict=True)
+            if len(correct)
+        ]
 
     @property
     def ece(self) -> float:

@@ -24,8 +24,9 @@ One formula is used for any number of groups, and nothing is resampled at random
 
 `tests/metrics/test_coverage.py` simulates how often the intervals contain the true value.
 
-In all functions `groups` is (N,) the group of each item, or None if each item is its own group. A
-`ValueError` is raised if there are no items, or the numbers of items and groups differ.
+In all functions `groups` is (N,) the group of each item, or None if each item is its own group,
+`runs` is by seed (N,) the score of each item, and `terms` are weights of such runs. A `ValueError`
+is raised if there are no items, or the numbers of items and groups differ.
 """
 
 from __future__ import annotations
@@ -211,10 +212,6 @@ def runs_interval(runs: Mapping[int, Floats], groups: Groups | None = None) -> I
     """Return the mean accuracy over runs of several seeds, and its interval.
 
     For a single run it is the run's own accuracy and interval.
-
-    Args:
-        runs: By seed, (N,) the score of each item.
-        groups: (N,) the group of each item.
     """
     if len(runs) == 1:
         return accuracy_interval(next(iter(runs.values())), groups)
@@ -246,10 +243,6 @@ def sum_p_value(terms: Sequence[Term], groups: Groups | None = None) -> float:
     """Return the two-sided p-value of a difference: the level at which its interval ends at 0.
 
     It is below 0.05 exactly if the 95% interval of `sum_interval` excludes 0.
-
-    Args:
-        terms: Weights, and runs by seed.
-        groups: (N,) the group of each item.
     """
     difference = _Sum(terms, groups)
     return level_at_zero(lambda level: difference.interval(DIFFERENCES, level))
@@ -273,12 +266,7 @@ def level_at_zero(interval_at: Callable[[float], Interval]) -> float:
 
 
 def half_width(terms: Sequence[Term], groups: Groups | None = None) -> float:
-    """Return half the width of a sum's 95% interval without bounds; inf for a single group.
-
-    Args:
-        terms: Weights, and runs by seed.
-        groups: (N,) the group of each item.
-    """
+    """Return half the width of a sum's 95% interval without bounds; inf for a single group."""
     total = _Sum(terms, groups)
     return math.inf if total.num_groups == 1 else math.sqrt(total.squared_half(1 - LEVEL / 2))
 
@@ -287,10 +275,6 @@ def mean_interval(runs: Mapping[int, Floats], groups: Groups | None = None) -> I
     """Return the mean over items and seeds of values without bounds, and its interval.
 
     The ends are infinite if there are fewer groups than `LEAST_GROUPS`.
-
-    Args:
-        runs: By seed, (N,) the value of each item.
-        groups: (N,) the group of each item.
     """
     value = float(np.mean(list(runs.values())))
     number = len(next(iter(runs.values()))) if groups is None else num_groups(groups)
@@ -304,11 +288,7 @@ def num_groups(groups: Groups) -> int:
 
 
 def num_effective(groups: Groups) -> float:
-    """Return Kish's effective number of groups: how many groups of equal size tell as much.
-
-    Args:
-        groups: (N,) the group of each item.
-    """
+    """Return Kish's effective number of groups: how many groups of equal size tell as much."""
     return _Grouping(groups, len(groups)).effective
 
 

@@ -9,7 +9,8 @@ here an item has choices:
 - Unknown: the rest.
 
 With two choices no item is WeaklyKnown, and with one phrasing no item is MaybeKnown. Consistency is
-the share of pairs of phrasings that get the same answer (Elazar et al. 2021).
+the share of pairs of phrasings that get the same answer (Elazar et al. 2021). The `scores` of an
+item are (P, K) those of its choices in each of P phrasings.
 
 A model knows a concept strictly if it answers every question about it correctly (Richardson &
 Sabharwal 2020, table 8). A question whose right answer is one of n best scores 1/n, the probability
@@ -37,11 +38,7 @@ def knowledge_class(scores: Sequence[Sequence[float]], answer: int) -> str:
     """Return the class of an item.
 
     In a phrasing with a tie for the best score the item is not right. A phrasing with a NaN counts
-    as not known.
-
-    Args:
-        scores: (P, K) scores of the choices in each of P phrasings.
-        answer: Index of the right choice.
+    as not known. `answer` is the index of the right choice.
     """
     best_by_phrasing = best_of_each(scores)
     right = [best == (answer,) for best in best_by_phrasing]
@@ -60,9 +57,6 @@ def guessed_shares(scores: Sequence[Sequence[float]]) -> dict[str, float]:
 
     These are the classes of a model that knows nothing, but answers as consistently and as
     confidently.
-
-    Args:
-        scores: (P, K) scores of the choices in each of P phrasings.
     """
     num_choices = len(scores[0])
     classes = [knowledge_class(scores, answer) for answer in range(num_choices)]
@@ -73,9 +67,6 @@ def consistency(scores: Sequence[Sequence[float]]) -> float:
     """Return the share of pairs of phrasings that get the same answer.
 
     Ties count with the probability that random picks among the best choices agree.
-
-    Args:
-        scores: (P, K) scores of the choices in each of P phrasings, at least two.
     """
     best_by_phrasing = [set(best) for best in best_of_each(scores)]
     pairs = combinations(best_by_phrasing, 2)

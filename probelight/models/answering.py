@@ -23,8 +23,7 @@ from torch.utils.data import DataLoader
 from probelight.encoding.encoded_set import EncodedSet, evaluation_batches
 from probelight.io.errors import NoMemoryError
 from probelight.io.process import say_once
-from probelight.models.networks import Batch, is_spread
-from probelight.models.precision import half_dtype, is_too_close, upcast
+from probelight.models.networks import Batch, half_dtype, is_spread, is_too_close, upcast
 from probelight.models.scorer import Question, Scorer
 from probelight.probes.record import Record
 

@@ -21,8 +21,7 @@ from transformers import PreTrainedModel
 from probelight.io.errors import NoMemoryError
 from probelight.models.checkpoint_errors import PretrainedError
 from probelight.models.loading import longest_text
-from probelight.models.networks import Batch, evaluating, run_encoder
-from probelight.models.precision import half_dtype, upcast
+from probelight.models.networks import Batch, evaluating, half_dtype, run_encoder, upcast
 
 # What float32 rounds away, as a share of the largest number: seen is 1.4e-6, and 0.1 of a mistake.
 _ROUNDED = 3e-5

@@ -14,7 +14,6 @@ import inspect
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from itertools import accumulate
-from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
@@ -25,6 +24,7 @@ from transformers import PreTrainedModel
 from probelight.encoding.encoded_set import (
     ChoiceEncoder,
     EncodedSet,
+    EncoderAround,
     Ids,
     stacked,
     token_budget_batches,
@@ -76,20 +76,9 @@ _OWN_MASKS = ("gpt_neo",)
 class ContinuationChoice:
     """A language model that chooses among continuations of a stem, or words in a blank.
 
-    Args:
-        ref: The model, whose seed is also that of a fresh head. A head saved in its folder is
-            loaded too.
-        scoring: What the logits are. "sum": the log-likelihood of a choice (and, of a causal model,
-            of what follows it); "mean_token" and "mean_char": divided by its tokens or characters;
-            "letter": the log-likelihood of its letter behind a prompt that lists all choices;
-            "last_token": a head on the last token. "auto": the folder's own, or "mean_token" for
-            questions and "sum" for blanks, as zero-shot scoring has it.
-        setup: "mc_qa" or "mc_mlm". None: the folder's own, or "mc_qa". What a folder was trained
-            with for another setup is left aside.
-        head: With "last_token": "mlp" or "linear". None: the folder's own, or "mlp".
-        max_length: Longest text in tokens. None, or 256: the folder's own, or 256.
-        answer_prefix: Of an encoder-decoder model, as in `CandidateTable`.
-        read: Loads the checkpoint.
+    Its settings are those of `CausalChoice`, which trains it; `read` loads the checkpoint. What a
+    folder was trained with for another setup is left aside, and a head that it does not have is
+    drawn from the seed of `ref`.
 
     Raises:
         PretrainedError: If the checkpoint cannot be loaded whole, reads both ways, or was saved
@@ -327,7 +316,7 @@ class ContinuationScorer(TrainedScorer):
     """Scores choices as they are trained, and answers all else as the model without that does."""
 
     def __init__(self, choice: ContinuationChoice, mode: str) -> None:
-        super().__init__(choice, choice.network, mode)
+        super().__init__(choice, mode)
         scorer_class: Any = CausalScorer if choice.kind == "causal" else Seq2SeqScorer
         self.plain: Scorer = scorer_class(choice.model, choice.tokenizer, "sum", choice.max_length)
 
@@ -394,25 +383,18 @@ class _SizedSet(EncodedSet):
         return {**inputs, "num_chars": num_chars}
 
 
-class _SizedEncoder:
+class _SizedEncoder(EncoderAround):
     """An encoder of records for words, or for letters where the prompts ask for them."""
 
     def __init__(self, encoder: ChoiceEncoder, letters: Setup | None) -> None:
-        self.encoder, inner = encoder, cast("Any", encoder)
+        super().__init__(encoder)
+        inner = cast("Any", encoder)
         self.tokenizer, self.max_length = inner.tokenizer, inner.max_length
         self.prompts = (
             Prompts(Templates.read(CONFIGS / "prompt" / "default.yaml"), letters)
             if letters
             else None
         )
-
-    @property
-    def cache_dir(self) -> str | Path | None:
-        return self.encoder.cache_dir
-
-    @cache_dir.setter
-    def cache_dir(self, folder: str | Path | None) -> None:
-        self.encoder.cache_dir = folder
 
     def encode(self, records: Sequence[Record]) -> EncodedSet:
         for record in records:

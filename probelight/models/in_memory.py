@@ -59,10 +59,12 @@ def scorer_of(network: Any, tokenizer: Any, setup: Setup, settings: TextSettings
     if type(network).__name__.endswith("ForMultipleChoice"):
         if setup != "mc_qa":
             raise UsageError(f"a {type(network).__name__} answers questions, not sentences")
-        pairs = PairChoice(settings.checkpoint, "multiple_choice", settings.max_length, read=read)
-        return TrainedScorer(pairs, pairs.network)
+        return TrainedScorer(
+            PairChoice(settings.checkpoint, "multiple_choice", settings.max_length, read=read)
+        )
     kind, _ = detected_type(network)
-    return module_of(MODEL_TYPES[kind]).load(settings, setup, read=read)
+    scorer: Scorer = module_of(MODEL_TYPES[kind]).load(settings, setup, read=read)
+    return scorer
 
 
 @contextmanager

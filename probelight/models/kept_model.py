@@ -19,8 +19,7 @@ from probelight.models.loading import (
     num_positions,
     refuse_foreign_tokenizer,
 )
-from probelight.models.networks import bit_sum, model_fingerprint
-from probelight.models.precision import READ_AGAIN
+from probelight.models.networks import READ_AGAIN, bit_sum, model_fingerprint
 
 
 class KeptModel:

@@ -37,7 +37,7 @@ from transformers import (
 
 from probelight.io.errors import UsageError
 from probelight.io.ranges import WeightsDtype
-from probelight.models.adapters import FULL, Tuning, attach_fresh, attach_saved, merge
+from probelight.models.adapters import attach_fresh, attach_saved, merge
 from probelight.models.checkpoint_errors import (
     PretrainedError,
     check_size,
@@ -58,8 +58,16 @@ from probelight.models.checkpoint_files import (
     trained_dtype,
     without_adapter,
 )
-from probelight.models.networks import check_numbers, is_spread, own_random_state
-from probelight.models.precision import DTYPES, FLOAT32, READ_AGAIN, own_dtype
+from probelight.models.networks import (
+    DTYPES,
+    FLOAT32,
+    READ_AGAIN,
+    check_numbers,
+    is_spread,
+    own_dtype,
+    own_random_state,
+)
+from probelight.models.tuning import FULL, Tuning
 
 
 @dataclass(frozen=True)
@@ -149,7 +157,7 @@ def load_pretrained(
         dtype: Precision of the weights; "auto" is the checkpoint's own.
         device: A GPU on which the weights are put while they are read.
         device_map: Where transformers puts parts of the model, such as "auto", in place of it.
-        is_scored: Whether weights that `dtype` rounded may be read again, as `precision.upcast`
+        is_scored: Whether weights that `dtype` rounded may be read again, as `networks.upcast`
             does.
 
     Raises:

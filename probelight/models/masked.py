@@ -53,12 +53,7 @@ class MaskedLM:
 
     h (H) is the encoder's output at the mask; the checkpoint's own head scores the candidates.
 
-    Args:
-        ref: The model.
-        answer_prefix: Put before a candidate; "auto" finds out from the tokenizer.
-        multi_token: What to do with a candidate that is more than one piece.
-        max_length: Longest input in tokens.
-        read: Loads the checkpoint.
+    Its settings are those of `MaskedChoice`, which trains it; `read` loads the checkpoint.
 
     Raises:
         PretrainedError: If the checkpoint cannot be loaded whole, or its head is of no known form.
@@ -75,6 +70,7 @@ class MaskedLM:
         self.model, self.tokenizer = read(MASKED_LM, ref)
         self.head = CandidateHead(self.model)
         self.reader = EncoderAt(self.head.encoder)
+        self.notices = self.reader.unpadded.notices
         self.answer_prefix = answer_prefix
         self.multi_token: MultiToken = multi_token
         self.max_length = max_length
@@ -84,6 +80,15 @@ class MaskedLM:
         return MaskedChoiceEncoder(
             self.tokenizer, self.answer_prefix, multi_token or self.multi_token, self.max_length
         )
+
+    @property
+    def network(self) -> nn.Module:
+        """The model, under the name that a trained module gives it."""
+        return nn.ModuleDict({"model": self.model})
+
+    def __call__(self, batch: Batch) -> Tensor:
+        """Return the logits (B, K) of the candidates, -inf where there is none."""
+        return self.choice_logits(self.features(batch), batch)
 
     def features(self, batch: Batch) -> Tensor:
         """Return the encoder's output h (B, H) at the mask of each item."""
@@ -110,16 +115,12 @@ class MaskedScorer(Scorer):
 
     def __init__(self, masked: MaskedLM, pll: PllForm = "original") -> None:
         self.masked = masked
-        self.notices = masked.reader.unpadded.notices
+        self.notices = masked.notices
         self.pll = pll
-        masked.model.requires_grad_(False)
-        self.network = nn.ModuleDict({"model": masked.model}).eval()
+        self.network = masked.network.requires_grad_(False).eval()
 
     def choice_scores(self) -> Question:
-        masked = self.masked
-        return Question(
-            masked.encoder(), lambda batch: masked.choice_logits(masked.features(batch), batch)
-        )
+        return Question(self.masked.encoder(), self.masked)
 
     def vocabulary(self) -> Question:
         masked = self.masked
@@ -162,9 +163,9 @@ class PseudoLogLikelihood(LikelihoodScorer):
     ) -> None:
         if normalise not in ("sum", "mean"):
             raise ValueError(f"normalise={normalise!r}: choose sum or mean")
-        self.network = nn.ModuleDict({"model": masked.model.requires_grad_(False)}).eval()
+        self.network = masked.network.requires_grad_(False).eval()
         self.masked = masked
-        self.notices = masked.reader.unpadded.notices
+        self.notices = masked.notices
         self.normalise = normalise
         self.form = form
         is_original = form == "original"
@@ -224,8 +225,7 @@ def load(
     if setup == "mc_qa" and answers_questions(ref):
         # As long as it was trained with, unless the user gave another length than the default.
         own_length = None if length == DEFAULT_MAX_LENGTH else length
-        pairs = PairChoice(ref, None, own_length, read=read)
-        return TrainedScorer(pairs, pairs.network)
+        return TrainedScorer(PairChoice(ref, None, own_length, read=read))
     masked = MaskedLM(ref, settings.answer_prefix, settings.multi_token, length, read)
     if setup == "mc_mlm":
         return MaskedScorer(masked, settings.pll)

@@ -53,17 +53,8 @@ class PairChoice:
 
     Pairs that occur more than once in a batch are read once.
 
-    Args:
-        ref: The encoder, whose seed is also that of a fresh head. A head saved in its folder is
-            loaded too.
-        head: "mlp", one hidden layer on the output at [CLS] (Talmor 2020); "linear", one layer on
-            it (Richardson 2020); "pooler", the checkpoint's pooler and one fresh layer, as
-            `AutoModelForMultipleChoice`; "multiple_choice", all of a checkpoint saved as such,
-            its trained head included. None: the checkpoint's own, or "mlp".
-        max_length: Longest pair in tokens. None: the folder's own, or 256.
-        num_choices: Pads every question to so many choices with empty ones, scored like any other
-            (Richardson 2020). None: the folder's own, or no padding.
-        read: Loads the checkpoint.
+    Its settings are those of `SentenceChoice`, which trains it; `read` loads the checkpoint. A head
+    that its folder does not have is drawn from the seed of `ref`.
 
     Raises:
         PretrainedError: If the checkpoint cannot be loaded whole, does not begin its inputs with

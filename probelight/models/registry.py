@@ -15,9 +15,9 @@ from dataclasses import asdict, dataclass, field
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, cast
+from typing import Annotated, Any, Final, Literal
 
-from probelight.encoding.vector_source import vectors_label
+from probelight.encoding.word_vectors import vectors_label
 from probelight.io import ranges
 from probelight.io.errors import UsageError
 from probelight.io.escaping import visible
@@ -39,9 +39,6 @@ from probelight.models.checkpoint_files import (
     word_settings,
 )
 from probelight.probes.record import Record, Setup
-
-if TYPE_CHECKING:
-    from probelight.models.scorer import ModelTypeModule
 
 
 @dataclass(frozen=True)
@@ -170,10 +167,14 @@ MODEL_TYPES: dict[str, ModelType] = {
 }
 
 
-def module_of(model_type: ModelType) -> ModelTypeModule:
-    """Import the module that loads and checks what answers without training."""
+def module_of(model_type: ModelType) -> Any:
+    """Import the `ModelTypeModule` that loads and checks what answers without training.
+
+    It is not named as a type here: what reads a command's options imports what a module of settings
+    imports, for type checking alone too, and that one imports torch.
+    """
     assert model_type.scorer is not None
-    return cast("ModelTypeModule", import_module(model_type.scorer))
+    return import_module(model_type.scorer)
 
 
 _PLACES = re.compile(r"auto|balanced|balanced_low_0|sequential|cpu|mps|cuda(:\d+)?")
@@ -468,15 +469,17 @@ def refuse_other_type(kind: str, ref: CheckpointRef) -> None:
     description, fitting = _fitting_types(base, *_FILL_MASKS)
     if kind in fitting:
         return
+    from probelight.models.loading import read_config
+
+    config = read_config(base)
+    subject = f"{description.source}: {config.model_type} ({type(config).__name__}) is"
     if not fitting:
-        raise PretrainedError(
-            f"{description.subject} is not a kind of language model that Probelight can load"
-        )
+        raise PretrainedError(f"{subject} not a kind of language model that Probelight can load")
     title = _CALLED.get(fitting[0], "masked language model")
     article = "an" if title.startswith("e") else "a"
     raise PretrainedError(
-        f"{description.subject} is {article} {title}, but another kind is expected (model.kind "
-        f"{kind}); give model.kind {fitting[0]}"
+        f"{subject} {article} {title}, but another kind is expected (model.kind {kind}); give "
+        f"model.kind {fitting[0]}"
     )
 
 

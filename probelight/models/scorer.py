@@ -15,8 +15,7 @@ from torch import Tensor, nn
 
 from probelight.io.errors import UsageError
 from probelight.io.ranges import Scoring
-from probelight.models.networks import Batch, mask_choices, model_fingerprint
-from probelight.models.precision import dtype_name
+from probelight.models.networks import Batch, dtype_name, mask_choices, model_fingerprint
 
 if TYPE_CHECKING:
     from probelight.encoding.candidates import MultiToken
@@ -198,7 +197,10 @@ class LikelihoodScorer(Scorer):
 
 
 class ChoosesAnswers(Protocol):
-    """A model that was trained to choose: it encodes records and gives each choice a logit."""
+    """A model that was trained to choose: it encodes records and gives each choice a logit.
+
+    It is a module of torch, or has its weights as `network`.
+    """
 
     notices: tuple[str, ...]  # what a reader of the results should know of how it is run
 
@@ -214,18 +216,13 @@ class TrainedScorer(Scorer):
 
     Args:
         module: The trained model; it is used, not copied.
-        network: Its weights; None for a module that is one of torch's.
         mode: How the choices get their scores, if not by training.
     """
 
-    def __init__(
-        self, module: ChoosesAnswers, network: nn.Module | None = None, mode: str = "fine_tuned"
-    ) -> None:
+    def __init__(self, module: ChoosesAnswers, mode: str = "fine_tuned") -> None:
         self.module, self.mode, self.notices = module, mode, module.notices
-        if network is None:
-            assert isinstance(module, nn.Module)
-            network = module
-        self.network = network.eval()
+        holder: Any = module
+        self.network = (module if isinstance(module, nn.Module) else holder.network).eval()
 
     def choice_scores(self) -> Question:
         return Question(self.module.encoder(), self.module)

@@ -16,8 +16,7 @@ from torch.nn import functional as F
 
 from probelight.encoding.encoded_set import ChoiceEncoder, Ids
 from probelight.encoding.tokens import Template
-from probelight.encoding.vector_source import vectors_kind
-from probelight.encoding.word_vectors import WordVectors, word_vectors
+from probelight.encoding.word_vectors import WordVectors, vectors_kind, word_vectors
 from probelight.encoding.words import PADDING_ID
 from probelight.models.checkpoint_files import CheckpointRef
 from probelight.models.elmo import ElmoVectors

@@ -14,7 +14,6 @@ from torch import Tensor
 from transformers import PreTrainedTokenizerBase
 
 from probelight.encoding.candidates import INSIDE, CandidateTable
-from probelight.encoding.tokens import tokenise
 from probelight.io.errors import RecordError
 from probelight.models.networks import Batch, mask_choices
 from probelight.models.scorer import Question, Scorer
@@ -138,9 +137,7 @@ def word_rows(
     gives 0. A word without pieces is a `RecordError`.
     """
     decoder = model.get_output_embeddings()
-    table = CandidateTable(tokenizer, answer_prefix)
-    table.add(INSIDE, *words)
-    store, _ = tokenise(tokenizer, list(table.texts))
+    table = CandidateTable.of_words(tokenizer, answer_prefix, words)
     weight = decoder.weight.detach()
     bias = torch.zeros(len(weight), device=weight.device)
     # BART adds another bias behind its head.
@@ -149,7 +146,7 @@ def word_rows(
             bias = bias + added.detach().reshape(-1)
     rows, biases = [], []
     for word in words:
-        pieces = torch.from_numpy(table.pieces(INSIDE, word, store).astype("int64"))
+        pieces = torch.from_numpy(table.pieces(INSIDE, word).astype("int64"))
         if not len(pieces):
             raise RecordError(f"the candidate {word!r} has no tokens")
         pieces = pieces.to(weight.device)

@@ -42,7 +42,7 @@ class FileSource:
     """A released file: its path below the base address, and the SHA-256 of its unpacked content."""
 
     path: str
-    sha256: Annotated[str, Matching(r"[0-9a-f]{64}$", "64 hexadecimal digits")] | None = None
+    sha256: Annotated[str, Matching(r"[0-9a-f]{64}\Z", "64 hexadecimal digits")] | None = None
 
 
 @dataclass(frozen=True)

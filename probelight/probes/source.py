@@ -49,10 +49,16 @@ class LocalFile(NamedTuple):
     url: str | None = None  # None: somebody put it there
 
 
-def locate(config: Released, source: FileSource, mirror: str | Path | None) -> LocalFile:
+def locate(
+    config: Released,
+    source: FileSource,
+    mirror: str | Path | None,
+    cache_dir: str | Path | None,
+    offline: bool | None,
+) -> LocalFile:
     """Return the local path of a released file, downloaded if necessary.
 
-    `mirror` is as in `load_probe`. A DownloadError says what to do.
+    `mirror` is as in `load_probe`, the rest as in `probelight.io`. A DownloadError says what to do.
     """
     own_folder = config.own_folder
     if own_folder and (path := _in_folder(own_folder, source)):
@@ -61,7 +67,7 @@ def locate(config: Released, source: FileSource, mirror: str | Path | None) -> L
         return LocalFile(path)
     if mirror and urlsplit(str(mirror)).scheme in {"http", "https"}:
         base = f"{str(mirror).rstrip('/')}/{config.mirror_folder}".rstrip("/")
-        return _fetch_served(base, source)
+        return _fetch_served(base, source, cache_dir, offline)
     if mirror:
         return _find_mirrored(config, source, mirror)
     if own_folder:
@@ -81,18 +87,21 @@ def locate(config: Released, source: FileSource, mirror: str | Path | None) -> L
             f"AI2 format as <mirror>/{config.mirror_folder}/{source.path} and give --mirror"
         )
     url = f"{config.base_url.rstrip('/')}/{source.path}"
-    path = fetch(url, sha256=source.sha256)
+    path = fetch(url, sha256=source.sha256, cache_dir=cache_dir, offline=offline)
     return LocalFile(path, None if url.startswith("file:") else url)
 
 
-def _fetch_served(base: str, source: FileSource) -> LocalFile:
+def _fetch_served(
+    base: str, source: FileSource, cache_dir: str | Path | None, offline: bool | None
+) -> LocalFile:
     missing: list[DownloadError] = []
     for path in _gzip_variants(source.path):
         url = f"{base}/{path}"
         try:
-            return LocalFile(fetch(url, sha256=source.sha256), url)
+            local_path = fetch(url, sha256=source.sha256, cache_dir=cache_dir, offline=offline)
+            return LocalFile(local_path, url)
         except DownloadError as error:
-            if not (isinstance(error, NotThereError) or is_offline()):
+            if not (isinstance(error, NotThereError) or is_offline(offline)):
                 raise
             missing.append(error)
     raise missing[0]
@@ -147,6 +156,8 @@ def load_probe(
     split: str,
     *,
     mirror: str | Path | None = None,
+    cache_dir: str | Path | None = None,
+    offline: bool | None = None,
     pairs: bool = False,
     option: str = "",
 ) -> ProbeData:
@@ -157,6 +168,8 @@ def load_probe(
         split: One of the config's splits.
         mirror: A folder or address (file:// and http(s)://) with copies of the released files as
             <mirror_folder>/<path>, gzipped or not. The probe's `own_folder` is searched first.
+        cache_dir: See `probelight.io.package.cache_folder`.
+        offline: See `probelight.io.download.is_offline`.
         pairs: Whether to allow minimal pairs, which no model can be trained on.
         option: The option that chooses the split, for the message if there is no such split.
 
@@ -180,9 +193,9 @@ def load_probe(
             f"it has {', '.join(config.splits)}{f': give {option}' if option else ''}"
         )
     if config.hub and not mirror and not (config.base_url and split in config.files):
-        item_file = read_hub(config, split)
+        item_file = read_hub(config, split, cache_dir=cache_dir, offline=offline)
     else:
-        item_file = _read_released(config, split, mirror)
+        item_file = _read_released(config, split, mirror, cache_dir, offline)
     for record in item_file.records:
         if len(record.choices) > config.num_choices:
             raise RecordError(
@@ -198,13 +211,19 @@ def load_probe(
     return ProbeData(config, records, item_file.files, item_file.notices + unmatched)
 
 
-def _read_released(config: ProbeConfig, split: str, mirror: str | Path | None) -> ItemFile:
+def _read_released(
+    config: ProbeConfig,
+    split: str,
+    mirror: str | Path | None,
+    cache_dir: str | Path | None,
+    offline: bool | None,
+) -> ItemFile:
     if split not in config.files:
         raise ConfigError(
             f"{config.name}: its {split!r} split has no released file; leave out --mirror"
         )
     source = config.files[split]
-    located = locate(config, source, mirror)
+    located = locate(config, source, mirror, cache_dir, offline)
     try:
         item_file = read_file(located.path, config.setup, **config.reading(split))
     except RecordError as error:
@@ -212,7 +231,7 @@ def _read_released(config: ProbeConfig, split: str, mirror: str | Path | None) -
             raise
         # Set aside, so that the next start fetches it anew; but not what no network could replace.
         unreadable_path = located.path.with_name(f"{located.path.name}.unreadable")
-        if is_offline():
+        if is_offline(offline):
             advice = f"remove {located.path} and run without offline mode to download it again"
         else:
             with suppress(FileNotFoundError):  # another process was faster

@@ -6,20 +6,9 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from probelight.reports import numbers
+from probelight.reports import table as tables
 from probelight.reports.numbers import ABSENT, BY_GROUPS, INTERVAL
-from probelight.reports.table import (
-    SIZE,
-    Cell,
-    Column,
-    Table,
-    accuracy,
-    number,
-    share,
-    size,
-    table,
-    text,
-    whole,
-)
+from probelight.reports.table import SIZE, Cell, Column, Table
 from probelight.results.details import UnigramDetails
 from probelight.results.frames import results_frame, with_columns
 from probelight.results.load import Run, RunSet
@@ -42,7 +31,7 @@ def taxonomy_distance_table(results: RunSet) -> Table | None:
         nearer = with_columns(nearer, accuracies, {"value": name, **ends}, ["path", "seed"])
     group = "accuracy, nearer distractor"
     with_nearer, without = PARTS.values()
-    return table(
+    return tables.table(
         "taxonomy_distance",
         "Does the model prefer a nearer hypernym?",
         "A nearer distractor is fewer edges above one of the two concepts than the right answer is "
@@ -50,19 +39,19 @@ def taxonomy_distance_table(results: RunSet) -> Table | None:
         "distractor in which one was chosen. By guessing: the share of such distractors among the "
         f"choices. {INTERVAL.replace('accuracy', 'share')} ({BY_GROUPS}). Paper: Talmor et al. "
         "2020, over its models.",
-        nearer.assign(_paper=nearer.probe.map(PAPER_NEARER), _runs=nearer.run),
+        nearer.assign(_paper=nearer.probe.map(PAPER_NEARER)),
         [
-            text("probe", "probe", "split"),
-            text("model", "model"),
-            text("mode", "mode"),
-            whole("N", "num_train"),
-            whole("seed", "seed"),
-            accuracy("nearer one chosen %", "nearer_chosen ci_low ci_high"),
-            share("by guessing", "by_guessing"),
-            number("paper", "_paper", "{:.0%}".format),
-            size(),
-            accuracy("with %", with_nearer, group=group),
-            accuracy("without %", without, group=group),
+            tables.text("probe", "probe", "split"),
+            tables.text("model", "model"),
+            tables.text("mode", "mode"),
+            tables.whole("N", "num_train"),
+            tables.whole("seed", "seed"),
+            tables.accuracy("nearer one chosen %", "nearer_chosen ci_low ci_high"),
+            tables.share("by guessing", "by_guessing"),
+            tables.number("paper", "_paper", "{:.0%}".format),
+            tables.size(),
+            tables.accuracy("with %", with_nearer, group=group),
+            tables.accuracy("without %", without, group=group),
         ],
         csv="probe split model mode num_train seed nearer_chosen ci_low ci_high num_items "
         f"by_guessing {with_nearer} {without}",
@@ -82,22 +71,22 @@ def unigrams_table(results: RunSet) -> Table | None:
     probe_rows = with_columns(probe_rows, word_counts, {"num_items": "content_words"}, key)
     details = [(run.path, run.detail(UnigramDetails)) for run in runs]
     measures = {path: detail.measure.replace("_", "-") for path, detail in details if detail}
-    return table(
+    return tables.table(
         "unigrams",
         "Is the model better that read more of the probe's words?",
         " ".join(map(_correlation, runs)) + f" The paper reports {PAPER_SPEARMAN} for "
         "roberta-large against bert-large with whole-word masking, over 8 probes. The permutation "
         "test treats all orders of the probes as equally likely. Log probabilities use add-one "
         "smoothing and leave out function words.",
-        probe_rows.assign(_measure=probe_rows.path.map(measures), _runs=probe_rows.run),
+        probe_rows.assign(_measure=probe_rows.path.map(measures)),
         [
-            text("models", "models", "_measure"),
-            text("probe", "probe"),
-            number("accuracy, first − second", "accuracy_difference", numbers.points),
-            number(
+            tables.text("models", "models", "_measure"),
+            tables.text("probe", "probe"),
+            tables.number("accuracy, first − second", "accuracy_difference", numbers.points),
+            tables.number(
                 "log probability, first − second", "log_probability_difference", _formatter("+.3f")
             ),
-            whole("content words", "content_words"),
+            tables.whole("content words", "content_words"),
         ],
         csv="models probe accuracy_difference log_probability_difference content_words",
     )
@@ -124,20 +113,20 @@ def fits_table(results: RunSet) -> Table | None:
     # A metric without a direction has no best value.
     best = rows[rows.extra == "best"]
     fits = with_columns(last, best, {"value": "best", "epoch": "best_epoch"}, ["path", "metric"])
-    return table(
+    return tables.table(
         "fits",
         "Validation metrics of each fit",
         "Validation metrics as the LightningModule logs them; accuracies are fractions. Best: the "
         "best epoch by this metric alone, so it is chosen on the data that it is measured on.",
-        fits.assign(_runs=fits.run),
+        fits,
         [
-            text("model", "model"),
-            text("data", "probe"),
-            text("metric", "metric"),
-            number("last", "last", _formatter(".4g")),
-            whole("epoch", "last_epoch"),
-            number("best", "best", _formatter(".4g")),
-            whole("best epoch", "best_epoch"),
+            tables.text("model", "model"),
+            tables.text("data", "probe"),
+            tables.text("metric", "metric"),
+            tables.number("last", "last", _formatter(".4g")),
+            tables.whole("epoch", "last_epoch"),
+            tables.number("best", "best", _formatter(".4g")),
+            tables.whole("best epoch", "best_epoch"),
         ],
         csv="model probe mode num_train seed learning_rate metric last last_epoch best best_epoch",
     )
@@ -157,7 +146,7 @@ def counts_table(
     None if items have no names. Over `min_share` of its n-grams, an item is contaminated.
     """
     least = f"more than {numbers.percent(min_share)}% of" if min_share else "any of"
-    return table(
+    return tables.table(
         "contamination",
         "How much of the probe is in other texts?",
         f"Items that share an n-gram of {ngram} words with the text. Stem: in the stem alone. With "
@@ -168,11 +157,11 @@ def counts_table(
         "names in their notes.",
         counts,
         [
-            text("text", "text"),
-            text("split", "split"),
-            whole("items", "num_items"),
+            tables.text("text", "text"),
+            tables.text("split", "split"),
+            tables.whole("items", "num_items"),
             *map(_items, ("stem", "with_answer", "contaminated", "entire", "concept", "answer")),
-            whole("longest, words", "longest"),
+            tables.whole("longest, words", "longest"),
         ],
     )
 
@@ -194,16 +183,20 @@ def scores_table(scored: Iterable[Mapping[str, object]]) -> Table | None:
 
     `scored` has a record per `model`, `run`, text (`contaminated_by`) and `part`.
     """
-    return table(
+    return tables.table(
         "contamination_scores",
         "Accuracy with and without contaminated items",
         f"{INTERVAL} ({BY_GROUPS}). Contaminated items may also differ from clean ones in other "
         "respects, and were not drawn at random, so a difference does not prove that a model "
         "remembers them.",
         scored,
-        [text("model", "model"), text("run", "run"), text("contaminated by", "contaminated_by")],
+        [
+            tables.text("model", "model"),
+            tables.text("run", "run"),
+            tables.text("contaminated by", "contaminated_by"),
+        ],
         rows="model run contaminated_by",
         across="part",
-        each=[accuracy("accuracy %"), whole("n", "num_items")],
+        each=[tables.accuracy("accuracy %"), tables.whole("n", "num_items")],
         values=CONTAMINATED,
     )

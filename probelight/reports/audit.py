@@ -33,7 +33,7 @@ def audit_rows(results: RunSet) -> pd.DataFrame:
     is_sure = rows.ci_low > rows.chance + LEAK
     is_over = (rows.value > rows.chance + LEAK) & (rows.ci_low > rows.chance)
     verdict = np.select([is_sure, is_over], ["gives itself away", "may give itself away"], "")
-    return rows.assign(over_chance=rows.value - rows.chance, verdict=verdict, _runs=rows.run)
+    return rows.assign(over_chance=rows.value - rows.chance, verdict=verdict)
 
 
 @lru_cache(maxsize=2)

@@ -27,14 +27,14 @@ from probelight.io.escaping import markdown, visible
 from probelight.io.settings import STRICT, typed
 from probelight.reports.figure import PALETTE, Figure
 from probelight.reports.formats import to_csv, to_latex, to_markdown
+from probelight.reports.items import Items, items_of
 from probelight.reports.numbers import BEFORE, count, percent, when_of
 from probelight.reports.overview.glance import grid
-from probelight.reports.page.items import Items, items_of
-from probelight.reports.page.provenance import commits, computing_time
+from probelight.reports.provenance import commits, computing_time
 from probelight.reports.sections import SECTIONS, FilledSection, filled_sections
 from probelight.reports.table import Table
+from probelight.results.frames import trained_models
 from probelight.results.load import WATCH, RunSet, load_results
-from probelight.results.watched import trained_models
 
 MOST_NAMED = 12  # damaged files on the terminal
 TEMPLATES = Path(__file__).parent  # the overview has a part of the page

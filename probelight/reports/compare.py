@@ -78,7 +78,6 @@ def _with_details(results: RunSet, rows: pd.DataFrame) -> pd.DataFrame:
         # Whatever the rule and the way of asking.
         order=[ORDER.index(answered.partition(", ")[0]) for answered in detailed.answered],
         examples=pd.to_numeric(digits).fillna(0),  # a setting begins or ends with their number
-        _runs=detailed.run,
     )
     order = ["order", "probe", "split", "examples", "setting", "path"]
     return detailed.sort_values(order, kind="stable", ignore_index=True)

@@ -16,7 +16,7 @@ from probelight.metrics import intervals
 from probelight.metrics.intervals import FEW, Interval, Term
 from probelight.metrics.knowledge import strict_if_independent
 from probelight.reports import table as tables
-from probelight.reports.inoculation.runs import Series, doses, inoculations
+from probelight.reports.inoculation.runs import Series, dose_lines
 from probelight.reports.numbers import ABSENT, INTERVAL, Estimate, listed, named
 from probelight.reports.table import Cell, Column, Table, accuracy, framed, share, text, whole
 from probelight.reports.zero_shot.scores import zero_shots
@@ -48,7 +48,7 @@ def answers(results: RunSet) -> tuple[pd.DataFrame, tuple[str, ...]]:
     set_numbers: dict[object, int] = {}
     unread: dict[str, None] = {}
     records = []
-    for series, run, sets, is_whole in _answered_sets(results):
+    for series, about, run, sets, is_whole in _answered_sets(results):
         try:
             lines = read_item_lines(results, run)
         except UnreadableResultError as error:
@@ -62,7 +62,7 @@ def answers(results: RunSet) -> tuple[pd.DataFrame, tuple[str, ...]]:
             questions = contents, tuple(difficulties)
             number = set_numbers.setdefault((series, questions), len(set_numbers))
             records += [
-                (*series, series.about, number, is_whole, dose, run.key, position, line.question,
+                (*series, about, number, is_whole, dose, run.key, position, line.question,
                  line.group, difficulty, line.choices[line.answer],
                  "" if line.prediction is None else line.choices[line.prediction], line.correct)
                 for position, (line, difficulty)
@@ -76,17 +76,20 @@ def answers(results: RunSet) -> tuple[pd.DataFrame, tuple[str, ...]]:
     return rows.assign(is_enough=several >= FEW), tuple(unread)
 
 
-def _answered_sets(results: RunSet) -> Iterator[tuple[Series, Run, Mapping[int, str], bool]]:
-    """Yield series, run, names of its sets by dose ("" for any), and if they are whole splits."""
-    for series, line in doses(inoculations(results)).items():
+def _answered_sets(results: RunSet) -> Iterator[tuple[Series, str, Run, Mapping[int, str], bool]]:
+    """Yield series, name, run, its sets by dose ("" for any), and if they are whole splits."""
+    by_series = dose_lines(results, controls=False) if results.of("inoculation") else {}
+    for series, line in by_series.items():
         for dose in line:
             # The model before inoculation is the same whatever the dose.
             sets_before = {UNTRAINED: BEFORE} if dose is line[0] else {}
             for cell in dose.runs:
-                yield series, cell.run, {**sets_before, dose.dose: AFTER}, cell.whole_split
+                sets = {**sets_before, dose.dose: AFTER}
+                yield series, series.about, cell.run, sets, cell.whole_split
     for entry in zero_shots(results).itertuples():
         series = Series(entry.model, entry.probe, "", "", entry.split)
-        yield series, results.by_path[entry.path], {UNTRAINED: ""}, True
+        about = ", ".join(filter(None, (entry.model, entry.split)))
+        yield series, about, results.by_path[entry.path], {UNTRAINED: ""}, True
 
 
 def clusters_table(results: RunSet) -> Table | None:
@@ -145,8 +148,8 @@ def counted(rows: pd.DataFrame) -> dict[str, Any]:
         "num_questions": rows.place.nunique(),
         "accuracy": rows.correct.mean(),
         "strict_if_independent": if_independent,
-        **named("soft soft_ci_low soft_ci_high", Estimate(*_over_seeds(by_concept.mean()))),
-        **named("strict strict_ci_low strict_ci_high", strict and Estimate(*strict)),
+        **named("soft", Estimate(*_over_seeds(by_concept.mean()))),
+        **named("strict", strict and Estimate(*strict)),
     }
 
 

@@ -86,7 +86,7 @@ def diagnosed(results: RunSet) -> pd.DataFrame:
     rows = rows.sort_values(["_set", "_perturbed", "_upper"], kind="stable", ignore_index=True)
     rows = rows.astype(object).where(rows.notna(), None)
     shares = [_share_cell(row) for row in rows.to_dict("records")]
-    return rows.assign(_share=shares, _runs=rows.run)
+    return rows.assign(_share=shares)
 
 
 def at_each_k(results: RunSet, name: str) -> dict[str, str]:

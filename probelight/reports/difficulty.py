@@ -12,7 +12,7 @@ import pandas as pd
 from probelight.reports import figure
 from probelight.reports import table as tables
 from probelight.reports.concepts import UNTRAINED, answers
-from probelight.reports.inoculation.runs import ON_REPORTED, Series, inoculations
+from probelight.reports.inoculation.runs import ON_REPORTED, Series, dose_lines
 from probelight.reports.numbers import count
 from probelight.reports.table import Table, share, text, whole
 from probelight.results.frames import results_frame
@@ -73,7 +73,8 @@ def heat_maps(results: RunSet) -> tuple[pd.DataFrame, pd.DataFrame]:
 
 def _inoculation_rows(results: RunSet) -> pd.DataFrame:
     """Return a row per difficulty, before inoculation and after each dose."""
-    series = {cell.run.path: cell.series for cell in inoculations(results) if cell.chosen}
+    by_series = dose_lines(results, controls=False) if results.of("inoculation") else {}
+    series = {run.run.path: s for s, line in by_series.items() for d in line for run in d.runs}
     rows = results_frame(results)
     rows = rows[(rows.subset_kind == "difficulty") & rows.path.isin(series)]
     names = pd.DataFrame([series[path] for path in rows.path], rows.index, [*Series._fields])

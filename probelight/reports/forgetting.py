@@ -140,7 +140,7 @@ def _change_columns(rows: Iterable[Any]) -> dict[str, Any]:
         record[name] = by_metric[name].value if name in by_metric else None
     for name in MEANS:
         estimate = Estimate.of(by_metric[name])
-        record |= named(f"{name} {name}_ci_low {name}_ci_high", estimate)
+        record |= named(name, estimate)
     return record
 
 
@@ -322,7 +322,7 @@ def _class_records(dose: Dose) -> Iterator[dict[str, Any]]:
                 alone = len(rows) == 1
                 mean = Estimate.of(rows[0]) if alone else Estimate(fmean(r.value for r in rows))
                 mean = mean.negative if label == "gain" else mean
-            means |= named(f"{label} {label}_ci_low {label}_ci_high", mean)
+            means |= named(label, mean)
         first = metrics_by_run[0].get("probe_accuracy")
         yield {
             **dose.series.columns,

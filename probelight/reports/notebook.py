@@ -74,13 +74,13 @@ class Results:
         if self._shown:
             return tuple(printed(self._shown, self._results))
         sections = (s for s in shown_sections(self._results) if s.protocols)
-        return make((m for s in sections for m in s.makers().tables), self._results)
+        return make((m for s in sections for m in s.tables), self._results)
 
     def _drawn(self, section: Section) -> list[Figure]:
         from probelight.reports.sections import make
 
         if section.name not in self._figures:
-            self._figures[section.name] = [*make(section.makers().figures, self._results)]
+            self._figures[section.name] = [*make(section.figures, self._results)]
         return self._figures[section.name]
 
     def figure(self, name: str) -> Figure:

@@ -69,9 +69,18 @@ class Estimate:
 
 
 def named(names: str, estimate: Estimate | None) -> dict[str, float | None]:
-    """Return a number and both ends of its interval under three names, separated by blanks."""
+    """Return a number and both ends of its interval by name.
+
+    `names` are separated by blanks; those of the ends default to NAME_ci_low and NAME_ci_high.
+    """
     numbers = (estimate.value, *estimate.bounds) if estimate else (None, None, None)
-    return dict(zip(names.split(), numbers, strict=True))
+    return dict(zip(with_ends(names), numbers, strict=True))
+
+
+def with_ends(names: str) -> list[str]:
+    """Return the names of a number and both ends of its interval, which have a default."""
+    name, *ends = names.split()
+    return [name, *(ends or (f"{name}_ci_low", f"{name}_ci_high"))]
 
 
 def verdict_of(bounds: Bounds, chance: float | None, majority: float | None = None) -> Verdict:

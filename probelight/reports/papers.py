@@ -346,9 +346,9 @@ def _audit_numbers(results: RunSet) -> Iterator[dict[str, Any]]:
 
 def _inoculation_numbers(results: RunSet) -> Iterator[dict[str, Any]]:
     """Yield scores on a whole released split, before each inoculation and after its best dose."""
-    from probelight.reports.inoculation.runs import best_dose, doses, inoculations
+    from probelight.reports.inoculation.runs import best_dose, dose_lines
 
-    for series, line in doses(inoculations(results)).items():
+    for series, line in dose_lines(results, controls=False).items():
         split, best = series.report_split, best_dose(line)
         cells = [cell for dose in line for cell in dose.runs]
         if not all(cell.whole_split and released_file(cell.run, split) for cell in cells):

@@ -13,19 +13,11 @@ from probelight.reports import numbers
 from probelight.reports import table as tables
 from probelight.reports.charts import Panel, Trace, line_figure
 from probelight.reports.figure import LINES, Figure
-from probelight.reports.numbers import (
-    BY_GROUPS,
-    INTERVAL,
-    VERDICTS,
-    Estimate,
-    chance_levels,
-    verdict_of,
-)
+from probelight.reports.numbers import BY_GROUPS, INTERVAL, Estimate
 from probelight.reports.table import ACCURACY, SIZE, Table, accuracy, size, text, whole
 from probelight.results.details import WatchDetails
-from probelight.results.frames import results_frame
+from probelight.results.frames import changes, results_frame, trained_models
 from probelight.results.load import WATCH, RunSet, UnreadableResultError
-from probelight.results.watched import changes, trained_models
 
 STEP = re.compile(r"(?<![a-z])(?:global[-_]?)?(?:steps?|checkpoint|ckpt|iter)[-_=]?(\d+)([km]?)\b")
 WHOLE = re.compile(r"(\d{1,12})([km]?)")
@@ -69,7 +61,6 @@ def snapshots(results: RunSet) -> pd.DataFrame:
         step=pd.array([step_of(revision) for revision in revisions], dtype="Int64"),
         measure=[numbers.measure(metric) for metric in rows.metric],
         set=rows.protocol.replace("zero_shot", "").mask(rows.protocol == "diagnose", rows.probe),
-        _runs=rows.run,
     )
     is_whole = (rows.subset == "") & (rows.perturbation == "") & rows.ci_low.notna()
     is_shown = (rows.protocol == "diagnose") | (rows.metric == "accuracy")
@@ -125,7 +116,7 @@ def steps_figures(results: RunSet) -> list[Figure]:
     bands = "Bands are 95% intervals, dotted lines are chance."
     of_revisions = " Steps are in revisions' names; the axis is logarithmic, 0 is on its left."
     step_rows = snapshots(results)
-    chances = chance_levels(results)
+    chances = numbers.chance_levels(results)
     figures = []
     for name, set_rows in step_rows[step_rows.step.notna()].groupby("set"):
         looks = dict(zip(set_rows.model.unique(), cycle(LINES), strict=False))
@@ -169,10 +160,12 @@ def changes_table(results: RunSet) -> Table | None:
     for row in rows.itertuples():
         is_clear = row.ci_low > 0 or row.ci_high < 0
         smallest = numbers.percent(row.could_see) if row.could_see < 1 else "over 100"
-        against_chance = VERDICTS[verdict_of((row.after_ci_low, row.after_ci_high), row.chance)]
+        against_chance = numbers.verdict_of((row.after_ci_low, row.after_ci_high), row.chance)
         verdicts.append(NO_CHANGE if not is_clear else "better" if row.change > 0 else "worse")
         reasons.append(
-            f"now {against_chance}" if is_clear else f"detectable from {smallest} points"
+            f"now {numbers.VERDICTS[against_chance]}"
+            if is_clear
+            else f"detectable from {smallest} points"
         )
     return tables.table(
         "training_changes",

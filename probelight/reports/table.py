@@ -82,7 +82,7 @@ def table(
         title: What it shows, in a few words.
         note: How to read it.
         frame: A frame or records, one row per measurement. Columns that begin with "_" are not in
-            the csv file; `_runs` holds the keys of a row's runs.
+            the csv file. `_runs` holds the keys of a row's runs, if `run` is not its only one.
         columns: What people see; with `across`, the columns that all values share.
         rows: Columns of the frame that identify a row, separated by blanks; used with `across`.
         across: Column of the frame whose values are shown side by side, such as the model.
@@ -151,7 +151,7 @@ def framed(records: pd.DataFrame | Iterable[Mapping[str, object]]) -> pd.DataFra
 def _runs(records: Iterable[Any]) -> tuple[str, ...]:
     keys: set[str] = set()
     for record in records:
-        runs = getattr(record, "_runs", None) or ()
+        runs = getattr(record, "_runs", None) or getattr(record, "run", None) or ()
         keys.update([runs] if isinstance(runs, str) else runs)
     return tuple(sorted(keys))
 
@@ -249,8 +249,7 @@ def _measured(
     form: Callable[[float | None], str],
     interval: Callable[[float | None, float | None], str],
 ) -> Cell:
-    name, *ends = names.split()
-    ends = ends or [f"{name}_ci_low", f"{name}_ci_high"]
+    name, *ends = numbers.with_ends(names)
     value, low, high = (getattr(row, column, None) for column in (name, *ends))
     bounds = "" if numbers.missing(value) else interval(low, high)
     # How many items, groups and seeds the number rests on; the row's where it has none of its own.

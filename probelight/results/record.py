@@ -92,7 +92,6 @@ class FromFiles(Protocol):
     @property
     def files(self) -> tuple[DataFile, ...]:
         """The files that the items were read from."""
-        ...
 
 
 def set_command(name: str, arguments: Sequence[str]) -> None:
@@ -318,14 +317,15 @@ class RunRecord:
     key: str = ""
     files: Mapping[str, FileState] = field(default_factory=dict)
 
+    @classmethod
+    def of(cls, row: Row, rows: Iterable[Row], sets: Iterable[FromFiles], **more: Any) -> Self:
+        """Return the record of a run that read some sets, named as its rows are, such as `row`."""
+        names = {name: getattr(row, name) for name in ("protocol", "model", "probe")}
+        return cls(**names, rows=tuple(rows), data=data_files(sets), **more)
+
     def detail(self, kind: type[D]) -> D | None:
         """Return the details of a kind, or None if the run has none."""
         return next((detail for detail in self.details if isinstance(detail, kind)), None)
-
-    def with_details(self, *details: Details | None) -> Self:
-        """Return the record with these details, which replace others of the same kind."""
-        by_key = {detail.key: detail for detail in (*self.details, *details) if detail is not None}
-        return replace(self, details=tuple(by_key[key] for key in DETAILS if key in by_key))
 
     def to_json(self) -> dict[str, Any]:
         """Return the content of the file."""

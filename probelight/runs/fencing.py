@@ -16,17 +16,19 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, TypeVar
 
 from probelight.io.atomic import temporary_path, write_text_atomic
 from probelight.io.documents import read_json
 from probelight.io.errors import ProbelightError, UsageError
 from probelight.io.escaping import json_text
 from probelight.io.process import Process, host_id, is_first_process, this_process
+from probelight.io.settings import STRICT, typed
 from probelight.results.record import RESULT
 from probelight.results.run_folder import CONFIG, RunFolder
 
 DRIVER = "driver.json"
+T = TypeVar("T")
 
 
 class DriverLostError(ProbelightError, RuntimeError):
@@ -36,6 +38,8 @@ class DriverLostError(ProbelightError, RuntimeError):
 @dataclass(frozen=True)
 class Driver:
     """The process that puts the jobs of a folder on Ray; a later driver has a greater number."""
+
+    __pydantic_config__: ClassVar = STRICT
 
     number: int
     process: Process
@@ -48,18 +52,22 @@ class Driver:
         return self.ended is not None or self.process.known_dead()
 
 
-def last_driver(folder: Path) -> Driver | None:
-    """Return the newest driver of a folder; None if there was none, UsageError if damaged."""
-    path = folder / DRIVER
+def read_if_there(kind: type[T], path: Path) -> T | None:
+    """Read a dataclass from a file; None if there is none, ValueError if it is damaged."""
     try:
-        content = read_json(path)
-        return Driver(**{**content, "process": Process(**content["process"])})
+        return typed(kind, read_json(path), "it")
     except FileNotFoundError:
         return None
-    except (KeyError, TypeError, ValueError) as error:
-        raise UsageError(
-            f"{path} is damaged ({error}); remove it if nothing runs in {folder}"
-        ) from error
+    except ValueError as error:
+        raise ValueError(f"{path} is damaged ({error})") from error
+
+
+def last_driver(folder: Path) -> Driver | None:
+    """Return the newest driver of a folder; None if there was none, UsageError if damaged."""
+    try:
+        return read_if_there(Driver, folder / DRIVER)
+    except ValueError as error:
+        raise UsageError(f"{error}; remove it if nothing runs in {folder}") from error
 
 
 def check_driver(folder: Path, number: int) -> None:
@@ -139,6 +147,8 @@ class AttemptLostError(RuntimeError):
 class Attempt:
     """One start of a job; a later attempt has a greater number."""
 
+    __pydantic_config__: ClassVar = STRICT
+
     number: int
     driver: int  # number of the `sweep run` that made it
     owner: Process  # the Ray worker that watches the job's process
@@ -176,16 +186,10 @@ def end_attempt(folder: Path, attempt: Attempt, seconds: float) -> None:
 
 def newest_attempt(folder: Path) -> Attempt | None:
     """Return the newest attempt at a job; None if there was none, ValueError if damaged."""
-    path = folder / ATTEMPT
     try:
-        content = read_json(path)
-        return Attempt(**{**content, "owner": Process(**content["owner"])})
-    except FileNotFoundError:
-        return None
-    except (KeyError, TypeError) as error:
-        raise ValueError(
-            f"{path} is damaged ({error}); remove {folder} to start the run again"
-        ) from error
+        return read_if_there(Attempt, folder / ATTEMPT)
+    except ValueError as error:
+        raise ValueError(f"{error}; remove {folder} to start the run again") from error
 
 
 def check_folder(folder: Path) -> None:

@@ -20,11 +20,12 @@ from typing import TypeVar
 from probelight.io.atomic import write_text_atomic
 from probelight.io.documents import read_json
 from probelight.io.errors import UsageError
+from probelight.io.settings import typed
 from probelight.io.wandb import WandbSettings
 from probelight.results.record import RESULT, RunRecord
 from probelight.results.run_folder import PLANNED, RunFolder, check_format
 from probelight.runs.context import RunContext
-from probelight.runs.fencing import Attempt, last_driver, newest_attempt
+from probelight.runs.fencing import Attempt, last_driver, newest_attempt, read_if_there
 from probelight.runs.settings import RaySettings, TrainerSettings
 from probelight.runs.spec import Job, spec_type
 
@@ -78,12 +79,7 @@ class StoredPlan:
         path = folder / PLANNED
         try:
             content = read_json(path)
-            jobs = [
-                PlannedJob(
-                    **{**job, "needs": tuple(job["needs"]), "follows": tuple(job["follows"])}
-                )
-                for job in content["runs"]
-            ]
+            jobs = [typed(PlannedJob, job, "runs") for job in content["runs"]]
             engine = RaySettings(**content["engine"])
             return StoredPlan(RunContext.from_json(content), engine, tuple(jobs), content["id"])
         except FileNotFoundError:
@@ -144,13 +140,10 @@ class Failure:
     @staticmethod
     def read(folder: Path) -> Failure | None:
         """Read the failure in a run folder; None if there is none, ValueError if damaged."""
-        path = folder / FAILED
         try:
-            return Failure(**read_json(path))
-        except FileNotFoundError:
-            return None
-        except TypeError as error:
-            raise ValueError(f"{path} is damaged ({error}); remove it") from error
+            return read_if_there(Failure, folder / FAILED)
+        except ValueError as error:
+            raise ValueError(f"{error}; remove it") from error
 
     def keep(self, folder: Path) -> None:
         """Write it into a run folder, if the folder is there and the disk has room."""

@@ -1,19 +1,22 @@
-"""One fit that a kill at any moment does not spoil: its plan, states, callbacks and loggers.
+"""One fit that a kill at any moment does not spoil: plan, states, callbacks, loggers, Trainer.
 
 `train.py fit` has LightningCLI's Trainer and the same callbacks.
 """
 
 from __future__ import annotations
 
+import logging
 import traceback
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import pytorch_lightning as pl
 import torch
-from pytorch_lightning.callbacks import Callback
+from lightning_fabric.utilities.exceptions import MisconfigurationException
+from pytorch_lightning.callbacks import Callback, RichProgressBar
 from pytorch_lightning.utilities import rank_zero_only
 from transformers import PreTrainedModel
 
@@ -35,8 +38,7 @@ from probelight.runs.context import RunContext
 from probelight.runs.memory import MemoryNeed
 from probelight.runs.settings import TrainerSettings, expected_device
 from probelight.training.memory import MemoryCheck, Processes, checkpoint_gradients, memory_need
-from probelight.training.settings import Fit
-from probelight.training.trainer import make_trainer, quiet_lightning
+from probelight.training.modules import Fit
 
 
 @dataclass
@@ -258,3 +260,65 @@ def compile_transformers(module: pl.LightningModule) -> None:
         if isinstance(submodule, PreTrainedModel):
             # Batches differ in length: without dynamic shapes each would be compiled anew.
             submodule.compile(dynamic=True)
+
+
+class EpochBar(RichProgressBar):
+    """A progress bar that counts epochs from 1, as Lightning's own does not."""
+
+    def _get_train_description(self, current_epoch: int) -> str:
+        text = f"Epoch {current_epoch + 1}/{self.trainer.max_epochs}"
+        return text.ljust(len(self.validation_description))
+
+
+def make_trainer(settings: TrainerSettings, **options: Any) -> pl.Trainer:
+    """Return a Lightning Trainer with the house's defaults.
+
+    Raises:
+        UsageError: If this machine or Lightning has no such device, strategy or precision.
+    """
+    callbacks = list(options.pop("callbacks", []))
+    if not any(isinstance(callback, last_state.AgreedStop) for callback in callbacks):
+        callbacks.append(last_state.AgreedStop())
+    if settings.progress_bar:
+        callbacks.append(EpochBar(leave=False))
+    quiet_lightning()
+    if settings.threads is not None:
+        torch.set_num_threads(settings.threads)
+    try:
+        return pl.Trainer(
+            accelerator=settings.accelerator,
+            devices=settings.devices,
+            strategy=settings.strategy,
+            precision=settings.precision,  # type: ignore[arg-type]
+            accumulate_grad_batches=settings.accumulate,
+            # Our own sampler knows the processes and pads uneven shards with weight 0.
+            use_distributed_sampler=False,
+            num_sanity_val_steps=0,
+            enable_model_summary=False,
+            enable_progress_bar=settings.progress_bar,
+            callbacks=callbacks,
+            **options,
+        )
+    # A ModuleNotFoundError is about the library of a TPU.
+    except (MisconfigurationException, ValueError, ModuleNotFoundError) as error:
+        names = ("accelerator", "devices", "strategy", "precision")
+        given_options = " ".join(f"--trainer.{name} {getattr(settings, name)}" for name in names)
+        raise UsageError(f"{given_options}: {' '.join(str(error).split())}") from error
+
+
+def quiet_lightning() -> None:
+    """Silence hints of Lightning that do not concern a user of the commands."""
+    logging.getLogger("pytorch_lightning").setLevel(logging.WARNING)
+    logging.getLogger("lightning.pytorch").setLevel(logging.WARNING)
+    for message in (
+        ".*isinstance\\(treespec, LeafSpec\\).*",
+        ".*does not have many workers.*",
+        ".*checkpoint directory.*exists and is not empty.*",
+        ".*logging interval.*",
+        ".*Total length of `\\w+` across ranks is zero.*",  # a fit without evaluation sets
+        ".*The dirpath has changed.*",
+        ".*lr_scheduler.step.*",
+        ".*LightningCLI's args parameter.*",
+        ".*callbacks used to create the checkpoint need to be provided.*",
+    ):
+        warnings.filterwarnings("ignore", message=message)

@@ -18,7 +18,8 @@ import probelight
 from probelight.integrations.transformers import ProbeTrainerCallback
 from probelight.integrations.watch import Watch
 from probelight.io.errors import ConfigError, ProbelightError, UsageError, in_python_words
-from probelight.models.adapters import Tuning, attach_fresh
+from probelight.models.adapters import attach_fresh
+from probelight.models.tuning import Tuning
 from tests.fixtures.architectures import ref_of
 from tests.fixtures.checkout import ROOT
 from tests.fixtures.diagnostics import write_released
@@ -410,7 +411,7 @@ def test_an_argument_that_would_be_left_out_is_refused(
 
 def test_settings_of_another_type_are_refused() -> None:
     for name in ("trainer", "prompt", "letters"):
-        with pytest.raises(ProbelightError, match=f"{name} .?cpu.?: give .*Settings or a mapping"):
+        with pytest.raises(ProbelightError, match=f"{name} '?cpu'?: give .*Settings or a mapping"):
             probelight.zero_shot("dictionary-lm", WHALES, **{name: "cpu"})  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="data: give the files by split"):
         probelight.curve("dictionary-lm", data=WHALES)  # type: ignore[arg-type]

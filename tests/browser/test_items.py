@@ -14,7 +14,7 @@ from urllib.parse import quote
 import pytest
 
 from probelight.reports.build import to_html
-from probelight.reports.page.items import MOST_IN_PAGE, items_of
+from probelight.reports.items import MOST_IN_PAGE, items_of
 from probelight.reports.sections import filled_sections
 from probelight.results.load import RunSet, load_results
 from tests.fixtures.items import HOSTILE, lines, write_lines

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from probelight.reports.build import build_report, to_html
-from probelight.reports.page.items import MOST_IN_PAGE, items_of
+from probelight.reports.items import MOST_IN_PAGE, items_of
 from probelight.results.load import RunSet
 from tests.fixtures.results import write_run, zero_shot_rows
 

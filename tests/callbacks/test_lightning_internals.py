@@ -14,7 +14,7 @@ from lightning_utilities.core.rank_zero import log
 
 from probelight.callbacks.last_state import READ_IN, AgreedStop
 from probelight.io.process import STOP
-from probelight.training.trainer import quiet_lightning
+from probelight.training.fit import quiet_lightning
 from tests.callbacks.line import Line, batches
 from tests.fixtures.checkout import ROOT
 

@@ -32,14 +32,13 @@ from probelight.evaluation.scorers import scorer_for
 from probelight.io.errors import UsageError
 from probelight.lightning_modules.sentence_choice import SentenceChoice
 from probelight.models import loading
-from probelight.models.adapters import Tuning
 from probelight.models.checkpoint_errors import PretrainedError
 from probelight.models.chosen_models import chosen_models, with_model_type
 from probelight.models.kept_model import KeptModel
 from probelight.models.loading import CAUSAL_LM, MASKED_LM, load_pretrained
-from probelight.models.networks import model_fingerprint
-from probelight.models.precision import upcast
-from probelight.models.registry import ModelSettings, saved_model_type
+from probelight.models.networks import model_fingerprint, upcast
+from probelight.models.registry import ModelSettings
+from probelight.models.tuning import Tuning
 from probelight.probes.record import Record
 from probelight.training.modules import module_for
 from tests.fixtures.answers import answers
@@ -107,7 +106,6 @@ def test_language_models_with_an_adapter_score_as_peft_does(
     model = plain_peft(auto_class, base, adapter)
     settings = with_model_type(ModelSettings(str(base), kind="auto", adapter=str(adapter)))
     assert settings.kind == ("causal" if is_causal else "seq2seq")
-    assert saved_model_type(ref_of(adapter)) == settings.kind
     scorer = scorer_for(settings, "mc_qa")
     record = Record("1", "what is the largest ?", ("a cat", "the dog"), 0)
     scores = answers(scorer.log_likelihoods(), record)[0]

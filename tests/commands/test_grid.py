@@ -34,7 +34,7 @@ def test_rows_and_matrix_of_a_grid_worked_out_by_hand() -> None:
     scores = [[1, 0], [0, 1], [-1, 0], [2, 0], [3, 0], [3, 0]]
     answers = Predictions("A", GRID.records, scores)
     rows = {row.metric: row for row in grid_rows(answers, GRID, model_row(ModelSettings()))}
-    assert (rows["accuracy"].perturbation, rows["accuracy"].probe) == ("A", "age_comparison")
+    assert rows["accuracy"].perturbation == "A"
     # Only for {20, 30} is "younger" likelier where it is right: 1 > -1, but -1 < 3 and 2 < 3.
     by_hand = {"accuracy": 3 / 6, "share_younger": 4 / 6, "share_older": 2 / 6}
     by_hand["order_accuracy"] = 1 / 3
@@ -71,6 +71,7 @@ def test_several_models_and_both_wordings(
     assert cli.main([*command, "--grid.wordings=[paper, released]"]) == 0
     rows = read_results(tmp_path / "results.csv")
     modes = {"dictionary-lm": "zero_shot", causal.name: "causal_likelihood"}
+    assert {row["probe"] for row in rows} == {"age_comparison"}
     assert {(r["model"], r["role"], r["mode"], r["subset"]) for r in rows} == {
         (f"{model}{weights}", role, mode, f"wording={wording}")
         for model, mode in modes.items()

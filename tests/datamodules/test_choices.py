@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 
-from probelight.callbacks.prediction_writer import PredictionWriter
+from probelight.callbacks.run_metrics import PredictionWriter
 from probelight.datamodules.choices import ChoiceDataModule
 from probelight.encoding.encoded_set import PADDING_ITEM, Share
 from probelight.probes.record import Record

@@ -11,18 +11,8 @@ import pytest
 import torch
 
 from probelight.encoding.candidates import Blank, CandidateTable, NumberedEncoder
-from probelight.encoding.tokens import TokenStore, tokenise
 from probelight.io.errors import RecordError
 from probelight.probes.record import Record
-
-
-def table_of(
-    tokenizer: Any, carrier: str, *candidates: str, prefix: str = "auto"
-) -> tuple[CandidateTable, TokenStore]:
-    """A table that holds the candidates, and the tokens of its texts."""
-    table = CandidateTable(tokenizer, prefix)
-    table.add(carrier, *candidates)
-    return table, tokenise(tokenizer, list(table.texts))[0]
 
 
 @pytest.mark.parametrize(
@@ -44,20 +34,19 @@ def test_a_prefix_that_is_given_is_put_before_a_candidate(
 ) -> None:
     tokenizer = make_tokenizer("byte_bpe")
     for prefix, piece in (("", "older"), (" ", "Ġolder")):
-        table, tokens = table_of(tokenizer, "a ", "older", prefix=prefix)
-        pieces = table.pieces("a ", "older", tokens).tolist()
+        table = CandidateTable.of_words(tokenizer, prefix, ["older"])
+        pieces = table.pieces("a ", "older").tolist()
         assert tokenizer.convert_ids_to_tokens(pieces) == [piece]
 
 
 def test_two_candidates_must_not_be_the_same_item(make_tokenizer: Callable[..., Any]) -> None:
     tokenizer = make_tokenizer("wordpiece")  # uncased
-    table, tokens = table_of(tokenizer, "a ", "dog", "cat", "Cat")
     same = Record("x", "a [MASK]", ("dog", "Cat", "cat"), 0, position=7)
     with pytest.raises(RecordError, match=r"x@7: the candidates 'Cat' and 'cat' are the same.*cat"):
-        table.entries([same], ["a "], tokens)
+        CandidateTable(tokenizer, "auto", [same], ["a "]).entries([0])
     # A repeated choice that is not the gold one was let through by the reader, and is here.
     repeated = Record("y", "a [MASK]", ("dog", "cat", "cat"), 0)
-    [entries], _ = table.entries([repeated], ["a "], tokens)
+    [entries], _ = CandidateTable(tokenizer, "auto", [repeated], ["a "]).entries([0])
     assert tokenizer.convert_ids_to_tokens(entries.tolist()) == ["dog", "cat", "cat"]
 
 

@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from probelight.encoding.vector_source import EMBEDDED_PATH, located
 from probelight.encoding.word_vectors import (
+    EMBEDDED_PATH,
     WordVectors,
     WordVectorsError,
+    located,
     word_vectors,
 )
 
@@ -142,7 +143,6 @@ def test_the_embedded_vectors() -> None:
     assert vectors.dimension == 50
     first = [float(value) for value in EMBEDDED_PATH.open().readline().split()[1:]]
     assert vectors.find(["a"])["a"].tolist() == pytest.approx(first)
-    assert vectors.label == "word_vectors"
 
 
 def test_a_file_an_archive_and_one_of_its_members(

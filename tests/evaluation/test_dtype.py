@@ -14,15 +14,13 @@ from transformers import AutoModelForCausalLM
 
 import probelight
 from probelight import cli
-from probelight.evaluation import devices, predictions
-from probelight.evaluation.devices import is_on_gpu
-from probelight.evaluation.predictions import predict
-from probelight.evaluation.scorers import reader_for, scorer_for
+from probelight.evaluation import scorers
+from probelight.evaluation.scorers import is_on_gpu, predict, reader_for, scorer_for
 from probelight.io.errors import UsageError
 from probelight.io.settings import RangeError
 from probelight.lightning_modules.masked_choice import MaskedChoice
 from probelight.lightning_modules.sentence_choice import SentenceChoice
-from probelight.models.precision import is_too_close
+from probelight.models.networks import is_too_close
 from probelight.models.registry import MODEL_TYPES, ModelSettings, weights_bytes
 from probelight.probes.source import load_entry
 from probelight.runs.settings import TrainerSettings
@@ -59,10 +57,10 @@ def test_auto_is_the_checkpoints_own_on_a_gpu_alone(monkeypatch: pytest.MonkeyPa
     assert reader_for(MODEL, TRAINER).keywords["dtype"] == "float32"  # type: ignore[attr-defined]
     assert scorer_for(MODEL, "mc_mlm", trainer=TRAINER).dtype == "float32"
     gpu = torch.device("cuda", 0)
-    monkeypatch.setattr(devices, "single_device", lambda _: gpu)
+    monkeypatch.setattr(scorers, "single_device", lambda _: gpu)
     options = reader_for(MODEL, TrainerSettings()).keywords  # type: ignore[attr-defined]
     assert (options["dtype"], options["device"]) == ("auto", gpu)
-    monkeypatch.setattr(devices, "single_device", lambda _: None)  # several processes
+    monkeypatch.setattr(scorers, "single_device", lambda _: None)  # several processes
     assert not is_on_gpu(TRAINER)
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     assert is_on_gpu(TrainerSettings())
@@ -83,7 +81,7 @@ def test_bfloat16_gives_the_answers_of_float32(
     scorer = scorer_for(BFLOAT16, "mc_mlm", trainer=TRAINER)
     fingerprint = scorer.fingerprint()
     if by_lightning:
-        monkeypatch.setattr(predictions, "single_device", lambda _: None)
+        monkeypatch.setattr(scorers, "single_device", lambda _: None)
     half = predict(scorer, sets, TRAINER)["antonyms"]
     assert half.best == exact.best
     assert 0 < half.num_rescored < len(half.records)

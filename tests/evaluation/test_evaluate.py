@@ -9,8 +9,7 @@ import pytest
 
 from probelight.evaluation.evaluate import Evaluation, ProbeQuestion, evaluate
 from probelight.evaluation.measures import rule_rows, with_rules
-from probelight.evaluation.predictions import ask
-from probelight.evaluation.scorers import scorer_for
+from probelight.evaluation.scorers import ask, scorer_for
 from probelight.models.registry import ModelSettings
 from probelight.probes.record import Record
 from probelight.probes.source import ProbeData, config_of

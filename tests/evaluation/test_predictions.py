@@ -11,9 +11,8 @@ import torch
 from torch import Tensor, nn
 from transformers import AutoTokenizer, BertModel
 
-from probelight.evaluation import predictions
-from probelight.evaluation.predictions import predict
-from probelight.evaluation.scorers import scorer_for
+from probelight.evaluation import scorers
+from probelight.evaluation.scorers import predict, scorer_for
 from probelight.io.process import say_once
 from probelight.lightning_modules.sentence_choice import SentenceChoice
 from probelight.models.kept_model import KeptModel
@@ -99,12 +98,12 @@ def test_lightning_and_the_loop_without_it_give_the_same_scores(
     ]
     sets = {"all": records, "some": records[1:]}
     ours = predict(scorer, sets, TRAINER)
-    words = predictions.ask_about(scorer, scorer.vocabulary(), records[1:], TRAINER)
-    monkeypatch.setattr(predictions, "single_device", lambda _: None)
+    words = scorers.ask_about(scorer, scorer.vocabulary(), records[1:], TRAINER)
+    monkeypatch.setattr(scorers, "single_device", lambda _: None)
     theirs = predict(scorer, sets, TRAINER)
     assert [ours[name].scores for name in sets] == [theirs[name].scores for name in sets]
     assert [ours[name].notices for name in sets] == [theirs[name].notices for name in sets]
-    assert predictions.ask_about(scorer, scorer.vocabulary(), records[1:], TRAINER) == words
+    assert scorers.ask_about(scorer, scorer.vocabulary(), records[1:], TRAINER) == words
 
 
 @pytest.mark.parametrize("by_lightning", [False, True])
@@ -128,9 +127,9 @@ def test_batches_that_do_not_fit_are_halved_and_multiplied_as_asked(
         return question.answer(batch)
 
     if by_lightning:
-        monkeypatch.setattr(predictions, "single_device", lambda _: None)
+        monkeypatch.setattr(scorers, "single_device", lambda _: None)
     settings = replace(TRAINER, matmul_precision="high")
-    halved = predictions.ask(scorer, replace(question, answer=cramped), sets, settings)
+    halved = scorers.ask(scorer, replace(question, answer=cramped), sets, settings)
     for name in sets:
         for row, reference in zip(halved[name].scores, expected[name].scores, strict=True):
             assert list(row) == pytest.approx(list(reference), abs=1e-5)
@@ -154,5 +153,5 @@ def test_batches_that_do_not_fit_are_halved_and_multiplied_as_asked(
 def test_lightning_is_asked_for_where_one_plain_device_is_not_enough(
     options: dict[str, Any], device: str | None
 ) -> None:
-    chosen = predictions.single_device(replace(TRAINER, **options))
+    chosen = scorers.single_device(replace(TRAINER, **options))
     assert (chosen and chosen.type) == device

@@ -14,7 +14,7 @@ import torch
 import yaml
 
 from probelight import cli
-from probelight.evaluation.scorers import check_scorer, source_of
+from probelight.evaluation.scorers import check_records, posable, source_of
 from probelight.io.errors import RecordError, UsageError
 from probelight.lightning_modules.inoculation import Inoculation
 from probelight.lightning_modules.sentence_choice import SentenceChoice
@@ -28,6 +28,7 @@ from probelight.models.registry import (
 )
 from probelight.probes.importers.items import write_ai2
 from probelight.probes.record import Record, Setup
+from probelight.runs.context import RunContext
 from probelight.training.fit import compile_transformers
 from probelight.training.modules import check_module, check_questions, module_for
 from tests.fixtures.architectures import ref_of
@@ -65,19 +66,17 @@ SPLIT = Record("7", "A cat is [MASK].", ("zzyzxian", "small"), 0)
 
 
 def test_models_are_checked_without_their_weights() -> None:
-    positions = []
     skipping = ModelSettings(multi_token="skip", name="mine")
     records = [SPLIT, replace(SPLIT, choices=("large", "small"))]
-    check_scorer(skipping, "mc_mlm", [records], lambda _, records: positions.extend(records))
-    assert positions == [1]
+    assert list(posable(RunContext(), skipping, "mc_mlm")(records)) == [1]
     with pytest.raises(RecordError, match=r"^bookshelf-lm: 7@0: the candidate 'zzyzxian' is"):
-        check_scorer(ModelSettings(), "mc_mlm", [records])
-    check_scorer(ModelSettings(), "mc_qa", [records])
+        check_records(RunContext(), ModelSettings(), "mc_mlm", [records])
+    check_records(RunContext(), ModelSettings(), "mc_qa", [records])
     check_module(ModelSettings(), "mc_qa")
     check_module(PAIRS, "mc_qa")
     nowhere = ModelSettings("./nowhere")
     with pytest.raises(PretrainedError, match="no folder"):
-        check_scorer(nowhere, "mc_qa", [records])
+        check_records(RunContext(), nowhere, "mc_qa", [records])
     with pytest.raises(PretrainedError, match="no folder"):
         check_module(nowhere, "mc_qa")
 

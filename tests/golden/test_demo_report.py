@@ -7,6 +7,7 @@ import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from pkgutil import resolve_name
 from statistics import fmean
 from typing import Any
 
@@ -17,7 +18,7 @@ from matplotlib.figure import Figure as Canvas
 from probelight.reports.build import build_report
 from probelight.reports.figure import drawn
 from probelight.reports.inoculation.runs import TASKS
-from probelight.reports.sections import SECTIONS
+from probelight.reports.sections import SECTIONS, named
 from tests.golden.outcome import assert_committed
 from tests.golden.world import World
 
@@ -41,7 +42,8 @@ def canvases(demo: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, 
 
     with pytest.MonkeyPatch.context() as patch:
         for section in SECTIONS:
-            section.makers()  # imports its modules
+            for maker in named(section.figures):
+                resolve_name(f"probelight.reports.{maker}")  # imports its modules
         for name, module in list(sys.modules.items()):
             if name.startswith("probelight.reports.") and getattr(module, "drawn", None) is drawn:
                 patch.setattr(module, "drawn", catch)

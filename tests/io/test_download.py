@@ -43,8 +43,8 @@ class Server(ThreadingHTTPServer):
     def url(self) -> str:
         return f"http://127.0.0.1:{self.server_address[1]}"
 
-    def fetch(self, name: str, sha256: str | None = None) -> Path:
-        return fetch(f"{self.url}/{name}", sha256=sha256)
+    def fetch(self, name: str, **options: Any) -> Path:
+        return fetch(f"{self.url}/{name}", cache_dir=self.cache, **options)
 
     @property
     def downloads(self) -> set[Path]:
@@ -90,16 +90,10 @@ class Handler(BaseHTTPRequestHandler):
         pass
 
 
-@pytest.fixture(autouse=True)
-def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PROBELIGHT_CACHE", str(tmp_path))
-    monkeypatch.setenv("HF_HUB_OFFLINE", "0")
-    monkeypatch.delenv("PROBELIGHT_OFFLINE", raising=False)
-
-
 @pytest.fixture
 def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
     monkeypatch.setattr(download.time, "sleep", lambda _: None)
+    monkeypatch.setenv("HF_HUB_OFFLINE", "0")
     with Server(tmp_path) as running:
         thread = Thread(target=running.serve_forever, args=(0.01,), daemon=True)
         thread.start()
@@ -107,14 +101,13 @@ def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
         running.shutdown()
 
 
-def test_a_file_is_fetched_once(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_is_fetched_once(server: Server) -> None:
     path = server.fetch("a/train.jsonl", sha256=SHA256)
     assert path.read_bytes() == BODY
     assert server.fetch("a/train.jsonl", sha256=SHA256) == path
+    assert server.fetch("a/train.jsonl", sha256=SHA256, offline=True) == path
     assert len(server.requests) == 1
     other_path = server.fetch("b/train.jsonl")
-    monkeypatch.setenv("PROBELIGHT_OFFLINE", "1")
-    assert server.fetch("a/train.jsonl", sha256=SHA256) == path
     assert other_path != path
     assert server.downloads == {path, other_path}
 
@@ -199,15 +192,11 @@ def test_the_checksum_is_of_the_content(server: Server) -> None:
         server.fetch("y.gz")
 
 
-def test_a_damaged_cache_is_repaired_or_refused_offline(
-    server: Server, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_damaged_cache_is_repaired_or_refused_offline(server: Server) -> None:
     path = server.fetch("x", sha256=SHA256)
     path.write_bytes(b"damaged")
-    monkeypatch.setenv("PROBELIGHT_OFFLINE", "1")
     with pytest.raises(DownloadError, match="offline mode is on"):
-        server.fetch("x", sha256=SHA256)
-    monkeypatch.setenv("PROBELIGHT_OFFLINE", "0")
+        server.fetch("x", sha256=SHA256, offline=True)
     assert server.fetch("x", sha256=SHA256).read_bytes() == BODY
 
 
@@ -260,30 +249,34 @@ def test_busy_servers_are_asked_again_and_missing_files_are_not(server: Server) 
     assert len(server.requests) == 4
 
 
-def test_no_network_names_the_address_and_the_way_out(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_network_names_the_address_and_the_way_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(download.time, "sleep", lambda _: None)
     url = "http://127.0.0.1:9/x"  # nothing listens there
     with pytest.raises(DownloadError, match=rf"{url}: .* 4 times \(Connection refused\).*--mirror"):
-        fetch(url)
+        fetch(url, cache_dir=tmp_path, offline=False)
 
 
 @pytest.mark.parametrize("variable", ["PROBELIGHT_OFFLINE", "HF_HUB_OFFLINE"])
-def test_offline_is_said_by_the_environment(variable: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_offline_is_said_by_argument_or_environment(
+    variable: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HF_HUB_OFFLINE", "0")
+    monkeypatch.delenv("PROBELIGHT_OFFLINE", raising=False)
     assert not is_offline()
     monkeypatch.setenv(variable, "1")
     assert is_offline()
+    assert not is_offline(False)
     with pytest.raises(DownloadError, match=r"http://x/y: not in .*offline mode is on.*--mirror"):
-        fetch("http://x/y")
+        fetch("http://x/y", cache_dir=tmp_path)
 
 
-def test_a_file_address_is_read_in_place_and_checked(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("PROBELIGHT_OFFLINE", "1")
+def test_a_file_address_is_read_in_place_and_checked(tmp_path: Path) -> None:
     path = tmp_path / "with space" / "x"
     path.parent.mkdir()
     path.write_bytes(BODY)
-    assert fetch(path.as_uri(), sha256=SHA256) == path
+    assert fetch(path.as_uri(), sha256=SHA256, offline=True) == path
     with pytest.raises(DownloadError, match="sha256"):
         fetch(path.as_uri(), sha256="0" * 64)
     with pytest.raises(NotThereError, match="no such file"):
@@ -335,12 +328,12 @@ def test_a_body_of_unknown_length_is_only_taken_if_it_tells_its_end(server: Serv
         server.fetch("y.gz")
 
 
-def _fetch(url: str) -> str:
-    return hashlib.sha256(fetch(url).read_bytes()).hexdigest()
+def _fetch(url: str, cache_dir: Path) -> str:
+    return hashlib.sha256(fetch(url, cache_dir=cache_dir, offline=False).read_bytes()).hexdigest()
 
 
-def test_processes_at_once_share_one_transfer(server: Server) -> None:
+def test_processes_at_once_share_one_transfer(server: Server, tmp_path: Path) -> None:
     with multiprocessing.get_context("spawn").Pool(3) as pool:
-        sums = pool.map(_fetch, [f"{server.url}/x"] * 6)
+        sums = pool.starmap(_fetch, [(f"{server.url}/x", tmp_path)] * 6)
     assert sums == [SHA256] * 6
     assert len(server.requests) == 1

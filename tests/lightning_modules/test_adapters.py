@@ -23,9 +23,9 @@ from probelight.lightning_modules.causal_choice import CausalChoice
 from probelight.lightning_modules.masked_choice import MaskedChoice
 from probelight.lightning_modules.sentence_choice import SentenceChoice
 from probelight.models import adapters
-from probelight.models.adapters import Tuning
 from probelight.models.checkpoint_errors import PretrainedError
 from probelight.models.loading import MASKED_LM, load_pretrained
+from probelight.models.tuning import Tuning
 from probelight.probes.record import Record
 from probelight.training.memory import checkpoint_gradients
 from probelight.training.modules import saved_module

@@ -9,7 +9,7 @@ import pytest
 
 from probelight.models import checkpoint_files as source
 from probelight.models.checkpoint_errors import PretrainedError, check_size, one_error
-from probelight.models.checkpoint_files import CheckpointRef, agree, base_of, check_config, resolve
+from probelight.models.checkpoint_files import CheckpointRef, agree, base_of, resolve
 from tests.fixtures.architectures import ref_of
 
 Checkpoint = Callable[..., Path]
@@ -26,17 +26,7 @@ def test_a_model_with_a_revision_and_an_adapter_is_read_from_its_text(tmp_path: 
     assert (str(whole), whole.folder) == ("a/b@main+c/d", Path("c/d"))
 
 
-def in_folder(folder: Path, name: str) -> Any:
-    (folder / name).mkdir(parents=True)
-    return check_config(folder)
-
-
 REFUSED: dict[str, tuple[Callable[[Path], Any], str]] = {
-    "no model": (check_config, "give the one that save_pretrained wrote"),
-    "run": (
-        lambda folder: in_folder(folder, "checkpoints/best"),
-        "it is a run's folder; give its model",
-    ),
     "adapter": (lambda folder: base_of(ref_of(f"model+{folder}")), "has no adapter_config.json"),
     "larger than memory": (lambda _: check_size("here", 1 << 50, None), "this machine has"),
     "saved otherwise": (

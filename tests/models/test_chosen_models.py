@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import transformers
 
 from probelight import cli
 from probelight.commands.inoculation.settings import InoculatedProbe, OriginalTask
@@ -26,11 +25,12 @@ from tests.fixtures.hub_cache import HubCache
 from tests.fixtures.tiny import Refused
 
 BERT = {"model_type": "bert", "architectures": ["BertForMaskedLM"]}
+GPT2 = {"model_type": "gpt2", "architectures": ["GPT2LMHeadModel"]}
 
 
-def folder(path: Path) -> Path:
+def folder(path: Path, config: dict[str, Any] = BERT) -> Path:
     path.mkdir(parents=True)
-    (path / "config.json").write_text(json.dumps(BERT))
+    (path / "config.json").write_text(json.dumps(config))
     return path
 
 
@@ -133,22 +133,14 @@ def test_a_revision_of_what_is_not_on_the_hub_is_refused(tmp_path: Path) -> None
         read_config(CheckpointRef(str(path), "abc"))  # whoever loads it, `fit` too
 
 
-def save(folder: Path, family: str, architecture: str = "", **options: Any) -> str:
-    """A folder with the config.json that transformers writes of a family."""
-    config = getattr(transformers, f"{family}Config")(**options)
-    config.architectures = [architecture] if architecture else None
-    config.save_pretrained(folder)
-    return str(folder)
-
-
 def test_models_of_a_sweep_are_found_out_once(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    folder = save(tmp_path, "GPT2", "GPT2LMHeadModel")
+    model = ModelSettings(str(folder(tmp_path / "model", GPT2)), kind=AUTO)
     task = OriginalTask("a", ["definitions_small"])
     probe = InoculatedProbe("hypernymy_small")
     rows = [SweepRow("one", "a", probe, seeds=[seed]) for seed in (0, 1)]
-    grid = SweepGrid({"one": ModelSettings(folder, kind=AUTO)}, {"a": task}, rows)
+    grid = SweepGrid({"one": model}, {"a": task}, rows)
     with pytest.raises(PretrainedError, match=r"rows: number 1: models\.one: .* has no tokenizer"):
         sweep_jobs(grid, RunContext())
     assert capsys.readouterr().out.count("causal language model") == 1
@@ -169,7 +161,7 @@ COMMANDS = [
 def test_no_command_begins_with_a_model_of_another_type(
     command: str, refused: Refused, tmp_path: Path
 ) -> None:
-    model = f"--model.name_or_path={save(tmp_path / 'model', 'GPT2', 'GPT2LMHeadModel')}"
+    model = f"--model.name_or_path={folder(tmp_path / 'model', GPT2)}"
     out = f"--output_dir={tmp_path / 'out'}"
     line = refused([*command.split(), model, out], cli.FAILURE)
     assert "(model.kind transformer); give model.kind causal" in line

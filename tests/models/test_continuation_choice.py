@@ -19,8 +19,7 @@ from transformers import (
     MistralConfig,
 )
 
-from probelight.evaluation.predictions import predict
-from probelight.evaluation.scorers import scorer_for
+from probelight.evaluation.scorers import predict, scorer_for
 from probelight.io.errors import RecordError, UsageError
 from probelight.models import continuation_choice
 from probelight.models.checkpoint_errors import PretrainedError

@@ -13,8 +13,7 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
-from probelight.encoding.vector_source import vectors_label
-from probelight.encoding.word_vectors import WordVectorsError
+from probelight.encoding.word_vectors import WordVectorsError, vectors_label
 from probelight.io.errors import UsageError
 from probelight.lightning_modules.baselines.partial_input import QuestionToChoice
 from probelight.models.checkpoint_errors import PretrainedError

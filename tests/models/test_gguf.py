@@ -37,7 +37,7 @@ def write_llama(path: Path, *, architecture: str = "llama", cut: int = 0) -> dic
     writer.add_vocab_size(WORDS)
     writer.add_file_type(gguf_package.LlamaFileType.MOSTLY_Q8_0)
     writer.add_tokenizer_model("gpt2")
-    writer.add_token_list(["<s>", "</s>", "<unk>", *"abcdefghijklmnopqrst", "Ġ", "Ġa"])
+    writer.add_token_list(["<s>", "</s>", "<|endoftext|>", *"abcdefghijklmnopqrst", "Ġ", "Ġa"])
     writer.add_token_types([3, 3, 2, *[1] * 22])
     writer.add_token_merges(["Ġ a"])
     writer.add_bos_token_id(0)

@@ -11,11 +11,8 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 from transformers import (
-    AutoModelForCausalLM,
     BartConfig,
     BertTokenizer,
-    GPT2Config,
-    GPT2LMHeadModel,
     MT5Config,
     PreTrainedModel,
 )
@@ -24,7 +21,6 @@ from probelight.models.checkpoint_errors import PretrainedError
 from probelight.models.loading import (
     ENCODER,
     MASKED_LM,
-    Form,
     check_pretrained,
     load_pretrained,
     load_tokenizer,
@@ -167,26 +163,6 @@ def test_no_input_is_longer_than_the_model_has_places(
     # Rotated and relative positions.
     assert longest_text(BartConfig(max_position_embeddings=30)) == 30
     assert longest_text(MT5Config()) > 10**9
-
-
-@pytest.fixture
-def causal(checkpoint: Checkpoint, tmp_path: Path) -> Path:
-    """A tiny GPT-2 with the WordPiece tokenizer of the others."""
-    folder = Path(shutil.copytree(checkpoint("bert"), tmp_path / "causal"))
-    config = GPT2Config(vocab_size=60, n_embd=8, n_layer=1, n_head=2, n_positions=16)
-    GPT2LMHeadModel(config).save_pretrained(folder)
-    return folder
-
-
-def test_a_new_form_is_used_as_it_says(causal: Path) -> None:
-    form = Form(AutoModelForCausalLM, lambda config: isinstance(config, GPT2Config))
-    check_pretrained(form, ref_of(causal))
-    model, tokenizer = load_pretrained(form, ref_of(causal))
-    assert isinstance(model, GPT2LMHeadModel)
-    assert model(torch.tensor([tokenizer("a cat").input_ids])).logits.shape[-1] == 60
-    strict = Form(AutoModelForCausalLM, form.admits, needs=("pad_token", "bos_token"))
-    with pytest.raises(PretrainedError, match="the tokenizer has no bos token"):
-        check_pretrained(strict, ref_of(causal))
 
 
 def test_a_check_reads_no_weights(folder: Path) -> None:

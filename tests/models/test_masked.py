@@ -145,7 +145,7 @@ def test_masked_copies_that_are_the_same_are_run_once(
         rows.append(len(positions))
         return reader(batch, positions)
 
-    monkeypatch.setattr(module, "reader", counted)
+    monkeypatch.setattr(module.masked, "reader", counted)
     words = Record("3", "a cat is [MASK] than a dog .", ("smaller", "larger", "red"), 0)
     ends = Record("4", "which animal is larger ?", ("a dog", "a cat", "the dog"), 0)
     logits = scores_of(module, words, ends)

@@ -12,7 +12,7 @@ import transformers
 from torch import Tensor
 from transformers import AutoModel, AutoModelForMaskedLM, AutoModelForMultipleChoice, AutoTokenizer
 
-from probelight.evaluation.predictions import predict
+from probelight.evaluation.scorers import predict
 from probelight.models.checks import ignores_padding
 from probelight.models.masked import MaskedLM, MaskedScorer, PseudoLogLikelihood
 from probelight.models.pair_choice import PairChoice

@@ -16,7 +16,7 @@ from torch import nn
 from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForMaskedLM
 
 from probelight.io.errors import NoMemoryError
-from probelight.models import checkpoint_files, loading, precision
+from probelight.models import checkpoint_files, loading, networks
 from probelight.models.answering import answer, with_pieces
 from probelight.models.causal import CausalScorer
 from probelight.models.checkpoint_errors import PretrainedError, check_size
@@ -24,11 +24,12 @@ from probelight.models.checks import comparable, differ_by_rounding, predict_ali
 from probelight.models.kept_model import KeptModel
 from probelight.models.loading import CAUSAL_LM, MASKED_LM, load_pretrained
 from probelight.models.masked import MaskedLM, MaskedScorer
-from probelight.models.networks import is_spread, model_fingerprint
-from probelight.models.precision import (
+from probelight.models.networks import (
     dtype_name,
     half_dtype,
+    is_spread,
     is_too_close,
+    model_fingerprint,
     own_dtype,
     upcast,
 )
@@ -243,7 +244,7 @@ def test_weights_that_were_rounded_are_read_again(
     with upcast(model):
         assert torch.equal(weight, changed)
     alone, _ = load_pretrained(MASKED_LM, ref_of(checkpoint()), dtype="bfloat16")
-    monkeypatch.setattr(precision, "READ_AGAIN", "_nothing")
+    monkeypatch.setattr(networks, "READ_AGAIN", "_nothing")
     with upcast(alone):
         assert torch.equal(next(alone.parameters()), next(exact.parameters()).bfloat16().float())
 
@@ -357,7 +358,7 @@ def test_a_comparison_of_ways_to_compute_reads_no_checkpoint_again() -> None:
     def read_again() -> Any:
         raise AssertionError("gigabytes for a few tokens")
 
-    setattr(network, precision.READ_AGAIN, read_again)
+    setattr(network, networks.READ_AGAIN, read_again)
     with comparable(network) as tolerance:
         assert network.weight.dtype == torch.float32
     assert tolerance == 3e-5

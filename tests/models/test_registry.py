@@ -27,7 +27,6 @@ from probelight.models.registry import (
     saved_model_type,
 )
 from probelight.training.modules import check_questions
-from tests.fixtures.hub_cache import HubCache
 
 MASKED, ENCODER = "masked language model", "encoder"
 CAUSAL, SEQ2SEQ = "causal language model", "encoder-decoder language model"
@@ -50,11 +49,8 @@ CLASSES: list[tuple[str, dict[str, Any], str, str]] = [
     ("BertForMaskedLM", {"is_decoder": True}, "fills masks, but its config makes it a causal", ""),
     ("BertGenerationDecoder", {}, CAUSAL, HEADLESS),  # refused by what it does, when it is loaded
     ("RobertaForMaskedLM", {}, MASKED, ""),
-    ("RobertaModel", {}, ENCODER, HEADLESS),
     ("RobertaForCausalLM", {"is_decoder": True}, CAUSAL, ""),
     ("RobertaForCausalLM", {}, BOTH, ""),
-    ("DistilBertForMaskedLM", {}, MASKED, ""),
-    ("AlbertForMaskedLM", {}, MASKED, ""),
     ("ElectraForMaskedLM", {}, MASKED, ""),
     ("XLMWithLMHeadModel", {}, MASKED, ""),
     ("XLMWithLMHeadModel", {"causal": True}, BOTH, ""),
@@ -163,7 +159,6 @@ def file(path: Path, name: str) -> Path:
 # Of a folder, a file or a name: the type as it is called, or the refusal's words.
 FOLDERS: dict[str, tuple[Callable[[Path], Path | str], str]] = {
     "a bundled model": (lambda _: "bookshelf-lm", MASKED),
-    "another bundled model": (lambda _: "dictionary-lm", MASKED),
     "a config of no class": (lambda p: written(p / "m", config=config_of("roberta")), ENCODER),
     "a decoder of no class": (lambda p: written(p / "m", config=config_of("llama")), CAUSAL),
     "an adapter": (lambda p: adapter_of(p, "BertForMaskedLM"), MASKED),
@@ -180,8 +175,6 @@ FOLDERS: dict[str, tuple[Callable[[Path], Path | str], str]] = {
     "an empty folder": (lambda p: written(p / "m"), "has no config.json: it is not a model's"),
     "ELMo": (lambda p: written(p / "m", options="{}"), "has no config.json: it is not a model's"),
     "a run": (lambda p: written(p / "checkpoints" / "best").parents[1], "it is a run's folder"),
-    "a damaged config": (lambda p: written(p / "m", config="{"), "config.json cannot be read"),
-    "a config of no family": (lambda p: written(p / "m", config="{}"), "model_type is None, not"),
     "GGUF": (lambda p: file(p, "model.gguf"), "is a file; give the folder with its config.json"),
     "word vectors": (lambda p: file(p, "glove.txt"), "is a file; give the folder with its"),
     "a folder that is missing": (lambda p: p / "none", "there is no folder"),
@@ -198,12 +191,6 @@ def test_a_folder_without_a_model_of_transformers_is_known_too(
     assert expected in called
     if called in TYPES:
         assert saved_model_type(ref) == TYPES[called]
-
-
-def test_a_model_on_the_hub_is_known_by_its_config(hub_cache: HubCache) -> None:
-    hub_cache("org/bert", {"main": json.loads(config_of("gpt2", "GPT2LMHeadModel"))})
-    line = "org/bert: causal language model (architectures GPT2LMHeadModel)"
-    assert detected_type(CheckpointRef("org/bert")) == ("causal", line)
 
 
 def test_the_type_that_a_folder_was_saved_with_is_written_in_it(tmp_path: Path) -> None:
@@ -232,7 +219,7 @@ def test_a_folder_of_another_type_than_the_given_one_is_refused_by_its_config(
     config: tuple[str, ...], kind: str, error: str, tmp_path: Path
 ) -> None:
     folder = written(tmp_path / "model", config=config_of(*config))  # there are no weights to read
-    with pytest.raises(PretrainedError, match=rf"{folder}: \w+ \(\w+ \w+\) is {error}"):
+    with pytest.raises(PretrainedError, match=rf"{folder}: \w+ \(\w+\) is {error}"):
         with_model_type(ModelSettings(str(folder), kind=kind))
 
 

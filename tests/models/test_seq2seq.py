@@ -29,7 +29,6 @@ from transformers import (
     PegasusConfig,
     PreTrainedTokenizerFast,
     RobertaTokenizer,
-    SwitchTransformersConfig,
     T5Config,
     T5ForConditionalGeneration,
     T5Tokenizer,
@@ -207,17 +206,14 @@ def test_scores_depend_neither_on_the_groups_nor_on_the_weights_names(
 
 
 def test_models_that_do_not_fill_blanks_are_refused_by_name(
-    seq2seq: Checkpoint, checkpoint: Callable[..., Path], tmp_path: Path
+    seq2seq: Checkpoint, tmp_path: Path
 ) -> None:
     assert list(check(ModelSettings(str(seq2seq("t5"))), "mc_qa")(RECORDS)) == [0, 1, 2, 3, 4]
-    with pytest.raises(PretrainedError, match=r"bert \(BertConfig\) is .*kind auto"):
-        check(ModelSettings(str(checkpoint())), "mc_mlm")
     shutil.copytree(seq2seq("bart"), tmp_path / "pegasus")
-    for config in (PegasusConfig(vocab_size=500), SwitchTransformersConfig(vocab_size=500)):
-        config.save_pretrained(tmp_path / "pegasus")
-        message = f"{config.model_type} .* an encoder-decoder model of an unsupported family"
-        with pytest.raises(PretrainedError, match=message):
-            check(ModelSettings(str(tmp_path / "pegasus")), "mc_mlm")
+    PegasusConfig(vocab_size=500).save_pretrained(tmp_path / "pegasus")
+    message = "pegasus .* an encoder-decoder model of an unsupported family"
+    with pytest.raises(PretrainedError, match=message):
+        check(ModelSettings(str(tmp_path / "pegasus")), "mc_mlm")
     model, _ = loaded(seq2seq("t5"))
     with pytest.raises(PretrainedError, match=r"t5.*no <extra_id_0> and <extra_id_1>"):
         infilling_of(model, t5_tokenizer(num_sentinels=1))

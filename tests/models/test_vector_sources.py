@@ -9,8 +9,7 @@ import torch
 from torch import Tensor
 from transformers import AutoModel, AutoTokenizer
 
-from probelight.encoding.vector_source import vectors_label
-from probelight.encoding.word_vectors import WordVectorsError
+from probelight.encoding.word_vectors import WordVectorsError, vectors_label
 from probelight.lightning_modules.baselines.partial_input import QuestionToChoice
 from probelight.models.checkpoint_errors import PretrainedError
 from probelight.models.networks import model_fingerprint

@@ -17,7 +17,7 @@ from transformers import (
     RobertaTokenizer,
 )
 
-from probelight.evaluation.predictions import ask
+from probelight.evaluation.scorers import ask
 from probelight.io.errors import RecordError
 from probelight.models.masked import MaskedLM, MaskedScorer
 from probelight.models.scorer import Question, Scorer, log_probabilities

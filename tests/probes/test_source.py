@@ -33,12 +33,6 @@ FIVE = "setup: mc_qa\nnum_choices: 5\nchance: 0.2\n"
 HYPERNYMY_PATH = "semantic_fragments/data_mcqa/hypernymy/train.jsonl"
 
 
-@pytest.fixture(autouse=True)
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("PROBELIGHT_CACHE", str(tmp_path / "cache"))
-    return tmp_path / "cache"
-
-
 @pytest.fixture
 def mirror(tmp_path: Path) -> Path:
     folder = tmp_path / "my mirror"
@@ -78,16 +72,12 @@ def test_a_mirror_is_read_with_gzip_added_or_removed(mirror: Path) -> None:
     assert load_probe("hypernymy", "train", mirror=mirror).records == QUESTIONS[:3]
 
 
-def test_a_served_mirror(
-    served: str, config_file: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    read = partial(load_probe, mirror=served)
+def test_a_served_mirror(served: str, tmp_path: Path, config_file: Callable[..., Path]) -> None:
+    read = partial(load_probe, mirror=served, cache_dir=tmp_path / "cache")
     path = config_file(f"{FIVE}files: {{train: {HYPERNYMY_PATH}}}\nbase_url: http://none")
     data = read(path, "train")
     assert data.records == QUESTIONS
-    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    assert read(path, "train") == data
-    monkeypatch.setenv("HF_HUB_OFFLINE", "0")
+    assert read(path, "train", offline=True) == data
     with pytest.raises(DownloadError, match=r"train\.jsonl\.gz: its content has sha"):
         read("hypernymy", "train")
     with pytest.raises(NotThereError, match=r"test\.jsonl: the server answered 404"):
@@ -95,32 +85,28 @@ def test_a_served_mirror(
 
 
 def test_a_download_that_cannot_be_read_names_its_address_and_spoils_nothing(
-    served: str,
-    mirror: Path,
-    config_file: Callable[..., Path],
-    monkeypatch: pytest.MonkeyPatch,
+    served: str, mirror: Path, tmp_path: Path, config_file: Callable[..., Path]
 ) -> None:
     path = config_file(FIVE + f"base_url: {served}/\nfiles: {{train: d/train.jsonl}}")
-    sent = mirror / "d" / "train.jsonl"
+    sent, cache = mirror / "d" / "train.jsonl", tmp_path / "cache"
     sent.parent.mkdir()
     sent.write_text('{"error": "log in"}\n')
     address = rf"{served}/d/train\.jsonl: the downloaded file cannot be read \(.*:1: .*"
     with pytest.raises(
         RecordError, match=address + r"downloads it again; .*kept as (.*)"
     ) as caught:
-        load_probe(path, "train")
+        load_probe(path, "train", cache_dir=cache)
     copy = Path(str(caught.value).rpartition(" kept as ")[2])
     assert copy.read_text() == sent.read_text()
     write_ai2(sent, QUESTIONS)
-    data = load_probe(path, "train")
+    data = load_probe(path, "train", cache_dir=cache)
     assert (data.records, data.config.name) == (QUESTIONS, "mine")
     cached = copy.with_suffix("")
     cached.write_text("{}\n")  # offline nothing is thrown away that could not be had again
-    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     with pytest.raises(
         RecordError, match=address + rf"remove {cached} and run without offline mode"
     ):
-        load_probe(path, "train")
+        load_probe(path, "train", cache_dir=cache, offline=True)
     assert cached.read_text() == "{}\n"
 
 
@@ -135,12 +121,11 @@ def test_what_is_not_in_a_mirror_is_named(mirror: Path) -> None:
         load_probe("synonymy", "tset", mirror=mirror)
 
 
-def test_offline_without_a_copy_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+def test_offline_without_a_copy_says_what_to_do(tmp_path: Path) -> None:
     with pytest.raises(DownloadError, match=r"hypernymy/train\.jsonl: not in .*--mirror FOLDER"):
-        load_probe("hypernymy", "train")
+        load_probe("hypernymy", "train", cache_dir=tmp_path, offline=True)
     with pytest.raises(NotThereError, match=r"Ask its authors.*<mirror>/science/mcql/train\.jsonl"):
-        load_probe("mcql", "train")
+        load_probe("mcql", "train", cache_dir=tmp_path)
 
 
 def test_embedded_files_need_neither_mirror_nor_network(
@@ -151,7 +136,7 @@ def test_embedded_files_need_neither_mirror_nor_network(
     with pytest.raises(NotThereError, match="this checkout is not complete; for a probe"):
         load_probe(path, "train")
     write_ai2(tmp_path / "assets/probes/mine/train.jsonl.gz", QUESTIONS)
-    assert load_probe(path, "train", mirror=tmp_path).records == QUESTIONS
+    assert load_probe(path, "train", mirror=tmp_path, offline=True).records == QUESTIONS
 
 
 def test_a_probe_of_ones_own_has_its_files_beside_its_config_or_in_a_folder(
@@ -161,13 +146,13 @@ def test_a_probe_of_ones_own_has_its_files_beside_its_config_or_in_a_folder(
     write_ai2(tmp_path / "d/dev.jsonl", QUESTIONS)
     write_ai2(mirror / "d/dev.jsonl", QUESTIONS[:3])
     for mirror_dir in (None, mirror):  # its own folder comes first
-        assert load_probe(config_path, "dev", mirror=mirror_dir).records == QUESTIONS
+        assert load_probe(config_path, "dev", mirror=mirror_dir, offline=True).records == QUESTIONS
     named = tmp_path / "named.yaml"
     for folder in ("d", "./d/", str(tmp_path / "d")):
         named.write_text(config_path.read_text().replace("d/dev", "dev") + f"\nbase_url: {folder}")
-        assert load_probe(named, "dev").records == QUESTIONS
+        assert load_probe(named, "dev", offline=True).records == QUESTIONS
     with pytest.raises(NotThereError, match=r"/d/test\.jsonl \(nor test\.jsonl\.gz\); `base_url`"):
-        load_probe(named, "test")
+        load_probe(named, "test", offline=True)
     write_ai2(mirror / "test.jsonl", QUESTIONS[:3])
     assert load_probe(named, "test", mirror=mirror).records == QUESTIONS[:3]
     (mirror / "test.jsonl").unlink()

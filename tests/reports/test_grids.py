@@ -8,8 +8,15 @@ from typing import Any
 
 import pytest
 
-from probelight.reports.grid_figures import SHADES, age_grid_figure, size_grid_figure
-from probelight.reports.grids import grid_table, grids, grids_summary, sizes_table
+from probelight.reports.grids import (
+    age_grid_figure,
+    grid_table,
+    grids,
+    grids_summary,
+    shades,
+    size_grid_figure,
+    sizes_table,
+)
 from probelight.reports.published import published_size_errors
 from probelight.results.load import RunSet, load_results
 from tests.fixtures.grids import OBJECTS, always_smaller, as_in_table_4, write_grid
@@ -133,7 +140,7 @@ def test_the_same_panel_over_other_values_opens_a_row_of_its_own(tmp_path: Path)
 
 
 def test_the_shades_jump_at_a_half_and_are_ordered_in_grey() -> None:
-    colours = SHADES([0.0, 0.49, 0.51, 1.0])
+    colours = shades()([0.0, 0.49, 0.51, 1.0])
     grey = [float(c[:3] @ [0.299, 0.587, 0.114]) for c in colours]
     assert grey == sorted(grey, reverse=True)
     assert grey[1] - grey[2] > 0.2

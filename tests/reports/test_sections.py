@@ -5,6 +5,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from pkgutil import resolve_name
 
 import matplotlib as mpl
 import pytest
@@ -13,8 +14,14 @@ import probelight.reports
 from probelight.reports import sections
 from probelight.reports.build import build_report
 from probelight.reports.figure import Figure
-from probelight.reports.sections import SECTIONS, Makers, Section, filled_sections
-from probelight.reports.zero_shot.scores import zero_shot_table
+from probelight.reports.sections import (
+    CONDITIONS,
+    ON_PAGE,
+    SECTIONS,
+    Section,
+    filled_sections,
+    named,
+)
 from probelight.results.load import RunSet, load_results
 from tests.fixtures.grids import always_smaller, write_grid
 from tests.fixtures.results import write_run, zero_shot_rows
@@ -49,10 +56,9 @@ def test_no_results_is_a_helpful_error(tmp_path: Path) -> None:
 
 
 EMPTY = RunSet("empty", ())
-MAKERS = [section.makers() for section in SECTIONS]
-TABLES = [maker for makers in MAKERS for maker in makers.tables]
-FIGURES = [maker for makers in MAKERS for maker in makers.figures]
-SUMMARIES = [maker for makers in MAKERS for maker in makers.summary]
+TABLES = [maker.removesuffix(ON_PAGE) for s in SECTIONS for maker in named(s.tables)]
+FIGURES = [maker for section in SECTIONS for maker in named(section.figures)]
+SUMMARIES = [maker for section in SECTIONS for maker in named(section.summary)]
 
 
 def figures(results: RunSet) -> list[Figure]:
@@ -68,32 +74,25 @@ def test_a_section_has_one_short_paragraph(demo_folder: Path) -> None:
 def test_nothing_to_show() -> None:
     assert filled_sections(EMPTY) == []
     for maker in TABLES + FIGURES + SUMMARIES:
-        assert not maker(EMPTY), maker
+        assert not resolve_name(f"probelight.reports.{maker}")(EMPTY), maker
+    assert {*CONDITIONS} <= {maker.partition(":")[0] for maker in TABLES}
 
 
 def test_every_maker_of_a_table_or_figure_is_in_a_section() -> None:
     root = Path(probelight.reports.__file__).parent
     makers = {
-        f"probelight.reports.{'.'.join(path.relative_to(root).with_suffix('').parts)}.{name}"
+        f"{'.'.join(path.relative_to(root).with_suffix('').parts)}:{name}"
         for path in root.rglob("*.py")
         for name in re.findall(r"^def ((?!_)\w+)\(results: RunSet", path.read_text("utf-8"), re.M)
         if name.endswith(("_table", "_tables", "_figure", "_figures"))
     }
-    functions = [getattr(maker, "func", maker) for maker in TABLES + FIGURES]
-    assert makers == {f"{function.__module__}.{function.__name__}" for function in functions}
-
-
-def test_what_is_printed_is_on_the_page() -> None:
-    for section, makers in zip(SECTIONS, MAKERS, strict=True):
-        assert {*makers.printed} <= {*(section.printed_by or section.protocols)}, section.name
-        for protocol, printed in makers.printed.items():
-            assert {*printed} <= {*makers.tables}, protocol
+    assert makers == {*TABLES, *FIGURES}
 
 
 def test_two_tables_of_one_name_are_refused(
     demo_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    twice = [Section(name, "", lambda: Makers((zero_shot_table,))) for name in "ab"]
+    twice = [Section(name, "", tables=["zero_shot.scores: zero_shot_table"]) for name in "ab"]
     monkeypatch.setattr(sections, "SECTIONS", twice)
     with pytest.raises(ValueError, match="tables of one name: zero_shot"):
         filled_sections(load_results(demo_folder))
@@ -102,7 +101,10 @@ def test_two_tables_of_one_name_are_refused(
 @pytest.mark.parametrize(
     ("make", "unused"),
     [
-        ("printed('zero_shot', results)", "papers overview curve inoculation concepts matplotlib"),
+        (
+            "printed('zero_shot', results)",
+            "papers overview curve inoculation concepts steps zero_shot.consistency matplotlib",
+        ),
         (
             "resolve_name('probelight.reports.overview.story').story(results)",
             "curve diagnostics inoculation page matplotlib",

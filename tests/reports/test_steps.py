@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from probelight.reports.build import build_report, title
-from probelight.reports.page.items import items_of
+from probelight.reports.items import items_of
 from probelight.reports.sections import filled_sections, printed
 from probelight.reports.steps import changes_table, step_of, steps_figures, steps_tables
 from probelight.results.details import WatchDetails

@@ -18,7 +18,7 @@ import torch
 import transformers
 from torch import Tensor, nn
 
-from probelight.commands.inoculation import runs as inoculation
+from probelight.commands.inoculation import original_task, runs
 from probelight.datamodules.choices import ChoiceDataModule
 from probelight.io.errors import UsageError
 from probelight.lightning_modules.base import ChoiceModule, choice_loss
@@ -40,8 +40,7 @@ from probelight.training.memory import (
     memory_need,
     outermost_transformers,
 )
-from probelight.training.modules import module_for
-from probelight.training.settings import Fit
+from probelight.training.modules import Fit, module_for
 from tests.commands.inoculation.conftest import run
 from tests.fixtures.tiny import questions
 
@@ -427,7 +426,8 @@ def test_a_dry_run_says_what_a_large_model_takes(
     assert need_text().endswith(
         "kB per run for weights, gradients and AdamW's moments; plus activations"
     )
-    monkeypatch.setattr(inoculation, "LARGE", 0)
+    for module in (original_task, runs):
+        monkeypatch.setattr(module, "LARGE", 0)
     assert need_text() == (
         "memory: about 0.0 GB per run: weights 0.0, gradients 0.0, AdamW 0.0, activations 0.0 for "
         "batches of 16 items"

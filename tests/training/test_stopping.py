@@ -18,9 +18,8 @@ from pytorch_lightning.utilities.exceptions import SIGTERMException
 
 from probelight import cli
 from probelight.callbacks.last_state import read_state
-from probelight.evaluation import predictions
-from probelight.evaluation.predictions import predict
-from probelight.evaluation.scorers import scorer_for
+from probelight.evaluation import scorers
+from probelight.evaluation.scorers import predict, scorer_for
 from probelight.io.process import SENTENCES, STOP
 from probelight.models import answering
 from probelight.models.registry import ModelSettings
@@ -83,7 +82,7 @@ def test_a_prediction_is_not_ended_in_silence(
     scorer = scorer_for(ModelSettings(str(curve_model), max_length=32), "mc_mlm")
     signalled = lambda *_: os.kill(os.getpid(), signum)  # noqa: E731
     if by_lightning:
-        monkeypatch.setattr(predictions, "single_device", lambda _: None)
+        monkeypatch.setattr(scorers, "single_device", lambda _: None)
     monkeypatch.setattr(answering, "answer_batch", signalled)
     with pytest.raises(ended_by):
         predict(scorer, {"a": sentences(6, 0)}, SETTINGS)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal, get_args
 
-from probelight.builders.builder import Builder, Draft, Probe, finish, split_groups
+from probelight.builders.builder import Builder, Draft, Probe, finish, split_groups, tracked
 from probelight.builders.hygiene import Finding
 from probelight.builders.olmpics.frame import (
     OlmpicsSettings,
@@ -23,7 +23,6 @@ from probelight.builders.olmpics.frame import (
     with_articles,
 )
 from probelight.builders.olmpics.taxonomy import countable_words
-from probelight.builders.progress import tracked
 from probelight.builders.sources.wordnet import DEFAULT_DIR, is_fit, open_wordnet, uses
 from probelight.builders.wordnet_probes.builders import WORDNET
 from probelight.io.ranges import NumItems
@@ -251,19 +250,17 @@ ANTONYM_NEGATION = Builder(
     sources={"wordnet_dir": WORDNET},
     check=check_pairs,
     about=_ABOUT,
-    config={
-        **masked(
-            2,
-            group_by="arguments",
-            candidates=["not", "really"],
-            arguments={
-                "noun": r"It was \[MASK\] an? (.+?), it was really an? (.+?)\.",
-                "verb": r"He was \[MASK\] ready to (.+?), He was really ready to (.+?)\.",
-                "adjective": r"It was \[MASK\] (.+?), it was really (.+?)\.",
-            },
-            key_words=["really"],
-            nonsense={"not": "blah", "really": "ya"},
-        ),
-        "licence": WORDNET.licence,
-    },
+    config=masked(
+        2,
+        licence=WORDNET.licence,
+        group_by="arguments",
+        candidates=["not", "really"],
+        arguments={
+            "noun": r"It was \[MASK\] an? (.+?), it was really an? (.+?)\.",
+            "verb": r"He was \[MASK\] ready to (.+?), He was really ready to (.+?)\.",
+            "adjective": r"It was \[MASK\] (.+?), it was really (.+?)\.",
+        },
+        key_words=["really"],
+        nonsense={"not": "blah", "really": "ya"},
+    ),
 )

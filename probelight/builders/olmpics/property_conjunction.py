@@ -14,10 +14,9 @@ from itertools import combinations
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
-from probelight.builders.builder import Builder, Draft, Probe, Source, finish
+from probelight.builders.builder import Builder, Draft, Probe, Source, finish, tracked_lines
 from probelight.builders.hygiene import Finding
 from probelight.builders.olmpics.frame import OlmpicsSettings, deal_names, first_drafts, in_order
-from probelight.builders.progress import tracked_lines
 from probelight.io.errors import RecordError
 from probelight.io.ranges import NumItems, Within
 from probelight.probes.record import Record

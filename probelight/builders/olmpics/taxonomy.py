@@ -363,13 +363,11 @@ TAXONOMY_CONJUNCTION = Builder(
     sources={"wordnet_dir": WORDNET},
     check=lambda settings, records: check_conjunctions(records, open_wordnet(settings.wordnet_dir)),
     about=_ABOUT,
-    config={
-        **masked(
-            3,
-            group_by="cluster",
-            arguments=r"An? (\w+) and an? (\w+) are both a type of \[MASK\]\.",
-            key_words=["and", "both"],
-        ),
-        "licence": WORDNET.licence,
-    },
+    config=masked(
+        3,
+        licence=WORDNET.licence,
+        group_by="cluster",
+        arguments=r"An? (\w+) and an? (\w+) are both a type of \[MASK\]\.",
+        key_words=["and", "both"],
+    ),
 )

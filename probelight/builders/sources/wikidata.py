@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from probelight.builders.progress import tracked_lines
+from probelight.builders.builder import tracked_lines
 from probelight.io.errors import RecordError
 from probelight.io.files import LARGE, read_lines
 

@@ -11,8 +11,15 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Annotated, Any
 
-from probelight.builders.builder import Builder, BuildSettings, Probe, Source, finish, write_probe
-from probelight.builders.progress import tracked
+from probelight.builders.builder import (
+    Builder,
+    BuildSettings,
+    Probe,
+    Source,
+    finish,
+    tracked,
+    write_probe,
+)
 from probelight.builders.sources.wordnet import DEFAULT_DIR
 from probelight.builders.wordnet_probes.distractors import Deal, Distractors
 from probelight.builders.wordnet_probes.graph import check_synsets, read_graph

@@ -9,8 +9,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from probelight.builders.builder import tracked
 from probelight.builders.hygiene import Finding
-from probelight.builders.progress import tracked
 from probelight.builders.sources.wordnet import (
     contexts_of,
     is_fit,

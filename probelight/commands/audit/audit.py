@@ -15,8 +15,7 @@ from probelight.builders import giveaways
 from probelight.builders.hygiene import asked_stems
 from probelight.commands.audit import items
 from probelight.commands.command import Command, command
-from probelight.evaluation.predictions import predict
-from probelight.evaluation.scorers import check_scorer, model_row, scorer_for, source_of
+from probelight.evaluation.scorers import answered_by, check_records, model_row, predict, scorer_for
 from probelight.io.errors import UsageError, nearest
 from probelight.io.ranges import Mirror, Names, PathText, Seed
 from probelight.models.chosen_models import MODEL_CONFIGS, chosen_models
@@ -203,14 +202,83 @@ class BaselineSpec(ModelRunSpec):
 
     def make(self, run: RunFolder, context: RunContext) -> RunRecord:
         """Train and measure the baseline."""
-        return ask_baseline(run, self, context)
+        # Only now: they import torch and Lightning.
+        from probelight.models.scorer import Scorer, TrainedScorer
+        from probelight.training.direct import Direct, fit_directly
+
+        model, seed = self.model, self.seed
+        data = items.read_audit(context, self.probe, self.settings)
+        check_data(self.data_sha256, data.splits.values())
+        notices = list(data.notices)
+        seen = data if self.control == STANDARD else items.with_control(self.control, data)
+        row = replace(
+            model_row(model), protocol=PROTOCOL, probe=data.config.name, control=self.control
+        )
+        if is_trained(model):
+            assert seed is not None
+            has_checkpoint = model.type.has_checkpoint
+            fit_settings = self.settings.transformer if has_checkpoint else self.settings.fit
+            direct = Direct(model, fit_settings, seed, None, f"{data.config.name}, {model.label}")
+            trained = fit_directly(run, direct, seen.train, seen.held_out, context)
+            notices += trained.notices
+            scorer: Scorer = TrainedScorer(trained.module)
+            row = replace(
+                row,
+                role="baseline",
+                num_train=len(data.train),
+                epoch=trained.epoch,
+                learning_rate=fit_settings.learning_rate,
+            )
+        else:
+            scorer = scorer_for(model, "mc_qa", trainer=context.trainer)
+        by_split = predict(scorer, seen.measured, context.trainer)
+        # The groups of items depend on their stems, whatever was seen of them.
+        scored = [
+            replace(predicted, records=data.measured[split])
+            for split, predicted in by_split.items()
+        ]
+        row = replace(row, mode=scorer.mode, seed=seed)
+        notices += [notice for predicted in scored for notice in predicted.notices]
+        notices += measured.score_notices(*scored)
+        rows: list[Row] = []
+        lines: list[ItemLine] = []
+        for predicted in scored:
+            groups = groups_of(predicted.records, data.config.group_by)
+            untouched = measured.untouched_of(data.untouched(predicted.records))
+            split_row = replace(row, split=predicted.name)
+            rows.append(measured.accuracy_row(predicted, groups, split_row))
+            rows.append(measured.tied_row(predicted, split_row))
+            num_items = len(predicted.records)
+            rows += measured.chance_rows(predicted, replace(split_row, num_items=num_items))
+            subset_row = replace(split_row, metric="accuracy")
+            rows += measured.subset_rows(predicted, groups, untouched, subset_row)
+            lines += predicted.lines(groups)
+        write_predictions(run, lines)
+        if seed is None:
+            run.write_metrics(rows)  # a training has left its own
+        record = RunRecord.of(
+            row,
+            rows,
+            data.splits.values(),
+            counts={
+                "train": len(data.train),
+                "held out": len(data.held_out),
+                **{predicted.name: len(predicted.records) for predicted in scored},
+            },
+            notices=tuple(dict.fromkeys(notices)),
+            seeds=() if seed is None else (seed,),
+            num_rescored=sum(predicted.num_rescored for predicted in scored),
+        )
+        record = answered_by(record, model, scorer)
+        shutil.rmtree(run.checkpoint_dir, ignore_errors=True)  # the model is of no more use
+        return record
 
     def check(self, context: RunContext) -> None:
         """Refuse a model that cannot answer questions."""
         if is_trained(self.model) or self.model.type.scorer is None:
             check_module(self.model, "mc_qa")
         else:
-            check_scorer(self.model, "mc_qa", [])
+            check_records(context, self.model, "mc_qa")
 
 
 def audit_jobs(
@@ -250,80 +318,6 @@ def audit_jobs(
 def is_trained(model: ModelSettings) -> bool:
     """Return whether a baseline is trained on the probe; others answer as they are."""
     return "mc_qa" in model.type.trained
-
-
-def ask_baseline(run: RunFolder, spec: BaselineSpec, context: RunContext) -> RunRecord:
-    """Make the run of one baseline on one probe, with one seed."""
-    # Only now: they import torch and Lightning.
-    from probelight.models.scorer import Scorer, TrainedScorer
-    from probelight.training.direct import Direct, fit_directly
-
-    model, settings, seed, control = spec.model, spec.settings, spec.seed, spec.control
-    data = items.read_audit(context, spec.probe, settings)
-    check_data(spec.data_sha256, data.splits.values())
-    notices = list(data.notices)
-    seen = data if control == STANDARD else items.with_control(control, data)
-    row = replace(model_row(model), protocol=PROTOCOL, probe=data.config.name, control=control)
-    if is_trained(model):
-        assert seed is not None
-        fit_settings = settings.transformer if model.type.has_checkpoint else settings.fit
-        direct = Direct(model, fit_settings, seed, None, f"{data.config.name}, {model.label}")
-        trained = fit_directly(run, direct, seen.train, seen.held_out, context)
-        notices += trained.notices
-        scorer: Scorer = TrainedScorer(trained.module)
-        row = replace(
-            row,
-            role="baseline",
-            num_train=len(data.train),
-            epoch=trained.epoch,
-            learning_rate=fit_settings.learning_rate,
-        )
-    else:
-        scorer = scorer_for(model, "mc_qa", trainer=context.trainer)
-    by_split = predict(scorer, seen.measured, context.trainer)
-    # The groups of items depend on their stems, whatever was seen of them.
-    scored = [
-        replace(predicted, records=data.measured[split]) for split, predicted in by_split.items()
-    ]
-    row = replace(row, mode=scorer.mode, seed=seed)
-    notices += [notice for predicted in scored for notice in predicted.notices]
-    notices += measured.score_notices(*scored)
-    rows: list[Row] = []
-    lines: list[ItemLine] = []
-    for predicted in scored:
-        groups = groups_of(predicted.records, data.config.group_by)
-        untouched = measured.untouched_of(data.untouched(predicted.records))
-        split_row = replace(row, split=predicted.name)
-        rows.append(measured.accuracy_row(predicted, groups, split_row))
-        rows.append(measured.tied_row(predicted, split_row))
-        num_items = len(predicted.records)
-        rows += measured.chance_rows(predicted, replace(split_row, num_items=num_items))
-        subset_row = replace(split_row, metric="accuracy")
-        rows += measured.subset_rows(predicted, groups, untouched, subset_row)
-        lines += predicted.lines(groups)
-    write_predictions(run, lines)
-    if seed is None:
-        run.write_metrics(rows)  # a training has left its own
-    record = RunRecord(
-        protocol=PROTOCOL,
-        model=model.label,
-        probe=data.config.name,
-        rows=tuple(rows),
-        counts={
-            "train": len(data.train),
-            "held out": len(data.held_out),
-            **{predicted.name: len(predicted.records) for predicted in scored},
-        },
-        notices=tuple(dict.fromkeys(notices)),
-        seeds=() if seed is None else (seed,),
-        data=data_files(data.splits.values()),
-        source=source_of(model),
-        dtype=scorer.dtype,
-        num_rescored=sum(predicted.num_rescored for predicted in scored),
-        model_sha256=scorer.fingerprint(),
-    )
-    shutil.rmtree(run.checkpoint_dir, ignore_errors=True)  # the model is of no more use
-    return record
 
 
 def rule_rows(data: items.AuditData, frequency: str, row: Row) -> Iterator[Row]:

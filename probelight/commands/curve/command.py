@@ -119,7 +119,7 @@ def curve(
     if user_files:
         grid = fitting_grid(grid, user_files, random_weights)
     context = RunContext(trainer, wandb, mirror, user_files.configs, force=force, engine=engine)
-    check_rows([*traced, *phrasings], compared, grid, options, context)
+    curves_of([*traced, *phrasings], compared, grid, options, context)  # to check them
     if dry_run:
         # Which phrasing is the best takes scores of all of them.
         curves = curves_of([*traced, *phrasings[:1]], compared, grid, options, context)
@@ -132,7 +132,7 @@ def curve(
         from probelight.commands.curve.phrasing import best_phrasing
 
         traced.append(best_phrasing(folder, phrasings, compared, grid.train_split, context))
-    trace_curves(folder, traced, compared, grid, options, context)
+    trace_curves(folder, curves_of(traced, compared, grid, options, context), context)
     from probelight.reports.formats import print_tables
 
     print_tables(folder.path, PROTOCOL)
@@ -146,7 +146,8 @@ def curves_of(
     options: ProbeOptions,
     context: RunContext,
 ) -> list[Curve]:
-    """Return the curve of every model on every probe."""
+    """Return the curve of every model on every probe; rows, sizes and models are checked."""
+    check_rows(probes, models, settings, options, context)
     return [
         Curve(CurveSpec(probe, model, tuple(models), settings, options), context)
         for model in models
@@ -154,21 +155,12 @@ def curves_of(
     ]
 
 
-def trace_curves(
-    folder: CommandFolder,
-    probes: Sequence[str],
-    models: Sequence[ModelSettings],
-    settings: CurveSettings,
-    options: ProbeOptions,
-    context: RunContext,
-) -> None:
-    """Add the curves of several models and probes to a command's folder.
+def trace_curves(folder: CommandFolder, curves: Sequence[Curve], context: RunContext) -> None:
+    """Add curves to a command's folder.
 
     Every row is put under every control, and every model is checked to read the candidates, before
     anything is computed. results.csv is rewritten behind each (model, probe).
     """
-    check_rows(probes, models, settings, options, context)
-    curves = curves_of(probes, models, settings, options, context)
     plans = [curve_jobs(curve) for curve in curves]
     missing = [unfinished(plan, folder) for plan in plans]
     for job in (job for jobs in missing for job in jobs):

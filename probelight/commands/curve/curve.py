@@ -21,11 +21,10 @@ from probelight.probes.controls import (
     choose_nonsense,
     control_named,
 )
-from probelight.probes.record import Record, Setup, group_of
+from probelight.probes.record import Setup, group_of
 from probelight.probes.source import ProbeData, load_file, load_probe
 from probelight.runs.context import RunContext, cached
-from probelight.training.modules import refuse_placed, trained_for
-from probelight.training.settings import FitSettings
+from probelight.training.modules import FitSettings, refuse_placed, trained_for
 
 PRECISIONS = ("32-true", "16-mixed", "bf16-mixed")  # those of models.answering, which imports torch
 
@@ -208,18 +207,15 @@ def nonsense_for(config: ProbeConfig, models: Sequence[ModelSettings]) -> dict[s
         return {}
     # Only now: tokenizers import transformers, which takes seconds.
     from probelight.encoding.candidates import INSIDE, CandidateTable
-    from probelight.encoding.tokens import tokenise
     from probelight.models.loading import load_tokenizer
 
     words = list(dict.fromkeys([*config.nonsense.values(), *NONSENSE_WORDS]))
     split_by: dict[str, list[str]] = {word: [] for word in words}
     for model in _distinct_tokenizers(m for m in models if m.type.has_checkpoint):
         tokenizer = load_tokenizer(model.checkpoint)
-        table = CandidateTable(tokenizer, model.answer_prefix)
-        table.add(INSIDE, *words)
-        store, _ = tokenise(tokenizer, list(table.texts))
+        table = CandidateTable.of_words(tokenizer, model.answer_prefix, words)
         for word in words:
-            if any(table.problems(Record("nonsense", "", (word,), 0), INSIDE, store)):
+            if table.problem(INSIDE, word):
                 split_by[word].append(model.label)
     try:
         return choose_nonsense(config, lambda word: not split_by[word])

@@ -13,25 +13,16 @@ from pathlib import Path
 from probelight.callbacks.aggregate_checkpoint import FinalCheckpoint
 from probelight.commands.curve.curve import Curve, FirstStage
 from probelight.commands.curve.data import CurveData
-from probelight.commands.curve.rows import (
-    Measurement,
-    early_stopping,
-    next_size,
-    portions,
-    write_point,
-)
-from probelight.commands.curve.settings import FIRST_STAGE, PROTOCOL
-from probelight.evaluation.predictions import predict
-from probelight.evaluation.scorers import model_row, source_of
+from probelight.commands.curve.rows import Measurement, next_size, portions, write_point
+from probelight.commands.curve.settings import FIRST_STAGE
+from probelight.evaluation.scorers import model_row, predict, source_of
 from probelight.lightning_modules.heads.head_training import sample_of, sample_orders
-from probelight.models.networks import model_fingerprint
-from probelight.models.precision import dtype_name
+from probelight.models.networks import dtype_name, model_fingerprint
 from probelight.models.registry import FULL, ModelSettings
 from probelight.models.scorer import TrainedScorer
 from probelight.probes.record import Record, groups_of
-from probelight.results.details import CurveDetails
 from probelight.results.measured import grouped_row
-from probelight.results.record import RunRecord, data_files
+from probelight.results.record import RunRecord
 from probelight.results.run_folder import RunFolder
 from probelight.runs.context import RunContext
 from probelight.runs.memory import MemoryNeed
@@ -76,15 +67,13 @@ def train_facts(
         metric="train_accuracy",
     )
     groups = groups_of(predictions.records, config.group_by)
-    return RunRecord(
-        protocol=FIRST_STAGE,
-        model=model.label,
-        probe=config.name,
-        rows=(grouped_row(predictions.item_scores, groups, row),),
-        counts={"train": len(facts)},
+    return RunRecord.of(
+        row,
+        [grouped_row(predictions.item_scores, groups, row)],
+        [stage.facts],
         notices=(*fit_notices, *encoding_notices, *stage.facts.notices),
+        counts={"train": len(facts)},
         seeds=(stage.seed,),
-        data=data_files([stage.facts]),
         source=source_of(model),
         dtype=dtype_name(module),
         num_rescored=predictions.num_rescored,
@@ -145,27 +134,17 @@ def train_point(
     added_scores = predicted["added"].scores if "added" in predicted else ()
     code = portions(data.sizes, size, next_sample, added_scores)
     measured = Measurement(control, seed, trained.epoch, predictions, predicted["sample"], code)
-    record = RunRecord(
-        protocol=PROTOCOL,
-        notices=tuple(dict.fromkeys([*trained.notices, *predictions.notices])),
-        dtype=dtype_name(trained.module),
-        num_rescored=predictions.num_rescored,
-        model_sha256=model_fingerprint(trained.module),
-        details=(
-            CurveDetails(
-                early_stopping=early_stopping(data, settings, [trained.epoch]),
-                first_stage=start is not None,
-            ),
-        ),
-    )
     return write_point(
         run,
         data,
         model,
         [measured],
-        record,
         mode=FULL,
         size=size,
-        learning_rate=settings.learning_rate,
+        dtype=dtype_name(trained.module),
+        fingerprints={seed: model_fingerprint(trained.module)},
+        fit=settings,
+        notices=dict.fromkeys([*trained.notices, *predictions.notices]),
         with_levels=with_levels,
+        first_stage=start is not None,
     )

@@ -15,17 +15,10 @@ import torch
 
 from probelight.commands.curve.curve import Curve
 from probelight.commands.curve.data import CurveData
-from probelight.commands.curve.rows import (
-    Measurement,
-    by_seed,
-    early_stopping,
-    next_size,
-    portions,
-    write_point,
-)
-from probelight.commands.curve.settings import PROTOCOL, CurveSettings
+from probelight.commands.curve.rows import Measurement, next_size, portions, write_point
+from probelight.commands.curve.settings import CurveSettings
 from probelight.encoding.encoded_set import EncodedSet, token_budget_batches
-from probelight.evaluation.predictions import predict
+from probelight.evaluation.evaluate import evaluate
 from probelight.evaluation.scorers import kept_model, loaded_scorer, scorer_for
 from probelight.io.errors import RecordError, UsageError
 from probelight.io.ranges import HeadMode
@@ -40,18 +33,16 @@ from probelight.lightning_modules.heads.head_training import (
 )
 from probelight.lightning_modules.heads.stacked_heads import CachedItems, HeadRows, StackedHeads
 from probelight.models.answering import answer_planned, batch_loader, float32_products, on_cpu
-from probelight.models.networks import model_fingerprint
-from probelight.models.precision import dtype_name
-from probelight.models.registry import AUTO, MODEL_TYPES, TRANSFORMER, ModelSettings
+from probelight.models.networks import dtype_name, model_fingerprint
+from probelight.models.registry import AUTO, TRANSFORMER, ModelSettings
 from probelight.models.scorer import Scorer
 from probelight.probes.record import Record, Setup
-from probelight.results.details import CurveDetails
 from probelight.results.measured import Predictions
 from probelight.results.record import RunRecord
 from probelight.results.run_folder import RunFolder
 from probelight.runs.context import RunContext, cached
-from probelight.runs.settings import DEFAULT_TRAINER, TrainerSettings
-from probelight.training.modules import module_for
+from probelight.runs.settings import TrainerSettings
+from probelight.training.modules import FitSettings, module_for
 
 Frozen = ChoiceModule | FrozenFeatures
 RowSetKey = tuple[str, str]  # control and role
@@ -61,32 +52,28 @@ ROLES = ("train", "held_out", "evaluation")
 def score_untrained(run: RunFolder, curve: Curve) -> RunRecord:
     """Score the measured rows under every control by a model, or by each draw of its weights."""
     settings, random_weights, data = curve.settings, curve.model.random_weights, curve.rows
-    rows = {control: data.under(control)[1] for control in settings.controls}
-    measurements: list[Measurement] = []
-    notices: dict[str, None] = {}
+    measured: list[Measurement] = []
     fingerprints: dict[int, str] = {}
     for seed in settings.seeds if random_weights else settings.seeds[:1]:
         scorer = frozen_scorer(curve, curve.model, seed, curve.data.setup)
         drawn_seed = seed if random_weights else None
-        names = {control: f"{control}-seed{drawn_seed or 0}" for control in rows}
-        sets = {names[control]: records for control, records in rows.items()}
-        predicted = predict(scorer, sets, curve.context.trainer)
-        measurements += [
-            Measurement(control, drawn_seed, 0, predicted[name]) for control, name in names.items()
-        ]
-        notices |= dict.fromkeys(n for output in predicted.values() for n in output.notices)
+        for control in settings.controls:
+            rows = replace(data.files[-1], records=tuple(data.under(control)[1]))
+            predictions = evaluate(scorer, rows, trainer=curve.context.trainer).predictions
+            predictions = replace(predictions, name=f"{control}-seed{drawn_seed or 0}")
+            measured.append(Measurement(control, drawn_seed, 0, predictions))
         fingerprints[seed] = scorer.fingerprint()
-    record = RunRecord(
-        protocol=PROTOCOL,
-        notices=tuple(notices),
-        dtype=scorer.dtype,
-        num_rescored=sum(m.predictions.num_rescored for m in measurements),
-        model_sha256=next(iter(fingerprints.values())),
-        details=(CurveDetails(sha256_by_seed=by_seed(fingerprints)),),
-    )
-    measurements.sort(key=lambda m: settings.controls.index(m.control))
     return write_point(
-        run, data, curve.model, measurements, record, mode=scorer.mode, size=0, with_levels=True
+        run,
+        data,
+        curve.model,
+        sorted(measured, key=lambda point: settings.controls.index(point.control)),
+        mode=scorer.mode,
+        size=0,
+        dtype=scorer.dtype,
+        fingerprints=fingerprints,
+        notices=dict.fromkeys(n for point in measured for n in point.predictions.notices),
+        with_levels=True,
     )
 
 
@@ -95,31 +82,18 @@ def train_heads(run: RunFolder, curve: Curve, mode: HeadMode, size: int) -> RunR
     trainer = curve.context.trainer
     with float32_products(device_of(trainer), trainer.precision, trainer.matmul_precision):
         probe = encode_curve(curve.context, curve)
-        measurements = probe.point(mode, size)
-    learning_rate = stopping = None
-    if size and curve.model.type.is_pretrained:
-        learning_rate = curve.settings.head_fit(mode).learning_rate
-    elif size:
-        learning_rate = curve.fit.learning_rate
-        stopping = early_stopping(curve.rows, curve.fit, [m.epoch for m in measurements])
-    record = RunRecord(
-        protocol=PROTOCOL,
-        notices=tuple(probe.notices),
-        dtype=probe.dtype,
-        model_sha256=next(iter(probe.fingerprints.values())),
-        details=(
-            CurveDetails(early_stopping=stopping, sha256_by_seed=by_seed(probe.fingerprints)),
-        ),
-    )
+        measured = probe.point(mode, size)
     return write_point(
         run,
         curve.rows,
         curve.model,
-        measurements,
-        record,
+        measured,
         mode=mode,
         size=size,
-        learning_rate=learning_rate,
+        dtype=probe.dtype,
+        fingerprints=probe.fingerprints,
+        fit=curve.settings.head_fit(mode, curve.model.kind) if size else None,
+        notices=probe.notices,
         with_levels=size == 0,
     )
 
@@ -280,7 +254,7 @@ class CurveProbe:
             [draw.sets[control, role] for draw, (control, _) in zip(draws, runs, strict=True)]
             for role in ROLES
         )
-        heads = StackedHeads(starts, torch.arange(len(starts[0].weight)), len(runs), mode)
+        heads = StackedHeads(starts, mode)
         epochs = [0] * len(runs)
         if size:
             plan = self._plan(mode)
@@ -309,19 +283,12 @@ class CurveProbe:
 
     def _plan(self, mode: HeadMode) -> HeadPlan:
         """Return how heads are trained: by epochs, or a baseline's until it stops."""
-        if MODEL_TYPES[self.kind].is_pretrained:
-            head = self.settings.head_fit(mode)
-            return HeadPlan(mode, head.learning_rate, head.epochs, head.batch_size)
-        fit = self.settings.fit_of(self.kind)
-        return PlateauPlan(
-            mode,
-            fit.learning_rate,
-            fit.epochs,
-            fit.batch_size,
-            fit.weight_decay,
-            fit.max_grad_norm,
-            fit.patience,
-        )
+        fit = self.settings.head_fit(mode, self.kind)
+        sizes = fit.learning_rate, fit.epochs, fit.batch_size
+        if not isinstance(fit, FitSettings):
+            return HeadPlan(*sizes)
+        limits = fit.weight_decay, fit.max_grad_norm, fit.patience
+        return PlateauPlan(*sizes, *limits)
 
 
 def scores_of(table: torch.Tensor, records: Sequence[Record]) -> list[list[float]]:
@@ -344,12 +311,6 @@ def _row_sets(data: CurveData, settings: CurveSettings) -> dict[RowSetKey, list[
         for role, records in zip(ROLES, (train, held_out, evaluation), strict=True):
             row_sets[control, role] = records
     return row_sets
-
-
-def encode(module: Frozen, records: Sequence[Record], max_tokens: int) -> CachedItems:
-    """Return H, candidates and labels of records, each distinct text through the encoder once."""
-    settings = replace(DEFAULT_TRAINER, max_eval_tokens=max_tokens)
-    return run_through(module, pose(module, records), records, settings)
 
 
 def pose(module: Frozen, records: Sequence[Record]) -> EncodedSet:

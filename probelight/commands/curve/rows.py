@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -34,10 +34,10 @@ from probelight.results.measured import (
     untouched_of,
 )
 from probelight.results.predictions import write_predictions
-from probelight.results.record import RunRecord, data_files
+from probelight.results.record import RunRecord
 from probelight.results.row import Row, Subset
 from probelight.results.run_folder import RunFolder
-from probelight.training.settings import FitSettings
+from probelight.training.modules import Fit, FitSettings
 
 HITS = "hits.json"
 MOST_WORDS = 12  # different choices of a probe whose accuracy is given per set of choices
@@ -67,22 +67,15 @@ class Measurement:
     code: Sequence[Portion] = ()  # what is sent with it
 
 
-def by_seed(fingerprints: Mapping[int, str]) -> dict[str, str]:
-    """Return each seed's checksum of its first weights; empty where all seeds share them."""
-    if len(fingerprints) == 1:
-        return {}
-    return {str(seed): sha256 for seed, sha256 in fingerprints.items()}
-
-
-def early_stopping(data: CurveData, settings: FitSettings, epochs: Sequence[int]) -> str | None:
+def early_stopping(data: CurveData, fit: Fit | None, epochs: Sequence[int]) -> str | None:
     """Return how early stopping ended trainings, by their reported epochs; None without it."""
-    if settings.patience is None or not epochs:
+    if not isinstance(fit, FitSettings) or fit.patience is None or not epochs:
         return None
     first, last = min(epochs), max(epochs)
     which = f"epoch {first}" if first == last else f"an epoch from {first} to {last}"
     return (
-        f"patience {settings.patience} on {len(data.held_out)} held-out train rows, whole groups "
-        f"that are in no sample; {which} of at most {settings.epochs} is reported"
+        f"patience {fit.patience} on {len(data.held_out)} held-out train rows, whole groups "
+        f"that are in no sample; {which} of at most {fit.epochs} is reported"
     )
 
 
@@ -91,16 +84,20 @@ def write_point(
     data: CurveData,
     model: ModelSettings,
     measured: Sequence[Measurement],
-    record: RunRecord,
     *,
     mode: str,
     size: int,
-    learning_rate: float | None = None,
+    dtype: str,
+    fingerprints: Mapping[int, str],
+    fit: Fit | None = None,
+    notices: Iterable[str] = (),
     with_levels: bool = False,
+    first_stage: bool = False,
 ) -> RunRecord:
     """Write predictions, hits and metrics of a run, and return its record.
 
-    `mode` is "mlp", "linear" or "full", or the mode of a scorer, which is not trained.
+    `mode` is "mlp", "linear" or "full", or the mode of a scorer, which is not trained. Of
+    `fingerprints`, the checksums of the weights by seed, there is one where all seeds share them.
     `with_levels` adds chance and the majority's accuracy, which a curve has once.
     """
     information = _information_by_point(measured) if size else {}
@@ -138,7 +135,7 @@ def write_point(
         trained = replace(
             row,
             control=point.control,
-            learning_rate=learning_rate,
+            learning_rate=None if fit is None else fit.learning_rate,
             epoch=point.epoch,
             seed=point.seed,
         )
@@ -175,10 +172,10 @@ def write_point(
 
     controls = {point.control for point in measured}
     words = {name: dict(data.words(name)) for name in CONTROLS if name in controls}
-    details = record.detail(CurveDetails) or CurveDetails()
-    notices = [*data.notices, *record.notices]
-    if details.early_stopping:
-        notices.append(f"early stopping: {details.early_stopping}")
+    stopping = early_stopping(data, fit, [point.epoch for point in measured])
+    notices = [*data.notices, *notices]
+    if stopping:
+        notices.append(f"early stopping: {stopping}")
     notices += score_notices(*(point.predictions for point in measured))
     for name, replaced in words.items():
         if replaced:
@@ -186,18 +183,28 @@ def write_point(
             notices.append(f"{name} replaces {CONTROLS[name].replaces}: {pairs}")
     is_usual = data.setup == ("mc_qa" if mode == FULL else "mc_mlm")
     setup = "" if is_usual else data.setup
-    details = replace(details, train=data.train_source, control_words=words, setup=setup)
-    return replace(
-        record.with_details(details),
-        model=model.label,
-        probe=data.config.name,
-        rows=tuple(rows),
-        counts={"train": len(data.train), "evaluation": len(data.evaluation)},
+    several = fingerprints if len(fingerprints) > 1 else {}
+    details = CurveDetails(
+        train=data.train_source,
+        first_stage=first_stage,
+        setup=setup,
+        early_stopping=stopping,
+        control_words=words,
+        sha256_by_seed={str(seed): sha256 for seed, sha256 in several.items()},
+    )
+    return RunRecord.of(
+        row,
+        rows,
+        data.files,
         notices=tuple(notices),
+        counts={"train": len(data.train), "evaluation": len(data.evaluation)},
         seeds=tuple(sorted({point.seed for point in measured if point.seed is not None})),
-        data=data_files(data.files),
         source=source_of(model),
+        dtype=dtype,
+        num_rescored=sum(point.predictions.num_rescored for point in measured),
+        model_sha256=next(iter(fingerprints.values())),
         hits_file=HITS,
+        details=(details,),
     )
 
 

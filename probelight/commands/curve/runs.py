@@ -13,12 +13,8 @@ from itertools import product
 from typing import Any, Self
 
 from probelight.commands.curve.curve import Curve, CurveSpec
-from probelight.commands.curve.settings import (
-    FIRST_STAGE,
-    PROTOCOL,
-    UNTRAINED,
-)
-from probelight.evaluation.scorers import check_scorer
+from probelight.commands.curve.settings import FIRST_STAGE, PROTOCOL, UNTRAINED
+from probelight.evaluation.scorers import check_records
 from probelight.io.process import is_first_process
 from probelight.io.ranges import HeadMode, Seed
 from probelight.io.settings import Settings
@@ -231,7 +227,7 @@ def check_curve(context: RunContext, spec: CurveSpec) -> None:
 
         controls = spec.settings.controls
         rows = [row_set for name in controls for row_set in curve.rows.under(name)]
-        check_scorer(spec.model, "mc_mlm", rows, refuse_unposed)
+        check_records(context, spec.model, "mc_mlm", rows, refuse_unposed)
 
 
 def curve_jobs(curve: Curve) -> list[Job]:
@@ -248,10 +244,7 @@ def curve_jobs(curve: Curve) -> list[Job]:
     if asks_untrained(model):
         # Neither heads nor the whole model begin with a point of their own: N = 0 is its scorer's.
         sizes.remove(0)
-        untrained = UntrainedSpec(
-            curve=curve.spec,
-            rows=rows,
-        ).under(trainer)
+        untrained = UntrainedSpec(curve=curve.spec, rows=rows).under(trainer)
         num_texts = num_reads * sum(len(row.choices) for row in evaluation)
         jobs.append(Job(untrained, weights_bytes=size, num_texts=num_texts))
     # Each text is read once, before the first heads are trained on its features.
@@ -259,13 +252,8 @@ def curve_jobs(curve: Curve) -> list[Job]:
     for mode, num_train in product(curve.modes, sizes):
         if mode == FULL:
             continue
-        heads = HeadsSpec(
-            curve=curve.spec,
-            rows=rows,
-            mode=mode,
-            num_train=num_train,
-        ).under(trainer)
-        jobs.append(Job(heads, weights_bytes=size, num_texts=num_texts))
+        heads = HeadsSpec(curve=curve.spec, rows=rows, mode=mode, num_train=num_train)
+        jobs.append(Job(heads.under(trainer), weights_bytes=size, num_texts=num_texts))
         num_texts = 0
     return [*jobs, *(_full_jobs(curve, rows) if FULL in curve.modes else ())]
 

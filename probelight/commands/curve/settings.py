@@ -12,7 +12,7 @@ from probelight.io.settings import Settings
 from probelight.models.registry import FULL, MODEL_TYPES
 from probelight.probes.controls import STANDARD, control_named
 from probelight.probes.user_files import UserFiles, measured_split
-from probelight.training.settings import ESIM_FIT, MLM_FIT, Fit, FitSettings
+from probelight.training.modules import ESIM_FIT, MLM_FIT, Fit, FitSettings
 
 _NO_CONTROL = (
     "language controls need `arguments`, which only a probe's config can declare: docs/own_probe.md"
@@ -93,8 +93,10 @@ class CurveSettings(Settings):
         value: str | dict[str, str] | None = getattr(self, name)
         return value.get(probe) if isinstance(value, Mapping) else value
 
-    def head_fit(self, mode: ranges.HeadMode) -> Fit:
-        """Return how the head of a pre-trained model is trained."""
+    def head_fit(self, mode: ranges.HeadMode, kind: str) -> Fit:
+        """Return how a head is trained, on a frozen model or of a baseline, by its type."""
+        if not MODEL_TYPES[kind].is_pretrained:
+            return self.fit_of(kind)
         rate = self.learning_rate[mode]
         return Fit(learning_rate=rate, epochs=self.epochs, batch_size=self.batch_size)
 

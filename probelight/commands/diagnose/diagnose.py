@@ -20,11 +20,11 @@ from probelight.commands.diagnose.word_predictions import (
     write_recorded_files,
 )
 from probelight.evaluation.scorers import (
-    check_scorer,
+    answered_by,
+    check_records,
     loaded_scorer,
     model_row,
     refuse_untrained,
-    source_of,
 )
 from probelight.io.errors import UsageError, nearest
 from probelight.io.ranges import Mirror, Names, NumShuffles, PathText
@@ -40,7 +40,6 @@ from probelight.results.record import (
     changed_since,
     check_data,
     checksums,
-    data_files,
 )
 from probelight.results.row import Row
 from probelight.results.run_folder import RunFolder
@@ -113,20 +112,17 @@ class DiagnosisSpec(ModelRunSpec):
         if perturbed:
             run.write_lines("perturbations.jsonl", lines)
         name = f"{model.label} on {data.source.title}"
-        return replace(
+        record = replace(
             record,
             rows=tuple(rows),
             seeds=tuple(range(shuffles)),
             notices=(*record.notices, *(f"{name}: {notice}" for notice in words.notices)),
-            data=data_files([data]),
-            dtype=scorer.dtype,
-            model_sha256=scorer.fingerprint(),
-            source=source_of(model),
         )
+        return answered_by(record, model, scorer)
 
     def check(self, context: RunContext) -> None:
         """Refuse a model that does not predict words."""
-        check_scorer(self.model, "mc_mlm", [])
+        check_records(context, self.model, "mc_mlm")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -167,22 +163,15 @@ class RecordedSpec(RunSpec):
         data, model = _loaded_set(context, self.probe), self.label
         check_data(self.data_sha256, [data])
         folder = context.paths[RECORDED]
-        all_outputs = find_recorded(Path(folder), [source.recorded_as for source in SETS.values()])
-        model_outputs = [outputs for outputs in all_outputs if outputs.model == model]
-        recorded = next(
-            (o for o in model_outputs if o.recorded_as == data.source.recorded_as), None
-        )
+        by_set = _recorded_outputs(folder)
+        recorded = next((o for name, o in by_set if (name, o.model) == (self.probe, model)), None)
         if recorded is None:
             raise changed_since([folder])
         if checksums(recorded) != self.recorded:
             raise changed_since(file.path for file in recorded.files)
         outputs = read_recorded(recorded, prompt_pairs(data))
-        row = Row(
-            protocol=PROTOCOL, model=model, probe=data.source.name, role="model", kind=RECORDED
-        )
-        return replace(
-            _record_of_outputs(run, data, outputs, row), data=data_files([data, recorded])
-        )
+        row = Row(protocol=PROTOCOL, model=model, probe=self.probe, role="model", kind=RECORDED)
+        return _record_of_outputs(run, data, outputs, row, [recorded])
 
 
 @command(
@@ -249,7 +238,15 @@ def diagnose(
         refuse_untrained(chosen, "diagnose")
     if write_recorded is not None:
         _check_written(write_recorded, recorded, [settings.label for settings in chosen])
-    recorded_outputs = [] if recorded is None else _recorded_outputs(recorded, names)
+    recorded_outputs = []
+    if recorded is not None:
+        all_outputs = _recorded_outputs(recorded)
+        recorded_outputs = [outputs for outputs in all_outputs if outputs[0] in names]
+        if not recorded_outputs:
+            raise UsageError(
+                f"{recorded}: it has outputs for {', '.join(dict(all_outputs))}, but for none of "
+                f"--sets {','.join(names)}"
+            )
     if not chosen:
         names = list(dict.fromkeys(name for name, _ in recorded_outputs))
     loaded = {name: load_set(name, mirror) for name in names}
@@ -277,18 +274,10 @@ def diagnose(
     return rows
 
 
-def _recorded_outputs(recorded: str, names: list[str]) -> list[tuple[str, Recorded]]:
-    """Return the recorded outputs on some sets, each with the set's name."""
+def _recorded_outputs(folder: str) -> list[tuple[str, Recorded]]:
+    """Return the recorded outputs in a folder, each with the name of its set."""
     sets = {source.recorded_as: name for name, source in SETS.items()}
-    files = find_recorded(Path(recorded), list(sets))
-    all_outputs = [(sets[outputs.recorded_as], outputs) for outputs in files]
-    chosen_outputs = [(name, outputs) for name, outputs in all_outputs if name in names]
-    if not chosen_outputs:
-        raise UsageError(
-            f"{recorded}: it has outputs for {', '.join(dict(all_outputs))}, but for none of "
-            f"--sets {','.join(names)}"
-        )
-    return chosen_outputs
+    return [(sets[o.recorded_as], o) for o in find_recorded(Path(folder), list(sets))]
 
 
 def _check_written(folder: str, recorded: PathText | None, labels: list[str]) -> None:
@@ -334,7 +323,11 @@ def prompt_pairs(data: DiagnosticSet) -> list[tuple[str, str]]:
 
 
 def _record_of_outputs(
-    run: RunFolder, data: DiagnosticSet, outputs: ModelOutputs, row: Row
+    run: RunFolder,
+    data: DiagnosticSet,
+    outputs: ModelOutputs,
+    row: Row,
+    more_data: Sequence[FromFiles] = (),
 ) -> RunRecord:
     """Return the record of a model's outputs, and write the run's files."""
     comparisons = measures.comparisons_of(data)
@@ -361,11 +354,10 @@ def _record_of_outputs(
             f"{name}: {len(outputs.split)} words are not one entry of the vocabulary: "
             f"{', '.join(sorted(outputs.split)[:5])}{', ...' if len(outputs.split) > 5 else ''}"
         )
-    return RunRecord(
-        protocol=PROTOCOL,
-        model=row.model,
-        probe=row.probe,
-        rows=tuple(rows),
+    return RunRecord.of(
+        row,
+        rows,
+        [data, *more_data],
         counts={"items": len(data.items), "prompts": len(data.prompts)},
         notices=(*data.notices, *notices),
     )

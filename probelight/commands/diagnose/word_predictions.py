@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from probelight.evaluation.predictions import ask_about
+from probelight.evaluation.scorers import ask_about
 from probelight.io.atomic import write_text_atomic
 from probelight.io.errors import UsageError
 from probelight.probes.diagnostics.items import Prompt
@@ -75,27 +75,21 @@ def predict_words(scorer: Scorer, words: Words, settings: TrainerSettings) -> Wo
     vocabulary = scorer.vocabulary()
     tokenizer = tokenizer_of(vocabulary)
     stems = {context: f"{context} {MASK} ." for context in words}
-    pairs = [
-        (context, word)
-        for context, context_words in words.items()
-        for word in dict.fromkeys(context_words)
-    ]
+    pairs = [(context, word) for context in words for word in dict.fromkeys(words[context])]
     pair_entries = entries_of(vocabulary, [(stems[context], word) for context, word in pairs])
     entries: dict[str, dict[str, int | None]] = {context: {} for context in words}
+    spelling: dict[int, str] = {}  # of the wanted words of any context, by entry
     for (context, word), entry in zip(pairs, pair_entries, strict=True):
         entries[context][word] = entry
+        if entry is not None:
+            spelling.setdefault(entry, word)
     depth = min(DEPTH, len(tokenizer))
     ids = [[entry for entry in table.values() if entry is not None] for table in entries.values()]
     records = [Record(context, stem, (), 0) for context, stem in stems.items()]
     rows, notices = ask_about(scorer, best_entries(scorer, depth, ids), records, settings)
     best_ids = [[int(entry) for entry in rows[index][:depth]] for index in range(len(records))]
     texts = read_out(tokenizer, {entry for row in best_ids for entry in row})
-    all_words = {word for table in entries.values() for word in table}
-    spelling: dict[int, str] = {}  # of the wanted words of any context, by entry
-    for table in entries.values():
-        for word, entry in table.items():
-            if entry is not None:
-                spelling.setdefault(entry, word)
+    all_words = {word for _, word in pairs}
     by_context = {}
     for index, (context, table) in enumerate(entries.items()):
         entry_words = [word for word, entry in table.items() if entry is not None]

@@ -12,15 +12,20 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, TypeVar
 
-from probelight.commands.explain import explanation
-from probelight.commands.explain.explanation import Candidate, Explanation, Guess, Piece, Spelling
+from probelight.commands.explain.explanation import (
+    Candidate,
+    Explanation,
+    Guess,
+    Piece,
+    Space,
+    Spelling,
+)
 from probelight.encoding.candidates import INSIDE, Blank, CandidateTable
 from probelight.encoding.packed import SHARED
-from probelight.encoding.tokens import tokenise
+from probelight.evaluation.evaluate import Evaluation, evaluate
 from probelight.evaluation.letters import ask_letters
-from probelight.evaluation.predictions import ask, ask_about
 from probelight.evaluation.prompting import in_chat, mode_of
-from probelight.evaluation.scorers import model_row, reader_for, scorer_for
+from probelight.evaluation.scorers import ask, ask_about, model_row, reader_for, scorer_for
 from probelight.io.errors import RecordError, UsageError
 from probelight.models.kept_model import KeptModel
 from probelight.models.networks import Batch
@@ -36,10 +41,12 @@ from probelight.models.vocabulary import (
 )
 from probelight.probes.prompts import Prompts
 from probelight.probes.record import MASK, Record
+from probelight.probes.source import ProbeData, config_of
 from probelight.results.measured import Predictions
 from probelight.runs.settings import TrainerSettings
 
 T = TypeVar("T")
+Reads = tuple[tuple[str, tuple[Piece, ...]], ...]  # each sequence with its special tokens
 AUTO_PREFIX = "auto"
 BEST_WORDS = 10
 
@@ -48,49 +55,49 @@ def explain_record(
     model: ModelSettings, prompts: Prompts, record: Record, trainer: TrainerSettings
 ) -> Explanation:
     """Return how a model reads and answers a record, put to it by `prompts`."""
-    model_reader = KeptModel(reader_for(model, trainer))
-    scorer = scorer_for(model, prompts.setup, shared_model=model_reader)
+    weights = KeptModel(reader_for(model, trainer))
+    scorer = scorer_for(model, prompts.setup, shared_model=weights)
+    probe = ProbeData(config_of("the item", prompts.setup, [record], ()), (record,), (), ())
+    scored = partial(evaluate, scorer, probe, prompts=prompts, trainer=trainer)
     original = record
     if prompts.setup != "minimal_pair":
         if chatting := in_chat(scorer, prompts):
             scorer, prompts = chatting, replace(prompts, in_chat=True)
         record = prompts.words(record)
-    view = _ItemView(scorer, record, trainer)
     mode = mode_of(scorer.mode, prompts, is_in_chat=scorer.is_in_chat)
     row = replace(model_row(model), mode=mode)
+    view = _ItemView(scorer, trainer)
     vocabulary = None if scorer.is_in_chat else view.attempt(scorer.vocabulary)
-    candidates = view.scored_candidates()
-    letter_reads: tuple[tuple[str, tuple[Piece, ...]], ...] = ()
+    candidates = view.candidates(record, view.attempt(scored))
+    letter_reads: Reads = ()
     if scorer.mode != "fine_tuned":  # whose head has no log-probabilities
-        reader = scorer_for(model, "mc_mlm", shared_model=model_reader)
+        reader = scorer_for(model, "mc_mlm", shared_model=weights)
         reader = in_chat(reader, prompts) or reader
-        by_letter = partial(view.scored_letters, reader, prompts, original, candidates)
+        by_letter = partial(view.letters, reader, prompts, original, candidates)
         candidates, letter_reads = view.attempt(by_letter) or (candidates, ())
-    if vocabulary is None:
-        reads = view.attempt(lambda: input_pieces(scorer.choice_scores(), record))
-        notices = tuple(dict.fromkeys(view.notices))
-        return Explanation(row, (*(reads or ()), *letter_reads), tuple(candidates), notes=notices)
-    tokenizer = tokenizer_of(vocabulary)
-    for index, candidate in enumerate(candidates):
-        if len(candidate.text.split()) == 1:  # one word, which could be written in other ways
-            word = candidate.text.strip()
-            other_spellings = spellings(tokenizer, model.answer_prefix, record.stem, word)
-            candidates[index] = replace(candidate, spellings=other_spellings)
     guesses: tuple[Guess, ...] = ()
-    bare = replace(record, choices=(), answer=0)
-    if reads := view.attempt(lambda: input_pieces(vocabulary, bare)):
-        candidates, guesses = view.vocabulary_entries(vocabulary, bare, candidates)
-    notices = tuple(dict.fromkeys(view.notices))
-    reads = (*(reads or ()), *letter_reads)
-    return Explanation(row, reads, tuple(candidates), guesses, len(tokenizer), notices)
+    tokenizer: Any = tokenizer_of(vocabulary) if vocabulary else None
+    if vocabulary is None:
+        reads = view.attempt(lambda: input_pieces(scorer.choice_scores(), record)) or ()
+    else:
+        for index, candidate in enumerate(candidates):
+            word = candidate.text.strip()
+            if len(word.split()) == 1:  # it could be written in other ways
+                variants = spellings(tokenizer, model.answer_prefix, record.stem, word)
+                candidates[index] = replace(candidate, spellings=variants)
+        bare = replace(record, choices=(), answer=0)
+        if reads := view.attempt(lambda: input_pieces(vocabulary, bare)) or ():
+            candidates, guesses = view.entries(vocabulary, bare, candidates)
+    reads, notes = (*reads, *letter_reads), tuple(dict.fromkeys(view.notices))
+    num_entries = len(tokenizer) if vocabulary else None
+    return Explanation(row, reads, tuple(candidates), guesses, num_entries, notes)
 
 
 @dataclass
 class _ItemView:
-    """One record as a scorer sees it, and notices of the questions that it refused."""
+    """What a model makes of an item, and notices of the questions that it refused."""
 
     scorer: Scorer
-    record: Record
     trainer: TrainerSettings
     notices: list[str] = field(default_factory=list)
 
@@ -102,45 +109,44 @@ class _ItemView:
             self.notices.append(str(error))
             return None
 
-    def numbers(self, question: Question, records: Sequence[Record]) -> dict[str, list[float]]:
-        """Return, by id, the numbers of the records that the question can pose."""
+    def numbers(self, question: Question, records: Sequence[Record]) -> Sequence[Sequence[float]]:
+        """Return the numbers of the records that the question can pose."""
         [answers] = ask(self.scorer, question, {"the item": records}, self.trainer).values()
         self.notices += answers.notices
-        pairs = zip(answers.records, answers.scores, strict=True)
-        return {record.id: list(scores) for record, scores in pairs}
+        return answers.scores
 
-    def scored_candidates(self) -> list[Candidate]:
+    def candidates(self, record: Record, evaluation: Evaluation | None) -> list[Candidate]:
         """Return the choices with their scores, log-likelihoods and scored pieces."""
-        scorer, record = self.scorer, self.record
-        scores_by_id = self.attempt(lambda: self.numbers(scorer.choice_scores(), [record])) or {}
+        scorer = self.scorer
+        predictions = evaluation.predictions if evaluation else Predictions("the item", (), [()])
+        self.notices += predictions.notices
+        [scores], [best] = predictions.scores, predictions.best
         likelihoods = self.attempt(scorer.log_likelihoods)
         question = likelihoods or scorer.choice_scores()
         pieces = self.attempt(lambda: scored_pieces(question, record)) or []
-        log_likelihoods: list[float] = []
-        token_counts: list[int] = []
+        log_likelihoods: Sequence[float] = ()
+        token_counts: Sequence[int] = ()
         if likelihoods and pieces:
-            log_likelihoods = self.numbers(likelihoods, [record])[record.id]
-            token_counts = likelihoods.num_tokens([record])[0] if likelihoods.num_tokens else []
+            [log_likelihoods] = self.numbers(likelihoods, [record])
+            token_counts = likelihoods.num_tokens([record])[0] if likelihoods.num_tokens else ()
         # Before a whole sentence is none, nor in a chat, and a trained head reads more.
         has_space = bool(likelihoods and pieces and record.stem and not scorer.is_in_chat)
-        scores = scores_by_id.get(record.id, [])
-        best_score = max(scores, default=math.nan) if not any(map(math.isnan, scores)) else math.nan
         return [
             Candidate(
                 choice,
                 pieces=pieces[index] if pieces else (),
                 space=space_before(tokenizer_of(question), pieces[index]) if has_space else None,
                 score=scores[index] if scores else None,
-                is_best=bool(scores) and scores[index] == best_score,
+                is_best=index in best,
                 log_likelihood=log_likelihoods[index] if log_likelihoods else None,
                 num_tokens=token_counts[index] if token_counts else None,
             )
             for index, choice in enumerate(record.choices)
         ]
 
-    def scored_letters(
+    def letters(
         self, reader: Scorer, prompts: Prompts, original: Record, candidates: Sequence[Candidate]
-    ) -> tuple[list[Candidate], tuple[tuple[str, tuple[Piece, ...]], ...]]:
+    ) -> tuple[list[Candidate], Reads]:
         """Return the choices with the scores of their letters, and what `reader` reads for them."""
         unscored = Predictions("the item", [original], [[0.0] * len(original.choices)])
         [[scores]] = ask_letters(reader, unscored, "one", prompts, self.trainer).choices
@@ -162,8 +168,8 @@ class _ItemView:
         reads = input_pieces(question, bare)
         return labelled, tuple((f"{name}, for a letter", text) for name, text in reads)
 
-    def vocabulary_entries(
-        self, vocabulary: Question, bare: Record, candidates: Sequence[Candidate]
+    def entries(
+        self, vocabulary: Question, bare: Record, candidates: list[Candidate]
     ) -> tuple[list[Candidate], tuple[Guess, ...]]:
         """Return the choices as entries of the vocabulary, and the model's best words.
 
@@ -172,21 +178,20 @@ class _ItemView:
         """
         tokenizer = tokenizer_of(vocabulary)
         entries = entries_of(vocabulary, [(bare.stem, candidate.text) for candidate in candidates])
-        found_entries = {str(i): entry for i, entry in enumerate(entries) if entry is not None}
-        records = [replace(bare, id=i, choices=(candidates[int(i)].text,)) for i in found_entries]
-        ranks = self.numbers(candidate_ranks(self.scorer), records) if records else {}
+        entry_by_index = {i: entry for i, entry in enumerate(entries) if entry is not None}
+        records = [replace(bare, choices=(candidates[i].text,)) for i in entry_by_index]
+        ranks = self.numbers(candidate_ranks(self.scorer), records) if records else []
         depth = min(BEST_WORDS, len(tokenizer))
-        question = best_entries(self.scorer, depth, [[*found_entries.values()]])
+        question = best_entries(self.scorer, depth, [[*entry_by_index.values()]])
         rows, notices = ask_about(self.scorer, question, [bare], self.trainer)
         self.notices += notices
         ids = [int(entry) for entry in rows[0][:depth]]
         probabilities = [min(math.exp(score), 1.0) for score in rows[0][depth:]]  # NaN stays NaN
         updated = list(candidates)
-        entry_probabilities = zip(found_entries.items(), probabilities[depth:], strict=True)
-        for (key, entry), share in entry_probabilities:
-            [piece], rank = pieces_of(tokenizer, [entry]), int(ranks[key][0])
-            entered = replace(candidates[int(key)], entry=piece, probability=share, rank=rank)
-            updated[int(key)] = entered
+        rows_of_entries = zip(entry_by_index.items(), probabilities[depth:], ranks, strict=True)
+        for (i, entry), share, [rank] in rows_of_entries:
+            [piece] = pieces_of(tokenizer, [entry])
+            updated[i] = replace(updated[i], entry=piece, probability=share, rank=int(rank))
         words, pieces = read_out(tokenizer, ids), pieces_of(tokenizer, ids)
         guesses = zip(pieces, probabilities[:depth], strict=True)
         return updated, tuple(Guess(words[piece.id], piece, share) for piece, share in guesses)
@@ -198,7 +203,7 @@ def pieces_of(tokenizer: Any, ids: Iterable[int]) -> tuple[Piece, ...]:
     return tuple(map(Piece, map(str, tokenizer.convert_ids_to_tokens(id_list)), id_list))
 
 
-def input_pieces(question: Question, record: Record) -> tuple[tuple[str, tuple[Piece, ...]], ...]:
+def input_pieces(question: Question, record: Record) -> Reads:
     """Return the model's input with special tokens: the text, and the decoder's input.
 
     Of several texts, one per choice, it is the first.
@@ -241,7 +246,7 @@ def scored_pieces(question: Question, record: Record) -> list[tuple[Piece, ...]]
     return [pieces_of(tokenizer, ids_of_text) for ids_of_text in ids]
 
 
-def space_before(tokenizer: Any, pieces: Sequence[Piece]) -> explanation.Space | None:
+def space_before(tokenizer: Any, pieces: Sequence[Piece]) -> Space | None:
     """Return where the space before an answer is: in its first piece, its own, or nowhere."""
     if not pieces:
         return None
@@ -269,13 +274,11 @@ def spellings(tokenizer: Any, answer_prefix: str, stem: str, word: str) -> tuple
         for text in casings
     ]
     variants = [variant for variant in variants if (variant[0], variant[2]) != ("", word)]
-    table = CandidateTable(tokenizer, answer_prefix)
-    for _, carrier, text in variants:
-        table.add(carrier, text)
-    store, _ = tokenise(tokenizer, list(table.texts))
+    records = [Record("variant", MASK, (text,), 0) for _, _, text in variants]
+    table = CandidateTable(tokenizer, answer_prefix, records, [c for _, c, _ in variants])
     spelled = []
     for note, carrier, text in variants:
-        pieces = pieces_of(tokenizer, table.pieces(carrier, text, store).tolist())
+        pieces = pieces_of(tokenizer, table.pieces(carrier, text).tolist())
         is_known = all(piece.id != tokenizer.unk_token_id for piece in pieces)
         spelled.append(Spelling(text, note, pieces, is_known))
     return tuple(spelled)

@@ -23,12 +23,6 @@ KeptScores = Literal["as_given", "logarithm", "per_character"]
 SHOWN = 3  # items that a message names
 
 
-def scores_in_order(imported: Imported, data: ProbeData) -> tuple[list[list[float]], str]:
-    """Return the scores of a probe's items, in the order of their choices; as `aligned`."""
-    answers, matched_by = answers_in_order(imported, data)
-    return [list(answer.scores) for answer in answers], matched_by
-
-
 def answers_in_order(imported: Imported, data: ProbeData) -> tuple[list[Answer], str]:
     """Return the answer to each item of a probe, and what the answers were fitted by.
 

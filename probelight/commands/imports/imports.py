@@ -8,10 +8,10 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Self
 
 from probelight.commands.command import Command, command
 from probelight.commands.imports import fitting
@@ -127,10 +127,10 @@ def import_results(
     imported_files = _read_files(read_file, _files_with_models(files, model), gold_answers)
     sets = [chosen] * len(imported_files) if chosen else _sets_of_files(imported_files, data.name)
     imports = [
-        import_of(format, imported, items, gold_answers, scores, is_probe_given=chosen is not None)
+        Import.of(format, imported, items, gold_answers, scores, is_probe_given=chosen is not None)
         for imported, items in zip(imported_files, sets, strict=True)
     ]
-    counts = Counter((planned.model, planned.items.name) for planned in imports)
+    counts = Counter((planned.file.model, planned.items.name) for planned in imports)
     [((name, set_name), number)] = counts.most_common(1)
     if number > 1:
         raise UsageError(
@@ -139,16 +139,16 @@ def import_results(
         )
     # Where choices are in the order of one model's scores, positions are ranks for all models.
     ranked = {planned.items.name for planned in imports if planned.ranked}
-    imports = [planned._replace(ranked=planned.items.name in ranked) for planned in imports]
-    config = {"command": "import", "runs": [dict(planned.config) for planned in imports]}
+    imports = [replace(planned, ranked=planned.items.name in ranked) for planned in imports]
+    config = {"command": "import", "runs": [planned.config for planned in imports]}
     used = [file for planned in imports for file in planned.files]
     folder = CommandFolder(Path(output_dir), config, used)
     for planned in imports:
-        run = folder.run(f"import-{planned.items.name}-{planned.model}", planned.config)
+        run = folder.run(f"import-{planned.items.name}-{planned.file.model}", planned.config)
         if run.result() is None:
-            run.finish(make_run(run, planned))
+            run.finish(planned.make(run))
         else:
-            print(f"{planned.items.name}, {planned.model}: complete")
+            print(f"{planned.items.name}, {planned.file.model}: complete")
     folder.write_results()
     print_tables(folder.path, "zero_shot")
     return folder.rows()
@@ -216,74 +216,121 @@ def _sets_of_files(imported_files: Sequence[Imported], name: str | None) -> list
     return [first] * len(imported_files)
 
 
-class Import(NamedTuple):
-    """A run to make."""
+@dataclass(frozen=True)
+class Import:
+    """The answers in a file, fitted to items: a run to make."""
 
-    model: str  # what tables call the model
-    config: Mapping[str, Any]
+    format: str
+    file: Imported
     items: LoadedSet
-    predictions: Predictions  # the scores of its items, in their order
-    files: tuple[FromFiles, ...]  # those that the numbers come from
-    notices: tuple[str, ...]  # where the numbers come from, and about the files
+    gold: Gold | None
+    scores: fitting.KeptScores
+    predictions: Predictions  # the scores of the items, in their order
+    matched_by: str  # what the answers were fitted by
     ranked: bool  # whether each item's choices are in the order of these scores
-    letters: LetterAnswers | None = None  # where the scores are of labels
+    letters: LetterAnswers | None  # where the scores are of labels
 
+    @classmethod
+    def of(
+        cls,
+        format: str,
+        file: Imported,
+        items: LoadedSet,
+        gold: Gold | None,
+        scores: fitting.KeptScores,
+        *,
+        is_probe_given: bool,
+    ) -> Self:
+        """Fit a file to its set, which is a probe or, if none `is_probe_given`, the file's own."""
+        fitted, _ = fitting.answers_in_order(file, items.data)
+        # The harness has the choices in the order of its documents.
+        is_free = not is_probe_given and format != "lm_eval"
+        scores_of_file = [answer.scores for answer in fitted]
+        ranked = format != "letters" and _are_ranked(scores_of_file, is_free=is_free)
+        with_scores = replace(file, answers=fitting.with_kept_scores(file.answers, scores))
+        answers, matched_by = fitting.answers_in_order(with_scores, items.data)
+        letters = fitting.letters_of(answers, items.data) if format == "letters" else None
+        item_scores = [answer.scores for answer in answers]
+        predictions = Predictions(items.name, items.data.records, item_scores)
+        if letters:
+            predictions = letters.over_orders
+        return cls(format, file, items, gold, scores, predictions, matched_by, ranked, letters)
 
-def import_of(
-    form: str,
-    imported: Imported,
-    items: LoadedSet,
-    gold: Gold | None,
-    scores: fitting.KeptScores,
-    *,
-    is_probe_given: bool,
-) -> Import:
-    """Return the run that a file makes; everything is checked before the first one is made.
+    @property
+    def source(self) -> dict[str, str]:
+        """The format and the checksum of the file."""
+        return {"format": self.format, "sha256": self.file.files[0].sha256}
 
-    `is_probe_given` says whether the set is a probe, and not the items of a file of scores.
-    """
-    # The harness has the choices in the order of its documents.
-    scores_of_file, _ = fitting.scores_in_order(imported, items.data)
-    is_free = not is_probe_given and form != "lm_eval"
-    ranked = form != "letters" and _are_ranked(scores_of_file, is_free=is_free)
-    with_scores = replace(imported, answers=fitting.with_kept_scores(imported.answers, scores))
-    answers, matched_by = fitting.answers_in_order(with_scores, items.data)
-    records, by_letter = items.data.records, None
-    predictions = Predictions(items.name, records, [answer.scores for answer in answers])
-    if form == "letters":
-        by_letter = fitting.letters_of(answers, items.data)
-        predictions = by_letter.over_orders
-    config = {
-        "protocol": PROTOCOL,
-        "model": imported.model,
-        "probe": items.name,
-        "split": items.split,
-        "data": checksums(items.data),
-        IMPORTED: {"format": form, "sha256": imported.files[0].sha256},
-        "gold": gold.files[0].sha256 if gold else None,
-        "scores": scores,
-    }
-    is_probe = items.data.files != imported.files
-    origin = (
-        f"{imported.model} on {items.name}: imported from {Path(imported.files[0].path).name} "
-        f"({form}), measured by another program; {len(records)} item{'s' * (len(records) > 1)} "
-        + (f"matched by their {matched_by}" if is_probe else "as the file has them")
-        + ("" if scores == "as_given" else f", scores: {scores.replace('_', ' ')}")
-    )
-    return Import(
-        model=imported.model,
-        config=config,
-        items=items,
-        predictions=predictions,
-        files=(items.data, imported, *([gold] if gold else [])),
-        notices=(
-            origin,
-            *items.data.notices,
-            *imported.notices,
-        ),
-        ranked=ranked,
-        letters=by_letter,
-    )
+    @property
+    def config(self) -> dict[str, Any]:
+        """The config of the run."""
+        return {
+            "protocol": PROTOCOL,
+            "model": self.file.model,
+            "probe": self.items.name,
+            "split": self.items.split,
+            "data": checksums(self.items.data),
+            IMPORTED: self.source,
+            "gold": self.gold.files[0].sha256 if self.gold else None,
+            "scores": self.scores,
+        }
+
+    @property
+    def files(self) -> list[FromFiles]:
+        """Those that the numbers come from."""
+        return [self.items.data, self.file, *([self.gold] if self.gold else [])]
+
+    @property
+    def origin(self) -> str:
+        """Where the numbers come from."""
+        path, num_items = Path(self.file.files[0].path), len(self.items.data.records)
+        is_probe = self.items.data.files != self.file.files
+        return (
+            f"{self.file.model} on {self.items.name}: imported from {path.name} ({self.format}), "
+            f"measured by another program; {num_items} item{'s' * (num_items > 1)} "
+            + (f"matched by their {self.matched_by}" if is_probe else "as the file has them")
+            + ("" if self.scores == "as_given" else f", scores: {self.scores.replace('_', ' ')}")
+        )
+
+    def make(self, run: RunFolder) -> RunRecord:
+        """Return the record of the run, with the rows of a zero-shot run, and write its files."""
+        predictions, data = self.predictions, self.items.data
+        mode = IMPORTED if self.scores == "as_given" else f"{IMPORTED}_{self.scores}"
+        evaluation = Evaluation.of(data, predictions, mode, is_ranked=self.ranked)
+        if letters := self.letters:
+            evaluation = replace(
+                evaluation,
+                mode=f"{mode}, by {LETTER}" + ", mean over orders" * letters.has_orders,
+                answers=((ByLetter(None), replace(letters, mode=mode)),),
+                gold_labels=letters.gold_labels,
+            )
+        row = Row(
+            protocol=PROTOCOL,
+            model=self.file.model,
+            control="standard",
+            num_train=0,
+            split=self.items.split,
+            role="model",
+            kind=IMPORTED,
+        )
+        notices = [self.origin, *data.notices, *self.file.notices, *evaluation.notices]
+        is_pairs = data.config.setup == "minimal_pair"
+        if self.ranked and classes_are_positions(data.config, predictions.records) and not is_pairs:
+            notices.append(
+                f"the choices of each item of {self.items.name} are in the order of a model's "
+                "scores: positions are ranks, so there is no macro accuracy or share by position"
+            )
+        rows = evaluation.rows(row)
+        run.write_metrics(rows)
+        write_predictions(run, evaluation.lines())
+        return replace(
+            evaluation.record(row, rows, (), self.files),
+            probe=self.items.name,
+            notices=tuple(notices),
+            source=ModelSource(loaded_from=f"{self.format} import"),
+            facts={IMPORTED: self.source},
+            versions={},
+        )
 
 
 def _are_ranked(scores: Sequence[Sequence[float]], *, is_free: bool) -> bool:
@@ -297,44 +344,3 @@ def _are_ranked(scores: Sequence[Sequence[float]], *, is_free: bool) -> bool:
     # Of n different scores, n! orders are as likely; of more than ten, ten are enough to tell.
     orders = (math.factorial(min(10, len(set(row)) - (not is_free))) for row in scores)
     return (is_falling or is_rising) and math.prod(1 / number for number in orders) < BY_CHANCE
-
-
-def make_run(run: RunFolder, imported: Import) -> RunRecord:
-    """Return the record of a run, with the rows of a zero-shot run, and write its files."""
-    predictions, data, config = imported.predictions, imported.items.data, imported.config
-    mode = IMPORTED if config["scores"] == "as_given" else f"{IMPORTED}_{config['scores']}"
-    evaluation = Evaluation.of(data, predictions, mode, is_ranked=imported.ranked)
-    if letters := imported.letters:
-        evaluation = replace(
-            evaluation,
-            mode=f"{mode}, by {LETTER}" + ", mean over orders" * letters.has_orders,
-            answers=((ByLetter(None), replace(letters, mode=mode)),),
-            gold_labels=letters.gold_labels,
-        )
-    row = Row(
-        protocol=PROTOCOL,
-        model=imported.model,
-        control="standard",
-        num_train=0,
-        split=imported.items.split,
-        role="model",
-        kind=IMPORTED,
-    )
-    notices = [*evaluation.notices]
-    is_pairs = data.config.setup == "minimal_pair"
-    if imported.ranked and classes_are_positions(data.config, predictions.records) and not is_pairs:
-        notices.append(
-            f"the choices of each item of {imported.items.name} are in the order of a model's "
-            "scores: positions are ranks, so there is no macro accuracy or share by position"
-        )
-    rows = evaluation.rows(row)
-    run.write_metrics(rows)
-    write_predictions(run, evaluation.lines())
-    return replace(
-        evaluation.record(row, rows, notices, imported.files),
-        probe=imported.items.name,
-        notices=(*imported.notices, *notices),
-        source=ModelSource(loaded_from=f"{config[IMPORTED]['format']} import"),
-        facts={IMPORTED: config[IMPORTED]},
-        versions={},
-    )

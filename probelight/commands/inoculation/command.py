@@ -6,12 +6,9 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 from probelight.commands.command import Command, command
-from probelight.commands.inoculation.data import (
-    load_tasks,
-    measured_sets,
-    original_splits,
-)
-from probelight.commands.inoculation.runs import SubjectJobs, original_jobs, original_spec
+from probelight.commands.inoculation.data import load_tasks, measured_sets, original_splits
+from probelight.commands.inoculation.original_task import original_jobs, original_spec
+from probelight.commands.inoculation.runs import SubjectJobs
 from probelight.commands.inoculation.settings import (
     INOCULATION,
     KEEPING_NOTHING,
@@ -29,8 +26,8 @@ from probelight.io import ranges
 from probelight.io.errors import UsageError
 from probelight.io.escaping import brief
 from probelight.io.wandb import DEFAULT_WANDB, WandbSettings
-from probelight.models.adapters import FULL_TUNING, Tuning
 from probelight.models.registry import DEFAULT_MODEL, ModelSettings
+from probelight.models.tuning import FULL_TUNING, Tuning
 from probelight.probes.user_files import DEFAULT_FILES, SplitFiles, load_user_files
 from probelight.results.record import RunRecord
 from probelight.results.run_folder import RunFolder

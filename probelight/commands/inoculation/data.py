@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import product
-from typing import ClassVar, NamedTuple, Protocol
+from typing import NamedTuple
 
 from probelight.commands.inoculation.settings import (
     MAX_EXTRA,
@@ -22,7 +22,6 @@ from probelight.commands.inoculation.settings import (
     Subject,
 )
 from probelight.io.errors import ProbelightError, UsageError
-from probelight.models.registry import ModelSettings
 from probelight.probes.catalog import ProbeConfig
 from probelight.probes.controls import STANDARD, control_named, phrased, phrasings_named
 from probelight.probes.record import Record, group_of
@@ -39,11 +38,11 @@ _FEW_SELECTED = 0.2  # the share kept for selection of fewer items than the defa
 class Splits:
     """Disjoint sets of one task, and the files they are from."""
 
-    train: tuple[Record, ...]  # to train on, or the pool of doses
-    selection: tuple[Record, ...]  # to choose checkpoints with
-    report: tuple[Record, ...]
-    reserved: tuple[Record, ...]  # to balance doses with
-    train_files: tuple[ProbeData, ...]  # of all but `report`, and of it if there are no others
+    train: tuple[Record, ...] = ()  # to train on, or the pool of doses
+    selection: tuple[Record, ...] = ()  # to choose checkpoints with
+    report: tuple[Record, ...] = ()
+    reserved: tuple[Record, ...] = ()  # to balance doses with
+    train_files: tuple[ProbeData, ...] = ()  # of all but `report`, and of it if there are no others
     report_files: tuple[ProbeData, ...] = ()
     num_left_out: int = 0  # items of the report split that `report_items` left out
     notices: tuple[str, ...] = ()  # about parts that are not as a user may expect
@@ -52,6 +51,17 @@ class Splits:
     def files(self) -> tuple[ProbeData, ...]:
         """All files of the task."""
         return self.train_files + self.report_files
+
+    @property
+    def file_notices(self) -> tuple[str, ...]:
+        """Notices of all files."""
+        return tuple(notice for file in self.files for notice in file.notices)
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """The number of items of each set."""
+        names = ("train", "selection", "reserved", "report")
+        return {name: len(getattr(self, name)) for name in names}
 
     @cached_property
     def choice_counts(self) -> set[int]:
@@ -87,35 +97,6 @@ class Splits:
             f"{name}: {group_of(record, group_by[name])}"
             for name, record in zip(names, records, strict=True)
         ]
-
-
-class TaskSpec(Protocol):
-    """The spec of the training of an original task, or of a stage before it."""
-
-    protocol: ClassVar[str]
-
-    @property
-    def model(self) -> ModelSettings:
-        """The model that is trained."""
-
-    @property
-    def task(self) -> OriginalTask | IntermediateTask:
-        """How it is trained."""
-
-    @property
-    def seed(self) -> int:
-        """Seed of the splits and the training."""
-
-    @property
-    def num_choices(self) -> int | None:
-        """The number of choices that questions are filled up to."""
-
-    @property
-    def data_sha256(self) -> tuple[str, ...]:
-        """Checksums of the files."""
-
-    def splits(self, context: RunContext) -> Splits:
-        """Return the items."""
 
 
 class ScoredSet(NamedTuple):
@@ -197,17 +178,17 @@ class Tasks:
         return [change(record, config, {}) for record in records]
 
 
+@cached(most=1)
 def load_tasks(context: RunContext, subject: Subject) -> Tasks:
     """Return the items of a probe and of an original task."""
-    probe = subject.probe
-    splits = probe_splits(context, probe), original_splits(context, subject.original)
-    task_names = splits[0].files[0].config.name, subject.original.name
-    return Tasks(
-        *splits,
-        add_overlap_notices(other_sets(context, tuple(probe.others), task_names), splits),
-        fitting_phrasings(context, probe),
-        probe.control,
-        subject.original.num_choices,
+    probe, original = subject.probe, subject.original
+    tasks = Tasks(probe_splits(context, probe), original_splits(context, original))
+    return replace(
+        tasks,
+        other_sets=other_sets(context, probe.others, original.name, tasks),
+        phrasings=fitting_phrasings(probe, tasks.probe),
+        control=probe.control,
+        num_choices=original.num_choices,
     )
 
 
@@ -251,7 +232,10 @@ def _load_split(
     context: RunContext, probe: str | ProbeConfig, split: str, option: str = ""
 ) -> ProbeData:
     """Load a split of a set, with the set's name in each record's `source_set`."""
-    data = load_probe(probe, split, mirror=context.mirror, option=option)
+    return _with_source(load_probe(probe, split, mirror=context.mirror, option=option))
+
+
+def _with_source(data: ProbeData) -> ProbeData:
     name = data.config.name
     records = (replace(record, meta={**record.meta, "source_set": name}) for record in data.records)
     return replace(data, records=tuple(records))
@@ -316,9 +300,7 @@ def first_stage_splits(context: RunContext, stage: IntermediateTask, seed: int) 
     return Splits(
         tuple(nested_sample(train, seed)[: stage.train_items]),
         tuple(nested_sample(selection, seed)),
-        (),
-        (),
-        tuple(division.data for division in divisions),
+        train_files=tuple(division.data for division in divisions),
         notices=tuple(notice for division in divisions for notice in division.notices),
     )
 
@@ -349,16 +331,14 @@ def probe_splits(context: RunContext, probe: InoculatedProbe) -> Splits:
         tuple(pool),
         tuple(selection),
         tuple(reported),
-        (),
-        (train,),
-        tuple(report_files),
+        train_files=(train,),
+        report_files=tuple(report_files),
         num_left_out=num_reported - len(reported),
         notices=tuple(division.notices),
     )
 
 
-@cached(most=1)
-def fitting_phrasings(context: RunContext, probe: InoculatedProbe) -> tuple[str, ...]:
+def fitting_phrasings(probe: InoculatedProbe, splits: Splits) -> tuple[str, ...]:
     """Return the wanted phrasings, all of which fit every report item of the probe."""
     if not probe.phrasings:
         return ()
@@ -367,7 +347,6 @@ def fitting_phrasings(context: RunContext, probe: InoculatedProbe) -> tuple[str,
             f"probe.phrasings: under the control {probe.control} items have no question to "
             "rephrase; leave out one of the two"
         )
-    splits = probe_splits(context, probe)
     config = splits.files[0].config
     names = phrasings_named(config, probe.phrasings, "probe.phrasings")
     for record, name in product(splits.report, names):
@@ -375,53 +354,40 @@ def fitting_phrasings(context: RunContext, probe: InoculatedProbe) -> tuple[str,
     return tuple(names)
 
 
-@cached(most=1)
 def other_sets(
-    context: RunContext, entries: tuple[str, ...], task_names: tuple[str, ...]
+    context: RunContext, entries: Sequence[str], original_name: str, tasks: Tasks
 ) -> dict[str, Splits]:
     """Return the items of other sets, all of which are reported, by their names.
 
-    A set named like a task, or like an earlier set, is called `name:split`.
+    A set named like a task, or like an earlier set, is called `name:split`. Questions that are
+    trained on too, or selected with, are noticed.
     """
+    task_names = tasks.probe.files[0].config.name, original_name
+    questions = {
+        (record.stem, record.choices)
+        for task in (tasks.probe, tasks.original)
+        for record in (*task.train, *task.reserved, *task.selection)
+    }
     sets: dict[str, Splits] = {}
     for entry in entries:
         try:
             data, split = load_entry(entry, mirror=context.mirror)
         except (ProbelightError, OSError) as error:
             raise UsageError(f"probe.others {entry}: {error}") from None
-        name = set_name = data.config.name
+        name = data.config.name
         if name in sets or name in task_names:
             name = f"{name}:{split}"
         if data.config.setup == "minimal_pair" or name in sets or name in task_names:
             reason = "has sentences, not questions" if name not in sets else "is given twice"
             raise UsageError(f"probe.others {entry}: {name} {reason}; leave it out")
-        records = (replace(r, meta={**r.meta, "source_set": set_name}) for r in data.records)
-        data = replace(data, records=tuple(records))
-        sets[name] = Splits((), (), data.records, (), (), (data,), notices=data.notices)
+        data, notices = _with_source(data), list(data.notices)
+        if num_shared := sum((r.stem, r.choices) in questions for r in data.records):
+            notices.append(
+                f"probe.others: {num_shared} of the {len(data.records)} items of {name} are also "
+                "in the sets from which items to train on or select with are drawn"
+            )
+        sets[name] = Splits(report=data.records, train_files=(data,), notices=tuple(notices))
     return sets
-
-
-def add_overlap_notices(
-    sets: Mapping[str, Splits], task_splits: Sequence[Splits]
-) -> dict[str, Splits]:
-    """Add a notice to sets that share questions with what is trained on, or selected with."""
-    if not sets:
-        return {}
-    questions = {
-        (record.stem, record.choices)
-        for task in task_splits
-        for record in (*task.train, *task.reserved, *task.selection)
-    }
-    sets_with_notices = {}
-    for name, splits in sets.items():
-        num_shared = sum((record.stem, record.choices) in questions for record in splits.report)
-        notice = (
-            f"probe.others: {num_shared} of the {len(splits.report)} items of {name} are also in "
-            "the sets from which items to train on or select with are drawn"
-        )
-        notices = (*splits.notices, *([notice] if num_shared else ()))
-        sets_with_notices[name] = replace(splits, notices=notices)
-    return sets_with_notices
 
 
 def measured_sets(

@@ -8,9 +8,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Any
 
 from probelight.callbacks.aggregate_checkpoint import (
     AggregateCheckpoint,
@@ -18,8 +19,7 @@ from probelight.callbacks.aggregate_checkpoint import (
     accuracies_of,
     best_of,
 )
-from probelight.callbacks.item_history import ItemHistory
-from probelight.callbacks.run_metrics import InoculationCost, LearningCurve
+from probelight.callbacks.run_metrics import InoculationCost, ItemHistory, LearningCurve
 from probelight.commands.inoculation.data import (
     PROBE,
     REPORT,
@@ -34,21 +34,19 @@ from probelight.commands.inoculation.data import (
     replayed_items,
     training_items,
 )
-from probelight.commands.inoculation.dynamics import (
-    dynamics_lines,
-    dynamics_rows,
-    is_dynamics,
-    watched_items,
-)
-from probelight.commands.inoculation.original_task import completed, finished_run
+from probelight.commands.inoculation.original_task import finished_run, original_source
 from probelight.commands.inoculation.rows import (
     Scored,
     cost_interpretable,
+    dynamics_lines,
+    dynamics_rows,
+    is_dynamics,
     knowledge_classes,
     report_rows,
     reported_hits,
     selection_rows,
     setup_hash,
+    watched_items,
 )
 from probelight.commands.inoculation.settings import (
     BEFORE,
@@ -58,13 +56,13 @@ from probelight.commands.inoculation.settings import (
     Setting,
     Subject,
 )
-from probelight.evaluation.predictions import predict
-from probelight.evaluation.scorers import model_row
+from probelight.evaluation.scorers import model_row, predict
 from probelight.io.settings import settings_from
 from probelight.lightning_modules.base import ChoiceModule
 from probelight.lightning_modules.inoculation import Inoculation
 from probelight.lightning_modules.keeping import L2SP, Distillation, Penalty
 from probelight.metrics.aggregate import best_checkpoint
+from probelight.models.checkpoint_files import trained_dtype
 from probelight.models.networks import model_fingerprint
 from probelight.models.registry import ModelSettings
 from probelight.models.scorer import TrainedScorer
@@ -85,13 +83,7 @@ from probelight.results.predictions import (
     read_item_file,
     write_predictions,
 )
-from probelight.results.record import (
-    RunRecord,
-    changed_since,
-    check_artifact,
-    check_data,
-    data_files,
-)
+from probelight.results.record import RunRecord, changed_since, check_artifact, check_data
 from probelight.results.row import Row
 from probelight.results.run_folder import RunFolder
 from probelight.runs.context import RunContext, cached
@@ -144,14 +136,10 @@ class InoculationRun:
             rows.append(tied_row(predictions, named, f"{task}_tied_share"))
             if split == REPORT:
                 rows += chance_rows(predictions, replace(row, split=REPORT), f"_{task}")
-        record = RunRecord(
-            protocol=BEFORE,
-            rows=tuple(rows),
-            notices=(*_encoding_notices(scored), *score_notices(*scored.values())),
-            num_rescored=sum(predictions.num_rescored for predictions in scored.values()),
-            details=(self.details(scored),),
-        )
-        return self.completed(record, self.fingerprint(original_dir))
+        notices = [*_encoding_notices(scored), *score_notices(*scored.values())]
+        fingerprint = model_fingerprint(load_module(self.tasks, original_dir, model))
+        answered = tuple(scored.values())
+        return self.record(row, rows, notices, fingerprint, self.details(scored), answered)
 
     def try_setting(self, setting: Setting, before_run: str) -> RunRecord:
         """Train with one setting of several, scored on the selection items alone."""
@@ -159,17 +147,12 @@ class InoculationRun:
         scores_before = read_scores_before(scores_folder, self.tasks.sets)
         history, dynamics, notices = self.train(self.original_dir(), setting, scores_before)
         write_predictions(self.run, dynamics)
-        details = replace(
-            self.details(scores_before), setting=asdict(setting), history=tuple(history)
-        )
+        details = self.details(scores_before)
+        details = replace(details, setting=asdict(setting), history=tuple(history))
         row = self.row(CANDIDATE, setting)
-        record = RunRecord(
-            protocol=CANDIDATE,
-            rows=(*selection_rows(row, scores_before, history), *dynamics_rows(row, dynamics)),
-            notices=tuple(notices),
-            details=(details,),
-        )
-        return self.completed(record, self.fingerprint(self.run.best_dir))
+        rows = [*selection_rows(row, scores_before, history), *dynamics_rows(row, dynamics)]
+        module = load_module(self.tasks, self.run.best_dir, self.subject.model)
+        return self.record(row, rows, notices, model_fingerprint(module), details)
 
     def report_best(self, before_run: str, candidate_keys: Sequence[str]) -> RunRecord:
         """Report M*_k: the best of all settings and epochs goes to the report items."""
@@ -296,43 +279,36 @@ class InoculationRun:
         rows = [*selection_rows(row, scores_before, history), *dynamics_rows(row, dynamics)]
         rows += report_rows(row, self.tasks, scores_before, scores_after, history)
         chosen = best_of(history)
+        reported = replace(row, split=REPORT, epoch=int(chosen["epoch"]))
         num_examples = setting.num_examples(len(training_items(self.tasks, setting)))
-        rows += [
-            replace(row, split=REPORT, epoch=int(chosen["epoch"]), metric=name, value=value)
-            for name, value in (
-                ("num_updates", chosen["step"]),
-                ("num_examples", chosen["epoch"] * num_examples),
-            )
-        ]
+        rows.append(replace(reported, metric="num_updates", value=chosen["step"]))
+        value = chosen["epoch"] * num_examples
+        rows.append(replace(reported, metric="num_examples", value=value))
         self.run.write_lines(HITS, [reported_hits(self.tasks, scores_before, scores_after)])
         old, new = scores_before[REPORTED_ORIGINAL], scores_after[REPORTED_ORIGINAL]
-        details = replace(
+        forgotten = [
+            {"id": record.id, "position": record.position}
+            for record, *scores in zip(old.records, old.item_scores, new.item_scores, strict=True)
+            if scores[0] > scores[1]
+        ]
+        interpretable = cost_interpretable(self.tasks.original, old)
+        details = replace(details, cost_interpretable=interpretable, forgotten=tuple(forgotten))
+        notices = [
+            *_cluster_notices(self.tasks.probe),
+            *_encoding_notices(scores_after),  # before inoculation the items were encoded alike
+            *(f"before inoculation: {n}" for n in score_notices(*reported_before.values())),
+            *score_notices(*scores_after.values()),
+        ]
+        record = self.record(
+            row,
+            rows,
+            notices,
+            fingerprint,
             details,
-            cost_interpretable=cost_interpretable(self.tasks.original, old),
-            forgotten=tuple(
-                {"id": record.id, "position": record.position}
-                for record, old_score, new_score in zip(
-                    old.records, old.item_scores, new.item_scores, strict=True
-                )
-                if old_score > new_score
-            ),
-        )
-        predictions = (*reported_before.values(), *scores_after.values())
-        record = RunRecord(
-            protocol=INOCULATION,
-            rows=tuple(rows),
-            notices=(
-                *_cluster_notices(self.tasks.probe),
-                *_encoding_notices(scores_after),  # before inoculation the items were encoded alike
-                *(f"before inoculation: {n}" for n in score_notices(*reported_before.values())),
-                *score_notices(*scores_after.values()),
-            ),
+            (*reported_before.values(), *scores_after.values()),
             seeds=(setting.seed, self.subject.original.seed),
-            num_rescored=sum(p.num_rescored for p in predictions),
             hits_file=HITS,
-            details=(details,),
         )
-        record = self.completed(record, fingerprint)
         return replace(record, counts={**record.counts, "dose": setting.dose})
 
     def prediction_lines(self, scored: Scored, ending: str = "") -> list[ItemLine]:
@@ -377,26 +353,36 @@ class InoculationRun:
             setup=setup_hash(scores_before),
         )
 
-    def fingerprint(self, folder: Path) -> str:
-        """Return the sha256 of the weights of the model in a folder."""
-        return model_fingerprint(load_module(self.tasks, folder, self.subject.model))
-
-    def completed(self, record: RunRecord, fingerprint: str) -> RunRecord:
-        """Return the record with the counts, files and notices of both tasks."""
-        original = self.tasks.original
-        record = completed(
-            record, fingerprint, self.subject.model, self.subject.original, self.tasks.probe
-        )
-        return replace(
-            record,
-            probe=self.probe_name,
-            notices=(*record.notices, *original.notices, *self.tasks.other_notices),
-            data=data_files(self.tasks.files),
+    def record(
+        self,
+        row: Row,
+        rows: Iterable[Row],
+        notices: Sequence[str],
+        fingerprint: str,
+        details: InoculationDetails,
+        answered: Sequence[Predictions] = (),
+        **more_fields: Any,
+    ) -> RunRecord:
+        """Return the record of the run, with the counts, files and notices of both tasks."""
+        probe, original, model = self.tasks.probe, self.tasks.original, self.subject.model
+        source, original_parts = original_source(model, self.subject.original)
+        notices = [*notices, *probe.notices, *probe.file_notices]
+        return RunRecord.of(
+            row,
+            rows,
+            self.tasks.files,
+            notices=(*notices, *original.notices, *self.tasks.other_notices),
             counts={
-                **record.counts,
+                **probe.counts,
                 "original_selection": len(original.selection),
                 "original_report": len(original.report),
             },
+            source=source,
+            dtype=trained_dtype(model.dtype),
+            num_rescored=sum(predictions.num_rescored for predictions in answered),
+            model_sha256=fingerprint,
+            details=(details,) if original_parts is None else (original_parts, details),
+            **more_fields,
         )
 
 
@@ -452,8 +438,6 @@ def score_sets(
     """Score sets by a model; the predictions hold the items before any control."""
     inputs = {key.text: tasks.model_inputs(key.task, records) for key, records in sets.items()}
     scored = predict(scorer, inputs, context.trainer)
-    if tasks.control == STANDARD:
-        return {key: replace(scored[key.text], records=items) for key, items in sets.items()}
     # Groups and relatives go by the question, whatever the model saw of it.
     return {key: replace(scored[key.text], records=records) for key, records in sets.items()}
 

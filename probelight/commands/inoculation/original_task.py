@@ -1,25 +1,36 @@
-"""How an original-task model is trained, which every inoculation of it shares."""
+"""How an original-task model is trained, once for every inoculation that begins with it."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from probelight.callbacks.aggregate_checkpoint import ORIGINAL, AggregateCheckpoint
-from probelight.callbacks.run_metrics import LearningCurve
 from probelight.commands.inoculation.data import (
     Splits,
-    TaskSpec,
+    first_stage_splits,
+    original_splits,
     padded_num_choices,
 )
-from probelight.commands.inoculation.settings import IntermediateTask, OriginalTask
-from probelight.evaluation.predictions import predict
-from probelight.evaluation.scorers import model_row, source_of
-from probelight.lightning_modules.base import ChoiceModule
-from probelight.models.checkpoint_files import trained_dtype
-from probelight.models.networks import model_fingerprint
-from probelight.models.registry import ModelSettings
-from probelight.models.scorer import TrainedScorer
+from probelight.commands.inoculation.settings import (
+    FIRST,
+    ORIGINAL_TASK,
+    IntermediateTask,
+    OriginalTask,
+)
+from probelight.evaluation.scorers import model_row, predict, source_of
+from probelight.io.errors import UsageError
+from probelight.io.ranges import Seed
+from probelight.models.checkpoint_files import (
+    agree,
+    head_settings,
+    is_word_folder,
+    scoring_of,
+    trained_dtype,
+    word_settings,
+)
+from probelight.models.registry import ModelSettings, weights_bytes
 from probelight.results.details import OriginalParts
 from probelight.results.measured import (
     Predictions,
@@ -31,30 +42,182 @@ from probelight.results.measured import (
     untouched_of,
 )
 from probelight.results.predictions import write_predictions
-from probelight.results.record import ModelSource, RunRecord, check_data, data_files
+from probelight.results.record import ModelSource, RunRecord, check_data, checksums
 from probelight.results.row import Row
 from probelight.results.run_folder import RunFolder
 from probelight.runs.context import RunContext
-from probelight.runs.memory import MemoryNeed
-from probelight.training.fit import FitPlan, fit_choices, planned_memory
-from probelight.training.modules import module_for, saved_module
+from probelight.runs.memory import LARGE, MemoryNeed
+from probelight.runs.spec import Job, ModelRunSpec
+from probelight.training.modules import module_for, saved_bytes, saved_module
+
+if TYPE_CHECKING:
+    from probelight.lightning_modules.base import ChoiceModule
 
 
-def train_task(
-    run: RunFolder,
-    spec: TaskSpec,
-    first_stage: str | None,
-    context: RunContext,
-) -> RunRecord:
+@dataclass(frozen=True, kw_only=True)
+class FirstStageSpec(ModelRunSpec):
+    """The training of a stage before an original task; tasks that begin alike share it."""
+
+    protocol = FIRST
+    first_stage: ClassVar = None
+
+    model: ModelSettings
+    first: IntermediateTask
+    seed: Seed
+    num_choices: int | None = None
+    data_sha256: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """Readable beginning of the key."""
+        return f"{FIRST}-{self.first.name}-{self.model.label}"
+
+    @property
+    def task(self) -> IntermediateTask:
+        """What is trained."""
+        return self.first
+
+    def splits(self, context: RunContext) -> Splits:
+        """Return the items of the stage."""
+        return first_stage_splits(context, self.first, self.seed)
+
+    def make(self, run: RunFolder, context: RunContext) -> RunRecord:
+        """Train the stage, and keep its best epoch."""
+        return train_task(run, self, context)
+
+
+@dataclass(frozen=True, kw_only=True)
+class OriginalTaskSpec(ModelRunSpec):
+    """The training of an original task.
+
+    Args:
+        first_stage: Key of the run whose model it begins with; None for the pre-trained one.
+    """
+
+    protocol = ORIGINAL_TASK
+
+    model: ModelSettings
+    original: OriginalTask
+    data_sha256: tuple[str, ...]
+    first_stage: str | None = None
+
+    @property
+    def name(self) -> str:
+        """Readable beginning of the key."""
+        return f"{ORIGINAL_TASK}-{self.original.name}-{self.model.label}"
+
+    @property
+    def task(self) -> OriginalTask:
+        """What is trained."""
+        return self.original
+
+    @property
+    def seed(self) -> int:
+        """Seed of the splits and the training."""
+        return self.original.seed
+
+    @property
+    def num_choices(self) -> int | None:
+        """The number of choices that questions are filled up to."""
+        return self.original.num_choices
+
+    def splits(self, context: RunContext) -> Splits:
+        """Return the items of the task."""
+        return original_splits(context, self.original)
+
+    def make(self, run: RunFolder, context: RunContext) -> RunRecord:
+        """Train the task, and keep its best epoch."""
+        return train_task(run, self, context)
+
+
+TaskSpec = FirstStageSpec | OriginalTaskSpec
+
+
+def original_jobs(model: ModelSettings, task: OriginalTask, context: RunContext) -> list[Job]:
+    """Return an original task's job behind its first stage's; none where its model is given."""
+    if task.checkpoint is not None:
+        return []
+    jobs: list[Job] = []
+    if task.first is not None:
+        splits = first_stage_splits(context, task.first, task.seed)
+        first = FirstStageSpec(
+            model=model,
+            first=task.first,
+            seed=task.seed,
+            num_choices=task.num_choices,
+            data_sha256=checksums(*splits.files),
+        )
+        jobs.append(_task_job(first, splits, context))
+    splits = original_splits(context, task)
+    spec = original_spec(model, task, splits)
+    if jobs:
+        spec = replace(spec, first_stage=jobs[0].key)
+    job = _task_job(spec, splits, context)
+    return [*jobs, replace(job, needs=tuple(job.key for job in jobs))]
+
+
+def _task_job(spec: TaskSpec, splits: Splits, context: RunContext) -> Job:
+    spec = spec.under(context.trainer, fixes_threads=True)
+    size = weights_bytes(spec.model)
+    return Job(
+        spec,
+        num_steps=spec.task.num_steps(len(splits.train)),
+        weights_bytes=size,
+        memory=partial(memory_of, spec, context) if size > LARGE else None,
+        saved_bytes=saved_bytes(spec.model, "mc_qa", spec.task.tuning),
+    )
+
+
+def original_spec(model: ModelSettings, task: OriginalTask, splits: Splits) -> OriginalTaskSpec:
+    """Return the spec of an original task's run."""
+    resolved = resolved_task(model, task, splits)
+    return OriginalTaskSpec(model=model, original=resolved, data_sha256=checksums(*splits.files))
+
+
+def resolved_task(model: ModelSettings, task: OriginalTask, *tasks: Splits) -> OriginalTask:
+    """Return an original task with the number of choices that holds, of a checkpoint too.
+
+    Raises:
+        PretrainedError: If the checkpoint was saved with another number, or another length.
+    """
+    num_choices, checkpoint = task.num_choices, task.given_model
+    if checkpoint is not None:
+        folder = checkpoint.folder
+        # What our own models say of their inputs; transformers' own say nothing.
+        saved: Mapping[str, Any] = (
+            word_settings(folder) if is_word_folder(folder) else head_settings(checkpoint) or {}
+        )
+        num_choices = agree("num_choices", num_choices, saved.get("num_choices"), checkpoint)
+        # The default asks for nothing: the folder's own length holds.
+        length = None if model.max_length == ModelSettings.max_length else model.max_length
+        agree("max_length", length, saved.get("max_length"), checkpoint)
+        if model.type.heads:
+            scoring_of(checkpoint, model.scoring, "mc_qa")  # that they agree
+    if model.type.heads and padded_num_choices(num_choices, *tasks) is not None:
+        raise UsageError(
+            f"original.num_choices {num_choices}: model.kind {model.kind} cannot score the empty "
+            "choices that would fill up questions, because they have no likelihood; leave it out"
+        )
+    return replace(task, num_choices=num_choices)
+
+
+def train_task(run: RunFolder, spec: TaskSpec, context: RunContext) -> RunRecord:
     """Train an original task, or what comes before it, and keep its best epoch.
 
     It begins with the model that the run `first_stage` left, or else with the pre-trained one.
     """
+    # Only now, here and below: torch and Lightning take seconds.
+    from probelight.callbacks.aggregate_checkpoint import ORIGINAL, AggregateCheckpoint
+    from probelight.callbacks.run_metrics import LearningCurve
+    from probelight.models.scorer import TrainedScorer
+    from probelight.training.fit import FitPlan, fit_choices
+
     model, task, seed, splits = spec.model, spec.task, spec.seed, spec.splits(context)
     check_data(spec.data_sha256, splits.files)
     kwargs = dict[str, Any](learning_rate=task.learning_rate, tuning=task.tuning, seed=seed)
-    if first_stage is not None:
-        module = saved_module(finished_run(run, first_stage).best_dir, dtype=model.dtype, **kwargs)
+    if spec.first_stage is not None:
+        folder = finished_run(run, spec.first_stage).best_dir
+        module = saved_module(folder, dtype=model.dtype, **kwargs)
     else:
         module = module_for(model, "mc_qa", **kwargs)
     module.num_choices = padded_num_choices(spec.num_choices, splits)
@@ -84,28 +247,35 @@ def train_task(
         for scores in keep.history
     ]
     scorer = TrainedScorer(saved_module(run.best_dir, dtype=model.dtype))
-    fingerprint = scorer.fingerprint()
-    num_rescored = 0
+    fingerprint, num_rescored = scorer.fingerprint(), 0
     if splits.report:  # nobody reports a first stage
         assert keep.best is not None
-        row = replace(row, split="report", num_items=len(splits.report))
-        measured, report = _score_report(run, scorer, splits, row, int(keep.best["epoch"]), context)
-        rows += measured
+        report = predict(scorer, {"original": splits.report}, context.trainer)["original"]
+        write_predictions(run, report.lines(splits.groups(report.records)))
+        reported = replace(row, split="report", num_items=len(splits.report))
+        rows += _report_rows(report, splits, reported, int(keep.best["epoch"]))
         notices += [*report.notices, *score_notices(report)]
         num_rescored = report.num_rescored
-    record = RunRecord(
-        protocol=spec.protocol,
-        probe=task.name,
-        rows=tuple(rows),
-        notices=tuple(notices),
+    source, original_parts = original_source(model, task)
+    return RunRecord.of(
+        row,
+        rows,
+        splits.files,
+        notices=(*notices, *splits.notices, *splits.file_notices),
+        counts=splits.counts,
         seeds=(seed,),
+        source=source,
+        dtype=trained_dtype(model.dtype),
         num_rescored=num_rescored,
+        model_sha256=fingerprint,
+        details=() if original_parts is None else (original_parts,),
     )
-    return completed(record, fingerprint, model, task, splits)
 
 
 def memory_of(spec: TaskSpec, context: RunContext) -> MemoryNeed:
     """Return what training an original task, or what comes before it, will take of memory."""
+    from probelight.training.fit import FitPlan, planned_memory
+
     splits, plan = spec.splits(context), FitPlan(spec.task, spec.seed)
 
     def make_module() -> ChoiceModule:
@@ -117,52 +287,17 @@ def memory_of(spec: TaskSpec, context: RunContext) -> MemoryNeed:
     return planned_memory(make_module, splits.train, watched, plan, context.trainer)
 
 
-def _score_report(
-    run: RunFolder, scorer: TrainedScorer, splits: Splits, row: Row, epoch: int, context: RunContext
-) -> tuple[list[Row], Predictions]:
-    """Score the report items by the model that a run kept, and return rows and predictions."""
-    report = predict(scorer, {"original": splits.report}, context.trainer)["original"]
-    groups = splits.groups(report.records)
-    write_predictions(run, report.lines(groups))
-    untouched = untouched_of(splits.not_in_train(report.records))
+def _report_rows(report: Predictions, splits: Splits, row: Row, epoch: int) -> list[Row]:
+    """Return the rows of the report items, answered by the model of an epoch."""
+    groups, untouched = splits.groups(report.records), splits.not_in_train(report.records)
     chosen = replace(row, epoch=epoch)
-    rows = [
+    accuracy = replace(chosen, metric="accuracy")
+    return [
         accuracy_row(report, groups, chosen),
-        *subset_rows(report, groups, untouched, replace(chosen, metric="accuracy")),
+        *subset_rows(report, groups, untouched_of(untouched), accuracy),
         tied_row(report, chosen),
         *chance_rows(report, row),
     ]
-    return rows, report
-
-
-def completed(
-    record: RunRecord,
-    fingerprint: str,
-    model: ModelSettings,
-    task: OriginalTask | IntermediateTask,
-    splits: Splits,
-) -> RunRecord:
-    """Return the record with the counts, files, weights and source that every trained run has.
-
-    `fingerprint` is that of the model kept.
-    """
-    source, original_parts = original_source(model, task)
-    file_notices = (notice for data in splits.files for notice in data.notices)
-    return replace(
-        record.with_details(original_parts),
-        model=model.label,
-        counts={
-            "train": len(splits.train),
-            "selection": len(splits.selection),
-            "reserved": len(splits.reserved),
-            "report": len(splits.report),
-        },
-        notices=(*record.notices, *splits.notices, *file_notices),
-        data=data_files(splits.files),
-        source=source,
-        dtype=trained_dtype(model.dtype),
-        model_sha256=fingerprint,
-    )
 
 
 def finished_run(run: RunFolder, key: str) -> RunFolder:
@@ -189,6 +324,8 @@ def original_source(
         recorded = RunRecord.read(checkpoint.folder.resolve().parent.parent / "result.json")
     except (OSError, ValueError):
         return unknown
+    from probelight.models.networks import model_fingerprint
+
     fingerprint = model_fingerprint(saved_module(str(checkpoint), dtype=model.dtype))
     if recorded.protocol != "original" or fingerprint != recorded.model_sha256:
         return unknown

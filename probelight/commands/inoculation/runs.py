@@ -1,44 +1,24 @@
-"""The runs of an inoculation: original task, scores before, settings to try, and the report."""
+"""The runs of an inoculation: scores before, settings to try, and the report."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
-from typing import Any
+from functools import cached_property
 
-from probelight.commands.inoculation.data import (
-    Splits,
-    first_stage_splits,
-    load_tasks,
-    original_splits,
-    padded_num_choices,
-    replayed_items,
-    training_items,
-)
+from probelight.commands.inoculation.data import load_tasks, replayed_items, training_items
+from probelight.commands.inoculation.original_task import original_jobs, resolved_task
 from probelight.commands.inoculation.settings import (
     BEFORE,
     CANDIDATE,
-    FIRST,
     INOCULATION,
-    ORIGINAL_TASK,
-    IntermediateTask,
-    OriginalTask,
     PlannedSubject,
     Setting,
     Subject,
 )
-from probelight.io.errors import UsageError
 from probelight.io.ranges import Seed
 from probelight.models.checkpoint_errors import PretrainedError
-from probelight.models.checkpoint_files import (
-    agree,
-    head_settings,
-    is_word_folder,
-    scoring_of,
-    word_settings,
-)
-from probelight.models.registry import ModelSettings, weights_bytes
+from probelight.models.registry import weights_bytes
 from probelight.probes.controls import STANDARD
 from probelight.results.record import RunRecord, checksums
 from probelight.results.run_folder import RunFolder
@@ -46,97 +26,6 @@ from probelight.runs.context import RunContext
 from probelight.runs.memory import LARGE, MemoryNeed
 from probelight.runs.spec import Job, ModelRunSpec, Trial
 from probelight.training.modules import saved_bytes
-
-
-@dataclass(frozen=True, kw_only=True)
-class FirstStageSpec(ModelRunSpec):
-    """The training of a stage before an original task; tasks that begin alike share it."""
-
-    protocol = FIRST
-
-    model: ModelSettings
-    first: IntermediateTask
-    seed: Seed
-    num_choices: int | None = None
-    data_sha256: tuple[str, ...]
-
-    @property
-    def name(self) -> str:
-        """Readable beginning of the key."""
-        return f"{FIRST}-{self.first.name}-{self.model.label}"
-
-    @property
-    def task(self) -> IntermediateTask:
-        """What is trained."""
-        return self.first
-
-    def splits(self, context: RunContext) -> Splits:
-        """Return the items of the stage."""
-        return first_stage_splits(context, self.task, self.seed)
-
-    def make(self, run: RunFolder, context: RunContext) -> RunRecord:
-        """Train the stage, and keep its best epoch."""
-        from probelight.commands.inoculation.original_task import train_task
-
-        return train_task(run, self, None, context)
-
-    def memory(self, context: RunContext) -> MemoryNeed:
-        """Return what the training will take of memory."""
-        from probelight.commands.inoculation.original_task import memory_of
-
-        return memory_of(self, context)
-
-
-@dataclass(frozen=True, kw_only=True)
-class OriginalTaskSpec(ModelRunSpec):
-    """The training of an original task.
-
-    Args:
-        first_stage: Key of the run whose model it begins with; None for the pre-trained one.
-    """
-
-    protocol = ORIGINAL_TASK
-
-    model: ModelSettings
-    original: OriginalTask
-    data_sha256: tuple[str, ...]
-    first_stage: str | None = None
-
-    @property
-    def name(self) -> str:
-        """Readable beginning of the key."""
-        return f"{ORIGINAL_TASK}-{self.original.name}-{self.model.label}"
-
-    @property
-    def task(self) -> OriginalTask:
-        """What is trained."""
-        return self.original
-
-    @property
-    def seed(self) -> int:
-        """Seed of the splits and the training."""
-        return self.task.seed
-
-    @property
-    def num_choices(self) -> int | None:
-        """The number of choices that questions are filled up to."""
-        return self.task.num_choices
-
-    def splits(self, context: RunContext) -> Splits:
-        """Return the items of the task."""
-        return original_splits(context, self.task)
-
-    def make(self, run: RunFolder, context: RunContext) -> RunRecord:
-        """Train the task, and keep its best epoch."""
-        from probelight.commands.inoculation.original_task import train_task
-
-        return train_task(run, self, self.first_stage, context)
-
-    def memory(self, context: RunContext) -> MemoryNeed:
-        """Return what the training will take of memory."""
-        from probelight.commands.inoculation.original_task import memory_of
-
-        return memory_of(self, context)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -346,71 +235,3 @@ def inoculation_jobs(
     """Return the original task's jobs and, per setting, one that scores, trains and reports."""
     jobs = SubjectJobs(subject, context)
     return [*jobs.originals, *map(jobs.inoculation, settings)]
-
-
-def original_jobs(model: ModelSettings, task: OriginalTask, context: RunContext) -> list[Job]:
-    """Return an original task's job behind its first stage's; none where its model is given."""
-    if task.checkpoint is not None:
-        return []
-    jobs: list[Job] = []
-    if task.first is not None:
-        splits = first_stage_splits(context, task.first, task.seed)
-        first = FirstStageSpec(
-            model=model,
-            first=task.first,
-            seed=task.seed,
-            num_choices=task.num_choices,
-            data_sha256=checksums(*splits.files),
-        )
-        jobs.append(_task_job(first, splits, context))
-    splits = original_splits(context, task)
-    spec = original_spec(model, task, splits)
-    if jobs:
-        spec = replace(spec, first_stage=jobs[0].key)
-    job = _task_job(spec, splits, context)
-    return [*jobs, replace(job, needs=tuple(job.key for job in jobs))]
-
-
-def _task_job(spec: FirstStageSpec | OriginalTaskSpec, splits: Splits, context: RunContext) -> Job:
-    spec = spec.under(context.trainer, fixes_threads=True)
-    size = weights_bytes(spec.model)
-    return Job(
-        spec,
-        num_steps=spec.task.num_steps(len(splits.train)),
-        weights_bytes=size,
-        memory=partial(spec.memory, context) if size > LARGE else None,
-        saved_bytes=saved_bytes(spec.model, "mc_qa", spec.task.tuning),
-    )
-
-
-def original_spec(model: ModelSettings, task: OriginalTask, splits: Splits) -> OriginalTaskSpec:
-    """Return the spec of an original task's run."""
-    resolved = resolved_task(model, task, splits)
-    return OriginalTaskSpec(model=model, original=resolved, data_sha256=checksums(*splits.files))
-
-
-def resolved_task(model: ModelSettings, task: OriginalTask, *tasks: Splits) -> OriginalTask:
-    """Return an original task with the number of choices that holds, of a checkpoint too.
-
-    Raises:
-        PretrainedError: If the checkpoint was saved with another number, or another length.
-    """
-    num_choices, checkpoint = task.num_choices, task.given_model
-    if checkpoint is not None:
-        folder = checkpoint.folder
-        # What our own models say of their inputs; transformers' own say nothing.
-        saved: Mapping[str, Any] = (
-            word_settings(folder) if is_word_folder(folder) else head_settings(checkpoint) or {}
-        )
-        num_choices = agree("num_choices", num_choices, saved.get("num_choices"), checkpoint)
-        # The default asks for nothing: the folder's own length holds.
-        length = None if model.max_length == ModelSettings.max_length else model.max_length
-        agree("max_length", length, saved.get("max_length"), checkpoint)
-        if model.type.heads:
-            scoring_of(checkpoint, model.scoring, "mc_qa")  # that they agree
-    if model.type.heads and padded_num_choices(num_choices, *tasks) is not None:
-        raise UsageError(
-            f"original.num_choices {num_choices}: model.kind {model.kind} cannot score the empty "
-            "choices that would fill up questions, because they have no likelihood; leave it out"
-        )
-    return replace(task, num_choices=num_choices)

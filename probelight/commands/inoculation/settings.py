@@ -10,7 +10,6 @@ from probelight.io import ranges
 from probelight.io.errors import ConfigError, UsageError
 from probelight.io.files import sha256_of
 from probelight.io.settings import Settings
-from probelight.models.adapters import FULL, LORA, Tuning
 from probelight.models.checkpoint_files import (
     ADAPTER,
     CheckpointRef,
@@ -19,10 +18,11 @@ from probelight.models.checkpoint_files import (
     read_settings,
 )
 from probelight.models.registry import ModelSettings
+from probelight.models.tuning import FULL, LORA, Tuning
 from probelight.probes.controls import CONTROLS, STANDARD, control_named
 from probelight.probes.splits import Replay
 from probelight.probes.user_files import UserFiles, measured_split
-from probelight.training.settings import Fit
+from probelight.training.modules import Fit
 
 # The protocols of the jobs, in the order in which they come.
 FIRST = "first"  # what is trained before the original task

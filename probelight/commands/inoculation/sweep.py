@@ -36,10 +36,10 @@ from probelight.io.errors import UsageError
 from probelight.io.package import program
 from probelight.io.settings import Settings
 from probelight.io.wandb import DEFAULT_WANDB, WandbSettings
-from probelight.models.adapters import FULL_TUNING, LORA, Tuning
 from probelight.models.checkpoint_errors import PretrainedError
 from probelight.models.chosen_models import with_model_type
 from probelight.models.registry import AUTO, ModelSettings
+from probelight.models.tuning import FULL_TUNING, LORA, Tuning
 from probelight.results.run_folder import CommandFolder, planned_keys
 from probelight.runs.context import RunContext
 from probelight.runs.estimates import Plan, detectable_table, plan_of

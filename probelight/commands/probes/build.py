@@ -77,19 +77,18 @@ def build(
     if filter and (settings is None or name == WORDNET_QA):
         raise UsageError("--filter is for one probe; name it: train.py probes build NAME")
     folder = Path(output_dir)
-    if settings is not None:
-        if isinstance(settings, WordNetQASettings):
-            paths: Iterable[Path] = write_wordnet_qa(settings, folder)
-        else:
-            builder = builder_of(name)
-            if filter:
-                builder = filtering_builder(builder, settings, filtering)
-            paths = write_probe(builder, settings, folder)
-        for path in paths:
-            print(f"{sha256_of(path)[:12]}  {path}", flush=True)
-        return
-    for path in build_probes(folder / "probes", seed=seed):
-        print(f"{sha256_of(path)[:12]}  {path}")
+    paths: Iterable[Path]
+    if settings is None:
+        paths = build_probes(folder / "probes", seed=seed)
+    elif isinstance(settings, WordNetQASettings):
+        paths = write_wordnet_qa(settings, folder)
+    else:
+        builder = builder_of(name)
+        if filter:
+            builder = filtering_builder(builder, settings, filtering)
+        paths = write_probe(builder, settings, folder)
+    for path in paths:
+        print(f"{sha256_of(path)[:12]}  {path}", flush=True)
 
 
 def filtering_builder(builder: Builder[S], settings: S, filtering: FilterSettings) -> Builder[S]:

@@ -16,16 +16,15 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
-from probelight.builders.builder import Probe
-from probelight.builders.progress import tracked
-from probelight.evaluation.predictions import predict
+from probelight.builders.builder import Probe, tracked
+from probelight.evaluation.scorers import predict
 from probelight.io.errors import UsageError
 from probelight.io.ranges import Distinct, NumItems, Seed, Within
 from probelight.io.settings import Settings
 from probelight.models.registry import ModelSettings
 from probelight.probes.record import Record, chance_of
 from probelight.probes.splits import nested_sample
-from probelight.training.settings import FitSettings
+from probelight.training.modules import FitSettings
 
 if TYPE_CHECKING:
     from probelight.metrics.intervals import Interval

@@ -109,7 +109,7 @@ def load_set(name: str, mirror: str | Path | None = None) -> DiagnosticSet:
         OSError: If it cannot be found or downloaded; the message says what to do.
     """
     source = SETS[name]
-    path = locate(source, source.file, mirror).path  # all have checksums
+    path = locate(source, source.file, mirror, None, None).path  # all have checksums
     items, sha256 = source.read(path), content_sha256(path)
     notices: tuple[str, ...] = ()
     if sha256 != source.file.sha256:

@@ -262,17 +262,23 @@ def _plain(cell: Any) -> Any:
     return cell if isinstance(cell, float) else {}
 
 
-def read_hub(config: ProbeConfig, split: str) -> ItemFile:
+def read_hub(
+    config: ProbeConfig,
+    split: str,
+    *,
+    cache_dir: str | Path | None = None,
+    offline: bool | None = None,
+) -> ItemFile:
     """Read one split of a probe from the Hub; rows without an id get `<name>-<row>`, from 1.
 
-    `split` is our name of it; offline (`is_offline`) only the cache of `datasets` is used. A
-    ConfigError says that the Hub has no such split, a DownloadError that it cannot be had, a
-    RecordError that a row is malformed or an id repeats.
+    `split` is our name of it; `offline` uses only the cache of `datasets`. A ConfigError says that
+    the Hub has no such split, a DownloadError that it cannot be had, a RecordError that a row is
+    malformed or an id repeats.
     """
     source = config.hub
     if source is None or split not in source.splits:
         raise ConfigError(f"{config.name}: it has no {split!r} split on the Hub; use --mirror")
-    rows = _hub_rows(source, split)
+    rows = _hub_rows(source, split, cache_dir, is_offline(offline))
     name = f"{source.repo} {source.config or ''}".strip() + f", split {source.splits[split]}"
     advice = f"To leave it out, write in the probe's config `leave_out: {{{{{split}: [{{row}}]}}}}`"
     reader = RowReader(name, config.setup, advice, **config.reading(split))
@@ -280,13 +286,12 @@ def read_hub(config: ProbeConfig, split: str) -> ItemFile:
     return _read_rows(reader, rows, name)
 
 
-def _hub_rows(source: HubSource, split: str) -> Any:
+def _hub_rows(source: HubSource, split: str, cache_dir: str | Path | None, offline: bool) -> Any:
     # Any, and imported here: `datasets` takes a second to import and most probes do not need it.
     import datasets.config
     import huggingface_hub.constants
 
     # HF_HUB_OFFLINE=1 is read once by both, when they are imported.
-    offline = is_offline()
     modules: tuple[Any, ...] = (datasets.config, huggingface_hub.constants)
     offline_flags = [module.HF_HUB_OFFLINE for module in modules]
     try:
@@ -297,6 +302,7 @@ def _hub_rows(source: HubSource, split: str) -> Any:
             source.config,
             split=source.splits[split],
             revision=source.revision,
+            cache_dir=str(cache_dir) if cache_dir else None,
         )
     except Exception as error:  # whatever it raises (there are many), the user needs the same help
         state = "from the local cache (offline mode is on)" if offline else "from the Hub"

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import pandas as pd
 
@@ -25,9 +25,9 @@ from probelight.reports.curve.curves import (
     NO_LANGUAGE,
     ProbeCurve,
     curves,
-    weighted_gap,
+    score,
 )
-from probelight.reports.numbers import ABSENT, VERDICTS, Estimate, verdict_of
+from probelight.reports.numbers import ABSENT, VERDICTS, verdict_of
 from probelight.reports.published import ScoreKey, published_scores, released_file
 from probelight.reports.table import Cell, Column, Table, framed, table, text
 from probelight.reports.zero_shot.scores import MOST_MODELS, zero_shots
@@ -35,7 +35,6 @@ from probelight.results.load import RunSet
 
 PAPER_SPLIT = "dev"
 IN_TWO_STAGES = {"encyclopedic_composition"}  # trained on single-hop facts first (section 4.5)
-Score = Literal["zero_shot", "weighted_sum", "maximum"]
 MARKS = {"full": "✓ full", "partial": "~ partial", "none": "✗ none", "not judged": ABSENT}
 OPTIONS = {  # of `train.py curve`, by what is lacking
     "a no-language control": "--grid.controls standard,no_language",
@@ -66,28 +65,11 @@ def rivals(curve: ProbeCurve, candidates: Sequence[ProbeCurve]) -> list[ProbeCur
     settings = (curve.source, curve.mode)
     comparable = [c for c in candidates if (c.source, c.mode) == settings]
     comparable = [rival for rival in comparable if rival.model != curve.model]
-    random_twins = [rival for rival in comparable if rival.control_of == curve.model]
+    random_twins = [c for c in comparable if c.runs[0].source.control_of == curve.model]
     return [*random_twins[:1], *(rival for rival in comparable if rival.role == "baseline")]
 
 
-def difference(score: Score, curve: ProbeCurve, rival: ProbeCurve) -> Estimate | None:
-    """Return a curve minus another over the points that both have; None without any.
-
-    The interval pairs items and seeds; there is none if the curves have different items.
-    """
-    line, rival_line = curve.line(), rival.line()
-    if score == "weighted_sum":
-        return weighted_gap(line, rival_line)
-    sizes = [n for n in line if n in rival_line and (n == 0) == (score == "zero_shot")]
-    if not sizes:
-        return None
-    best, rival_best = (
-        max((points[n] for n in sizes), key=lambda p: p.mean) for points in (line, rival_line)
-    )
-    return best.minus(rival_best)
-
-
-def is_alike(curve: ProbeCurve, score: ScoreKey) -> bool:
+def is_alike(curve: ProbeCurve, key: ScoreKey) -> bool:
     """Return whether the paper has a number that was measured in the same way.
 
     That is on the whole released set; trained on the released train file, in the paper's stages, at
@@ -102,11 +84,11 @@ def is_alike(curve: ProbeCurve, score: ScoreKey) -> bool:
         is_all = not sizes or run.counts.get("evaluation") in (None, *sizes)
         if not (is_all and released_file(run, curve.split)):
             return False
-    if control := LANGUAGE.get(score.name):
+    if control := LANGUAGE.get(key.name):
         is_printed = any(ScoreKey("ws", curve.mode) in scores for scores in paper_scores.values())
         if curve.mode == "linear" or not (is_printed and is_complete(curve.line(control))):
             return False
-    return score.name == "zero_shot" or (
+    return key.name == "zero_shot" or (
         is_complete(curve.line())
         and curve.train in ("", f"train of {curve.probe}")
         and curve.first_stage == (curve.probe in IN_TWO_STAGES)
@@ -261,10 +243,11 @@ def judgement(
     curve: ProbeCurve, candidates: Sequence[ProbeCurve], rule: MedalRule
 ) -> dict[str, Any]:
     """Return a `medal`, the `CONDITIONS` (None if not judged) and what is `lacking` to judge it."""
-    chance, weighted, language = curve.chance, curve.weighted_sum, curve.lang_gap(NO_LANGUAGE)
+    chance, language = curve.chance, curve.lang_gap(NO_LANGUAGE)
+    weighted, zero_shot = (score(name, curve.line()) for name in ("weighted_sum", "zero_shot"))
     hurdles = rivals(curve, candidates)
     roles = [rival.role for rival in hurdles]
-    gaps = [difference("weighted_sum", curve, rival) for rival in hurdles]
+    gaps = [score("weighted_sum", curve.line(), rival.line()) for rival in hurdles]
     margins = [None if gap is None else gap.ci_low for gap in gaps]
     requirements = {
         "a no-language control": language is not None,
@@ -280,7 +263,7 @@ def judgement(
         return {"medal": "not judged", **unknown, "lacking": ", ".join(lacking)}
     if curve.majority is not None:
         margins.append(weighted.ci_low - curve.majority)
-    highest = max(weighted.value, curve.zero_shot.value if curve.zero_shot else 0.0)
+    highest = max(weighted.value, zero_shot.value if zero_shot else 0.0)
     met = (
         (highest - chance) / (1 - chance) >= rule.high,
         all(margin > rule.above_baselines for margin in margins if margin is not None),

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from statistics import fmean
-from typing import Any, TypeVar
+from typing import Any, Literal
+
+import pandas as pd
 
 from probelight.metrics import intervals
-from probelight.metrics.learning_curve import best_size, lang_sense, weighted_sum, weights_over
+from probelight.metrics.learning_curve import lang_sense, weighted_sum, weights_over
 from probelight.probes.controls import STANDARD
-from probelight.reports.numbers import Bounds, Estimate, chance_levels
-from probelight.reports.numbers import rate as rate_text
+from probelight.reports import numbers
+from probelight.reports.numbers import Bounds, Estimate
 from probelight.reports.published import ScoreKey, paper_model
 from probelight.results.details import CurveDetails
+from probelight.results.frames import results_frame
 from probelight.results.hits import Hits, joined_hits, scores_by_condition
 from probelight.results.load import Run, RunSet
-from probelight.results.row import Role, Row, Subset
+from probelight.results.row import Role, Subset
 
 FULL = "full"  # the mode in which the whole network is fine-tuned
 MODES = ("mlp", "linear", FULL)
@@ -26,48 +29,40 @@ NO_LANGUAGE, PERTURBED = "no_language", "perturbed_language"
 SENSE = "langsense_"
 LANGUAGE = {f"{SENSE}pert": PERTURBED, f"{SENSE}nolang": NO_LANGUAGE}  # as the paper calls them
 TRAIN_ACCURACY = "train_accuracy"
-Name = TypeVar("Name", str, Subset)
-# Probe, model, mode, split, train rows, whether there was a first stage, setup.
-CurveKey = tuple[str, str, str, str, str, bool, str]
+KEY = ["probe", "model", "mode", "split", "train", "first_stage", "setup"]  # of a curve's rows
 
 
 @dataclass(frozen=True, eq=False)
 class CurvePoint:
     """The runs of all seeds at one number of training examples."""
 
-    by_seed: dict[int | None, Row] = field(default_factory=dict)
-    trained: dict[int | None, Row] = field(default_factory=dict)  # accuracy on train rows
+    rows: pd.DataFrame  # the accuracy of each seed
+    train_rows: pd.DataFrame = field(default_factory=pd.DataFrame)  # the same on train rows
     hits: Mapping[int, intervals.Floats] = field(default_factory=dict)  # by seed, (N,) scores
     groups: tuple[int, ...] = ()  # (N,) of each item; empty without hits
 
     @property
     def mode(self) -> str:
         """What was trained; at N = 0 without a head, how the choices were scored."""
-        return next(iter(self.by_seed.values())).mode
+        return str(self.rows.answered_by.iloc[0])
 
     @cached_property
     def mean(self) -> float:
         """Accuracy averaged over seeds."""
-        return fmean(row.value for row in self.by_seed.values())
+        return fmean(self.rows.value)
 
     @property
     def num_items(self) -> int | None:
         """Number of items evaluated; None where seeds differ or do not say."""
-        numbers = {row.num_items for row in self.by_seed.values()}
-        return numbers.pop() if len(numbers) == 1 else None
-
-    @property
-    def run_keys(self) -> list[str]:
-        """Keys of the runs."""
-        return [row.run_dir.rpartition("/")[2] for row in self.by_seed.values()]
+        sizes = self.rows.num_items
+        return int(sizes.iloc[0]) if sizes.notna().all() and sizes.nunique() == 1 else None
 
     @property
     def over_items(self) -> Estimate:
         """The mean, with the mean of the seeds' intervals: over items alone."""
-        ends = [(row.ci_low, row.ci_high) for row in self.by_seed.values()]
-        known_ends = [(low, high) for low, high in ends if low is not None and high is not None]
-        bounds = map(fmean, zip(*known_ends, strict=True)) if len(known_ends) == len(ends) else ()
-        return Estimate(self.mean, *bounds)
+        ends = [self.rows[name] for name in ("ci_low", "ci_high")]
+        has_ends = all(end.notna().all() for end in ends)
+        return Estimate(self.mean, *(map(fmean, ends) if has_ends else ()))
 
     @property
     def estimate(self) -> Estimate:
@@ -81,6 +76,7 @@ class CurvePoint:
 
 
 Line = Mapping[int, CurvePoint]  # by N
+Score = Literal["zero_shot", "weighted_sum", "maximum"]
 
 
 @dataclass(frozen=True)
@@ -117,10 +113,6 @@ class ProbeCurve:
     runs: tuple[Run, ...] = ()
     hits: Hits | None = None  # None unless all runs recorded the same items
     role: Role = "model"
-    control_of: str = ""  # the model that this is with random weights
-    majority: float | None = None  # accuracy of the most frequent answer
-    scored_chance: float | None = None  # 1 / number of choices, empty padding included
-    paper_model: str | None = None  # name of the checkpoint in the papers
     variant: str = ""  # what distinguishes it from a curve of the same name
 
     @property
@@ -134,15 +126,42 @@ class ProbeCurve:
         return ": ".join(filter(None, (self.split, self.variant)))
 
     @property
+    def rate(self) -> str:
+        """The learning rate in words; empty if nothing was trained."""
+        return f"rate {numbers.rate(self.learning_rate)}" if self.learning_rate else ""
+
+    @property
     def record(self) -> dict[str, Any]:
         """The columns that every table of curves has."""
         names = "model probe mode learning_rate train chance scored_chance majority num_groups"
         return {
             **{name: getattr(self, name) for name in names.split()},
             "split": self.where,
-            "_rate": f"rate {rate_text(self.learning_rate)}" if self.learning_rate else "",
+            "_rate": self.rate,
             "_runs": [run.key for run in self.runs],
         }
+
+    @cached_property
+    def _levels(self) -> dict[str, float]:
+        rows = [row for run in self.runs for row in run.rows if row.probe == self.probe]
+        return {row.metric: row.value for row in reversed(rows) if not row.subset}
+
+    @property
+    def majority(self) -> float | None:
+        """Accuracy of always giving the most frequent answer."""
+        return self._levels.get("majority_accuracy")
+
+    @property
+    def scored_chance(self) -> float | None:
+        """One over the number of choices with empty padding, where that differs from chance."""
+        level = self._levels.get("chance")
+        return None if level == self.chance else level
+
+    @property
+    def paper_model(self) -> str | None:
+        """Name of the checkpoint in the papers."""
+        names = {paper_model(run) for run in self.runs}
+        return names.pop() if len(names) == 1 else None
 
     @property
     def controls(self) -> list[str]:
@@ -178,25 +197,12 @@ class ProbeCurve:
         standard, controlled = self.line().get(num_train), self.line(control).get(num_train)
         if standard is None or controlled is None:
             return None
-        pairs = [(row, controlled.by_seed.get(seed)) for seed, row in standard.by_seed.items()]
-        gaps = tuple(row.value - paired.value for row, paired in pairs if paired)
-        if not gaps:
+        pairs = standard.rows.merge(controlled.rows, how="left", on="seed")
+        gaps = (pairs.value_x - pairs.value_y).dropna()
+        if gaps.empty:
             return None
         bounds = standard.minus(controlled).bounds if len(gaps) == len(pairs) else (None, None)
-        return Difference(fmean(gaps), *bounds, gaps)
-
-    @property
-    def zero_shot(self) -> Estimate | None:
-        """Accuracy without training; None where a head is drawn fresh, as for MC-QA."""
-        untrained = self.line().get(0)
-        return summed([(1.0, untrained)]) if untrained else None
-
-    @cached_property
-    def weighted_sum(self) -> Estimate | None:
-        """WS, over the points that were measured."""
-        weights = weights_over(self.line())
-        terms = [(weight, self.line()[size]) for size, weight in weights.items()]
-        return summed(terms) if terms else None
+        return Difference(fmean(gaps), *bounds, tuple(gaps))
 
     def lang_sense(self, control: str) -> Estimate | None:
         """Return LangSense as in the paper, clipped at 0 at each point.
@@ -216,7 +222,7 @@ class ProbeCurve:
 
     def lang_gap(self, control: str) -> Estimate | None:
         """Return LangSense without clipping."""
-        return weighted_gap(self.line(), self.line(control))
+        return score("weighted_sum", self.line(), self.line(control))
 
     @property
     def senses(self) -> dict[str, str]:
@@ -230,14 +236,14 @@ class ProbeCurve:
 
         MAX is the best trained point, chosen on the items that it is measured on: a bit too high.
         """
-        means = self.means()
-        best = self.line()[best_size(means)] if any(means) else None
-        scores = {
-            ScoreKey("zero_shot"): self.zero_shot,
-            ScoreKey("ws", self.mode): self.weighted_sum,
-            ScoreKey("max", self.mode): summed([(1.0, best)]) if best else None,
-            **{ScoreKey(name): self.lang_sense(control) for name, control in self.senses.items()},
+        names: dict[Score, ScoreKey] = {
+            "zero_shot": ScoreKey("zero_shot"),
+            "weighted_sum": ScoreKey("ws", self.mode),
+            "maximum": ScoreKey("max", self.mode),
         }
+        scores = {key: score(name, self.line()) for name, key in names.items()}
+        for name, control in self.senses.items():
+            scores[ScoreKey(name)] = self.lang_sense(control)
         return {name: estimate for name, estimate in scores.items() if estimate is not None}
 
 
@@ -253,97 +259,91 @@ def summed(terms: Sequence[tuple[float, CurvePoint]]) -> Estimate:
     return Estimate(value, *intervals.sum_interval(hit_terms, groups, bounds)[1:])
 
 
-def weighted_gap(line: Line, reference: Line) -> Estimate | None:
-    """Return WS of a line minus that of another, over the points that both have."""
-    weights = weights_over(size for size in line if size in reference).items()
-    added = [(weight, line[size]) for size, weight in weights]
-    subtracted = [(-weight, reference[size]) for size, weight in weights]
-    return summed([*added, *subtracted]) if added else None
+def score(name: Score, line: Line, reference: Line | None = None) -> Estimate | None:
+    """Return a score of a line, or that minus the score of another over the points of both.
+
+    It is None without points: there is no zero-shot accuracy where a head is drawn fresh, as for
+    MC-QA. An interval of a difference pairs items and seeds.
+    """
+    lines = [(1.0, line)] if reference is None else [(1.0, line), (-1.0, reference)]
+    sizes = [size for size in line if all(size in points for _, points in lines)]
+    terms = []
+    for sign, points in lines:
+        if name == "weighted_sum":
+            terms += [(sign * weight, points[n]) for n, weight in weights_over(sizes).items()]
+        elif of_score := [points[n] for n in sizes if (n == 0) == (name == "zero_shot")]:
+            terms.append((sign, max(of_score, key=lambda point: point.mean)))
+    return summed(terms) if terms else None
 
 
 @lru_cache(maxsize=2)
 def curves(results: RunSet) -> tuple[ProbeCurve, ...]:
     """Return all learning curves, by probe, model, mode, split, train rows and stages."""
-    rows_by_key = _rows_by_key(results)
-    repeats = Counter(key[:4] for key in rows_by_key)
-    every_curve = []
-    for key, rows in sorted(rows_by_key.items(), key=lambda item: item[0]):
-        probe, *_, train, first_stage, _ = key
-        variant = [train, "after a first stage" * first_stage] if repeats[key[:4]] > 1 else []
-        chance = chance_levels(results).get(probe)
+    rows_by_key = [*_curve_rows(results).groupby(KEY)]
+    repeats = Counter(key[:4] for key, _ in rows_by_key)
+    chances = numbers.chance_levels(results)
+    all_curves = []
+    for key, of_key in rows_by_key:
+        variant = [key[4], "after a first stage" * key[5]] if repeats[key[:4]] > 1 else []
         # The point without training has no learning rate: it belongs to the curve of each.
-        trained_rates = {row.learning_rate for row, _ in rows if row.learning_rate is not None}
-        rates: list[float | None] = [*sorted(trained_rates)] or [None]
-        for rate in rates:
-            line = [(row, run) for row, run in rows if row.learning_rate in (rate, None)]
-            every_curve.append(_curve(key, rate, line, chance, ", ".join(filter(None, variant))))
-    return tuple(curve for curve in every_curve if curve.points)
+        for rate in sorted(of_key.learning_rate.dropna().unique().tolist()) or [None]:
+            curve_rows = of_key[of_key.learning_rate.isna() | (of_key.learning_rate == rate)]
+            runs = tuple(results.by_path[path] for path in curve_rows.sort_index().path.unique())
+            hits = joined_hits([run.hits for run in runs if run.hits is not None])
+            points = _lines(curve_rows[curve_rows.subset == ""], "control", hits)
+            if points:
+                all_curves.append(
+                    ProbeCurve(
+                        **dict(zip(KEY, key, strict=True)),
+                        learning_rate=rate,
+                        points=points,
+                        subset_lines=_lines(curve_rows[curve_rows.subset != ""], "part"),
+                        chance=chances.get(key[0]),
+                        runs=runs,
+                        hits=hits,
+                        role=runs[0].role,
+                        variant=", ".join(filter(None, variant)),
+                    )
+                )
+    return tuple(all_curves)
 
 
-def _rows_by_key(results: RunSet) -> dict[CurveKey, list[tuple[Row, Run]]]:
-    """Return the rows of curves with their runs; rows without training go to each trained mode."""
-    rows_by_key: dict[CurveKey, list[tuple[Row, Run]]] = {}
-    for run in results.of("curve"):
-        details = run.detail(CurveDetails) or CurveDetails()
-        for row in run.rows:
-            if row.metric in ("accuracy", TRAIN_ACCURACY):
-                setup = details.setup or ("mc_qa" if row.mode == FULL else "mc_mlm")
-                setting = (row.split, details.train, details.first_stage, setup)
-                key = (row.probe, row.model, row.mode, *setting)
-                rows_by_key.setdefault(key, []).append((row, run))
+def _curve_rows(results: RunSet) -> pd.DataFrame:
+    """Return the accuracies of curves with their `KEY`, the standard ones first, sorted."""
+    rows = results_frame(results)
+    is_accuracy = rows.metric.isin(["accuracy", TRAIN_ACCURACY])
+    rows = rows[(rows.protocol == "curve") & is_accuracy]
+    details = [results.by_path[path].detail(CurveDetails) or CurveDetails() for path in rows.path]
+    setups = rows["mode"].map(lambda mode: "mc_qa" if mode == FULL else "mc_mlm")
+    rows = rows.assign(
+        answered_by=rows["mode"],
+        train=[run.train for run in details],
+        first_stage=[run.first_stage for run in details],
+        setup=[run.setup or setup for run, setup in zip(details, setups, strict=True)],
+        control=rows.control.replace("", STANDARD),
+    )
     # Heads that do not begin with the model's answers have these, in the scorer's mode, as N = 0 of
     # each curve; where nothing was trained they are a curve alone.
-    for key in [key for key in rows_by_key if key[2] not in MODES]:
-        mode_keys = [(*key[:2], mode, *key[3:]) for mode in MODES]
-        if trained := [mode_key for mode_key in mode_keys if mode_key in rows_by_key]:
-            rows = rows_by_key.pop(key)
-            rows_by_key |= {mode_key: [*rows, *rows_by_key[mode_key]] for mode_key in trained}
-    return rows_by_key
+    has_head = rows["mode"].isin(MODES)
+    heads = rows.loc[has_head, KEY].drop_duplicates()
+    scored = rows[~has_head].drop(columns="mode").merge(heads, how="left")
+    scored["mode"] = scored["mode"].fillna(scored.answered_by)
+    rows = pd.concat([scored, rows[has_head]], ignore_index=True)
+    is_controlled = rows.control != STANDARD
+    sizes, seeds = rows.num_train.fillna(0), rows.seed.fillna(0)
+    rows = rows.assign(num_train=sizes, _seed=seeds, _is_controlled=is_controlled)
+    order = ["_is_controlled", "control", "num_train", "_seed"]
+    return rows.sort_values(order, kind="stable")
 
 
-def _curve(
-    key: CurveKey,
-    rate: float | None,
-    rows: list[tuple[Row, Run]],
-    chance: float | None,
-    variant: str,
-) -> ProbeCurve:
-    runs = tuple({run.path: run for _, run in rows}.values())
-    probe_rows = [row for run in runs for row in run.rows if row.probe == key[0]]
-    levels = {row.metric: row.value for row in reversed(probe_rows) if not row.subset}
-    names = {paper_model(run) for run in runs}
-    hits = joined_hits([run.hits for run in runs if run.hits is not None])
-    return ProbeCurve(
-        *key,
-        rate,
-        _lines([(row.control or STANDARD, row) for row, _ in rows if not row.subset], hits),
-        _lines([(row.subset, row) for row, _ in rows if row.subset]),
-        chance=chance,
-        runs=runs,
-        hits=hits,
-        role=rows[0][0].role,
-        control_of=runs[0].source.control_of,
-        majority=levels.get("majority_accuracy"),
-        scored_chance=levels["chance"] if levels.get("chance", chance) != chance else None,
-        paper_model=names.pop() if len(names) == 1 else None,
-        variant=variant,
-    )
-
-
-def _lines(rows: Iterable[tuple[Name, Row]], hits: Hits | None = None) -> dict[Name, Line]:
-    """Return lines by the given names, the standard one first."""
-
-    def order(named_row: tuple[Name, Row]) -> tuple[bool, str, int, int]:
-        _, row = named_row
-        return row.control not in ("", STANDARD), row.control, row.num_train or 0, row.seed or 0
-
-    condition_scores = scores_by_condition(hits) if hits else {}
-    lines: dict[Name, dict[int, CurvePoint]] = {}
-    for name, row in sorted(rows, key=order):
-        line, size = lines.setdefault(name, {}), row.num_train or 0
-        if size not in line:
-            scores = condition_scores.get((row.control, size), {})
-            line[size] = CurvePoint(hits=scores, groups=hits.groups if hits else ())
-        seeds = line[size].trained if row.metric == TRAIN_ACCURACY else line[size].by_seed
-        seeds.setdefault(row.seed, row)
-    return {name: {n: p for n, p in line.items() if p.by_seed} for name, line in lines.items()}
+def _lines(rows: pd.DataFrame, by: str, hits: Hits | None = None) -> Mapping[Any, Line]:
+    scores, groups = (scores_by_condition(hits), hits.groups) if hits else ({}, ())
+    lines: dict[Any, dict[int, CurvePoint]] = {}
+    for (name, size), of_size in rows.groupby([by, "num_train"], sort=False):
+        of_size = of_size.drop_duplicates(["metric", "seed"])
+        is_train = of_size.metric == TRAIN_ACCURACY
+        if not is_train.all():
+            point_hits = scores.get((of_size.control.iloc[0], size), {})
+            point = CurvePoint(of_size[~is_train], of_size[is_train], point_hits, groups)
+            lines.setdefault(name, {})[int(size)] = point
+    return lines

@@ -14,8 +14,9 @@ import numpy as np
 import pandas as pd
 
 from probelight.metrics.intervals import Floats, Interval, mean_interval
+from probelight.reports import numbers
 from probelight.reports import table as tables
-from probelight.reports.numbers import ABSENT, WHOLE, Estimate, count, missing, named, percent
+from probelight.reports.numbers import ABSENT, WHOLE, Estimate, missing, named
 from probelight.reports.table import Cell, Column, Table, text, whole
 from probelight.results.frames import results_frame
 from probelight.results.load import RunSet, UnreadableResultError
@@ -125,7 +126,7 @@ def information(results: RunSet) -> pd.DataFrame:
                 if runs := values[name]:
                     value, *ends = mean_interval(runs, groups)
                     estimate = Estimate(value, *(ends if math.isfinite(ends[0]) else ()))
-                    record |= named(f"{name} {name}_ci_low {name}_ci_high", estimate)
+                    record |= named(name, estimate)
             changes = {
                 name: mean_interval({s: values[name][s] - earlier[s] for s in earlier}, groups)
                 for name, earlier in (previous or {}).items()
@@ -198,7 +199,7 @@ def information_table(results: RunSet) -> Table | None:
 def imported_table(results: RunSet) -> Table | None:
     """Make the table of V-information of what other programs measured."""
     rows = results_frame(results).query("protocol == 'information'")
-    rows = rows.assign(_part=rows.subset.replace("", "all"), _runs=rows.run)
+    rows = rows.assign(_part=rows.subset.replace("", "all"))
     ends = {"ci_low": "v_information_ci_low", "ci_high": "v_information_ci_high"}
     return tables.table(
         "imported_information",
@@ -220,8 +221,7 @@ def imported_table(results: RunSet) -> Table | None:
 
 def _bits_column(label: str, name: str) -> Column:
     def show(row: Any) -> Cell:
-        columns = (name, f"{name}_ci_low", f"{name}_ci_high")
-        value, low, high = (getattr(row, column, None) for column in columns)
+        value, low, high = (getattr(row, column, None) for column in numbers.with_ends(name))
         if missing(value):
             return Cell(ABSENT)
         ends = "" if missing(low) else f"{_signed(low)} to {_signed(high)}"
@@ -242,13 +242,13 @@ def over_confidence_sentences(results: RunSet) -> str:
     for key, curve_points in () if points.empty else points.groupby(CURVE, sort=False):
         for earlier, later in pairwise(curve_points.to_dict("records")):
             if later["over_confident"]:
+                sizes = [numbers.count(point["num_train"]) for point in (earlier, later)]
+                accuracies = [numbers.percent(point["accuracy"]) for point in (earlier, later)]
+                bits = [_signed(point["v_information"]) for point in (earlier, later)]
                 sentences.append(
                     f"{key[0]} is {later['over_confident']} on {key[1]} ({key[2]}): from N = "
-                    f"{count(earlier['num_train'])} to {count(later['num_train'])} its "
-                    f"accuracy rises from {percent(earlier['accuracy'])} to "
-                    f"{percent(later['accuracy'])} and its V-information falls from "
-                    f"{_signed(earlier['v_information'])} to "
-                    f"{_signed(later['v_information'])} bits."
+                    f"{' to '.join(sizes)} its accuracy rises from {' to '.join(accuracies)} and "
+                    f"its V-information falls from {' to '.join(bits)} bits."
                 )
                 break
     return " ".join(sentences)

@@ -10,8 +10,8 @@ from probelight.metrics.learning_curve import WEIGHTS, is_complete
 from probelight.probes.controls import STANDARD
 from probelight.reports import numbers
 from probelight.reports import table as kit
-from probelight.reports.curve.comparisons import Score, difference, rivals, standard_curves
-from probelight.reports.curve.curves import LANGUAGE, MODES, SENSE, ProbeCurve, curves
+from probelight.reports.curve.comparisons import rivals, standard_curves
+from probelight.reports.curve.curves import LANGUAGE, MODES, SENSE, ProbeCurve, Score, curves, score
 from probelight.reports.numbers import ABSENT, INTERVAL, TOO_FEW, named
 from probelight.reports.published import published, short_name
 from probelight.reports.table import ACCURACY, SIZE, Cell, Column, Table, share, table, text, whole
@@ -70,27 +70,27 @@ def _score_records(curve: ProbeCurve) -> Iterator[Record]:
     start = curve.line().get(0)
     scorer = numbers.scored_by(start.mode) if start and start.mode != curve.mode else ""
     notes = (curve.where, scorer and f"zero-shot by {scorer}")
-    for score, estimate in (scores | gaps).items():
+    for name, estimate in (scores | gaps).items():
         if estimate:
             yield {
                 **curve.record,
                 **named(VALUE, estimate),
                 **_summed_points(curve.sizes),
-                "score": score,
-                "num_seeds": None if score == "zero_shot" else curve.num_seeds,
+                "score": name,
+                "num_seeds": None if name == "zero_shot" else curve.num_seeds,
                 "_name": short_name(curve.model),
                 "_about": ", ".join(filter(None, notes)),
             }
 
 
-def _score_column(score: str) -> list[Column]:
-    if score in ("ws", "max"):
-        return [kit.accuracy(f"{score.upper()} %", VALUE, group="trained")]
-    if score == "zero_shot":
+def _score_column(name: str) -> list[Column]:
+    if name in ("ws", "max"):
+        return [kit.accuracy(f"{name.upper()} %", VALUE, group="trained")]
+    if name == "zero_shot":
         return [kit.accuracy("zero-shot %", VALUE, group="untrained")]
-    sense = score.removeprefix(SENSE).removesuffix(UNCLIPPED).replace("_", " ")
-    column = kit.gap if score.endswith(UNCLIPPED) else kit.accuracy  # what is clipped has no sign
-    label = "unclipped" if score.endswith(UNCLIPPED) else "clipped"
+    sense = name.removeprefix(SENSE).removesuffix(UNCLIPPED).replace("_", " ")
+    column = kit.gap if name.endswith(UNCLIPPED) else kit.accuracy  # what is clipped has no sign
+    label = "unclipped" if name.endswith(UNCLIPPED) else "clipped"
     return [column(label, VALUE, group=f"LangSense {sense}")]
 
 
@@ -187,9 +187,9 @@ def curve_table(results: RunSet) -> Table | None:
 
 def _point_record(curve: ProbeCurve, control: str, num_train: int) -> Record:
     point = curve.line(control)[num_train]
-    values = [row.value for row in point.by_seed.values()]
+    values = [*point.rows.value]
     gap = None if control == STANDARD else curve.difference(control, num_train)
-    ends = [row.ci_low for row in point.trained.values() if row.ci_low is not None]
+    ends = point.train_rows.ci_low.dropna()
     stuck = [end <= curve.chance for end in ends if curve.chance is not None]
     return {
         **curve.record,
@@ -213,7 +213,7 @@ def _point_record(curve: ProbeCurve, control: str, num_train: int) -> Record:
         **dict(zip(("_low", "_high"), gap.span if gap else (None, None), strict=True)),
         "_group": control.replace("_", " "),
         "_at_chance": f"{sum(stuck)} of {len(stuck)}" if stuck else None,
-        "_runs": point.run_keys,
+        "_runs": [*point.rows.run],
     }
 
 
@@ -231,10 +231,10 @@ def against_table(results: RunSet) -> Table | None:
                 **_summed_points(sizes),
                 "_runs": curve.record["_runs"] + rival.record["_runs"],
             }
-            for score, names in DIFFERENCES.items():
-                num_seeds = 1 if score == "zero_shot" else min(seeds, default=None)
-                record |= named(names, difference(score, curve, rival))
-                record[f"{score}_difference_num_seeds"] = num_seeds
+            for name, columns in DIFFERENCES.items():
+                num_seeds = 1 if name == "zero_shot" else min(seeds, default=None)
+                record |= named(columns, score(name, curve.line(), rival.line()))
+                record[f"{name}_difference_num_seeds"] = num_seeds
             records.append(record)
     return table(
         "curve_against",
@@ -310,11 +310,11 @@ def _part_records(curve: ProbeCurve) -> Iterator[Record]:
             "part": subset.text,
             "num_items": line[last].num_items,
             "num_train": last or None,
-            "num_seeds": len(line[last].by_seed) if last else None,
+            "num_seeds": len(line[last].rows) if last else None,
             "_name": name,
             "_change": trained.value - untrained.value if untrained and trained else None,
             "_published": " / ".join(paper_numbers) or None,
-            "_runs": [key for point in points if point for key in point.run_keys],
+            "_runs": [key for point in points if point for key in point.rows.run],
         }
 
 

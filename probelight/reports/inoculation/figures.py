@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from itertools import cycle, groupby, product
+from itertools import chain, cycle, groupby, product
 from typing import TYPE_CHECKING
 
 from probelight.metrics.front import TradeOff
@@ -12,7 +12,7 @@ from probelight.reports import figure as figures
 from probelight.reports.charts import MOST_MODELS, Panel, Trace, in_panels, line_figure
 from probelight.reports.figure import INK, LINES, MUTED, PAPER, Figure, Line, model_looks
 from probelight.reports.inoculation.keeping import MEASURED, NONE, MethodSetting, comparisons
-from probelight.reports.inoculation.runs import TASKS, Dose, DoseRun, doses, drawn_runs
+from probelight.reports.inoculation.runs import TASKS, Dose, DoseRun, dose_lines
 from probelight.reports.numbers import Estimate, count, dotted, in_words, rate, replayed
 from probelight.results.load import RunSet
 
@@ -36,18 +36,18 @@ SIZES = (4.8, 6.2, 7.6)  # of marks, by rising rate
 
 def inoculation_figure(results: RunSet) -> Figure | None:
     """Draw both accuracies against the dose (Richardson & Sabharwal 2020, figure 4)."""
-    lines = sorted(doses(drawn_runs(results)).items(), key=lambda item: item[0][1:])
-    if not lines:
+    by_series = sorted(dose_lines(results).items(), key=lambda item: item[0][1:])
+    if not by_series:
         return None
     # A panel is one probe and original task, with its models.
     groups = [
         [line for _, line in page]
-        for _, group in groupby(lines, lambda item: item[0][1:])
+        for _, group in groupby(by_series, lambda item: item[0][1:])
         for page in in_panels(list(group))
     ]
     several = any(len(group) > 1 for group in groups)
-    looks = model_looks(dict.fromkeys(series.model for series, _ in lines) if several else ())
-    extras = {run.extra for _, line in lines for dose in line for run in dose.runs}
+    looks = model_looks(dict.fromkeys(series.model for series, _ in by_series) if several else ())
+    extras = {run.extra for _, line in by_series for dose in line for run in dose.runs}
     by_extra = extras != {"none"}
     marks = looks
     if by_extra:
@@ -129,12 +129,12 @@ def _dose_traces(
 
 def trajectory_figure(results: RunSet) -> Figure | None:
     """Draw the scores on the selection splits, epoch by epoch, and the checkpoint chosen."""
-    runs = drawn_runs(results)
-    shown_runs = [dose.runs[0] for line in doses(runs).values() for dose in line]
+    doses = [*chain(*dose_lines(results).values())]
+    shown_runs = [dose.runs[0] for dose in doses]
     shown_runs = [run for run in shown_runs if len(run.trajectory.get("aggregate", {})) > 1]
     if not shown_runs:
         return None
-    is_partial = len(shown_runs) < sum(run.chosen for run in runs)
+    is_partial = len(shown_runs) < sum(len(dose.runs) for dose in doses)
     seeds = " One seed of each dose is shown." if is_partial else ""
     return line_figure(
         "selection",

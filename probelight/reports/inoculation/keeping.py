@@ -47,24 +47,13 @@ AGAINST: Mapping[Verdict, str] = {
 
 
 @dataclass(frozen=True)
-class MethodSetting:
+class MethodSetting(Dose):
     """A strength and a rate of a method against forgetting, with the runs of its seeds."""
 
     keeping: str
     strength: float | None
     rate: float | None
-    dose: Dose
     has_seeds: bool  # those that all methods share; its runs are of these alone then
-
-    @cached_property
-    def gain(self) -> Estimate | None:
-        """What the probe gained."""
-        return self.dose.gain
-
-    @cached_property
-    def cost(self) -> Estimate | None:
-        """What the original task lost."""
-        return self.dose.estimate(COST)
 
     @property
     def strength_name(self) -> str:
@@ -86,14 +75,14 @@ class MethodSetting:
         """Return a score on the selection items at the chosen epochs; nan if one is unknown."""
         scores = (
             run.trajectory.get(metric, {}).get(0) if at_start else run.selected_on(metric)
-            for run in self.dose.runs
+            for run in self.runs
         )
         return fmean(nan if score is None else score for score in scores)
 
     def item_changes(self, metric: str) -> Runs:
         """Return by seed what each item gained, or lost."""
         task, signs, _ = METRICS[metric]
-        scores = {run.seed or 0: run.run.sides[task].scores for run in self.dose.runs}
+        scores = {run.seed or 0: run.run.sides[task].scores for run in self.runs}
         return {
             seed: np.sum([sign * np.array(by_time[time]) for time, sign in signs.items()], axis=0)
             for seed, by_time in scores.items()
@@ -129,7 +118,7 @@ class Comparison:
         """Why the methods are not compared; "" if they are."""
         if len(self.methods) < 2:
             return "the methods have no seeds in common"
-        if not all(s.dose.interpretable for pairs in self.methods.values() for s, _ in pairs):
+        if not all(s.interpretable for pairs in self.methods.values() for s, _ in pairs):
             return "the model was not above chance on the original task before"
         return "" if self.gain > 0 else "not every method gained on the probe"
 
@@ -170,7 +159,7 @@ class Comparison:
 
 def _groups(settings: Sequence[MethodSetting], task: str) -> tuple[int, ...] | None:
     """Return the groups of a task's items; None if not all runs have recorded the same."""
-    sides = [run.run.sides.get(task) for setting in settings for run in setting.dose.runs]
+    sides = [run.run.sides.get(task) for setting in settings for run in setting.runs]
     recorded = {(side.items, side.groups) if side else ("", None) for side in sides}
     return recorded.pop()[1] if len(recorded) == 1 else None
 
@@ -205,7 +194,7 @@ def comparisons(results: RunSet) -> tuple[Comparison, ...]:
                 has_seeds = bool(seeds) and seeds <= {*by_seed}
                 candidates = [c for s, c in by_seed.items() if not has_seeds or s in seeds]
                 best = tuple(best_of(same_seed) or same_seed[0] for same_seed in candidates)
-                tried[name].append(MethodSetting(*key, Dose(series, dose, best), has_seeds))
+                tried[name].append(MethodSetting(series, dose, best, *key, has_seeds))
         comparable.append(Comparison(series, dose, tried))
     return tuple(comparable)
 
@@ -256,18 +245,18 @@ def _method_records(comparison: Comparison) -> Iterator[dict[str, Any]]:
             "dose": comparison.dose,
             "method": name,
             "num_settings": len(settings),
-            "num_seeds": len(settings[0].dose.runs),
+            "num_seeds": len(settings[0].runs),
             "highest_gain": comparison.highest[name],
             "compared_gain": comparison.gain if cut else None,
-            **named("cost cost_ci_low cost_ci_high", comparison.cost(name)),
+            **named("cost", comparison.cost(name)),
             "against": first,
-            **named("cost_more cost_more_ci_low cost_more_ci_high", comparison.cost(name, first)),
+            **named("cost_more", comparison.cost(name, first)),
             "between": _between(ends, is_one=cut is not None and cut.weight == 1.0),
             "weight_of_second": cut.weight if cut else None,
             **_amounts("updates", ends),
             **_amounts("examples", ends),
             "_about": comparison.series.about,
-            "_runs": [run.run.key for setting in settings for run in setting.dose.runs],
+            "_runs": [run.run.key for setting in settings for run in setting.runs],
         }
 
 
@@ -289,7 +278,7 @@ def _between(ends: Sequence[MethodSetting], is_one: bool) -> str | None:
 
 def _amounts(unit: str, ends: Sequence[MethodSetting]) -> dict[str, Any]:
     """Return the least and the most of the means over seeds, as numbers and in words."""
-    means = (end.dose.mean(f"num_{unit}") for end in ends)
+    means = (end.mean(f"num_{unit}") for end in ends)
     amounts = sorted(mean for mean in means if mean is not None)
     least, most = (amounts[0], amounts[-1]) if amounts else (None, None)
     in_words = "–".join(dict.fromkeys(map(_rounded, amounts))) or ABSENT
@@ -317,20 +306,20 @@ def keeping_settings_table(results: RunSet) -> Table | None:
                 "keeping": setting.keeping,
                 "strength": setting.strength,
                 "learning_rate": setting.rate,
-                "num_seeds": len(setting.dose.runs),
+                "num_seeds": len(setting.runs),
                 "compared": setting.point is not None,
-                **named("gain gain_ci_low gain_ci_high", setting.gain),
-                **named("cost cost_ci_low cost_ci_high", setting.cost),
-                "cost_interpretable": setting.dose.interpretable,
+                **named("gain", setting.gain),
+                **named("cost", setting.cost),
+                "cost_interpretable": setting.interpretable,
                 "selected_aggregate": setting.selected("aggregate"),
-                "num_updates": setting.dose.mean("num_updates"),
-                "num_examples": setting.dose.mean("num_examples"),
+                "num_updates": setting.mean("num_updates"),
+                "num_examples": setting.mean("num_examples"),
                 "_method": f"{name}{'' if setting.point else ' †'}",
                 "_strength": None
                 if setting.strength is None
                 else f"{setting.strength_name} {setting.strength:g}",
                 "_about": comparison.series.about,
-                "_runs": [run.run.key for run in setting.dose.runs],
+                "_runs": [run.run.key for run in setting.runs],
             }
             for comparison in comparisons(results)
             for name, settings in comparison.settings.items()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import groupby
 from operator import attrgetter
 from statistics import fmean
@@ -120,18 +120,6 @@ class DoseRun:
         if self.epoch is None or probe is None or original is None:
             return None
         return EpochAccuracies(probe, original, self.learning_rate or 0.0, self.epoch)
-
-
-def inoculations(results: RunSet) -> list[DoseRun]:
-    """Return the runs of `drawn` without a control, sorted by series, dose and seed."""
-    return [run for run in drawn_runs(results) if not run.series.control]
-
-
-def drawn_runs(results: RunSet) -> list[DoseRun]:
-    """Return the runs whose lines are drawn, each followed by its controls."""
-    runs = with_controls(results)
-    lines = drawn_series(run.series for run in runs)
-    return [run for run in runs if run.series in lines]
 
 
 def drawn_series(candidates: Iterable[Series]) -> set[Series]:
@@ -291,7 +279,12 @@ class Dose:
             return Estimate.of(row).bounds if row else (None, None)
         return interval_of([(1.0, self, metric)])
 
-    @property
+    @cached_property
+    def cost(self) -> Estimate | None:
+        """Accuracy lost on the original task."""
+        return self.estimate("inoculation_cost")
+
+    @cached_property
     def gain(self) -> Estimate | None:
         """Accuracy gained on the probe; with an interval if the runs recorded their items."""
         start, end = map(self.mean, ("probe_accuracy_before", "probe_accuracy"))
@@ -300,19 +293,22 @@ class Dose:
         return Estimate(end - start, *interval_of([(1.0, self, "probe_gain")]))
 
 
-def doses(runs: Iterable[DoseRun]) -> dict[Series, list[Dose]]:
-    """Return the chosen runs of each series by dose; `runs` must be sorted by series and dose."""
-    chosen = (run for run in runs if run.chosen)
+@lru_cache(maxsize=2)
+def every_dose(results: RunSet) -> tuple[Dose, ...]:
+    """Return the chosen runs of all series and doses, each series followed by its controls."""
+    chosen = (run for run in with_controls(results) if run.chosen)
+    by_dose = groupby(chosen, attrgetter("series", "dose"))
+    return tuple(Dose(series, dose, tuple(runs)) for (series, dose), runs in by_dose)
+
+
+def dose_lines(results: RunSet, controls: bool = True) -> dict[Series, list[Dose]]:
+    """Return the doses of the series whose lines are drawn, with their controls or without."""
+    drawn = drawn_series(dose.series for dose in every_dose(results))
     doses_by_series: dict[Series, list[Dose]] = {}
-    for (series, dose), dose_runs in groupby(chosen, attrgetter("series", "dose")):
-        doses_by_series.setdefault(series, []).append(Dose(series, dose, tuple(dose_runs)))
+    for dose in every_dose(results):
+        if dose.series in drawn and (controls or not dose.series.control):
+            doses_by_series.setdefault(dose.series, []).append(dose)
     return doses_by_series
-
-
-def every_dose(results: RunSet) -> list[Dose]:
-    """Return the chosen runs of all series and doses, controls included."""
-    by_series = doses(with_controls(results))
-    return [dose for series_doses in by_series.values() for dose in series_doses]
 
 
 def with_and_without_replay(results: RunSet) -> list[dict[str, Dose]]:

@@ -16,23 +16,13 @@ from probelight.reports.inoculation.runs import (
     Dose,
     DoseRun,
     above_chance,
-    doses,
-    drawn_runs,
+    dose_lines,
     every_dose,
     interval_of,
     with_and_without_replay,
     with_controls,
 )
-from probelight.reports.numbers import (
-    ABSENT,
-    INTERVAL,
-    NOT_INTERPRETABLE,
-    VERDICTS,
-    Estimate,
-    Verdict,
-    named,
-    verdict_of,
-)
+from probelight.reports.numbers import ABSENT, INTERVAL, Estimate, Verdict, named, verdict_of
 from probelight.reports.table import Cell, Column, Table, accuracy, share, size, table, text, whole
 from probelight.results.frames import results_frame
 from probelight.results.load import RunSet
@@ -70,7 +60,7 @@ def original_table(results: RunSet) -> Table | None:
         "original_task",
         "The original task, before inoculation",
         f"{INTERVAL}.",
-        rows.rename(columns={"probe": "task", "value": "accuracy"}).assign(_runs=rows.run),
+        rows.rename(columns={"probe": "task", "value": "accuracy"}),
         [
             text("original task", "task", "split"),
             text("model", "model"),
@@ -148,16 +138,16 @@ def replay_table(results: RunSet) -> Table | None:
         for extra, dose in by_extra.items():
             record = _dose_record(dose) | {"extra": extra}
             if gain := dose.gain:
-                record |= named("gain gain_ci_low gain_ci_high", gain)
+                record |= named("gain", gain)
             if extra != "none" and (without := by_extra.get("none")):
                 for name, metric, estimate, baseline in (
                     ("gain_more", "probe_gain", dose.gain, without.gain),
-                    ("cost_more", COST, dose.estimate(COST), without.estimate(COST)),
+                    ("cost_more", COST, dose.cost, without.cost),
                 ):
                     if estimate and baseline:
                         bounds = interval_of([(1.0, dose, metric), (-1.0, without, metric)])
                         difference = Estimate(estimate.value - baseline.value, *bounds)
-                        record |= named(f"{name} {name}_ci_low {name}_ci_high", difference)
+                        record |= named(name, difference)
             records.append(record)
     return table(
         "replay",
@@ -212,7 +202,7 @@ def cost_column(label: str, group: str = "", *, name: str = COST) -> Column:
     column = tables.gap(label, name, group=group)
 
     def show(row: Any) -> Cell | str:
-        return NOT_INTERPRETABLE if row.cost_interpretable is False else column.show(row)
+        return numbers.NOT_INTERPRETABLE if row.cost_interpretable is False else column.show(row)
 
     return replace(column, show=show)
 
@@ -265,7 +255,7 @@ def _dose_record(dose: Dose) -> dict[str, object]:
             for name, statistic in (("min", min), ("max", max), ("median", median)):
                 record[f"{metric}_{name}"] = statistic(dose.values(metric))
             if mean.ci_low is not None:
-                record |= named(f"{metric} {metric}_ci_low {metric}_ci_high", mean)
+                record |= named(metric, mean)
     return record
 
 
@@ -324,23 +314,23 @@ def _pooled(rows: Sequence[Row]) -> Row:
 
 def inoculation_sentences(results: RunSet) -> str:
     """Return gain and cost of the largest doses, and whether selection lost anything."""
-    lines = list(doses(drawn_runs(results)).values())
+    largest = [line[-1] for line in dose_lines(results).values()]
     # Names have what differs: the model, the original task, the control or the split.
-    remarks = {line[-1].series: line[-1].series.about.split(", ") for line in lines}
+    remarks = {dose.series: dose.series.about.split(", ") for dose in largest}
     common = set[str].intersection(*map(set, remarks.values())) if remarks else set()
     verdicts_by_subject: dict[str, dict[str, list[str]]] = {}
-    for line in lines[:MOST]:
-        series = line[-1].series
+    for dose in largest[:MOST]:
+        series = dose.series
         differing = ", ".join(remark for remark in remarks[series] if remark not in common)
         named = f"{series.probe} ({differing})" if differing else series.probe
-        for subject, verdict, name in _clauses(line[-1], named):
+        for subject, verdict, name in _clauses(dose, named):
             verdicts_by_subject.setdefault(subject, {}).setdefault(verdict, []).append(name)
     sentences = []
     for subject, by_verdict in verdicts_by_subject.items():
         listed = ((verdict, numbers.listed(names)) for verdict, names in by_verdict.items())
         clauses = [f"{verdict} for {names}" for verdict, names in listed]
         sentences.append(f"{subject} {'; '.join(clauses)}.")
-    if (num_more := len(lines) - MOST) > 0:
+    if (num_more := len(largest) - MOST) > 0:
         sentences.append(f"The tables show {num_more} more.")
     return " ".join(sentences)
 
@@ -353,10 +343,14 @@ def _clauses(dose: Dose, name: str) -> Iterator[tuple[str, str, str]]:
         yield "Means over seeds", reason, name
     else:
         verdict = verdict_of(dose.interval(PROBE[1]), dose.floor("probe"))
-        yield "With the most probe examples, accuracy on the probe was", VERDICTS[verdict], name
+        yield (
+            "With the most probe examples, accuracy on the probe was",
+            numbers.VERDICTS[verdict],
+            name,
+        )
         cost = COSTS[verdict_of(dose.interval(COST), 0.0)]
         if not dose.interpretable:
-            cost = f"{NOT_INTERPRETABLE}, because the model was not above chance before,"
+            cost = f"{numbers.NOT_INTERPRETABLE}, because the model was not above chance before,"
         added = f" with {dose.replay}" if dose.replay else ""
         yield "The cost on the original task was", cost, name + added
     changes = [

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import lru_cache
-from itertools import cycle
+from itertools import chain, cycle
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
@@ -24,8 +24,7 @@ from probelight.reports.inoculation.runs import (
     SELECTION,
     Dose,
     Series,
-    doses,
-    drawn_runs,
+    dose_lines,
     drawn_series,
     every_dose,
     series_by_path,
@@ -95,7 +94,7 @@ def candidates(results: RunSet) -> pd.DataFrame:
         if run.chosen
     }
     keys = scores[CHECKPOINT].itertuples(index=False, name=None)
-    return scores.assign(chosen=[key in chosen for key in keys], _runs=scores.run)
+    return scores.assign(chosen=[key in chosen for key in keys])
 
 
 def pareto_table(results: RunSet) -> Table | None:
@@ -142,8 +141,8 @@ def pareto_figure(results: RunSet) -> Figure | None:
     """Draw probe against original-task accuracy of every checkpoint, one panel per dose."""
     order = list(dict.fromkeys(["probe", "original_task", *PANEL]))
     panels = [panel for _, panel in candidates(results).groupby(order)]
-    lines = drawn_series(_series_of(panel) for panel in panels)
-    panels = [p for p in panels if p._settings.max() > 1 and _series_of(p) in lines]
+    drawn = drawn_series(map(_series_of, panels))
+    panels = [p for p in panels if p._settings.max() > 1 and _series_of(p) in drawn]
     if not panels:
         return None
     starts = {
@@ -277,20 +276,19 @@ def _dynamics_records(dose: Dose) -> Iterator[dict[str, Any]]:
 def dose_items(results: RunSet) -> pd.DataFrame:
     """Return a row for each dose item of the chosen runs that trained for several epochs."""
     rows = []
-    for series_doses in doses(drawn_runs(results)).values():
-        for dose in series_doses:
-            for run in dose.runs:
-                if len(run.trajectory.get("aggregate", {})) - 1 < LEAST_EPOCHS:
-                    continue
-                try:
-                    item_lines = read_item_lines(results, run.run)
-                except UnreadableResultError:
-                    continue  # the section of all items says so
-                rows += [
-                    (run.series, run.dose, line.confidence, line.variability, line.correctness)
-                    for line in item_lines
-                    if line.set == DOSE and line.confidence is not None
-                ]
+    runs = [run for dose in chain(*dose_lines(results).values()) for run in dose.runs]
+    for run in runs:
+        if len(run.trajectory.get("aggregate", {})) - 1 < LEAST_EPOCHS:
+            continue
+        try:
+            item_lines = read_item_lines(results, run.run)
+        except UnreadableResultError:
+            continue  # the section of all items says so
+        rows += [
+            (run.series, run.dose, line.confidence, line.variability, line.correctness)
+            for line in item_lines
+            if line.set == DOSE and line.confidence is not None
+        ]
     columns = ["series", "dose", "confidence", "variability", "correctness"]
     return pd.DataFrame(rows, columns=columns)
 

@@ -116,7 +116,7 @@ def ends_of(dose: Dose) -> tuple[Accuracies, Accuracies] | None:
 
 def whiskers_of(dose: Dose, start: Accuracies) -> list[tuple[int, float, float, bool]]:
     """Return (axis, low, high, excludes 0) of cost (axis 0) and gain, in per cent, where known."""
-    lost = dose.estimate("inoculation_cost") if dose.interpretable else None
+    lost = dose.cost if dose.interpretable else None
     whiskers = []
     for axis, change in enumerate((lost and lost.negative, dose.gain)):
         if change and change.ci_low is not None and change.ci_high is not None:
@@ -132,10 +132,10 @@ def arrows_figure(results: RunSet) -> Figure | None:
         return None
     from matplotlib.figure import Figure as Canvas
 
-    from probelight.reports.inoculation.runs import doses, inoculations
+    from probelight.reports.inoculation.runs import dose_lines
 
-    lines = doses(inoculations(results)).values()
-    inoculated = [(dose, *ends) for line in lines for dose in line if (ends := ends_of(dose))]
+    doses = chain(*dose_lines(results, controls=False).values())
+    inoculated = [(dose, *ends) for dose in doses if (ends := ends_of(dose))]
     if not inoculated:
         return None
     visible = inoculated[:MOST]

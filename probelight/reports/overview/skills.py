@@ -182,9 +182,9 @@ def _grid_points(results: RunSet) -> Iterator[ScorePoint]:
 
 
 def _inoculation_points(results: RunSet) -> Iterator[ScorePoint]:
-    from probelight.reports.inoculation.runs import doses, drawn_runs
+    from probelight.reports.inoculation.runs import dose_lines
 
-    for series, line in doses(drawn_runs(results)).items():
+    for series, line in dose_lines(results).items():
         task = numbers.in_words(series.original_task)
         about = ", ".join(filter(None, (task and f"original task {task}", series.remarks)))
         for dose in line:
@@ -256,7 +256,7 @@ def _verdict(skill_points: list[ScorePoint], points: list[ScorePoint]) -> SkillV
     if dose := last.dose:
         replay = dose.replay
         gain = change("gain", dose.gain)
-        cost = change("cost", dose.estimate("inoculation_cost"))
+        cost = change("cost", dose.cost)
         cost = cost if dose.interpretable else f"cost {NOT_INTERPRETABLE}"
     start, end = (s and replace(s, controls=tuple(_controls(s, points))) for s in (start, end))
     majority = first.majority if last.majority is None else last.majority

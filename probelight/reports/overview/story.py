@@ -159,7 +159,7 @@ def _replay_lines(results: RunSet, last: Dose) -> list[str]:
             names = [EXTRAS.get(extra, f"with replay {extra}") for extra in by_extra]
             lines = []
             for name, dose in zip(_padded(names), by_extra.values(), strict=True):
-                changes = {"gain": dose.gain, "cost": dose.estimate("inoculation_cost")}
+                changes = {"gain": dose.gain, "cost": dose.cost}
                 # There is no room to say that one may be 0.
                 gain, cost = (change(name, c, says_doubt=False) for name, c in changes.items())
                 lines.append(f"  {name}  {gain}, {cost}".replace(" points", ""))

@@ -134,7 +134,7 @@ def letters_table(results: RunSet) -> Table | None:
     for row in rows.to_dict("records"):
         if name := names.get((row["scoring"], row["metric"])):
             key = tuple(row[column] for column in ("path", *MODEL_ON_SET))
-            record = records.setdefault(key, {c: row[c] for c in (*MODEL_ON_SET, "_runs")})
+            record = records.setdefault(key, {c: row[c] for c in (*MODEL_ON_SET, "run")})
             record[name] = row["value"]
             record |= {f"{name}_{end}": row[end] for end in ("ci_low", "ci_high")}
             if name == "file_order":

@@ -27,6 +27,7 @@ LEVELS = [
 AUC = "auc auc_ci_low auc_ci_high"
 FLOAT32 = RunRecord.dtype
 MOST_MODELS = 6  # in the paragraph
+EMPTY_CHOICES = "Models may also pick empty choices; verdicts use chance without these. "
 MAJORITY = "always the most frequent answer"
 MIN_PARADIGMS = 4  # with fewer, the table is read as fast
 STUCK = 0.95  # from this share of one answer on, a model "almost always" gives it
@@ -74,7 +75,6 @@ def zero_shots(results: RunSet) -> pd.DataFrame:
         verdict_of((row.ci_low, row.ci_high), row.floor, row.majority_accuracy)
         for row in entries.itertuples()
     ]
-    entries["_runs"] = entries.run
     return entries.sort_values(["probe", "split", "model"], ignore_index=True)
 
 
@@ -86,52 +86,29 @@ def title(results: RunSet) -> str:
 def zero_shot_table(results: RunSet) -> Table | None:
     """Make the table of accuracy: rows are probes, columns are models."""
     entries = zero_shots(results)
-    with_floor = bool((entries.chance != entries.floor).any())
-    scorers_differ = bool((entries.groupby("probe").mode.nunique() > 1).any())
-    with_ties, with_near = bool(entries.tied_share.any()), bool(entries.near_tied_share.any())
+    has_empty = (entries.chance != entries.floor).any()
+    scorers_differ = (entries.groupby("probe").mode.nunique() > 1).any()
     scorers = entries["mode"].map(numbers.scored_by)
     split_and_scorer = (entries.split + ", " + scorers).str.strip(", ")
     dtypes = entries.path.map(lambda path: results.by_path[path].dtype).astype(str)
-    with_dtypes = bool((dtypes != FLOAT32).any())
-    each = [
-        kit.accuracy("accuracy %"),
-        kit.share("macro %", "macro_accuracy"),
-        kit.accuracy("AUC %", "auc"),
-        kit.size(),
-        *([kit.share("chance with empty choices", "chance")] if with_floor else []),
-        kit.text("against chance", "_verdict"),
-        *([kit.text("scored by", "_scorer")] if scorers_differ else []),
-        *([kit.text("dtype", "_dtype")] if with_dtypes else []),
-        *([kit.share("ties %", "tied_share")] if with_ties else []),
-        *([kit.share("near-ties %", "near_tied_share")] if with_near else []),
-    ]
-    note = (
-        f"{INTERVAL} ({BY_GROUPS}); n is the number of items. Majority: the accuracy of always "
-        "giving the most frequent answer. Macro: the accuracy on the items of each right answer, "
-        "averaged."
-    )
-    if entries.auc.notna().any():
-        note += (
-            " AUC: how well the scores of choices that all items share tell the right answers "
-            "apart, whatever the threshold (50% is chance), even if the model prefers one answer."
-        )
-    if with_ties:
-        note += " Ties: items in which n choices share the best score; each counts 1/n."
-    if with_floor:
-        note += " Models may also pick empty choices; verdicts use chance without these."
-    if with_dtypes:
-        note += " Dtype: precision of the weights."
-    if with_near:
-        note += f" Near-ties: items whose best score is less than {NEAR:g} above the second."
     return kit.table(
         "zero_shot",
         title(results),
-        note,
+        f"{INTERVAL} ({BY_GROUPS}); n is the number of items. Majority: the accuracy of always "
+        "giving the most frequent answer. Macro: the accuracy on the items of each right answer, "
+        "averaged. AUC: how well the scores of choices that all items share tell the right answers "
+        "apart, whatever the threshold (50% is chance), even if the model prefers one answer. "
+        "Ties: items in which n choices share the best score; each counts 1/n. "
+        f"{EMPTY_CHOICES if has_empty else ''}Dtype: precision of the weights. Near-ties: items "
+        f"whose best score is less than {NEAR:g} above the second.",
         entries.assign(
-            _dtype=dtypes,
-            _scorer=scorers.replace("", "the mask"),
+            _dtype=dtypes if (dtypes != FLOAT32).any() else None,
+            _scorer=scorers.replace("", "the mask") if scorers_differ else None,
             _how=entries.split if scorers_differ else split_and_scorer,
             _verdict=entries.against_chance.map(AGAINST_CHANCE),
+            _chance=entries.chance if has_empty else None,
+            _ties=entries.tied_share if entries.tied_share.any() else None,
+            _near=entries.near_tied_share if entries.near_tied_share.any() else None,
         ),
         [
             kit.text("probe", "probe", "_how"),
@@ -140,7 +117,18 @@ def zero_shot_table(results: RunSet) -> Table | None:
         ],
         rows="probe split",
         across="model",
-        each=each,
+        each=[
+            kit.accuracy("accuracy %"),
+            kit.share("macro %", "macro_accuracy"),
+            kit.accuracy("AUC %", "auc"),
+            kit.size(),
+            kit.share("chance with empty choices", "_chance"),
+            kit.text("against chance", "_verdict"),
+            kit.text("scored by", "_scorer"),
+            kit.text("dtype", "_dtype"),
+            kit.share("ties %", "_ties"),
+            kit.share("near-ties %", "_near"),
+        ],
         csv=f"model probe split mode {ACCURACY} {SIZE} {' '.join(LEVELS)} {AUC} against_chance",
     )
 
@@ -267,7 +255,7 @@ def ranks_table(results: RunSet) -> Table | None:
         "The ranks of the answers among all words of the vocabulary at the mask; 1 is the model's "
         f"first guess. {INTERVAL.replace('accuracy', 'share')} ({BY_GROUPS}). If the answers rank "
         "low, accuracy only compares words that the model would not say.",
-        ranks.assign(model=ranks.name, _runs=ranks.run),
+        ranks.assign(model=ranks.name),
         [
             kit.text("probe", "probe", "split"),
             kit.text("model", "model"),
@@ -326,5 +314,4 @@ def zero_shot_sentences(results: RunSet) -> str:
 def of_entries(results: RunSet, rows: pd.DataFrame) -> pd.DataFrame:
     """Return rows in the order of `zero_shots`, with its names of models."""
     entries = zero_shots(results)[[*ENTRY, "model"]]
-    named_rows = entries.merge(rows, on=ENTRY)
-    return named_rows.assign(_runs=named_rows.run)
+    return entries.merge(rows, on=ENTRY)

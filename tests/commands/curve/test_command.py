@@ -14,7 +14,7 @@ import pytest
 from jsonargparse import ArgumentParser
 
 from probelight import cli
-from probelight.commands.curve.command import curve, trace_curves
+from probelight.commands.curve.command import curve, curves_of, trace_curves
 from probelight.commands.curve.curve import PRECISIONS, Curve, CurveSpec
 from probelight.commands.curve.runs import FactsSpec, PointSpec, curve_jobs
 from probelight.commands.curve.settings import CurveSettings, ProbeOptions, check_grid
@@ -28,7 +28,7 @@ from probelight.probes.record import Record
 from probelight.results.run_folder import CommandFolder
 from probelight.runs.context import RunContext
 from probelight.runs.run import run_jobs
-from probelight.training.settings import FitSettings
+from probelight.training.modules import FitSettings
 from tests.commands.curve.conftest import TRAINER, curve_command
 from tests.fixtures.checkout import ROOT
 from tests.fixtures.rows import read_results
@@ -326,7 +326,8 @@ def test_what_is_not_computed_is_said_and_states_that_were_left_are_removed(
     folder = CommandFolder(tmp_path / "out", {})
     models = [ModelSettings(str(curve_model), name="tiny"), ModelSettings(kind="esim")]
     probes = [str(curve_probes / f"{name}.yaml") for name in ("pairs", "asked")]
-    trace_curves(folder, probes, models, SETTINGS, ProbeOptions(), context)
+    curves = curves_of(probes, models, SETTINGS, ProbeOptions(), context)
+    trace_curves(folder, curves, context)
     printed = capsys.readouterr().out
     assert "pairs: ESIM (word_vectors) does not answer mc_mlm probes; --setup mc_qa" in printed
     assert "complete" not in printed
@@ -337,7 +338,7 @@ def test_what_is_not_computed_is_said_and_states_that_were_left_are_removed(
     checkpoint = points[0] / "checkpoints" / "last.ckpt"
     checkpoint.parent.mkdir()
     checkpoint.touch()
-    trace_curves(folder, probes, models, SETTINGS, ProbeOptions(), context)
+    trace_curves(folder, curves, context)
     printed = capsys.readouterr().out
     assert "pairs: curve of tiny complete\n" in printed
     assert "asked: curve of ESIM (word_vectors) complete\n" in printed

@@ -23,8 +23,7 @@ from probelight.probes.controls import NonsenseError
 from probelight.probes.importers.items import write_ai2
 from probelight.probes.record import Record, group_of
 from probelight.runs.context import RunContext
-from probelight.training.modules import module_for
-from probelight.training.settings import Fit, FitSettings
+from probelight.training.modules import Fit, FitSettings, module_for
 from tests.commands.curve.conftest import load
 from tests.fixtures.checkout import ROOT
 
@@ -168,7 +167,7 @@ def test_the_baselines_are_trained_as_the_authors_did() -> None:
     assert CurveSettings().fit_of("mlm_baseline") == authors
     pairs = replace(authors, batch_size=32, weight_decay=0.0)
     assert CurveSettings().fit_of("esim") == pairs
-    assert CurveSettings().head_fit("linear") == Fit(learning_rate=1e-3, epochs=4)
+    assert CurveSettings().head_fit("linear", "transformer") == Fit(learning_rate=1e-3, epochs=4)
     path = ROOT / "configs" / "experiment" / "olmpics_baselines.yaml"
     grid = yaml.safe_load(path.read_text())["grid"]
     assert FitSettings(**grid["mlm_baseline"]) == authors

@@ -22,7 +22,7 @@ from probelight.commands.curve import fine_tuning
 from probelight.commands.curve.curve import FirstStage, first_stage_facts
 from probelight.commands.curve.data import CurveData, hold_out
 from probelight.commands.curve.fine_tuning import train_facts
-from probelight.evaluation.predictions import predict
+from probelight.evaluation.scorers import predict
 from probelight.lightning_modules.baselines.esim import ESIM
 from probelight.models.networks import model_fingerprint
 from probelight.models.registry import ModelSettings
@@ -36,8 +36,7 @@ from probelight.results.run_folder import RunFolder
 from probelight.runs.context import RunContext
 from probelight.runs.settings import TrainerSettings
 from probelight.training.direct import Direct, fit_directly, fresh_module
-from probelight.training.modules import saved_module
-from probelight.training.settings import FitSettings
+from probelight.training.modules import FitSettings, saved_module
 from tests.commands.curve.conftest import TRAINER
 from tests.fixtures.faults import TRAINING_STEP, run_with_fault
 from tests.fixtures.rows import read_results

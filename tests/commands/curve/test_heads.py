@@ -29,20 +29,21 @@ from probelight.commands.curve.heads import (
     CurveProbe,
     candidate_words,
     device_of,
-    encode,
+    pose,
     refuse_unposed,
+    run_through,
 )
 from probelight.commands.curve.rows import early_stopping
 from probelight.commands.curve.runs import curve_jobs
 from probelight.commands.curve.settings import CurveSettings, ProbeOptions
-from probelight.evaluation.predictions import predict
-from probelight.evaluation.scorers import scorer_for
+from probelight.evaluation.scorers import predict, scorer_for
 from probelight.io.errors import RecordError, UsageError
 from probelight.io.process import say_once
 from probelight.lightning_modules.base import ChoiceModule, slanted_triangular
 from probelight.lightning_modules.baselines.mlm_baseline import MLMBaseline
 from probelight.lightning_modules.heads.feature_head import FrozenFeatures, fresh_hidden_layer
 from probelight.lightning_modules.heads.head_training import sample_orders
+from probelight.lightning_modules.heads.stacked_heads import CachedItems
 from probelight.models.networks import model_fingerprint
 from probelight.models.registry import ModelSettings
 from probelight.probes.record import Record
@@ -51,8 +52,7 @@ from probelight.results.record import RunRecord
 from probelight.runs import execution
 from probelight.runs.context import RunContext
 from probelight.runs.settings import TrainerSettings
-from probelight.training.modules import module_for
-from probelight.training.settings import FitSettings
+from probelight.training.modules import FitSettings, module_for
 from tests.commands.curve.conftest import TRAINER, curve_command, load
 from tests.fixtures.rows import read_predictions, read_result, read_results
 from tests.fixtures.tiny import make_runs
@@ -63,6 +63,10 @@ SETTINGS = CurveSettings(sizes=[8], seeds=[1, 2], controls=["standard"], epochs=
 @pytest.fixture
 def module(curve_model: Path) -> ChoiceModule:
     return module_for(ModelSettings(str(curve_model)), "mc_mlm", mode="mlp")
+
+
+def encode(module: ChoiceModule, records: Sequence[Record]) -> CachedItems:
+    return run_through(module, pose(module, records), records, TrainerSettings())
 
 
 def test_a_text_that_many_records_share_is_encoded_once(module: ChoiceModule) -> None:
@@ -76,11 +80,11 @@ def test_a_text_that_many_records_share_is_encoded_once(module: ChoiceModule) ->
         return features
 
     module.features = counted  # type: ignore[assignment]
-    items = encode(module, records, 512)
+    items = encode(module, records)
     assert sum(rows) == 2
     assert torch.equal(items.features[0], items.features[2])
     assert items.labels.tolist() == [0, 1, 0]
-    assert len(encode(module, [], 512)) == 0
+    assert len(encode(module, [])) == 0
 
 
 def test_features_are_made_at_the_precision_that_is_asked_for(
@@ -102,7 +106,7 @@ def test_texts_that_do_not_fit_into_the_memory_are_encoded_in_halves(
     module: ChoiceModule, pairs: CurveData, capsys: pytest.CaptureFixture[str]
 ) -> None:
     say_once.cache_clear()
-    encoded = encode(module, pairs.evaluation, 8192)
+    encoded = encode(module, pairs.evaluation)
     original: Any = module.features
 
     def cramped(batch: Mapping[str, torch.Tensor]) -> torch.Tensor:
@@ -112,7 +116,7 @@ def test_texts_that_do_not_fit_into_the_memory_are_encoded_in_halves(
         return features
 
     module.features = cramped  # type: ignore[assignment]
-    halved = encode(module, pairs.evaluation, 8192)
+    halved = encode(module, pairs.evaluation)
     torch.testing.assert_close(halved.features, encoded.features)
     assert torch.equal(halved.candidates, encoded.candidates)
     assert capsys.readouterr().err.count("so it is divided in two") == 1

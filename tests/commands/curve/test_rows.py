@@ -2,7 +2,9 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,7 +15,6 @@ from probelight.models.registry import ModelSettings
 from probelight.probes.catalog import ProbeConfig
 from probelight.probes.record import Record
 from probelight.results.measured import Predictions
-from probelight.results.record import RunRecord
 from probelight.results.row import Row
 from probelight.results.run_folder import CommandFolder
 from tests.fixtures import subsets
@@ -42,20 +43,24 @@ def predictions(*chosen: int) -> Predictions:
     return Predictions("said", RECORDS, [[float(c == 0), float(c == 1)] for c in chosen])
 
 
+def leave_point(
+    folder: Path, rows: CurveData, measured: Sequence[Measurement], **options: Any
+) -> Path:
+    run = CommandFolder(folder, {}).run("point", {"a": 1})
+    options |= {"mode": "mlp", "size": 62, "dtype": "float32", "fingerprints": {0: "abc"}}
+    run.finish(write_point(run, rows, ModelSettings(), measured, **options))
+    return run.path
+
+
 @pytest.fixture
 def result(tmp_path: Path) -> Path:
-    run = CommandFolder(tmp_path / "out", {}).run("point", {"a": 1})
     measured = [
         Measurement("standard", 3, 4, predictions(0, 1, 0, 1)),  # b is wrong
         Measurement("no_language", 3, 4, predictions(1, 1, 1, 1)),  # only c is right
     ]
     rows = data(train=(record("A ", SIZES, 0, "one"),))
-    known_words = RunRecord(protocol="curve", notices=("two words unknown",), model_sha256="abc")
-    model = ModelSettings()
-    run.finish(
-        write_point(run, rows, model, measured, known_words, mode="mlp", size=62, with_levels=True)
-    )
-    return run.path
+    notices = ["two words unknown"]
+    return leave_point(tmp_path / "out", rows, measured, notices=notices, with_levels=True)
 
 
 def test_rows_of_whole_parts_and_levels(result: Path) -> None:
@@ -94,15 +99,12 @@ def test_hits_and_groups_are_in_the_order_of_the_rows_and_facts_are_kept(result:
 
 
 def test_hits_of_ties_are_scores(tmp_path: Path) -> None:
-    run = CommandFolder(tmp_path / "out", {}).run("point", {"a": 1})
     tied = Predictions("said", RECORDS, [[1.0, 1.0], [0.0, 1.0], [1.0, 0.0], [2.0, 2.0]])
-    measured = [Measurement("standard", 3, 4, tied)]
-    record, model = RunRecord(protocol="curve"), ModelSettings()
-    run.finish(write_point(run, data(), model, measured, record, mode="mlp", size=62))
-    assert json.loads((run.path / "hits.json").read_text())["hits"] == {
+    path = leave_point(tmp_path / "out", data(), [Measurement("standard", 3, 4, tied)])
+    assert json.loads((path / "hits.json").read_text())["hits"] == {
         "standard": {"3": [0.5, 0.0, 1.0, 0.5]}
     }
-    content = json.loads((run.path / "result.json").read_text())
+    content = json.loads((path / "result.json").read_text())
     values = {row["metric"]: row["value"] for row in content["rows"] if not row.get("subset")}
     assert values == {"accuracy": 0.5, "tied_share": 0.5}
     assert content["notices"] == [

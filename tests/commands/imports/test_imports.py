@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from probelight import cli
-from probelight.commands.imports.fitting import items_of_file, scores_in_order, with_kept_scores
+from probelight.commands.imports.fitting import answers_in_order, items_of_file, with_kept_scores
 from probelight.io.errors import RecordError
 from probelight.io.files import DataFile
 from probelight.probes.catalog import ProbeConfig
@@ -20,7 +20,7 @@ from probelight.probes.importers.items import write_ai2
 from probelight.probes.record import Record
 from probelight.probes.source import ProbeData
 from probelight.reports.build import title, to_html
-from probelight.reports.page.items import items_of
+from probelight.reports.items import items_of
 from probelight.reports.sections import filled_sections
 from probelight.reports.zero_shot.consistency import rule_rows
 from probelight.reports.zero_shot.scores import zero_shots
@@ -268,6 +268,11 @@ SAYS_OAK = Answer(where="f:2", id="q2", choices=("animal", "plant", "cat"), scor
 
 def probe(*records: Record) -> ProbeData:
     return ProbeData(ProbeConfig("kinds", "mc_mlm", 3, 0.4), records, (), ())
+
+
+def scores_in_order(imported: Imported, data: ProbeData) -> tuple[list[list[float]], str]:
+    answers, matched_by = answers_in_order(imported, data)
+    return [list(answer.scores) for answer in answers], matched_by
 
 
 def file_of(*answers: Answer) -> Imported:

@@ -15,9 +15,9 @@ from safetensors.torch import load_file
 
 from probelight import cli
 from probelight.commands.inoculation import command as inoculation
-from probelight.commands.inoculation import runs
+from probelight.commands.inoculation import original_task, runs
 from probelight.commands.inoculation.sweep import SweepGrid, sweep_jobs
-from probelight.models.adapters import Tuning
+from probelight.models.tuning import Tuning
 from probelight.runs.context import RunContext
 from probelight.runs.spec import Job
 from probelight.training.modules import saved_module
@@ -121,7 +121,8 @@ def test_a_dry_run_says_that_frozen_weights_take_less(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.setattr(runs, "LARGE", 0)
+    for module in (runs, original_task):
+        monkeypatch.setattr(module, "LARGE", 0)
     needs: dict[str, list[Any]] = {"full": [], "lora": []}
     for method, sizes in needs.items():
         config = {**inoculation_config, "dry_run": True, "tuning": method}

@@ -14,13 +14,13 @@ from transformers import AutoConfig, AutoModelForMultipleChoice, AutoTokenizer
 
 from probelight import cli
 from probelight.commands.inoculation import inoculate as inoculations
-from probelight.commands.inoculation.runs import inoculation_jobs, weights_bytes
+from probelight.commands.inoculation.runs import inoculation_jobs
 from probelight.commands.inoculation.settings import Setting, Subject
 from probelight.commands.inoculation.sweep import SweepGrid, sweep_jobs
 from probelight.lightning_modules.baselines.esim import ESIM
-from probelight.models.registry import ModelSettings
+from probelight.models.registry import ModelSettings, weights_bytes
 from probelight.probes.importers.items import write_ai2
-from probelight.reports.inoculation.runs import doses, with_controls
+from probelight.reports.inoculation.runs import dose_lines
 from probelight.reports.overview.skills import CHOICES, verdicts
 from probelight.results.load import load_results
 from probelight.training.modules import saved_module
@@ -203,7 +203,7 @@ def test_under_a_control_the_model_sees_the_choices_alone(
         assert spread_of_a_choice(theirs, name) > 3e-5
     # In the report it is a line of its own, and the like-for-like control of the other.
     results = load_results([finished, tmp_path / "control"])
-    lines_of = doses(with_controls(results))
+    lines_of = dose_lines(results)
     assert [series.control for series in lines_of] == ["", "choice_only"]
     [verdict] = [verdict for verdict in verdicts(results) if verdict.skill.kind == "inoculated"]
     case = verdict.case

@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 from probelight.commands.inoculation.data import ScoredSet, Splits, Tasks
-from probelight.commands.inoculation.dynamics import dynamics_lines, dynamics_rows, watched_items
+from probelight.commands.inoculation.rows import dynamics_lines, dynamics_rows, watched_items
 from probelight.metrics.knowledge import knowledge_class
 from probelight.probes.catalog import ProbeConfig
 from probelight.probes.record import Record
 from probelight.probes.source import ProbeData
-from probelight.reports.page.items import _initially_visible, read_probes
+from probelight.reports.items import _initially_visible, read_probes
 from probelight.results.frames import items_frame
 from probelight.results.load import load_results
 from probelight.results.measured import Predictions

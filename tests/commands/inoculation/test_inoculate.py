@@ -33,13 +33,13 @@ from probelight.commands.inoculation.settings import (
 from probelight.commands.inoculation.sweep import SweepGrid, sweep_jobs
 from probelight.io.errors import UsageError
 from probelight.io.settings import RangeError
-from probelight.models.adapters import Tuning
 from probelight.models.checkpoint_errors import PretrainedError
 from probelight.models.registry import ModelSettings
+from probelight.models.tuning import Tuning
 from probelight.probes.record import Record
 from probelight.results.details import InoculationDetails
 from probelight.results.measured import Predictions
-from probelight.results.record import RunRecord
+from probelight.results.record import ModelSource, RunRecord
 from probelight.results.run_folder import RunFolder
 from probelight.runs.fencing import FencedRunFolder, begin_attempt, drive_alone
 from tests.commands.inoculation.conftest import TRAINER, run_context, with_a_line_less
@@ -320,7 +320,7 @@ def test_scores_before_that_are_made_again_keep_their_notices(
     monkeypatch.setattr(inoculations, "load_module", lambda *_: module)
     monkeypatch.setattr(inoculations, "score_sets", lambda *_: scored)
     monkeypatch.setattr(InoculationRun, "original_dir", lambda run: tmp_path)
-    monkeypatch.setattr(InoculationRun, "completed", lambda run, record, fingerprint: record)
+    monkeypatch.setattr(inoculations, "original_source", lambda *_: (ModelSource(), None))
     first, again = (run.score_before().notices for _ in range(2))
     assert "selection_probe: cut" in first
     assert again == first

@@ -153,7 +153,7 @@ def test_kills_where_items_are_kept_change_nothing(
             "probelight.commands.inoculation.inoculate.write_scores_before",
             1,
         ),  # scored, not yet kept
-        ("probelight.callbacks.item_history.ItemHistory.on_validation_epoch_end", 2),
+        ("probelight.callbacks.run_metrics.ItemHistory.on_validation_epoch_end", 2),
         ("probelight.commands.inoculation.inoculate.dynamics_lines", 1),  # trained
         ("probelight.commands.inoculation.inoculate.write_predictions", 1),
         ("probelight.results.run_folder.RunFolder.write_lines", 1),  # hits.json

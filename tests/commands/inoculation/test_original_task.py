@@ -10,10 +10,9 @@ from statistics import fmean
 
 import pytest
 
-from probelight.commands.inoculation import runs
+from probelight.commands.inoculation import original_task
 from probelight.commands.inoculation.data import Splits, original_splits
-from probelight.commands.inoculation.original_task import original_source
-from probelight.commands.inoculation.runs import original_jobs
+from probelight.commands.inoculation.original_task import original_jobs, original_source
 from probelight.commands.inoculation.settings import IntermediateTask, OriginalTask
 from probelight.models.networks import model_fingerprint
 from probelight.models.registry import ModelSettings
@@ -73,7 +72,7 @@ def test_the_score_without_relatives_is_given_where_some_items_have_one(
         meta = {**first.meta, "cluster": splits.train[0].meta["cluster"]}
         return replace(splits, report=(replace(first, meta=meta), *splits.report[1:]))
 
-    monkeypatch.setattr(runs, "original_splits", leaked)
+    monkeypatch.setattr(original_task, "original_splits", leaked)
     [record] = train(replace(task, report_sets=task.sets, epochs=1))
     overall, clean = rows_of(record, "report")
     assert (overall.subset, overall.num_items) == (None, 22)

@@ -36,7 +36,7 @@ def scores(frozen: FrozenFeatures, seed: int | None, h: Tensor) -> Tensor:
     """Of untrained heads, both words as candidates of each text."""
     head = frozen.head if seed is None else frozen.fresh_head(seed)
     words = torch.arange(2)
-    heads = StackedHeads(HeadRows.of(head, words), words, 1, "linear" if seed is None else "mlp")
+    heads = StackedHeads([HeadRows.of(head, words)], "linear" if seed is None else "mlp")
     ids = words.repeat(len(h), 1)
     items = CachedItems(h, ids, torch.ones_like(ids, dtype=torch.bool), ids[:, 0])
     return heads.scores([items])[0]

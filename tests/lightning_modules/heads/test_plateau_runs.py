@@ -14,7 +14,7 @@ from probelight.lightning_modules.heads.head_training import PlateauPlan, sample
 from probelight.lightning_modules.heads.stacked_heads import CachedItems, StackedHeads
 
 NUM_ITEMS, NUM_HELD_OUT, HIDDEN, VOCAB, EPOCHS = 40, 24, 8, 12, 30
-PLAN = PlateauPlan("mlp", 5e-3, EPOCHS, 8, weight_decay=0.1, max_grad_norm=0.5, patience=5)
+PLAN = PlateauPlan(5e-3, EPOCHS, 8, weight_decay=0.1, max_grad_norm=0.5, patience=5)
 
 
 class FreshHead(nn.Module):
@@ -116,7 +116,7 @@ def test_each_run_halves_and_stops_by_itself(budget: int, monkeypatch: pytest.Mo
     held_out = [watched[0], watched[0], watched[1], watched[1], watched[1]]
     heads = [FreshHead(seed) for seed in seeds]
     orders = np.stack([sample_orders(NUM_ITEMS, 20, EPOCHS, seed) for seed in seeds])
-    stack = StackedHeads(heads, torch.arange(VOCAB), len(seeds), "mlp")
+    stack = StackedHeads(heads, "mlp")
     epochs = train_stack(stack, train, orders, PLAN, held_out)
     measured = items(4, 16)
     scores = stack.scores([measured] * len(seeds))
@@ -131,10 +131,10 @@ def test_each_run_halves_and_stops_by_itself(budget: int, monkeypatch: pytest.Mo
 
 
 def test_without_patience_the_rate_stays_and_the_last_epoch_is_kept() -> None:
-    plan = PlateauPlan("mlp", 1e-2, 3, 8, max_grad_norm=None, patience=None)
+    plan = PlateauPlan(1e-2, 3, 8, max_grad_norm=None, patience=None)
     data, head = items(0, NUM_ITEMS), FreshHead(1)
     order = sample_orders(NUM_ITEMS, 20, 3, 1)
-    stack = StackedHeads([head], torch.arange(VOCAB), 1, "mlp")
+    stack = StackedHeads([head], "mlp")
     assert train_stack(stack, [data], order[None], plan) == [3]
     alone = train_alone(head, data, data, order, plan).head
     torch.testing.assert_close(stack.scores([data])[0], alone.scores(data), rtol=1e-7, atol=1e-9)

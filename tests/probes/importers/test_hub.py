@@ -39,14 +39,11 @@ def hub(folder: Path, *rows: dict[str, Any]) -> HubSource:
     return HubSource(str(folder), {"train": "train"})
 
 
-@pytest.fixture(autouse=True)
-def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("datasets.config.HF_DATASETS_CACHE", tmp_path / "cache")
-
-
-def read(source: HubSource, **config: Any) -> tuple[Record, ...]:
+def read(
+    source: HubSource, folder: Path, offline: bool | None = None, **config: Any
+) -> tuple[Record, ...]:
     probe = replace(ProbeConfig("p", "mc_qa", 5, 0.2, hub=source), **config)
-    return read_hub(probe, "train").records
+    return read_hub(probe, "train", cache_dir=folder / "cache", offline=offline).records
 
 
 def race(question: str, choice: str) -> Record:
@@ -65,17 +62,17 @@ def race(question: str, choice: str) -> Record:
     ],
 )
 def test_known_layouts_are_records(tmp_path: Path, row: dict[str, Any], expected: Record) -> None:
-    assert read(hub(tmp_path / "data", row)) == (expected,)
+    assert read(hub(tmp_path / "data", row), tmp_path) == (expected,)
 
 
 def test_sciq_answers_are_not_always_first(tmp_path: Path) -> None:
     rows = [SCIQ | {"question": f"Which gas {number}?"} for number in range(200)]
-    records = read(hub(tmp_path / "data", *rows))
+    records = read(hub(tmp_path / "data", *rows), tmp_path)
     assert all(record.gold == "oxygen" for record in records)
     assert all(sorted(r.choices) == ["argon", "neon", "oxygen", "xenon"] for r in records)
     places = [sum(record.answer == index for record in records) for index in range(4)]
     assert min(places) > 30
-    assert records == read(hub(tmp_path / "again", *rows))
+    assert records == read(hub(tmp_path / "again", *rows), tmp_path)
 
 
 def test_a_malformed_row_is_named_with_the_way_to_leave_it_out(tmp_path: Path) -> None:
@@ -83,7 +80,7 @@ def test_a_malformed_row_is_named_with_the_way_to_leave_it_out(tmp_path: Path) -
     with pytest.raises(
         RecordError, match=r"train:2: the gold .* twice.*`leave_out: \{train: \[2\]"
     ):
-        read(source)
+        read(source, tmp_path)
     assert [record.position for record in read(source, tmp_path, leave_out={"train": (2,)})] == [1]
 
 
@@ -91,7 +88,7 @@ def test_unknown_columns_are_named(tmp_path: Path) -> None:
     with pytest.raises(
         RecordError, match=r"data, split train:1: no column for the gold: .* There are text$"
     ):
-        read(hub(tmp_path / "data", {"text": "x"}))
+        read(hub(tmp_path / "data", {"text": "x"}), tmp_path)
 
 
 def test_offline_asks_nobody_and_says_what_to_do(
@@ -102,9 +99,8 @@ def test_offline_asks_nobody_and_says_what_to_do(
     # As in a process that was started without HF_HUB_OFFLINE.
     monkeypatch.setattr("datasets.config.HF_HUB_OFFLINE", False)
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
-    monkeypatch.setenv("PROBELIGHT_OFFLINE", "1")
     with pytest.raises(DownloadError, match=r"no/such: could not be loaded from the local c.*--m"):
-        read(HubSource("no/such", {"train": "train"}))
+        read(HubSource("no/such", {"train": "train"}), tmp_path, offline=True)
     assert lookups == []
     assert not datasets.config.HF_HUB_OFFLINE
 
@@ -117,9 +113,9 @@ def test_a_probe_on_the_hub_needs_only_its_config(tmp_path: Path) -> None:
         f"hub: {{repo: '{source.repo}', splits: {{train: train}}}}\nleave_out: {{train: []}}\n"
     )
     with pytest.raises(RecordError, match="train:2: line 1 has the id 'Mercury_1' too"):
-        load_probe(config, "train")
+        load_probe(config, "train", cache_dir=tmp_path / "cache")
     config.write_text(config.read_text() + "ids_repeat: true\n")
-    data = load_probe(config, "train")
+    data = load_probe(config, "train", cache_dir=tmp_path / "cache")
     assert (len(data.records), data.notices) == (2, ("1 ids repeat",))
     [file] = data.files
     assert (file.path, file.num_items) == (f"hub:{source.repo}/train", 2)
@@ -127,5 +123,5 @@ def test_a_probe_on_the_hub_needs_only_its_config(tmp_path: Path) -> None:
 
 def test_rows_of_blimp_are_minimal_pairs(tmp_path: Path) -> None:
     row = {"sentence_good": "a b", "sentence_bad": "b a", "UID": "order", "pairID": "3"}
-    records = read(hub(tmp_path / "data", row), setup="minimal_pair")
+    records = read(hub(tmp_path / "data", row), tmp_path, setup="minimal_pair")
     assert records == (Record("order-3", "", ("a b", "b a"), 0, {"paradigm": "order"}, 1),)

@@ -26,11 +26,6 @@ Rows = list[dict[str, Any]]
 Door = Callable[..., ItemFile]
 
 
-@pytest.fixture(autouse=True)
-def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("datasets.config.HF_DATASETS_CACHE", tmp_path / "cache")
-
-
 def table(rows: Rows, path: Path) -> Path:
     """The rows as a table: lists of wrong sentences are columns, other lists and objects cells."""
     several = [key for key, cell in rows[0].items() if key == "sentence_bad" and cell != str(cell)]
@@ -62,7 +57,7 @@ def hub(rows: Rows, folder: Path, setup: Setup, **options: Any) -> ItemFile:
     lines(rows, folder / "data" / "train.json")
     source = HubSource(str(folder / "data"), {"train": "train"})
     config = replace(ProbeConfig("items", setup, 5, 0.2, hub=source), **options)
-    return read_hub(config, "train")
+    return read_hub(config, "train", cache_dir=folder / "cache")
 
 
 DOORS: dict[str, Door] = {

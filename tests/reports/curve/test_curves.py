@@ -2,22 +2,21 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from probelight.metrics.learning_curve import WEIGHTS
 from probelight.reports.curve.comparisons import (
     curve_sentences,
-    difference,
     is_alike,
     rivals,
     standard_curves,
 )
-from probelight.reports.curve.curves import CurvePoint, ProbeCurve, curves, summed
+from probelight.reports.curve.curves import CurvePoint, ProbeCurve, curves, score, summed
 from probelight.reports.curve.tables import curve_table, parts_table, summary_tables
 from probelight.reports.numbers import Estimate
 from probelight.reports.published import ScoreKey, published_scores
 from probelight.results.load import load_results
-from probelight.results.row import Row
 from tests.fixtures import subsets
 from tests.fixtures.curves import levels, shares
 from tests.fixtures.report import present, records
@@ -34,11 +33,11 @@ def test_mean_over_seeds(curve: ProbeCurve) -> None:
     assert list(curve.means()) == [0, 62, 125, 250, 500]
     assert (curve.controls, curve.chance, curve.learning_rate) == (["no_language"], 0.5, 1e-3)
     point = curve.line()[62]
-    assert [row.value for row in point.by_seed.values()] == [262 / 500, 281 / 500]
+    assert [*point.rows.value] == [262 / 500, 281 / 500]
     assert point.mean == pytest.approx(0.543)
     assert point.num_items == 500
     # Without hits the interval is the mean of the seeds'.
-    lows = [row.ci_low or 0 for row in point.by_seed.values()]
+    lows = point.rows.ci_low
     assert point.estimate.ci_low == pytest.approx(sum(lows) / 2)
     assert curve.num_seeds is None
 
@@ -145,20 +144,20 @@ def test_points_are_summed_over_the_sizes_that_curves_share() -> None:
     """One seed, without hits, so that nothing has an interval."""
 
     def line(values: dict[int, float]) -> dict[int, CurvePoint]:
-        return {n: CurvePoint({1: Row(value=value)}) for n, value in values.items()}
+        return {n: CurvePoint(pd.DataFrame({"value": [value]})) for n, value in values.items()}
 
     standard_line = line({0: 0.5, 10: 0.95, 62: 0.6, 125: 0.9})
     points = {"standard": standard_line, "control": line({62: 0.5, 250: 0.7})}
     curve = ProbeCurve("p", "m", "mlp", "dev", "", False, "mc_mlm", 1e-3, points)
     standard, control = curve.line()[62], curve.line("control")[62]
-    assert curve.zero_shot == Estimate(0.5)
+    assert curve.scores[ScoreKey("zero_shot")] == Estimate(0.5)
     assert curve.line("other control") == {}
     assert summed([(0.5, standard), (-0.5, control)]).value == pytest.approx(0.05)
     assert standard.minus(control).value == pytest.approx(0.1)
     # Weights are those of the points that are there; N = 10 has none, but may be the best.
     first, second = WEIGHTS[62], WEIGHTS[125]
     weighted = (0.6 * first + 0.9 * second) / (first + second)
-    assert curve.weighted_sum == Estimate(pytest.approx(weighted))
+    assert curve.scores[WS] == Estimate(pytest.approx(weighted))
     assert curve.scores[ScoreKey("max", "mlp")] == Estimate(0.95)
     assert curve.lang_gap("control") == Estimate(pytest.approx(0.1))
     assert curve.lang_sense("other control") is None
@@ -235,15 +234,15 @@ def test_differences_pair_items_and_seeds(tmp_path: Path) -> None:
     write_curve(tmp_path, lambda *args: shares(*args) - 0.1, model="b", sizes=(62, 125))
     write_curve(tmp_path, shares, model="c", num_items=60)
     first, second, third = read(tmp_path)
-    gap = present(difference("weighted_sum", first, second))
+    gap = present(score("weighted_sum", first.line(), second.line()))
     assert gap.value == pytest.approx(0.1)
     # The same seeds and mostly the same items are right: much narrower than each curve's own.
-    (low, high), score = map(present, gap.bounds), second.scores[WS]
-    assert high - low < 0.6 * ((score.ci_high or 0) - (score.ci_low or 0))
-    assert difference("zero_shot", first, second) is None
-    best = present(difference("maximum", first, second))
+    (low, high), whole = map(present, gap.bounds), second.scores[WS]
+    assert high - low < 0.6 * ((whole.ci_high or 0) - (whole.ci_low or 0))
+    assert score("zero_shot", first.line(), second.line()) is None
+    best = present(score("maximum", first.line(), second.line()))
     assert best.value == pytest.approx(0.1)
-    unpaired = present(difference("weighted_sum", first, third))
+    unpaired = present(score("weighted_sum", first.line(), third.line()))
     assert unpaired.ci_low is None
 
 

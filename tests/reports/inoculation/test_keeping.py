@@ -23,7 +23,7 @@ from probelight.reports.inoculation.keeping import (
     keeping_settings_table,
     keeping_table,
 )
-from probelight.reports.inoculation.runs import doses, with_controls
+from probelight.reports.inoculation.runs import every_dose
 from probelight.reports.inoculation.training import pareto_figure
 from probelight.reports.table import Cell
 from probelight.results.load import RunSet, load_results
@@ -322,13 +322,13 @@ def test_figure_draws_ways_costs_and_the_gain(added: Add) -> None:
 
 
 def test_the_best_is_chosen_within_a_way_and_strength(added: Add) -> None:
-    lines = doses(with_controls(with_l2_sp(added)))
-    assert [(series.keeping, len(line[0].runs)) for series, line in lines.items()] == [
+    doses = every_dose(with_l2_sp(added))
+    assert [(dose.series.keeping, len(dose.runs)) for dose in doses] == [
         ("", 2),
         ("l2_sp 0.1", 2),
         ("l2_sp 1", 2),
     ]
-    assert [series.remarks for series in lines] == ["", "l2_sp 0.1", "l2_sp 1"]
+    assert [dose.series.remarks for dose in doses] == ["", "l2_sp 0.1", "l2_sp 1"]
 
 
 def test_other_figures_draw_the_runs_without_a_way(added: Add) -> None:

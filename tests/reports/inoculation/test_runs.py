@@ -14,9 +14,9 @@ from probelight.reports.inoculation.runs import (
     Dose,
     Series,
     best_dose,
-    doses,
-    inoculations,
+    dose_lines,
     interval_of,
+    with_controls,
 )
 from probelight.reports.numbers import Bounds
 from probelight.results.hits import Side, read_sides
@@ -43,22 +43,22 @@ def test_best_setting_is_chosen_on_the_selection_split(
         {"learning_rate": rate, "selection": [(0.2, 0.6), end]}
         for rate, end in ((1e-5, slow), (5e-5, fast))
     )
-    runs = inoculations(inoculated(*settings))
-    assert [c.learning_rate for c in runs if c.chosen] == [winner]
-    (line,) = doses(runs).values()
+    results = inoculated(*settings)
+    assert [c.learning_rate for c in with_controls(results) if c.chosen] == [winner]
+    (line,) = dose_lines(results).values()
     assert [run.learning_rate for run in line[0].runs] == [winner]
 
 
 def test_the_best_setting_is_over_extras_too(inoculated: Callable[..., RunSet]) -> None:
     better = {"extra": "x2", "selection": [(0.2, 0.6), (0.9, 0.9)]}
-    lines = doses(inoculations(inoculated({}, better)))
+    lines = dose_lines(inoculated({}, better), controls=False)
     assert list(lines) == [Series("dictionary-lm", "hypernymy", "")]
     ((dose,),) = lines.values()
     assert [run.extra for run in dose.runs] == ["x2"]
 
 
 def test_a_sweep_says_what_it_chose_from(inoculated: Callable[..., RunSet]) -> None:
-    (inoculation,) = inoculations(inoculated(candidates=["u", "v"], report_items=None))
+    (inoculation,) = with_controls(inoculated(candidates=["u", "v"], report_items=None))
     assert (inoculation.num_settings, inoculation.whole_split) == (2, True)
 
 
@@ -75,14 +75,14 @@ def test_a_sweep_says_what_it_chose_from(inoculated: Callable[..., RunSet]) -> N
 def test_cost_is_read_only_above_chance(
     inoculated: Callable[..., RunSet], fields: dict[str, bool], right: int, interpretable: bool
 ) -> None:
-    (run,) = inoculations(inoculated({"original_correct": (right, right)}, **fields))
+    (run,) = with_controls(inoculated({"original_correct": (right, right)}, **fields))
     assert run.interpretable is interpretable
 
 
 def test_run_without_report_is_no_cell(tmp_path: Path) -> None:
     rows = [row for row in inoculation_rows() if row["split"] == "selection"]
     write_run(tmp_path, "a", rows)
-    assert inoculations(load_results(tmp_path)) == []
+    assert dose_lines(load_results(tmp_path)) == {}
 
 
 def test_splits_and_ways_of_choosing_are_lines_of_their_own(
@@ -90,7 +90,7 @@ def test_splits_and_ways_of_choosing_are_lines_of_their_own(
 ) -> None:
     for selection, split in (("train", "dev"), ("train", "test"), ("paper", "test")):
         results = inoculated(selection=selection, report_split=split)
-    lines = doses(inoculations(results))
+    lines = dose_lines(results, controls=False)
     remarks = [series.remarks for series in lines]
     assert remarks == ["chosen on the reported items (test)", "dev", "test"]
 
@@ -101,7 +101,7 @@ def test_namesakes_of_another_setup_are_lines_of_their_own(
 ) -> None:
     for setup in setups:
         results = inoculated(setup=setup)
-    assert [series.setup for series in doses(inoculations(results))] == named
+    assert [series.setup for series in dose_lines(results, controls=False)] == named
 
 
 GROUPS = [item // 2 for item in range(200)]
@@ -182,7 +182,7 @@ def test_a_mean_over_seeds_goes_by_the_files_beside_its_runs(tmp_path: Path) -> 
         fields = {"hits_file": "hits.json", "cost_interpretable": True}
         folder = write_run(tmp_path, f"s{seed}", rows, **fields)
         (folder / "hits.json").write_text(json.dumps(hits(seed)))
-    [[dose]] = doses(inoculations(load_results(tmp_path))).values()
+    [[dose]] = dose_lines(load_results(tmp_path), controls=False).values()
     assert dose.interval("inoculation_cost") == over_seeds("inoculation_cost")
     # The probe's items counted what the original task's did: what the one lost, the other did too.
     low, high = map(present, over_seeds("inoculation_cost"))
@@ -194,7 +194,7 @@ def test_a_mean_over_seeds_goes_by_the_files_beside_its_runs(tmp_path: Path) -> 
     (folder / "hits.json").write_text("{}")
     results = load_results(tmp_path)
     assert "(`probe` or `original` is missing)" in results.left_out[0]
-    [[dose]] = doses(inoculations(results)).values()
+    [[dose]] = dose_lines(results, controls=False).values()
     assert dose.interval("inoculation_cost") == (None, None)
 
 
@@ -202,5 +202,5 @@ def test_best_dose_is_chosen_on_the_selection_items(inoculated: Callable[..., Ru
     for dose, selected, reported in ((100, 0.6, 500), (1000, 0.8, 400), (3000, 0.8, 900)):
         columns = {"probe_correct": (200, reported), "selection": [(0.2, 0.6), (selected, 0.6)]}
         results = inoculated({"dose": dose, **columns})
-    (line,) = doses(inoculations(results)).values()
+    (line,) = dose_lines(results, controls=False).values()
     assert best_dose(line).dose == 1000

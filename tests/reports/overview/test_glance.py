@@ -10,7 +10,7 @@ import pytest
 from matplotlib.patches import FancyArrowPatch
 
 from probelight.reports.build import inline_svg, to_html
-from probelight.reports.inoculation.runs import Dose, doses, inoculations
+from probelight.reports.inoculation.runs import Dose, dose_lines
 from probelight.reports.overview import glance
 from probelight.reports.overview.examples import Example, forgotten_example
 from probelight.reports.overview.glance import arrows_figure, grid, verdicts_table
@@ -290,7 +290,7 @@ def test_gain_and_cost_each_show_whether_they_can_be_told_from_none(tmp_path: Pa
         run = write_run(tmp_path, f"k{dose}", rows, hits_file="hits.json", original_task="o")
         hits = {"probe": side(low, end), "original": side(low, low)}
         (run / "hits.json").write_text(json.dumps(hits))
-    line = next(iter(doses(inoculations(load_results(tmp_path))).values()))
+    line = next(iter(dose_lines(load_results(tmp_path), controls=False).values()))
     by_dose = {dose.dose: whiskers_of(dose) for dose in line}
     is_clear = {k: [is_told for *_, is_told in sides] for k, sides in by_dose.items()}
     assert is_clear == {10: [True, True], 20: [False, True], 30: [True, False], 40: [False, False]}
@@ -315,7 +315,7 @@ def test_gain_and_cost_each_show_whether_they_can_be_told_from_none(tmp_path: Pa
 
 def test_a_cost_that_cannot_be_read_has_no_whisker(inoculated: Inoculated) -> None:
     results = inoculated({}, cost_interpretable=False)
-    [[dose]] = doses(inoculations(results)).values()
+    [[dose]] = dose_lines(results, controls=False).values()
     assert whiskers_of(dose) == []  # nor of the gain: the runs did not record their items
 
 

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from probelight.io.escaping import visible
 from probelight.reports.numbers import BEFORE, WHOLE, count, rate, replayed, scored_by, when_of
 from probelight.results.details import ForgettingDetails, InoculationDetails, WatchDetails
-from probelight.results.frames import source_of
+from probelight.results.frames import source_of, trained_models
 from probelight.results.load import INOCULATION, Run, RunSet, UnreadableResultError
 from probelight.results.predictions import (
     DOSE,
@@ -29,7 +29,6 @@ from probelight.results.predictions import (
     read_item_lines,
 )
 from probelight.results.row import Row
-from probelight.results.watched import trained_models
 
 MOST_IN_PAGE = 15_000_000  # bytes of all chunks; beyond that they are files next to the page
 FOLDER = "items"

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from probelight.probes.catalog import load_probe_config
-from probelight.reports.page.provenance import computing_time
+from probelight.reports.provenance import computing_time
 from probelight.reports.table import Table
 from probelight.results.load import Run, RunSet
 from tests.fixtures.report import present, tables

@@ -12,7 +12,7 @@ import pytest
 from probelight.io.escaping import visible
 from probelight.reports import build
 from probelight.reports.build import build_report, to_html
-from probelight.reports.page.items import MOST_IN_PAGE, Item, Items, items_of, read_probes
+from probelight.reports.items import MOST_IN_PAGE, Item, Items, items_of, read_probes
 from probelight.results.load import RunSet
 from tests.fixtures.report import present
 
