@@ -78,8 +78,10 @@ def above_level(num_items: float, level: float) -> float:
 
     Args:
         num_items: Number of independent items.
-        level: Accuracy to compare with, above 0 and below 1.
+        level: Accuracy to compare with, above 0; nothing is above 1.
     """
+    if level >= 1:
+        return math.inf
 
     def needed(difference: float) -> float:
         accuracy = level + difference

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
-from probelight.metrics.power import effective_items, paired, two_proportions
+from probelight.metrics.power import above_level, effective_items, paired, two_proportions
 
 
 def test_half_against_six_tenths_needs_388_items() -> None:
@@ -52,3 +52,7 @@ def test_nonsense_is_refused(share: float) -> None:
         paired(100, discordant=share)
     with pytest.raises(ValueError, match="seeds"):
         effective_items(100, 0, 0.5)
+
+
+def test_no_accuracy_is_above_that_of_items_with_one_right_answer() -> None:
+    assert above_level(1.0, 1.0) == math.inf
