@@ -107,7 +107,7 @@ def test_what_a_file_is_stands_in_the_record_and_the_tables(file: Path, tmp_path
     assert record["source"]["loaded_from"] == str(file)
     assert f"{file.name}: weights dequantised from Q8_0" in record["notices"]
     assert cli.main(["report", str(out)]) == 0
-    assert "dequantised from Q8_0" in (out / "report" / "report.html").read_text()
+    assert "dequantised from Q8_0" in (out / "report.html").read_text()
 
 
 def test_a_folder_with_one_file_is_that_file_and_with_several_refused(
