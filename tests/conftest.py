@@ -58,11 +58,16 @@ def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def real_decoder() -> Path:
-    """The folder of a real decoder; tests that ask for it carry `real_model`."""
-    folder = os.environ.get(DECODER_VARIABLE)
-    if not folder:
-        pytest.skip(f"{DECODER_VARIABLE} is not set to the folder of a decoder")
-    return Path(folder)
+    """The folder of SmolLM2 or another real decoder; tests that ask for it carry `real`."""
+    if folder := os.environ.get(DECODER_VARIABLE):
+        return Path(folder)
+    from probelight.models.checkpoint_errors import PretrainedError
+    from probelight.models.chosen_models import model_of
+
+    try:
+        return model_of("smollm2").checkpoint.folder
+    except PretrainedError as error:
+        pytest.skip(str(error))
 
 
 @pytest.fixture(scope="session")

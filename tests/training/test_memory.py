@@ -114,7 +114,7 @@ def test_only_small_tensors_are_not_given_back() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.real_model
+@pytest.mark.real
 def test_the_estimate_is_that_of_a_real_decoder(real_decoder: Path) -> None:
     """With LoRA, by the most memory that a process of its own ever had."""
     command = [sys.executable, "-m", "benchmarks.memory", "--models", str(real_decoder)]
