@@ -14,11 +14,11 @@ from transformers import AutoConfig, AutoModelForMultipleChoice, AutoTokenizer
 
 from probelight import cli
 from probelight.commands.inoculation import inoculate as inoculations
-from probelight.commands.inoculation.runs import inoculation_jobs, weights_bytes
+from probelight.commands.inoculation.runs import inoculation_jobs
 from probelight.commands.inoculation.settings import Setting, Subject
 from probelight.commands.inoculation.sweep import SweepGrid, sweep_jobs
 from probelight.lightning_modules.baselines.esim import ESIM
-from probelight.models.registry import ModelSettings
+from probelight.models.registry import ModelSettings, weights_bytes
 from probelight.probes.importers.items import write_ai2
 from probelight.reports.inoculation.runs import dose_lines
 from probelight.reports.overview.skills import CHOICES, verdicts

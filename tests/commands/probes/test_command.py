@@ -10,7 +10,7 @@ from probelight import cli
 from probelight.builders.catalogue import BUILDERS
 from probelight.builders.olmpics import taxonomy
 from probelight.builders.wordnet_probes.builders import WORDNET_QA
-from probelight.cli import FAILURE, USAGE_ERROR
+from probelight.io.process import FAILURE, USAGE_ERROR
 from probelight.probes.catalog import probe_names
 from probelight.probes.importers.items import write_ai2
 from probelight.probes.record import Record
