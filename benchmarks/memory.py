@@ -38,7 +38,7 @@ from probelight.runs.context import RunContext
 from probelight.runs.settings import TrainerSettings
 from probelight.training.fit import FitPlan, choice_data, fit_choices
 from probelight.training.memory import Processes, checkpoint_gradients, memory_need, weight_bytes
-from probelight.training.modules import Fit
+from probelight.training.settings import Fit
 
 # Layers and hidden size of models of so many bytes in single precision.
 MODELS = {

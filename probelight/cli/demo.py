@@ -30,7 +30,7 @@ from probelight.results.run_folder import CommandFolder
 from probelight.runs.context import RunContext
 from probelight.runs.run import run_jobs, unfinished
 from probelight.runs.settings import DEFAULT_TRAINER, TrainerSettings
-from probelight.training.modules import Fit
+from probelight.training.settings import Fit
 
 
 @dataclass(frozen=True, kw_only=True)

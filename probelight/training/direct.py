@@ -22,7 +22,8 @@ from probelight.probes.record import Record, Setup
 from probelight.results.run_folder import RunFolder
 from probelight.runs.context import RunContext
 from probelight.training.fit import FitPlan, fit_choices
-from probelight.training.modules import FitSettings, module_for, saved_module
+from probelight.training.modules import module_for, saved_module
+from probelight.training.settings import FitSettings
 
 HELD_OUT_SET = "held_out"  # so that its accuracy is logged as `HELD_OUT`
 

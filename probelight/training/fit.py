@@ -38,7 +38,7 @@ from probelight.runs.context import RunContext
 from probelight.runs.memory import MemoryNeed
 from probelight.runs.settings import TrainerSettings, expected_device
 from probelight.training.memory import MemoryCheck, Processes, checkpoint_gradients, memory_need
-from probelight.training.modules import Fit
+from probelight.training.settings import Fit
 
 
 @dataclass

@@ -21,7 +21,7 @@ from probelight.runs.context import RunContext
 from probelight.runs.settings import TrainerSettings
 from probelight.runs.spec import Job
 from probelight.training.fit import FitPlan, fit
-from probelight.training.modules import Fit
+from probelight.training.settings import Fit
 from tests.runs.harness import log_lines, results
 from tests.runs.runner_spec import folder_of, runner_job
 from tests.runs.trivial import note_when_finished

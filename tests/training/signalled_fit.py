@@ -24,7 +24,7 @@ from probelight.results.run_folder import RunFolder
 from probelight.runs.context import RunContext
 from probelight.runs.settings import TrainerSettings
 from probelight.training.fit import FitPlan, fit
-from probelight.training.modules import Fit
+from probelight.training.settings import Fit
 from tests.runs.tiny_training import Points, Regression
 
 

@@ -40,7 +40,8 @@ from probelight.training.memory import (
     memory_need,
     outermost_transformers,
 )
-from probelight.training.modules import Fit, module_for
+from probelight.training.modules import module_for
+from probelight.training.settings import Fit
 from tests.commands.inoculation.conftest import run
 from tests.fixtures.tiny import questions
 

@@ -33,7 +33,7 @@ from probelight.results.run_folder import RunFolder
 from probelight.runs.context import RunContext
 from probelight.runs.settings import TrainerSettings
 from probelight.training.fit import EpochBar, FitPlan, fit, make_trainer, smaller_batches
-from probelight.training.modules import Fit
+from probelight.training.settings import Fit
 from tests.runs.tiny_training import Points, Regression
 
 SETTINGS = TrainerSettings(accelerator="cpu", threads=1, progress_bar=False, checkpoint_every=1)

@@ -23,7 +23,7 @@ from probelight.probes.source import FORMS, ProbeData, load_files, load_probe
 from probelight.probes.splits import SPLITS, SplitError, share_of
 from probelight.probes.user_files import refuse_same_items, split_files
 from probelight.runs.context import RunContext, cached
-from probelight.training.modules import ESIM_FIT, FitSettings
+from probelight.training.settings import ESIM_FIT, FitSettings
 
 YAML = {".yaml", ".yml"}
 TRANSFORMER_FIT = FitSettings(learning_rate=2e-5, epochs=3)

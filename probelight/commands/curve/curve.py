@@ -24,7 +24,8 @@ from probelight.probes.controls import (
 from probelight.probes.record import Setup, group_of
 from probelight.probes.source import ProbeData, load_file, load_probe
 from probelight.runs.context import RunContext, cached
-from probelight.training.modules import FitSettings, refuse_placed, trained_for
+from probelight.training.modules import refuse_placed, trained_for
+from probelight.training.settings import FitSettings
 
 PRECISIONS = ("32-true", "16-mixed", "bf16-mixed")  # those of models.answering, which imports torch
 

@@ -18,7 +18,7 @@ from probelight.probes.source import ProbeData, load_probe
 from probelight.probes.splits import SplitError, share_of
 from probelight.probes.user_files import refuse_same_items
 from probelight.runs.context import RunContext, cached
-from probelight.training.modules import FitSettings
+from probelight.training.settings import FitSettings
 
 
 @dataclass(frozen=True)

@@ -42,7 +42,8 @@ from probelight.results.record import RunRecord
 from probelight.results.run_folder import RunFolder
 from probelight.runs.context import RunContext, cached
 from probelight.runs.settings import TrainerSettings
-from probelight.training.modules import FitSettings, module_for
+from probelight.training.modules import module_for
+from probelight.training.settings import FitSettings
 
 Frozen = ChoiceModule | FrozenFeatures
 RowSetKey = tuple[str, str]  # control and role

@@ -37,7 +37,7 @@ from probelight.results.predictions import write_predictions
 from probelight.results.record import RunRecord
 from probelight.results.row import Row, Subset
 from probelight.results.run_folder import RunFolder
-from probelight.training.modules import Fit, FitSettings
+from probelight.training.settings import Fit, FitSettings
 
 HITS = "hits.json"
 MOST_WORDS = 12  # different choices of a probe whose accuracy is given per set of choices

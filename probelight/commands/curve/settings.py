@@ -12,7 +12,7 @@ from probelight.io.settings import Settings
 from probelight.models.registry import FULL, MODEL_TYPES
 from probelight.probes.controls import STANDARD, control_named
 from probelight.probes.user_files import UserFiles, measured_split
-from probelight.training.modules import ESIM_FIT, MLM_FIT, Fit, FitSettings
+from probelight.training.settings import ESIM_FIT, MLM_FIT, Fit, FitSettings
 
 _NO_CONTROL = (
     "language controls need `arguments`, which only a probe's config can declare: docs/own_probe.md"

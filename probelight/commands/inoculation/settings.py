@@ -22,7 +22,7 @@ from probelight.models.tuning import FULL, LORA, Tuning
 from probelight.probes.controls import CONTROLS, STANDARD, control_named
 from probelight.probes.splits import Replay
 from probelight.probes.user_files import UserFiles, measured_split
-from probelight.training.modules import Fit
+from probelight.training.settings import Fit
 
 # The protocols of the jobs, in the order in which they come.
 FIRST = "first"  # what is trained before the original task

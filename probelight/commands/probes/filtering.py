@@ -24,7 +24,7 @@ from probelight.io.settings import Settings
 from probelight.models.registry import ModelSettings
 from probelight.probes.record import Record, chance_of
 from probelight.probes.splits import nested_sample
-from probelight.training.modules import FitSettings
+from probelight.training.settings import FitSettings
 
 if TYPE_CHECKING:
     from probelight.metrics.intervals import Interval

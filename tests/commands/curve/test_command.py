@@ -28,7 +28,7 @@ from probelight.probes.record import Record
 from probelight.results.run_folder import CommandFolder
 from probelight.runs.context import RunContext
 from probelight.runs.run import run_jobs
-from probelight.training.modules import FitSettings
+from probelight.training.settings import FitSettings
 from tests.commands.curve.conftest import TRAINER, curve_command
 from tests.fixtures.checkout import ROOT
 from tests.fixtures.rows import read_results

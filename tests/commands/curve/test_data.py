@@ -23,7 +23,8 @@ from probelight.probes.controls import NonsenseError
 from probelight.probes.importers.items import write_ai2
 from probelight.probes.record import Record, group_of
 from probelight.runs.context import RunContext
-from probelight.training.modules import Fit, FitSettings, module_for
+from probelight.training.modules import module_for
+from probelight.training.settings import Fit, FitSettings
 from tests.commands.curve.conftest import load
 from tests.fixtures.checkout import ROOT
 

@@ -52,7 +52,8 @@ from probelight.results.record import RunRecord
 from probelight.runs import execution
 from probelight.runs.context import RunContext
 from probelight.runs.settings import TrainerSettings
-from probelight.training.modules import FitSettings, module_for
+from probelight.training.modules import module_for
+from probelight.training.settings import FitSettings
 from tests.commands.curve.conftest import TRAINER, curve_command, load
 from tests.fixtures.rows import read_predictions, read_result, read_results
 from tests.fixtures.tiny import make_runs

@@ -19,6 +19,7 @@ from probelight.commands.inoculation import original_task, runs
 from probelight.commands.inoculation.sweep import SweepGrid, sweep_jobs
 from probelight.models.tuning import Tuning
 from probelight.runs.context import RunContext
+from probelight.runs.estimates import plan_of
 from probelight.runs.spec import Job
 from probelight.training.modules import saved_module
 from tests.commands.inoculation.conftest import KEPT, assert_same, run
@@ -128,7 +129,11 @@ def test_a_dry_run_says_that_frozen_weights_take_less(
         config = {**inoculation_config, "dry_run": True, "tuning": method}
         config["original"] = {**inoculation_config["original"], "tuning": method}
         planned: list[Job] = []
-        monkeypatch.setattr(inoculation, "print_plan", lambda jobs, *_, p=planned: p.extend(jobs))
+        monkeypatch.setattr(
+            inoculation,
+            "plan_of",
+            lambda jobs, *others, plan=planned: (plan.extend(jobs), plan_of(jobs, *others))[1],
+        )
         assert run(config, tmp_path / "out", tmp_path) == 0
         sizes += [job.memory() for job in planned if job.memory is not None]
     for full, lora in zip(*needs.values(), strict=True):

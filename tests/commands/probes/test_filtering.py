@@ -20,7 +20,7 @@ from probelight.io.errors import UsageError
 from probelight.metrics.intervals import accuracy_interval
 from probelight.probes.importers.items import read_file
 from probelight.probes.record import Record
-from probelight.training.modules import FitSettings
+from probelight.training.settings import FitSettings
 
 
 def item(number: int, leaks: bool) -> Record:
