@@ -18,7 +18,12 @@ _NOUNS = (
     "officer painter pilot player poet prince queen sailor secretary senator singer soldier "
     "student surgeon tailor teacher thief waiter wife witness woman writer"
 ).split()
-_VERBS = "cook cry dance laugh leave listen rest run shout sing sleep smile swim talk wait".split()
+_RELATED = "boss brother cousin doctor enemy friend lawyer manager sister teacher".split()
+_VERB_PHRASES = (
+    "drink tea|know the answer|like music|live in London|love the sea|need help|play chess|"
+    "read books|sing songs|sleep late|speak French|walk to school|want a dog|work every day|"
+    "write letters"
+).split("|")
 _ADJECTIVES = "angry famous happy late old quiet rich sick tall tired young".split()
 _PREPOSITIONS = ("behind", "beside", "in front of", "near", "next to")
 _TRANSITIVE = "admire avoid call fear hate help know like love miss pay see trust watch".split()
@@ -37,18 +42,23 @@ def build_agreement(settings: BuildSettings) -> Probe:
     rng = Random(f"agreement:{settings.seed}")
     pairs = dict[str, list[Draft]]()
     while len(pairs) < _NUM_SENTENCES:
-        between, predicate = rng.choice(("phrase", "clause")), rng.choice(("verb", "be"))
+        between = rng.choice(("complement", "phrase", "clause"))
+        predicate = rng.choice(("be", "have", "verb"))
         subject, attractor = rng.sample(_NOUNS, 2)
-        preposition, transitive = rng.choice(_PREPOSITIONS), rng.choice(_TRANSITIVE)
-        verb = rng.choice(_VERBS) if predicate == "verb" else "be"
-        end = "." if predicate == "verb" else f" {rng.choice(_ADJECTIVES)}."
+        if between == "complement":
+            subject, link = rng.choice([noun for noun in _RELATED if noun != attractor]), "of"
+        else:
+            link = "that" if between == "clause" else rng.choice(_PREPOSITIONS)
+        inner_verb = rng.choice(_TRANSITIVE)
+        endings = {"be": rng.choice(_ADJECTIVES), "have": "left"}
+        verb, _, end = rng.choice(_VERB_PHRASES).partition(" ")
+        if predicate in endings:
+            verb, end = predicate, endings[predicate]
         sentences = list[tuple[str, str]]()
         for (noun, form), (other_noun, other_form) in (_NUMBERS, _NUMBERS[::-1]):
-            other = f"the {inflected(attractor, other_noun)}"
-            phrase = f"{preposition} {other}"
-            clause = f"that {other} {inflected(transitive, other_form)}"
-            begin = f"The {inflected(subject, noun)} {phrase if between == 'phrase' else clause}"
-            right, wrong = (f"{begin} {inflected(verb, f)}{end}" for f in (form, other_form))
+            begin = f"The {inflected(subject, noun)} {link} the {inflected(attractor, other_noun)}"
+            begin += f" {inflected(inner_verb, other_form)}" * (between == "clause")
+            right, wrong = (f"{begin} {inflected(verb, f)} {end}." for f in (form, other_form))
             sentences.append((right, wrong))
         cluster = sentences[0][0]
         meta = {"cluster": cluster, "paradigm": f"{between}_{predicate}"}
@@ -59,9 +69,10 @@ def build_agreement(settings: BuildSettings) -> Probe:
 AGREEMENT = school_builder(
     build_agreement,
     """\
-Minimal pairs as in Linzen et al. (2016) and Marvin and Linzen (2018): a verb, or "is" and "are",
-after a subject and a noun of the other number, in a phrase ("The author near the pilots smiles.")
-or a clause ("The author that the pilots like smiles."). Each is asked with a singular and a plural
+Minimal pairs as in Linzen et al. (2016) and Marvin and Linzen (2018): a verb, "is" and "are",
+or "has" and "have", after a subject and a noun of the other number: in a complement ("The friend of
+the pilots is tall."), another phrase ("The author near the pilots likes music.") or a clause ("The
+author that the pilots like has left."). Each is asked with a singular and a plural
 subject; both are in one group. The words are our own, their forms lemminflect's.""",
     "lemminflect",
     "MIT",

@@ -7,7 +7,7 @@ from itertools import pairwise
 from random import Random
 
 from probelight.builders.builder import BuildSettings, Draft, Probe, finish
-from probelight.builders.school.fours import deal, items_of_four, school_builder
+from probelight.builders.school.fours import comparison_items, deal, items_of_four, school_builder
 from probelight.probes.splits import SPLITS
 
 _NUM_FOURS = {"sum": 48, "comparison": 76, "order": 76}  # a sum is asked for in both orders
@@ -64,18 +64,12 @@ def _comparisons(rng: Random) -> Iterator[list[Draft]]:
         if any(high - low < 2 for low, high in pairwise(tens)):
             continue
         numbers = [10 * (hundred + ten) + rng.randint(1, 9) for ten in tens]
-        first, second, third = (
+        between = [
             rng.randint(10 * (hundred + low + 1), 10 * (hundred + high) - 1)
             for low, high in pairwise(tens)
-        )
-        stems = (
-            f"A number that is smaller than {first} is",
-            f"A number that is larger than {first} and smaller than {second} is",
-            f"A number that is larger than {second} and smaller than {third} is",
-            f"A number that is larger than {third} is",
-        )
-        clusters = [" < ".join(map(str, numbers))] * 4
-        yield items_of_four(zip(stems, map(str, numbers), clusters, strict=True), "comparison")
+        ]
+        words = ("A number", "larger", "smaller")
+        yield comparison_items(words, [*map(str, numbers)], [*map(str, between)], "comparison")
 
 
 def _orders(rng: Random) -> Iterator[list[Draft]]:

@@ -10,8 +10,8 @@ from typing import Any
 from probelight.builders.builder import BuildSettings, Draft, Probe, finish
 from probelight.builders.school.fours import (
     Fact,
+    comparison_items,
     in_fours,
-    items_of_four,
     school_builder,
     source_package,
     two_way_items,
@@ -21,7 +21,11 @@ _LAST_NATURAL = 92  # uranium: what is known of the mass of heavier ones changes
 _MARGIN = 1.03  # times the mass of what is lighter
 _ROUNDS = 2  # how often an element is asked for by its weight, at most
 _TRIES = 100
-_STEMS = {"symbol": "The chemical symbol of {} is", "element": "{} is the chemical symbol of"}
+_WORDS = ("An element", "heavier", "lighter")
+_STEMS = {
+    "symbol": "The chemical symbol of {} is",
+    "element": "The chemical element with the symbol {} is",
+}
 
 
 def build_elements(settings: BuildSettings) -> Probe:
@@ -62,16 +66,9 @@ def _weighed(
         least, most = light * _MARGIN, heavy / _MARGIN
         between.append([element.name for element in elements if least < element.mass < most])
     for _ in range(_TRIES if all(between) else 0):
-        first, second, third = map(rng.choice, between)
-        own_stems = (
-            f"An element that is lighter than {first} is",
-            f"An element that is heavier than {first} and lighter than {second} is",
-            f"An element that is heavier than {second} and lighter than {third} is",
-            f"An element that is heavier than {third} is",
-        )
-        if stems.isdisjoint(own_stems):
-            clusters = [" ".join(names)] * 4
-            return items_of_four(zip(own_stems, names, clusters, strict=True), "heavier")
+        drafts = comparison_items(_WORDS, names, [*map(rng.choice, between)], "heavier")
+        if stems.isdisjoint(draft.stem for draft in drafts):
+            return drafts
     return []
 
 

@@ -42,6 +42,25 @@ def items_of_four(four: Iterable[tuple[str, str, str]], template: str) -> list[D
     return drafts
 
 
+def comparison_items(
+    words: tuple[str, str, str], answers: Sequence[str], between: Sequence[str], template: str
+) -> list[Draft]:
+    """Ask for four things, the least first, by others that are between two of them.
+
+    `words` are such as "A number", "larger" and "smaller".
+    """
+    name, more, less = words
+    first, second, third = between
+    stems = (
+        f"{name} that is {less} than {first} is",
+        f"{name} that is {more} than {first} and {less} than {second} is",
+        f"{name} that is {more} than {second} and {less} than {third} is",
+        f"{name} that is {more} than {third} is",
+    )
+    clusters = [" < ".join(answers)] * len(answers)
+    return items_of_four(zip(stems, answers, clusters, strict=True), template)
+
+
 def in_fours(facts: Sequence[T], distance: Callable[[T, T], int], rng: Random) -> list[list[T]]:
     """Divide facts into fours that are near each other: no exchange of two brings them nearer.
 

@@ -28,7 +28,7 @@ _CONTINENTS = {
     "OC": "Oceania",
     "SA": "South America",
 }
-_STEMS = {"capital": "The capital of {} is", "country": "{} is the capital of"}
+_STEMS = {"capital": "The capital of {} is", "country": "The country whose capital is {} is"}
 _LEAST_PEOPLE = 10_000  # in a country or territory that is asked about
 _LEAST_CITIZENS = 250_000
 _MOST_CITIES = 6  # of a country, beside its capital
@@ -153,7 +153,7 @@ def build_continents(settings: BuildSettings) -> Probe:
             for kind, names in kinds.items():
                 for name in names:
                     if not re.search("Africa|America|Asia|Europe|Oceania", name):
-                        stem = f"{name[0].upper()}{name[1:]} is on the continent of"
+                        stem = f"The continent of {name} is"
                         meta = {"cluster": country.code, "template": kind}
                         drafts.append(Draft(stem, continent, (), country.code, meta))
         # Each set of four continents is asked about as often for either of them.
