@@ -46,12 +46,12 @@ def build_elements(settings: BuildSettings) -> Probe:
     return finish("elements", splits, rng)
 
 
-def _unlikeness(fact: Fact, other: Fact) -> int:
+def _unlikeness(fact: Fact, wrong: Fact) -> int:
     """Return how little a wrong symbol looks like an abbreviation of a name, from 0 to 4.
 
     It does if it has the first letter, and its second letter comes after that.
     """
-    symbol, name = sorted((fact.name, other.answer), key=len)
+    symbol, name = sorted((fact.name, wrong.answer), key=len)
     begins = name[0] == symbol[0].lower()
     return 2 * (not begins) + 2 * (not begins or symbol[1:] not in name[1:])
 
@@ -78,8 +78,8 @@ ELEMENTS = school_builder(
 All 118 elements by the package's English names (aluminum, cesium, sulfur): the symbol of an
 element, and the element of a symbol; both are in one group. Of those up to uranium also which of
 four is heavier than a second element, lighter, or between two, by the mass of an atom, with at
-least 3% between any two that are compared. The choices are as far as they go such as the name in
-question might be abbreviated to, or might abbreviate to the symbol. Each of four choices is asked
+least 3% between any two that are compared. The choices are, as far as they go, what the name might
+be abbreviated to, or what the symbol might stand for. Each of four choices is asked
 for once, so the choices alone tell nothing, and no element is a choice in two splits. A reader who
 looks for the letters of a symbol in the name still finds the answer more often than by chance.""",
     "periodictable",

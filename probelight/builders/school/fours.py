@@ -36,7 +36,7 @@ def items_of_four(four: Iterable[tuple[str, str, str]], template: str) -> list[D
     rows = list(four)
     drafts = []
     for stem, answer, cluster in rows:
-        wrong = tuple(other for _, other, _ in rows if other != answer)
+        wrong = tuple(text for _, text, _ in rows if text != answer)
         meta = {"cluster": cluster, "template": template}
         drafts.append(Draft(stem, answer, wrong, cluster, meta))
     return drafts

@@ -129,11 +129,11 @@ def build_capitals(settings: BuildSettings) -> Probe:
     return finish("capitals", two_way_items(facts, _STEMS, _unlikeness, rng), rng)
 
 
-def _unlikeness(fact: Fact, other: Fact) -> int:
+def _unlikeness(fact: Fact, wrong: Fact) -> int:
     """Return how unlike two answers are: in the continent, then the first letter and length."""
-    alike = 3 * (fact.answer[0] != other.answer[0])
-    length = min(6, abs(len(fact.answer) - len(other.answer)))
-    return 9 * (fact.kind != other.kind) + alike + length
+    alike = 3 * (fact.answer[0] != wrong.answer[0])
+    length = min(6, abs(len(fact.answer) - len(wrong.answer)))
+    return 9 * (fact.kind != wrong.kind) + alike + length
 
 
 def build_continents(settings: BuildSettings) -> Probe:

@@ -15,6 +15,12 @@ from probelight.builders.catalogue import BUILDERS, build_probes, builder_of
 from probelight.builders.school.fours import Fact, in_fours, items_of_four, two_way_items
 from probelight.io.files import sha256_of
 from probelight.probes.catalog import load_probe_config
+from probelight.probes.controls import (
+    draw_substitutes,
+    no_language,
+    perturbed_language,
+    phrased,
+)
 from probelight.probes.record import Record
 from probelight.probes.source import load_probe
 from tests.fixtures.checkout import ROOT
@@ -200,6 +206,19 @@ def test_a_builder_writes_a_probe_with_a_card_and_the_shipped_config(
             assert "GeoNames" in text
     assert len(load_probe(str(tmp_path / name / f"{name}.yaml"), "dev", pairs=True).records) >= 48
     assert builder_of(name) is BUILDERS[name]
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_controls_and_phrasings_change_every_item(name: str) -> None:
+    config = load_probe_config(name)
+    substitutes = draw_substitutes(config, seed=0)
+    for record in records_of(name):
+        arguments = no_language(record, config, {}).stem.split()
+        assert {*arguments} < {*record.stem.split()}
+        perturbed = perturbed_language(record, config, substitutes).stem
+        assert {*perturbed.split()} & {*substitutes.values()}
+        for phrasing in config.phrasings:
+            assert phrased(record, config, phrasing).stem != record.stem
 
 
 def test_another_seed_makes_other_splits() -> None:
