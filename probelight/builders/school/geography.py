@@ -30,8 +30,8 @@ _CONTINENTS = {
 }
 _STEMS = {"capital": "The capital of {} is", "country": "The country whose capital is {} is"}
 _LEAST_PEOPLE = 10_000  # in a country or territory that is asked about
-_LEAST_CITIZENS = 250_000
-_MOST_CITIES = 6  # of a country, beside its capital
+_LEAST_CITIZENS = 300_000
+_MOST_CITIES = 8  # of a country, beside its capital
 _MUCH_LARGER = 5  # times the people of its namesakes on other continents: the city that is meant
 # Serbia and Montenegro, Netherlands Antilles.
 _DISSOLVED = {"CS", "AN"}
@@ -44,18 +44,14 @@ _WITH_ARTICLE = re.compile(
     r"Philippines|Seychelles"
 )
 _MINOR_WORDS = {"and", "of", "the"}
-# Districts of Bogota, Buenos Aires and Guayaquil, and names that are more of a description.
-_UNCLEAR_CITIES = {
-    "Avellaneda",
-    "Central Coast",
-    "Eloy Alfaro",
-    "Gold Coast",
-    "Kennedy",
-    "North Shore",
-}
+# Districts, names that are more of a description, and a city of Spain that is not in Europe.
+_UNCLEAR_CITIES = frozenset(
+    "Avellaneda|Central Coast|Eloy Alfaro|Gold Coast|Kennedy|Las Palmas de Gran Canaria|"
+    "North Shore|Sunshine Coast|West Jerusalem".split("|")
+)
 # How many items of either answer have a set of four continents as choices: one with Oceania, which
 # has few countries, and one without.
-_ITEMS_PER_SET = {"train": (2, 2), "dev": (1, 1), "test": (2, 5)}
+_ITEMS_PER_SET = {"train": (1, 4), "dev": (1, 1), "test": (2, 4)}
 
 
 class Country(NamedTuple):
@@ -189,8 +185,8 @@ two splits.""",
 CONTINENTS = school_builder(
     build_continents,
     """\
-Countries and territories of at least 10,000 people, their capitals, and up to six of their largest
-other cities of at least 250,000. What is asked about one country is one group. Left out are
+Countries and territories of at least 10,000 people, their capitals, and up to eight of their
+largest other cities of at least 300,000. What is asked about one country is one group. Left out are
 countries on two continents and cities with a namesake of some size on another one. Each of four
 continents is right in equally many of the items that have these choices: the choices alone tell
 nothing. Oceania has fewer items than the others. Central America and the Caribbean count as North

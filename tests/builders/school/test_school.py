@@ -10,7 +10,7 @@ from random import Random
 import pytest
 import yaml
 
-from probelight.builders.builder import BuildSettings, write_probe
+from probelight.builders.builder import BuildSettings, checked_probe, write_probe
 from probelight.builders.catalogue import BUILDERS, build_probes, builder_of
 from probelight.builders.school.fours import Fact, in_fours, items_of_four, two_way_items
 from probelight.io.files import sha256_of
@@ -219,6 +219,16 @@ def test_controls_and_phrasings_change_every_item(name: str) -> None:
         assert {*perturbed.split()} & {*substitutes.values()}
         for phrasing in config.phrasings:
             assert phrased(record, config, phrasing).stem != record.stem
+
+
+@pytest.mark.parametrize("name", [*QUESTIONS, "agreement"])
+def test_other_seeds_have_items_enough(name: str) -> None:
+    pytest.importorskip(PACKAGES.get(name, "yaml"))
+    sizes = []
+    for seed in (1, 2, 3):
+        probe = checked_probe(builder_of(name), BuildSettings(seed=seed))
+        sizes.append({split: len(records) for split, records in probe.items()})
+    assert all(size["dev"] >= 44 and size["test"] >= 100 for size in sizes)
 
 
 def test_another_seed_makes_other_splits() -> None:
