@@ -6,6 +6,7 @@ import random
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from importlib.metadata import version
 from multiprocessing import parent_process
 from pathlib import Path
 from statistics import fmean
@@ -21,7 +22,7 @@ from probelight.io.files import LARGE, read_lines, sha256_of
 from probelight.io.ranges import Seed
 from probelight.io.settings import Settings
 from probelight.probes.importers.items import write_ai2
-from probelight.probes.record import MASK, Record, validate
+from probelight.probes.record import Record, setup_of, validate
 
 Probe = dict[str, list[Record]]
 
@@ -42,7 +43,7 @@ class Source:
     """A knowledge source, for the data card."""
 
     name: str
-    version: str  # the one that is read
+    version: str  # the one that is read; "" of an installed package, whose name this is
     licence: str  # under what it may be used
     # Lists the files that are read, given the path of the setting.
     files: Callable[[Path], list[Path]] = lambda path: [path]
@@ -62,8 +63,8 @@ class Builder(Generic[S]):
             `--config`, paths of sources among them.
         build: Makes records by split, with `tracked` for progress. A missing source raises a
             FileNotFoundError that says how to get it; too few items, a UsageError.
-        sources: What it reads, by the setting that holds the path. The data card leaves these
-            settings out, so that it does not depend on where a source lies.
+        sources: What it reads, by the setting that holds the path, or the name of a package. The
+            data card leaves these settings out, so that it does not depend on where a source lies.
         check: Finds what only the source can tell, such as wrong answers that are right.
         extra_files: Makes further files of items from the built probe, by name, such as items to
             train on first. They are checked too, but may repeat items of a split.
@@ -86,7 +87,7 @@ class Builder(Generic[S]):
 class Draft:
     """An item whose choices have no order yet."""
 
-    stem: str  # question or sentence
+    stem: str  # question or sentence; "" where the choices are whole sentences
     gold: str
     distractors: tuple[str, ...]
     group: Hashable  # items of one group never lie in two splits
@@ -134,7 +135,7 @@ def finish(name: str, splits: Mapping[str, Sequence[Draft]], rng: random.Random)
             choices.insert(position, draft.gold)
             id, meta = f"{name}-{split}-{number}", dict(draft.meta)
             record = Record(id, draft.stem, tuple(choices), position, meta)
-            probe[split].append(validate(record, "mc_mlm" if MASK in draft.stem else "mc_qa"))
+            probe[split].append(validate(record, setup_of(record)))
     return probe
 
 
@@ -173,7 +174,7 @@ def write_probe(builder: Builder[S], settings: S, output_dir: Path) -> list[Path
     counts: dict[Path, int] = {}
     for name, items in {**probe, **extra_files}.items():
         path = folder / f"{name}.jsonl.gz"
-        write_ai2(path, items)
+        write_ai2(path, items, builder.config.get("setup"))
         counts[path] = len(items)
     config = {
         "description": builder.summary,
@@ -211,8 +212,9 @@ def data_card(builder: Builder[S], settings: S, probe: Probe, files: Mapping[Pat
     if builder.sources:
         sources = []
         for name, source in builder.sources.items():
-            sources.append(f"- {source.name} {source.version}; {source.licence}")
-            for path in source.files(Path(str(getattr(settings, name)))):
+            source_version = source.version or version(source.name)
+            sources.append(f"- {source.name} {source_version}; {source.licence}")
+            for path in source.files(Path(str(getattr(settings, name, "")))):
                 sources.append(f"  - `{path.name}` {sha256_of(path)}")
         paragraphs += ["## Sources", "\n".join(sources)]
     lines = [f"- `{path.name}` {sha256_of(path)}, {n:,} items" for path, n in files.items()]

@@ -15,6 +15,7 @@ from probelight.builders.olmpics import (
     property_conjunction,
     taxonomy,
 )
+from probelight.builders.school import agreement, arithmetic, elements, geography
 from probelight.builders.wordnet_probes.builders import WORDNET_BUILDERS, WORDNET_QA
 from probelight.io.errors import UsageError, nearest
 from probelight.io.package import ASSETS, SMALL_MODEL
@@ -30,6 +31,11 @@ _ALL: tuple[Builder[Any], ...] = (
     property_conjunction.PROPERTY_CONJUNCTION,
     dictionary_qa.DICTIONARY_QA,
     encyclopedic_composition.ENCYCLOPEDIC_COMPOSITION,
+    geography.CAPITALS,
+    geography.CONTINENTS,
+    elements.ELEMENTS,
+    arithmetic.ARITHMETIC,
+    agreement.AGREEMENT,
 )
 BUILDERS = {builder.name: builder for builder in _ALL}
 
@@ -86,6 +92,11 @@ SHIPPED: Mapping[str, tuple[str, Mapping[str, Any]]] = {
         "dictionary_qa",
         {"train_items": 1000, "dev_items": 300, "test_items": 500},
     ),
+    "capitals": ("capitals", {}),
+    "continents": ("continents", {}),
+    "elements": ("elements", {}),
+    "arithmetic": ("arithmetic", {}),
+    "agreement": ("agreement", {}),
 }
 
 
@@ -110,6 +121,6 @@ def build_probes(
         probe = checked_probe(builder, builder.settings(seed=seed, **settings))
         for split, records in probe.items():
             path = Path(output_dir) / name / f"{split}.jsonl.gz"
-            write_ai2(path, records)
+            write_ai2(path, records, builder.config.get("setup"))
             paths.append(path)
     return paths

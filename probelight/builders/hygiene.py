@@ -50,7 +50,7 @@ def check_splits(splits: Mapping[str, Sequence[Record]]) -> list[Finding]:
     findings = list[Finding]()
     for (first, ours), (second, theirs) in combinations(splits.items(), 2):
         where = f"{first} and {second}"
-        stems = {plain_words(r.stem) for r in ours} & {plain_words(r.stem) for r in theirs}
+        stems = {question_words(r) for r in ours} & {question_words(r) for r in theirs}
         findings += [Finding("question in two splits", where, stem[:80]) for stem in sorted(stems)]
         if _is_open(ours) and _is_open(theirs):
             compared = [[r for r in split if not r.gold.isdecimal()] for split in (ours, theirs)]
@@ -76,7 +76,7 @@ def repeated_questions(records: Sequence[Record]) -> Iterator[Finding]:
     first: dict[str, Record] = {}
     seen: dict[tuple[str, frozenset[str]], Record] = {}
     for record in records:
-        stem = plain_words(record.stem)
+        stem = question_words(record)
         key = stem, frozenset(record.choices)
         earlier = seen.setdefault(key, record)
         if earlier is not record and earlier.gold == record.gold:
@@ -179,6 +179,11 @@ def stands_in(answer: str, stem: str) -> bool:
     """Return whether a name in an answer is in a stem."""
     stem_text = f" {plain_words(stem)} "
     return any(f" {word} " in stem_text for word in answer_words(answer) if word)
+
+
+def question_words(record: Record) -> str:
+    """Return what two items that ask the same share: the stem, or a pair's right sentence."""
+    return plain_words(record.stem if record.stem.strip() else record.gold)
 
 
 def plain_words(text: str) -> str:

@@ -65,6 +65,17 @@ def test_repeated_questions_and_contradictions() -> None:
     assert finding.check == "stem with two answers"
 
 
+def test_minimal_pairs_repeat_by_their_right_sentence() -> None:
+    first, second = (item("", f"{noun} run", f"{noun} runs", name=noun) for noun in ("We", "They"))
+    assert check_records([first, second]) == []
+    assert check_splits({"train": [first], "dev": [second]}) == []
+    [finding] = repeated_questions([first, item("", "We runs", "We run", answer=1, name="3")])
+    assert finding.check == "repeated question"
+    assert "question in two splits" in {
+        finding.check for finding in check_splits({"train": [first], "dev": [first]})
+    }
+
+
 def test_choices_that_say_the_same() -> None:
     assert [f.check for f in repeated_choices(item("q", "a", "b", "B."))] == ["repeated choice"]
     record = item("q", "run (or go), defined as 'x'", "walk (or go), defined as 'y'")

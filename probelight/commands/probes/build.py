@@ -31,7 +31,7 @@ def list_probes() -> None:
     """Lists the probes that are available, and those that you can build."""
     for name in probe_names():
         config = load_probe_config(name)
-        print(f"{name:<26}{config.setup:<8}{', '.join(config.splits):<18}{config.description}")
+        print(f"{name:<26}{config.setup:<14}{', '.join(config.splits):<18}{config.description}")
     built = (
         f"probes build NAME --output_dir DIR builds one of {', '.join([*BUILDERS, WORDNET_QA])}."
     )

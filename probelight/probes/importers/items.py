@@ -95,7 +95,7 @@ def _json_row(text: str) -> dict[str, Any]:
     return json_object(text, "an object with a question is needed", hint)
 
 
-def write_ai2(path: str | Path, records: Iterable[Record]) -> None:
+def write_ai2(path: str | Path, records: Iterable[Record], setup: Setup | None = None) -> None:
     """Write records in the AI2 format, so that `read_file` gives them back; meta goes to `notes`.
 
     Labels are letters, or numbers from 1 where an item has more than 26 choices. Equal records
@@ -106,7 +106,7 @@ def write_ai2(path: str | Path, records: Iterable[Record]) -> None:
     """
     content = bytearray()  # of large files one copy is enough
     for record in records:
-        numbers = [str(number) for number, _ in enumerate(validate(record).choices, start=1)]
+        numbers = [str(n) for n, _ in enumerate(validate(record, setup).choices, start=1)]
         labels = ascii_uppercase[: len(numbers)] if len(numbers) <= 26 else numbers
         choices = [
             {"label": n, "text": text} for n, text in zip(labels, record.choices, strict=True)

@@ -112,7 +112,15 @@ def test_nothing_is_written_that_could_not_be_read(tmp_path: Path) -> None:
         write_ai2(tmp_path / "a.jsonl", [Record("1", "s", ("a",) * 1001, 0)])
     with pytest.raises(RecordError, match="the stem is empty"):
         write_ai2(tmp_path / "a.jsonl", [Record("1", "", ("a", "b"), 0)])
+    with pytest.raises(RecordError, match="no stem"):
+        write_ai2(tmp_path / "a.jsonl", [Record("1", "s", ("a", "b"), 0)], "minimal_pair")
     assert not (tmp_path / "a.jsonl").exists()
+
+
+def test_minimal_pairs_are_written_as_they_are_read(tmp_path: Path) -> None:
+    pair = Record("1", "", ("Cats sleeps.", "Cats sleep."), 1, {"paradigm": "agreement"}, 1)
+    write_ai2(tmp_path / "a.jsonl", [pair], "minimal_pair")
+    assert read_file(tmp_path / "a.jsonl", "minimal_pair").records == (pair,)
 
 
 def read(folder: Path, line: Any, setup: Setup | None = "mc_mlm") -> Record:
