@@ -146,3 +146,14 @@ def test_what_cannot_be_looked_up_is_skipped_and_what_is_too_long_is_cut(
     assert encoded.collate([0])["input_ids"].tolist() == [tokenizer(" cat is")["input_ids"]]
     # With the blank written out nothing is looked up.
     assert StemEncoder(tokenizer, blank="___").encode([split]).positions == [0]
+
+
+def test_white_space_behind_the_blank_is_said_to_be_scored() -> None:
+    stems = {"1": "the [MASK] . ", "2": "the [MASK] .", "3": "the end "}
+    records = [Record(name, stem, ("dog", "cat"), 0) for name, stem in stems.items()]
+    notices = ContinuationEncoder(TOKENIZER).encode(records).notices
+    [notice] = [notice for notice in notices if "behind the blank" in notice]
+    assert notice.startswith("1 of 3 sentences end in white space behind the blank")
+    assert records[0].where in notice
+    plain = ContinuationEncoder(TOKENIZER).encode(records[1:2]).notices
+    assert not any("behind the blank" in notice for notice in plain)
