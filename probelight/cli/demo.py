@@ -21,8 +21,12 @@ from probelight.commands.inoculation.settings import (
 from probelight.commands.zero_shot import zero_shot_jobs
 from probelight.evaluation.scorers import refuse_untrained
 from probelight.evaluation.sets import load_sets, own_configs
+from probelight.io.documents import read_yaml
+from probelight.io.errors import UsageError
+from probelight.io.package import CONFIGS
 from probelight.io.ranges import Distinct, LearningRate, NumEpochs, NumItems, PathText, Seed
-from probelight.models.chosen_models import with_model_type
+from probelight.io.settings import typed
+from probelight.models.chosen_models import model_of, with_model_type
 from probelight.models.registry import ModelSettings
 from probelight.probes.controls import CHOICE_ONLY
 from probelight.probes.user_files import DEFAULT_FILE
@@ -65,7 +69,7 @@ class DemoSettings(Fit):
 @command(
     Command(
         example="train.py demo --output_dir runs/demo",
-        options="output_dir plan.probes plan.curve_probes plan.dose plan.extras plan.seeds "
+        options="output_dir model plan.probes plan.curve_probes plan.dose plan.extras plan.seeds "
         "plan.epochs plan.model.name_or_path trainer.accelerator trainer.threads",
         config="configs/experiment/demo.yaml",
     )
@@ -73,6 +77,7 @@ class DemoSettings(Fit):
 def demo(
     plan: DemoSettings,
     output_dir: PathText = "runs/demo",
+    model: str = "",
     trainer: TrainerSettings = DEFAULT_TRAINER,
 ) -> Path:
     """Runs zero-shot probes, learning curves and inoculations with controls; makes the report.
@@ -80,6 +85,7 @@ def demo(
     Args:
         plan: What to run.
         output_dir: Folder of the results; rerun the same command to resume.
+        model: Another model: "smollm2" has a plan of its own, any other that of the bundled one.
         trainer: Device and batch settings.
 
     Returns:
@@ -89,9 +95,11 @@ def demo(
         UsageError: If the model is a baseline, which has no zero-shot score.
     """
     start = time.perf_counter()
-    model = with_model_type(plan.model)
-    refuse_untrained([model], "the zero-shot part of demo")
-    config = {"command": "demo", **asdict(replace(plan, model=model))}
+    if model:
+        plan = plan_for(model, plan)
+    chosen = with_model_type(plan.model)
+    refuse_untrained([chosen], "the zero-shot part of demo")
+    config = {"command": "demo", **asdict(replace(plan, model=chosen))}
     folder = CommandFolder(Path(output_dir), config)
     sets = load_sets(plan.probes, DEFAULT_FILE, "test", mirror=None)
     from rich.console import Console
@@ -106,19 +114,19 @@ def demo(
     settings = [
         Setting(plan.dose, extra, seed, **fit) for extra in plan.extras for seed in plan.seeds
     ]
-    subject = Subject(model, plan.original, plan.probe)
+    subject = Subject(chosen, plan.original, plan.probe)
     # Without a control of the dose its verdict would be "cannot tell".
     control = replace(subject, probe=replace(plan.probe, control=CHOICE_ONLY))
     controls = [setting for setting in settings if setting.extra == plan.extras[0]]
     console = Console(stderr=True, force_terminal=None if trainer.progress_bar else False)
     with console.status("1 of 4: accuracy before any training") as stage:
-        jobs = zero_shot_jobs(sets, [model], context.trainer)
+        jobs = zero_shot_jobs(sets, [chosen], context.trainer)
         scoring = replace(context, user_probes=own_configs(sets))
         for job in unfinished(jobs, folder):
             job.spec.check(scoring)
         run_jobs(jobs, folder, scoring)
         stage.update("2 of 4: learning curves, with and without language")
-        curves = curves_of(plan.curve_probes, [model], plan.curve, ProbeOptions(), context)
+        curves = curves_of(plan.curve_probes, [chosen], plan.curve, ProbeOptions(), context)
         trace_curves(folder, curves, context)
         stage.update("3 of 4: fine-tuning on a probe, with and without replay")
         run_jobs(inoculation_jobs(subject, settings, context), folder, context)
@@ -127,3 +135,20 @@ def demo(
         page = build_report(folder.path)
     print_story(folder.path, page_line(page), f"in {time.perf_counter() - start:.0f} seconds")
     return page
+
+
+def plan_for(model: str, plan: DemoSettings) -> DemoSettings:
+    """Return the plan of a model that has one of its own, or else `plan` with the model."""
+    path = CONFIGS / "experiment" / f"demo_{model}.yaml"
+    if not path.is_file():
+        return replace(plan, model=model_of(model))
+    if plan != _read_plan(CONFIGS / "experiment" / "demo.yaml"):
+        raise UsageError(
+            f"--model {model} has a plan of its own, {path}; leave out --plan, or give --config "
+            "with that file and the options that you change"
+        )
+    return _read_plan(path)
+
+
+def _read_plan(path: Path) -> DemoSettings:
+    return typed(DemoSettings, read_yaml(path)["plan"], str(path), UsageError, within="plan")
