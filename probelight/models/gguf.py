@@ -168,10 +168,10 @@ def folder_of(path: Path) -> Path:
 
     has_encoder = file.architecture in _WITH_ENCODER
     auto_class = AutoModelForSeq2SeqLM if has_encoder else AutoModelForCausalLM
-    place, name = str(path.parent), path.name
+    parent_dir, name = str(path.parent), path.name
     with one_error(path, "GGUF file"):
-        model = auto_class.from_pretrained(place, gguf_file=name, dtype=torch.float32)
-        tokenizer = AutoTokenizer.from_pretrained(place, gguf_file=name)
+        model = auto_class.from_pretrained(parent_dir, gguf_file=name, dtype=torch.float32)
+        tokenizer = AutoTokenizer.from_pretrained(parent_dir, gguf_file=name)
         # With these, transformers saves and trains nothing; the weights are plain numbers now.
         model.hf_quantizer = None
         if hasattr(model.config, "quantization_config"):
