@@ -175,7 +175,7 @@ FOLDERS: dict[str, tuple[Callable[[Path], Path | str], str]] = {
     "an empty folder": (lambda p: written(p / "m"), "has no config.json: it is not a model's"),
     "ELMo": (lambda p: written(p / "m", options="{}"), "has no config.json: it is not a model's"),
     "a run": (lambda p: written(p / "checkpoints" / "best").parents[1], "it is a run's folder"),
-    "GGUF": (lambda p: file(p, "model.gguf"), "is a file; give the folder with its config.json"),
+    "GGUF": (lambda p: file(p, "model.gguf"), "cannot load the GGUF file of file "),
     "word vectors": (lambda p: file(p, "glove.txt"), "is a file; give the folder with its"),
     "a folder that is missing": (lambda p: p / "none", "there is no folder"),
     "a name": (lambda _: "no/such", "'no/such' (a name on the Hub)"),

