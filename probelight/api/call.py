@@ -177,19 +177,19 @@ class Call:
         self._command = command
         self._held_models = held_models
         self._is_held = False
-        self._known_names = {*inspect.signature(command).parameters}
+        self.known_names = {*inspect.signature(command).parameters}
         self._arguments: dict[str, Any] = {}
         self._is_temporary = output_dir is None
         folder = mkdtemp(prefix="probelight-") if output_dir is None else output_dir
         self.folder = required_path(folder, "output_dir")
-        if "output_dir" in self._known_names:
+        if "output_dir" in self.known_names:
             self._arguments["output_dir"] = str(self.folder)
 
     def take(self, **arguments: Any) -> None:
         """Add arguments; None stands for the command's default."""
         for name in arguments:
-            if name not in self._known_names:
-                near = nearest(name, [*self._known_names])
+            if name not in self.known_names:
+                near = nearest(name, [*self.known_names])
                 raise UsageError(f"{self._command.__name__}: there is no option {name!r}{near}")
         self._arguments |= {name: v for name, v in arguments.items() if v is not None}
 
@@ -253,7 +253,7 @@ class Call:
         has_results = False
         try:
             outcome = self._command(**self._arguments)
-            has_results = "output_dir" in self._known_names
+            has_results = "output_dir" in self.known_names
             return outcome
         finally:
             if self._is_temporary and not has_results:
@@ -283,7 +283,7 @@ def called(
     """Yield a call of a command, which says nothing but a bar."""
     with quietly(), ExitStack() as held_models:
         call = Call(command, output_dir, held_models)
-        if "trainer" in inspect.signature(command).parameters:
+        if "trainer" in call.known_names:
             settings = as_settings(TrainerSettings, trainer or {}, "trainer")
             # The command's own bars are for terminals; there is one for all of its runs.
             call.take(trainer=replace(settings, progress_bar=False))
