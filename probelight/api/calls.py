@@ -39,6 +39,7 @@ def zero_shot(
     *,
     data: Mapping[str, Any] | None = None,
     split: str | None = None,
+    limit: int | None = None,
     scoring: Sequence[str] = (),
     letters: Mapping[str, Any] | None = None,
     shots: int = 0,
@@ -64,6 +65,7 @@ def zero_shot(
         data: One file, or items in memory, instead of probes, with what is to be said of it, such
             as {"path": ..., "setup": "mc_qa", "gold": "index"}.
         split: Split of the probes; by default dev, or test if there is no dev.
+        limit: Most items of each probe that are asked; whole groups are drawn.
         scoring: Rules by which to measure accuracy too, such as ["mean_token", "letter"].
         letters: How the rule "letter" asks, such as {"orders": "cyclic"}.
         shots: Number of examples from the train split before each item.
@@ -86,7 +88,9 @@ def zero_shot(
 
     trainer = trainer_of(trainer, device, batch_tokens)
     with called(command, output_dir, trainer) as call:
-        call.take(split=split, ranks=ranks, mirror=mirror, scoring=scoring, letters=letters)
+        call.take(
+            split=split, limit=limit, ranks=ranks, mirror=mirror, scoring=scoring, letters=letters
+        )
         call.take(shots=shots, chat=chat, prompt=prompt, phrasings=phrasings, engine=engine)
         if not as_list(probes) and not data:
             raise UsageError("probes: give a name, a file of items, or items as a list of dicts")

@@ -12,8 +12,10 @@ import pandas as pd
 
 from probelight.api.call import ModelLike, ProbeLike, trainer_of
 from probelight.evaluation.evaluate import evaluate
+from probelight.evaluation.sets import drawn_data
 from probelight.io.errors import UsageError, quietly
-from probelight.io.settings import as_settings
+from probelight.io.ranges import NumItems
+from probelight.io.settings import as_settings, typed
 from probelight.models.registry import ModelSettings
 from probelight.probes.record import GoldForm, Setup
 from probelight.probes.source import ITEM_FILES, ProbeData, load_entry, load_file, load_items
@@ -180,6 +182,7 @@ def score(
     probe: ProbeLike | ProbeData,
     *,
     tokenizer: Any = None,
+    limit: int | None = None,
     device: str | None = None,
     batch_tokens: int | None = None,
     trainer: TrainerSettings | Mapping[str, Any] | None = None,
@@ -192,6 +195,7 @@ def score(
         model: The return value of `load_model`, or anything that `load_model` takes.
         probe: The return value of `load_probe`, or anything that `load_probe` takes.
         tokenizer: The tokenizer of a model in memory that is given alone.
+        limit: As in `zero_shot`.
         device: As in `zero_shot`.
         batch_tokens: As in `zero_shot`.
         trainer: Device and batch settings, such as {"accelerator": "cpu"}.
@@ -203,6 +207,8 @@ def score(
         model = load_model(model, tokenizer)
     if not isinstance(probe, ProbeData):
         probe = load_probe(probe)
+    if limit is not None:
+        probe = drawn_data(probe, typed(NumItems, limit, "score: limit", UsageError), "limit")
     name, config = model.settings.label, probe.config
     settings = trainer_of(trainer, device, batch_tokens)
     settings = replace(settings, devices=1, progress_bar=False)

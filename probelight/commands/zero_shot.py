@@ -18,9 +18,9 @@ from probelight.evaluation.measures import PROTOCOL
 from probelight.evaluation.phrasings import InPhrasing
 from probelight.evaluation.ranks import Ranks
 from probelight.evaluation.rules import ByRule
-from probelight.evaluation.sets import LoadedSet, load_sets, own_configs, read_set
+from probelight.evaluation.sets import LoadedSet, drawn_data, load_sets, own_configs, read_set
 from probelight.io.errors import UsageError, nearest
-from probelight.io.ranges import Mirror, Names, NumShots, PathText
+from probelight.io.ranges import Mirror, Names, NumItems, NumShots, PathText
 from probelight.metrics.scoring_rules import LETTER, OF_THE_ITEM, RULES
 from probelight.models.checkpoint_files import scoring_of
 from probelight.models.chosen_models import chosen_models
@@ -75,6 +75,7 @@ class ZeroShotSpec(ModelRunSpec):
         examples: Checksums of the train split, where examples are drawn from it.
         chat_template: Checksum of the model's chat template, where it is asked in a chat.
         phrasings: Texts of further wordings, by name.
+        limit: Most of the set's items that are asked.
     """
 
     protocol: ClassVar[str] = PROTOCOL
@@ -91,6 +92,7 @@ class ZeroShotSpec(ModelRunSpec):
     examples: tuple[str, ...] = ()
     chat_template: str = ""
     phrasings: Mapping[str, str] = field(default_factory=dict)
+    limit: NumItems | None = None
 
     @property
     def name(self) -> str:
@@ -117,11 +119,10 @@ class ZeroShotSpec(ModelRunSpec):
 
     def check(self, context: RunContext) -> None:
         """Refuse items that cannot be asked about so, and a set that the model cannot answer."""
-        probe, _ = prompted_set(context, self.probe, self.split, self.prompt)
+        probe, _ = prompted_set(context, self.probe, self.split, self.prompt, self.limit)
         setup, model = probe.config.setup, self.model
-        check_items(
-            context, self.probe, self.split, self.prompt, tuple(self.questions(probe, context))
-        )
+        questions = tuple(self.questions(probe, context))
+        check_items(context, self.probe, self.split, self.prompt, self.limit, questions)
         has_texts = setup == "mc_qa" and self.prompt is not None and self.prompt.has_words_text
         is_by_rule = self.scoring or (self.prompt and self.prompt.shots) or has_texts
         if has_texts and scoring_of(model.checkpoint, model.scoring, setup) == LETTER:
@@ -142,7 +143,7 @@ class ZeroShotSpec(ModelRunSpec):
 
     def make(self, run: RunFolder, context: RunContext) -> RunRecord:
         """Make the run of one model and set."""
-        probe, prompts = prompted_set(context, self.probe, self.split, self.prompt)
+        probe, prompts = prompted_set(context, self.probe, self.split, self.prompt, self.limit)
         check_data(self.data_sha256, [probe])
         examples = [read_set(context, self.probe, prompting.TRAIN)] if self.examples else []
         check_data(self.examples, examples)
@@ -175,10 +176,10 @@ class ZeroShotSpec(ModelRunSpec):
 
 @cached(most=None)
 def prompted_set(
-    context: RunContext, name: str, split: str, prompt: PromptSpec | None
+    context: RunContext, name: str, split: str, prompt: PromptSpec | None, limit: int | None
 ) -> tuple[ProbeData, Prompts]:
     """Return a set, and how its items are put to models; examples are drawn once for all models."""
-    probe = read_set(context, name, split)
+    probe = drawn_data(read_set(context, name, split), limit)
     examples = read_set(context, name, prompting.TRAIN) if prompt and prompt.shots else None
     return probe, prompting.prompts_of(prompt, probe, examples)
 
@@ -189,10 +190,11 @@ def check_items(
     name: str,
     split: str,
     prompt: PromptSpec | None,
+    limit: int | None,
     questions: Sequence[ProbeQuestion[Any]],
 ) -> None:
     """Refuse items with too few examples, or that a question does not fit, once for all models."""
-    probe, prompts = prompted_set(context, name, split, prompt)
+    probe, prompts = prompted_set(context, name, split, prompt, limit)
     for record in probe.records:
         prompts.shots(record)
     for question in questions:
@@ -239,6 +241,7 @@ def zero_shot_jobs(
                 examples=checksums(examples[loaded.name]) if examples else (),
                 chat_template=template,
                 phrasings={name: probe.phrasings[name] for name in phrasings},
+                limit=loaded.limit,
             ).under(trainer)
             jobs.append(Job(spec, title=f"{loaded.name}, {model.label}"))
     return jobs
@@ -248,7 +251,7 @@ def zero_shot_jobs(
     Command(
         example="train.py zero-shot --probes age_small,taxonomy_small --output_dir runs/zero_shot",
         options="output_dir probes models model.name_or_path data.path data.setup data.choices "
-        "data.gold split ranks scoring letters.orders shots chat mirror trainer.accelerator "
+        "data.gold split limit ranks scoring letters.orders shots chat mirror trainer.accelerator "
         "trainer.precision engine.kind",
     )
 )
@@ -259,6 +262,7 @@ def zero_shot(
     probes: Names = (),
     data: FileSettings = DEFAULT_FILE,
     split: str | None = None,
+    limit: NumItems | None = None,
     mirror: Mirror | None = None,
     ranks: bool = False,
     scoring: Names = (),
@@ -283,6 +287,7 @@ def zero_shot(
             `name:split` chooses another split for one of them.
         data: Your own file instead of `probes`.
         split: Split of the probes; by default dev, or test if there is no dev file.
+        limit: Most items of each probe that are asked; whole groups are drawn.
         mirror: Folder or address with copies of the released files.
         ranks: Also report the ranks of MC-MLM candidates in the whole vocabulary.
         scoring: Also score by these rules, by commas: sum (acc of lm-evaluation-harness),
@@ -310,7 +315,7 @@ def zero_shot(
     rules = chosen_rules(scoring)
     chosen = chosen_models(models, model, random_weights=False)
     scorers.refuse_untrained(chosen, "zero-shot")
-    sets = load_sets(probes, data, split, mirror)
+    sets = load_sets(probes, data, split, mirror, limit)
     if LETTER not in rules and letters != DEFAULT_LETTERS:
         raise UsageError("--letters is only for the rule letter; add --scoring letter")
     setups = {loaded.data.config.setup for loaded in sets}
@@ -347,6 +352,7 @@ def zero_shot(
             {"name": loaded.name, "split": loaded.split, "sha256": checksums(loaded.data)}
             for loaded in sets
         ],
+        **({} if limit is None else {"limit": limit}),
         **trainer.precisions(),
         "ranks": ranks,
         "scoring": rules,

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
+
+import numpy as np
 
 from probelight.io.errors import UsageError
 from probelight.io.escaping import visible
 from probelight.probes.catalog import ProbeConfig, probe_names
+from probelight.probes.record import groups_of
 from probelight.probes.source import (
     FILE_SPLIT,
     ProbeData,
@@ -31,18 +36,28 @@ class LoadedSet(NamedTuple):
         split: Its split; empty for a file without a config.
         data: Its items.
         is_own: Whether its config is none of the catalogue.
+        limit: Most of its items that are asked, if not all.
     """
 
     name: str
     split: str
     data: ProbeData
     is_own: bool = False
+    limit: int | None = None
+
+    def drawn(self, limit: int | None, option: str = "--limit", seed: int = 0) -> LoadedSet:
+        """Return the set with at most `limit` items, in whole groups; `option` set this limit."""
+        return self._replace(data=drawn_data(self.data, limit, option, seed), limit=limit)
 
 
 def load_sets(
-    probes: Sequence[str], data: FileSettings, split: str | None, mirror: str | None
+    probes: Sequence[str],
+    data: FileSettings,
+    split: str | None,
+    mirror: str | None,
+    limit: int | None = None,
 ) -> list[LoadedSet]:
-    """Load the wanted splits of probes, or the user's file."""
+    """Load the wanted splits of probes, or the user's file; of each at most `limit` items."""
     if bool(probes) == bool(data.path):
         raise UsageError("give either --probes a,b,c or --data.path FILE")
     choices = several_choices(data.choices)
@@ -52,7 +67,7 @@ def load_sets(
         name = visible(data.name or re.sub(r"(\.(jsonl|tsv|csv))?(\.gz)?$", "", path.name))
         if data.name:
             loaded = replace(loaded, config=replace(loaded.config, name=name))
-        return [LoadedSet(name, "", loaded, is_own=True)]
+        return [LoadedSet(name, "", loaded, is_own=True).drawn(limit)]
     for unused, file_kind in {"choices": "table", "gold": "file", "name": "file"}.items():
         if getattr(data, unused):
             raise UsageError(f"--data.{unused} needs a {file_kind}; give it as --data.path")
@@ -75,7 +90,7 @@ def load_sets(
                 set_split,
                 loaded,
                 is_own=not set_split or name not in probe_names(),
-            )
+            ).drawn(limit)
         )
     return sets
 
@@ -89,3 +104,39 @@ def own_configs(sets: Iterable[LoadedSet]) -> dict[str, ProbeConfig]:
 def read_set(context: RunContext, name: str, split: str) -> ProbeData:
     """Return a set by the names in a run's config, read once for all models."""
     return load_probe(context.probe(name), split or FILE_SPLIT, mirror=context.mirror, pairs=True)
+
+
+def drawn_data(
+    data: ProbeData, limit: int | None, option: str = "--limit", seed: int = 0
+) -> ProbeData:
+    """Return a set with at most `limit` items, whole groups in a random order."""
+    records = data.records
+    if limit is None or len(records) <= limit:
+        return data
+    by_group: dict[str, list[int]] = {}
+    for index, group in enumerate(groups_of(records, data.config.group_by)):
+        by_group.setdefault(group, []).append(index)
+    groups = [*by_group.values()]
+    drawn_groups: list[list[int]] = []
+    for number in np.random.default_rng(seed).permutation(len(groups)):
+        if sum(map(len, drawn_groups)) + len(groups[number]) > limit:
+            break  # to look for a smaller one would draw small groups more often
+        drawn_groups.append(groups[number])
+    if not drawn_groups:
+        raise UsageError(
+            f"{option} {limit} is smaller than a group of {data.config.name}, and groups are not "
+            f"divided; give {len(groups[number])} or more"
+        )
+    drawn = tuple(records[index] for index in sorted(chain.from_iterable(drawn_groups)))
+    wider = math.sqrt(_spread(drawn_groups) / _spread(groups))
+    notice = (
+        f"{len(drawn)} of {len(records)} items, whole groups drawn with seed {seed}; expect "
+        f"intervals {wider:.1f} times as wide"
+    )
+    return replace(data, records=drawn, notices=(*data.notices, notice))
+
+
+def _spread(groups: Sequence[Sequence[int]]) -> float:
+    """Return the variance of a mean, up to a factor, if all items of a group are alike."""
+    sizes = np.array([len(places) for places in groups])
+    return float((sizes**2).sum() / sizes.sum() ** 2)

@@ -15,8 +15,7 @@ from typing import Any, Literal
 import pytorch_lightning as pl
 
 from probelight.integrations.callback import WatchedTraining
-from probelight.integrations.watch import Watch
-from probelight.integrations.watched_sets import Entry
+from probelight.integrations.watch import Entry, Watch
 
 
 class ProbeCallback(WatchedTraining, pl.Callback):

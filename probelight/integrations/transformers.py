@@ -18,8 +18,7 @@ from typing import Any, Literal
 from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 
 from probelight.integrations.callback import WatchedTraining
-from probelight.integrations.watch import Watch
-from probelight.integrations.watched_sets import Entry
+from probelight.integrations.watch import Entry, Watch
 
 
 class ProbeTrainerCallback(WatchedTraining, TrainerCallback):

@@ -16,7 +16,6 @@ import pandas as pd
 
 from probelight.evaluation.evaluate import evaluate
 from probelight.evaluation.sets import LoadedSet
-from probelight.integrations.watched_sets import Entry, drawn_set, watched_set
 from probelight.io.atomic import whole_folder, write_text_atomic
 from probelight.io.errors import UsageError, required_path
 from probelight.io.package import cache_folder
@@ -24,7 +23,7 @@ from probelight.io.settings import as_settings
 from probelight.models.in_memory import TextSettings, as_it_was, scorer_of
 from probelight.models.loading import name_of
 from probelight.models.scorer import Scorer
-from probelight.probes.source import ProbeData
+from probelight.probes.source import ProbeData, load_entry
 from probelight.results.details import WatchDetails
 from probelight.results.frames import changes
 from probelight.results.load import WATCH, load_results
@@ -35,6 +34,7 @@ from probelight.results.row import Row
 from probelight.results.run_folder import CommandFolder, RunFolder
 from probelight.runs.settings import TrainerSettings
 
+Entry = str | Path | ProbeData
 Keep = Literal["best_average"] | Callable[[Mapping[str, float]], float] | None
 CHANGES = "changes.csv"  # what was gained and lost, in the folder of the results
 KEPT = "kept"  # folder of the checkpoints, below that of the results
@@ -104,7 +104,7 @@ class Watch:
         names = [*probes, *([original] if original else [])]
         if not names:
             raise UsageError("give a probe to watch, such as probes=['age_small']")
-        self.sets = [drawn_set(watched_set(entry), max_items, seed) for entry in names]
+        self.sets = [_watched_set(entry).drawn(max_items, "max_items", seed) for entry in names]
         called = [watched.name for watched in self.sets]
         if repeated := {name for name in called if called.count(name) > 1}:
             raise UsageError(
@@ -345,6 +345,17 @@ class Watch:
             write_text_atomic(self.folder / CHANGES, self.changes.to_csv(index=False))
         except Exception as error:
             warnings.warn(f"probelight: {self.folder / CHANGES}: {error}", stacklevel=2)
+
+
+def _watched_set(entry: Entry) -> LoadedSet:
+    """Return the set for a name, a file of items, or a return value of `probelight.load_probe`."""
+    if not isinstance(entry, str | Path | ProbeData):
+        kind = type(entry).__name__
+        raise UsageError(
+            f"a {kind} is not a name or file; pass items through probelight.load_probe"
+        )
+    data, split = (entry, "") if isinstance(entry, ProbeData) else load_entry(entry)
+    return LoadedSet(data.config.name, split, data)
 
 
 def _step_of(record: RunRecord) -> int:

@@ -33,11 +33,12 @@ from statistics import fmean
 import numpy as np
 from numpy.typing import ArrayLike
 
-from probelight.metrics.comparisons import Runs, paired_difference
+from probelight.metrics.comparisons import Runs, paired_difference, paired_interval
 from probelight.metrics.intervals import (
     ADDED,
     DIFFERENCES,
     LEAST_GROUPS,
+    LEVEL,
     SHARES,
     Floats,
     Groups,
@@ -52,6 +53,7 @@ from probelight.metrics.intervals import (
     sum_p_value,
 )
 from probelight.metrics.power import POWER_Z
+from probelight.metrics.verdicts import ChangeEvidence
 
 
 @dataclass(frozen=True)
@@ -73,6 +75,7 @@ class Changes:
             0 by chance, whatever the guesses were.
         above_chance: Accuracy before minus that of guessing evenly among each item's real choices.
             A model that was not above chance had nothing to forget.
+        loss_bound: Upper end of the one-sided 95% interval of the net loss.
         p_value: p-value of the net loss, below 0.05 exactly if its interval excludes 0.
         mcnemar_p: p-value of McNemar's exact test of lost against gained, over groups if there are
             any.
@@ -91,6 +94,7 @@ class Changes:
     adjusted_transfer: Interval
     least_forgetting: Interval
     net_loss: Interval
+    loss_bound: float
     above_chance: Interval
     p_value: float
     mcnemar_p: float
@@ -102,6 +106,19 @@ class Changes:
     def has_intervals(self) -> bool:
         """Whether there are enough groups for intervals (`LEAST_GROUPS`)."""
         return self.num_groups >= LEAST_GROUPS
+
+    @property
+    def evidence(self) -> ChangeEvidence:
+        """What a verdict on the changes rests on."""
+        return ChangeEvidence(
+            self.net_loss,
+            self.loss_bound,
+            self.p_value,
+            self.above_chance.low,
+            self.least_forgetting.low,
+            self.num_items,
+            self.num_groups,
+        )
 
 
 def changes(
@@ -137,10 +154,14 @@ def changes(
     old, new = (np.mean(runs, axis=0) for runs in zip(*pairs.values(), strict=True))
     paired = paired_difference(old, new, groups)
     net_loss, p_value = Interval(means["net_loss"], -paired.high, -paired.low), paired.p_value
+    # One end of a 90% interval is that of a one-sided one of 95%.
+    loss_bound = -paired_interval(old, new, groups, 2 * LEVEL).low
     if len(pairs) > 1:
         net_loss = interval("net_loss", DIFFERENCES)
         losses = {seed: by_name["net_loss"] for seed, by_name in values.items()}
-        p_value = sum_p_value([Term(1.0, losses)], groups)
+        terms = [Term(1.0, losses)]
+        p_value = sum_p_value(terms, groups)
+        loss_bound = sum_interval(terms, groups, DIFFERENCES, 2 * LEVEL).high
     return Changes(
         lost=fmean(float(by_name["forgetting"].sum()) for by_name in values.values()),
         gained=fmean(float(by_name["transfer"].sum()) for by_name in values.values()),
@@ -151,6 +172,7 @@ def changes(
         adjusted_transfer=interval("adjusted_transfer", DIFFERENCES),
         least_forgetting=interval("least_forgetting", DIFFERENCES),
         net_loss=net_loss,
+        loss_bound=loss_bound,
         above_chance=interval("above_chance", DIFFERENCES),
         p_value=p_value,
         mcnemar_p=paired.mcnemar_p,

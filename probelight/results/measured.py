@@ -193,6 +193,7 @@ def change_rows(
         "lost": change.lost,
         "gained": change.gained,
         "guessing": change.guessing,
+        "loss_bound": change.loss_bound if change.has_intervals else math.nan,
         "net_loss_p": change.p_value if change.has_intervals else math.nan,
         "changed_p": change.mcnemar_p,
         "smallest_forgetting": change.smallest,

@@ -21,14 +21,15 @@ from probelight.models.registry import ModelSettings
 from probelight.probes.catalog import ProbeConfig
 from probelight.probes.importers.items import write_ai2
 from probelight.probes.prompts import PromptSettings
-from probelight.probes.record import Record
+from probelight.probes.record import Record, groups_of
 from probelight.probes.source import ProbeData
 from probelight.probes.user_files import DEFAULT_FILE, FileSettings
 from probelight.results.measured import Predictions
 from probelight.results.record import checksums
 from probelight.results.row import Row
-from probelight.results.run_folder import RunFolder
+from probelight.results.run_folder import CommandFolder, RunFolder
 from probelight.runs.context import RunContext
+from probelight.runs.run import run_jobs
 from probelight.runs.settings import TrainerSettings
 from probelight.runs.spec import spec_from, spec_type
 
@@ -226,3 +227,30 @@ def test_another_process_reads_the_same_spec(age: command.LoadedSet) -> None:
     [job] = command.zero_shot_jobs([age], [MODEL], TRAINER, **options)
     read = spec_from(spec_type(job.spec), json.loads(json.dumps(job.spec.to_config())))
     assert (read, read.key) == (job.spec, job.key)
+
+
+def test_a_limit_draws_whole_groups_and_is_part_of_the_key(tmp_path: Path) -> None:
+    whole, [drawn] = (
+        command.load_sets(["age_small:dev"], DEFAULT_FILE, None, None, limit)
+        for limit in (None, 61)
+    )
+    kept = {record.position for record in drawn.data.records}
+    by_group: dict[str, set[int]] = {}
+    records = whole[0].data.records
+    for record, group in zip(
+        records, groups_of(records, whole[0].data.config.group_by), strict=True
+    ):
+        by_group.setdefault(group, set()).add(record.position)
+    assert 0 < len(kept) <= 61 < len(records)
+    assert all(group <= kept or not group & kept for group in by_group.values())
+    [job], [whole_job] = (
+        command.zero_shot_jobs(sets, [ModelSettings()], TRAINER) for sets in ([drawn], whole)
+    )
+    assert job.key != whole_job.key
+    folder = CommandFolder(tmp_path / "runs", {"command": "test"})
+    run_jobs([job], folder, RunContext(TRAINER, quiet=True))
+    [record] = folder.finished()
+    assert record.counts["items"] == len(kept)
+    assert any("whole groups drawn with seed 0" in notice for notice in record.notices)
+    with pytest.raises(UsageError, match="--limit 1 is smaller than a group of age_small"):
+        drawn.drawn(1)
