@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         sweep,
         zero_shot,
     )
+    from probelight.api.check import Checked, ForgottenError, check
     from probelight.api.score import Model, Scores, load_model, load_probe, score
     from probelight.io.errors import ProbelightError
     from probelight.reports.notebook import Results
@@ -48,12 +49,15 @@ _MODULES = {
         "sweep",
         "zero_shot",
     ),
+    "api.check": ("Checked", "ForgottenError", "check"),
     "api.score": ("Model", "Scores", "load_model", "load_probe", "score"),
     "io.errors": ("ProbelightError",),
     "reports.notebook": ("Results",),
     "runs.estimates": ("Plan",),
 }
 __all__ = [
+    "Checked",
+    "ForgottenError",
     "Model",
     "ModelLike",
     "Plan",
@@ -62,6 +66,7 @@ __all__ = [
     "Results",
     "Scores",
     "audit",
+    "check",
     "compare",
     "curve",
     "diagnose",

@@ -48,7 +48,8 @@ LIMITS = {
     "share of lines that import": 0.085,
 }
 SHARED_TYPES: dict[str, int] = {}  # how many modules have a type of this name
-COMMAND_USES: dict[str, set[str]] = {}  # commands that import others; there are none
+# Commands that import others: a check is zero-shot of two models, and forgetting between them.
+COMMAND_USES: dict[str, set[str]] = {"check": {"forgetting", "zero_shot"}}
 
 # Names that do not say what they hold, and those that say no more than that they hold something.
 EMPTY = frozenset(

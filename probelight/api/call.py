@@ -10,7 +10,7 @@ from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from tempfile import mkdtemp
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 from weakref import finalize
 
 from probelight.io.atomic import whole_folder, write_text_atomic
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from probelight.models.registry import ModelSettings
 
+R = TypeVar("R", bound=Results)
 # A name, a folder, settings, or a model of transformers and its tokenizer.
 ModelLike: TypeAlias = (
     "str | Path | ModelSettings | Mapping[str, Any] | "
@@ -195,15 +196,30 @@ class Call:
 
     def take_models(self, models: Any, *, are_trained: bool = False) -> None:
         """Add models; one in memory is scored where it is, but saved where it is trained from."""
-        from probelight.models.in_memory import held
 
         def settings_of(network: Any, tokenizer: Any) -> ModelSettings:
             if are_trained:
                 return _saved_settings(network, tokenizer, self.folder)
-            self._is_held = True
-            return self._held_models.enter_context(held(network, tokenizer))
+            return self._held(network, tokenizer)
 
         self._arguments |= model_arguments(models, settings_of)
+
+    def model_name(self, model: ModelLike) -> str:
+        """Return how a command names a model; one in memory has a name as long as it is called."""
+        if isinstance(model, tuple) and len(model) == 2 and hasattr(model[0], "save_pretrained"):
+            return self._held(*model).name_or_path
+        if not isinstance(model, str | Path):
+            raise UsageError(
+                "models: give a name, a folder, or a model in memory with its tokenizer, "
+                f"(model, tokenizer), not {type(model).__name__}"
+            )
+        return str(model)
+
+    def _held(self, network: Any, tokenizer: Any) -> ModelSettings:
+        from probelight.models.in_memory import held
+
+        self._is_held = True
+        return self._held_models.enter_context(held(network, tokenizer))
 
     def take_probes(self, probes: Any, data: Mapping[str, Any] | None) -> None:
         """Add probes, or the user's own files."""
@@ -268,8 +284,11 @@ class Call:
         """Call the command, unless that is done, and return what is in its folder."""
         if not is_made:
             self.run()
-        results = Results(self.folder, protocol)
-        if self._is_temporary:  # removed with the last reference
+        return self.kept(Results(self.folder, protocol))
+
+    def kept(self, results: R) -> R:
+        """Return results, with whose last reference a temporary folder is removed."""
+        if self._is_temporary:
             finalize(results, shutil.rmtree, self.folder, ignore_errors=True)
         return results
 

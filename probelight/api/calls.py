@@ -405,6 +405,7 @@ def forgetting(
     output_dir: Folder | None = None,
     probes: str | Sequence[str] = (),
     num_choices: int | None = None,
+    margin: float = 5.0,
 ) -> Results:
     """Count the items that a model lost and gained between measurements (Harmon et al. 2026).
 
@@ -416,6 +417,7 @@ def forgetting(
         output_dir: Folder of the results; by default a temporary one.
         probes: Probes to read from folders; by default all that both have.
         num_choices: Number of choices per item, for counts, and for tables without that column.
+        margin: The loss of accuracy that does not matter, in percentage points.
 
     Raises:
         ProbelightError: With the command's message; its subclasses are kinds of mistakes.
@@ -424,7 +426,7 @@ def forgetting(
 
     measured = [str(_folder_of(r, "forgetting")) for r in (before, *after)]
     with called(command, output_dir, None) as call:
-        call.take(measured=measured, probes=as_list(probes), num_choices=num_choices)
+        call.take(measured=measured, probes=as_list(probes), num_choices=num_choices, margin=margin)
         return call.results("forgetting")
 
 

@@ -38,6 +38,7 @@ __all__ = ["FAILURE", "USAGE_ERROR", "main"]
 # the line in --help; what else its --help shows is the function's `Command`.
 COMMANDS = {
     "zero-shot": ("zero_shot:zero_shot", "measure what a model knows before any training"),
+    "check": ("check:check", "say what a fine-tuning broke: one verdict per probe"),
     "explain": (
         "explain.explain:explain",
         "see what a model reads for one item and how it scores each choice",

@@ -7,13 +7,11 @@ folder, with the answers to both in its predictions.jsonl.
 
 from __future__ import annotations
 
-import hashlib
-import json
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import numpy as np
 
@@ -22,20 +20,15 @@ from probelight.evaluation.answers import read_answers, refuse_unanswered
 from probelight.io.documents import number_of, whole_number_of
 from probelight.io.errors import RecordError, UsageError, nearest
 from probelight.io.files import read_table
-from probelight.io.ranges import Names, NumChoices
-from probelight.metrics.comparisons import Runs
+from probelight.io.ranges import Names, NumChoices, Points
 from probelight.metrics.forgetting import scores_from_counts
-from probelight.metrics.intervals import group_indices, num_groups, runs_interval
-from probelight.results.blocks import Block, check_items, names_in_blocks
-from probelight.results.details import ForgettingDetails
-from probelight.results.measured import change_rows
-from probelight.results.predictions import ItemLine, write_predictions
-from probelight.results.record import RunRecord
-from probelight.results.row import Row
+from probelight.metrics.intervals import group_indices
+from probelight.metrics.verdicts import MARGIN
+from probelight.results.blocks import Block, names_in_blocks
+from probelight.results.pairs import PROTOCOL, Pair, pair_of
 from probelight.results.run_folder import CommandFolder
 from probelight.results.systems import BEFORE, System, systems_of
 
-PROTOCOL = "forgetting"
 _COUNTS = re.compile(r"\d{1,9}(,\d{1,9}){3}", re.ASCII)
 _LIKE_COUNTS = re.compile(r"[-\d.,;_ ]*\d[-\d.,;_ ]*")
 _COLUMN = re.compile(r"(?P<path>.+?\.(?:csv|tsv)(?:\.gz)?)(?::(?P<name>.*))?", re.IGNORECASE)
@@ -46,7 +39,7 @@ _TRUTHS = {"true": 1.0, "false": 0.0}
 @command(
     Command(
         example="train.py forgetting runs/before runs/after --output_dir runs/forgotten",
-        options="measured output_dir probes num_choices",
+        options="measured output_dir probes num_choices margin",
         positional=True,
     )
 )
@@ -55,6 +48,7 @@ def forgetting(
     output_dir: Path | None = None,
     probes: Names = (),
     num_choices: NumChoices | None = None,
+    margin: Points = 100 * MARGIN,
 ) -> None:
     """Counts the items that a model lost and gained between two measurements.
 
@@ -70,6 +64,7 @@ def forgetting(
         output_dir: Folder of the results and their page. Without it the tables are only printed.
         probes: Probes, or original tasks, to read from folders; by default all that both have.
         num_choices: Number of choices per item, for counts, and for tables without that column.
+        margin: The loss of accuracy that does not matter, in percentage points.
 
     Raises:
         UsageError: If there is nothing to compare with, or the items are not the same.
@@ -80,42 +75,17 @@ def forgetting(
 
     pairs = [*_pairs_of(measured, probes, num_choices)]
     with TemporaryDirectory(prefix="probelight-") as temporary:
-        config = {"command": PROTOCOL, "measured": [pair.checksum for pair in pairs]}
+        config: dict[str, Any] = {"command": PROTOCOL}
+        config |= {"measured": [pair.checksum for pair in pairs], "margin": margin}
         folder = CommandFolder(Path(temporary) if output_dir is None else output_dir, config)
         for number, pair in enumerate(pairs, start=1):
-            _write_run(folder, pair, number)
+            pair.write(folder, number, margin / 100)
         folder.write_results()
         print_tables(folder.path, PROTOCOL, is_saved=output_dir is not None)
         if output_dir is not None:
             print(page_line(build_report(folder.path)))
     if output_dir is None:
         print("nothing was saved; --output_dir FOLDER saves the results and makes their page")
-
-
-@dataclass(frozen=True)
-class Pair:
-    """The same items, measured before and after."""
-
-    probe: str
-    split: str
-    name_before: str  # what was measured, for tables
-    name_after: str
-    scores_before: Runs  # by seed, (N,) scores
-    scores_after: Runs
-    num_choices: Sequence[int]  # of each item
-    groups: Sequence[int] | None = None
-    lines: tuple[ItemLine, ...] = ()  # the answers before and after, where they are known
-
-    @property
-    def checksum(self) -> str:
-        """What decides the numbers."""
-        runs = [
-            {k: list(map(float, v)) for k, v in run.items()}
-            for run in (self.scores_before, self.scores_after)
-        ]
-        labels = [self.probe, self.split, self.name_before, self.name_after]
-        text = json.dumps([labels, runs, [*self.num_choices], self.groups])
-        return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _pairs_of(
@@ -143,7 +113,7 @@ def _pairs_of(
     if not any(columns):
         if num_choices is not None:
             raise UsageError("--num_choices: runs record the choices of their items; leave it out")
-        yield from _folder_pairs([Path(entry) for entry in measured], probes)
+        yield from folder_pairs([Path(entry) for entry in measured], probes)
         return
     for entry, column in zip(measured, columns, strict=True):
         if not column or not column["name"]:
@@ -220,7 +190,7 @@ def _score(text: str, location: str) -> float:
     return score
 
 
-def _folder_pairs(folders: Sequence[Path], probes: Sequence[str]) -> Iterator[Pair]:
+def folder_pairs(folders: Sequence[Path], probes: Sequence[str] = ()) -> Iterator[Pair]:
     """Yield each system of the later folders with that of the first one, on the same items."""
     systems_by_folder = []
     for answers, *_ in read_answers(folders, mixed=True):
@@ -256,7 +226,7 @@ def _folder_pairs(folders: Sequence[Path], probes: Sequence[str]) -> Iterator[Pa
             block = Block(pairs[0][1].first.key, (), (), tuple(distinct_systems))
             name_of = {id(system): name for name, system in names_in_blocks([block])[0].items()}
             for earlier, later in pairs:
-                yield _system_pair(earlier, later, name_of[id(earlier)], name_of[id(later)])
+                yield pair_of(earlier, later, name_of[id(earlier)], name_of[id(later)])
 
 
 def _system_before(systems: Sequence[System], later: System) -> System | None:
@@ -275,65 +245,3 @@ def _system_before(systems: Sequence[System], later: System) -> System | None:
             "the folder of one of its runs (in runs/)"
         )
     return next(iter(candidates), None)
-
-
-def _system_pair(earlier: System, later: System, name_before: str, name_after: str) -> Pair:
-    block = Block(later.first.key, (), (), (earlier, later))
-    check_items(block)
-    items, groups = block.items, block.groups
-    scores_before, scores_after = (system.scores(items) for system in (earlier, later))
-    if len(scores_before) > 1 and scores_before.keys() != scores_after.keys():
-        raise UsageError(
-            f"{block.title}: seeds {sorted(scores_before)} before, but {sorted(scores_after)} "
-            "after; give the same seeds, or a single one before"
-        )
-    lines: list[ItemLine] = []
-    probe, split = later.first.key.probe, later.first.key.split
-    start = np.mean(list(scores_before.values()), axis=0)
-    for system, ending in ((earlier, "_before"), (later, "")):
-        for run in system.runs:
-            for item, score in zip(items, start, strict=True):
-                line = replace(run.lines[item], set=f"{probe}{ending}", seed=run.seed)
-                lines.append(line if ending else replace(line, before=float(score)))
-    choices = [len(item[2]) for item in items]
-    return Pair(
-        probe,
-        split,
-        name_before,
-        name_after,
-        scores_before,
-        scores_after,
-        choices,
-        None if groups is None else groups.tolist(),
-        tuple(lines),
-    )
-
-
-def _write_run(folder: CommandFolder, pair: Pair, number: int) -> None:
-    """Write the run of the pair of this number, if it is not there yet."""
-    config = {"protocol": PROTOCOL, "pair": pair.checksum}
-    run = folder.run(f"{PROTOCOL}-{number:03}-{pair.probe}-{pair.name_after}", config)
-    if run.result() is not None:
-        return
-    row = Row(protocol=PROTOCOL, model=pair.name_after, probe=pair.probe, split=pair.split)
-    row = replace(row, num_items=len(pair.num_choices))
-    rows = []
-    for name, runs in (("accuracy_before", pair.scores_before), ("accuracy", pair.scores_after)):
-        value, low, high = runs_interval(runs, pair.groups)
-        rows.append(replace(row, metric=name, value=value, ci_low=low, ci_high=high))
-    rows += change_rows(pair.scores_before, pair.scores_after, pair.num_choices, pair.groups, row)
-    run.write_metrics(rows)
-    if pair.lines:
-        write_predictions(run, pair.lines)
-    groups = len(pair.num_choices) if pair.groups is None else num_groups(pair.groups)
-    run.finish(
-        RunRecord(
-            protocol=PROTOCOL,
-            model=pair.name_after,
-            probe=pair.probe,
-            rows=tuple(rows),
-            counts={"items": len(pair.num_choices), "groups": groups},
-            seeds=tuple(seed for seed in pair.scores_after if len(pair.scores_after) > 1),
-            details=(ForgettingDetails(before=pair.name_before, num_seeds=len(pair.scores_after)),),
-        )
-    )

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import lru_cache, partial
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from probelight.encoding.word_vectors import vectors_label
@@ -23,6 +25,7 @@ from probelight.runs.settings import DEFAULT_TRAINER, TrainerSettings
 
 if TYPE_CHECKING:
     import torch
+    from transformers import PreTrainedTokenizerBase
 
     from probelight.models.answering import ItemScores
     from probelight.models.kept_model import KeptModel
@@ -143,11 +146,28 @@ def check_records(
 
 def answered_by(record: RunRecord, model: ModelSettings, scorer: Scorer) -> RunRecord:
     """Return the record of a run with where its model comes from, and its weights."""
-    source, sha256 = source_of(model), scorer.fingerprint()
+    source = replace(source_of(model), tokenizer_sha256=vocabulary_sha256(scorer))
     notices = record.notices
     if source.quantisation:
         notices += (f"{model.label}: weights dequantised from {source.quantisation}",)
-    return replace(record, source=source, dtype=scorer.dtype, model_sha256=sha256, notices=notices)
+    return replace(
+        record,
+        source=source,
+        dtype=scorer.dtype,
+        model_sha256=scorer.fingerprint(),
+        notices=notices,
+    )
+
+
+def vocabulary_sha256(scorer: Scorer) -> str:
+    """Return the checksum of the vocabulary that a scorer's tokenizer has; empty without one."""
+    tokenizer = getattr(scorer.choice_scores().encoder, "tokenizer", None)
+    return _sha256_of_entries(tokenizer) if hasattr(tokenizer, "get_vocab") else ""
+
+
+@lru_cache(maxsize=2)
+def _sha256_of_entries(tokenizer: PreTrainedTokenizerBase) -> str:
+    return sha256(json.dumps(sorted(tokenizer.get_vocab().items())).encode()).hexdigest()
 
 
 def source_of(model: ModelSettings) -> ModelSource:

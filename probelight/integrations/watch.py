@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 
 from probelight.evaluation.evaluate import evaluate
+from probelight.evaluation.scorers import vocabulary_sha256
 from probelight.evaluation.sets import LoadedSet
 from probelight.io.atomic import whole_folder, write_text_atomic
 from probelight.io.errors import UsageError, required_path
@@ -280,7 +281,11 @@ class Watch:
         return replace(
             evaluation.record(row, rows, evaluation.accuracy_notices),
             num_rescored=0,
-            source=ModelSource(loaded_from=name, revision=revision),
+            source=ModelSource(
+                loaded_from=name,
+                revision=revision,
+                tokenizer_sha256=vocabulary_sha256(scorer),
+            ),
             details=(WatchDetails(step=step, task=task),),
         )
 

@@ -145,6 +145,7 @@ Share = Annotated[float, Within(0, 1, above=True, below=True)]
 ShareOrNone = Annotated[float, Within(0, 1, below=True)]
 ShareOrAll = Annotated[float, Within(0, 1)]
 NumShuffles = Annotated[int, Within(0, 10_000)]
+Points = Annotated[float, Within(0, 100, above=True, below=True)]  # percentage points
 Seconds = Annotated[float, Within(0, 10_000_000, above=True)]
 PathText = Annotated[str, NOT_BLANK]
 Mirror = Annotated[str, FOLDER_OR_URL]

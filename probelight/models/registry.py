@@ -412,6 +412,8 @@ def detected_type(model: CheckpointRef | Any) -> tuple[str, str]:
         PretrainedError: If there is no such checkpoint.
     """
     hint = ""
+    if isinstance(model, CheckpointRef) and model.in_memory:
+        model, _ = model.in_memory
     if isinstance(model, CheckpointRef):
         if is_word_folder(model.folder):
             kind = saved_model_type(model)

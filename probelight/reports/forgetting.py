@@ -7,15 +7,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
+from pathlib import Path
 from statistics import fmean
 from typing import Any
 
 import pandas as pd
 
+from probelight.metrics.comparisons import Runs
 from probelight.metrics.forgetting import MEANS
-from probelight.metrics.intervals import LEAST_GROUPS
+from probelight.metrics.intervals import LEAST_GROUPS, runs_interval
 from probelight.metrics.knowledge import CLASSES
+from probelight.metrics.verdicts import MARGIN
 from probelight.reports import table as tables
+from probelight.reports import verdicts
+from probelight.reports.figure import Figure
 from probelight.reports.inoculation.runs import (
     Dose,
     DoseRun,
@@ -23,32 +28,36 @@ from probelight.reports.inoculation.runs import (
     with_and_without_replay,
     with_controls,
 )
-from probelight.reports.numbers import Estimate, count, dotted, missing, named, percent
+from probelight.reports.numbers import ABSENT, Estimate, count, dotted, missing, named, with_ends
 from probelight.reports.table import Cell, Column, Table, text, whole
 from probelight.reports.zero_shot.consistency import CLASS_NOTE
 from probelight.results.details import ForgettingDetails, InoculationDetails
 from probelight.results.frames import source_of
-from probelight.results.hits import OTHER
+from probelight.results.hits import OTHER, Side
 from probelight.results.load import RunSet, UnreadableResultError
 from probelight.results.measured import change_rows
-from probelight.results.predictions import read_item_lines
+from probelight.results.predictions import ItemLine, read_item_lines
 from probelight.results.row import Row
 
-COUNTS = ("lost", "gained", "guessing", "smallest_forgetting", "net_loss_p", "changed_p")
+COUNTS = (
+    *("lost", "gained", "guessing", "smallest_forgetting"),
+    *("loss_bound", "net_loss_p", "changed_p"),
+)
+ACCURACIES = ("accuracy_before", "accuracy", "margin_change")
 ADJUSTED = {
     "lost": "adjusted_forgetting",
     "lost at least": "least_forgetting",
     "gained": "adjusted_transfer",
 }
 MOST_CONCEPTS = 8
+MOST_LOST = 10  # of a set
 MOST_SENTENCES = 4
 ASSUMED = (
     "By guessing: what would be lost, and gained, if every item were known or guessed evenly among "
     "its choices, independently before and after (Harmon et al. 2026). Adjusted: minus that share, "
     "and never cut off at 0. If a model repeats its guesses, adjusted numbers are too low, even "
     "below 0. At least: minus the most that a model could lose by guessing the same items both "
-    "times. The verdict is “forgotten” if this loss, or the loss of accuracy, is clearly above 0 "
-    "and the accuracy before was clearly above chance: a model that guessed had nothing to forget."
+    "times."
 )
 OF_CLASS = {
     "before": "probe_accuracy_before",
@@ -86,13 +95,16 @@ def changed(results: RunSet) -> pd.DataFrame:
                     "dose": None,
                     "extra": "",
                     "num_seeds": details.num_seeds,
-                    **_change_columns(run.rows),
+                    **change_columns(run.rows),
+                    "margin": details.margin,
+                    "split": run.rows[0].split,
+                    "_family": str(Path(run.path).parent),
                     "_after": run.model,
                     "_about": dotted(run.rows[0].split, start),
                     "_runs": run.key,
                 }
             )
-    return tables.framed(rows)
+    return verdicts.judged(tables.framed(rows))
 
 
 def _dose_records(dose: Dose) -> Iterator[dict[str, Any]]:
@@ -124,46 +136,38 @@ def _dose_records(dose: Dose) -> Iterator[dict[str, Any]]:
             "extra": extras,
             **({"keeping": keeping} if keeping else {}),
             "num_seeds": len(dose.runs),
-            **_change_columns(change_rows(old, new, sides[0].choices, sides[0].groups, Row())),
+            **change_columns(_rows_of(old, new, sides[0])),
+            "margin": MARGIN,
+            "split": "",
+            # A control is a claim of its own: that nothing is learned from what is left.
+            "_family": (str(Path(dose.runs[0].run.path).parent), dose.series.control),
             "_after": ", ".join(filter(None, (f"k = {count(dose.dose)}", dose.replay, keeping))),
             "_about": dotted(kinds.get(task, "another set"), series.about),
             "_runs": [run.run.key for run in dose.runs],
         }
 
 
-def _change_columns(rows: Iterable[Any]) -> dict[str, Any]:
-    """Return the columns of the counts and means of items lost and gained."""
+def _rows_of(old: Runs, new: Runs, side: Side) -> list[Row]:
+    """Return the accuracies before and after by seed, and what was lost and gained."""
+    accuracies = {"accuracy_before": old, "accuracy": new}
+    rows = [
+        Row(metric=name, value=value, ci_low=low, ci_high=high)
+        for name, runs in accuracies.items()
+        for value, low, high in [runs_interval(runs, side.groups)]
+    ]
+    return rows + change_rows(old, new, side.choices, side.groups, Row())
+
+
+def change_columns(rows: Iterable[Row]) -> dict[str, Any]:
+    """Return the columns of both accuracies, and of the items lost and gained."""
     by_metric = {row.metric: row for row in rows}
     first = by_metric["forgetting"]
-    record = {"num_items": first.num_items, "num_groups": first.num_groups}
+    record: dict[str, Any] = {"num_items": first.num_items, "num_groups": first.num_groups}
     for name in COUNTS:
         record[name] = by_metric[name].value if name in by_metric else None
-    for name in MEANS:
-        estimate = Estimate.of(by_metric[name])
-        record |= named(name, estimate)
+    for name in (*ACCURACIES, *MEANS):
+        record |= named(name, Estimate.of(by_metric[name]) if name in by_metric else None)
     return record
-
-
-def verdict(row: Any) -> tuple[str, str]:
-    """Return whether anything was forgotten, and how far that can be told."""
-    if missing(row.adjusted_forgetting_ci_low):
-        return ("cannot tell", f"fewer than {LEAST_GROUPS} groups")
-    reasons = (  # the number that decides, and what it says; the surest first
-        (row.net_loss_ci_low, "accuracy fell"),
-        (row.least_forgetting_ci_low, "more than guessing the same items both times could lose"),
-        (row.adjusted_forgetting_ci_low, "unless it guessed the same items both times"),
-    )
-    if reason := next((reason for low, reason in reasons if low > 0), ""):
-        if row.above_chance_ci_low <= 0:
-            return ("cannot tell", "not clearly above chance before, so nothing to forget")
-        return ("forgotten", reason)
-    if row.adjusted_forgetting_ci_high < 0:
-        return ("cannot tell", "fewer items changed than guessing would change")
-    smallest = row.smallest_forgetting
-    if missing(smallest):
-        return ("none detected", "no loss is detectable")
-    items = count(round(smallest * row.num_items))
-    return ("none detected", f"detectable from {percent(smallest)}% ({items} items)")
 
 
 def changes_table(results: RunSet) -> Table | None:
@@ -171,20 +175,20 @@ def changes_table(results: RunSet) -> Table | None:
     rows = changed(results)
     if rows.empty:
         return None
-    verdicts, reasons = zip(*map(verdict, rows.itertuples()), strict=True)
     return tables.table(
         "forgetting",
         "Lost and gained, item by item",
         "Lost: items that were right before and are wrong after. Gained: the other way round. Both "
         "are means over seeds; p is that of the loss of accuracy, and is below 0.05 exactly if the "
         "interval of this loss excludes 0 (the csv file also has McNemar's exact test, changed_p). "
-        f"{ASSUMED} Detectable from: the smallest adjusted loss that these items, groups "
-        "and seeds show with probability 80%. Intervals cover groups and seeds, and need at least "
-        f"{LEAST_GROUPS} groups.",
-        rows.assign(verdict=verdicts, as_far_as=reasons),
+        f"{ASSUMED} Intervals cover groups and seeds, and need at least {LEAST_GROUPS} groups. "
+        "Right − best wrong, nats: how far the score of the right answer is above the best other "
+        f"one, after minus before; it moves before the accuracy does. {verdicts.RULES}",
+        rows,
         [
             text("items of", "set", "_about"),
             text("after", "_after"),
+            text("verdict", "verdict", "reason"),
             whole("seeds", "num_seeds"),
             tables.size(),
             Column("lost / gained", _flips),
@@ -196,13 +200,76 @@ def changes_table(results: RunSet) -> Table | None:
                 tables.gap(label, name, group="adjusted, points", below="fewer than by guessing")
                 for label, name in ADJUSTED.items()
             ),
-            text("forgotten?", "verdict", "as_far_as"),
+            Column("right − best wrong, nats", _margin),
         ],
     )
 
 
+def _margin(row: Any) -> Cell:
+    numbers = [getattr(row, name, None) for name in with_ends("margin_change")]
+    if missing(numbers[0]):
+        return Cell(ABSENT)
+    texts = [f"{number:+.2f}".replace("-", "−") for number in numbers if not missing(number)]
+    return Cell(texts[0], " to ".join(texts[1:]))
+
+
+def verdicts_figure(results: RunSet) -> Figure | None:
+    """Draw the verdicts on what was measured before and after."""
+    return verdicts.verdicts_figure(changed(results))
+
+
 def _flips(row: Any) -> Cell:
     return tables.flips(row.lost, row.gained, row.net_loss_p)
+
+
+def lost_table(results: RunSet) -> Table | None:
+    """Make the table of items that were lost between two measurements; the csv file has all."""
+    rows: list[dict[str, Any]] = []
+    for run in results.of("forgetting"):
+        try:
+            lines = read_item_lines(results, run)
+        except UnreadableResultError:
+            continue  # the section of all items says so
+        by_name = {line.name: line for line in lines if line.set.endswith("_before")}
+        for line in lines:
+            earlier = by_name.get(line.name)
+            if line.set.endswith("_before") or earlier is None or earlier.correct <= line.correct:
+                continue
+            rows.append(
+                {
+                    "set": run.probe,
+                    "after": run.model,
+                    "item": line.question or line.choices[line.answer],
+                    "right": line.choices[line.answer],
+                    "now": _answer_of(line),
+                    "margin_before": earlier.margin,
+                    "margin_after": line.margin,
+                    "run": run.key,
+                }
+            )
+    if not rows:
+        return None
+    frame = pd.DataFrame(rows).sort_values("margin_before", ascending=False, kind="stable")
+    return tables.table(
+        "lost_items",
+        "Items that were lost, the surest first",
+        "Right before and wrong after. Margin: the score of the right answer minus that of the "
+        "best other one. The csv file has all.",
+        frame,
+        [
+            text("items of", "set", "after"),
+            tables.prose("item", "item"),
+            tables.prose("right answer, given before", "right"),
+            tables.prose("answer after", "now"),
+            tables.number("margin before", "margin_before", "{:.2f}".format),
+            tables.number("after", "margin_after", "{:.2f}".format),
+        ],
+        visible=frame.groupby(["set", "after"], sort=False).head(MOST_LOST),
+    )
+
+
+def _answer_of(line: ItemLine) -> str:
+    return ABSENT if line.prediction is None else line.choices[line.prediction]
 
 
 def concepts_table(results: RunSet) -> Table | None:
@@ -272,7 +339,7 @@ def forgetting_summary(results: RunSet) -> str:
         kind = f" ({row.of})" if row.of else ""
         sentences.append(
             f"{row.set}{kind}, {row._after}: of {count(row.num_items)} items, {lost} were lost "
-            f"and {gained} gained. Verdict: {', '.join(filter(None, verdict(row)))}."
+            f"and {gained} gained. Verdict: {', '.join(filter(None, (row.verdict, row.reason)))}."
         )
     if (num_more := len(rows) - MOST_SENTENCES) > 0:
         sentences.append(f"The table has {num_more} more.")

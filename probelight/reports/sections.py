@@ -169,8 +169,9 @@ SECTIONS = (
         "forgetting",
         "Items lost and gained",
         ["inoculation", "forgetting"],
-        ["forgetting: changes_table classes_table concepts_table*"],
-        summary=["forgetting: forgetting_summary"],
+        ["forgetting: changes_table classes_table lost_table* concepts_table*"],
+        ["forgetting: verdicts_figure"],
+        ["forgetting: forgetting_summary"],
     ),
     Section(
         "concepts",

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from probelight.io.settings import STRICT
+from probelight.metrics.verdicts import MARGIN
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,6 +94,7 @@ class ForgettingDetails(Details):
 
     before: str  # what was measured before, as tables call it; the run's model is after
     num_seeds: int = 1  # runs after
+    margin: float = MARGIN  # the loss of accuracy that does not matter
 
 
 @dataclass(frozen=True, kw_only=True)

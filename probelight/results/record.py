@@ -254,6 +254,7 @@ class ModelSource:
         quantisation: How a GGUF file stores the weights, which were read as plain numbers. Else
             empty.
         file_sha256: Checksum of that file.
+        tokenizer_sha256: Checksum of the vocabulary of its tokenizer, where it has one.
     """
 
     loaded_from: str = ""
@@ -263,6 +264,7 @@ class ModelSource:
     control_of: str = ""
     quantisation: str = ""
     file_sha256: str = ""
+    tokenizer_sha256: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -51,6 +51,7 @@ class RunScores:
     scores: Mapping[Item, float]
     lines: Mapping[Item, ItemLine]  # what was answered
     groups: Groups | None  # (N,) the group of each item, in their order; None: each is its own
+    scale: str = ""  # what scores of one scale share: tokenizer and mode; empty if unknown
     ungrouped: bool  # whether its items have groups that were not recorded
 
 
@@ -198,8 +199,10 @@ def _run_scores(
         item = line.id, line.question, tuple(filter(None, line.choices)), line.answer
         times[item] += 1
         by_item[*item, times[item]] = line
+    tokenizer, mode = run.source.tokenizer_sha256, accuracy.mode if accuracy else ""
     return RunScores(
         key=key,
+        scale=f"{tokenizer} {mode}" if tokenizer and not setting.get("rule") else "",
         path=run.path,
         model=run.model,
         setting=setting,

@@ -1,0 +1,263 @@
+"""The verdicts on changes, forgot, gained or kept: in lines, in one figure, and as plain values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+
+from probelight.io.escaping import visible
+from probelight.metrics.intervals import LEAST_GROUPS, Interval
+from probelight.metrics.verdicts import ChangeEvidence, Verdict, Word, mean_change, verdicts
+from probelight.reports import figure, numbers
+from probelight.reports.figure import BLUE, GREEN, INK, MUTED, ORANGE, PAPER, RULE, Line
+from probelight.reports.numbers import Estimate, count, missing, percent, points, points_between
+from probelight.reports.table import flips
+
+MARKS: Mapping[Word, str] = {
+    "forgot": "✗",
+    "gained": "↗",
+    "kept": "✓",
+    "not known before": "○",
+    "cannot tell": "?",
+}
+LOOKS: Mapping[Word, Line] = {
+    "forgot": Line(ORANGE, "-", "s"),
+    "gained": Line(BLUE, "-", "^"),
+    "kept": Line(GREEN, "-", "o"),
+    "not known before": Line(MUTED, "-", "o", PAPER),
+    "cannot tell": Line(MUTED, "-", "D"),
+}
+ALL = "all probes"
+MOST = 40  # rows of the figure
+RULES = (
+    "Forgot, gained: the loss of accuracy, or the gain, is clear after Holm's adjustment for all "
+    "sets that are judged together. Kept: the loss is clearly below the margin (one-sided test at "
+    "5%, not adjusted). Not known before: the accuracy before was not clearly above chance. Cannot "
+    "tell: none of these. The intervals are ordinary 95% intervals, so one of a set that cannot be "
+    "told may exclude 0."
+)
+
+
+def judged(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return rows of changes with their `verdict`, its `reason`, and the `adjusted_p`.
+
+    Rows with the same `_family` are judged together.
+    """
+    if rows.empty:
+        return rows
+    columns: dict[Any, tuple[Word, str, float, int | None]] = {}
+    for _, family in rows.groupby("_family", sort=False):
+        records = [*family.itertuples()]
+        evidence = [_evidence(record) for record in records]
+        for record, verdict in zip(records, verdicts(evidence, records[0].margin), strict=True):
+            reason = _reason(record, verdict)
+            columns[record.Index] = verdict.word, reason, verdict.adjusted_p, verdict.items_needed
+    names = ("verdict", "reason", "adjusted_p", "items_needed")
+    by_name = zip(*(columns[index] for index in rows.index), strict=True)
+    return rows.assign(**dict(zip(names, by_name, strict=True)))
+
+
+def _evidence(row: Any) -> ChangeEvidence:
+    def number(name: str) -> float:
+        return float("nan") if missing(value := getattr(row, name)) else float(value)
+
+    net_loss = Interval(*map(number, ("net_loss", "net_loss_ci_low", "net_loss_ci_high")))
+    return ChangeEvidence(
+        net_loss,
+        number("loss_bound"),
+        number("net_loss_p"),
+        number("above_chance_ci_low"),
+        number("least_forgetting_ci_low"),
+        row.num_items,
+        row.num_groups,
+    )
+
+
+def _reason(row: Any, verdict: Verdict) -> str:
+    margin = f"{100 * verdict.margin:g} points"
+    reason = ""
+    if row.num_groups < LEAST_GROUPS:
+        return f"fewer than {LEAST_GROUPS} groups"
+    if verdict.word == "forgot":
+        reason = f"less than {margin}" if verdict.below_margin else ""
+    elif verdict.word == "kept":
+        reason = f"within {margin}"
+    elif verdict.word == "not known before":
+        reason = "not clearly above chance before"
+    elif verdict.word == "cannot tell" and verdict.items_needed is None:
+        reason = f"it may have lost up to {percent(row.loss_bound)} points"
+    elif verdict.word == "cannot tell":
+        unit = 10 ** max(0, len(str(verdict.items_needed)) - 2)  # two digits tell enough
+        needed = count(-(-(verdict.items_needed or 0) // unit) * unit)
+        reason = f"some {needed} items would show that it is within {margin}"
+    if verdict.hidden_loss:
+        lost, gained = flips(row.lost, row.gained, None).text.split(" / ")
+        reason += f", but {lost} lost and {gained} gained, more than guessing explains"
+    return reason
+
+
+def mean_of(rows: pd.DataFrame) -> tuple[float, float, Estimate]:
+    """Return the mean accuracy before and after over sets of items, and the mean change."""
+    changes = [change_of(row) for row in rows.itertuples()]
+    known = [Interval(c.value, c.ci_low, c.ci_high) for c in changes
+             if c.ci_low is not None and c.ci_high is not None]  # fmt: skip
+    mean = Estimate(sum(change.value for change in changes) / len(changes))
+    if len(known) == len(changes):
+        mean = Estimate(*mean_change(known))
+    return float(rows.accuracy_before.mean()), float(rows.accuracy.mean()), mean
+
+
+def change_of(row: Any) -> Estimate:
+    """Return the change of a row's accuracy, after minus before."""
+    ends = (row.net_loss_ci_low, row.net_loss_ci_high)
+    low, high = (None if missing(end) else end for end in ends)
+    return Estimate(row.net_loss, low, high).negative
+
+
+def lines(rows: pd.DataFrame) -> list[str]:
+    """Return a line per set of items, and one of their mean where there are several."""
+    texts = []
+    for row in rows.itertuples():
+        lost, gained = flips(row.lost, row.gained, None).text.split(" / ")
+        counts = f"{lost} lost, {gained} gained of {count(row.num_items)}"
+        notes = [counts, row.reason] if row.verdict == "forgot" else [row.reason]
+        name = row.set if rows.model.nunique() == 1 else f"{row.set} ({row.model})"
+        texts.append(
+            (
+                f"{MARKS[row.verdict]} {row.verdict}",
+                name,
+                *_numbers(row.accuracy_before, row.accuracy, change_of(row)),
+                ", ".join(filter(None, notes)),
+            )
+        )
+    if len(rows) > 1:
+        texts.append(("", ALL, *_numbers(*mean_of(rows)), ""))
+    widths = [max(map(len, column)) for column in zip(*texts, strict=True)]
+    padded = []
+    for verdict, name, before, after, change, interval, note in texts:
+        start = f"{verdict:<{widths[0]}}  {name:<{widths[1]}}  {before:>{widths[2]}} → "
+        end = f"{after:>{widths[3]}}  {change:>{widths[4]}} {interval}"
+        padded.append(visible(start + end + (f": {note}" if note else "")))
+    return padded
+
+
+def _numbers(before: float, after: float, change: Estimate) -> tuple[str, str, str, str]:
+    interval = f"({points_between(*change.bounds)})" if change.ci_low is not None else ""
+    return percent(before), percent(after), points(change.value), interval
+
+
+def headline(rows: pd.DataFrame) -> str:
+    """Return how many sets of items were forgotten, gained and kept, in one sentence."""
+    numbers_of = rows.verdict.value_counts()
+    counted = [f"{word} {numbers_of[word]}" for word in MARKS if word in numbers_of]
+    return f"Of {count(len(rows))} {'probe' if len(rows) == 1 else 'probes'}: {', '.join(counted)}."
+
+
+def as_values(rows: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return the verdicts and numbers of each set as plain values for JSON."""
+    entries = []
+    for row in rows.itertuples():
+        entry = {
+            "probe": row.set,
+            "split": row.split,
+            "verdict": row.verdict,
+            "reason": row.reason,
+            "before": vars(Estimate.of(_named(row, "accuracy_before"))),
+            "after": vars(Estimate.of(_named(row, "accuracy"))),
+            "change": vars(change_of(row)),
+            "p": row.net_loss_p,
+            "adjusted_p": row.adjusted_p,
+            "loss_bound": row.loss_bound,
+            "lost": row.lost,
+            "gained": row.gained,
+            "num_items": row.num_items,
+            "num_groups": row.num_groups,
+            "items_needed": row.items_needed,
+            "margin_change": vars(Estimate.of(_named(row, "margin_change"))),
+        }
+        for name in ("num_items", "num_groups", "items_needed"):
+            entry[name] = None if missing(entry[name]) else int(entry[name])
+        entries.append({name: None if _is_missing(v) else v for name, v in entry.items()})
+    return entries
+
+
+def mean_values(rows: pd.DataFrame) -> dict[str, Any]:
+    """Return the mean accuracies and the mean change over sets of items, for JSON."""
+    before, after, change = mean_of(rows)
+    return {"before": before, "after": after, "change": vars(change)}
+
+
+def _named(row: Any, name: str) -> Any:
+    value, low, high = (getattr(row, column, None) for column in numbers.with_ends(name))
+    return pd.Series({"value": value, "ci_low": low, "ci_high": high})
+
+
+def _is_missing(value: Any) -> bool:
+    return missing(value["value"] if isinstance(value, dict) else value)
+
+
+def markdown(rows: pd.DataFrame, title: str) -> str:
+    """Return the headline and a table of the verdicts, fit for a comment on a pull request."""
+    texts = [f"**{title}** {headline(rows)}", ""]
+    texts += ["| | probe | before | after | change | |", "|---|---|---:|---:|---:|---|"]
+    for row in rows.itertuples():
+        cells = _numbers(row.accuracy_before, row.accuracy, change_of(row))
+        before, after, change, interval = cells
+        texts.append(
+            f"| {MARKS[row.verdict]} {row.verdict} | {visible(row.set)} | {before} | {after} | "
+            f"{change} {interval} | {row.reason} |"
+        )
+    margin = 100 * rows.margin.iloc[0]
+    return "\n".join(
+        [
+            *texts,
+            "",
+            f"Accuracy in %, change in points with its 95% interval; margin {margin:g} points.",
+        ]
+    )
+
+
+@figure.styled()
+def verdicts_figure(rows: pd.DataFrame) -> figure.Figure | None:
+    """Draw a row per set of items: the accuracy before and after, the interval, and the margin."""
+    if rows.empty:
+        return None
+    from matplotlib.figure import Figure as Canvas
+
+    shown = rows.head(MOST)
+    canvas = Canvas(figsize=(7.4, 1.1 + 0.3 * len(shown)))
+    canvas.set_layout_engine("constrained")
+    axis = canvas.subplots()
+    for y, row in enumerate(shown.itertuples()):
+        start, change, look = row.accuracy_before, change_of(row), LOOKS[row.verdict]
+        axis.barh(y, 100 * row.margin, left=100 * (start - row.margin), height=0.62, color=RULE)
+        if change.ci_low is not None and change.ci_high is not None:
+            ends = [100 * (start + end) for end in (change.ci_low, change.ci_high)]
+            axis.plot(ends, [y, y], color=look.color)
+        axis.plot(100 * start, y, marker="|", color=INK, markersize=11, linestyle="none")
+        axis.plot(100 * row.accuracy, y, **look.style)
+        text = f"{points(change.value)}  {row.verdict}"
+        axis.annotate(
+            text, (1, y), xycoords=("axes fraction", "data"), xytext=(8, 0), va="center",
+            textcoords="offset points", fontsize=8, color=look.color, annotation_clip=False,
+        )  # fmt: skip
+    several = shown.model.nunique() > 1
+    names = [f"{row.set}, {row.model}" if several else row.set for row in shown.itertuples()]
+    axis.set_yticks(range(len(shown)), [visible(name) for name in names])
+    axis.set_ylim(len(shown) - 0.4, -0.6)
+    axis.set_xlabel("accuracy, %")
+    axis.grid(axis="y", visible=False)
+    axis.tick_params(axis="y", length=0)
+    looks: dict[str, Line] = {"before": Line(INK, "none", "|", size=11)}
+    looks |= {word: look for word, look in LOOKS.items() if word in {*shown.verdict}}
+    figure.legend(canvas, looks)
+    return figure.drawn(
+        "forgetting",
+        "Before and after, and what the change says",
+        "The upright line is the accuracy before, the mark that after; the bar through it is the "
+        "95% interval of the change, laid at the accuracy before. The grey band is the margin: a "
+        f"loss that ends within it does not matter. {RULES}{figure.left_out(len(rows), MOST)}",
+        canvas,
+    )
