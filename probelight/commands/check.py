@@ -188,8 +188,7 @@ def before_and_after(names: Sequence[str]) -> list[ModelSettings]:
         raise UsageError(f"{names[0]} is no adapter, so give the model before it too: BASE TUNED")
     elif len(names) == 1:
         texts = [str(below), names[0]]
-    before, after = (model_of(text).checkpoint for text in texts)
-    if before == after:
+    if model_of(texts[0]) == model_of(texts[1]):
         raise UsageError(f"{texts[0]} is given twice: nothing could have changed")
     return chosen_models(texts, DEFAULT_MODEL, random_weights=False)
 

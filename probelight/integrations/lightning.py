@@ -32,7 +32,7 @@ class ProbeCallback(WatchedTraining, pl.Callback):
         network: Attribute of the LightningModule that has the transformers model.
         every: Score every this many steps, or "epoch".
         **options: As in `Watch`: `output_dir`, `keep`, `keep_most`, `max_items`, `seed`, `text`,
-            `max_tokens`.
+            `max_tokens`, `check`, `margin`.
 
     Raises:
         ProbelightError: If there is no such probe, or one is malformed.

@@ -35,7 +35,8 @@ class ProbeTrainerCallback(WatchedTraining, TrainerCallback):
         every: Score every this many steps, or "epoch".
         output_dir: Folder of the results; by default `probes` in the trainer's own folder.
         tokenizer: The model's tokenizer; by default the trainer's `processing_class`.
-        **options: As in `Watch`: `keep`, `keep_most`, `max_items`, `seed`, `text`, `max_tokens`.
+        **options: As in `Watch`: `keep`, `keep_most`, `max_items`, `seed`, `text`, `max_tokens`,
+            `check`, `margin`.
 
     Raises:
         ProbelightError: If there is no such probe, or one is malformed.

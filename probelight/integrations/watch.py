@@ -20,19 +20,25 @@ from probelight.evaluation.sets import LoadedSet
 from probelight.io.atomic import whole_folder, write_text_atomic
 from probelight.io.errors import UsageError, required_path
 from probelight.io.package import cache_folder
-from probelight.io.settings import as_settings
+from probelight.io.ranges import Points
+from probelight.io.settings import as_settings, typed
+from probelight.metrics.verdicts import MARGIN
 from probelight.models.in_memory import TextSettings, as_it_was, scorer_of
 from probelight.models.loading import name_of
 from probelight.models.scorer import Scorer
 from probelight.probes.source import ProbeData, load_entry
+from probelight.reports.forgetting import verdicts_on
+from probelight.reports.verdicts import lines
 from probelight.results.details import WatchDetails
 from probelight.results.frames import changes
 from probelight.results.load import WATCH, load_results
 from probelight.results.measured import chance_rows
+from probelight.results.pairs import pair_of
 from probelight.results.predictions import write_predictions
 from probelight.results.record import ModelSource, RunRecord, checksums
 from probelight.results.row import Row
 from probelight.results.run_folder import CommandFolder, RunFolder
+from probelight.results.systems import System, scores_of
 from probelight.runs.settings import TrainerSettings
 
 Entry = str | Path | ProbeData
@@ -77,6 +83,9 @@ class Watch:
         seed: Seed of the draw of these items.
         text: How the model gets its text, such as {"max_length": 128}.
         max_tokens: Padded tokens per batch.
+        check: Print a verdict per probe at the end of the training, as `train.py check` does: was
+            it forgotten, gained or kept between the first scores and the last ones?
+        margin: The loss of accuracy that does not matter to the verdicts, in percentage points.
 
     Raises:
         ProbelightError: If there is no such probe, or one is malformed.
@@ -94,6 +103,8 @@ class Watch:
         seed: int = 0,
         text: TextSettings | Mapping[str, Any] | None = None,
         max_tokens: int = 8192,
+        check: bool = False,
+        margin: float = 100 * MARGIN,
     ) -> None:
         if isinstance(probes, str | Path | ProbeData):
             probes = [probes]
@@ -126,6 +137,8 @@ class Watch:
                 ) from error
         self.text = as_settings(TextSettings, text or {}, "text")
         self.max_tokens = max_tokens
+        self.check = check
+        self.margin = typed(Points, margin, "margin", UsageError) / 100
         self.looks: list[Look] = []
         self.best_checkpoint: Path | None = None
         self._command: CommandFolder | None = None  # of the first process
@@ -344,10 +357,33 @@ class Watch:
         names = [watched.name for watched in self.sets]
         return table.set_index("probe", drop=False).loc[names].reset_index(drop=True)
 
+    @property
+    def verdicts(self) -> pd.DataFrame:
+        """A row per probe: the verdict on the last look against the first one, as in `check`."""
+        results = load_results(self.folder)
+        systems = {
+            (scores.model, scores.key.probe): System((scores,))
+            for scores in scores_of(results, str(self.folder))
+            if scores.path.startswith("runs/")  # not of folders below
+        }
+        before, after = (
+            f"{self._name}@step{look.step}" for look in (self.looks[0], self.looks[-1])
+        )
+        pairs = [
+            pair_of(systems[before, watched.name], systems[after, watched.name], before, after)
+            for watched in self.sets
+        ]
+        return verdicts_on(pairs, self.margin)
+
     def write_changes(self) -> None:
-        """Write `changes` as a table in the folder; warn if it cannot be written."""
+        """Write `changes` as a table in the folder, and print the verdicts, if they are wanted.
+
+        What fails only warns: the model is trained.
+        """
         try:
             write_text_atomic(self.folder / CHANGES, self.changes.to_csv(index=False))
+            if self.check and len(self.looks) > 1:
+                print(*lines(self.verdicts), sep="\n")
         except Exception as error:
             warnings.warn(f"probelight: {self.folder / CHANGES}: {error}", stacklevel=2)
 

@@ -5,7 +5,7 @@ Of an inoculation also for each class of how well the model knew the items befor
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
 from statistics import fmean
@@ -36,6 +36,7 @@ from probelight.results.frames import source_of
 from probelight.results.hits import OTHER, Side
 from probelight.results.load import RunSet, UnreadableResultError
 from probelight.results.measured import change_rows
+from probelight.results.pairs import Pair
 from probelight.results.predictions import ItemLine, read_item_lines
 from probelight.results.row import Row
 
@@ -84,27 +85,42 @@ def changed(results: RunSet) -> pd.DataFrame:
     rows = [row for dose in doses for row in _dose_records(dose)]
     for run in results.runs:
         if details := run.detail(ForgettingDetails):
-            start = f"before: {details.before}" if details.before else ""
-            rows.append(
-                {
-                    "set": run.probe,
-                    "of": "",
-                    "model": run.model,
-                    "control": "",
-                    "before": details.before,
-                    "dose": None,
-                    "extra": "",
-                    "num_seeds": details.num_seeds,
-                    **change_columns(run.rows),
-                    "margin": details.margin,
-                    "split": run.rows[0].split,
-                    "_family": str(Path(run.path).parent),
-                    "_after": run.model,
-                    "_about": dotted(run.rows[0].split, start),
-                    "_runs": run.key,
-                }
-            )
+            family = str(Path(run.path).parent)
+            rows.append({**_pair_record(run.rows, details), "_family": family, "_runs": run.key})
     return verdicts.judged(tables.framed(rows))
+
+
+def verdicts_on(pairs: Sequence[Pair], margin: float) -> pd.DataFrame:
+    """Return the rows of `changed` for pairs that are judged together, without their folder."""
+    records = [
+        _pair_record(
+            pair.rows,
+            ForgettingDetails(
+                before=pair.name_before, num_seeds=len(pair.scores_after), margin=margin
+            ),
+        )
+        for pair in pairs
+    ]
+    return verdicts.judged(tables.framed({**record, "_family": ""} for record in records))
+
+
+def _pair_record(rows: Sequence[Row], details: ForgettingDetails) -> dict[str, Any]:
+    first = rows[0]
+    return {
+        "set": first.probe,
+        "of": "",
+        "model": first.model,
+        "control": "",
+        "before": details.before,
+        "dose": None,
+        "extra": "",
+        "num_seeds": details.num_seeds,
+        **change_columns(rows),
+        "margin": details.margin,
+        "split": first.split,
+        "_after": first.model,
+        "_about": dotted(first.split, f"before: {details.before}" if details.before else ""),
+    }
 
 
 def _dose_records(dose: Dose) -> Iterator[dict[str, Any]]:

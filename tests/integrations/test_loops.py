@@ -612,3 +612,32 @@ def test_two_processes_score_once_and_agree(trainer: str, tmp_path: Path) -> Non
     frame = probelight.zero_shot(str(folder / "last"), PROBES).frame
     scores = frame.query("metric == 'accuracy'").set_index("probe")["value"].to_dict()
     assert scores == first["looks"][-1][1]
+
+
+def test_a_verdict_per_probe_is_printed_at_the_end(
+    trained: Callable[..., tuple[Trainer, Weights]], tmp_path: Path, capsys: Any
+) -> None:
+    """The verdicts are those of `forgetting` between the runs of the first step and the last."""
+    watch = transformers.ProbeTrainerCallback(PROBES, every=6, check=True, margin=20)
+    trained(watch)
+    printed = capsys.readouterr().out.splitlines()
+    names = [line.split("  ")[1].strip() for line in printed if "→" in line]
+    assert [line for line in printed if "→" in line and "taxonomy_small" in line]
+    assert len(names) == 3  # two probes and their mean
+    verdicts = watch.watch.verdicts
+    assert [*verdicts.set] == ["taxonomy_small", "age_small"]
+    assert {*verdicts.margin} == {0.2}
+    for row in verdicts.itertuples():
+        folders = [
+            next((tmp_path / "out" / "probes" / "runs").glob(f"watch-{row.set}-*-step{step}-*"))
+            for step in (0, 6)
+        ]
+        answers = [
+            [json.loads(line)["correct"] for line in (folder / "predictions.jsonl").open()]
+            for folder in folders
+        ]
+        lost = sum(b * (1 - a) for b, a in zip(*answers, strict=True))
+        assert row.lost == pytest.approx(lost)
+        assert row.accuracy == pytest.approx(sum(answers[1]) / len(answers[1]))
+    with pytest.raises(UsageError, match="margin"):
+        transformers.ProbeTrainerCallback(PROBES, check=True, margin=0)
