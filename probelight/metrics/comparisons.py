@@ -25,7 +25,6 @@ from probelight.metrics.intervals import (
     Z,
     group_indices,
     half_width,
-    is_ungrouped,
     level_at_zero,
     num_effective,
     num_groups,
@@ -89,13 +88,16 @@ def paired_difference(
             f"before and after must have the same items, not {old.size} and {new.size}"
         )
     change = new - old
-    interval = paired_interval(old, new, groups)
-    if is_ungrouped(groups, len(old)):
+    is_ungrouped = groups is None or num_groups(groups) == len(groups) == len(old)
+    if is_ungrouped:
         totals: Floats = change
+        interval = _newcombe(new, old)
         p_value = level_at_zero(lambda level: _newcombe(new, old, level))
     else:
         assert groups is not None
-        p_value = sum_p_value([Term(1.0, {0: change})], groups)
+        terms = [Term(1.0, {0: change})]
+        interval = sum_interval(terms, groups, DIFFERENCES)
+        p_value = sum_p_value(terms, groups)
         totals = np.bincount(group_indices(groups), change).astype(np.float64)
     return PairedDifference(
         difference=interval.value,
@@ -106,15 +108,6 @@ def paired_difference(
         p_value=p_value,
         mcnemar_p=sign_flip_test(totals),
     )
-
-
-def paired_interval(
-    old: Floats, new: Floats, groups: Groups | None, level: float = LEVEL
-) -> Interval:
-    """Return the difference of (N,) scores, new minus old, with its interval of a level."""
-    if is_ungrouped(groups, len(old)):
-        return _newcombe(new, old, level)
-    return sum_interval([Term(1.0, {0: new - old})], groups, DIFFERENCES, level)
 
 
 def sign_flip_test(totals: Sequence[float] | Floats) -> float:

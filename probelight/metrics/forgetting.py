@@ -33,7 +33,7 @@ from statistics import fmean
 import numpy as np
 from numpy.typing import ArrayLike
 
-from probelight.metrics.comparisons import Runs, paired_difference, paired_interval
+from probelight.metrics.comparisons import Runs, paired_difference
 from probelight.metrics.intervals import (
     ADDED,
     DIFFERENCES,
@@ -81,6 +81,7 @@ class Changes:
             any.
         smallest: Adjusted forgetting that would have been found with a probability of 80%; inf if
             there is none.
+        smallest_loss: Net loss that would have been found so, likewise.
         num_items: Number of items.
         num_groups: Number of groups of items, which intervals do not divide.
     """
@@ -99,6 +100,7 @@ class Changes:
     p_value: float
     mcnemar_p: float
     smallest: float
+    smallest_loss: float
     num_items: int
     num_groups: int
 
@@ -154,14 +156,10 @@ def changes(
     old, new = (np.mean(runs, axis=0) for runs in zip(*pairs.values(), strict=True))
     paired = paired_difference(old, new, groups)
     net_loss, p_value = Interval(means["net_loss"], -paired.high, -paired.low), paired.p_value
-    # One end of a 90% interval is that of a one-sided one of 95%.
-    loss_bound = -paired_interval(old, new, groups, 2 * LEVEL).low
+    losses = {seed: by_name["net_loss"] for seed, by_name in values.items()}
     if len(pairs) > 1:
         net_loss = interval("net_loss", DIFFERENCES)
-        losses = {seed: by_name["net_loss"] for seed, by_name in values.items()}
-        terms = [Term(1.0, losses)]
-        p_value = sum_p_value(terms, groups)
-        loss_bound = sum_interval(terms, groups, DIFFERENCES, 2 * LEVEL).high
+        p_value = sum_p_value([Term(1.0, losses)], groups)
     return Changes(
         lost=fmean(float(by_name["forgetting"].sum()) for by_name in values.values()),
         gained=fmean(float(by_name["transfer"].sum()) for by_name in values.values()),
@@ -172,11 +170,13 @@ def changes(
         adjusted_transfer=interval("adjusted_transfer", DIFFERENCES),
         least_forgetting=interval("least_forgetting", DIFFERENCES),
         net_loss=net_loss,
-        loss_bound=loss_bound,
+        # An end of a 90% interval is that of a one-sided one of 95%.
+        loss_bound=sum_interval([Term(1.0, losses)], groups, DIFFERENCES, 2 * LEVEL).high,
         above_chance=interval("above_chance", DIFFERENCES),
         p_value=p_value,
         mcnemar_p=paired.mcnemar_p,
         smallest=_smallest_effect(adjusted, means["forgetting"] > 0, groups, float(old.mean())),
+        smallest_loss=_smallest_effect(losses, bool(np.any(old != new)), groups, float(old.mean())),
         num_items=len(first),
         num_groups=len(first) if groups is None else num_groups(groups),
     )
@@ -243,7 +243,7 @@ def scores_from_counts(
     return {0: old}, {0: new}
 
 
-def _smallest_effect(adjusted: Runs, lost: bool, groups: Groups | None, right: float) -> float:
+def _smallest_effect(changed: Runs, lost: bool, groups: Groups | None, right: float) -> float:
     """Return the share that, if lost in truth, has an interval above 0 with probability 80%.
 
     It is infinite if it is more than all that was right before.
@@ -253,9 +253,9 @@ def _smallest_effect(adjusted: Runs, lost: bool, groups: Groups | None, right: f
     Half an interval of h is that of n = z^2 v / h^2 independent items; where no item was lost,
     nothing is known of how groups differ, and n is their effective number (Kish).
     """
-    values = list(adjusted.values())
+    values = list(changed.values())
     num_items = len(values[0])
-    half = half_width([Term(1.0, adjusted)], groups)
+    half = half_width([Term(1.0, changed)], groups)
     if math.isinf(half):
         return math.inf
     number = effective = num_items if groups is None else num_effective(groups)

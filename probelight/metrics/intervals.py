@@ -203,7 +203,7 @@ def accuracy_interval(item_scores: ArrayLike, groups: Groups | None = None) -> I
         groups: (N,) the group of each item.
     """
     values = np.asarray(item_scores, dtype=np.float64)
-    if len(values) and is_ungrouped(groups, len(values)):
+    if len(values) and (groups is None or num_groups(groups) == len(values) == len(groups)):
         return Interval(float(values.mean()), *wilson(float(values.sum()), len(values)))
     return sum_interval([Term(1.0, {0: values})], groups)
 
@@ -285,11 +285,6 @@ def mean_interval(runs: Mapping[int, Floats], groups: Groups | None = None) -> I
 def num_groups(groups: Groups) -> int:
     """Return the number of different groups."""
     return len(np.unique(groups)) if isinstance(groups, np.ndarray) else len(set(groups))
-
-
-def is_ungrouped(groups: Groups | None, num_items: int) -> bool:
-    """Return whether each of the items is its own group."""
-    return groups is None or num_groups(groups) == num_items == len(groups)
 
 
 def num_effective(groups: Groups) -> float:

@@ -41,7 +41,7 @@ from probelight.results.predictions import ItemLine, read_item_lines
 from probelight.results.row import Row
 
 COUNTS = (
-    *("lost", "gained", "guessing", "smallest_forgetting"),
+    *("lost", "gained", "guessing", "smallest_forgetting", "smallest_loss"),
     *("loss_bound", "net_loss_p", "changed_p"),
 )
 ACCURACIES = ("accuracy_before", "accuracy", "margin_change")
@@ -349,7 +349,7 @@ def _after(cell: DoseRun) -> str:
 def forgetting_summary(results: RunSet) -> str:
     """Return of each set how many items were lost and gained, and the verdict."""
     rows = changed(results)
-    sentences = []
+    sentences = [verdicts.headline(rows)] if len(rows) > 1 else []
     for _, row in rows.head(MOST_SENTENCES).iterrows():
         lost, gained = _flips(row).text.split(" / ")
         kind = f" ({row.of})" if row.of else ""

@@ -18,6 +18,7 @@ from probelight.reports.figure import Figure
 from probelight.reports.table import Table
 from probelight.results.load import WATCH, RunSet
 
+FORGETTING = "forgetting"  # the section, and the protocol that it comes first with
 ON_PAGE = "*"  # after the maker of a table that no command prints
 
 
@@ -166,8 +167,8 @@ SECTIONS = (
         alone={"original": "original_table"},
     ),
     Section(
-        "forgetting",
-        "Items lost and gained",
+        FORGETTING,
+        "What was forgotten, gained and kept",
         ["inoculation", "forgetting"],
         ["forgetting: changes_table classes_table lost_table* concepts_table*"],
         ["forgetting: verdicts_figure"],
@@ -270,7 +271,9 @@ def printed(protocol: str, results: RunSet) -> tuple[Table, ...]:
 def shown_sections(results: RunSet) -> list[Section]:
     """Return the sections that show runs of the results' protocols."""
     protocols = {run.protocol for run in results.runs}
-    return [s for s in SECTIONS if not s.protocols or protocols & {*s.protocols}]
+    shown = [s for s in SECTIONS if not s.protocols or protocols & {*s.protocols}]
+    # Who asks what was forgotten reads that first.
+    return sorted(shown, key=lambda s: not (s.name == FORGETTING and FORGETTING in protocols))
 
 
 def named(makers: Iterable[str]) -> Iterator[str]:

@@ -170,6 +170,7 @@ def as_values(rows: pd.DataFrame) -> list[dict[str, Any]]:
             "p": row.net_loss_p,
             "adjusted_p": row.adjusted_p,
             "loss_bound": row.loss_bound,
+            "detectable_loss": row.smallest_loss,
             "lost": row.lost,
             "gained": row.gained,
             "num_items": row.num_items,
@@ -230,6 +231,7 @@ def verdicts_figure(rows: pd.DataFrame) -> figure.Figure | None:
     canvas = Canvas(figsize=(7.4, 1.1 + 0.3 * len(shown)))
     canvas.set_layout_engine("constrained")
     axis = canvas.subplots()
+    axis.use_sticky_edges = False
     for y, row in enumerate(shown.itertuples()):
         start, change, look = row.accuracy_before, change_of(row), LOOKS[row.verdict]
         axis.barh(y, 100 * row.margin, left=100 * (start - row.margin), height=0.62, color=RULE)

@@ -197,6 +197,7 @@ def change_rows(
         "net_loss_p": change.p_value if change.has_intervals else math.nan,
         "changed_p": change.mcnemar_p,
         "smallest_forgetting": change.smallest,
+        "smallest_loss": change.smallest_loss,
     }
     return rows + [
         replace(row, metric=prefix + name, value=value)

@@ -7,7 +7,6 @@ import math
 import numpy as np
 import pytest
 
-from probelight.metrics.comparisons import compare_runs
 from probelight.metrics.forgetting import changes
 from probelight.metrics.intervals import Interval
 from probelight.metrics.verdicts import (
@@ -153,11 +152,15 @@ def test_of_checks_without_a_change_few_name_anything(num_groups: int, group_siz
 def test_a_loss_above_the_smallest_detectable_one_is_named(
     num_groups: int, group_size: int
 ) -> None:
-    """1.35 times the smallest detectable difference, in one of ten probes, is named in 80%."""
+    """1.35 times the smallest detectable loss, in one of ten probes, is named in 80%."""
     simulation, number = _Simulation(num_groups, group_size, seed=2), 300
-    measured = [simulation.probe(0.7) for _ in range(200)]
+    choices = [NUM_CHOICES] * simulation.num_items
+    measured = [simulation.probe(0.7) for _ in range(100)]
     smallest = np.mean(
-        [compare_runs({0: new}, {0: old}, simulation.groups).smallest for old, new in measured]
+        [
+            changes({0: old}, {0: new}, choices, simulation.groups).smallest_loss
+            for old, new in measured
+        ]
     )
     others = np.linspace(0.2, 0.9, NUM_PROBES - 1)
     num_named = 0
