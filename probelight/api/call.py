@@ -284,10 +284,10 @@ class Call:
         """Call the command, unless that is done, and return what is in its folder."""
         if not is_made:
             self.run()
-        return self.kept(Results(self.folder, protocol))
+        return self.removed_with(Results(self.folder, protocol))
 
-    def kept(self, results: R) -> R:
-        """Return results, with whose last reference a temporary folder is removed."""
+    def removed_with(self, results: R) -> R:
+        """Return results; with the last reference to them a temporary folder is removed."""
         if self._is_temporary:
             finalize(results, shutil.rmtree, self.folder, ignore_errors=True)
         return results

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
+    from probelight.io.wandb import WandbSettings
     from probelight.runs.estimates import Plan
     from probelight.runs.settings import TrainerSettings
 
@@ -73,6 +74,7 @@ def check(
     output_dir: str | Path | None = None,
     mirror: str | None = None,
     trainer: TrainerSettings | Mapping[str, Any] | None = None,
+    wandb: WandbSettings | Mapping[str, Any] | None = None,
 ) -> Checked | Plan:
     """Say what a fine-tuning broke: one verdict per probe on a model before it and after it.
 
@@ -93,6 +95,7 @@ def check(
         output_dir: As in `zero_shot`.
         mirror: As in `zero_shot`.
         trainer: As in `zero_shot`.
+        wandb: As in `curve`.
 
     Raises:
         ProbelightError: With the command's message; its subclasses are kinds of mistakes.
@@ -104,6 +107,7 @@ def check(
         raise UsageError("check: give two models, or two results")
     with called(command, output_dir, trainer_of(trainer, device, batch_tokens)) as call:
         call.take(split=split, limit=limit, margin=margin, dry_run=dry_run, mirror=mirror)
+        call.take(wandb=wandb)
         call.take(base_results=None if base_results is None else Path(base_results))
         call.take(probes=probe_names(probes, call.folder))
         models = [m for m in (before, after) if m is not None and not isinstance(m, Results)]
@@ -112,4 +116,4 @@ def check(
             plan: Plan = call.run()
             return plan
         call.run()
-        return call.kept(Checked(call.folder, "forgetting"))
+        return call.removed_with(Checked(call.folder, "forgetting"))

@@ -22,6 +22,7 @@ from probelight.io.atomic import whole_folder, write_text_atomic
 from probelight.io.errors import UsageError
 from probelight.io.escaping import json_text
 from probelight.io.ranges import Mirror, Names, NumItems, PathText, Points
+from probelight.io.wandb import DEFAULT_WANDB, WandbSettings
 from probelight.metrics.verdicts import MARGIN
 from probelight.models.checkpoint_files import CheckpointRef, without_adapter
 from probelight.models.chosen_models import chosen_models, model_of
@@ -68,6 +69,7 @@ def check(
     dry_run: bool = False,
     mirror: Mirror | None = None,
     trainer: TrainerSettings = DEFAULT_TRAINER,
+    wandb: WandbSettings = DEFAULT_WANDB,
 ) -> Plan | None:
     """Says what a fine-tuning broke: one verdict per probe on a model before and after it.
 
@@ -90,6 +92,7 @@ def check(
         dry_run: Only print how many runs it would take, and how much time and memory.
         mirror: Folder or address with copies of the released files.
         trainer: Device and batch settings.
+        wandb: Logging to Weights & Biases: the verdicts as summary, the tables and the page.
 
     Raises:
         UsageError: If the models are one, or the adapter is that of another model.
@@ -131,8 +134,8 @@ def check(
         if base_results is not None:
             _take_over(base_results, folder, jobs)
         run_jobs([replace(job, bar="asking both models") for job in jobs], folder, context)
-        places = {loaded.name: place for place, loaded in enumerate(sets)}
-        pairs = sorted(_pairs_of(folder, jobs, both), key=lambda pair: places[pair.probe])
+        order = {loaded.name: number for number, loaded in enumerate(sets)}
+        pairs = sorted(_pairs_of(folder, jobs, both), key=lambda pair: order[pair.probe])
         title = " → ".join(model.label for model in both)
     for number, pair in enumerate(pairs, start=1):
         pair.write(folder, number, margin / 100)
@@ -149,6 +152,12 @@ def check(
     write_text_atomic(folder.path / SUMMARY, json_text(values, indent=1) + "\n")
     write_text_atomic(folder.path / COMMENT, verdicts.markdown(rows, title))
     print(page_line(build_report(folder.path)))
+    if wandb.project:
+        from probelight.integrations.wandb import publish
+
+        summary = {f"{row.set}/verdict": row.verdict for row in rows.itertuples()}
+        changes = {f"{row.set}/change": -row.net_loss for row in rows.itertuples()}
+        publish(folder.path, wandb, summary=summary | changes)
     words = {"forgot": {"forgot"}, "cannot_tell": {"forgot", "cannot tell"}}.get(fail_on, set())
     if broken := [row.set for row in rows.itertuples() if row.verdict in words]:
         print(f"--fail_on {fail_on}: {', '.join(broken)}")
@@ -172,9 +181,9 @@ def before_and_after(names: Sequence[str]) -> list[ModelSettings]:
     if adapter is not None and not ref.adapter:
         texts = [str(below), f"{below}+{adapter}"]
         if len(names) == 2:
-            given = model_of(names[0]).checkpoint
-            folders = given.folder, below.folder
-            is_same = str(given) == str(below) or (
+            base = model_of(names[0]).checkpoint
+            folders = base.folder, below.folder
+            is_same = str(base) == str(below) or (
                 all(map(Path.is_dir, folders)) and folders[0].samefile(folders[1])
             )
             if not is_same:
@@ -210,23 +219,23 @@ def _sized(job: Job, sets: Sequence[LoadedSet]) -> Job:
 
 def _take_over(earlier: Path, folder: CommandFolder, jobs: Sequence[Job]) -> None:
     """Copy the finished runs of an earlier folder that are runs of this check too."""
-    taken = []
+    jobs_taken_over = []
     for job in jobs:
         source, path = earlier / "runs" / job.key, folder.runs_dir / job.key
         if not (source / RESULT).is_file():
             continue
-        taken.append(job)
+        jobs_taken_over.append(job)
         if not (path / RESULT).is_file():
             check_artifact(source, PREDICTIONS)
             with whole_folder(path) as fresh:
                 shutil.copytree(source, fresh, dirs_exist_ok=True)
-    if not taken:
+    if not jobs_taken_over:
         raise UsageError(
             f"--base_results {earlier}: it has no answers to these items by "
             f"{jobs[0].title.partition(', ')[2]}; it must be the same model (with the same "
             "settings), the same probes, split and limit"
         )
-    print(f"{earlier}: {len(taken)} of {len(jobs)} runs are taken over")
+    print(f"{earlier}: {len(jobs_taken_over)} of {len(jobs)} runs are taken over")
 
 
 def _pairs_of(

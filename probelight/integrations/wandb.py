@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import hashlib
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -27,6 +28,7 @@ def publish(
     settings: WandbSettings,
     workspace: WorkspaceTemplate | None = None,
     patience: float = 120.0,
+    summary: Mapping[str, float | str] | None = None,
 ) -> bool:
     """Log the figures, tables and page of a report as one run in the sweep's group.
 
@@ -38,6 +40,7 @@ def publish(
         settings: Project and group; by default the group is the folder's name.
         workspace: Workspace to make in the project, if W&B is online.
         patience: Seconds to wait for W&B.
+        summary: Numbers and words for the summary of the run.
 
     Returns:
         Whether everything was logged in time.
@@ -62,6 +65,7 @@ def publish(
                 dir=str(report_dir),
             )
             kept_offline.extend([problem] if problem else [])
+            run.summary.update(dict(summary or {}))
             log_report(report_dir, run, wandb)
             if workspace:
                 make_workspace(workspace, settings, offline or problem is not None, wandb)

@@ -46,7 +46,7 @@ class ChangeEvidence:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class ChangeVerdict:
     """The verdict on one set of items, and what it rests on.
 
     Attributes:
@@ -68,7 +68,7 @@ class Verdict:
     items_needed: int | None = None
 
 
-def verdicts(family: Sequence[ChangeEvidence], margin: float = MARGIN) -> list[Verdict]:
+def verdicts(family: Sequence[ChangeEvidence], margin: float = MARGIN) -> list[ChangeVerdict]:
     """Return the verdict on each change of a family.
 
     Args:
@@ -87,26 +87,30 @@ def verdicts(family: Sequence[ChangeEvidence], margin: float = MARGIN) -> list[V
     ]
     adjusted = holm(p_values)
     return [
-        _verdict(change, adjusted_p, margin) if is_judged else Verdict("cannot tell", 1.0, margin)
+        _verdict(change, adjusted_p, margin)
+        if is_judged
+        else ChangeVerdict("cannot tell", 1.0, margin)
         for change, adjusted_p, is_judged in zip(family, adjusted, has_interval, strict=True)
     ]
 
 
-def _verdict(change: ChangeEvidence, adjusted_p: float, margin: float) -> Verdict:
+def _verdict(change: ChangeEvidence, adjusted_p: float, margin: float) -> ChangeVerdict:
     is_clear = adjusted_p < LEVEL
     if is_clear and change.net_loss.value < 0:
-        return Verdict("gained", adjusted_p, margin)
+        return ChangeVerdict("gained", adjusted_p, margin)
     if not change.least_above_chance > 0:
-        return Verdict("not known before", adjusted_p, margin)
+        return ChangeVerdict("not known before", adjusted_p, margin)
     if is_clear:
-        return Verdict("forgot", adjusted_p, margin, below_margin=change.net_loss.high < margin)
+        return ChangeVerdict(
+            "forgot", adjusted_p, margin, below_margin=change.net_loss.high < margin
+        )
     has_hidden_loss = change.least_forgetting > 0
     if change.loss_bound < margin:
-        return Verdict("kept", adjusted_p, margin, hidden_loss=has_hidden_loss)
+        return ChangeVerdict("kept", adjusted_p, margin, hidden_loss=has_hidden_loss)
     reach = change.loss_bound - change.net_loss.value
     scale = (_ONE_SIDED_Z + POWER_Z) / _ONE_SIDED_Z * reach / margin
     needed = math.ceil(change.num_items * scale**2)
-    return Verdict(
+    return ChangeVerdict(
         "cannot tell",
         adjusted_p,
         margin,

@@ -271,9 +271,9 @@ def printed(protocol: str, results: RunSet) -> tuple[Table, ...]:
 def shown_sections(results: RunSet) -> list[Section]:
     """Return the sections that show runs of the results' protocols."""
     protocols = {run.protocol for run in results.runs}
-    shown = [s for s in SECTIONS if not s.protocols or protocols & {*s.protocols}]
+    sections = [s for s in SECTIONS if not s.protocols or protocols & {*s.protocols}]
     # Who asks what was forgotten reads that first.
-    return sorted(shown, key=lambda s: not (s.name == FORGETTING and FORGETTING in protocols))
+    return sorted(sections, key=lambda s: not (s.name == FORGETTING and FORGETTING in protocols))
 
 
 def named(makers: Iterable[str]) -> Iterator[str]:

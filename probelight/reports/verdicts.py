@@ -9,7 +9,7 @@ import pandas as pd
 
 from probelight.io.escaping import visible
 from probelight.metrics.intervals import LEAST_GROUPS, Interval
-from probelight.metrics.verdicts import ChangeEvidence, Verdict, Word, mean_change, verdicts
+from probelight.metrics.verdicts import ChangeEvidence, ChangeVerdict, Word, mean_change, verdicts
 from probelight.reports import figure, numbers
 from probelight.reports.figure import BLUE, GREEN, INK, MUTED, ORANGE, PAPER, RULE, Line
 from probelight.reports.numbers import Estimate, count, missing, percent, points, points_between
@@ -75,7 +75,7 @@ def _evidence(row: Any) -> ChangeEvidence:
     )
 
 
-def _reason(row: Any, verdict: Verdict) -> str:
+def _reason(row: Any, verdict: ChangeVerdict) -> str:
     margin = f"{100 * verdict.margin:g} points"
     reason = ""
     if row.num_groups < LEAST_GROUPS:
@@ -101,11 +101,14 @@ def _reason(row: Any, verdict: Verdict) -> str:
 def mean_of(rows: pd.DataFrame) -> tuple[float, float, Estimate]:
     """Return the mean accuracy before and after over sets of items, and the mean change."""
     changes = [change_of(row) for row in rows.itertuples()]
-    known = [Interval(c.value, c.ci_low, c.ci_high) for c in changes
-             if c.ci_low is not None and c.ci_high is not None]  # fmt: skip
+    intervals = [
+        Interval(change.value, change.ci_low, change.ci_high)
+        for change in changes
+        if change.ci_low is not None and change.ci_high is not None
+    ]
     mean = Estimate(sum(change.value for change in changes) / len(changes))
-    if len(known) == len(changes):
-        mean = Estimate(*mean_change(known))
+    if len(intervals) == len(changes):
+        mean = Estimate(*mean_change(intervals))
     return float(rows.accuracy_before.mean()), float(rows.accuracy.mean()), mean
 
 
@@ -227,12 +230,12 @@ def verdicts_figure(rows: pd.DataFrame) -> figure.Figure | None:
         return None
     from matplotlib.figure import Figure as Canvas
 
-    shown = rows.head(MOST)
-    canvas = Canvas(figsize=(7.4, 1.1 + 0.3 * len(shown)))
+    drawn_rows = rows.head(MOST)
+    canvas = Canvas(figsize=(7.4, 1.1 + 0.3 * len(drawn_rows)))
     canvas.set_layout_engine("constrained")
     axis = canvas.subplots()
     axis.use_sticky_edges = False
-    for y, row in enumerate(shown.itertuples()):
+    for y, row in enumerate(drawn_rows.itertuples()):
         start, change, look = row.accuracy_before, change_of(row), LOOKS[row.verdict]
         axis.barh(y, 100 * row.margin, left=100 * (start - row.margin), height=0.62, color=RULE)
         if change.ci_low is not None and change.ci_high is not None:
@@ -245,15 +248,15 @@ def verdicts_figure(rows: pd.DataFrame) -> figure.Figure | None:
             text, (1, y), xycoords=("axes fraction", "data"), xytext=(8, 0), va="center",
             textcoords="offset points", fontsize=8, color=look.color, annotation_clip=False,
         )  # fmt: skip
-    several = shown.model.nunique() > 1
-    names = [f"{row.set}, {row.model}" if several else row.set for row in shown.itertuples()]
-    axis.set_yticks(range(len(shown)), [visible(name) for name in names])
-    axis.set_ylim(len(shown) - 0.4, -0.6)
+    several = drawn_rows.model.nunique() > 1
+    names = [f"{row.set}, {row.model}" if several else row.set for row in drawn_rows.itertuples()]
+    axis.set_yticks(range(len(drawn_rows)), [visible(name) for name in names])
+    axis.set_ylim(len(drawn_rows) - 0.4, -0.6)
     axis.set_xlabel("accuracy, %")
     axis.grid(axis="y", visible=False)
     axis.tick_params(axis="y", length=0)
     looks: dict[str, Line] = {"before": Line(INK, "none", "|", size=11)}
-    looks |= {word: look for word, look in LOOKS.items() if word in {*shown.verdict}}
+    looks |= {word: look for word, look in LOOKS.items() if word in {*drawn_rows.verdict}}
     figure.legend(canvas, looks)
     return figure.drawn(
         "forgetting",

@@ -129,11 +129,11 @@ class ItemLine:
     def margin(self) -> float | None:
         """The right choice's score minus that of the best other one; None if one is not finite."""
         real = [(s, i) for i, s in enumerate(self.scores) if self.choices[i]]
-        others = [score for score, index in real if index != self.answer]
+        wrong = [score for score, index in real if index != self.answer]
         right = self.scores[self.answer]
-        if right is None or any(score is None for score in others):
+        if right is None or any(score is None for score in wrong):
             return None
-        return right - max(score for score in others if score is not None)
+        return right - max(score for score in wrong if score is not None)
 
     @property
     def name(self) -> str:

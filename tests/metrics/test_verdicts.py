@@ -11,7 +11,7 @@ from probelight.metrics.forgetting import changes
 from probelight.metrics.intervals import Interval
 from probelight.metrics.verdicts import (
     ChangeEvidence,
-    Verdict,
+    ChangeVerdict,
     holm,
     mean_change,
     verdicts,
@@ -80,7 +80,7 @@ def test_notes_say_how_far_a_verdict_goes() -> None:
     assert verdicts([evidence(bound=0.05)], 0.025)[0].items_needed == math.ceil(1200 * factor)
     # The loss itself is near the margin: more items than there are would not be needed without it.
     near = verdicts([evidence(loss=0.04, bound=0.055, half=0.02)])[0]
-    assert near == Verdict("cannot tell", 1.0, 0.05)
+    assert near == ChangeVerdict("cannot tell", 1.0, 0.05)
     with pytest.raises(ValueError, match="margin=0"):
         verdicts([evidence()], 0)
 
