@@ -67,6 +67,12 @@ INOCULATE = {
     "batch_size": 16,
     "trainer": TRAINER,
 }
+CHECK = {
+    "models": ["bookshelf-lm", "dictionary-lm"],
+    "probes": ["taxonomy_small", "age_small"],
+    "limit": 200,
+    "trainer": TRAINER,
+}
 CURVE = {
     "model": {"name_or_path": "dictionary-lm"},
     "probes": ["taxonomy_small", "age_small"],
@@ -130,6 +136,7 @@ REPORT: tuple[str, dict[str, Any]] = ("report", {})
 # Of each command its steps: the words behind `probelight`, and the config.
 COMMANDS: dict[str, list[tuple[str, dict[str, Any]]]] = {
     "zero-shot": [("zero-shot", ZERO_SHOT), REPORT],
+    "check": [("check", CHECK)],
     "curve": [("curve", CURVE), REPORT],
     "fine-tuning": [("curve", FINE_TUNING)],
     "inoculate": [("inoculate", INOCULATE), REPORT],

@@ -17,7 +17,7 @@ from tests.fixtures.checkout import ROOT
 # The limits. Lower them when you can; whoever has to raise one says why in the commit.
 # `python -m tests.test_house` prints what they would be now.
 ROOMS = {  # of each, the names that say nothing, and the lines
-    "api": (2, 948),
+    "api": (3, 1104),  # check(before, after)
     "builders": (0, 5735),
     "callbacks": (1, 1151),
     "cli": (0, 1420),

@@ -141,7 +141,7 @@ def lines(rows: pd.DataFrame) -> list[str]:
     padded = []
     for verdict, name, before, after, change, interval, note in texts:
         start = f"{verdict:<{widths[0]}}  {name:<{widths[1]}}  {before:>{widths[2]}} → "
-        end = f"{after:>{widths[3]}}  {change:>{widths[4]}} {interval}"
+        end = f"{after:>{widths[3]}}  {change:>{widths[4]}} {interval}".rstrip()
         padded.append(visible(start + end + (f": {note}" if note else "")))
     return padded
 

@@ -57,7 +57,7 @@ def report_dir(tmp_path: Path) -> Path:
 
 
 def test_figures_tables_and_costs_are_one_small_run(report_dir: Path, wandb: Any) -> None:
-    assert publish(report_dir, SETTINGS)
+    assert publish(report_dir, SETTINGS, summary={"capitals/verdict": "forgot"})
     expected = {"group": "released", "job_type": "report", "mode": "offline"}
     assert expected.items() <= wandb.init.call_args.kwargs.items()
     run = wandb.init.return_value
@@ -74,6 +74,7 @@ def test_figures_tables_and_costs_are_one_small_run(report_dir: Path, wandb: Any
     assert artifact.add_file.mock_calls + artifact.add_dir.mock_calls == added
     # A cost that cannot be read is not in the summary.
     assert run.summary == {
+        "capitals/verdict": "forgot",
         "inoculation_cost/hypernymy/definitions/dictionary-lm/k=100": 0.012,
         "inoculation_cost/hypernymy/science/dictionary-lm/k=100": -0.01,
     }

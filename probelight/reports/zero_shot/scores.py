@@ -27,6 +27,10 @@ LEVELS = [
 AUC = "auc auc_ci_low auc_ci_high"
 FLOAT32 = RunRecord.dtype
 MOST_MODELS = 6  # in the paragraph
+CAUSAL = (
+    "Causal likelihood: the log-likelihood of a choice behind its question; in a sentence with a "
+    "blank, of the choice and of all that follows the blank, too. "
+)
 EMPTY_CHOICES = "Models may also pick empty choices; verdicts use chance without these. "
 MAJORITY = "always the most frequent answer"
 MIN_PARADIGMS = 4  # with fewer, the table is read as fast
@@ -90,6 +94,7 @@ def zero_shot_table(results: RunSet) -> Table | None:
     scorers_differ = (entries.groupby("probe").mode.nunique() > 1).any()
     scorers = entries["mode"].map(numbers.scored_by)
     split_and_scorer = (entries.split + ", " + scorers).str.strip(", ")
+    is_causal = entries["mode"].str.contains("causal_likelihood").any()
     dtypes = entries.path.map(lambda path: results.by_path[path].dtype).astype(str)
     return kit.table(
         "zero_shot",
@@ -99,7 +104,8 @@ def zero_shot_table(results: RunSet) -> Table | None:
         "averaged. AUC: how well the scores of choices that all items share tell the right answers "
         "apart, whatever the threshold (50% is chance), even if the model prefers one answer. "
         "Ties: items in which n choices share the best score; each counts 1/n. "
-        f"{EMPTY_CHOICES if has_empty else ''}Dtype: precision of the weights. Near-ties: items "
+        f"{EMPTY_CHOICES if has_empty else ''}{CAUSAL if is_causal else ''}"
+        "Dtype: precision of the weights. Near-ties: items "
         f"whose best score is less than {NEAR:g} above the second.",
         entries.assign(
             _dtype=dtypes if (dtypes != FLOAT32).any() else None,
