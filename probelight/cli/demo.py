@@ -43,6 +43,8 @@ class DemoSettings(Fit):
 
     Args:
         probes: Fill-the-mask probes, scored on their test splits before any training.
+        random_weights: Whether to score the same architecture with random weights too, as a control
+            of probes that have no learning curve.
         curve_probes: Probes with a learning curve.
         curve: Sizes, seeds and controls of the learning curves.
         original: The original task.
@@ -58,6 +60,7 @@ class DemoSettings(Fit):
     original: OriginalTask
     probe: InoculatedProbe
     curve: CurveSettings = field(default_factory=CurveSettings)
+    random_weights: bool = False
     dose: NumItems = 200
     extras: Annotated[list[Extra], Distinct()] = field(default_factory=lambda: ["none", "x1"])
     seeds: Annotated[list[Seed], Distinct()] = field(default_factory=lambda: [1, 2, 3])
@@ -120,7 +123,8 @@ def demo(
     controls = [setting for setting in settings if setting.extra == plan.extras[0]]
     console = Console(stderr=True, force_terminal=None if trainer.progress_bar else False)
     with console.status("1 of 4: accuracy before any training") as stage:
-        jobs = zero_shot_jobs(sets, [chosen], context.trainer)
+        controls_of_model = [replace(chosen, random_weights=True)] if plan.random_weights else []
+        jobs = zero_shot_jobs(sets, [chosen, *controls_of_model], context.trainer)
         scoring = replace(context, user_probes=own_configs(sets))
         for job in unfinished(jobs, folder):
             job.spec.check(scoring)

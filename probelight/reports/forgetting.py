@@ -50,6 +50,7 @@ ADJUSTED = {
     "lost at least": "least_forgetting",
     "gained": "adjusted_transfer",
 }
+ELSEWHERE = "another set"  # than the probe and the original task of an inoculation
 MOST_CONCEPTS = 8
 MOST_LOST = 10  # of a set
 MOST_SENTENCES = 4
@@ -144,7 +145,7 @@ def _dose_records(dose: Dose) -> Iterator[dict[str, Any]]:
         kinds = {"probe": "probe", "original": "original task"}
         yield {
             "set": names.get(task, task.removeprefix(OTHER)),
-            "of": kinds.get(task, "another set"),
+            "of": kinds.get(task, ELSEWHERE),
             "model": dose.series.model,
             "control": dose.series.control,
             "before": "before inoculation",
@@ -158,7 +159,7 @@ def _dose_records(dose: Dose) -> Iterator[dict[str, Any]]:
             # A control is a claim of its own: that nothing is learned from what is left.
             "_family": (str(Path(dose.runs[0].run.path).parent), dose.series.control),
             "_after": ", ".join(filter(None, (f"k = {count(dose.dose)}", dose.replay, keeping))),
-            "_about": dotted(kinds.get(task, "another set"), series.about),
+            "_about": dotted(kinds.get(task, ELSEWHERE), series.about),
             "_runs": [run.run.key for run in dose.runs],
         }
 

@@ -137,7 +137,7 @@ def lines(rows: pd.DataFrame) -> list[str]:
         )
     if len(rows) > 1:
         texts.append(("", ALL, *_numbers(*mean_of(rows)), ""))
-    widths = [max(map(len, column)) for column in zip(*texts, strict=True)]
+    widths = [max(map(len, column)) for column in zip(*texts, strict=True)]  # none of no texts
     padded = []
     for verdict, name, before, after, change, interval, note in texts:
         start = f"{verdict:<{widths[0]}}  {name:<{widths[1]}}  {before:>{widths[2]}} → "

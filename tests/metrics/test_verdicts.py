@@ -143,6 +143,8 @@ def test_of_checks_without_a_change_few_name_anything(num_groups: int, group_siz
         named = simulation.check([simulation.probe(share) for share in shares], 0.05)
         false_alarms += "forgot" in named
         false_gains += "gained" in named
+    groups = f"{num_groups} groups of {group_size}"
+    print(f"{groups}, nothing changed: forgot in {false_alarms / number:.1%} of checks")
     assert false_alarms / number <= share_by_chance(0.05, number)
     assert (false_alarms + false_gains) / number <= share_by_chance(0.05, number)
 
@@ -168,6 +170,8 @@ def test_a_loss_above_the_smallest_detectable_one_is_named(
         lost = simulation.probe(0.7, 1.35 * float(smallest))
         named = simulation.check([lost, *map(simulation.probe, others)], 0.05)
         num_named += named[0] == "forgot"
+    groups = f"{num_groups} groups of {group_size}"
+    print(f"{groups}, a loss of {1.35 * smallest:.1%}: forgot in {num_named / number:.1%} of checks")
     assert num_named / number >= 0.8 - 3 * math.sqrt(0.8 * 0.2 / number)
 
 
@@ -181,4 +185,6 @@ def test_a_loss_at_the_margin_is_rarely_called_kept(num_groups: int, group_size:
             simulation.check([simulation.probe(0.6, margin)], margin) == ["kept"]
             for _ in range(number)
         )
+        groups = f"{num_groups} groups of {group_size}"
+        print(f"{groups}, a loss of {margin:.0%}: kept in {num_kept / number:.1%}")
         assert num_kept / number <= share_by_chance(0.05, number)

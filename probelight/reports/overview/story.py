@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 WIDTH = 80
 MOST_VERDICTS = 7  # lines
+MOST_ELSEWHERE = 3
 LEAST_REACH = 0.2  # of a chart, from its lowest bar to its highest: noise stays low
 BARS = "▁▂▃▄▅▆▇█"
 # For terminals that show nothing else; each is one character, so that columns stay columns.
@@ -51,7 +52,7 @@ SHORTER = (
 
 
 def print_story(folder: Path, *end: str) -> None:
-    """Print the story of a folder's results and the given last lines, 31 lines in all."""
+    """Print the story of a folder's results and the given last lines, at most 34 in all."""
     console = Console()
     results = load_results(folder)
     lines = story(results)
@@ -67,7 +68,7 @@ def print_story(folder: Path, *end: str) -> None:
 
 
 def story(results: RunSet) -> list[str]:
-    """Return the lines, at most 27; empty if nothing can be judged."""
+    """Return the lines, at most 30; empty if nothing can be judged."""
     all_verdicts = verdicts(results)
     if not all_verdicts:
         return []
@@ -145,8 +146,21 @@ def _inoculation_lines(results: RunSet, verdicts: Sequence[SkillVerdict]) -> lis
         head = f"Fine-tuning on {', '.join(sizes)} examples of "
         head += cut(in_words(series.probe), LONGEST_NAME) + (f", with {shared}" if shared else "")
         lines = map("  ".join, zip(charts, changes, strict=True))
-        return ["", head, *lines, *_replay_lines(results, line[-1])]
+        replay_lines = _replay_lines(results, line[-1])
+        return ["", head, *lines, *replay_lines, *_elsewhere_lines(results, line[-1])]
     return []
+
+
+def _elsewhere_lines(results: RunSet, last: Dose) -> list[str]:
+    """Return a line with the verdict on each other set that was scored before and after a dose."""
+    from probelight.reports.forgetting import ELSEWHERE, changed
+    from probelight.reports.verdicts import lines
+
+    rows = changed(results)
+    is_here = (rows.of == ELSEWHERE) & (rows.dose == last.dose) & (rows.extra == "")
+    rows = rows[is_here & (rows.model == last.series.model) & (rows.control == "")]
+    # What a verdict rests on is on the page.
+    return [f"  {line.partition(': ')[0]}" for line in lines(rows)][:MOST_ELSEWHERE]
 
 
 def _replay_lines(results: RunSet, last: Dose) -> list[str]:
