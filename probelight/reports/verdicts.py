@@ -30,6 +30,8 @@ LOOKS: Mapping[Word, Line] = {
     "cannot tell": Line(MUTED, "-", "D"),
 }
 ALL = "all probes"
+# Columns that tell rows of one set apart, and how they are called; a missing one is not.
+APART = {"model": "{}", "dose": "k = {}", "extra": "replay {}", "keeping": "{}", "control": "{}"}
 MOST = 40  # rows of the figure
 RULES = (
     "Forgot, gained: the loss of accuracy, or the gain, is clear after Holm's adjustment for all "
@@ -119,14 +121,25 @@ def change_of(row: Any) -> Estimate:
     return Estimate(row.net_loss, low, high).negative
 
 
-def lines(rows: pd.DataFrame) -> list[str]:
-    """Return a line per set of items, and one of their mean where there are several."""
-    texts = []
+def names_of(rows: pd.DataFrame) -> list[str]:
+    """Return the name of each row's set, with what else tells the rows apart."""
+    apart = [name for name in APART if name in rows and rows[name].nunique() > 1]
+    labels = []
     for row in rows.itertuples():
+        parts = {name: getattr(row, name) for name in apart}
+        texts = [APART[n].format(part) for n, part in parts.items() if part and not missing(part)]
+        about = "".join(f", {text}" for text in texts).replace("_", " ")
+        labels.append(visible(f"{row.set}{about}"))
+    return labels
+
+
+def lines(rows: pd.DataFrame, *, has_mean: bool = True) -> list[str]:
+    """Return a line per set of items; of several also their mean, if `has_mean`."""
+    texts = []
+    for name, row in zip(names_of(rows), rows.itertuples(), strict=True):
         lost, gained = flips(row.lost, row.gained, None).text.split(" / ")
         counts = f"{lost} lost, {gained} gained of {count(row.num_items)}"
         notes = [counts, row.reason] if row.verdict == "forgot" else [row.reason]
-        name = row.set if rows.model.nunique() == 1 else f"{row.set} ({row.model})"
         texts.append(
             (
                 f"{MARKS[row.verdict]} {row.verdict}",
@@ -135,7 +148,7 @@ def lines(rows: pd.DataFrame) -> list[str]:
                 ", ".join(filter(None, notes)),
             )
         )
-    if len(rows) > 1:
+    if has_mean and len(rows) > 1:
         texts.append(("", ALL, *_numbers(*mean_of(rows)), ""))
     widths = [max(map(len, column)) for column in zip(*texts, strict=True)]  # none of no texts
     padded = []
@@ -206,12 +219,12 @@ def markdown(rows: pd.DataFrame, title: str) -> str:
     """Return the headline and a table of the verdicts, fit for a comment on a pull request."""
     texts = [f"**{title}** {headline(rows)}", ""]
     texts += ["| | probe | before | after | change | |", "|---|---|---:|---:|---:|---|"]
-    for row in rows.itertuples():
+    for name, row in zip(names_of(rows), rows.itertuples(), strict=True):
         cells = _numbers(row.accuracy_before, row.accuracy, change_of(row))
         before, after, change, interval = cells
         texts.append(
-            f"| {MARKS[row.verdict]} {row.verdict} | {visible(row.set)} | {before} | {after} | "
-            f"{change} {interval} | {row.reason} |"
+            f"| {MARKS[row.verdict]} {row.verdict} | {name} | {before} | {after} | "
+            f"{f'{change} {interval}'.rstrip()} | {row.reason} |"
         )
     margin = 100 * rows.margin.iloc[0]
     return "\n".join(
@@ -248,9 +261,7 @@ def verdicts_figure(rows: pd.DataFrame) -> figure.Figure | None:
             text, (1, y), xycoords=("axes fraction", "data"), xytext=(8, 0), va="center",
             textcoords="offset points", fontsize=8, color=look.color, annotation_clip=False,
         )  # fmt: skip
-    several = drawn_rows.model.nunique() > 1
-    names = [f"{row.set}, {row.model}" if several else row.set for row in drawn_rows.itertuples()]
-    axis.set_yticks(range(len(drawn_rows)), [visible(name) for name in names])
+    axis.set_yticks(range(len(drawn_rows)), names_of(drawn_rows))
     axis.set_ylim(len(drawn_rows) - 0.4, -0.6)
     axis.set_xlabel("accuracy, %")
     axis.grid(axis="y", visible=False)

@@ -171,7 +171,9 @@ def test_a_loss_above_the_smallest_detectable_one_is_named(
         named = simulation.check([lost, *map(simulation.probe, others)], 0.05)
         num_named += named[0] == "forgot"
     groups = f"{num_groups} groups of {group_size}"
-    print(f"{groups}, a loss of {1.35 * smallest:.1%}: forgot in {num_named / number:.1%} of checks")
+    print(
+        f"{groups}, a loss of {1.35 * smallest:.1%}: forgot in {num_named / number:.1%} of checks"
+    )
     assert num_named / number >= 0.8 - 3 * math.sqrt(0.8 * 0.2 / number)
 
 

@@ -157,10 +157,10 @@ def _elsewhere_lines(results: RunSet, last: Dose) -> list[str]:
     from probelight.reports.verdicts import lines
 
     rows = changed(results)
-    is_here = (rows.of == ELSEWHERE) & (rows.dose == last.dose) & (rows.extra == "")
+    is_here = (rows.of == ELSEWHERE) & (rows.dose == last.dose)
     rows = rows[is_here & (rows.model == last.series.model) & (rows.control == "")]
     # What a verdict rests on is on the page.
-    return [f"  {line.partition(': ')[0]}" for line in lines(rows)][:MOST_ELSEWHERE]
+    return [f"  {line.partition(': ')[0]}" for line in lines(rows, has_mean=False)][:MOST_ELSEWHERE]
 
 
 def _replay_lines(results: RunSet, last: Dose) -> list[str]:
