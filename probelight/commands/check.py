@@ -26,7 +26,7 @@ from probelight.io.wandb import DEFAULT_WANDB, WandbSettings
 from probelight.metrics.verdicts import MARGIN
 from probelight.models.checkpoint_files import CheckpointRef, without_adapter
 from probelight.models.chosen_models import chosen_models, model_of
-from probelight.models.registry import DEFAULT_MODEL, ModelSettings, weights_bytes
+from probelight.models.registry import DEFAULT_MODEL, TRANSFORMER, ModelSettings, weights_bytes
 from probelight.probes.user_files import DEFAULT_FILE
 from probelight.results.pairs import Pair, pair_of
 from probelight.results.predictions import PREDICTIONS
@@ -212,8 +212,12 @@ def _has_results(text: str) -> bool:
 def _sized(job: Job, sets: Sequence[LoadedSet]) -> Job:
     """Return a job with what decides the time that it takes."""
     spec: Any = job.spec
-    records = next(loaded.data.records for loaded in sets if loaded.name == spec.probe)
-    num_texts = sum(len(record.choices) for record in records)
+    data = next(loaded.data for loaded in sets if loaded.name == spec.probe)
+    num_texts = len(data.records)
+    if spec.model.kind == TRANSFORMER and data.config.setup != "mc_mlm":
+        # The pseudo-log-likelihood of a choice takes a text for each of its words, and of a stem's.
+        texts = (f"{record.stem} {choice}" for record in data.records for choice in record.choices)
+        num_texts = sum(len(text.split()) for text in texts)
     return replace(job, num_texts=num_texts, weights_bytes=weights_bytes(spec.model))
 
 

@@ -110,7 +110,8 @@ def model_of(text: str) -> ModelSettings:
     else:
         model = ModelSettings(name_or_path=name, kind=AUTO)
     if ref.adapter:
-        model = replace(model, adapter=ref.adapter)
+        name = model.name and f"{model.name}+{Path(ref.adapter).name}"
+        model = replace(model, adapter=ref.adapter, name=name)
     return model if revision is None else replace(model, revision=revision)
 
 

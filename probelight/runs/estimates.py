@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -80,7 +81,7 @@ def plan_of(
     progress = Progress(statuses(output_dir, map(PlannedJob.of, jobs)))
     done = {status.job.key for status in progress.done}
     to_run = [job for job in jobs if job.key not in done]
-    types = Counter(job.key.split("-")[0] for job in jobs)
+    types = Counter(re.match("zero-shot|[^-]*", job.key)[0] for job in jobs)  # type: ignore[index]
     failed = f", {len(progress.failed)} of them failed before" if progress.failed else ""
     lines = [
         f"{counted(len(jobs), 'run')}: "
