@@ -17,34 +17,34 @@ from tests.fixtures.checkout import ROOT
 # The limits. Lower them when you can; whoever has to raise one says why in the commit.
 # `python -m tests.test_house` prints what they would be now.
 ROOMS = {  # of each, the names that say nothing, and the lines
-    "api": (3, 1104),  # check(before, after)
+    "api": (3, 1098),  # check(before, after)
     "builders": (0, 5735),
     "callbacks": (1, 1151),
-    "cli": (0, 1420),
-    "commands": (1, 10842),
+    "cli": (0, 1425),
+    "commands": (1, 11012),
     "datamodules": (0, 660),
     "encoding": (0, 2713),
-    "evaluation": (0, 1566),
-    "integrations": (0, 933),
-    "io": (0, 2341),
-    "lightning_modules": (0, 2268),
-    "metrics": (0, 2236),
-    "models": (1, 6687),
-    "probelight": (0, 106),
+    "evaluation": (0, 1637),
+    "integrations": (0, 929),
+    "io": (0, 2342),
+    "lightning_modules": (0, 2267),
+    "metrics": (0, 2398),
+    "models": (1, 6690),
+    "probelight": (0, 111),
     "probes": (0, 3450),
-    "reports": (4, 10545),
-    "results": (3, 3974),
-    "runs": (1, 3123),
+    "reports": (6, 10932),
+    "results": (3, 4151),
+    "runs": (1, 3124),
     "train": (0, 11),
     "training": (0, 1105),
 }
 LIMITS = {
-    "lines of all rooms": 61_813,
-    "lines of tests": 56_572,
+    "lines of all rooms": 62_941,
+    "lines of tests": 57_204,
     "lines of CONTRIBUTING": 400,
     "lines of CHANGELOG, unreleased": 150,
-    "names that only say that they hold something": 368,
-    "share of names that say nothing": 0.0005,
+    "names that only say that they hold something": 375,
+    "share of names that say nothing": 0.0006,
     "share of lines that import": 0.085,
 }
 SHARED_TYPES: dict[str, int] = {}  # how many modules have a type of this name

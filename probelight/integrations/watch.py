@@ -366,11 +366,16 @@ class Watch:
             for scores in scores_of(results, str(self.folder))
             if scores.path.startswith("runs/")  # not of folders below
         }
-        before, after = (
+        name_before, name_after = (
             f"{self._name}@step{look.step}" for look in (self.looks[0], self.looks[-1])
         )
         pairs = [
-            pair_of(systems[before, watched.name], systems[after, watched.name], before, after)
+            pair_of(
+                systems[name_before, watched.name],
+                systems[name_after, watched.name],
+                name_before,
+                name_after,
+            )
             for watched in self.sets
         ]
         return verdicts_on(pairs, self.margin)

@@ -110,8 +110,8 @@ def model_of(text: str) -> ModelSettings:
     else:
         model = ModelSettings(name_or_path=name, kind=AUTO)
     if ref.adapter:
-        name = model.name and f"{model.name}+{Path(ref.adapter).name}"
-        model = replace(model, adapter=ref.adapter, name=name)
+        label = f"{model.name}+{Path(ref.adapter).name}" if model.name else None
+        model = replace(model, adapter=ref.adapter, name=label)
     return model if revision is None else replace(model, revision=revision)
 
 

@@ -152,16 +152,16 @@ def lines(rows: pd.DataFrame, *, has_mean: bool = True) -> list[str]:
         texts.append(("", ALL, *_numbers(*mean_of(rows)), ""))
     widths = [max(map(len, column)) for column in zip(*texts, strict=True)]  # none of no texts
     padded = []
-    for verdict, name, before, after, change, interval, note in texts:
-        start = f"{verdict:<{widths[0]}}  {name:<{widths[1]}}  {before:>{widths[2]}} → "
-        end = f"{after:>{widths[3]}}  {change:>{widths[4]}} {interval}".rstrip()
+    for verdict, name, old, new, change, interval, note in texts:
+        start = f"{verdict:<{widths[0]}}  {name:<{widths[1]}}  {old:>{widths[2]}} → "
+        end = f"{new:>{widths[3]}}  {change:>{widths[4]}} {interval}".rstrip()
         padded.append(visible(start + end + (f": {note}" if note else "")))
     return padded
 
 
-def _numbers(before: float, after: float, change: Estimate) -> tuple[str, str, str, str]:
+def _numbers(old: float, new: float, change: Estimate) -> tuple[str, str, str, str]:
     interval = f"({points_between(*change.bounds)})" if change.ci_low is not None else ""
-    return percent(before), percent(after), points(change.value), interval
+    return percent(old), percent(new), points(change.value), interval
 
 
 def headline(rows: pd.DataFrame) -> str:
@@ -202,8 +202,8 @@ def as_values(rows: pd.DataFrame) -> list[dict[str, Any]]:
 
 def mean_values(rows: pd.DataFrame) -> dict[str, Any]:
     """Return the mean accuracies and the mean change over sets of items, for JSON."""
-    before, after, change = mean_of(rows)
-    return {"before": before, "after": after, "change": vars(change)}
+    old, new, change = mean_of(rows)
+    return {"before": old, "after": new, "change": vars(change)}
 
 
 def _named(row: Any, name: str) -> Any:
@@ -221,9 +221,9 @@ def markdown(rows: pd.DataFrame, title: str) -> str:
     texts += ["| | probe | before | after | change | |", "|---|---|---:|---:|---:|---|"]
     for name, row in zip(names_of(rows), rows.itertuples(), strict=True):
         cells = _numbers(row.accuracy_before, row.accuracy, change_of(row))
-        before, after, change, interval = cells
+        old, new, change, interval = cells
         texts.append(
-            f"| {MARKS[row.verdict]} {row.verdict} | {name} | {before} | {after} | "
+            f"| {MARKS[row.verdict]} {row.verdict} | {name} | {old} | {new} | "
             f"{f'{change} {interval}'.rstrip()} | {row.reason} |"
         )
     margin = 100 * rows.margin.iloc[0]

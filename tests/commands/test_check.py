@@ -232,3 +232,11 @@ def test_mistakes_are_answered_in_one_line(
     assert "Traceback" not in error
     assert len(error.splitlines()) == 1
     assert not folder.exists()
+
+
+def test_an_adapter_of_a_named_model_has_another_name(tiny_model: Path, tmp_path: Path) -> None:
+    config = tmp_path / "tiny.yaml"
+    config.write_text(f"model:\n  name_or_path: {tiny_model}\n  name: tiny\n")
+    adapter = adapter_of(tiny_model, tmp_path / "school")
+    before, after = command.before_and_after([str(config), str(adapter)])
+    assert (before.label, after.label) == ("tiny", "tiny+school")
