@@ -57,7 +57,7 @@ class ChangeVerdict:
         hidden_loss: Whether more items were lost than guessing explains, although the accuracy has
             not clearly changed.
         items_needed: About how many items would show that the loss is within the margin, if nothing
-            is lost; None where that is no matter of items.
+            is lost; None where half of the margin seems to be lost, or so many items are there.
     """
 
     word: Word
@@ -110,12 +110,13 @@ def _verdict(change: ChangeEvidence, adjusted_p: float, margin: float) -> Change
     reach = change.loss_bound - change.net_loss.value
     scale = (_ONE_SIDED_Z + POWER_Z) / _ONE_SIDED_Z * reach / margin
     needed = math.ceil(change.num_items * scale**2)
+    is_matter_of_items = needed > change.num_items and change.net_loss.value < margin / 2
     return ChangeVerdict(
         "cannot tell",
         adjusted_p,
         margin,
         hidden_loss=has_hidden_loss,
-        items_needed=needed if needed > change.num_items else None,
+        items_needed=needed if is_matter_of_items else None,
     )
 
 

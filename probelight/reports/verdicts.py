@@ -85,7 +85,8 @@ def _reason(row: Any, verdict: ChangeVerdict) -> str:
     if verdict.word == "forgot":
         reason = f"less than {margin}" if verdict.below_margin else ""
     elif verdict.word == "kept":
-        reason = f"within {margin}"
+        is_within = -row.net_loss_ci_low < verdict.margin
+        reason = f"within {margin}" if is_within else f"less than {margin} lost"
     elif verdict.word == "not known before":
         reason = "not clearly above chance before"
     elif verdict.word == "cannot tell" and verdict.items_needed is None:

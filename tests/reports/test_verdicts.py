@@ -38,6 +38,11 @@ def test_lines_are_columns_and_end_with_the_mean() -> None:
     assert verdicts.headline(rows) == "Of 2 probes: forgot 1, kept 1."
 
 
+def test_what_is_kept_may_be_more_than_before() -> None:
+    rows = judged({"set": "a", "net_loss": -0.08, "net_loss_ci_low": -0.16, "accuracy": 0.58})
+    assert verdicts.lines(rows)[0].endswith(": less than 5 points lost")
+
+
 def test_rows_of_one_set_are_told_apart_by_what_differs() -> None:
     rows = judged(
         {"set": "facts", "dose": 200},
