@@ -174,6 +174,7 @@ def test_the_type_of_language_model_of_contributing_is_scored_from_the_command_l
     expected = [math.log(count / num_tokens) for count in (4, 2)]
     assert first["scores"] == pytest.approx(expected, abs=1e-6)
     source = read_result(tmp_path / "out")["source"]
+    assert source.pop("tokenizer_sha256")
     assert source == {"loaded_from": f"{tmp_path}/colours.txt"}
     capsys.readouterr()
     assert cli.main(command) == 0

@@ -137,6 +137,9 @@ def check(
         order = {loaded.name: number for number, loaded in enumerate(sets)}
         pairs = sorted(_pairs_of(folder, jobs, both), key=lambda pair: order[pair.probe])
         title = " → ".join(model.label for model in both)
+        records = filter(None, (folder.result(job.key) for job in jobs))
+        if len({record.source.tokenizer_sha256 for record in records}) > 1:
+            print("the models have two tokenizers: each reads its own pieces of the same words")
     for number, pair in enumerate(pairs, start=1):
         pair.write(folder, number, margin / 100)
     folder.write_results()

@@ -251,7 +251,7 @@ def zero_shot_jobs(
     Command(
         example="train.py zero-shot --probes age_small,taxonomy_small --output_dir runs/zero_shot",
         options="output_dir probes models model.name_or_path data.path data.setup data.choices "
-        "data.gold split limit ranks scoring letters.orders shots chat mirror trainer.accelerator "
+        "split limit ranks scoring letters.orders shots chat mirror trainer.accelerator "
         "trainer.precision engine.kind",
     )
 )

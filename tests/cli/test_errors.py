@@ -136,7 +136,7 @@ MISTAKES = [
     (f"{ZERO_SHOT} --model.name_or_path ''", f"error: --model.name_or_path {NO_PATH}"),
     (f"{FIT} --output_dir ''", f"error: --output_dir {NO_PATH}"),
     (f"demo {OUT} --seed=5", "error: there is no option --seed (did you mean --plan.seeds?)"),
-    (f"{ZERO_SHOT} --limit=5", "error: there is no option --limit; --help_all"),  # not --split
+    (f"{ZERO_SHOT} --count=5", "error: there is no option --count; --help_all"),
     # A number outside of its range; each is tested, these go the way from a command line.
     (f"{INOCULATE} --dose=-1", "error: --dose -1: give "),
     (f"{INOCULATE} --learning_rate=1e400", "error: --learning_rate inf: give "),

@@ -156,7 +156,8 @@ def _elsewhere_lines(results: RunSet, last: Dose) -> list[str]:
     from probelight.reports.forgetting import ELSEWHERE, changed
     from probelight.reports.verdicts import lines
 
-    rows = changed(results)
+    if (rows := changed(results)).empty:
+        return []
     is_here = (rows.of == ELSEWHERE) & (rows.dose == last.dose)
     rows = rows[is_here & (rows.model == last.series.model) & (rows.control == "")]
     # What a verdict rests on is on the page.

@@ -52,8 +52,13 @@ def canned(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
 
     def scorer_of(context: RunContext, model: ModelSettings, setup: str) -> Any:
         name = model.name_or_path
+        question = SimpleNamespace(encoder=None)  # without a tokenizer
         return SimpleNamespace(
-            name=name, mode="zero_shot", dtype="float32", fingerprint=lambda: name
+            name=name,
+            mode="zero_shot",
+            dtype="float32",
+            fingerprint=lambda: name,
+            choice_scores=lambda: question,
         )
 
     monkeypatch.setattr(curve_phrasing, "evaluate", evaluate)
