@@ -299,7 +299,9 @@ def tail(folder: Path) -> str:
 def files_of(folder: Path) -> dict[str, str]:
     """Return the checksum of each file that a command left."""
     paths = [path for path in sorted((folder / "out").rglob("*")) if path.is_file()]
-    paths = [path for path in paths if path.name != "log.txt"]  # a cell's says that it was ended
+    # A cell's log says that it was ended; the page and its table of runs say how long they took.
+    timed = {"log.txt", "runs.csv", "runs.md", "runs.tex", "report.html", "report.md"}
+    paths = [path for path in paths if path.name not in timed]
     return {str(path.relative_to(folder)): checksum(path) for path in paths}
 
 

@@ -40,7 +40,7 @@ ROOMS = {  # of each, the names that say nothing, and the lines
 }
 LIMITS = {
     "lines of all rooms": 62_947,
-    "lines of tests": 57_157,
+    "lines of tests": 57_202,
     "lines of CONTRIBUTING": 400,
     "lines of CHANGELOG, unreleased": 150,
     "names that only say that they hold something": 375,
