@@ -32,14 +32,14 @@ ROOMS = {  # of each, the names that say nothing, and the lines
     "models": (1, 6690),
     "probelight": (0, 111),
     "probes": (0, 3450),
-    "reports": (6, 10934),
+    "reports": (6, 10937),
     "results": (3, 4151),
     "runs": (1, 3124),
     "train": (0, 11),
     "training": (0, 1105),
 }
 LIMITS = {
-    "lines of all rooms": 62_947,
+    "lines of all rooms": 62_950,
     "lines of tests": 57_202,
     "lines of CONTRIBUTING": 400,
     "lines of CHANGELOG, unreleased": 150,

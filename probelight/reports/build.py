@@ -31,7 +31,7 @@ from probelight.reports.items import Items, items_of
 from probelight.reports.numbers import BEFORE, count, percent, when_of
 from probelight.reports.overview.glance import grid
 from probelight.reports.provenance import commits, computing_time
-from probelight.reports.sections import SECTIONS, FilledSection, filled_sections
+from probelight.reports.sections import FORGETTING, SECTIONS, FilledSection, filled_sections
 from probelight.reports.table import Table
 from probelight.results.frames import trained_models
 from probelight.results.load import WATCH, RunSet, load_results
@@ -125,7 +125,9 @@ def to_html(
         title=title(results),
         counts=counts(results),
         results=results,
-        overview=grid(results),
+        # A check asks what was forgotten, not what was known.
+        overview=None if results.of(FORGETTING) else grid(results),
+        leads=("training", "steps", *([FORGETTING] if results.of(FORGETTING) else [])),
         section_of={name: s.name for s in reversed(SECTIONS) for name in s.protocols},
         arrows=figures.get("arrows"),
         sections=[section for section in sections if section.name != "overview"],
@@ -159,16 +161,17 @@ def title(results: RunSet) -> str:
     models = [model for model in every if model not in references] or every
     who = models[0] if len(models) == 1 else f"{len(models)} models" if models else "the model"
     trained = results.of("inoculation") or results.of(WATCH)
+    if changed := results.of(FORGETTING):
+        models = sorted({run.model for run in changed})
+        return f"What {models[0] if len(models) == 1 else 'each model'} forgot, gained and kept"
     if answered := results.of("zero_shot") + results.of("grid"):
         is_known = {when_of(run) for run in answered} == {BEFORE}
         also = ", learned and forgot" if trained else " before training" if is_known else ""
         return f"What {who} {'knew' if is_known else 'scored'}{also}"
-    if trained:
-        return f"What {who} learned and forgot"
     if all(run.protocol == "compare" for run in results.runs):
         return "Which systems differ on the same items"
-    if all(run.protocol == "forgetting" for run in results.runs):
-        return "Which items were lost and gained"
+    if trained:
+        return f"What {who} learned and forgot"
     expected = results.of("diagnose") and not results.of("curve")
     return f"What {who} {'expected' if expected else 'learned'}"
 
