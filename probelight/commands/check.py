@@ -35,7 +35,7 @@ from probelight.results.run_folder import FORMAT_FILE, CommandFolder
 from probelight.results.systems import System
 from probelight.runs.context import RunContext
 from probelight.runs.estimates import Plan, plan_of
-from probelight.runs.run import run_jobs
+from probelight.runs.run import check_jobs, run_jobs
 from probelight.runs.settings import DEFAULT_TRAINER, TrainerSettings
 from probelight.runs.spec import Job
 
@@ -127,9 +127,7 @@ def check(
             **trainer.precisions(),
         }
         context = RunContext(trainer, mirror=mirror, user_probes=own_configs(sets))
-        for job in jobs:
-            if not (folder_path / "runs" / job.key / RESULT).exists():
-                job.spec.check(context)
+        check_jobs(jobs, folder_path, context)
         folder = CommandFolder(folder_path, config, [loaded.data for loaded in sets])
         if base_results is not None:
             _take_over(base_results, folder, jobs)

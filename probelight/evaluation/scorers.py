@@ -25,7 +25,6 @@ from probelight.runs.settings import DEFAULT_TRAINER, TrainerSettings
 
 if TYPE_CHECKING:
     import torch
-    from transformers import PreTrainedTokenizerBase
 
     from probelight.models.answering import ItemScores
     from probelight.models.kept_model import KeptModel
@@ -146,7 +145,8 @@ def check_records(
 
 def answered_by(record: RunRecord, model: ModelSettings, scorer: Scorer) -> RunRecord:
     """Return the record of a run with where its model comes from, and its weights."""
-    source = replace(source_of(model), tokenizer_sha256=vocabulary_sha256(scorer))
+    tokenizer = getattr(scorer.choice_scores().encoder, "tokenizer", None)
+    source = replace(source_of(model), tokenizer_sha256=vocabulary_sha256(tokenizer))
     notices = record.notices
     if source.quantisation:
         notices += (f"{model.label}: weights dequantised from {source.quantisation}",)
@@ -159,14 +159,11 @@ def answered_by(record: RunRecord, model: ModelSettings, scorer: Scorer) -> RunR
     )
 
 
-def vocabulary_sha256(scorer: Scorer) -> str:
-    """Return the checksum of the vocabulary that a scorer's tokenizer has; empty without one."""
-    tokenizer = getattr(scorer.choice_scores().encoder, "tokenizer", None)
-    return _sha256_of_entries(tokenizer) if hasattr(tokenizer, "get_vocab") else ""
-
-
 @lru_cache(maxsize=2)
-def _sha256_of_entries(tokenizer: PreTrainedTokenizerBase) -> str:
+def vocabulary_sha256(tokenizer: Any) -> str:
+    """Return the checksum of a tokenizer's vocabulary; empty without one."""
+    if not hasattr(tokenizer, "get_vocab"):
+        return ""
     return sha256(json.dumps(sorted(tokenizer.get_vocab().items())).encode()).hexdigest()
 
 

@@ -297,7 +297,7 @@ class Watch:
             source=ModelSource(
                 loaded_from=name,
                 revision=revision,
-                tokenizer_sha256=vocabulary_sha256(scorer),
+                tokenizer_sha256=vocabulary_sha256(self._tokenizer),
             ),
             details=(WatchDetails(step=step, task=task),),
         )

@@ -151,7 +151,7 @@ def lines(rows: pd.DataFrame, *, has_mean: bool = True) -> list[str]:
         )
     if has_mean and len(rows) > 1:
         texts.append(("", ALL, *_numbers(*mean_of(rows)), ""))
-    widths = [max(map(len, column)) for column in zip(*texts, strict=True)]  # none of no texts
+    widths = [max(map(len, column)) for column in zip(*texts, strict=True)]
     padded = []
     for verdict, name, old, new, change, interval, note in texts:
         start = f"{verdict:<{widths[0]}}  {name:<{widths[1]}}  {old:>{widths[2]}} → "
@@ -181,8 +181,8 @@ def as_values(rows: pd.DataFrame) -> list[dict[str, Any]]:
             "split": row.split,
             "verdict": row.verdict,
             "reason": row.reason,
-            "before": vars(Estimate.of(_named(row, "accuracy_before"))),
-            "after": vars(Estimate.of(_named(row, "accuracy"))),
+            "before": _estimate(row, "accuracy_before"),
+            "after": _estimate(row, "accuracy"),
             "change": vars(change_of(row)),
             "p": row.net_loss_p,
             "adjusted_p": row.adjusted_p,
@@ -193,11 +193,12 @@ def as_values(rows: pd.DataFrame) -> list[dict[str, Any]]:
             "num_items": row.num_items,
             "num_groups": row.num_groups,
             "items_needed": row.items_needed,
-            "margin_change": vars(Estimate.of(_named(row, "margin_change"))),
+            "margin_change": _estimate(row, "margin_change"),
         }
         for name in ("num_items", "num_groups", "items_needed"):
             entry[name] = None if missing(entry[name]) else int(entry[name])
-        entries.append({name: None if _is_missing(v) else v for name, v in entry.items()})
+        scalars = {n: v["value"] if isinstance(v, dict) else v for n, v in entry.items()}
+        entries.append({n: None if missing(scalars[n]) else v for n, v in entry.items()})
     return entries
 
 
@@ -207,13 +208,11 @@ def mean_values(rows: pd.DataFrame) -> dict[str, Any]:
     return {"before": old, "after": new, "change": vars(change)}
 
 
-def _named(row: Any, name: str) -> Any:
-    value, low, high = (getattr(row, column, None) for column in numbers.with_ends(name))
-    return pd.Series({"value": value, "ci_low": low, "ci_high": high})
-
-
-def _is_missing(value: Any) -> bool:
-    return missing(value["value"] if isinstance(value, dict) else value)
+def _estimate(row: Any, names: str) -> dict[str, float | None]:
+    """Return a number of a row and both ends of its interval; None where there is none."""
+    measured = (getattr(row, column, None) for column in numbers.with_ends(names))
+    ends = ("value", "ci_low", "ci_high")
+    return {end: None if missing(n) else n for end, n in zip(ends, measured, strict=True)}
 
 
 def markdown(rows: pd.DataFrame, title: str) -> str:

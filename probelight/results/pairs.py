@@ -83,7 +83,8 @@ class Pair:
         run = folder.run(f"{PROTOCOL}-{number:03}-{self.probe}-{self.name_after}", config)
         if run.result() is not None:
             return
-        run.write_metrics(self.rows)
+        rows = self.rows
+        run.write_metrics(rows)
         if self.lines:
             write_predictions(run, self.lines)
         groups = len(self.num_choices) if self.groups is None else num_groups(self.groups)
@@ -93,7 +94,7 @@ class Pair:
                 protocol=PROTOCOL,
                 model=self.name_after,
                 probe=self.probe,
-                rows=tuple(self.rows),
+                rows=tuple(rows),
                 counts={"items": len(self.num_choices), "groups": groups},
                 seeds=tuple(seed for seed in self.scores_after if num_seeds > 1),
                 details=(

@@ -46,9 +46,7 @@ def run_command(
         UsageError: If the folder was made with another config, or a run on Ray is at work in it.
         SystemExit: If the jobs ran on Ray and were stopped, or some failed.
     """
-    for job in jobs:
-        if not (Path(output_dir) / "runs" / job.key / RESULT).exists():
-            job.spec.check(context)
+    check_jobs(jobs, Path(output_dir), context)
     folder = CommandFolder(Path(output_dir), config, files)
     for job in jobs:
         if folder.result(job.key):
@@ -60,6 +58,13 @@ def run_command(
 
         print_tables(folder.path, table)
     return folder.rows()
+
+
+def check_jobs(jobs: Iterable[Job], output_dir: Path, context: RunContext) -> None:
+    """Refuse what would fail after hours, in the jobs that a command's folder has no result of."""
+    for job in jobs:
+        if not (output_dir / "runs" / job.key / RESULT).exists():
+            job.spec.check(context)
 
 
 def unfinished(jobs: Iterable[Job], folder: CommandFolder) -> list[Job]:
