@@ -17,8 +17,9 @@ from probelight.io.errors import UsageError, quietly
 from probelight.io.ranges import NumItems
 from probelight.io.settings import as_settings, typed
 from probelight.models.registry import ModelSettings
+from probelight.probes.importers.formats import is_item_file
 from probelight.probes.record import GoldForm, Setup
-from probelight.probes.source import ITEM_FILES, ProbeData, load_entry, load_file, load_items
+from probelight.probes.source import ProbeData, load_entry, load_file, load_items
 from probelight.results.frames import item_columns
 from probelight.results.row import Row
 from probelight.runs.settings import TrainerSettings
@@ -161,7 +162,7 @@ def load_probe(
     Raises:
         ProbelightError: If there is no such probe, split or file, or an item is malformed.
     """
-    has_config = isinstance(probe, str | Path) and not str(probe).endswith(ITEM_FILES)
+    has_config = isinstance(probe, str | Path) and not is_item_file(probe)
     misplaced = {"setup": setup, "gold": gold} if has_config else {"split": split}
     for option, choice in misplaced.items():
         if choice is not None:

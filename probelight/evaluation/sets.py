@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import chain
@@ -15,6 +14,7 @@ import numpy as np
 from probelight.io.errors import UsageError
 from probelight.io.escaping import visible
 from probelight.probes.catalog import ProbeConfig, probe_names
+from probelight.probes.importers.formats import name_without_ending
 from probelight.probes.record import groups_of
 from probelight.probes.source import (
     FILE_SPLIT,
@@ -64,13 +64,13 @@ def load_sets(
     if data.path:
         path = Path(data.path)
         loaded = load_file(path, data.setup, choices, data.gold)
-        name = visible(data.name or re.sub(r"(\.(jsonl|tsv|csv))?(\.gz)?$", "", path.name))
+        name = visible(data.name or name_without_ending(path))
         if data.name:
             loaded = replace(loaded, config=replace(loaded.config, name=name))
         return [LoadedSet(name, "", loaded, is_own=True).drawn(limit)]
-    for unused, file_kind in {"choices": "table", "gold": "file", "name": "file"}.items():
+    for unused in ("setup", "choices", "gold", "name"):
         if getattr(data, unused):
-            raise UsageError(f"--data.{unused} needs a {file_kind}; give it as --data.path")
+            raise UsageError(f"--data.{unused} is about one file; give it as --data.path FILE")
     sets = []
     configs: dict[str, ProbeConfig] = {}
     for entry in probes:

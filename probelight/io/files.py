@@ -34,9 +34,9 @@ BLOCK = 1 << 20
 _ENDING = re.compile(r"\.(tsv|csv)(\.(gz|bz2|zip))?$", re.IGNORECASE)
 MIB = 2**20
 # Endings of files that are no text, with what pandas calls the format.
-_NO_TEXT = {".parquet": "parquet", ".feather": "feather", ".pkl": "pickle", ".pickle": "pickle"}
-_NO_TEXT |= dict.fromkeys((".xlsx", ".xls", ".xlsm", ".ods"), "excel")
-_NO_TEXT |= dict.fromkeys((".doc", ".docx", ".odt", ".pdf"), "")
+NO_TEXT = {".parquet": "parquet", ".feather": "feather", ".pkl": "pickle", ".pickle": "pickle"}
+NO_TEXT |= dict.fromkeys((".xlsx", ".xls", ".xlsm", ".xlsb", ".ods"), "excel")
+NO_TEXT |= dict.fromkeys((".doc", ".docx", ".odt", ".pdf"), "")
 
 
 @dataclass(frozen=True)
@@ -90,9 +90,9 @@ class Meter:
         """File and line that is being read."""
         return f"{self.path}:{self.num_lines + 1}"
 
-    def count(self, block: bytes) -> None:
+    def count(self, num_bytes: int) -> None:
         """Count what was read; RecordError when no file of its kind holds as much."""
-        self.num_bytes += len(block)
+        self.num_bytes += num_bytes
         if self.num_bytes > self.limit.num_bytes:
             raise RecordError(
                 f"{self.location}: more than {self.limit.num_bytes:,} bytes, the limit for a file "
@@ -124,11 +124,11 @@ class DataFile:
 def text_path(path: str | Path) -> Path:
     """Return the path of a file of text; refuse other formats by the ending of the name."""
     path = Path(path)
-    if (name := _NO_TEXT.get(path.suffix.lower())) is not None:
-        by_pandas = f" (pandas: read_{name}(FILE).to_csv(TABLE, index=False))" if name else ""
+    if (name := NO_TEXT.get(path.suffix.lower())) is not None:
+        as_jsonl = "to_json('items.jsonl', orient='records', lines=True)"
+        by_pandas = f"; in pandas read_{name}('{path.name}').{as_jsonl}" if name else ""
         raise RecordError(
-            f"{path}: {path.suffix} cannot be read, only .csv, .tsv and .jsonl, plain or packed "
-            f"(.gz, .bz2, .zip); save the table as .csv in UTF-8{by_pandas}"
+            f"{path}: {path.suffix} is no text; save it as .csv or .jsonl in UTF-8{by_pandas}"
         )
     return path
 
@@ -146,7 +146,7 @@ def read_text(path: str | Path, limit: SizeLimit) -> str:
     path = regular_file(path)
     with path.open("rb") as stream:
         data = stream.read(limit.num_bytes + 1)
-    Meter(path, limit).count(data)
+    Meter(path, limit).count(len(data))
     return _decode_line(data, path, 1)
 
 
@@ -175,7 +175,7 @@ def read_blocks(
     meter = Meter(path, limit)
     with _damage_located(meter), open_content(path, watched=watched) as stream:
         while block := stream.read(BLOCK):
-            meter.count(block)
+            meter.count(len(block))
             yield block
 
 
@@ -241,7 +241,7 @@ def read_lines(
     meter = Meter(path, limit)
     with _damage_located(meter), open_content(path, member, watched) as stream:
         while raw := stream.readline(limit.line_bytes + 1):
-            meter.count(raw)
+            meter.count(len(raw))
             if len(raw) > limit.line_bytes:
                 raise RecordError(
                     f"{meter.location}: the line has more than {limit.line_bytes:,} bytes, the "
@@ -285,19 +285,6 @@ def delimiter_of(path: str | Path) -> str | None:
     """Return the separator of a table's cells, by the ending of its name; None for another file."""
     ending = _ENDING.search(str(path))
     return None if ending is None else "\t" if ending[1].lower() == "tsv" else ","
-
-
-def cells_of(text: str, delimiter: str, item: str = "item") -> list[str]:
-    """Return the stripped cells of a line; RecordError, about an `item`, for unbalanced quotes."""
-    if delimiter == "\t":
-        return [cell.strip() for cell in text.split("\t")]
-    try:
-        return [cell.strip() for cell in next(csv.reader([text], strict=True))]
-    except csv.Error as error:
-        raise RecordError(
-            f"{error}; write each {item} on one line, put a sentence with a comma or a quotation "
-            'mark in "...", and write a quotation mark in it twice'
-        ) from None
 
 
 def read_table(path: Path, *, any_case: bool = False) -> pd.DataFrame:

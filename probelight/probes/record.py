@@ -22,7 +22,9 @@ GroupBy = Literal["cluster", "word", "stem", "arguments", "paradigm"]
 MASK = "[MASK]"
 MAX_CHOICES = 1_000
 # How other programs write a blank.
-OTHER_MASK = re.compile(r"<mask>|\[mask\]|\[blank\]|<extra_id_0>|_{2,}", re.IGNORECASE)
+OTHER_MASK = re.compile(
+    r"<mask>|\[mask\]|\[blank\]|<extra_id_0>|_{2,}|(?<!\w)_(?!\w)", re.IGNORECASE
+)
 
 META_FIELDS = (
     "cluster",  # items about one concept; splits and bootstraps keep them together

@@ -13,6 +13,7 @@ from probelight.io.download import DownloadError, NotThereError, fetch, is_offli
 from probelight.io.errors import ConfigError, RecordError, nearest
 from probelight.io.files import DataFile
 from probelight.probes.catalog import EMBEDDED, FileSource, ProbeConfig, load_probe_config
+from probelight.probes.importers.formats import is_item_file
 from probelight.probes.importers.items import read_file, read_hub, read_items
 from probelight.probes.importers.rows import FOR_ALL, ItemFile
 from probelight.probes.record import MASK, OTHER_MASK, GoldForm, Record, Setup, setup_of
@@ -135,8 +136,6 @@ def _not_in(folder: Path, source: FileSource) -> str:
     return f"there is no {folder / first} (nor {Path(second).name})"
 
 
-FORMS = ("jsonl", "csv", "tsv")  # endings of the names of files
-ITEM_FILES = tuple(f".{form}{end}" for form in FORMS for end in ("", ".gz"))
 EVALUATION_SPLITS = ("dev", "test")  # what is measured where no split is named: the first there is
 FILE_SPLIT = "file"  # of a file without a config
 
@@ -402,7 +401,7 @@ def load_entry(
     Raises:
         ProbelightError: As `load_probe` and `load_file`.
     """
-    if str(entry).endswith(ITEM_FILES):
+    if is_item_file(entry):
         return load_file(entry), ""
     name, colon, own_split = str(entry).partition(":")
     if (split := own_split if colon else split) is not None:

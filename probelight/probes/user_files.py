@@ -14,9 +14,10 @@ from probelight.io.errors import UsageError
 from probelight.io.escaping import visible
 from probelight.io.settings import Settings
 from probelight.probes.catalog import ProbeConfig
+from probelight.probes.importers.formats import FORMATS
 from probelight.probes.importers.items import read_file
 from probelight.probes.record import GoldForm, Record, Setup
-from probelight.probes.source import FORMS, ProbeData, load_files
+from probelight.probes.source import ProbeData, load_files
 from probelight.probes.splits import SPLITS
 
 
@@ -25,9 +26,9 @@ class FileSettings(Settings):
     """A user's probe in a file, without a config.
 
     Args:
-        path: A .jsonl, .jsonl.gz, .csv or .tsv file with the columns sentence, gold and choices, or
-            in AI2's format. For minimal pairs, a file with BLiMP's fields, or a table
-            with the right sentence in its first column.
+        path: A .csv, .tsv, .jsonl, .json, .parquet or .xlsx file with the columns sentence, gold
+            and choices, or those of a released set. For minimal pairs, a file with BLiMP's fields,
+            or a table with the right sentence in its first column.
         setup: "mc_mlm" (one [MASK] in each stem), "mc_qa" (questions with answers) or
             "minimal_pair" (whole sentences); by default that of the items.
         choices: Choices of every item, by commas, for a table without a column choices.
@@ -48,8 +49,8 @@ class SplitFiles(Settings):
     """A user's probe in several files, without a config, where something is trained.
 
     Args:
-        train: File to train on: .jsonl, .jsonl.gz, .csv or .tsv, with the columns sentence,
-            gold and choices, or in AI2's format.
+        train: File to train on: .csv, .tsv, .jsonl, .json, .parquet or .xlsx, with the columns
+            sentence, gold and choices, or those of a released set.
         dev: File to measure on.
         test: Another file to measure on.
         setup: "mc_mlm" (one [MASK] in each stem) or "mc_qa" (questions with answers); by default
@@ -189,7 +190,7 @@ def split_files(path: Path) -> dict[str, Path]:
     """Return a folder's file of each split, or a single file under the first part of its name."""
     if not path.is_dir():
         return {path.name.partition(".")[0]: path}
-    endings = [f".{form}{packed}" for form in FORMS for packed in ("", ".gz", ".zip")]
+    endings = [f".{form}{packed}" for form in FORMATS for packed in ("", ".gz", ".zip")]
     candidates = [(split, path / f"{split}{ending}") for split in SPLITS for ending in endings]
     # The first one counts where a split has several.
     files = {split: file for split, file in reversed(candidates) if file.is_file()}

@@ -20,7 +20,6 @@ from probelight.io.errors import RecordError
 from probelight.io.files import (
     MIB,
     SizeLimit,
-    cells_of,
     content_sha256,
     delimiter_of,
     read_lines,
@@ -208,13 +207,6 @@ def test_zip_members_that_cannot_be_unpacked_are_named_in_one_line(tmp_path: Pat
 )
 def test_the_ending_says_what_parts_the_cells(name: str, delimiter: str | None) -> None:
     assert delimiter_of(name) == delimiter
-
-
-def test_quotation_marks_hold_commas_in_one_form_and_are_text_in_the_other() -> None:
-    assert cells_of('"a, b",c ', ",") == ["a, b", "c"]
-    assert cells_of('"a, b"\tc', "\t") == ['"a, b"', "c"]
-    with pytest.raises(RecordError, match="write each pair on one line"):
-        cells_of('"a, b', ",", "pair")
 
 
 def table(folder: Path, text: str, name: str = "a.csv") -> pd.DataFrame:

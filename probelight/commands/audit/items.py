@@ -17,9 +17,10 @@ from probelight.io.ranges import Distinct, Seed, Share
 from probelight.io.settings import Settings
 from probelight.probes.catalog import ProbeConfig, load_probe_config, probe_names
 from probelight.probes.controls import control_named
+from probelight.probes.importers.formats import is_item_file
 from probelight.probes.importers.items import read_file
 from probelight.probes.record import MASK, Record, Setup, group_of
-from probelight.probes.source import FORMS, ProbeData, load_files, load_probe
+from probelight.probes.source import ProbeData, load_files, load_probe
 from probelight.probes.splits import SPLITS, SplitError, share_of
 from probelight.probes.user_files import refuse_same_items, split_files
 from probelight.runs.context import RunContext, cached
@@ -82,7 +83,7 @@ class AuditData:
 def probe_config(name: str) -> ProbeConfig:
     """Return the config of a probe, given by its name, a config, a folder or a file of items."""
     path = Path(name).expanduser()
-    is_items = path.exists() or any(f".{form}" in path.name for form in FORMS)
+    is_items = path.exists() or is_item_file(path)
     if name in probe_names() or path.suffix in YAML or not is_items:
         return load_probe_config(name if name in probe_names() else path)
     configs = (

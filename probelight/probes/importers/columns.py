@@ -1,24 +1,27 @@
-"""The columns of a set of items: what each may be called, and what its cells hold."""
+"""The columns of a set of items: what each holds by its name."""
 
 from __future__ import annotations
 
-import json
 import re
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from itertools import combinations
 from typing import Any, NamedTuple
 
-from probelight.io.documents import json_object, kind_of
 from probelight.io.errors import RecordError
 from probelight.io.escaping import listed
+from probelight.probes.importers.released import RELEASED, ReleasedLayout
 from probelight.probes.record import META_FIELDS, Setup
 
 GOOD, BAD = "sentence_good", "sentence_bad"
 # The names of a column, in lower case with _ between words; messages have the first of each.
 _NAMES = {field: (field,) for field in ("id", *META_FIELDS)} | {
-    "sentence": ("sentence", "text", "stem", "question", "question_stem", "question.stem"),
-    "gold": ("gold", "answer", "label", "answerkey", "correct_answer"),
-    "choices": ("choices", "candidates", "options", "question.choices"),
+    "sentence": (
+        *("sentence", "text", "stem", "question", "question_stem", "question.stem"),
+        *("ctx", "goal"),  # HellaSwag, PIQA
+    ),
+    # MedMCQA calls it cop.
+    "gold": ("gold", "answer", "label", "answerkey", "correct_answer", "cop"),
+    "choices": ("choices", "candidates", "options", "question.choices", "endings"),
     "context": ("context", "passage", "article", "premise"),
     "notes": ("notes", "meta"),
     "cluster": ("cluster", "group"),
@@ -26,9 +29,11 @@ _NAMES = {field: (field,) for field in ("id", *META_FIELDS)} | {
     "pairID": ("pairid",),
 }
 _FIELDS = {name: field for field, names in _NAMES.items() for name in names}
-# RACE has questions about an article.
-_RACE = {"article": "article", "question": "sentence", "options": "choices", "answer": "gold"}
-_RACE |= {"example_id": "source"}
+# A column of one choice each: A, option_b, choice1, answerC, ending0, sol1 (PIQA), opa (MedMCQA).
+_OPTION = re.compile(
+    r"(option|opt|op|choice|answer|candidate|ending|solution|sol)?(?:([a-j])|(?<=\w)(\d{1,2}))"
+)
+OPTION = "option "  # the field of the first such column is "option 0"
 _SEVERAL = {BAD, "distractor1"}  # which several columns may hold
 # What a column of sentences calls them.
 JUDGEMENTS = dict.fromkeys(("good", "right", "correct", "grammatical", "acceptable"), GOOD)
@@ -44,10 +49,23 @@ class Layout(NamedTuple):
 
     columns: Sequence[str]  # as they are called
     fields: Sequence[str]  # what each holds; "" for one that is not read
+    released: ReleasedLayout | None = None  # of a set whose items are made of its columns
 
     def name(self, field: str) -> str:
         """Return what the column of a field is called, for messages."""
+        if field not in self.fields:
+            return f"the {field}"
         return f"`{self.columns[self.fields.index(field)]}`"
+
+    @property
+    def num_options(self) -> int:
+        """Number of columns that hold one choice each."""
+        return sum(field.startswith(OPTION) for field in self.fields)
+
+    @property
+    def unread(self) -> list[str]:
+        """The columns that are not read."""
+        return [c for c, field in zip(self.columns, self.fields, strict=True) if not field]
 
     def cells_by_field(self, cells: Sequence[Any]) -> dict[str, Any]:
         """Return the cell of each field; a list where several columns may hold it."""
@@ -57,20 +75,10 @@ class Layout(NamedTuple):
                 row.setdefault(field, []).extend(cell if isinstance(cell, list) else [cell])
             else:
                 row[field] = cell
-        return row
-
-
-def without_nested(
-    columns: Sequence[str], cells: Sequence[Any]
-) -> tuple[Sequence[str], Sequence[Any]]:
-    """Return a row whose nested `question`, if it has one, is columns such as question.stem."""
-    nested = [isinstance(cell, Mapping) and "stem" in cell for cell in cells]
-    if not any(nested):
-        return columns, cells
-    index = nested.index(True)
-    inner_cells = {f"{columns[index]}.{key}": cell for key, cell in cells[index].items()}
-    names = [*columns[:index], *inner_cells, *columns[index + 1 :]]
-    return names, [*cells[:index], *inner_cells.values(), *cells[index + 1 :]]
+        if self.released is None:
+            return row
+        item_cells = {name: row.pop(name) for name in self.released.columns if name in row}
+        return self.released.item(item_cells) | row
 
 
 def layout_of(columns: Sequence[str], setup: Setup | None, has_candidates: bool) -> Layout:
@@ -80,9 +88,14 @@ def layout_of(columns: Sequence[str], setup: Setup | None, has_candidates: bool)
         ColumnError: If a column is missing, or two can be read as the same.
     """
     columns = [column.strip() or f"column {number}" for number, column in enumerate(columns, 1)]
-    fields = [field_of(column) for column in columns]
-    if {column.lower() for column in columns} >= _RACE.keys() - {"example_id"}:
-        fields = [_RACE.get(c.lower(), f) for c, f in zip(columns, fields, strict=True)]
+    released = None if has_candidates else _released(columns)
+    options = {} if released else option_fields(columns)
+    fields = [options.get(column) or field_of(column) for column in columns]
+    if released:
+        fields = [
+            column.lower() if column.lower() in released.columns else field
+            for column, field in zip(columns, fields, strict=True)
+        ]
 
     def refuse_several(why: str, *names: str) -> None:
         several = [c for c, field in zip(columns, fields, strict=True) if field in names]
@@ -100,12 +113,14 @@ def layout_of(columns: Sequence[str], setup: Setup | None, has_candidates: bool)
         why = "cannot be columns of one minimal pair; keep the sentences alone"
         refuse_several(why, GOOD, "sentence", "gold", "choices", "context")
         refuse_several("both name the paradigm; keep one of them", "UID", "paradigm")
+        fields = ["" if field.startswith(OPTION) else field for field in fields]
     elif are_sentences:
         raise ColumnError(
             "these are columns of minimal pairs, whole sentences; use the setup minimal_pair"
         )
-    else:
-        has_choices = has_candidates or "distractor1" in fields
+    elif not released:
+        first_option = f"{OPTION}0"
+        has_choices = has_candidates or {"distractor1", first_option} & {*fields}
         for field in ("sentence", "gold", *([] if has_choices else ["choices"])):
             if field not in fields:
                 for_all = ", or give --data.choices a,b for all items" if field == "choices" else ""
@@ -115,12 +130,60 @@ def layout_of(columns: Sequence[str], setup: Setup | None, has_candidates: bool)
                 )
         why = "are two texts; write them in one column, as they are to be read"
         refuse_several(why, "sentence", "context")
-        if "choices" in fields:
-            refuse_several("both hold choices; keep one of them", "choices", "distractor1")
+        for sets_of_choices in combinations(("choices", "distractor1", first_option), 2):
+            if {*sets_of_choices} <= {*fields}:
+                several = [columns[fields.index(field)] for field in sets_of_choices]
+                raise ColumnError(f"{' and '.join(several)} both hold choices; keep one of them")
+        refuse_several("both hold choices; keep one of them", "choices")
         fields = ["" if field in {GOOD, BAD, "UID", "pairID"} else field for field in fields]
     for field in {*fields} - _SEVERAL - {""}:
         refuse_several(f"both name the {field}; keep one of them", field)
-    return Layout(columns, fields)
+    return Layout(columns, fields, released)
+
+
+def _released(columns: Sequence[str]) -> ReleasedLayout | None:
+    """Return the layout of the released set that has these columns, if there is one.
+
+    A column beside them that may be another text, gold or choice makes it another set.
+    """
+    for layout in RELEASED:
+        others = [column for column in columns if column.lower() not in layout.columns]
+        item_fields = {"sentence", "context", "gold", "choices", "distractor1"}
+        is_other = item_fields & {*map(field_of, others)} or option_fields(others)
+        if layout.needed <= {column.lower() for column in columns} and not is_other:
+            return layout
+    return None
+
+
+def option_fields(columns: Sequence[str]) -> dict[str, str]:
+    """Return the field of each column that holds one choice, such as "option 1" for option_b.
+
+    Raises:
+        ColumnError: If some are missing, or two sets of columns may be the choices.
+    """
+    columns_by_form: dict[tuple[str | None, bool], dict[int, str]] = {}
+    for column in columns:
+        if match := _OPTION.fullmatch(re.sub(r"[\s_-]", "", column.lower())):
+            word, letter, digits = match.groups()
+            rank = int(digits) if digits else ord(letter) - ord("a")
+            named = columns_by_form.setdefault((word, bool(digits)), {})
+            if rank in named:
+                raise ColumnError(f"{named[rank]} and {column} both name one choice; keep one")
+            named[rank] = column
+    sets = [(form, named) for form, named in columns_by_form.items() if len(named) > 1]
+    if len(sets) > 1:
+        all_columns = " and ".join(", ".join(named.values()) for _, named in sets)
+        raise ColumnError(f"{all_columns} both hold choices; keep one of them")
+    fields = {}
+    for (_, are_numbers), named in sets:
+        first = 1 if are_numbers and 0 not in named else 0
+        if [*sorted(named)] != [*range(first, first + len(named))]:
+            raise ColumnError(
+                f"the columns {listed([named[rank] for rank in sorted(named)])} hold choices, but "
+                "one between them or before them is missing"
+            )
+        fields = {column: f"{OPTION}{rank - first}" for rank, column in named.items()}
+    return fields
 
 
 def field_of(column: str) -> str:
@@ -137,103 +200,3 @@ def field_of(column: str) -> str:
 def letter_words(text: str) -> set[str]:
     """Return the words of a text in lower case, without numbers and marks."""
     return {*re.findall(r"[^\W\d_]+", text.lower())}
-
-
-def text_of(cell: object, subject: str) -> str:
-    """Return a cell that must be a text."""
-    if not isinstance(cell, str):
-        raise RecordError(f"{subject} is {kind_of(cell)}; a string is needed")
-    if re.search("[\ud800-\udfff]", cell):
-        raise RecordError(f"{subject} has half of a surrogate pair, which is not a character")
-    return cell
-
-
-def label_of(cell: object, subject: str) -> str:
-    """Return a string or an integer as a string: `3` and `"3"` are the same label."""
-    if isinstance(cell, bool) or not isinstance(cell, (str, int)):
-        raise RecordError(f"{subject} is {kind_of(cell)}; a string or an integer is needed")
-    text = text_of(str(cell), subject)
-    if not text.strip():
-        raise RecordError(f"{subject} is empty")
-    return text
-
-
-def choices_of(cell: object, subject: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the labels, none if they have none, and the texts of choices."""
-    if isinstance(cell, str):
-        cell = _separated(cell)
-    if isinstance(cell, Mapping) and {"text", "label"} <= cell.keys():
-        texts, names = cell["text"], cell["label"]
-        if not (isinstance(texts, list) and isinstance(names, list) and len(texts) == len(names)):
-            raise RecordError(f"{subject}: `text` and `label` must be two lists of the same length")
-        cell = [{"label": name, "text": text} for name, text in zip(names, texts, strict=True)]
-    if not isinstance(cell, list):
-        raise RecordError(f"{subject} is {kind_of(cell)}; a list is needed")
-    if not any(isinstance(choice, Mapping) for choice in cell):
-        return (), tuple(text_of(text, f"choice {n}") for n, text in enumerate(cell, start=1))
-    labels: list[str] = []
-    texts = []
-    for number, choice in enumerate(cell, start=1):
-        if not isinstance(choice, Mapping):
-            raise RecordError(f"choice {number} is {kind_of(choice)}; an object is needed")
-        labels.append(label_of(choice.get("label"), f"the label of choice {number}"))
-        texts.append(text_of(choice.get("text"), f"the text of choice {number}"))
-    repeated = [label for label, count in Counter(labels).items() if count > 1]
-    if repeated:
-        raise RecordError(f"duplicate label {repeated[0]!r}")
-    return tuple(labels), tuple(texts)
-
-
-def _separated(text: str) -> Any:
-    """Return the choices of one text: a JSON value, or texts separated by | or ;."""
-    if text.startswith(("[", "{")):
-        try:
-            return json.loads(text)
-        except (ValueError, RecursionError) as error:
-            raise RecordError(f"the choices {text[:60]!r} are not a JSON list: {error}") from None
-    if "|" in text and ";" in text:
-        raise RecordError(f"the choices {text[:60]!r} have both | and ; between them; use one")
-    choices = [choice.strip() for choice in text.split("|" if "|" in text else ";")]
-    if len(choices) < 2:
-        raise RecordError(
-            f"{text[:60]!r} is read as 1 choice(s), but at least 2 are needed; separate them with "
-            "| or ;, or write a JSON list"
-        )
-    return choices
-
-
-def meta_of(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the facts of a row, in its notes or in columns, and those that follow from them.
-
-    `row` has the cells by field.
-    """
-    notes = {} if row.get("notes") is None else row["notes"]
-    if isinstance(notes, str):
-        notes = json_object(notes) if notes.startswith("{") else {"notes": notes}
-    if not isinstance(notes, Mapping):
-        raise RecordError(f"`notes` is {kind_of(notes)}; an object is needed")
-    meta = {name: fact for name, fact in notes.items() if fact is not None}
-    columns = {name: row[name] for name in META_FIELDS if row.get(name) not in (None, "")}
-    if row.get("UID") not in (None, ""):
-        columns["paradigm"] = label_of(row["UID"], "`UID`")
-    for name, fact in columns.items():
-        if meta.setdefault(name, fact) != fact:
-            raise RecordError(f"`{name}` is {fact!r}, but {meta[name]!r} in `notes`")
-    for name in {"hops", "distractor_hops"} & meta.keys():  # as tables sort them
-        if not re.fullmatch(r"-?[0-9]{1,9}(\.0)?", str(meta[name])):
-            raise RecordError(f"`{name}` is {meta[name]!r}; a whole number is needed")
-        meta[name] = int(float(meta[name]))
-    if isinstance(arguments := meta.get("arguments"), str):
-        is_json = arguments.startswith("[")
-        meta["arguments"] = _separated(arguments) if is_json else re.split(r"\s*[|;]\s*", arguments)
-    for name in META_FIELDS:  # groups and parts of a set are called by them
-        is_list = name == "arguments"
-        if not isinstance(meta.get(name), (list if is_list else str | int | float) | None):
-            needed = "a list" if is_list else "a text or a number"
-            raise RecordError(f"`{name}` is {kind_of(meta[name])}; {needed} is needed")
-    if meta.get("word") and "gold_synset" in meta:  # DictionaryQA asks for the sense of a word
-        meta.setdefault("cluster", meta["word"])
-        meta.setdefault("sense", meta["gold_synset"])
-    elif meta.get("gold_synset"):
-        meta.setdefault("cluster", meta["gold_synset"])
-    return meta

@@ -1,6 +1,6 @@
-"""Where items are: a table, JSON lines, dicts or data frames in memory, the Hugging Face Hub.
+"""Where items are: a file, dicts or data frames in memory, the Hugging Face Hub.
 
-A table has an item on each line below the header:
+A table has an item in each row below the header:
 
     sentence,gold,choices
     A whale is [MASK] than a mouse.,larger,larger|smaller
@@ -15,7 +15,7 @@ import gzip
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from string import ascii_uppercase
@@ -26,16 +26,10 @@ from probelight.io.documents import json_object
 from probelight.io.download import ADVICE, DownloadError, is_offline
 from probelight.io.errors import ConfigError, RecordError
 from probelight.io.escaping import json_text, listed
-from probelight.io.files import (
-    DataFile,
-    cells_of,
-    content_sha256,
-    delimiter_of,
-    read_lines,
-    text_path,
-)
+from probelight.io.files import DataFile
 from probelight.probes.catalog import HubSource, ProbeConfig
 from probelight.probes.importers.columns import BAD, GOOD, JUDGEMENTS, field_of, letter_words
+from probelight.probes.importers.formats import data_file, rows_of, rows_of_file
 from probelight.probes.importers.rows import ItemFile, Options, RowReader, lines_of
 from probelight.probes.record import Record, Setup, validate
 
@@ -47,8 +41,7 @@ def read_file(path: str | Path, setup: Setup | None = None, **options: Unpack[Op
     """Read one file of items; its name decides the format.
 
     Args:
-        path: A .csv or .tsv table or JSON lines, with the columns of
-            `probes.importers.rows`; plain or compressed.
+        path: A file in one of `formats.FORMATS`, with the columns of `probes.importers.rows`.
         setup: The setup that each item must fit; None allows any.
         **options: See `probelight.probes.importers.rows.Options`.
 
@@ -57,28 +50,27 @@ def read_file(path: str | Path, setup: Setup | None = None, **options: Unpack[Op
             file is empty, damaged or not UTF-8; the message names file and line.
         FileNotFoundError: If there is no such file.
     """
-    path = text_path(path)
+    path = Path(path)
     options.setdefault("name", path.name.partition(".")[0])
     reader = RowReader(str(path), setup, **options)
-    delimiter = delimiter_of(path)
-    table = ItemTable(delimiter, setup == "minimal_pair") if delimiter else None
+    table = ItemTable(setup == "minimal_pair")
     blank: list[int] = []
-    for line, text in read_lines(path):
-        if not text.strip():
-            blank.append(line)
-        elif line in reader.leave_out:
+    for number, row in rows_of_file(path):
+        if not row or (isinstance(row, str) and not row.strip()):
+            blank.append(number)
+        elif number in reader.leave_out:
             continue
-        elif table:
-            table.add(line, text, reader)
+        elif isinstance(row, list):
+            table.add(number, row, reader)
         else:
-            with reader.errors_at(line):
-                row = _json_row(text)
-            reader.add(line, [*row], [*row.values()])
+            with reader.errors_at(number):
+                row = _json_row(row) if isinstance(row, str) else row
+            reader.add(number, [*row], [*row.values()])
     item_file = reader.item_file()
-    notices = table.notices(item_file) if table else ()
+    notices = table.notices(item_file)
     if blank:
         notices += (f"{len(blank)} blank lines skipped ({lines_of(blank)})",)
-    file = DataFile(str(path), content_sha256(path), len(item_file.records))
+    file = data_file(path, len(item_file.records))
     return replace(item_file, files=(file, *item_file.files), notices=item_file.notices + notices)
 
 
@@ -86,13 +78,21 @@ def _json_row(text: str) -> dict[str, Any]:
     """Parse the JSON object of a line; RecordError if it is none or repeats a key."""
     line = text.strip()
     hint = f"; {ONE_LINE}, such as {EXAMPLE}"
-    if line.startswith("["):
-        hint = f"; this looks like a JSON array: {ONE_LINE}, with no bracket or comma around it"
-    elif line.startswith("{"):
-        hint = "" if line.endswith("}") else f"; {ONE_LINE}"
+    if line.startswith("{"):
+        hint = "" if line.endswith("}") else f"; {ONE_LINE}, or of an array [...] of all items"
     elif re.search(r"[,;\t]", line):
         hint = f"; this looks like CSV: {ONE_LINE}, such as {EXAMPLE}"
-    return json_object(text, "an object with a question is needed", hint)
+    row = json_object(text, "an object with a question is needed", hint)
+    if len(row) == 1:
+        [(key, items)] = row.items()
+        if isinstance(items, list) and items and isinstance(items[0], dict):
+            raise RecordError(f"all items are in {key!r}; keep this array alone in the file")
+    if row and all(isinstance(cell, dict) and "0" in cell for cell in row.values()):
+        raise RecordError(
+            "columns of a DataFrame, not items; write them with "
+            "to_json('items.jsonl', orient='records', lines=True)"
+        )
+    return row
 
 
 def write_ai2(path: str | Path, records: Iterable[Record], setup: Setup | None = None) -> None:
@@ -120,43 +120,37 @@ def write_ai2(path: str | Path, records: Iterable[Record], setup: Setup | None =
     write_bytes_atomic(path, gzip.compress(content, mtime=0) if packed else bytes(content))
 
 
-_NAMED = {"\t": "tabs", ",": "commas", ";": "semicolons"}
 _HEADER_WORDS = {*JUDGEMENTS, "sentence", "sentences", "version", "form", "target"}
 
 
 class ItemTable:
-    """The lines of a table, which are given to a reader of rows; the first may be the header."""
+    """The rows of a table, which are given to a reader of rows; the first may be the header."""
 
-    def __init__(self, delimiter: str, are_pairs: bool) -> None:
-        self._delimiter, self._are_pairs = delimiter, are_pairs
+    def __init__(self, are_pairs: bool) -> None:
+        self._are_pairs = are_pairs
         self._columns: Sequence[str] = ()
         self._has_header = True
 
-    def add(self, line: int, text: str, reader: RowReader) -> None:
-        """Read a line; RecordError names file and line."""
+    def add(self, line: int, cells: Sequence[Any], reader: RowReader) -> None:
+        """Read a row; RecordError names file and line."""
         with reader.errors_at(line):
-            cells = cells_of(text, self._delimiter, "pair" if self._are_pairs else "item")
             if not self._columns:
-                self._start(cells, reader)
+                self._start(["" if cell is None else str(cell) for cell in cells], reader)
                 if self._has_header:
                     return
             if len(cells) != len(self._columns):
-                advice = ' (put a cell with a comma in "...")' if self._delimiter == "," else ""
+                advice = ' (put a cell with a comma in "..." in .csv)'
                 if self._are_pairs:
                     advice += f"; several wrong sentences need a header ({GOOD}, {BAD}, {BAD})"
                 raise RecordError(
-                    f"{len(cells)} cell(s), but the header has {len(self._columns)} columns with "
-                    f"{_NAMED[self._delimiter]} between them{advice}"
+                    f"{len(cells)} cell(s), but the header has {len(self._columns)} columns{advice}"
                 )
-        reader.add(line, self._columns, [cell or None for cell in cells])
+        reader.add(line, self._columns, [None if cell == "" else cell for cell in cells])
 
     def _start(self, cells: Sequence[str], reader: RowReader) -> None:
         """Take the first line as the header, unless it can only be a pair of sentences."""
-        if len(cells) == 1 and (marks := [mark for mark in _NAMED if mark in cells[0]]):
-            raise RecordError(
-                f"this line has {_NAMED[marks[0]]} between its cells, but the file's name asks "
-                f"for {_NAMED[self._delimiter]}: save it with commas as .csv, or with tabs as .tsv"
-            )
+        if len(cells) == 1 and "," in cells[0]:
+            raise RecordError("this line has commas between its cells, not tabs: save it as .csv")
         if self._are_pairs and not {GOOD, BAD} & {field_of(cell) for cell in cells}:
             self._columns, self._has_header = (GOOD, BAD), False
         else:
@@ -191,9 +185,6 @@ def _may_be_names(first: Sequence[str], later: Sequence[Sequence[str]]) -> bool:
     )
 
 
-_DICT_EXAMPLE = '{"question": "...", "choices": ["...", "..."], "answer": "..."}'
-
-
 def read_items(items: Any, setup: Setup | None = None, **options: Unpack[Options]) -> ItemFile:
     """Read items in memory, with the columns of `probes.importers.rows` and options of `read_file`.
 
@@ -219,47 +210,6 @@ def _read_rows(reader: RowReader, rows: Any, name: str) -> ItemFile:
 def items_text(items: Any) -> str:
     """Return items as the text of a .jsonl file, a row on each line; RecordError as `rows_of`."""
     return "".join(f"{json_text(row)}\n" for _, row in rows_of(items))
-
-
-def rows_of(items: Any) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield the rows of items with their numbers, from 1; what JSON does not have becomes {}.
-
-    Raises:
-        RecordError: If these are no rows, or two columns are the same.
-    """
-    if isinstance(items, Mapping):
-        kind = type(items).__name__
-        raise RecordError(f"{kind} is not a list of items; give a list or a split of a DatasetDict")
-    if hasattr(items, "to_dict") and hasattr(items, "columns"):  # a DataFrame
-        if not items.columns.is_unique:
-            twice = items.columns[items.columns.duplicated()][0]
-            raise RecordError(f"two columns are called {twice!r}; rename one of them")
-        items = items.to_dict("records")
-    number = 0
-    for number, row in enumerate(items, start=1):
-        if not isinstance(row, Mapping):
-            kind = type(row).__name__
-            raise RecordError(f"items:{number}: it is a {kind}, not a dict such as {_DICT_EXAMPLE}")
-        yield number, {str(column): _plain(cell) for column, cell in row.items()}
-    if not number:
-        raise RecordError("no items were given")
-
-
-def _plain(cell: Any) -> Any:
-    """Convert a cell of numpy or pandas to a value of JSON."""
-    if hasattr(cell, "tolist"):
-        cell = cell.tolist()
-    if isinstance(cell, Mapping):
-        return {str(key): _plain(inner) for key, inner in cell.items()}
-    if isinstance(cell, list | tuple):
-        return [_plain(inner) for inner in cell]
-    if isinstance(cell, str | bool | int):
-        return cell
-    import pandas as pd  # not above: --help is quick
-
-    if pd.isna(cell):
-        return None
-    return cell if isinstance(cell, float) else {}
 
 
 def read_hub(

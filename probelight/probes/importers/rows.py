@@ -7,8 +7,8 @@ A row has a column for the sentence or question, its choices and the gold one:
 
 Choices may be texts, a text with | or ; between them, a JSON list, {"text": [...], "label": [...]}
 as on the Hub, or objects with label and text. `question` may hold stem and choices, as in the AI2
-format. Where choices have labels, the gold is one of them. The wrong choices may be columns of
-their own (distractor1, ...), as in SciQ.
+format. Where choices have labels, the gold is one of them. Each choice may be a column of its own
+(A, B, ...), or each wrong one (distractor1, ...), as in SciQ.
 
 Minimal pairs have the fields of BLiMP (Warstadt et al. 2020), or an empty stem and choices:
 
@@ -31,16 +31,8 @@ from typing import Any, TypedDict, Unpack, get_args
 from probelight.io.errors import RecordError, nearest
 from probelight.io.escaping import listed
 from probelight.io.files import MAX_ITEMS, DataFile
-from probelight.probes.importers.columns import (
-    ColumnError,
-    Layout,
-    choices_of,
-    label_of,
-    layout_of,
-    meta_of,
-    text_of,
-    without_nested,
-)
+from probelight.probes.importers.cells import choices_of, label_of, meta_of, text_of, without_nested
+from probelight.probes.importers.columns import OPTION, ColumnError, Layout, layout_of
 from probelight.probes.record import (
     GoldForm,
     Record,
@@ -207,9 +199,6 @@ class RowReader:
             else:
                 stem = text_of(row["sentence"], layout.name("sentence"))
                 choices, answer = self._choices(row, stem, layout, position)
-            if "article" in row:  # the article is the stem, and the choices hold the question
-                meta |= {"source": meta.get("source", "race"), "question": stem}
-                stem = text_of(row["article"], layout.name("article"))
             self._num_unnamed += identifier is None
             name = f"{self._options['name']}-{position}" if identifier is None else identifier
             self._records.append(
@@ -234,14 +223,10 @@ class RowReader:
         labels: Sequence[str] = ()
         if "choices" in row:
             labels, choices = choices_of(row["choices"], layout.name("choices"))
+        elif layout.num_options:
+            choices = _options(row, layout)
         else:
             choices, self._num_for_all = self._candidates, self._num_for_all + 1
-        if "article" in row:
-            # The choices are the question filled in with each option. A choice is never cut before
-            # the end of an article is (as in RoBERTa's RACE recipe).
-            labels = labels or ascii_uppercase[: len(choices)]
-            blank_question = stem if "_" in stem else f"{stem} _"
-            choices = tuple(blank_question.replace("_", option, 1) for option in choices)
         if not labels:
             self._golds.note(gold, choices, f"{self._source}:{position}")
             self._to_read[len(self._records)] = gold
@@ -313,12 +298,24 @@ class RowReader:
             notices.append(f"{num_unnamed} rows have no id and are named by their line numbers")
         if left_out := sorted(self.leave_out):
             notices.append(f"{len(left_out)} rows left out by the config ({lines_of(left_out)})")
-        columns = [pair for layout in self._layouts.values() for pair in zip(*layout, strict=True)]
-        if ignored := [column for column, field in columns if not field]:
-            notices.append(f"columns ignored: {listed([*dict.fromkeys(ignored)])}")
+        unread = [column for layout in self._layouts.values() for column in layout.unread]
+        if unread:
+            notices.append(f"columns ignored: {listed([*dict.fromkeys(unread)])}")
+        if len(records) >= 10 and all(r.answer == 0 and r.stem for r in records):
+            notices.append(
+                "the gold is the first choice of every item; beware of asking by letters"
+            )
         if self._to_read and form != "text":
             notices.append(f"each gold is read as {READ_AS[form]}")
         return tuple(notices)
+
+
+def _options(row: Mapping[str, Any], layout: Layout) -> tuple[str, ...]:
+    """Return the choices of columns with one choice each; those of an item may be fewer."""
+    fields = [f"{OPTION}{rank}" for rank in range(layout.num_options)]
+    while fields and row[fields[-1]] in (None, ""):
+        fields.pop()
+    return tuple(label_of(row[field], layout.name(field)) for field in fields)
 
 
 def lines_of(numbers: Sequence[int], most: int = 10) -> str:

@@ -46,6 +46,10 @@ def test_items_are_the_same_in_memory_and_in_the_file_that_is_written_of_them(
             "items:2 is mc_qa, but items:1 is mc_mlm; make them",
         ),
         ([{**CAT, "question": "A cat is ____ ."}], "items:1: '____' may stand for a mask or be"),
+        (  # WinoGrande
+            [{"sentence": "A cat is _ .", "option1": "it", "option2": "he", "answer": 2}],
+            "items:1: '_' may stand for a mask or be",
+        ),
         (
             [{**WHALE, "sentence": "[MASK] or [MASK]", "answer": 0}],
             r"items:1: 2 \[MASK\] in the stem",

@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import datasets
+import numpy as np
+import openpyxl
 import pandas as pd
 import pytest
 
@@ -26,23 +28,46 @@ Rows = list[dict[str, Any]]
 Door = Callable[..., ItemFile]
 
 
-def table(rows: Rows, path: Path) -> Path:
-    """The rows as a table: lists of wrong sentences are columns, other lists and objects cells."""
+def cells(rows: Rows, listed: Callable[[Any], str] = "|".join) -> list[list[str]]:
+    """The cells of a table: wrong sentences are columns, other lists and objects are cells."""
     several = [key for key, cell in rows[0].items() if key == "sentence_bad" and cell != str(cell)]
     columns = [c for key in rows[0] for c in [key] * (len(rows[0][key]) if key in several else 1)]
-    lines = [columns]
+    table = [columns]
     for row in rows:
-        cells: list[str] = []
+        table.append([])
         for key, cell in row.items():
             is_list = isinstance(cell, list)
-            cells += cell if key in several else ["|".join(cell) if is_list else cell]
-        lines.append([json.dumps(c) if isinstance(c, dict) else str(c) for c in cells])
+            table[-1] += cell if key in several else [listed(cell) if is_list else cell]
+    return [[json.dumps(c) if isinstance(c, dict) else str(c) for c in line] for line in table]
+
+
+def table(rows: Rows, path: Path, delimiter: str = ",", **options: Any) -> Path:
+    """The rows as a table of text."""
+    lines = cells(rows, **options)
     if path.suffix == ".tsv":
         path.write_text("".join("\t".join(line) + "\n" for line in lines), encoding="utf-8")
     else:
         text = io.StringIO()
-        csv.writer(text).writerows(lines)
+        csv.writer(text, delimiter=delimiter).writerows(lines)
         path.write_text(text.getvalue(), encoding="utf-8")
+    return path
+
+
+def excel(rows: Rows, path: Path) -> Path:
+    book = openpyxl.Workbook()
+    for line in cells(rows):
+        book.active.append(line)
+    book.save(path)
+    return path
+
+
+def parquet(rows: Rows, path: Path) -> Path:
+    pd.DataFrame(rows).to_parquet(path)
+    return path
+
+
+def array(rows: Rows, path: Path) -> Path:
+    path.write_text(json.dumps(rows, indent=1), encoding="utf-8")
     return path
 
 
@@ -63,6 +88,18 @@ def hub(rows: Rows, folder: Path, setup: Setup, **options: Any) -> ItemFile:
 DOORS: dict[str, Door] = {
     "csv": lambda rows, at, setup, **o: read_file(table(rows, at / "items.csv"), setup, **o),
     "tsv": lambda rows, at, setup, **o: read_file(table(rows, at / "items.tsv"), setup, **o),
+    ";": lambda rows, at, setup, **o: read_file(table(rows, at / "items.csv", ";"), setup, **o),
+    "as Python writes lists": lambda rows, at, setup, **o: read_file(
+        table(rows, at / "items.csv", listed=str), setup, **o
+    ),
+    "as numpy prints lists": lambda rows, at, setup, **o: read_file(
+        table(rows, at / "items.csv", listed=lambda cell: str(np.array(cell, object))), setup, **o
+    ),
+    "xlsx": lambda rows, at, setup, **o: read_file(excel(rows, at / "items.xlsx"), setup, **o),
+    "parquet": lambda rows, at, setup, **o: read_file(
+        parquet(rows, at / "items.parquet"), setup, **o
+    ),
+    "json": lambda rows, at, setup, **o: read_file(array(rows, at / "items.json"), setup, **o),
     "jsonl": lambda rows, at, setup, **o: read_file(lines(rows, at / "items.jsonl"), setup, **o),
     "gz": lambda rows, at, setup, **o: read_file(lines(rows, at / "items.jsonl.gz"), setup, **o),
     "list": lambda rows, at, setup, **o: read_items(rows, setup, **o),
@@ -72,6 +109,8 @@ DOORS: dict[str, Door] = {
     ),
     "Hub": hub,
 }
+TABLES = [DOORS[name] for name in ("csv", "tsv", ";", "xlsx")]
+TABLES += [DOORS[f"as {name} lists"] for name in ("Python writes", "numpy prints")]
 every_door = pytest.mark.parametrize("door", DOORS.values(), ids=DOORS)
 
 WHALE = "A whale is [MASK] than a mouse."
@@ -177,6 +216,94 @@ LAYOUTS: dict[str, tuple[Rows, Setup, list[Record]]] = {
         "minimal_pair",
         [item("", ("a b", "b a", "a a"), 0)],
     ),
+    "columns of choices": (
+        [
+            {"question": "A cat?", "B": "animal", "A": "tree", "C": "stone", "answer": "B"},
+            {"question": "A dog?", "B": "animal", "A": "tree", "C": "", "answer": "A"},
+        ],
+        "mc_qa",
+        [item("A cat?", CAT, 1), item("A dog?", CAT[:2], 0)],
+    ),
+    "MedMCQA": (
+        [
+            {"question": q, "opa": "tree", "opb": "animal", "opc": "stone", "cop": gold, "exp": "x"}
+            for q, gold in (("A cat?", 1), ("A rock?", 0))
+        ],
+        "mc_qa",
+        [item("A cat?", CAT, 1), item("A rock?", CAT, 0)],
+    ),
+    "PIQA": (
+        [{"goal": "To sit", "sol1": "Use a chair.", "sol2": "Use a pin.", "label": 0}],
+        "mc_qa",
+        [item("To sit", ("Use a chair.", "Use a pin."), 0)],
+    ),
+    "HellaSwag": (
+        [
+            {"ind": 4, "ctx_a": "A man", "ctx": "A man sits. He", "endings": [*CAT], "label": "0"},
+            {"ind": 5, "ctx_a": "A man", "ctx": "A man runs. He", "endings": [*CAT], "label": "2"},
+        ],
+        "mc_qa",
+        [item("A man sits. He", CAT, 0), item("A man runs. He", CAT, 2)],
+    ),
+    "COPA": (
+        [
+            {
+                "premise": "It rained.",
+                "choice1": "I got wet.",
+                "choice2": "It was May.",
+                "question": relation,
+                "label": label,
+                "idx": label,
+            }
+            for relation, label in (("effect", 0), ("cause", 1))
+        ],
+        "mc_qa",
+        [
+            item("It rained so", ("i got wet.", "it was May."), 0),
+            item("It rained because", ("i got wet.", "it was May."), 1),
+        ],
+    ),
+    "SocialIQA": (
+        [
+            {
+                "context": "Al ran.",
+                "question": "Why?",
+                "answerA": "a",
+                "answerB": "b",
+                "answerC": "c",
+                "label": label,
+            }
+            for label in ("1", "3")
+        ],
+        "mc_qa",
+        [item("Al ran. Why?", ("a", "b", "c"), 0), item("Al ran. Why?", ("a", "b", "c"), 2)],
+    ),
+    "BoolQ": (
+        [
+            {"passage": "Cats mew. ", "question": "do cats mew", "answer": True},
+            {"passage": "Cats mew.", "question": "do dogs mew?", "answer": False},
+        ],
+        "mc_qa",
+        [
+            item("Cats mew. do cats mew?", ("no", "yes"), 1),
+            item("Cats mew. do dogs mew?", ("no", "yes"), 0),
+        ],
+    ),
+    "BoolQ of SuperGLUE": (
+        [{"passage": "Cats mew.", "question": "do cats mew", "label": 1, "idx": 3}],
+        "mc_qa",
+        [item("Cats mew. do cats mew?", ("no", "yes"), 1)],
+    ),
+    "TruthfulQA": (
+        [{"question": "A cat?", "mc1_targets": {"choices": [*CAT], "labels": [0, 1, 0]}}],
+        "mc_qa",
+        [item("A cat?", CAT, 1)],
+    ),
+    "TruthfulQA's own file": (
+        [{"question": "A cat?", "mc1_targets": {"tree": 0, "animal": 1, "stone": 0}}],
+        "mc_qa",
+        [item("A cat?", CAT, 1)],
+    ),
     "thirty choices": (
         [{"question": "A cat?", "choices": [f"c{n}" for n in range(30)], "answer": "c29"}],
         "mc_qa",
@@ -191,7 +318,7 @@ def test_each_layout_makes_the_same_records_through_each_door(
     door: Door, layout: str, tmp_path: Path
 ) -> None:
     rows, setup, expected = LAYOUTS[layout]
-    if layout == "AI2" and door in (DOORS["csv"], DOORS["tsv"]):
+    if layout == "AI2" and door in TABLES:
         pytest.skip("a cell holds no objects within objects")
     records = door(rows, tmp_path, setup).records
     assert without_ids(records) == expected
@@ -216,6 +343,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "no gold": ({"gold": ""}, "no gold: `gold` is missing or null"),
     "no column for the gold": ({"correct": "tree"}, "no column for the gold: .* choices, correct"),
     "a gold that is none": ({"gold": "tre"}, r"the gold 'tre' is not .* \(did you mean 'tree'"),
+    "a column and columns": ({"gold": "tree", "A": "x", "B": "y"}, "choices and A both hold"),
     "hops": ({"gold": "tree", "hops": "2.5"}, "`hops` is '2.5'; a whole number is needed"),
 }
 
@@ -228,6 +356,58 @@ def test_what_can_be_read_in_two_ways_is_refused_through_each_door(
     row = {"question": Q, "choices": CHOICES, **row}
     with pytest.raises(RecordError, match=message):
         door([row], tmp_path, "mc_qa")
+
+
+COLUMNS: dict[str, tuple[str, str]] = {
+    "two sets": ("question,A,B,choice1,choice2,answer", "A, B and choice1, choice2 both hold"),
+    "one missing": ("question,A,B,D,answer", "the columns A, B, D hold choices, but one between"),
+    "no first": ("question,option_b,option_c,answer", "option_b, option_c hold choices, but"),
+    "one twice": ("question,option_a,optionA,optionB,answer", "option_a and optionA both name one"),
+    "a single one": ("question,choice1,answer", "no column for the choices"),
+    "another set about passages": ("passage,question,A,B,answer", "passage and question are two"),
+    "BoolQ and choices": ("passage,question,choices,answer", "passage and question are two"),
+    "COPA without its question": ("premise,choice1,choice2,label", "no column for the"),
+}
+
+
+@pytest.mark.parametrize(("header", "message"), COLUMNS.values(), ids=COLUMNS)
+def test_columns_that_may_be_read_in_two_ways_are_refused(
+    header: str, message: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text(f"{header}\n{','.join('x' for _ in header.split(','))}\n", encoding="utf-8")
+    with pytest.raises(RecordError, match=rf"a\.csv:1: .*{message}"):
+        read_file(path)
+
+
+MALFORMED: dict[str, tuple[dict[str, Any], str]] = {
+    "a hole": ({"question": Q, "A": "x", "B": "", "C": "y", "answer": "A"}, "`B` is empty"),
+    "one left": ({"question": Q, "A": "x", "B": "", "answer": "A"}, r"1 choice\(s\)"),
+    "a fraction": ({"question": Q, "A": 0.5, "B": 1, "answer": "A"}, "`A` is a number; a string"),
+    "no boolean": (
+        {"passage": "x", "question": "y", "answer": "May"},
+        "the answer 'May' is not true or false",
+    ),
+    "no answer": ({"passage": "x", "question": "y", "answer": None}, "no gold"),
+    "no relation": (
+        {"premise": "x", "question": "why", "choice1": "a", "choice2": "b", "label": 0},
+        "`question` is 'why', not cause or effect",
+    ),
+    "two truths": (
+        {"question": Q, "mc1_targets": {"choices": ["a", "b"], "labels": [1, 1]}},
+        "must have the label 1 for one choice",
+    ),
+    "too few labels": (
+        {"question": Q, "mc1_targets": {"choices": ["a", "b", "c"], "labels": [1, 0]}},
+        "two lists of the same length",
+    ),
+}
+
+
+@pytest.mark.parametrize(("row", "message"), MALFORMED.values(), ids=MALFORMED)
+def test_a_malformed_row_of_a_released_set_is_named(row: dict[str, Any], message: str) -> None:
+    with pytest.raises(RecordError, match=f"items:1: .*{message}"):
+        read_items([row])
 
 
 @every_door
@@ -276,7 +456,8 @@ READ: dict[str, tuple[Rows, GoldForm | None, list[int]]] = {
 def test_golds_are_read_in_the_one_way_that_fits_all(
     door: Door, rows: Rows, form: GoldForm | None, answers: list[int], tmp_path: Path
 ) -> None:
-    rows = rows if door in (DOORS["list"], DOORS["jsonl"]) else one_type(rows)
+    many_types = (DOORS["list"], DOORS["jsonl"], DOORS["json"])
+    rows = rows if door in many_types else one_type(rows)
     assert [r.answer for r in door(rows, tmp_path, "mc_qa", gold=form).records] == answers
 
 

@@ -43,6 +43,24 @@ def test_a_spreadsheets_table_is_read_by_its_header(tmp_path: Path) -> None:
     assert len(read.files) == 1  # no choices of all items
 
 
+@pytest.mark.parametrize("mark", [";", "\t"])
+def test_a_csv_may_have_semicolons_or_tabs_and_cells_of_several_lines(
+    mark: str, tmp_path: Path
+) -> None:
+    lines = [
+        f"{mark}sentence{mark}gold{mark}choices",
+        f'0{mark}"a, [MASK]\nb"{mark}big{mark}big|wet',
+    ]
+    lines += [f"{mark * 3}", f"1{mark}a [MASK]{mark}wet{mark}big|wet"]
+    read = read_file(write(tmp_path / "a.csv", "\r\n".join(lines)), "mc_mlm")
+    assert [(r.stem, r.gold, r.id) for r in read.records] == [
+        ("a, [MASK]\nb", "big", "a-2"),
+        ("a [MASK]", "wet", "a-5"),
+    ]
+    assert "1 blank lines skipped (lines 4)" in read.notices
+    assert "columns ignored: column 1" in read.notices
+
+
 def test_tabs_part_the_cells_of_tsv_and_quotation_marks_are_text(tmp_path: Path) -> None:
     path = tmp_path / "a.tsv.gz"
     path.write_bytes(gzip.compress(b'question\tlabel\tchoices\nwho said "a, b?\tyou\tme;you\n'))
@@ -84,12 +102,14 @@ def test_a_config_may_name_a_table(tmp_path: Path) -> None:
         ("a.csv", "sentence,gold\n", ":1: no column for the choices: .*for all items"),
         ("a.csv", "text,stem,gold,choices\n", ":1: text and stem are two texts; write them in one"),
         ("a.csv", "sentence_good,sentence_bad\n", ":1: these are columns of minimal pairs"),
-        ("a.csv", "sentence;gold;choices\n", ":1: this line has semicolons between its cells"),
-        ("a.csv", "sentence\tgold\tchoices\n", ":1: this line has tabs between its cells"),
-        ("a.tsv", HEAD, ":1: this line has commas between its cells, but .* asks for tabs"),
+        ("a.tsv", HEAD, ":1: this line has commas between its cells, not tabs: save it as .csv"),
         ("a.csv", f"{HEAD}so, {WHALE},big,big|small\n", r":2: 4 cell\(s\), but the header has 3"),
         ("a.csv", f"{HEAD}{WHALE},big\n", r":2: 2 cell\(s\)"),
-        ("a.csv", f'{HEAD}"{WHALE},big,big|small\n', ":2: unexpected end of data; write each item"),
+        (
+            "a.csv",
+            f'{HEAD}"{WHALE},big,big|small\n',
+            ":2: unexpected end of data; put a cell with a comma, a line",
+        ),
         ("a.csv", f"{HEAD}{WHALE},,big|small\n", ":2: no gold: `gold` is missing"),
         (
             "a.csv",
@@ -109,7 +129,7 @@ def test_a_config_may_name_a_table(tmp_path: Path) -> None:
         ("a.csv", f"{HEAD}{WHALE},big,big|small;red\n", r":2: .* both \| and ; between them"),
         ("a.csv", f"{HEAD}{WHALE},big,big||small\n", ":2: a choice is empty"),
         ("a.csv", f"{HEAD}{WHALE},big,big|big\n", ":2: the gold choice 'big' appears twice"),
-        ("a.csv", f"{HEAD}{WHALE},big,[big\n", r":2: the choices '\[big' are not a JSON"),
+        ("a.csv", f"{HEAD}{WHALE},big,[big\n", r":2: '\[big' is not a list or an object as"),
         (
             "a.csv",
             f'{HEAD}{WHALE},big,"[""big"",1]"\n',
@@ -220,12 +240,11 @@ def test_a_header_says_what_the_columns_are(tmp_path: Path) -> None:
         ("a.jsonl", [], ":1: the file is empty"),
         ("a.jsonl", ["a b\tb a"], "this looks like CSV"),
         ("a.tsv", [], ":1: the file is empty"),
-        ("a.tsv", ["a b\tb a", "a b"], r":2: 1 cell\(s\), but the header has 2 columns with"),
+        ("a.tsv", ["a b\tb a", "a b"], r":2: 1 cell\(s\), but the header has 2 columns"),
         ("a.tsv", ["a b\tb a\tc"], r":1: 3 cell\(s\).*need a header"),
         ("a.tsv", ["good\tsentence_bda", "a b\tb a"], ":1: minimal pairs need .* sentence_bda$"),
         ("a.tsv", ["good\tbad\tid\tid", "a b\tb a\t1\t2"], "id and id both name the id"),
-        ("a.csv", ['"a b,b a'], ":1: unexpected end of data; write each pair on one line"),
-        ("a.csv", ["a b;b a"], "semicolons between its cells.*save it with commas"),
+        ("a.csv", ['"a b,b a'], ":1: unexpected end of data; put a cell"),
     ],
 )
 def test_what_is_wrong_of_pairs_is_said_with_file_and_line(
