@@ -147,7 +147,7 @@ MISTAKES = [
     ("", GIVE),
     ("--probes=age_small --data.path=a.jsonl --data.setup=mc_qa", GIVE),
     ("--data.path=a.csv --data.choices=big", "--data.choices big: give two or more"),
-    ("--probes=age_small --data.choices=a,b", "--data.choices needs a table"),
+    ("--probes=age_small --data.choices=a,b", "--data.choices is about one file; give it as --data.path"),
     ("--probes=age_small --models=dictionary-lm,mlm_baseline", "MLM-baseline"),
     (
         "--scoring=sum,mean_tokens",
@@ -171,9 +171,9 @@ def test_mistaken_options_are_named(
     ("options", "named"),
     [
         ("--data.setup=mc_mlm --data.path={}/none.jsonl", "none.jsonl"),
-        ("--data.path={}/a.xlsx", "a.xlsx: .xlsx cannot be read, only .csv, .tsv and .jsonl"),
-        ("--data.path={}/a.docx", "save the table as .csv in UTF-8"),
-        ("--data.path={}/a.parquet --data.setup=mc_qa", "(pandas: read_parquet(FILE).to_csv("),
+        ("--data.path={}/a.xlsx", "a.xlsx: not a whole Excel file"),
+        ("--data.path={}/a.docx", "save it as .csv or .jsonl in UTF-8"),
+        ("--data.path={}/a.parquet --data.setup=mc_qa", "a.parquet: not a whole Parquet file"),
         ("--probes=age_small --model.name_or_path={}/model", "model"),
         ("--probes=age_small --model.kind=causal", "bert (BertConfig) is a masked language model"),
     ],
