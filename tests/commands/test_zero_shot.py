@@ -183,7 +183,8 @@ def test_what_cannot_be_read_is_a_failure(
 ) -> None:
     (tmp_path / "model").mkdir()
     (tmp_path / "model" / "config.json").write_text("{")
-    (tmp_path / "a.parquet").write_bytes(b"PAR1")
+    for name in ("a.parquet", "a.xlsx", "a.docx"):
+        (tmp_path / name).write_bytes(b"PAR1")
     command = f"zero-shot --output_dir={tmp_path / 'out'} {options.format(tmp_path)}"
     assert named in refused(command, cli.FAILURE)
 
