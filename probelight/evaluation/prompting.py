@@ -26,7 +26,9 @@ TRAIN = "train"
 def prompt_spec(shots: int, chat: Chat, prompt: PromptSettings) -> PromptSpec:
     """Return what of the settings decides numbers: no more than matters."""
     templates = Templates.read(shipped_path(prompt.file))
-    chat_texts = {"system": prompt.system, "begin": prompt.begin} if chat != "never" else {}
+    chat_texts: dict[str, Any] = {}
+    if chat != "never":
+        chat_texts = {"system": prompt.system, "begin": prompt.begin}
     spec = PromptSpec(
         templates=templates,
         shots=shots,
