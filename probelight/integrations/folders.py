@@ -52,16 +52,17 @@ def training_folder(
 
     if not (step or resume):
         for number in count(max(numbers)):
-            if not is_scored(path_of(number)):
+            if not _is_scored(path_of(number)):
                 with suppress(ConfigConflictError):  # another process has begun to
                     return CommandFolder(path_of(number), config, data)
+    paths = [path_of(number) for number in sorted(numbers, reverse=True)]
+    scored_paths = [path for path in paths if _is_scored(path)]
     earlier = []
-    for path in map(path_of, sorted(numbers, reverse=True)):
-        if is_scored(path):
-            with suppress(ConfigConflictError):
-                earlier.append(CommandFolder(path, config, data))
+    for path in scored_paths:
+        with suppress(ConfigConflictError):
+            earlier.append(CommandFolder(path, config, data))
     if not earlier:
-        return CommandFolder(path_of(max(numbers)), config, data)
+        return CommandFolder((scored_paths or paths)[0], config, data)
 
     def last_step(folder: CommandFolder) -> int:
         steps = (step_of(record) for record in folder.finished())
@@ -70,7 +71,7 @@ def training_folder(
     return max(earlier, key=last_step) if step else earlier[0]
 
 
-def is_scored(folder: Path) -> bool:
+def _is_scored(folder: Path) -> bool:
     """Return whether the runs of a folder have more than their configs."""
     return is_computed(folder, folder / "runs")
 
