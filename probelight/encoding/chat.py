@@ -80,6 +80,7 @@ class Chat:
         texts = [
             text for user, answer in record.turns for text in (user.strip(), lead + answer.strip())
         ]
+        self._refuse_merged(len(texts))
         messages = [{"role": "system", "content": self.system}] if self.system else []
         messages += _in_turns([*texts, message])
         if self.thinking == "empty":
@@ -110,7 +111,6 @@ class Chat:
         for text, option in (dict.fromkeys(texts, ", or --shots") | options).items():
             if text not in opening:
                 raise UsageError(f"{self._name} leaves out {text[:60]!r}; leave out --chat{option}")
-        self._refuse_merged(len(texts))
         is_prefix = opening.startswith(question) and not opening[len(question) :].strip()
         return opening, len(question) if is_prefix else len(opening)
 
