@@ -84,13 +84,13 @@ class Chat:
         messages = [{"role": "system", "content": self.system}] if self.system else []
         messages += _in_turns([*texts, message])
         if self.thinking == "empty":
-            before = self._text(messages, ends_with_user=True)
-            if not _EMPTY_THOUGHT.search(before):
+            prompt = self._text(messages, ends_with_user=True)
+            if not _EMPTY_THOUGHT.search(prompt):
                 raise UsageError(
                     f"{self._name} writes no empty thought with enable_thinking=False; leave out "
                     "--prompt.thinking empty"
                 )
-            question, opening = before + begin, before + lead
+            question, opening = prompt + begin, prompt + lead
         else:
             if begin:
                 question = self._text([*messages, {"role": "assistant", "content": begin}])
@@ -123,9 +123,9 @@ class Chat:
         if num_earlier in self._num_earlier:
             return
         texts = [f"message-{number}-" for number in range(num_earlier + 1)]
-        written = self._text(_in_turns(texts), ends_with_user=True)
-        marks = re.split(r"message-\d+-", written)[1:-1]
-        if re.findall(r"message-\d+-", written) != texts or not all(map(str.strip, marks)):
+        chat_text = self._text(_in_turns(texts), ends_with_user=True)
+        marks = re.split(r"message-\d+-", chat_text)[1:-1]
+        if re.findall(r"message-\d+-", chat_text) != texts or not all(map(str.strip, marks)):
             raise UsageError(
                 f"{self._name} does not keep the messages of examples apart and in their order; "
                 "leave out --chat, or --shots"
