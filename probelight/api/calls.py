@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from probelight.api.call import ModelLike, ProbeLike, as_list, called, probe_names, trainer_of
+from probelight.api.call import ModelLike, called, probe_names, trainer_of
 from probelight.io.errors import UsageError, required_path
+from probelight.probes.importers.items import ProbeLike, as_list
 from probelight.reports.notebook import Results
 from probelight.runs.settings import TrainerSettings
 

@@ -7,7 +7,7 @@ of all runs; the command; what it refuses.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 from probelight.commands.command import Command, command
@@ -98,6 +98,11 @@ class ZeroShotSpec(ModelRunSpec):
     def name(self) -> str:
         """Readable beginning of the key."""
         return f"zero-shot-{self.probe}-{self.model.label}"
+
+    def to_config(self) -> dict[str, Any]:
+        """Return plain values, without fields at their defaults, nor such fields of the prompt."""
+        config = super().to_config()
+        return config | ({"prompt": self.prompt.to_config()} if self.prompt else {})
 
     def questions(self, probe: ProbeData, context: RunContext) -> list[ProbeQuestion[Any]]:
         """Return what is asked in addition to the scores of the choices."""
@@ -225,8 +230,10 @@ def zero_shot_jobs(
             probe = loaded.data.config
             phrasings = phrasings_by_set[loaded.name] if phrasings_by_set else ()
             stem = probe.domain_stem or DOMAIN_STEMS.get(probe.setup, "")
-            is_prompted = prompt and prompting.relevant_prompt(
-                prompt, probe.setup, by_letter=bool(orders)
+            relevant_prompt = prompt and prompting.relevant_prompt(
+                replace(prompt, has_turns=bool(template and prompt.shots)),
+                probe.setup,
+                by_letter=bool(orders),
             )
             spec = ZeroShotSpec(
                 model=model,
@@ -237,7 +244,7 @@ def zero_shot_jobs(
                 scoring=tuple(rules),
                 domain_stem=stem if "pmi" in rules else "",
                 letters=orders,
-                prompt=is_prompted,
+                prompt=relevant_prompt,
                 examples=checksums(examples[loaded.name]) if examples else (),
                 chat_template=template,
                 phrasings={name: probe.phrasings[name] for name in phrasings},
@@ -357,7 +364,7 @@ def zero_shot(
         "ranks": ranks,
         "scoring": rules,
         **({"letters": {"orders": orders}} if orders else {}),
-        **({"prompt": asdict(spec)} if is_prompted else {}),
+        **({"prompt": spec.to_config()} if is_prompted else {}),
         "phrasings": phrasings_by_set,
     }
     return run_command(

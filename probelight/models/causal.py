@@ -61,6 +61,7 @@ from probelight.models.scorer import (
     over_entries,
 )
 from probelight.models.vocabulary import word_rows
+from probelight.probes.prompts import Thinking
 from probelight.probes.record import Setup
 
 BLANK = "___"
@@ -107,11 +108,13 @@ class CausalScorer(LikelihoodScorer):
         self.reader = NextTokens(model)
         self.notices = self.reader.notices
 
-    def in_chat(self, system: str = "", begin: str = "") -> CausalScorer | None:
+    def in_chat(
+        self, system: str = "", begin: str = "", thinking: Thinking = "template"
+    ) -> CausalScorer | None:
         if not self.tokenizer.chat_template:
             return None
         chat_scorer = copy(self)
-        chat_scorer.chat = Chat(self.tokenizer, system, begin)
+        chat_scorer.chat = Chat(self.tokenizer, system, begin, thinking)
         return chat_scorer
 
     def likelihood_encoder(self) -> ContinuationEncoder:
