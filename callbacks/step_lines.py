@@ -28,7 +28,7 @@ class StepLines(Callback):
             self._lines.update(self._task, completed=trainer.global_step)
 
     def on_predict_start(self, trainer: pl.Trainer, *_: Any) -> None:
-        self._begin("scoring", sum(trainer.num_predict_batches), 0, "batches")
+        self._begin("scoring", sum(trainer.num_predict_batches), 0, "steps")
 
     def on_predict_batch_end(self, *_: Any) -> None:
         if self._lines:

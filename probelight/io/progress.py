@@ -137,4 +137,5 @@ def _title(task: Task) -> str:
 
 
 def _num_units(task: Task) -> str:
-    return f"{task.fields.get('num_units', task.total):,.0f} {task.fields['unit']}"
+    number, unit = task.fields.get("num_units", task.total), task.fields["unit"]
+    return f"{number:,.0f} {unit.removesuffix('s') if number == 1 else unit}"

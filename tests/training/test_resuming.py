@@ -39,7 +39,8 @@ from tests.runs.tiny_training import Points, Regression
 SETTINGS = TrainerSettings(accelerator="cpu", threads=1, progress_bar=False, checkpoint_every=1)
 
 
-def test_the_progress_bar_counts_epochs_from_1() -> None:
+def test_the_progress_bar_counts_epochs_from_1(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("probelight.training.fit.has_bars", lambda console: True)
     descriptions = list[str]()
 
     class Noted(pl.Callback):
