@@ -21,14 +21,14 @@ class StepLines(Callback):
 
     def on_train_start(self, trainer: pl.Trainer, *_: Any) -> None:
         steps = trainer.estimated_stepping_batches
-        self._begin(self.title, steps if steps < math.inf else None, trainer.global_step, "steps")
+        self._begin(self.title, steps if steps < math.inf else None, trainer.global_step)
 
     def on_train_batch_end(self, trainer: pl.Trainer, *_: Any) -> None:
         if self._lines:
             self._lines.update(self._task, completed=trainer.global_step)
 
     def on_predict_start(self, trainer: pl.Trainer, *_: Any) -> None:
-        self._begin("scoring", sum(trainer.num_predict_batches), 0, "steps")
+        self._begin("scoring", sum(trainer.num_predict_batches))
 
     def on_predict_batch_end(self, *_: Any) -> None:
         if self._lines:
@@ -41,7 +41,7 @@ class StepLines(Callback):
     def on_exception(self, *_: Any) -> None:
         self.teardown()
 
-    def _begin(self, title: str, total: float | None, completed: int, unit: str) -> None:
+    def _begin(self, title: str, total: float | None, completed: int = 0) -> None:
         self._lines = progress_of()  # not before: what a trainer begins with may be pickled
         self._lines.start()
-        self._task = self._lines.add_task(title, total=total, completed=completed, unit=unit)
+        self._task = self._lines.add_task(title, total=total, completed=completed, unit="step")

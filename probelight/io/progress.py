@@ -33,6 +33,11 @@ def duration(seconds: float) -> str:
     return f"{total // DAY} d {total % DAY // HOUR} h"
 
 
+def counted(number: int, noun: str) -> str:
+    """Return a number with its noun: 1 run, 2 runs."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
 def has_bars(console: Console) -> bool:
     """Return whether bars are seen on a console, which colours forced in a log do not say."""
     return console.is_jupyter or (console.is_interactive and console.file.isatty())
@@ -41,12 +46,9 @@ def has_bars(console: Console) -> bool:
 def progress_of(
     *columns: ProgressColumn, shown: bool = True, console: Console | None = None
 ) -> Progress:
-    """Return what shows how far tasks are: bars on a console that has them, else `LogLines`.
+    """Return what shows how far tasks are: bars on a console (stdout) that has them, else lines.
 
-    Args:
-        *columns: Of the bars; by default rich's own.
-        shown: Whether anything is shown; nothing is in a call from Python.
-        console: Where the bars are; by default standard output.
+    Nothing is shown if that is not wanted, in a call from Python, and by further processes.
     """
     console = console or Console()
     is_shown = shown and not FROM_PYTHON.get() and is_first_process() and parent_process() is None
@@ -69,9 +71,9 @@ def watched_file(path: Path, title: str = "") -> Iterator[IO[bytes]]:
 class LogLines(Progress):
     """Rich's progress for a log: a line when a task begins, and one every minute until it ends.
 
-    They go to stderr: stdout is for what a command answers. A task may have the fields `title`, for
-    its lines, `unit`, and, where its total is of something else, such as batches, `num_units`, and
-    `num_done` of these.
+    They go to stderr: stdout is for what a command answers. A task may have a `title` for its
+    lines and the `unit` of its total; where that counts something else, such as batches, also
+    `num_units`, and `num_done` of them.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -86,40 +88,29 @@ class LogLines(Progress):
         """Print nothing more."""
         self._stopped.set()
 
-    def add_task(
-        self,
-        description: str,
-        start: bool = True,
-        total: float | None = 100.0,
-        completed: int = 0,
-        visible: bool = True,
-        **fields: Any,
-    ) -> TaskID:
+    def add_task(self, description: str, *options: Any, **fields: Any) -> TaskID:
         """Add a task, and print its first line."""
-        fields |= {"before": completed}
-        task_id = super().add_task(description, start, total, completed, visible, **fields)
+        task_id = super().add_task(description, *options, **fields)
         task = self._tasks[task_id]
+        task.fields = {"title": description, "num_before": task.completed, **task.fields}
         with suppress(OSError):
             sys.stdout.flush()  # so that a log of both has what was printed before
-        has_unit = total and "unit" in fields
-        self._say(f"{_title(task)}: {_num_units(task)}" if has_unit else _title(task))
+        number = f": {_num_units(task)}" if task.total and "unit" in task.fields else ""
+        self._say(f"{task.fields['title']}{number}")
         return task_id
 
     def line(self, task: Task) -> str:
         """Return how far a task is, and how much time is left."""
-        seconds, text = task.elapsed or 0.0, _title(task)
+        seconds, text = task.elapsed or 0.0, str(task.fields["title"])
         if not task.total:
             return f"{text}: {duration(seconds)} so far"
         num_done = task.fields.get("num_done", task.completed)
-        share = num_done / task.fields.get("num_units", task.total)
         if "unit" in task.fields:
-            text += f": {num_done:,.0f} of {_num_units(task)}"
-        text += f" ({share:.0%})"
-        done_since = task.completed - task.fields["before"]
-        if done_since <= 0:
+            text += f": {num_done:,} of {_num_units(task)}"
+        text += f" ({num_done / task.fields.get('num_units', task.total):.0%})"
+        if not (num_timed := task.completed - task.fields["num_before"]):
             return f"{text}, {duration(seconds)} so far"
-        seconds_left = seconds * max(0.0, task.total - task.completed) / done_since
-        return f"{text}, about {duration(seconds_left)} left"
+        return f"{text}, about {duration(seconds * (task.remaining or 0.0) / num_timed)} left"
 
     def _say_each_minute(self) -> None:
         while not self._stopped.wait(MINUTE):
@@ -132,10 +123,5 @@ class LogLines(Progress):
             print(visible(line), file=sys.stderr, flush=True)
 
 
-def _title(task: Task) -> str:
-    return str(task.fields.get("title", task.description))
-
-
 def _num_units(task: Task) -> str:
-    number, unit = task.fields.get("num_units", task.total), task.fields["unit"]
-    return f"{number:,.0f} {unit.removesuffix('s') if number == 1 else unit}"
+    return counted(int(task.fields.get("num_units") or task.total or 0), task.fields["unit"])

@@ -167,16 +167,14 @@ def answer(
         moved(scorer.network, device) as target,
         progress_of(shown=progress) as bar,
     ):
-        num_items, num_done = sum(len(b) for b in chain(*batches.values())), 0
-        by_model = f" with {scorer.label}" if scorer.label else ""
-        task = bar.add_task(
-            "Answering",
-            total=sum(map(len, batches.values())),
-            title=f"scoring {listed([*sets])}{by_model}",
-            unit="items",
-            num_units=num_items,
-            num_done=num_done,
-        )
+        all_batches, num_done = [*chain(*batches.values())], 0
+        title = f"scoring {listed([*sets])}" + (f" with {scorer.label}" if scorer.label else "")
+        items: dict[str, Any] = {
+            "unit": "item",
+            "num_units": sum(map(len, all_batches)),
+            "num_done": num_done,
+        }
+        task = bar.add_task("Answering", total=len(all_batches), title=title, **items)
         for name, encoded_set in encoded.items():
             loader = batch_loader(encoded_set, batches[name], num_workers, target)
             answers = Answers(per_choice)

@@ -106,7 +106,7 @@ def run_jobs(jobs: Sequence[Job], folder: CommandFolder, context: RunContext) ->
     for bar, neighbours in groupby(ordered, key=lambda job: job.bar):
         missing = unfinished(neighbours, folder)
         with progress_of(shown=context.trainer.progress_bar and bool(bar and missing)) as shared:
-            task = shared.add_task(bar, total=len(missing), unit="runs")
+            task = shared.add_task(bar, total=len(missing), unit="run")
             for job in missing:
                 make_run(job.spec, runs[job.key], quiet if bar else context)
                 new_runs.append(runs[job.key])

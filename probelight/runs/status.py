@@ -18,7 +18,7 @@ from rich.text import Text
 
 from probelight.io.escaping import brief, visible
 from probelight.io.package import program
-from probelight.io.progress import MINUTE, duration
+from probelight.io.progress import MINUTE, counted, duration
 from probelight.results.run_folder import METRICS_FILE, read_metrics
 from probelight.runs.fencing import last_driver
 from probelight.runs.plan import (
@@ -31,11 +31,6 @@ from probelight.runs.plan import (
     status_of,
     statuses,
 )
-
-
-def counted(number: int, noun: str) -> str:
-    """Return a number with its noun: 1 run, 2 runs."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def last_line(text: str) -> str:

@@ -35,7 +35,7 @@ def console(file: io.StringIO) -> Console:
 def test_a_line_says_what_how_far_and_the_time_left(capsys: pytest.CaptureFixture[str]) -> None:
     clock = Clock()
     lines = LogLines(clock)
-    task_id = lines.add_task("Reading", total=8000, title="scoring age", unit="items")
+    task_id = lines.add_task("Reading", total=8000, title="scoring age", unit="item")
     [task] = lines.tasks
     clock.now += 61
     assert lines.line(task) == "scoring age: 0 of 8,000 items (0%), 1 min 1 s so far"
@@ -49,8 +49,8 @@ def test_a_line_says_what_how_far_and_the_time_left(capsys: pytest.CaptureFixtur
 def test_steps_of_an_earlier_start_take_no_time_and_batches_of_unequal_size_do() -> None:
     clock = Clock()
     lines = LogLines(clock)
-    resumed = lines.add_task("a fit", total=100, completed=40, unit="steps")
-    batches = lines.add_task("b", total=4, title="scoring b", unit="items", num_units=9, num_done=0)
+    resumed = lines.add_task("a fit", total=100, completed=40, unit="step")
+    batches = lines.add_task("b", total=4, title="scoring b", unit="item", num_units=9, num_done=0)
     unknown = lines.add_task("loading c\x1b", total=None)
     clock.now += 30
     lines.update(resumed, completed=50)
@@ -77,7 +77,7 @@ def test_lines_come_every_minute_and_no_more_after_the_end(
         return len(waits) == 3
 
     monkeypatch.setattr(lines._stopped, "wait", wait)
-    task = lines.add_task("both models\x07", total=6, unit="runs")
+    task = lines.add_task("both models\x07", total=6, unit="run")
     lines._say_each_minute()
     assert waits == [60, 60, 60]
     assert capsys.readouterr().err.splitlines() == [

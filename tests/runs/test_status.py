@@ -12,13 +12,14 @@ import pytest
 from rich.console import Console
 
 from probelight.io.process import Process, this_process
+from probelight.io.progress import duration
 from probelight.runs import status
 from probelight.runs.estimates import detectable_table, plan_of
 from probelight.runs.fencing import DRIVER, Attempt, Driver
 from probelight.runs.memory import MemoryNeed
 from probelight.runs.plan import Failure, JobStatus, PlannedJob, Schedule, State, plan_jobs
 from probelight.runs.spec import Job
-from probelight.runs.status import Progress, RunView, duration, how_far, show_status, status_view
+from probelight.runs.status import Progress, RunView, how_far, show_status, status_view
 from tests.runs.harness import DEAD, finish
 from tests.runs.runner_spec import folder_of, runner_job
 from tests.runs.trivial import cells
