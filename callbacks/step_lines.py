@@ -34,7 +34,7 @@ class StepLines(Callback):
         if self._lines:
             self._lines.advance(self._task)
 
-    def teardown(self, *_: Any) -> None:
+    def teardown(self, *_: Any, **__: Any) -> None:
         if self._lines:
             self._lines.stop()
 

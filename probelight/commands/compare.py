@@ -41,7 +41,7 @@ PROTOCOL = "compare"
 @command(
     Command(
         example="train.py compare runs/bert runs/roberta --output_dir runs/compared",
-        options="folders output_dir probes scoring mix_rules",
+        options="folders output_dir probes scoring mix_rules wandb.project",
         positional=True,
     )
 )

@@ -78,15 +78,16 @@ def publish(
         except Exception as error:
             failures.append(error)
 
+    subject = "report" if job_type == "report" else f"run of {job_type}"
     courier = Courier()
     courier.send(send_all)
     in_time = courier.wait(patience)
     for problem in kept_offline:
-        warnings.warn(not_online(job_type, report_dir, problem), RuntimeWarning, stacklevel=2)
+        warnings.warn(not_online(subject, report_dir, problem), RuntimeWarning, stacklevel=2)
     if failures or not in_time:
         reason = failures[0] if failures else f"no answer in {patience:g} s"
         warnings.warn(
-            f"{job_type}: it could not be logged to Weights & Biases: {reason}. It is in "
+            f"the {subject} could not be logged to Weights & Biases: {reason}. It is in "
             f"{report_dir}",
             RuntimeWarning,
             stacklevel=2,

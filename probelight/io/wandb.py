@@ -172,6 +172,7 @@ def client_settings(offline: bool) -> Any:
         "finish_timeout": OFFLINE_SECONDS if offline else FINISH_SECONDS - 3,
         "finish_timeout_raises": offline,  # a file that is not whole is written again
         "console": "off",
+        "silent": offline,  # it has no address to show, and the command says how to sync
     }
     # `finish_timeout` came with a later version than the first one that we take.
     supported = set(wandb.Settings.model_fields)

@@ -180,7 +180,7 @@ class RecordedSpec(RunSpec):
     Command(
         example="train.py diagnose --models bookshelf-lm --output_dir runs/diagnose",
         options="output_dir models model.name_or_path random_weights sets recorded mirror "
-        "shuffles write_recorded trainer.accelerator trainer.precision engine.kind",
+        "shuffles write_recorded trainer.accelerator trainer.precision engine.kind wandb.project",
     )
 )
 def diagnose(
