@@ -243,6 +243,26 @@ def test_each_end_of_a_cell_is_a_line_with_what_is_left(tmp_path: Path) -> None:
     assert first not in run.out.getvalue()
 
 
+@pytest.mark.parametrize(("terminal", "bar"), [(False, True), (False, False), (True, True)])
+def test_a_log_has_a_line_for_each_minute_without_another(
+    tmp_path: Path, terminal: bool, bar: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = [1000.0]
+    monkeypatch.setattr("probelight.runs.status.time.monotonic", lambda: now[0])
+    run = Run(tmp_path, terminal, bar)
+    with run.view.following(run.schedule()):
+        for seconds in (59, 1, 59):
+            now[0] += seconds
+            run.view.tick()
+        run.view.finished(run.finish(0, 20))  # 20 s for each of the other four
+        for seconds in (59, 1):
+            now[0] += seconds
+            run.view.tick()
+    minutes = [line for line in run.out.getvalue().splitlines() if "runs done" in line]
+    in_log = ["0 of 5 runs done", "1 of 5 runs done, about 20 s left"]
+    assert minutes == (in_log if bar and not terminal else [])
+
+
 @pytest.mark.parametrize(("terminal", "bar"), [(True, True), (True, False), (False, True)])
 def test_a_bar_is_shown_on_a_terminal_unless_it_is_not_wanted(
     tmp_path: Path, terminal: bool, bar: bool
