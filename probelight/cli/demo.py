@@ -123,9 +123,8 @@ def demo(
     # Without a control of the dose its verdict would be "cannot tell".
     control = replace(subject, probe=replace(plan.probe, control=CHOICE_ONLY))
     controls = [setting for setting in settings if setting.extra == plan.extras[0]]
-    columns = SpinnerColumn(), TextColumn("{task.description}")
-    shown = trainer.progress_bar
-    with progress_of(*columns, shown=shown, console=Console(stderr=True)) as stages:
+    columns, console = (SpinnerColumn(), TextColumn("{task.description}")), Console(stderr=True)
+    with progress_of(*columns, enabled=trainer.progress_bar, console=console) as stages:
 
         def begin(stage: str) -> None:
             for task_id in stages.task_ids:

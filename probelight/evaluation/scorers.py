@@ -112,7 +112,7 @@ def loaded_scorer(context: RunContext, model: ModelSettings, setup: Setup, seed:
     from probelight.io.progress import progress_of  # not above: --help is quick
 
     base_model = replace(model, adapter=None, name=None)
-    with progress_of(shown=context.trainer.progress_bar) as bar:
+    with progress_of(enabled=context.trainer.progress_bar) as bar:
         bar.add_task(f"loading {model.label}", total=None, visible=False)
         return scorer_for(model, setup, seed, kept_model(context, base_model, seed))
 

@@ -44,16 +44,16 @@ def has_bars(console: Console) -> bool:
 
 
 def progress_of(
-    *columns: ProgressColumn, shown: bool = True, console: Console | None = None
+    *columns: ProgressColumn, enabled: bool = True, console: Console | None = None
 ) -> Progress:
     """Return what shows how far tasks are: bars on a console (stdout) that has them, else lines.
 
     Nothing is shown if that is not wanted, in a call from Python, and by further processes.
     """
     console = console or Console()
-    is_shown = shown and not FROM_PYTHON.get() and is_first_process() and parent_process() is None
-    if not is_shown or has_bars(console):
-        return Progress(*columns, console=console, transient=True, disable=not is_shown)
+    enabled &= not FROM_PYTHON.get() and is_first_process() and parent_process() is None
+    if not enabled or has_bars(console):
+        return Progress(*columns, console=console, transient=True, disable=not enabled)
     return LogLines()
 
 
@@ -90,9 +90,9 @@ class LogLines(Progress):
 
     def add_task(self, description: str, *options: Any, **fields: Any) -> TaskID:
         """Add a task, and print its first line."""
+        fields = {"title": description, "num_before": fields.get("completed", 0), **fields}
         task_id = super().add_task(description, *options, **fields)
         task = self._tasks[task_id]
-        task.fields = {"title": description, "num_before": task.completed, **task.fields}
         with suppress(OSError):
             sys.stdout.flush()  # so that a log of both has what was printed before
         number = f": {_num_units(task)}" if task.total and "unit" in task.fields else ""

@@ -165,15 +165,12 @@ def answer(
     }
     with (
         moved(scorer.network, device) as target,
-        progress_of(shown=progress) as bar,
+        progress_of(enabled=progress) as bar,
     ):
         all_batches, num_done = [*chain(*batches.values())], 0
         title = f"scoring {listed([*sets])}" + (f" with {scorer.label}" if scorer.label else "")
-        items: dict[str, Any] = {
-            "unit": "item",
-            "num_units": sum(map(len, all_batches)),
-            "num_done": num_done,
-        }
+        num_items = sum(map(len, all_batches))
+        items: dict[str, Any] = {"unit": "item", "num_units": num_items, "num_done": num_done}
         task = bar.add_task("Answering", total=len(all_batches), title=title, **items)
         for name, encoded_set in encoded.items():
             loader = batch_loader(encoded_set, batches[name], num_workers, target)

@@ -105,7 +105,7 @@ def run_jobs(jobs: Sequence[Job], folder: CommandFolder, context: RunContext) ->
     total = tqdm(total=len(missing), unit="run", leave=False, disable=not FROM_PYTHON.get())
     for bar, neighbours in groupby(ordered, key=lambda job: job.bar):
         missing = unfinished(neighbours, folder)
-        with progress_of(shown=context.trainer.progress_bar and bool(bar and missing)) as shared:
+        with progress_of(enabled=context.trainer.progress_bar and bool(bar and missing)) as shared:
             task = shared.add_task(bar, total=len(missing), unit="run")
             for job in missing:
                 make_run(job.spec, runs[job.key], quiet if bar else context)

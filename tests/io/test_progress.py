@@ -106,7 +106,7 @@ def test_nothing_is_shown_where_it_is_not_wanted_or_in_python_or_by_other_proces
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def show(shown: bool = True) -> None:
-        with progress_of(shown=shown) as bar:
+        with progress_of(enabled=shown) as bar:
             bar.add_task("words", total=3)
 
     show(shown=False)

@@ -45,10 +45,11 @@ def run_plan(folder: CommandFolder, plan: StoredPlan) -> int:
     """Run a command's plan, show its progress, write results.csv; return `drive`'s exit code."""
     trainer = plan.context.trainer
     quiet = replace(plan.context, trainer=replace(trainer, progress_bar=False))
+    missing_dirs = [folder.runs_dir / j.key for j in plan.jobs if folder.result(j.key) is None]
     code = drive(folder.path, replace(plan, context=quiet), RunView(trainer.progress_bar))
     if code in (0, 1):  # else it was stopped, and time is short
         record_pending(folder.runs_dir, quiet.wandb)
-        note_begun(*(folder.runs_dir / job.key for job in plan.jobs))
+        note_begun(*(missing_dirs if quiet.wandb.project else ()))
     folder.write_results()
     return code
 
