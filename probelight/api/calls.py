@@ -54,6 +54,7 @@ def zero_shot(
     mirror: str | None = None,
     trainer: Trainer = None,
     engine: Engine = None,
+    wandb: Wandb = None,
 ) -> Results:
     """Score probes with models that are not trained (Talmor 2020, section 3).
 
@@ -81,6 +82,7 @@ def zero_shot(
         mirror: Folder or address with copies of the released files.
         trainer: Device and batch settings, such as {"accelerator": "cpu"}.
         engine: Where the runs are computed, such as {"kind": "ray"}; by default in this process.
+        wandb: Logging to Weights & Biases, such as {"project": "probes"}.
 
     Raises:
         ProbelightError: With the command's message; its subclasses are kinds of mistakes.
@@ -92,7 +94,9 @@ def zero_shot(
         call.take(
             split=split, limit=limit, ranks=ranks, mirror=mirror, scoring=scoring, letters=letters
         )
-        call.take(shots=shots, chat=chat, prompt=prompt, phrasings=phrasings, engine=engine)
+        call.take(
+            shots=shots, chat=chat, prompt=prompt, phrasings=phrasings, engine=engine, wandb=wandb
+        )
         if not as_list(probes) and not data:
             raise UsageError("probes: give a name, a file of items, or items as a list of dicts")
         call.take_probes(probes, data)
@@ -134,7 +138,7 @@ def curve(
         mirror: As in `zero_shot`.
         trainer: As in `zero_shot`.
         engine: As in `zero_shot`.
-        wandb: Logging to Weights & Biases, such as {"project": "probes"}.
+        wandb: As in `zero_shot`.
         **options: Further options of `train.py curve`.
 
     Raises:
@@ -377,6 +381,7 @@ def compare(
     probes: str | Sequence[str] = (),
     scoring: Sequence[str] = (),
     mix_rules: bool = False,
+    wandb: Wandb = None,
 ) -> Results:
     """Compare models, or settings, by their answers to the same items.
 
@@ -386,6 +391,7 @@ def compare(
         probes: Probes to compare on; by default all that the results share.
         scoring: Scoring rules of zero-shot runs to compare by; by default the model's own score.
         mix_rules: Compare different rules, and ways of asking, with each other.
+        wandb: As in `zero_shot`.
 
     Raises:
         ProbelightError: With the command's message; its subclasses are kinds of mistakes.
@@ -397,6 +403,7 @@ def compare(
     folders = [_folder_of(r, "compare") for r in results]
     with called(command, output_dir, None) as call:
         call.take(folders=folders, probes=as_list(probes), scoring=scoring, mix_rules=mix_rules)
+        call.take(wandb=wandb)
         return call.results("compare")
 
 

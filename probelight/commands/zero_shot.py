@@ -19,8 +19,10 @@ from probelight.evaluation.phrasings import InPhrasing
 from probelight.evaluation.ranks import Ranks
 from probelight.evaluation.rules import ByRule
 from probelight.evaluation.sets import LoadedSet, drawn_data, load_sets, own_configs, read_set
+from probelight.integrations.wandb import publish_results
 from probelight.io.errors import UsageError, nearest
 from probelight.io.ranges import Mirror, Names, NumItems, NumShots, PathText
+from probelight.io.wandb import DEFAULT_WANDB, WandbSettings
 from probelight.metrics.scoring_rules import LETTER, OF_THE_ITEM, RULES
 from probelight.models.checkpoint_files import scoring_of
 from probelight.models.chosen_models import chosen_models
@@ -280,6 +282,7 @@ def zero_shot(
     phrasings: Names = (),
     trainer: TrainerSettings = DEFAULT_TRAINER,
     engine: EngineSettings = DEFAULT_ENGINE,
+    wandb: WandbSettings = DEFAULT_WANDB,
 ) -> list[Row]:
     """Scores probes with models as they are, without training, and prints one table.
 
@@ -310,6 +313,7 @@ def zero_shot(
             all. Reports the accuracy in each, consistency, and how well each item is known.
         trainer: Device and batch settings.
         engine: Where the runs are computed: in this process, or on Ray.
+        wandb: Logging to Weights & Biases: one run with the scores as summary, and the table.
 
     Returns:
         The rows of results.csv.
@@ -367,7 +371,7 @@ def zero_shot(
         **({"prompt": spec.to_config()} if is_prompted else {}),
         "phrasings": phrasings_by_set,
     }
-    return run_command(
+    rows = run_command(
         output_dir,
         config,
         jobs,
@@ -375,6 +379,8 @@ def zero_shot(
         files=[*(loaded.data for loaded in sets), *examples.values()],
         table=PROTOCOL,
     )
+    publish_results(output_dir, wandb, "zero-shot", rows)
+    return rows
 
 
 def chosen_rules(scoring: Sequence[str]) -> list[str]:

@@ -90,6 +90,7 @@ class Scorer(ABC):
             default.
         chat: In which stems are the user's messages, as `in_chat` makes it. None by default.
         notices: What a reader of the results should know of how the model is run. Empty by default.
+        label: Name of the model for messages. Empty by default.
     """
 
     network: nn.Module = nn.Identity()
@@ -98,6 +99,7 @@ class Scorer(ABC):
     kept_model: KeptModel | None = None
     chat: Chat | None = None
     notices: tuple[str, ...] = ()
+    label: str = ""
 
     @property
     def is_in_chat(self) -> bool:
