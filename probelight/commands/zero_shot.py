@@ -19,14 +19,20 @@ from probelight.evaluation.phrasings import InPhrasing
 from probelight.evaluation.ranks import Ranks
 from probelight.evaluation.rules import ByRule
 from probelight.evaluation.sets import LoadedSet, drawn_data, load_sets, own_configs, read_set
-from probelight.io.errors import UsageError, nearest
+from probelight.io.errors import ConfigError, UsageError, nearest
 from probelight.io.ranges import Mirror, Names, NumItems, NumShots, PathText
 from probelight.metrics.scoring_rules import LETTER, OF_THE_ITEM, RULES
 from probelight.models.checkpoint_files import scoring_of
 from probelight.models.chosen_models import chosen_models
 from probelight.models.registry import DEFAULT_MODEL, TRANSFORMER, ModelSettings
 from probelight.probes.catalog import DOMAIN_STEMS
-from probelight.probes.controls import phrasings_named
+from probelight.probes.controls import (
+    CHOICE_ONLY,
+    CONTROLS,
+    STANDARD,
+    controlled_stems,
+    phrasings_named,
+)
 from probelight.probes.prompts import (
     Chat,
     LetterSettings,
@@ -52,6 +58,9 @@ from probelight.runs.settings import (
 from probelight.runs.spec import Job, ModelRunSpec
 
 DEFAULT_LETTERS = LetterSettings()
+AUTO = "auto"  # stands for the controls that need no config
+WITHOUT_CONFIG = ("shuffled_words", CHOICE_ONLY, "other_question")
+SetKey = tuple[str, str, PromptSpec | None, int | None, str]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,6 +85,7 @@ class ZeroShotSpec(ModelRunSpec):
         chat_template: Checksum of the model's chat template, where it is asked in a chat.
         phrasings: Texts of further wordings, by name.
         limit: Most of the set's items that are asked.
+        control: What is done to the questions, one of `CONTROLS`; "standard" for nothing.
     """
 
     protocol: ClassVar[str] = PROTOCOL
@@ -93,11 +103,17 @@ class ZeroShotSpec(ModelRunSpec):
     chat_template: str = ""
     phrasings: Mapping[str, str] = field(default_factory=dict)
     limit: NumItems | None = None
+    control: str = STANDARD
 
     @property
     def name(self) -> str:
         """Readable beginning of the key."""
         return f"zero-shot-{self.probe}-{self.model.label}"
+
+    @property
+    def set_key(self) -> SetKey:
+        """What decides the items and how they are put to models, the same for all models."""
+        return self.probe, self.split, self.prompt, self.limit, self.control
 
     def questions(self, probe: ProbeData, context: RunContext) -> list[ProbeQuestion[Any]]:
         """Return what is asked in addition to the scores of the choices."""
@@ -119,10 +135,10 @@ class ZeroShotSpec(ModelRunSpec):
 
     def check(self, context: RunContext) -> None:
         """Refuse items that cannot be asked about so, and a set that the model cannot answer."""
-        probe, _ = prompted_set(context, self.probe, self.split, self.prompt, self.limit)
+        probe, prompts = prompted_set(context, *self.set_key)
         setup, model = probe.config.setup, self.model
         questions = tuple(self.questions(probe, context))
-        check_items(context, self.probe, self.split, self.prompt, self.limit, questions)
+        check_items(context, *self.set_key, questions)
         has_texts = setup == "mc_qa" and self.prompt is not None and self.prompt.has_words_text
         is_by_rule = self.scoring or (self.prompt and self.prompt.shots) or has_texts
         if has_texts and scoring_of(model.checkpoint, model.scoring, setup) == LETTER:
@@ -139,11 +155,12 @@ class ZeroShotSpec(ModelRunSpec):
                     "log-likelihoods, only one number per choice; leave out --scoring, --shots, "
                     "--chat and --prompt.file"
                 )
-        scorers.check_records(context, model, setup, [probe.records])
+        records = [prompts.controlled(record) for record in probe.records]
+        scorers.check_records(context, model, setup, [records])
 
     def make(self, run: RunFolder, context: RunContext) -> RunRecord:
         """Make the run of one model and set."""
-        probe, prompts = prompted_set(context, self.probe, self.split, self.prompt, self.limit)
+        probe, prompts = prompted_set(context, *self.set_key)
         check_data(self.data_sha256, [probe])
         examples = [read_set(context, self.probe, prompting.TRAIN)] if self.examples else []
         check_data(self.examples, examples)
@@ -156,13 +173,17 @@ class ZeroShotSpec(ModelRunSpec):
         row = replace(
             scorers.model_row(self.model),
             protocol=PROTOCOL,
-            control="standard",
+            control=self.control,
             num_train=0,
             split=self.split,
         )
         own_rows = evaluation.own_rows(row)
         run.write_metrics([*own_rows, *evaluation.question_rows(row, Ranks)])
-        write_predictions(run, evaluation.lines())
+        lines = evaluation.lines()
+        if self.control != STANDARD:
+            stems = prompts.controlled_stems
+            lines = [replace(n, question=stems[n.name], control=self.control) for n in lines]
+        write_predictions(run, lines)
         notices = [*evaluation.notices]
         reader = scorers.loaded_scorer(context, self.model, "mc_mlm") if self.letters else scorer
         is_in_chat = evaluation.prompts.in_chat or prompting.in_chat(reader, prompts)
@@ -176,12 +197,34 @@ class ZeroShotSpec(ModelRunSpec):
 
 @cached(most=None)
 def prompted_set(
-    context: RunContext, name: str, split: str, prompt: PromptSpec | None, limit: int | None
+    context: RunContext,
+    name: str,
+    split: str,
+    prompt: PromptSpec | None,
+    limit: int | None,
+    control: str,
 ) -> tuple[ProbeData, Prompts]:
-    """Return a set, and how its items are put to models; examples are drawn once for all models."""
+    """Return a set, and how its items are put to a model; examples are drawn once for all models.
+
+    The items are those of the set, whose intervals and paired differences go by their own stems;
+    the prompts put those of the control in their places.
+    """
     probe = drawn_data(read_set(context, name, split), limit)
     examples = read_set(context, name, prompting.TRAIN) if prompt and prompt.shots else None
-    return probe, prompting.prompts_of(prompt, probe, examples)
+    prompts = prompting.prompts_of(prompt, probe, examples)
+    if control == STANDARD:
+        return probe, prompts
+    stems = controlled_stems(control, probe)
+    records = tuple(record for record in probe.records if record.name in stems)
+    notices = probe.notices
+    if num_unchanged := len(probe.records) - len(records):
+        notices += (
+            f"{control}: {num_unchanged} of {len(probe.records)} items are left out, as it cannot "
+            "change their question",
+        )
+    return replace(probe, records=records, notices=notices), replace(
+        prompts, controlled_stems=stems
+    )
 
 
 @cached(most=None)
@@ -191,10 +234,11 @@ def check_items(
     split: str,
     prompt: PromptSpec | None,
     limit: int | None,
+    control: str,
     questions: Sequence[ProbeQuestion[Any]],
 ) -> None:
     """Refuse items with too few examples, or that a question does not fit, once for all models."""
-    probe, prompts = prompted_set(context, name, split, prompt, limit)
+    probe, prompts = prompted_set(context, name, split, prompt, limit, control)
     for record in probe.records:
         prompts.shots(record)
     for question in questions:
@@ -212,11 +256,12 @@ def zero_shot_jobs(
     prompt: PromptSpec | None = None,
     examples: Mapping[str, ProbeData] | None = None,
     phrasings_by_set: Mapping[str, Sequence[str]] | None = None,
+    controls_by_set: Mapping[tuple[str, str], Sequence[str]] | None = None,
 ) -> list[Job]:
     """Return the jobs that score each set with each model; a model is loaded once per setup.
 
     `examples` are what the prompt draws from, and `phrasings_by_set` the phrasings, by the name of
-    the set.
+    the set; `controls_by_set` are the controls, by its name and split.
     """
     jobs = []
     for model in models:
@@ -243,7 +288,12 @@ def zero_shot_jobs(
                 phrasings={name: probe.phrasings[name] for name in phrasings},
                 limit=loaded.limit,
             ).under(trainer)
-            jobs.append(Job(spec, title=f"{loaded.name}, {model.label}"))
+            title = f"{loaded.name}, {model.label}"
+            jobs.append(Job(spec, title=title))
+            for control in (controls_by_set or {}).get((loaded.name, loaded.split), ()):
+                # Without what its own words are for.
+                controlled = replace(spec, control=control, ranks=False, phrasings={})
+                jobs.append(Job(controlled, title=f"{title}, {control}"))
     return jobs
 
 
@@ -251,7 +301,7 @@ def zero_shot_jobs(
     Command(
         example="train.py zero-shot --probes age_small,taxonomy_small --output_dir runs/zero_shot",
         options="output_dir probes models model.name_or_path data.path data.setup data.choices "
-        "split limit ranks scoring letters.orders shots chat mirror trainer.accelerator "
+        "split limit controls ranks scoring letters.orders shots chat mirror trainer.accelerator "
         "trainer.precision engine.kind",
     )
 )
@@ -271,6 +321,7 @@ def zero_shot(
     chat: Chat = "never",
     prompt: PromptSettings = prompting.DEFAULT_PROMPT,
     phrasings: Names = (),
+    controls: Names = (),
     trainer: TrainerSettings = DEFAULT_TRAINER,
     engine: EngineSettings = DEFAULT_ENGINE,
 ) -> list[Row]:
@@ -301,6 +352,9 @@ def zero_shot(
         prompt: Texts around the items.
         phrasings: Also ask in other wordings from the probe's config: their names, by commas, or
             all. Reports the accuracy in each, consistency, and how well each item is known.
+        controls: Also ask without the question, so that the report can tell what the model knew:
+            auto, or names by commas of shuffled_words, choice_only, other_question and, where a
+            probe's config has what they need, no_language, perturbed_language.
         trainer: Device and batch settings.
         engine: Where the runs are computed: in this process, or on Ray.
 
@@ -309,8 +363,8 @@ def zero_shot(
 
     Raises:
         UsageError: If you give neither or both of `probes` and `data.path`, if a model is a
-            baseline, if you ask for ranks of minimal pairs, or if a probe does not allow a rule,
-            has too few examples, or a model has no chat.
+            baseline, if you ask for ranks of minimal pairs, or if a probe does not allow a rule or
+            a control, has too few examples, or a model has no chat.
     """
     rules = chosen_rules(scoring)
     chosen = chosen_models(models, model, random_weights=False)
@@ -330,6 +384,9 @@ def zero_shot(
         loaded.name: prompting.examples_of(loaded.data, loaded.split, mirror)
         for loaded in (sets if shots else ())
     }
+    controls_by_set = {
+        (loaded.name, loaded.split): fitting_controls(loaded, controls) for loaded in sets
+    }
     orders = letters.orders if LETTER in rules else None
     jobs = zero_shot_jobs(
         sets,
@@ -341,11 +398,12 @@ def zero_shot(
         prompt=spec,
         examples=examples,
         phrasings_by_set=phrasings_by_set,
+        controls_by_set=controls_by_set,
     )
     is_prompted = any(
         prompting.relevant_prompt(spec, setup, by_letter=bool(orders)) for setup in setups
     )
-    config = {
+    config = {  # without controls, which are runs of their own and may be added later
         "command": "zero-shot",
         "models": [model.config() for model in chosen],
         "probes": [
@@ -379,6 +437,35 @@ def chosen_rules(scoring: Sequence[str]) -> list[str]:
                 f"--scoring: there is no rule {rule!r}{near}; choose from {', '.join(RULES)}"
             )
     return [rule for rule in RULES if rule in scoring]
+
+
+def fitting_controls(loaded: LoadedSet, names: Sequence[str]) -> list[str]:
+    """Return the controls that a set is asked under; say which of `auto` do not fit it.
+
+    Raises:
+        UsageError: If there is no control of a name, or the set cannot be put under it.
+    """
+    choices = [AUTO, STANDARD, *CONTROLS]
+    for name in names:
+        if name not in choices:
+            raise UsageError(
+                f"--controls: there is no control {name!r}{nearest(name, choices)}; choose from "
+                f"{', '.join(choices)}"
+            )
+    fitting, misfits = list[str](), dict[str, list[str]]()
+    for control in CONTROLS:
+        if control in names or (AUTO in names and control in WITHOUT_CONFIG):
+            try:
+                controlled_stems(control, loaded.data)
+            except ConfigError as error:
+                if control in names:
+                    raise UsageError(f"--controls {control}: {loaded.name}: {error}") from None
+                misfits.setdefault(str(error), []).append(control)
+            else:
+                fitting.append(control)
+    for reason, controls in misfits.items():
+        print(f"{loaded.name}: not asked under {', '.join(controls)}: {reason}")
+    return fitting
 
 
 def refuse_sets(

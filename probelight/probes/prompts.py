@@ -8,8 +8,8 @@ al. 2023) a prompt lists its choices with labels. Examples of the train split ma
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import permutations, zip_longest
 from pathlib import Path
@@ -175,6 +175,7 @@ class Prompts:
         system: System message of a chat.
         begin: Beginning of the answer in a chat.
         checksum: Beginning of the checksum of texts that are not the usual ones; else empty.
+        controlled_stems: By the item's name the stem that it is asked with, under a control.
     """
 
     templates: Templates | None
@@ -188,6 +189,7 @@ class Prompts:
     system: str = ""
     begin: str = ""
     checksum: str = ""
+    controlled_stems: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def words_template(self) -> str:
@@ -196,6 +198,11 @@ class Prompts:
             return ""
         return self.templates.words_mc_qa
 
+    def controlled(self, record: Record) -> Record:
+        """Return an item with the stem that it has under the control, if there is one."""
+        stem = self.controlled_stems.get(record.name)
+        return record if stem is None else replace(record, stem=stem)
+
     def words(self, record: Record, stem: str | None = None, *, is_prompt: bool = False) -> Record:
         """Return an item as it is asked by words, or with another stem in the place of its own.
 
@@ -203,8 +210,8 @@ class Prompts:
         such as "Answer:", gets no text around it.
         """
         if self.setup == "minimal_pair" or (not self.templates and stem is None):
-            return record
-        stem = record.stem if stem is None else stem
+            return self.controlled(record)
+        stem = self.controlled(record).stem if stem is None else stem
         if self.in_chat:
             examples = [
                 f"{self._message(e.stem)} {e.gold.strip()}".replace(MASK, BLANK)
@@ -235,7 +242,7 @@ class Prompts:
             shown_order = tuple((example.answer - label + n) % size for n in range(size))
             text = self.templates.letters(example, self.setup, shown_order)
             texts.append(f"{text} {LABELS[label]}")
-        texts.append(self.templates.letters(record, self.setup, order))
+        texts.append(self.templates.letters(self.controlled(record), self.setup, order))
         name = f"{record.name} in the order {' '.join(str(index + 1) for index in order)}"
         stem = f"{BETWEEN.join(texts)} {MASK}"
         return Record(

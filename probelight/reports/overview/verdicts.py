@@ -15,6 +15,7 @@ from probelight.metrics.power import above_level
 from probelight.reports.numbers import Estimate, between, percent, verdict_of
 
 Word = Literal["knew it", "learned it", "not shown", "cannot tell"]
+NO_CONTROL = "no like-for-like control was run."  # ends the reason
 NO_SEPARATION = 0.5  # AUC of scores that do not depend on the right answer
 Number = tuple[str, float]  # what it is, in a few words, and its value
 RULES: Mapping[Word, str] = {
@@ -38,7 +39,8 @@ HELD = (
     "A score is clearly above another if the 95% interval of their difference on the same items is "
     "above 0. A like-for-like control is the same kind of run on the same items after the same "
     "number of examples, but without the question, its language or the pre-training. Without one "
-    "the verdict on a score above chance is “cannot tell”; further controls can only lower it."
+    "the verdict on a score above chance is “cannot tell”; further controls can only lower it. "
+    "The option --controls auto runs those of a zero-shot score."
 )
 
 
@@ -187,7 +189,7 @@ def judge(case: Case) -> Verdict:
             start_score = f"the {percent(start.value)}% {start.when}"
             reason = f"{score.words}, above {name}, but not clearly above {start_score}."
             return verdict("cannot tell", [("before", start.value), score.number], reason)
-        reason = f"{score.words}, above {named}, but no like-for-like control was run."
+        reason = f"{score.words}, above {named}, but {NO_CONTROL}"
         return verdict("cannot tell", [score.number, *numbers], reason)
 
     if not scores or any(case.against_chance(score) == "unknown" for score in scores):
