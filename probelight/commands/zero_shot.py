@@ -19,7 +19,7 @@ from probelight.evaluation.phrasings import InPhrasing
 from probelight.evaluation.ranks import Ranks
 from probelight.evaluation.rules import ByRule
 from probelight.evaluation.sets import LoadedSet, drawn_data, load_sets, own_configs, read_set
-from probelight.io.errors import ConfigError, UsageError, nearest
+from probelight.io.errors import ConfigError, RecordError, UsageError, nearest
 from probelight.io.ranges import Mirror, Names, NumItems, NumShots, PathText
 from probelight.metrics.scoring_rules import LETTER, OF_THE_ITEM, RULES
 from probelight.models.checkpoint_files import scoring_of
@@ -27,9 +27,9 @@ from probelight.models.chosen_models import chosen_models
 from probelight.models.registry import DEFAULT_MODEL, TRANSFORMER, ModelSettings
 from probelight.probes.catalog import DOMAIN_STEMS
 from probelight.probes.controls import (
-    CHOICE_ONLY,
     CONTROLS,
     STANDARD,
+    WITHOUT_CONFIG,
     controlled_stems,
     phrasings_named,
 )
@@ -58,9 +58,7 @@ from probelight.runs.settings import (
 from probelight.runs.spec import Job, ModelRunSpec
 
 DEFAULT_LETTERS = LetterSettings()
-AUTO = "auto"  # stands for the controls that need no config
-WITHOUT_CONFIG = ("shuffled_words", CHOICE_ONLY, "other_question")
-SetKey = tuple[str, str, PromptSpec | None, int | None, str]
+AUTO = "auto"  # the controls that need no config
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,7 +83,7 @@ class ZeroShotSpec(ModelRunSpec):
         chat_template: Checksum of the model's chat template, where it is asked in a chat.
         phrasings: Texts of further wordings, by name.
         limit: Most of the set's items that are asked.
-        control: What is done to the questions, one of `CONTROLS`; "standard" for nothing.
+        control: What is done to the questions, one of `CONTROLS`; nothing if it is "standard".
     """
 
     protocol: ClassVar[str] = PROTOCOL
@@ -110,10 +108,10 @@ class ZeroShotSpec(ModelRunSpec):
         """Readable beginning of the key."""
         return f"zero-shot-{self.probe}-{self.model.label}"
 
-    @property
-    def set_key(self) -> SetKey:
-        """What decides the items and how they are put to models, the same for all models."""
-        return self.probe, self.split, self.prompt, self.limit, self.control
+    def prompted_set(self, context: RunContext) -> tuple[ProbeData, Prompts]:
+        """Return the set, whose stems say what is one group, and how it is asked in their place."""
+        probe, prompts = prompted_set(context, self.probe, self.split, self.prompt, self.limit)
+        return probe, replace(prompts, controlled_stems=controlled_stems(self.control, probe))
 
     def questions(self, probe: ProbeData, context: RunContext) -> list[ProbeQuestion[Any]]:
         """Return what is asked in addition to the scores of the choices."""
@@ -135,10 +133,10 @@ class ZeroShotSpec(ModelRunSpec):
 
     def check(self, context: RunContext) -> None:
         """Refuse items that cannot be asked about so, and a set that the model cannot answer."""
-        probe, prompts = prompted_set(context, *self.set_key)
+        probe, prompts = self.prompted_set(context)
         setup, model = probe.config.setup, self.model
         questions = tuple(self.questions(probe, context))
-        check_items(context, *self.set_key, questions)
+        check_items(context, self.probe, self.split, self.prompt, self.limit, questions)
         has_texts = setup == "mc_qa" and self.prompt is not None and self.prompt.has_words_text
         is_by_rule = self.scoring or (self.prompt and self.prompt.shots) or has_texts
         if has_texts and scoring_of(model.checkpoint, model.scoring, setup) == LETTER:
@@ -160,7 +158,7 @@ class ZeroShotSpec(ModelRunSpec):
 
     def make(self, run: RunFolder, context: RunContext) -> RunRecord:
         """Make the run of one model and set."""
-        probe, prompts = prompted_set(context, *self.set_key)
+        probe, prompts = self.prompted_set(context)
         check_data(self.data_sha256, [probe])
         examples = [read_set(context, self.probe, prompting.TRAIN)] if self.examples else []
         check_data(self.examples, examples)
@@ -179,9 +177,8 @@ class ZeroShotSpec(ModelRunSpec):
         )
         own_rows = evaluation.own_rows(row)
         run.write_metrics([*own_rows, *evaluation.question_rows(row, Ranks)])
-        lines = evaluation.lines()
-        if self.control != STANDARD:
-            stems = prompts.controlled_stems
+        lines, stems = evaluation.lines(), prompts.controlled_stems
+        if stems:
             lines = [replace(n, question=stems[n.name], control=self.control) for n in lines]
         write_predictions(run, lines)
         notices = [*evaluation.notices]
@@ -197,34 +194,12 @@ class ZeroShotSpec(ModelRunSpec):
 
 @cached(most=None)
 def prompted_set(
-    context: RunContext,
-    name: str,
-    split: str,
-    prompt: PromptSpec | None,
-    limit: int | None,
-    control: str,
+    context: RunContext, name: str, split: str, prompt: PromptSpec | None, limit: int | None
 ) -> tuple[ProbeData, Prompts]:
-    """Return a set, and how its items are put to a model; examples are drawn once for all models.
-
-    The items are those of the set, whose intervals and paired differences go by their own stems;
-    the prompts put those of the control in their places.
-    """
+    """Return a set, and how its items are put to models; examples are drawn once for all models."""
     probe = drawn_data(read_set(context, name, split), limit)
     examples = read_set(context, name, prompting.TRAIN) if prompt and prompt.shots else None
-    prompts = prompting.prompts_of(prompt, probe, examples)
-    if control == STANDARD:
-        return probe, prompts
-    stems = controlled_stems(control, probe)
-    records = tuple(record for record in probe.records if record.name in stems)
-    notices = probe.notices
-    if num_unchanged := len(probe.records) - len(records):
-        notices += (
-            f"{control}: {num_unchanged} of {len(probe.records)} items are left out, as it cannot "
-            "change their question",
-        )
-    return replace(probe, records=records, notices=notices), replace(
-        prompts, controlled_stems=stems
-    )
+    return probe, prompting.prompts_of(prompt, probe, examples)
 
 
 @cached(most=None)
@@ -234,11 +209,10 @@ def check_items(
     split: str,
     prompt: PromptSpec | None,
     limit: int | None,
-    control: str,
     questions: Sequence[ProbeQuestion[Any]],
 ) -> None:
     """Refuse items with too few examples, or that a question does not fit, once for all models."""
-    probe, prompts = prompted_set(context, name, split, prompt, limit, control)
+    probe, prompts = prompted_set(context, name, split, prompt, limit)
     for record in probe.records:
         prompts.shots(record)
     for question in questions:
@@ -256,12 +230,11 @@ def zero_shot_jobs(
     prompt: PromptSpec | None = None,
     examples: Mapping[str, ProbeData] | None = None,
     phrasings_by_set: Mapping[str, Sequence[str]] | None = None,
-    controls_by_set: Mapping[tuple[str, str], Sequence[str]] | None = None,
 ) -> list[Job]:
     """Return the jobs that score each set with each model; a model is loaded once per setup.
 
     `examples` are what the prompt draws from, and `phrasings_by_set` the phrasings, by the name of
-    the set; `controls_by_set` are the controls, by its name and split.
+    the set. Under its controls a set is asked in its own wording alone.
     """
     jobs = []
     for model in models:
@@ -290,8 +263,7 @@ def zero_shot_jobs(
             ).under(trainer)
             title = f"{loaded.name}, {model.label}"
             jobs.append(Job(spec, title=title))
-            for control in (controls_by_set or {}).get((loaded.name, loaded.split), ()):
-                # Without what its own words are for.
+            for control in loaded.controls:
                 controlled = replace(spec, control=control, ranks=False, phrasings={})
                 jobs.append(Job(controlled, title=f"{title}, {control}"))
     return jobs
@@ -384,9 +356,7 @@ def zero_shot(
         loaded.name: prompting.examples_of(loaded.data, loaded.split, mirror)
         for loaded in (sets if shots else ())
     }
-    controls_by_set = {
-        (loaded.name, loaded.split): fitting_controls(loaded, controls) for loaded in sets
-    }
+    sets = [loaded._replace(controls=fitting_controls(loaded, controls)) for loaded in sets]
     orders = letters.orders if LETTER in rules else None
     jobs = zero_shot_jobs(
         sets,
@@ -398,12 +368,11 @@ def zero_shot(
         prompt=spec,
         examples=examples,
         phrasings_by_set=phrasings_by_set,
-        controls_by_set=controls_by_set,
     )
     is_prompted = any(
         prompting.relevant_prompt(spec, setup, by_letter=bool(orders)) for setup in setups
     )
-    config = {  # without controls, which are runs of their own and may be added later
+    config = {  # without the controls, which are runs of their own and may be added later
         "command": "zero-shot",
         "models": [model.config() for model in chosen],
         "probes": [
@@ -440,31 +409,25 @@ def chosen_rules(scoring: Sequence[str]) -> list[str]:
 
 
 def fitting_controls(loaded: LoadedSet, names: Sequence[str]) -> list[str]:
-    """Return the controls that a set is asked under; say which of `auto` do not fit it.
-
-    Raises:
-        UsageError: If there is no control of a name, or the set cannot be put under it.
-    """
+    """Return the controls of these names that fit a set; say which of `auto` do not."""
     choices = [AUTO, STANDARD, *CONTROLS]
     for name in names:
         if name not in choices:
+            near = nearest(name.lower(), choices)
             raise UsageError(
-                f"--controls: there is no control {name!r}{nearest(name, choices)}; choose from "
-                f"{', '.join(choices)}"
+                f"--controls: there is no control {name!r}{near}; choose from {', '.join(choices)}"
             )
-    fitting, misfits = list[str](), dict[str, list[str]]()
+    fitting = []
     for control in CONTROLS:
         if control in names or (AUTO in names and control in WITHOUT_CONFIG):
             try:
                 controlled_stems(control, loaded.data)
-            except ConfigError as error:
-                if control in names:
-                    raise UsageError(f"--controls {control}: {loaded.name}: {error}") from None
-                misfits.setdefault(str(error), []).append(control)
-            else:
                 fitting.append(control)
-    for reason, controls in misfits.items():
-        print(f"{loaded.name}: not asked under {', '.join(controls)}: {reason}")
+            except (ConfigError, RecordError) as error:
+                problem = f"{loaded.name} cannot be asked under {control}: {error}"
+                if control in names:
+                    raise UsageError(f"--controls: {problem}") from None
+                print(problem)
     return fitting
 
 

@@ -9,9 +9,7 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
-from itertools import chain
 from typing import Literal
 
 from probelight.io.errors import ConfigError, RecordError, UsageError, nearest
@@ -21,7 +19,7 @@ from probelight.probes.source import ProbeData
 
 STANDARD = "standard"  # the probe as it is
 CHOICE_ONLY = "choice_only"
-SEED = 0  # of what is drawn without a seed of the user's
+SEED = 0  # of what is drawn where a user gives none
 FIRST_DISTRACTOR = "first_distractor"  # in a row's notes: the wrong answer with the first property
 NONSENSE_WORDS = ("blah", "ya", "foo", "snap", "woo", "boo", "da", "wee", "foe", "fee")
 
@@ -138,10 +136,10 @@ def choice_only(record: Record, config: ProbeConfig, words: Mapping[str, str]) -
 
 
 def shuffled_words(record: Record, config: ProbeConfig, words: Mapping[str, str]) -> Record:
-    """Put the words of the question into another order, drawn for each item.
+    """Put the words of the question, as white space separates them, into another order.
 
-    Words are what white space separates. That with the `[MASK]` stays where it is: at another place
-    other words fit, whatever the question, and a causal model would read another part of it.
+    The word with the `[MASK]` stays where it is: at another place other words fit, whatever the
+    question is, and a causal model would read another part of it.
 
     Raises:
         RecordError: If there are no two different words to shuffle.
@@ -151,8 +149,7 @@ def shuffled_words(record: Record, config: ProbeConfig, words: Mapping[str, str]
     movable = [stem_words[index] for index in indices]
     if len({*movable}) < 2:
         raise RecordError(f"{record.where}: no two different words to shuffle in {record.stem!r}")
-    generator = random.Random(f"{SEED} {record.name} {record.stem}")
-    shuffled = movable
+    generator, shuffled = random.Random(f"{SEED} {record.name} {record.stem}"), movable
     while shuffled == movable:
         shuffled = generator.sample(movable, len(movable))
     for index, word in zip(indices, shuffled, strict=True):
@@ -161,17 +158,8 @@ def shuffled_words(record: Record, config: ProbeConfig, words: Mapping[str, str]
 
 
 def other_question(record: Record, config: ProbeConfig, words: Mapping[str, str]) -> Record:
-    """Ask the question of another item, with the choices of this one.
-
-    Args:
-        record: An item of the probe.
-        config: The probe's config.
-        words: The name of each item to the question it gets (see `draw_questions`).
-
-    Raises:
-        RecordError: If the question is the item's own.
-    """
-    return _changed(record, words[record.name], record.choices)
+    """Ask the question that `words` has for the item's name (see `draw_questions`)."""
+    return replace(record, stem=words[record.name])
 
 
 def draw_questions(records: Sequence[Record], group_by: GroupBy | None) -> dict[str, str]:
@@ -187,12 +175,11 @@ def draw_questions(records: Sequence[Record], group_by: GroupBy | None) -> dict[
     for index in random.Random(SEED).sample(range(len(records)), len(records)):
         by_group.setdefault(groups[index], []).append(records[index])
     if len(by_group) < 2:
-        raise ConfigError("all its items are one group, so none has a question of another one")
+        raise ConfigError("all of its items are one group, so there is no question of another")
     largest_first = sorted(by_group.values(), key=len, reverse=True)
-    order = [*chain.from_iterable(largest_first)]
-    # No group is longer than this step, so each item is led out of its own one.
-    step, num_outside = len(largest_first[0]), len(order) - len(largest_first[0])
-    donors = [order[step + index % num_outside] for index in range(step)]
+    order, step = [record for group in largest_first for record in group], len(largest_first[0])
+    # No group is longer than the step, so it leads out of each.
+    donors = [order[step + index % (len(order) - step)] for index in range(step)]
     donors += [order[(index + step) % len(order)] for index in range(step, len(order))]
     return {record.name: donor.stem for record, donor in zip(order, donors, strict=True)}
 
@@ -273,9 +260,8 @@ class Control:
 
     def fits(self, config: ProbeConfig) -> bool:
         """Return whether the probe has a question, and its config what the control needs."""
-        if config.setup == "minimal_pair":
-            return False
         has_words = bool(config.key_words) or self.replaces != "key words"
+        has_words = has_words and config.setup != "minimal_pair"
         return has_words and (bool(config.arguments) or not self.needs_arguments)
 
 
@@ -286,6 +272,7 @@ CONTROLS: dict[str, Control] = {
     CHOICE_ONLY: Control(choice_only, needs_arguments=False),
     "other_question": Control(other_question, "the question", needs_arguments=False),
 }
+WITHOUT_CONFIG = ("shuffled_words", CHOICE_ONLY, "other_question")
 
 
 def control_named(name: str) -> Control:
@@ -303,32 +290,26 @@ def control_named(name: str) -> Control:
 
 
 def controlled_stems(name: str, data: ProbeData) -> dict[str, str]:
-    """Return the questions under a control that nothing is trained under, by the item's name.
+    """Return each item's question under a control without training, by the item's name.
 
-    Choices stay as they are: nothing teaches a model what a meaningless one stands for. An item
-    whose question the control cannot change has none.
+    Choices stay as they are: nothing teaches a model what a meaningless one stands for.
 
     Raises:
-        ConfigError: If the control does not fit the probe, or changes no question.
+        ConfigError: If the control does not fit the probe.
+        RecordError: If it cannot change a question.
     """
+    if name == STANDARD:
+        return {}
     control, config = control_named(name), data.config
-    if config.setup == "minimal_pair":
-        raise ConfigError("minimal pairs are whole sentences, without a question to change")
     if not control.fits(config):
-        needed = "key_words" if control.replaces == "key words" else "arguments"
-        raise ConfigError(f"its config has no `{needed}` (docs/own_probe.md)")
+        lacks = "`arguments` or `key_words` in its config (docs/own_probe.md)"
+        raise ConfigError(f"there is no {'question' if config.setup == 'minimal_pair' else lacks}")
     words: Mapping[str, str] = {}
     if control.replaces == "key words":
         words = draw_substitutes(config, SEED)
     elif control.replaces == "the question":
         words = draw_questions(data.records, config.group_by)
-    stems = {}
-    for record in data.records:
-        with suppress(RecordError):
-            stems[record.name] = control.change(record, config, words).stem
-    if not stems:
-        raise ConfigError("it cannot change any of its questions")
-    return stems
+    return {r.name: control.change(r, config, words).stem for r in data.records}
 
 
 def but_not(record: Record, config: ProbeConfig) -> Record:

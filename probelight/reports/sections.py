@@ -76,9 +76,7 @@ SECTIONS = (
         "Accuracy on each probe",
         ["zero_shot"],
         [
-            "zero_shot.scores: zero_shot_table",
-            "overview.glance: controls_table",
-            "zero_shot.scores: parts_table paradigms_table ranks_table",
+            "zero_shot.scores: zero_shot_table parts_table paradigms_table ranks_table",
             "zero_shot.consistency: rules_table letters_table flips_table phrasings_table",
             "zero_shot.scores: predicted_shares_table*",
             "zero_shot.consistency: flipped_items_table*",

@@ -11,12 +11,11 @@ import numpy as np
 
 from probelight.reports import figure
 from probelight.reports.figure import INK, LINES, MUTED, PAPER, Figure, Line
-from probelight.reports.numbers import ABSENT, in_words, percent, short_count
+from probelight.reports.numbers import in_words, percent, short_count
 from probelight.reports.overview.examples import examples
 from probelight.reports.overview.skills import SkillVerdict, verdicts
 from probelight.reports.overview.verdicts import HELD, RULES, Word
-from probelight.reports.table import Cell, Column, Table, accuracy, gap, table, text
-from probelight.reports.zero_shot.controls import controls
+from probelight.reports.table import Cell, Column, Table, table, text
 from probelight.results.load import RunSet, natural_key
 
 if TYPE_CHECKING:
@@ -71,20 +70,15 @@ def models_of(verdicts: Iterable[SkillVerdict]) -> list[str]:
     return sorted({verdict.model for verdict in verdicts}, key=natural_key)
 
 
-def _verdict(row: Any) -> Cell | str:
-    verdict: SkillVerdict | None = row._verdict
-    if verdict is None:
-        return ABSENT
-    numbers = ", ".join(f"{label} {percent(value)}" for label, value in verdict.evidence)
-    detail = "; ".join(filter(None, (numbers, verdict.changes)))
-    return Cell(f"{MARKS[verdict.word]} {verdict.words}", detail)
-
-
-VERDICT = Column("verdict", _verdict, "left")
-
-
 def verdicts_table(results: RunSet) -> Table | None:
     """Make the table of the grid: verdict, the numbers behind it, and the reason."""
+
+    def show(row: Any) -> Cell:
+        verdict = row._verdict
+        numbers = ", ".join(f"{label} {percent(value)}" for label, value in verdict.evidence)
+        detail = "; ".join(filter(None, (numbers, verdict.changes)))
+        return Cell(f"{MARKS[verdict.word]} {verdict.words}", detail)
+
     all_verdicts = verdicts(results)
     records = [
         {
@@ -107,43 +101,9 @@ def verdicts_table(results: RunSet) -> Table | None:
         [text("skill", "_skill", "about")],
         rows="kind probe about",
         across="model",
-        each=[VERDICT],
+        each=[Column("verdict", show, "left")],
         values=models_of(all_verdicts),
         csv=f"kind probe about model verdict in_part {EVIDENCE} gain cost replay reason",
-    )
-
-
-def controls_table(results: RunSet) -> Table | None:
-    """Make the table of zero-shot scores beside those under controls, with the verdicts."""
-    by_skill = {(v.skill.probe, v.skill.about, v.model): v for v in verdicts(results)}
-    frame = controls(results)
-    keys = zip(frame.probe, frame.split, frame.model, strict=True)
-    shown = [by_skill.get(key) for key in keys]
-    return table(
-        "zero_shot_controls",
-        "What is left without the question?",
-        "The same items under controls. shuffled words: the words of the question in another "
-        "order. choice only: without the question. other question: with the question of an item of "
-        "another group. Lower: how far the accuracy is below that without the control, in points, "
-        "with the 95% interval of the difference on the same items. The verdict is on the model's "
-        "own score.",
-        frame.assign(
-            _control=frame.control.str.replace("_", " "),
-            _rule=frame.scoring.where(frame.scoring != "", "own score"),
-            _verdict=shown,
-        ),
-        [
-            text("probe", "probe", "split"),
-            text("model", "model", "_rule"),
-            accuracy("accuracy %", "standard"),
-            VERDICT,
-        ],
-        rows="probe split model scoring path_standard",
-        across="_control",
-        each=[accuracy("accuracy %", "value ci_low ci_high"), gap("lower", "gap")],
-        values=sorted({*frame.control.str.replace("_", " ")}),
-        csv="model probe split scoring control standard standard_ci_low standard_ci_high value "
-        "ci_low ci_high gap gap_ci_low gap_ci_high num_items num_groups",
     )
 
 

@@ -16,18 +16,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from probelight.probes.controls import CHOICE_ONLY
 from probelight.reports import numbers
 from probelight.reports.numbers import BEFORE, NOT_INTERPRETABLE, WHOLE, Estimate, verdict_of
-from probelight.reports.overview.verdicts import (
-    NO_CONTROL,
-    Case,
-    ControlScore,
-    Score,
-    Verdict,
-    above,
-    judge,
-)
-from probelight.reports.zero_shot.controls import controls
-from probelight.reports.zero_shot.scores import zero_shots
-from probelight.results.importers.answers import IMPORTED
+from probelight.reports.overview.verdicts import Case, ControlScore, Score, Verdict, above, judge
+from probelight.reports.zero_shot.scores import controlled_rows, zero_shots
 from probelight.results.load import Run, RunSet
 
 if TYPE_CHECKING:
@@ -91,13 +81,6 @@ class SkillVerdict(Verdict):
         return self.points[-1].runs[-1].protocol
 
     @property
-    def advice(self) -> str:
-        """How to run the control that is missing, where that takes no training."""
-        is_missing = self.reason.endswith(NO_CONTROL) and self.protocol == "zero_shot"
-        is_asked = self.runs[-1].kind != IMPORTED and self.case.majority is not None
-        return " Add some with --controls auto." if is_missing and is_asked else ""
-
-    @property
     def changes(self) -> str:
         """Gain and cost, where known."""
         changes = "; ".join(filter(None, (self.gain, self.cost)))
@@ -159,10 +142,10 @@ def _zero_shot_points(results: RunSet) -> Iterator[ScorePoint]:
         if row.auc is not None:
             levels["auc"] = Estimate(row.auc, row.auc_ci_low, row.auc_ci_high)
         yield _point_of_row(results.by_path[row.path], "asked", row, row.split, **levels)
-    for row in controls(results).query("scoring == ''").itertuples():
-        gap = None if numbers.missing(row.gap) else row.gap_ci_low
-        details = {"how": _control_in_words(row.control), "least_gap": gap}
-        yield _point_of_row(results.by_path[row.path], "asked", row, row.split, **details)
+    rows = controlled_rows(results).query("scoring == ''")
+    for row in rows.astype(object).where(rows.notna(), None).itertuples():
+        lacks = {"how": _control_in_words(row.control), "least_gap": row.lower_ci_low}
+        yield _point_of_row(results.by_path[row.path], "asked", row, row.split, **lacks)
 
 
 def _curve_points(results: RunSet) -> Iterator[ScorePoint]:

@@ -15,7 +15,6 @@ from probelight.metrics.power import above_level
 from probelight.reports.numbers import Estimate, between, percent, verdict_of
 
 Word = Literal["knew it", "learned it", "not shown", "cannot tell"]
-NO_CONTROL = "no like-for-like control was run."  # ends the reason
 NO_SEPARATION = 0.5  # AUC of scores that do not depend on the right answer
 Number = tuple[str, float]  # what it is, in a few words, and its value
 RULES: Mapping[Word, str] = {
@@ -189,7 +188,7 @@ def judge(case: Case) -> Verdict:
             start_score = f"the {percent(start.value)}% {start.when}"
             reason = f"{score.words}, above {name}, but not clearly above {start_score}."
             return verdict("cannot tell", [("before", start.value), score.number], reason)
-        reason = f"{score.words}, above {named}, but {NO_CONTROL}"
+        reason = f"{score.words}, above {named}, but no like-for-like control was run."
         return verdict("cannot tell", [score.number, *numbers], reason)
 
     if not scores or any(case.against_chance(score) == "unknown" for score in scores):
