@@ -124,8 +124,8 @@ def _gap(results: RunSet, path: str, other_path: str) -> Estimate | None:
     if not names:
         return None
     groups = [lines[name].interval_group for name in names]
-    scores = [[of_run[name].correct for name in names] for of_run in (other_lines, lines)]
-    gap = paired_difference(*scores, None if None in groups else groups)
+    score, other_score = ([run[name].correct for name in names] for run in (lines, other_lines))
+    gap = paired_difference(other_score, score, None if None in groups else groups)
     return Estimate(gap.difference, gap.low, gap.high)
 
 
