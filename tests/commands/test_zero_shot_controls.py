@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
-from transformers import BertForMaskedLM, BertTokenizer
+import torch
+from transformers import AutoModelForCausalLM, AutoTokenizer, BertForMaskedLM, BertTokenizer
 
 import probelight
 from probelight import cli
@@ -15,8 +16,12 @@ from probelight.probes.importers.items import write_ai2
 from probelight.probes.record import Record
 from probelight.reports.overview.skills import verdicts
 from probelight.results.load import load_results
+from tests.fixtures.architectures import byte_bpe
 from tests.fixtures.rows import read_predictions, read_results
+from tests.fixtures.seq2seq import seq2seq
 from tests.fixtures.tiny import COLOURS
+
+__all__ = ["byte_bpe", "seq2seq"]  # fixtures
 
 CHOICES = tuple(COLOURS[:4])
 THINGS = [f"thing{letter}" for letter in "abcdefghijklmnop"]
@@ -206,3 +211,45 @@ def test_controls_from_python(tmp_path: Path, knowing: list[str]) -> None:
     frame = frame[(frame.metric == "accuracy") & (frame.subset == "")]
     assert {*frame.control} == {"standard", "shuffled_words", "choice_only", "other_question"}
     assert "shuffled_words" in repr(results)
+
+
+@pytest.mark.parametrize("family", ["gpt2", "llama", "t5", "bart"])
+@pytest.mark.parametrize("setup", ["mc_qa", "mc_mlm"])
+def test_decoders_score_choices_without_a_question_by_all_their_tokens(
+    family: str,
+    setup: str,
+    tmp_path: Path,
+    causal_folder: Callable[[str], Path],
+    seq2seq: Callable[[str], Path],
+) -> None:
+    """A choice has one score, whatever the item; the first token is not left out."""
+    folder = seq2seq(family) if family in ("t5", "bart") else causal_folder(family)
+    choices = ("a cat", "an old dog", "snow")
+    end = " is [MASK]" if setup == "mc_mlm" else ""
+    items = [Record(str(n), f"what {n}{end}", choices[n % 2 :], 0) for n in range(4)]
+    kind = "seq2seq" if family in ("t5", "bart") else "causal"
+    command = asked(
+        tmp_path, items, f"--model.name_or_path={folder}", f"--model.kind={kind}", setup=setup
+    )
+    assert cli.main([*command, "--controls", "choice_only"]) == 0
+    folders = [*(tmp_path / "out" / "runs").iterdir()]
+    [lines] = [
+        lines
+        for path in folders
+        if (lines := read_predictions(tmp_path / "out", path.name))[0].get("control")
+    ]
+    scores: dict[str, set[float]] = {}
+    for line in lines:
+        for choice, score in zip(line["choices"], line["scores"], strict=True):
+            scores.setdefault(choice, set()).add(round(score, 4))
+    assert {choice: len(found) for choice, found in scores.items()} == dict.fromkeys(choices, 1)
+    assert max(map(max, scores.values())) < -1.0  # of vocabularies of hundreds of words
+    if family == "gpt2" and setup == "mc_qa":
+        model = AutoModelForCausalLM.from_pretrained(folder)
+        tokenizer = AutoTokenizer.from_pretrained(folder)
+        ids = tokenizer("snow", add_special_tokens=False).input_ids
+        inputs = torch.tensor([[tokenizer.bos_token_id, *ids]])
+        log_probs = model(inputs).logits[0].log_softmax(dim=-1)
+        expected = sum(log_probs[n, token].item() for n, token in enumerate(ids))
+        [score] = scores["snow"]
+        assert score == pytest.approx(expected / len(ids), abs=1e-3)
