@@ -268,11 +268,11 @@ class Control:
 CONTROLS: dict[str, Control] = {
     "no_language": Control(no_language, "the candidates"),
     "perturbed_language": Control(perturbed_language, "key words"),
-    "shuffled_words": Control(shuffled_words, needs_arguments=False),
     CHOICE_ONLY: Control(choice_only, needs_arguments=False),
+    "shuffled_words": Control(shuffled_words, needs_arguments=False),
     "other_question": Control(other_question, "the question", needs_arguments=False),
 }
-WITHOUT_CONFIG = ("shuffled_words", CHOICE_ONLY, "other_question")
+WITHOUT_CONFIG = (CHOICE_ONLY, "shuffled_words", "other_question")
 
 
 def control_named(name: str) -> Control:
