@@ -324,9 +324,8 @@ def zero_shot(
         prompt: Texts around the items.
         phrasings: Also ask in other wordings from the probe's config: their names, by commas, or
             all. Reports the accuracy in each, consistency, and how well each item is known.
-        controls: Also ask without the question, so that the report can tell what the model knew:
-            auto, or names by commas of shuffled_words, choice_only, other_question and, where a
-            probe's config has what they need, no_language, perturbed_language.
+        controls: Controls to ask under too, by commas: auto, or choice_only, shuffled_words,
+            other_question, no_language, perturbed_language.
         trainer: Device and batch settings.
         engine: Where the runs are computed: in this process, or on Ray.
 
