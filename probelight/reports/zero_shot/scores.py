@@ -108,7 +108,7 @@ def controlled_rows(results: RunSet) -> pd.DataFrame:
     gaps = [named("lower", _gap(results, *pair)) for pair in paths]
     pairs = pairs.join(pd.DataFrame(gaps, pairs.index, with_ends("lower"), "float64"))
     rows = rows.merge(pairs[["path", "model"]], on="path")
-    return rows.merge(pairs[["path", "scoring", *with_ends("lower")]], "left")
+    return rows.merge(pairs[["path", "model", "scoring", *with_ends("lower")]], "left")
 
 
 def _gap(results: RunSet, path: str, other_path: str) -> Estimate | None:
