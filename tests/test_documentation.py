@@ -419,7 +419,7 @@ def test_the_route_of_own_probe_is_one_that_can_be_gone(
     monkeypatch.setenv("HOME", str(tmp_path))
     scripts = blocks("docs/own_probe.md", "bash")
     commands = [script.replace("\\\n", "").split() for script in scripts]
-    assert len(commands) == 7
+    assert len(commands) == 8
     for python, script, *arguments in commands:
         assert (python, script) == ("python", "train.py")
         if "--mirror" in arguments:  # ~/probe-files is then the only place that has the file
@@ -429,13 +429,15 @@ def test_the_route_of_own_probe_is_one_that_can_be_gone(
         assert cli.main([*arguments, *small]) == 0, capsys.readouterr().err
         runs = "inoculate-*" if small else "*"  # next to the run of its original task
         prediction_files = list(Path(arguments[-1]).glob(f"runs/{runs}/predictions.jsonl"))
-        # Heads of two modes at N = 0 and, of the one row that there is, N = 1.
-        assert len(prediction_files) == (4 if arguments[0] == "curve" else 1)
+        # Heads of two modes at N = 0 and, of the one row that there is, N = 1; or three controls.
+        is_controlled = "--controls" in arguments
+        assert len(prediction_files) == (4 if arguments[0] == "curve" or is_controlled else 1)
         for path in prediction_files:
             rows = map(json.loads, path.read_text(encoding="utf-8").splitlines())
             ids = {row["id"] for row in rows}
             probe_ids = {i for i in ids if i.startswith("dev")} if small else ids
             expected_ids = {"agreement-0"} if "minimal_pair" in arguments else {"1"}
+            expected_ids = {f"dev{i}" for i in range(100)} if is_controlled else expected_ids
             assert len(probe_ids) == 4 if small else probe_ids == expected_ids
 
 

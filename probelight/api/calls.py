@@ -47,6 +47,7 @@ def zero_shot(
     chat: str = "never",
     prompt: Mapping[str, Any] | None = None,
     phrasings: Sequence[str] = (),
+    controls: str | Sequence[str] = (),
     ranks: bool = False,
     device: str | None = None,
     batch_tokens: int | None = None,
@@ -75,6 +76,7 @@ def zero_shot(
         prompt: Texts around items, such as {"system": "Answer by one letter."}, or
             {"file": "configs/prompt/harness.yaml"} for those of lm-evaluation-harness.
         phrasings: Other wordings in the probes' configs to ask too; ["all"] for all of them.
+        controls: Names of controls to ask the items under too, or "auto".
         ranks: Also measure the ranks of the candidates in the whole vocabulary.
         device: "cpu", "cuda" or "mps", as `accelerator` of `trainer`; by default a GPU if any.
         batch_tokens: Tokens per batch, including padding, as `max_eval_tokens` of `trainer`.
@@ -97,6 +99,7 @@ def zero_shot(
         call.take(
             shots=shots, chat=chat, prompt=prompt, phrasings=phrasings, engine=engine, wandb=wandb
         )
+        call.take(controls=controls)
         if not as_list(probes) and not data:
             raise UsageError("probes: give a name, a file of items, or items as a list of dicts")
         call.take_probes(probes, data)

@@ -8,8 +8,8 @@ al. 2023) a prompt lists its choices with labels. Examples of the train split ma
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from itertools import permutations, zip_longest
 from pathlib import Path
@@ -192,6 +192,7 @@ class Prompts:
         begin: Beginning of the answer in a chat.
         thinking: Thought before the answer in a chat.
         checksum: Beginning of the checksum of texts that are not the usual ones; else empty.
+        controlled_stems: By the item's name the stem that it is asked with, under a control.
     """
 
     templates: Templates | None
@@ -206,6 +207,7 @@ class Prompts:
     begin: str = ""
     thinking: Thinking = "template"
     checksum: str = ""
+    controlled_stems: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def words_template(self) -> str:
@@ -214,6 +216,11 @@ class Prompts:
             return ""
         return self.templates.words_mc_qa
 
+    def controlled(self, record: Record) -> Record:
+        """Return an item with the stem that it has under the control, if there is one."""
+        stem = self.controlled_stems.get(record.name)
+        return record if stem is None else replace(record, stem=stem)
+
     def words(self, record: Record, stem: str | None = None, *, is_prompt: bool = False) -> Record:
         """Return an item as it is asked by words, or with another stem in the place of its own.
 
@@ -221,8 +228,8 @@ class Prompts:
         such as "Answer:", gets no text around it.
         """
         if self.setup == "minimal_pair" or (not self.templates and stem is None):
-            return record
-        stem = record.stem if stem is None else stem
+            return self.controlled(record)
+        stem = self.controlled(record).stem if stem is None else stem
         if self.in_chat:
             turns = tuple((self._message(e.stem), e.gold) for e in self.shots(record))
             return replace(record, stem=f"{self._message(stem)} {MASK}", turns=turns)
@@ -250,7 +257,7 @@ class Prompts:
             shown_order = tuple((example.answer - label + n) % size for n in range(size))
             text = self.templates.letters(example, self.setup, shown_order)
             turns.append((text, LABELS[label]))
-        text = self.templates.letters(record, self.setup, order)
+        text = self.templates.letters(self.controlled(record), self.setup, order)
         if not self.in_chat:
             text = BETWEEN.join([*map(" ".join, turns), text])
             turns = []
