@@ -15,7 +15,7 @@ from safetensors import safe_open
 
 from probelight.io.errors import UsageError
 from probelight.io.files import user_path
-from probelight.io.package import ASSETS, BUNDLED_MODELS
+from probelight.io.package import ASSETS, BUNDLED_MODEL, BUNDLED_MODELS
 from probelight.io.ranges import WeightsDtype
 from probelight.models import gguf
 from probelight.models.checkpoint_errors import PretrainedError, cause_of, one_error, similar_names
@@ -299,16 +299,23 @@ def check_hub(ref: CheckpointRef) -> None:
     from huggingface_hub import constants, get_hf_file_metadata, hf_hub_url, try_to_load_from_cache
 
     name, revision = ref.name, ref.revision
-    if constants.HF_HUB_OFFLINE or try_to_load_from_cache(name, CONFIG, revision=revision):
+    if try_to_load_from_cache(name, CONFIG, revision=revision):
         return
-    try:
-        get_hf_file_metadata(hf_hub_url(name, CONFIG, revision=revision))
-    except Exception as error:  # of an HTTP client that is not ours to name
-        if {"ConnectError", "ConnectTimeout"} & {base.__name__ for base in type(error).__mro__}:
-            raise PretrainedError(
-                f"there is no folder {name!r}{similar_names(name)}, and the Hub cannot be reached "
-                f"at {constants.ENDPOINT} to look there: {cause_of(error)}"
-            ) from error
+    reason, cause = "HF_HUB_OFFLINE is set", None
+    if not constants.HF_HUB_OFFLINE:
+        try:
+            get_hf_file_metadata(hf_hub_url(name, CONFIG, revision=revision))
+            return
+        except Exception as error:  # of an HTTP client that is not ours to name
+            if not {"ConnectError", "ConnectTimeout"} & {e.__name__ for e in type(error).__mro__}:
+                return
+            reason, cause = cause_of(error), error
+    raise PretrainedError(
+        f"there is no folder {name!r}{similar_names(name)}, and the Hub cannot be reached at "
+        f"{constants.ENDPOINT} to look there ({reason}); where there is a network, run "
+        f"`hf download {name} --local-dir FOLDER` and copy FOLDER here, or use {BUNDLED_MODEL}, "
+        "which is bundled"
+    ) from cause
 
 
 def model_folder(name: str | Path) -> Path:

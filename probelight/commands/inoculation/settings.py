@@ -348,7 +348,8 @@ def fitting_probe(probe: ProbeOrFiles, user_files: UserFiles) -> ProbeOrFiles:
     if probe.train_split not in files:
         raise UsageError(
             f"nothing to train on: there is no file for the split {probe.train_split!r}; "
-            f"give --data.train FILE, or --probe.train_split {next(iter(files))}"
+            f"give the file as --data.{probe.train_split}; one file alone is divided by "
+            "--probe.report_split null"
         )
     if report is not None:
         if not files.keys() - {probe.train_split}:
