@@ -245,9 +245,14 @@ class Call:
             raise UsageError("give one model; call inoculate once per model")
         settings: ModelSettings = arguments.get("model") or model_of(*names)
         if not original:
-            raise UsageError(
-                "original: give the name of the original task's probe, or its settings"
-            )
+            if not answers_questions(settings.checkpoint):
+                raise UsageError(
+                    "original: give the name of the original task's probe, or its settings"
+                )
+            arguments["original"] = {"checkpoint": local_folder(settings.checkpoint)}
+            for name in ("model", "models"):
+                arguments.pop(name, None)
+            return
         if isinstance(original, str | Path):
             original = {"name": Path(original).stem, "sets": [str(original)]}
         if "checkpoint" not in original and answers_questions(settings.checkpoint):

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 from safetensors import safe_open
 
+from probelight.io.atomic import write_text_atomic
 from probelight.io.errors import UsageError
 from probelight.io.files import user_path
 from probelight.io.package import ASSETS, BUNDLED_MODEL, BUNDLED_MODELS
@@ -28,6 +29,7 @@ HEAD_SETTINGS = "choice_head.json"  # of MC-QA, in its encoder's folder
 HEAD_KINDS = ("mlp", "linear", "pooler", "multiple_choice")
 LIKELIHOOD = "likelihood"  # in the place of a head, where the model's own is all there is
 HEAD_FORMAT = 1
+ORIGINAL_TASK = "original_task"  # in the settings of a question model: how it was trained
 DEFAULT_MAX_LENGTH = 256  # of texts, where nothing else is asked for
 _TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json", "vocab.*", "*.model", "*.bpe")
 _WEIGHT_FILES = ("model.safetensors", "pytorch_model.bin")  # the first that is there is loaded
@@ -161,6 +163,20 @@ def head_settings(ref: CheckpointRef) -> dict[str, Any] | None:
         raise PretrainedError(f"{path}: unknown format {form!r} or head {head!r}")
     check_input_sizes(path, settings)
     return settings
+
+
+def choice_settings_path(folder: Path) -> Path:
+    """Return the file with the settings of a question model that was trained here."""
+    path = folder / WORD_SETTINGS
+    return path if path.is_file() else folder / HEAD_SETTINGS
+
+
+def write_original_task(folder: Path, task: Mapping[str, Any] | None) -> None:
+    """Add how a question model was trained to the settings in its folder; None adds nothing."""
+    if task is not None:
+        path = choice_settings_path(folder)
+        settings = {**read_settings(path), ORIGINAL_TASK: task}
+        write_text_atomic(path, json.dumps(settings, indent=2) + "\n")
 
 
 def scoring_of(ref: CheckpointRef, scoring: str, setup: str) -> str:
@@ -310,11 +326,12 @@ def check_hub(ref: CheckpointRef) -> None:
             if not {"ConnectError", "ConnectTimeout"} & {e.__name__ for e in type(error).__mro__}:
                 return
             reason, cause = cause_of(error), error
+    of_revision = f" --revision {revision}" if revision else ""
     raise PretrainedError(
-        f"there is no folder {name!r}{similar_names(name)}, and the Hub cannot be reached at "
+        f"there is no folder {str(ref)!r}{similar_names(name)}, and the Hub cannot be reached at "
         f"{constants.ENDPOINT} to look there ({reason}); where there is a network, run "
-        f"`hf download {name} --local-dir FOLDER` and copy FOLDER here, or use {BUNDLED_MODEL}, "
-        "which is bundled"
+        f"`hf download {name}{of_revision} --local-dir FOLDER` and copy FOLDER here, or use "
+        f"{BUNDLED_MODEL}, which is bundled"
     ) from cause
 
 
@@ -464,6 +481,7 @@ def word_settings(folder: str | Path) -> dict[str, Any]:
     """Return the settings in a folder that `WordModule.save_pretrained` wrote, with its `kind`."""
     path = model_folder(folder) / WORD_SETTINGS
     settings = read_settings(path)
+    settings.pop(ORIGINAL_TASK, None)
     if (form := settings.pop("format", None)) != WORD_FORMAT:
         raise PretrainedError(f"{path}: unknown format {form!r}")
     check_input_sizes(path, settings)

@@ -283,7 +283,7 @@ def _somewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def folders(tiny_model: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """A checkpoint, and what our own modules were saved in."""
     models = {"checkpoint": tiny_model}
-    sentence = ModelSettings(str(tiny_model), max_length=32)
+    sentence = ModelSettings(str(tiny_model), max_length=32, kind="transformer")
     for model in (sentence, ModelSettings(kind="esim"), ModelSettings(kind="mlm_baseline")):
         models[model.kind] = tmp_path_factory.mktemp("saved") / model.kind
         setup: Any = "mc_mlm" if model.kind == "mlm_baseline" else "mc_qa"

@@ -20,6 +20,7 @@ from probelight.callbacks.aggregate_checkpoint import (
     best_of,
 )
 from probelight.callbacks.run_metrics import InoculationCost, ItemHistory, LearningCurve
+from probelight.commands.inoculation.continued import TrainedTask, trained_task
 from probelight.commands.inoculation.data import (
     PROBE,
     REPORT,
@@ -83,7 +84,13 @@ from probelight.results.predictions import (
     read_item_file,
     write_predictions,
 )
-from probelight.results.record import RunRecord, changed_since, check_artifact, check_data
+from probelight.results.record import (
+    RunRecord,
+    changed_since,
+    check_artifact,
+    check_data,
+    checksums,
+)
 from probelight.results.row import Row
 from probelight.results.run_folder import RunFolder
 from probelight.runs.context import RunContext, cached
@@ -221,7 +228,13 @@ class InoculationRun:
             for task in watched
             if task != DOSE
         }
-        keep, items_by_epoch = AggregateCheckpoint(self.run.best_dir), ItemHistory()
+        original, files = self.subject.original, tasks.original.files
+        trained: TrainedTask | None = TrainedTask(self.subject.model, original, checksums(*files))
+        if original.given_model is not None:
+            trained = trained_task(original.given_model)
+        saved_task = None if trained is None else asdict(trained)
+        keep = AggregateCheckpoint(self.run.best_dir, original_task=saved_task)
+        items_by_epoch = ItemHistory()
         interpretable = cost_interpretable(tasks.original, scores_before[REPORTED_ORIGINAL])
         cost = InoculationCost(start, interpretable)
         plan = FitPlan(

@@ -227,8 +227,8 @@ def spread_of_a_choice(lines: list[dict[str, Any]], name: str) -> float:
 def test_weights_are_counted_in_single_precision(tmp_path: Path) -> None:
     weights = {"a": torch.zeros(2, 3, dtype=torch.float16), "b": torch.zeros(5)}
     save_file(weights, tmp_path / "model.safetensors", metadata={"format": "pt"})
-    assert weights_bytes(ModelSettings(str(tmp_path))) == 4 * (6 + 5)
-    assert weights_bytes(ModelSettings("some/hub-model")) == 0
+    assert weights_bytes(ModelSettings(str(tmp_path), kind="transformer")) == 4 * (6 + 5)
+    assert weights_bytes(ModelSettings("some/hub-model", kind="transformer")) == 0
     counted = {name: p.numel() for name, p in ESIM().named_parameters() if "words" not in name}
     assert weights_bytes(ModelSettings(kind="esim")) == 4 * sum(counted.values())
 
