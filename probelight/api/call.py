@@ -244,15 +244,15 @@ class Call:
         if len(names := arguments.get("models", [""])) != 1:
             raise UsageError("give one model; call inoculate once per model")
         settings: ModelSettings = arguments.get("model") or model_of(*names)
-        if not original:
-            if not answers_questions(settings.checkpoint):
-                raise UsageError(
-                    "original: give the name of the original task's probe, or its settings"
-                )
+        if not original and answers_questions(settings.checkpoint):
             arguments["original"] = {"checkpoint": local_folder(settings.checkpoint)}
-            for name in ("model", "models"):
-                arguments.pop(name, None)
+            for name in {"model", "models"} & arguments.keys():
+                del arguments[name]
             return
+        if not original:
+            raise UsageError(
+                "original: give the name of the original task's probe, or its settings"
+            )
         if isinstance(original, str | Path):
             original = {"name": Path(original).stem, "sets": [str(original)]}
         if "checkpoint" not in original and answers_questions(settings.checkpoint):

@@ -9,6 +9,11 @@ from probelight.commands.command import Command, command
 from probelight.io.atomic import whole_folder
 from probelight.io.errors import UsageError
 from probelight.io.ranges import PathText
+from probelight.models.checkpoint_files import (
+    CheckpointRef,
+    original_task_of,
+    write_original_task,
+)
 
 
 @command(
@@ -33,16 +38,10 @@ def export(state: PathText, output_dir: PathText = "runs/model", merge: bool = F
     from torch import nn  # not above: --help is quick
 
     from probelight.lightning_modules.sentence_choice import SentenceChoice
-    from probelight.models.checkpoint_files import (
-        ORIGINAL_TASK,
-        CheckpointRef,
-        head_settings,
-        write_original_task,
-    )
     from probelight.models.tuning import FULL_TUNING
     from probelight.training.modules import saved_module
 
-    folder, ref = Path(output_dir), CheckpointRef.parse(state)
+    folder = Path(output_dir)
     if merge:
         _write_merged(state, folder)
     else:
@@ -52,7 +51,7 @@ def export(state: PathText, output_dir: PathText = "runs/model", merge: bool = F
                 f"{state}: {type(trained).__name__} cannot be written in half precision"
             )
         trained.save_pretrained(folder, nn.Module.half(trained).state_dict())
-        write_original_task(folder, (head_settings(ref) or {}).get(ORIGINAL_TASK))
+        write_original_task(folder, original_task_of(CheckpointRef.parse(state)))
     print(folder)
     return folder
 
@@ -60,14 +59,7 @@ def export(state: PathText, output_dir: PathText = "runs/model", merge: bool = F
 def _write_merged(state: str, folder: Path) -> None:
     """Write a model with its adapter added to its weights, and the head that was saved with it."""
     from probelight.models.adapters import merge
-    from probelight.models.checkpoint_files import (
-        ORIGINAL_TASK,
-        CheckpointRef,
-        base_of,
-        head_settings,
-        resolve,
-        write_original_task,
-    )
+    from probelight.models.checkpoint_files import base_of, head_settings, resolve
     from probelight.models.loading import load_pretrained, read_config
     from probelight.models.networks import own_dtype
     from probelight.models.registry import MODEL_TYPES, module_of, saved_model_type
@@ -79,10 +71,10 @@ def _write_merged(state: str, folder: Path) -> None:
     if not adapters:
         raise UsageError(f"{state} has no adapter to merge; give its folder, or MODEL+ADAPTER")
     dtype = own_dtype(resolve(base.name), read_config(base))
-    if (saved := head_settings(ref)) is not None:
+    if head_settings(ref) is not None:
         trained: Any = saved_module(state, tuning=FULL_TUNING)
         trained.to(dtype).save_pretrained(folder)
-        write_original_task(folder, saved.get(ORIGINAL_TASK))
+        write_original_task(folder, original_task_of(ref))
         return
     form = module_of(MODEL_TYPES[saved_model_type(ref)]).FORMS["mc_mlm"]
     model, tokenizer = load_pretrained(form, ref)

@@ -171,6 +171,12 @@ def choice_settings_path(folder: Path) -> Path:
     return path if path.is_file() else folder / HEAD_SETTINGS
 
 
+def original_task_of(ref: CheckpointRef) -> Any:
+    """Return how a question model was trained, as its folder says; None where it does not."""
+    path = choice_settings_path(ref.folder)
+    return read_settings(path).get(ORIGINAL_TASK) if path.is_file() else None
+
+
 def write_original_task(folder: Path, task: Mapping[str, Any] | None) -> None:
     """Add how a question model was trained to the settings in its folder; None adds nothing."""
     if task is not None:

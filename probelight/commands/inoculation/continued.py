@@ -14,7 +14,7 @@ from probelight.models.checkpoint_files import (
     ORIGINAL_TASK,
     CheckpointRef,
     choice_settings_path,
-    read_settings,
+    original_task_of,
 )
 from probelight.models.registry import ModelSettings
 
@@ -41,11 +41,10 @@ class TrainedTask(Settings):
 
 def trained_task(checkpoint: CheckpointRef) -> TrainedTask | None:
     """Return how a checkpoint was trained; None where its folder does not say it."""
-    path = choice_settings_path(checkpoint.folder)
-    saved = read_settings(path).get(ORIGINAL_TASK) if path.is_file() else None
-    if saved is None:
+    if (saved := original_task_of(checkpoint)) is None:
         return None
-    return typed(TrainedTask, saved, str(path), PretrainedError, within=ORIGINAL_TASK)
+    path = str(choice_settings_path(checkpoint.folder))
+    return typed(TrainedTask, saved, path, PretrainedError, within=ORIGINAL_TASK)
 
 
 def continued_task(
