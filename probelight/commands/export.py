@@ -51,7 +51,7 @@ def export(state: PathText, output_dir: PathText = "runs/model", merge: bool = F
                 f"{state}: {type(trained).__name__} cannot be written in half precision"
             )
         trained.save_pretrained(folder, nn.Module.half(trained).state_dict())
-        write_original_task(folder, original_task_of(CheckpointRef.parse(state)))
+    write_original_task(folder, original_task_of(CheckpointRef.parse(state)))
     print(folder)
     return folder
 
@@ -74,7 +74,6 @@ def _write_merged(state: str, folder: Path) -> None:
     if head_settings(ref) is not None:
         trained: Any = saved_module(state, tuning=FULL_TUNING)
         trained.to(dtype).save_pretrained(folder)
-        write_original_task(folder, original_task_of(ref))
         return
     form = module_of(MODEL_TYPES[saved_model_type(ref)]).FORMS["mc_mlm"]
     model, tokenizer = load_pretrained(form, ref)

@@ -26,17 +26,11 @@ _OF_TASK = ("checkpoint", "report_items", "selection_items")
 
 @dataclass(frozen=True)
 class TrainedTask(Settings):
-    """How a question model was trained: the `original_task` in the settings file of its folder.
-
-    Args:
-        model: The model before.
-        original: The task, without a checkpoint.
-        data_sha256: Checksums of the task's files.
-    """
+    """How a question model was trained: the `original_task` in the settings file of its folder."""
 
     model: ModelSettings
     original: OriginalTask
-    data_sha256: tuple[str, ...]
+    data_sha256: tuple[str, ...]  # of the task's files
 
 
 def trained_task(checkpoint: CheckpointRef) -> TrainedTask | None:

@@ -304,12 +304,8 @@ def _refuse_trained(
             "changed since it was trained on them, so nobody knows which items to hold out; train "
             "it again (`train.py original`)"
         )
-
-    def key(record: Record) -> tuple[str, str, tuple[str, ...]]:
-        return record.id, record.stem, record.choices
-
-    trained_keys = set(map(key, splits.train))
-    if num_trained := sum(key(record) in trained_keys for record in measured):
+    items = {(record.id, record.stem, record.choices) for record in splits.train}
+    if num_trained := sum((r.id, r.stem, r.choices) in items for r in measured):
         raise UsageError(
             f"original.checkpoint {task.checkpoint} was trained on {num_trained} of the "
             f"{len(measured)} items to select with and to report on; give no other --original.*, "

@@ -20,7 +20,6 @@ from probelight.callbacks.aggregate_checkpoint import (
     best_of,
 )
 from probelight.callbacks.run_metrics import InoculationCost, ItemHistory, LearningCurve
-from probelight.commands.inoculation.continued import TrainedTask, trained_task
 from probelight.commands.inoculation.data import (
     PROBE,
     REPORT,
@@ -63,7 +62,7 @@ from probelight.lightning_modules.base import ChoiceModule
 from probelight.lightning_modules.inoculation import Inoculation
 from probelight.lightning_modules.keeping import L2SP, Distillation, Penalty
 from probelight.metrics.aggregate import best_checkpoint
-from probelight.models.checkpoint_files import trained_dtype
+from probelight.models.checkpoint_files import CheckpointRef, original_task_of, trained_dtype
 from probelight.models.networks import model_fingerprint
 from probelight.models.registry import ModelSettings
 from probelight.models.scorer import TrainedScorer
@@ -84,13 +83,7 @@ from probelight.results.predictions import (
     read_item_file,
     write_predictions,
 )
-from probelight.results.record import (
-    RunRecord,
-    changed_since,
-    check_artifact,
-    check_data,
-    checksums,
-)
+from probelight.results.record import RunRecord, changed_since, check_artifact, check_data
 from probelight.results.row import Row
 from probelight.results.run_folder import RunFolder
 from probelight.runs.context import RunContext, cached
@@ -228,11 +221,7 @@ class InoculationRun:
             for task in watched
             if task != DOSE
         }
-        original, files = self.subject.original, tasks.original.files
-        trained: TrainedTask | None = TrainedTask(self.subject.model, original, checksums(*files))
-        if original.given_model is not None:
-            trained = trained_task(original.given_model)
-        saved_task = None if trained is None else asdict(trained)
+        saved_task = original_task_of(CheckpointRef.parse(original_dir))
         keep = AggregateCheckpoint(self.run.best_dir, original_task=saved_task)
         items_by_epoch = ItemHistory()
         interpretable = cost_interpretable(tasks.original, scores_before[REPORTED_ORIGINAL])
