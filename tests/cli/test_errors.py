@@ -129,7 +129,7 @@ MISTAKES = [
         "(did you mean --trainer.gradient_checkpointing?)",
     ),
     (f"{INOCULATE} --probe.selection_itms=1", "(did you mean --probe.selection_items?)"),
-    (f"inoculate {OUT}", "give --original.name, --original.sets, or a --config"),
+    (f"inoculate {OUT}", "give --original.name and --original.sets, or a --config"),
     (f"{FIT} --model.learning_rat=1", "(did you mean --model.learning_rate?)"),
     (f"{FIT} --trainer.max_epoch=1", "(did you mean --trainer.max_epochs?)"),
     (f"{FIT} --model=Masked", "--model Masked: there is no such class; give its full name"),
