@@ -110,15 +110,15 @@ def inoculate(
             give exactly one probe, by name or as files, or if there are fewer items than you ask
             for.
     """
+    is_continued = not original.sets
+    model, original = continued_task(model, original)
+    if is_continued:
+        print(f"original task: {original.name}, on which {original.checkpoint} was trained")
     user_files = load_user_files(data, "--probe.name", bool(probe.name))
     if user_files:
         probe = fitting_probe(probe, user_files)
     elif not probe.name:
         raise UsageError("give --probe.name NAME, or --data.train FILE with --data.setup mc_qa")
-    is_continued = not original.sets
-    model, original = continued_task(model, original)
-    if is_continued:
-        print(f"original task: {original.name}, on which {original.checkpoint} was trained")
     model = question_model(model, original.given_model)
     context = RunContext(trainer, wandb, mirror, user_files.configs, force=force, engine=engine)
     subject = Subject(model, original, InoculatedProbe(**asdict(probe)))
