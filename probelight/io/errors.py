@@ -79,9 +79,9 @@ def is_one_slip(word: str, candidate: str) -> bool:
     """Return whether one letter is missing, added or wrong, or two neighbours are swapped."""
     differing = [i for i, (a, b) in enumerate(zip(word, candidate, strict=False)) if a != b]
     start = differing[0] if differing else min(len(word), len(candidate))
-    rest, candidate_rest = word[start:], candidate[start:]
-    is_swapped = rest[:2][::-1] + rest[2:] == candidate_rest
-    return is_swapped or candidate_rest[1:] in {rest, rest[1:]} or rest[1:] == candidate_rest
+    end, candidate_end = word[start:], candidate[start:]
+    is_swapped = end[:2][::-1] + end[2:] == candidate_end
+    return is_swapped or candidate_end[1:] in {end, end[1:]} or end[1:] == candidate_end
 
 
 def causes(error: BaseException) -> Iterator[BaseException]:

@@ -74,12 +74,13 @@ def _agreed(
 ) -> S:
     """Return the settings of a training, with those that were given and do not depend on it."""
     defaults, changes = vars(type(settings)()), {}
-    for name, value in vars(settings).items():
-        trained_value = getattr(trained, name)
-        if value == defaults[name]:
-            changes[name] = trained_value
-        elif name not in independent and value != trained_value:
+    for name, given_setting in vars(settings).items():
+        trained_setting = getattr(trained, name)
+        if given_setting == defaults[name]:
+            changes[name] = trained_setting
+        elif name not in independent and given_setting != trained_setting:
             raise UsageError(
-                f"{section}.{name} {value}: {source} was trained with {trained_value}; leave it out"
+                f"{section}.{name} {given_setting}: {source} was trained with {trained_setting}; "
+                "leave it out"
             )
     return replace(settings, **changes)
