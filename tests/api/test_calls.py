@@ -94,13 +94,7 @@ def test_a_notebook_prints_nothing_either(
     monkeypatch.setattr("rich.console._is_jupyter", lambda: True)
     monkeypatch.setattr("rich.jupyter.display", lambda *texts: displayed.extend(texts))
     probelight.zero_shot("dictionary-lm", WHALES)
-    probelight.inoculate(
-        "bookshelf-qa",
-        "hypernymy_small",
-        {"name": "definitions", "sets": ["definitions_large"]},
-        dose=20,
-        dry_run=True,
-    )
+    probelight.inoculate("bookshelf-qa", "hypernymy_small", dose=20, dry_run=True)
     assert "100.0" in repr(results)
     assert displayed == []
 
@@ -249,9 +243,10 @@ def test_a_dry_run_trains_nothing_and_says_what_it_would_take(tmp_path: Path) ->
     assert plan.num_texts == 1650
     assert plan.lines[2].startswith("time: 1,650 texts read by frozen models, ")
     assert repr(plan) == "\n".join(plan.lines)
-    original = {"name": "definitions", "sets": ["definitions_large"]}
     options: dict[str, Any] = {"dose": 20, "epochs": 3, "dry_run": True}
-    tuned = probelight.inoculate("bookshelf-qa", "hypernymy_small", original, **options)
+    with pytest.raises(ProbelightError, match=r"bookshelf-qa was trained on \d+ of the 5400 items"):
+        probelight.inoculate("bookshelf-qa", "hypernymy_small", "definitions_large", **options)
+    tuned = probelight.inoculate("bookshelf-qa", "hypernymy_small", **options)
     # A dose of 20 is two batches in each of three epochs.
     assert isinstance(tuned, probelight.Plan)
     assert (tuned.num_runs, tuned.num_steps) == (1, 6)

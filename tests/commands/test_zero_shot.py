@@ -279,7 +279,7 @@ def test_revisions_of_a_model_are_distinguished_and_have_a_table_by_step(
     sums = {run.model: run.model_sha256 for run in runs}
     assert len({sums["name@step1"], sums["name@step2k"], sums["name"]}) == 2  # main is step2k
     assert cli.main([*command, "--models=org/name@step3"]) == cli.FAILURE
-    assert "'org/name@step3' (a name on the Hub)" in capsys.readouterr().err
+    assert "there is no folder 'org/name@step3', and the Hub" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("fault", ["vocabulary", "folder"])

@@ -308,8 +308,8 @@ def _refuse_trained(
     if num_trained := sum((r.id, r.stem, r.choices) in items for r in measured):
         raise UsageError(
             f"original.checkpoint {task.checkpoint} was trained on {num_trained} of the "
-            f"{len(measured)} items to select with and to report on; give no other --original.*, "
-            f"which takes its task from {HEAD_SETTINGS}, or --original.report_sets"
+            f"{len(measured)} items to select with and to report on; leave out original.sets and "
+            f"original.name: its task is in {HEAD_SETTINGS}; or give fitting original.report_sets"
         )
 
 
