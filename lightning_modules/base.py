@@ -89,11 +89,13 @@ class ChoiceModule(pl.LightningModule, ABC):
             self.accuracies[stage] = metrics.to(self.device)
 
     def setup(self, stage: str) -> None:
-        if stage == "fit" and not any(p.requires_grad for p in self.parameters()):
+        if stage != "fit":
+            return
+        if not any(p.requires_grad for p in self.parameters()):
             raise RuntimeError(f"{type(self).__name__} has nothing to train: {self.why_frozen}")
-        if stage == "fit":  # behind it, a Trainer with "bf16-true" halves the weights
-            weights = self.state_dict()
-            self._frozen_bits = {name: bit_sum(weights[name]) for name in frozen_names(self)}
+        # When a state is saved, "bf16-true" has them in half precision.
+        weights = self.state_dict()
+        self._frozen_bits = {name: bit_sum(weights[name]) for name in frozen_names(self)}
 
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         """Leave out frozen weights, except under FSDP, which loads a state before any hook."""

@@ -58,7 +58,6 @@ from probelight.runs.spec import Job, ModelRunSpec, RunSpec
 
 PROTOCOL = "diagnose"
 RECORDED = "recorded"  # in `RunContext.paths`: the folder of the outputs
-PAPER_SHUFFLES = 100  # section 7.1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,9 +118,7 @@ class DiagnosisSpec(ModelRunSpec):
             run.write_lines("perturbations.jsonl", lines)
         name, notices = f"{model.label} on {data.source.title}", words.notices
         if shuffles:
-            notices += (
-                f"{shuffles} random word orders per context; Ettinger (2020) has {PAPER_SHUFFLES}",
-            )
+            notices += (f"{shuffles} random word orders per context; Ettinger (2020) has 100",)
         record = replace(
             record,
             rows=tuple(rows),
@@ -364,7 +361,7 @@ def _record_of_outputs(
             )
     if outputs.split:
         notices.append(
-            f"{name}: {len(outputs.split)} words are not one entry of the vocabulary, and are never "
+            f"{name}: {len(outputs.split)} words are not one entry of the vocabulary, and never "
             "among the k best: "
             f"{', '.join(sorted(outputs.split)[:5])}{', ...' if len(outputs.split) > 5 else ''}"
         )

@@ -129,10 +129,12 @@ def with_split_targets(
     from probelight.models.vocabulary import known_words, tokenizer_of  # only now: it imports torch
 
     known_targets = known_words(tokenizer_of(scorer.vocabulary()), outputs.split)
+    unknown_targets = outputs.split - known_targets
     contexts = {prompt.context for prompt in prompts if prompt.target in known_targets}
-    unknown = outputs.split - known_targets
     indices = [
-        i for i, p in enumerate(prompts) if p.context in contexts and p.target not in unknown
+        index
+        for index, prompt in enumerate(prompts)
+        if prompt.context in contexts and prompt.target not in unknown_targets
     ]
     if not indices:
         return outputs
