@@ -131,9 +131,10 @@ class LastState(ModelCheckpoint):
     A `ModelCheckpoint` that both monitors a score and saves the last state lets the last state
     become outdated.
 
-    A state includes the optimiser and is three times as large as the weights, so by default it is
-    saved by time. For this, `AgreedStop` must be a callback too: it tells all processes when the
-    first one saves. With `every_n_train_steps`, a state is also saved after every epoch.
+    A state includes the optimiser and is three times as large as the weights that are trained, so
+    by default it is saved by time. For this, `AgreedStop` must be a callback too: it tells all
+    processes when the first one saves. With `every_n_train_steps`, a state is also saved after
+    every epoch.
 
     Args:
         dirpath: Folder of the state.

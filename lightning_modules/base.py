@@ -17,14 +17,16 @@ from torch.optim import AdamW, Optimizer
 from torch.optim.lr_scheduler import LambdaLR, ReduceLROnPlateau
 
 from probelight.encoding.encoded_set import ChoiceEncoder
+from probelight.io.errors import UsageError
 from probelight.io.ranges import GradNorm, LearningRate, Seed, ShareOrAll, WeightDecay, WeightsDtype
 from probelight.metrics.accuracy import WeightedAccuracy, score_sum, weighted_scores
 from probelight.models.answering import batch_scores
 from probelight.models.checkpoint_files import CheckpointRef
-from probelight.models.networks import Batch
+from probelight.models.networks import Batch, bit_sum
 from probelight.models.tuning import Tuning, tuning_of
 
 _FUSED_DEVICES = {"cpu", "cuda"}
+FROZEN = "frozen_weights"  # in a state: weights that it leaves to their checkpoint, and their bits
 
 
 class ChoiceModule(pl.LightningModule, ABC):
@@ -60,6 +62,7 @@ class ChoiceModule(pl.LightningModule, ABC):
         self.max_grad_norm = max_grad_norm
         self.accuracies = nn.ModuleDict()
         self.evaluation_names = [""]
+        self._frozen_bits: dict[str, int] = {}
 
     def held(self) -> Iterator[Tensor]:
         """Yield weights that training keeps in memory in addition to the module's own."""
@@ -86,8 +89,36 @@ class ChoiceModule(pl.LightningModule, ABC):
             self.accuracies[stage] = metrics.to(self.device)
 
     def setup(self, stage: str) -> None:
-        if stage == "fit" and not any(p.requires_grad for p in self.parameters()):
+        if stage != "fit":
+            return
+        if not any(p.requires_grad for p in self.parameters()):
             raise RuntimeError(f"{type(self).__name__} has nothing to train: {self.why_frozen}")
+        # When a state is saved, "bf16-true" has them in half precision.
+        weights = self.state_dict()
+        self._frozen_bits = {name: bit_sum(weights[name]) for name in frozen_names(self)}
+
+    def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+        """Leave out frozen weights, except under FSDP, which loads a state before any hook."""
+        if self._frozen_bits and not isinstance(self.trainer.strategy, FSDPStrategy):
+            checkpoint[FROZEN] = self._frozen_bits
+            for name in self._frozen_bits:
+                del checkpoint["state_dict"][name]
+
+    def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+        """Add the frozen weights that the module has from its checkpoint.
+
+        Raises:
+            UsageError: If they are not those that the state was saved with.
+        """
+        weights = self.state_dict()
+        for name, bits in checkpoint.get(FROZEN, {}).items():
+            if name not in weights or bit_sum(weights[name]) != bits:
+                raise UsageError(
+                    f"the frozen weight {name} is not the one that this training began with, so it "
+                    "cannot be resumed: put the model's checkpoint back as it was, or remove the "
+                    "run's checkpoints/*.ckpt* to train again from the start"
+                )
+            checkpoint["state_dict"][name] = weights[name]
 
     def on_fit_start(self) -> None:
         # Lightning leaves the mode as it finds it, and `from_pretrained` gives models in eval mode.
@@ -232,6 +263,17 @@ class PretrainedChoice(ChoiceModule):
             model_name_or_path, revision=revision, random_weights=random_weights, seed=seed
         )
         self.read = trained_reader(self.adapters, dtype)
+
+
+def frozen_names(module: nn.Module) -> list[str]:
+    """Return the names of the frozen weights that a module has from a checkpoint."""
+    return [
+        f"{prefix}.{name}".lstrip(".")
+        for prefix, submodule in module.named_modules()
+        if isinstance(submodule, PretrainedChoice)
+        for name, weight in submodule.named_parameters(remove_duplicate=False)
+        if not weight.requires_grad
+    ]
 
 
 def weights_under(state_dict: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:

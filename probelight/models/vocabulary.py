@@ -91,6 +91,13 @@ def entries_of(question: Question, places: Sequence[tuple[str, str]]) -> list[in
     return entry_ids
 
 
+def known_words(tokenizer: Any, words: Iterable[str]) -> set[str]:
+    """Return the words of which a tokenizer knows every piece, inside a sentence."""
+    words = set(words)
+    table = CandidateTable.of_words(tokenizer, "auto", words)
+    return {word for word in words if tokenizer.unk_token_id not in table.pieces(INSIDE, word)}
+
+
 def read_out(tokenizer: Any, entries: Iterable[int]) -> dict[int, str]:
     """Return how entries read behind a word, as texts without white space in them, never empty.
 

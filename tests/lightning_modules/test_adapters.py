@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from transformers import AutoModel, AutoModelForCausalLM, AutoModelForMaskedLM, AutoTokenizer
 
+from probelight.callbacks.last_state import AgreedStop, LastState, read_state
 from probelight.datamodules.choices import ChoiceDataModule
 from probelight.io.errors import UsageError
 from probelight.lightning_modules.causal_choice import CausalChoice
@@ -373,13 +374,49 @@ def test_two_processes_train_an_adapter_as_one(
 def test_a_state_is_loaded_with_its_adapter(
     checkpoint: Folder, quiet_trainer: Callable[..., Any], tmp_path: Path
 ) -> None:
-    module = SentenceChoice(str(checkpoint()), tuning=TUNING, learning_rate=0.05)
+    base, state = shutil.copytree(checkpoint(), tmp_path / "base"), tmp_path / "a.ckpt"
+    module = SentenceChoice(str(base), tuning=TUNING, learning_rate=0.05)
     trainer = quiet_trainer(max_epochs=1)
     trainer.fit(module, datamodule=ChoiceDataModule(QUESTIONS, {}, 2))
-    trainer.save_checkpoint(tmp_path / "a.ckpt")
-    torch.load(tmp_path / "a.ckpt", weights_only=True)
-    loaded = SentenceChoice.load_from_checkpoint(tmp_path / "a.ckpt")
+    trainer.save_checkpoint(state)
+    saved = set(torch.load(state, weights_only=True)["state_dict"])
+    assert saved == {name for name, weight in module.named_parameters() if weight.requires_grad}
+    loaded = SentenceChoice.load_from_checkpoint(state)
     assert scores(loaded, QUESTIONS).tolist() == scores(module, QUESTIONS).tolist()
+    shutil.copy(noisy(base, "other", 0.3) / "model.safetensors", base)
+    with pytest.raises(UsageError, match=r"weight transformer\..* put the model's checkpoint"):
+        SentenceChoice.load_from_checkpoint(state)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"precision": "bf16-true"},  # the frozen weights are halved only after a state is loaded
+        pytest.param({"devices": 2, "strategy": "ddp_fork"}, marks=pytest.mark.slow),
+    ],
+)
+def test_a_training_resumes_with_the_frozen_weights_of_its_checkpoint(
+    options: dict[str, Any], checkpoint: Folder, quiet_trainer: Callable[..., Any], tmp_path: Path
+) -> None:
+    def trained(epochs: int, **more: Any) -> dict[str, Tensor]:
+        module: Any = SentenceChoice(str(checkpoint()), tuning=TUNING)
+        without_dropout(module)
+        weights = [p for p in module.parameters() if p.requires_grad]
+        module.configure_optimizers = lambda: torch.optim.SGD(weights, lr=0.1, momentum=0.9)
+        states = LastState(str(tmp_path / str(epochs)), every_n_train_steps=100)
+        plain = {"enable_checkpointing": True, "callbacks": [states, AgreedStop()], **options}
+        trainer = quiet_trainer(max_epochs=epochs, **plain)
+        trainer.fit(module, datamodule=ChoiceDataModule(QUESTIONS, {}, 4, seed=3), **more)
+        weights_by_name: dict[str, Tensor] = module.state_dict()
+        return weights_by_name
+
+    at_once = trained(2)
+    trained(1)
+    state = tmp_path / "1" / "last.ckpt"
+    assert not any("word_embeddings" in name for name in read_state(state)["state_dict"])
+    resumed = trained(2, ckpt_path=state, weights_only=True)
+    assert all(weight.equal(resumed[name]) for name, weight in at_once.items())
 
 
 def test_layers_computed_again_give_an_adapter_the_same_gradients(checkpoint: Folder) -> None:

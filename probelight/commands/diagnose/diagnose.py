@@ -17,6 +17,7 @@ from probelight.commands.diagnose import measures
 from probelight.commands.diagnose.word_predictions import (
     file_name,
     predict_words,
+    with_split_targets,
     write_recorded_files,
 )
 from probelight.evaluation.scorers import (
@@ -105,6 +106,8 @@ class DiagnosisSpec(ModelRunSpec):
         perturbed = measures.perturbed_sets(data, shuffles)
         words = predict_words(scorer, words_by_context(data, perturbed), context.trainer)
         outputs = words.outputs(data.prompts)
+        if model.kind == "causal":
+            outputs = with_split_targets(outputs, scorer, data.prompts, context.trainer)
         row = replace(model_row(model), protocol=PROTOCOL, probe=data.source.name)
         record = _record_of_outputs(run, data, outputs, row)
         rows, lines = list(record.rows), list[dict[str, Any]]()
@@ -113,12 +116,14 @@ class DiagnosisSpec(ModelRunSpec):
             lines += measures.perturbed_lines(perturbation, data, words)
         if perturbed:
             run.write_lines("perturbations.jsonl", lines)
-        name = f"{model.label} on {data.source.title}"
+        name, notices = f"{model.label} on {data.source.title}", words.notices
+        if shuffles:
+            notices += (f"{shuffles} random word orders per context; Ettinger (2020) has 100",)
         record = replace(
             record,
             rows=tuple(rows),
             seeds=tuple(range(shuffles)),
-            notices=(*record.notices, *(f"{name}: {notice}" for notice in words.notices)),
+            notices=(*record.notices, *(f"{name}: {notice}" for notice in notices)),
         )
         return answered_by(record, model, scorer)
 
@@ -191,7 +196,7 @@ def diagnose(
     sets: Names = (),
     recorded: PathText | None = None,
     mirror: Mirror | None = None,
-    shuffles: NumShuffles = 100,
+    shuffles: NumShuffles = 10,
     write_recorded: PathText | None = None,
     trainer: TrainerSettings = DEFAULT_TRAINER,
     engine: EngineSettings = DEFAULT_ENGINE,
@@ -215,7 +220,7 @@ def diagnose(
             negnat), or SET/MODEL.txt (SET is ROLE-1500, NEG-1500-SIMP-TEMP or NEG-1500-SIMP-GEN).
         mirror: Folder or address with copies of the released files.
         shuffles: Number of random word orders for the first sentences of CPRAG-102, which give a
-            mean accuracy and its standard deviation; 0 leaves these perturbations out.
+            mean accuracy and its standard deviation (100 in the paper); 0 leaves these out.
         write_recorded: Folder in which to write the models' outputs too, in the formats that
             `recorded` reads, so that programs of the sets' authors can score them.
         trainer: Device and batch settings.
@@ -356,8 +361,17 @@ def _record_of_outputs(
             )
     if outputs.split:
         notices.append(
-            f"{name}: {len(outputs.split)} words are not one entry of the vocabulary: "
+            f"{name}: {len(outputs.split)} words are not one entry of the vocabulary, and never "
+            "among the k best: "
             f"{', '.join(sorted(outputs.split)[:5])}{', ...' if len(outputs.split) > 5 else ''}"
+        )
+    if num_chained := sum(
+        prompt.target in outputs.split and probability is not None
+        for prompt, probability in zip(data.prompts, outputs.probabilities or (), strict=False)
+    ):
+        notices.append(
+            f"{name}: {num_chained} of {len(data.prompts)} probabilities are those of words of "
+            "several tokens, the product over these (chain rule)"
         )
     return RunRecord.of(
         row,

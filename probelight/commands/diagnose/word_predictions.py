@@ -6,8 +6,8 @@ vocabulary. Only a model's own tokenizer folds case.
 
 Words are compared by their entries in the vocabulary. A word is predicted where the model's entry
 is the one of the word in this place, and is then shown in its own spelling. A word of more than one
-entry has no probability and is never predicted. `probelight.models.vocabulary.read_out` says how
-other entries are shown.
+entry is never predicted, and has a probability only by the chain rule, after a context that is read
+from left to right. `probelight.models.vocabulary.read_out` says how other entries are shown.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -114,6 +114,36 @@ def predict_words(scorer: Scorer, words: Words, settings: TrainerSettings) -> Wo
             "(NaN): these count as wrong",
         )
     return WordPredictions(by_context, depth, notices)
+
+
+def with_split_targets(
+    outputs: ModelOutputs, scorer: Scorer, prompts: Sequence[Prompt], settings: TrainerSettings
+) -> ModelOutputs:
+    """Return the outputs of a left-to-right model with the probabilities of split targets too.
+
+    Such a probability is the product over the target's tokens, each after those before it (the
+    chain rule). The other targets in its context are read in the same way, so that they compare,
+    even if the model has more rows than the tokenizer has entries. A target with a token that
+    stands for anything unknown still has none.
+    """
+    from probelight.models.vocabulary import known_words, tokenizer_of  # only now: it imports torch
+
+    known_targets = known_words(tokenizer_of(scorer.vocabulary()), outputs.split)
+    unknown_targets = outputs.split - known_targets
+    contexts = {prompt.context for prompt in prompts if prompt.target in known_targets}
+    indices = [
+        index
+        for index, prompt in enumerate(prompts)
+        if prompt.context in contexts and prompt.target not in unknown_targets
+    ]
+    if not indices:
+        return outputs
+    probabilities = list(outputs.probabilities or ())
+    records = [Record(str(i), prompts[i].context, (prompts[i].target,), 0) for i in indices]
+    rows, _ = ask_about(scorer, scorer.log_likelihoods(), records, settings)
+    for row, index in enumerate(indices):
+        probabilities[index] = min(math.exp(rows[row][0]), 1.0)  # in this order NaN stays NaN
+    return replace(outputs, probabilities=tuple(probabilities))
 
 
 def file_name(model: str) -> str:

@@ -22,9 +22,11 @@ from probelight.results.run_folder import RunFolder
 from probelight.runs.context import RunContext
 from probelight.runs.execution import make_run
 from probelight.runs.settings import TrainerSettings
+from tests.fixtures.causal import causal_folder
 from tests.fixtures.diagnostics import write_lists, write_recorded, write_released
 from tests.fixtures.rows import read_results
 
+__all__ = ["causal_folder"]
 Counts = dict[tuple[str, str, str, str], str]
 
 
@@ -260,6 +262,21 @@ def test_a_model_of_ours_as_a_plain_loop_measures_it(
             rows["cprag"][f"accuracy@{k}{end}", "", "shuffled+truncated"] for end in ("", "_sd")
         )
         assert (row.value, sd.value) == pytest.approx((fmean(draws), stdev(draws)))
+
+
+def test_a_decoder_is_measured_on_all_comparisons(
+    tmp_path: Path, causal_folder: Callable[[str], Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = [f"--models={causal_folder('gpt2')}", f"--mirror={write_released(tmp_path)}"]
+    command += ["--sets=cprag,role", "--trainer.accelerator=cpu", f"--output_dir={tmp_path / 'a'}"]
+    assert cli.main(["diagnose", *command]) == 0
+    rows = read_results(tmp_path / "a" / "results.csv")
+    rows = [r for r in rows if (r["metric"], r["subset"]) == ("sensitivity", "")]
+    assert [(r["probe"], r["num_items"]) for r in rows] == [("cprag", "2"), ("role", "2")]
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "CPRAG-102: 6 of 6 probabilities are those of words of several tokens" in printed
+    assert "CPRAG-102: 10 random word orders per context; Ettinger (2020) has 100" in printed
+    assert "ROLE-88: 10 random" not in printed
 
 
 def test_outputs_that_changed_since_they_were_planned(tmp_path: Path) -> None:

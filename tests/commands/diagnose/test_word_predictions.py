@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
+from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from probelight import cli
 from probelight.commands.diagnose.diagnose import prompt_pairs, words_by_context
@@ -15,6 +17,7 @@ from probelight.commands.diagnose.word_predictions import (
     WordPredictions,
     file_name,
     predict_words,
+    with_split_targets,
     write_recorded_files,
 )
 from probelight.evaluation.scorers import scorer_for
@@ -25,9 +28,11 @@ from probelight.probes.diagnostics.items import Prompt
 from probelight.probes.diagnostics.sets import SETS, load_set
 from probelight.results.model_outputs import find_recorded, read_recorded
 from probelight.runs.settings import TrainerSettings
+from tests.fixtures.causal import causal_folder
 from tests.fixtures.diagnostics import write_recorded, write_released
 from tests.fixtures.rows import read_results
 
+__all__ = ["causal_folder"]
 Plain = Callable[[str], dict[str, float]]
 QUIET = TrainerSettings(accelerator="cpu", progress_bar=False)
 
@@ -159,6 +164,35 @@ def test_what_is_written_is_read_again_with_the_same_counts(
 
 def line(words: list[str], **more: Any) -> dict[str, Any]:
     return {"context": "c", "target": "t", "predictions": words, "probability": 0.1, **more}
+
+
+@pytest.mark.parametrize("family", ["gpt2", "opt", "llama"])
+def test_split_targets_of_a_decoder_are_chained_as_a_plain_loop_does(
+    family: str, causal_folder: Callable[[str], Path]
+) -> None:
+    """An antelope is one entry, a dogcat several; a tokenizer without bytes does not know ¤."""
+    model: Any = AutoModelForCausalLM.from_pretrained(causal_folder(family))
+    tokenizer = AutoTokenizer.from_pretrained(causal_folder(family))
+    context, targets = "a cat is smaller than the", ("antelope", "dogcat", "redness", "d¤g")
+    settings = ModelSettings(name_or_path=str(causal_folder(family)), kind="causal")
+    scorer = scorer_for(settings, "mc_mlm")
+    prompts = [Prompt(context, target) for target in targets]
+    outputs = predicted(scorer, {context: list(targets)}).outputs(prompts)
+    chained = with_split_targets(outputs, scorer, prompts, QUIET)
+    assert outputs.split == chained.split == {"dogcat", "redness", "d¤g"}
+    assert outputs.probabilities is not None
+    assert outputs.probabilities[1:] == (None, None, None)
+    ids = tokenizer(context).input_ids
+    for target, probability in zip(targets, chained.probabilities or (), strict=True):
+        pieces = tokenizer(f"{context} {target}").input_ids[len(ids) :]
+        expected = 1.0
+        for n, piece in enumerate(pieces):
+            with torch.no_grad():
+                logits = model(torch.tensor([[*ids, *pieces[:n]]])).logits[0, -1]
+            expected *= float(logits.double().softmax(0)[piece])
+        is_unknown = tokenizer.unk_token_id in pieces
+        assert is_unknown == (family == "llama" and target == "d¤g")
+        assert probability == (None if is_unknown else pytest.approx(expected, rel=1e-4))
 
 
 def test_one_set_in_lists(tmp_path: Path) -> None:
