@@ -287,15 +287,18 @@ def delimiter_of(path: str | Path) -> str | None:
     return None if ending is None else "\t" if ending[1].lower() == "tsv" else ","
 
 
-def read_table(path: Path, *, any_case: bool = False) -> pd.DataFrame:
+def read_table(
+    path: Path, *, any_case: bool = False, watched: Watched | None = None
+) -> pd.DataFrame:
     """Return the cells of a .tsv or comma-separated file as texts; a row is called "file:line".
 
-    With `any_case`, columns are called by their names in lower case. RecordError names file and
-    line if it is empty, or a row's number of cells is not the header's.
+    With `any_case`, columns are called by their names in lower case; `watched` is as in
+    `open_content`. RecordError names file and line if it is empty, or a row's number of cells is
+    not the header's.
     """
     import pandas as pd  # not above: --help is quick
 
-    lines = (f"{text}\n" for _, text in read_lines(path))
+    lines = (f"{text}\n" for _, text in read_lines(path, watched=watched))
     # In .tsv a quotation mark is a part of the text, as in files of minimal pairs.
     reader = (
         csv.reader(lines, delimiter="\t", quoting=csv.QUOTE_NONE)
@@ -303,7 +306,8 @@ def read_table(path: Path, *, any_case: bool = False) -> pd.DataFrame:
         else csv.reader(lines, strict=True)
     )
     header: list[str] = []
-    rows: dict[str, list[str]] = {}
+    columns: list[list[str]] = []  # a list for each row takes three times the memory
+    wheres: list[str] = []
     line = 1
     try:
         for row in reader:
@@ -322,18 +326,21 @@ def read_table(path: Path, *, any_case: bool = False) -> pd.DataFrame:
                         f"{path}:{line}: two columns are called {' and '.join(map(repr, names))}; "
                         "rename one of them"
                     )
+                columns = [[] for _ in header]
             elif any(cells):
                 if len(cells) != len(header):
                     raise RecordError(
                         f"{path}:{line}: {len(cells)} cell(s), where the header has {len(header)}"
                     )
-                rows[f"{path}:{line}"] = cells
+                wheres.append(f"{path}:{line}")
+                for column, cell in zip(columns, cells, strict=True):
+                    column.append(cell)
             line = reader.line_num + 1
     except csv.Error as error:
         raise RecordError(f"{path}:{line}: {error}") from None
-    if not rows:
+    if not wheres:
         raise RecordError(f"{path}:1: a header and rows are needed; there are no rows")
-    return pd.DataFrame([*rows.values()], index=[*rows], columns=header, dtype=object)
+    return pd.DataFrame(dict(zip(header, columns, strict=True)), index=wheres, dtype=object)
 
 
 def distinct_ends(sources: Iterable[str]) -> dict[str, str]:

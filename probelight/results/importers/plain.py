@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
+from itertools import compress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -62,16 +63,15 @@ def read(path: Path, candidates: Collection[str] = (), choices: Collection[str] 
             notices = (f"candidates: {', '.join(by_column.values())}",)
             unread = ", ".join(name for name in columns if name not in by_column)
             notices += (f"columns ignored: {unread}",) if unread else ()
-            scores = table[[*by_column]].rename(columns=by_column)
-            rows = [[*filter(all, row.items())] for row in scores.to_dict("records")]
-            frame["choice"] = [[choice for choice, _ in row] for row in rows]
-            frame["score"] = [[score for _, score in row] for row in rows]
+            columns_by_text = {text: name for name, text in by_column.items()}
+            texts = [*columns_by_text]
+            scores = table[[*columns_by_text.values()]].to_numpy().tolist()
+            frame["choice"] = [texts if all(row) else [*compress(texts, row)] for row in scores]
+            frame["score"] = [[*filter(None, row)] for row in scores]
     names = frame.reindex(columns=["id", "text"]).astype(object).fillna("")
     if (unnamed := names.eq("").all(axis="columns")).any():
         raise RecordError(f"{unnamed.idxmax()}: the item has neither `id` nor `text`")
-    if isinstance(frame["choice"].iloc[0], list):
-        frame = frame.assign(item=frame.index).explode(["choice", "score"])
-    else:
+    if not isinstance(frame["choice"].iloc[0], list):
         frame["item"] = [f"{of}\n{plain(text)}" for of, text in names.to_numpy()]
     return imported(path, content_sha256(path), frame, notices)
 
