@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from functools import cache
+from itertools import repeat
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
-from probelight.io.atomic import write_text_atomic
+from probelight.io.atomic import write_blocks_atomic
 from probelight.io.documents import read_json
 from probelight.io.escaping import all_visible, json_text
 from probelight.io.settings import STRICT, typed
@@ -183,7 +185,7 @@ def write_predictions(
     if isinstance(run, RunFolder):
         run.write_lines(PREDICTIONS, rows)
     else:
-        write_text_atomic(run, "".join(json_text(line) + "\n" for line in rows))
+        write_blocks_atomic(run, (f"{json_text(line)}\n".encode() for line in rows))
 
 
 def line_as_json(line: ItemLine | ContextLine, always: Collection[str] = ()) -> dict[str, Any]:
@@ -193,17 +195,23 @@ def line_as_json(line: ItemLine | ContextLine, always: Collection[str] = ()) -> 
         line: The line.
         always: Optional fields to include even if they have their default.
     """
+    optional = _optional_fields(type(line))
     values = {
-        column.name: getattr(line, column.name)
-        for column in fields(line)
-        if not column.metadata.get("optional")
-        or column.name in always
-        or getattr(line, column.name) != column.default
+        name: value
+        for name, value in vars(line).items()
+        if name not in optional or name in always or value != optional[name]
     }
     for name in ("by_rule", "by_phrasing"):
         if answers := values.get(name):
             values[name] = {key: vars(answer) for key, answer in answers.items()}
     return values
+
+
+@cache
+def _optional_fields(line_type: type[ItemLine | ContextLine]) -> dict[str, object]:
+    """Return the default of each field that a line may lack."""
+    columns = fields(line_type)
+    return {column.name: column.default for column in columns if column.metadata.get("optional")}
 
 
 def read_item_lines(results: RunSet, run: Run) -> tuple[ItemLine, ...]:
@@ -303,8 +311,8 @@ def prediction_lines(
     records: Sequence[Record],
     scores: Sequence[Sequence[float]],
     groups: Sequence[Hashable] | None = None,
-) -> list[ItemLine]:
-    """Return the lines of a set.
+) -> Iterator[ItemLine]:
+    """Yield the lines of a set.
 
     `question` and `choices` are what the model saw: under a control the changed words, and "" for
     the empty choices that pad a question. If a score is NaN, `prediction` is None, and `tied` and
@@ -317,11 +325,14 @@ def prediction_lines(
         groups: (N,) the group of each item, which intervals do not divide. Its number becomes the
             `interval_group`, unless each item is its own group.
     """
-    lines = []
-    for record, choice_scores, best in zip(records, scores, best_of_each(scores), strict=True):
-        notes = {"group": record.meta.get("cluster")}
+    numbers: Iterable[int | None] = repeat(None, len(records))
+    if groups is not None and num_groups(groups) < len(groups):
+        numbers = group_indices(groups).tolist()
+    each_item = zip(records, scores, best_of_each(scores), numbers, strict=True)
+    for record, choice_scores, best, number in each_item:
+        notes = {"group": record.meta.get("cluster"), "interval_group": number}
         notes |= {name: record.meta.get(name) for name in _NOTES if name != "group"}
-        line = ItemLine(
+        yield ItemLine(
             set=name,
             id=record.id,
             position=record.position,
@@ -332,10 +343,5 @@ def prediction_lines(
             tied=len(best),
             answer=record.answer,
             correct=item_score(best, record.answer),
-            **{name: value for name, value in notes.items() if value is not None},
+            **{note: value for note, value in notes.items() if value is not None},
         )
-        lines.append(line)
-    if groups is None or num_groups(groups) == len(groups):
-        return lines
-    pairs = zip(lines, group_indices(groups).tolist(), strict=True)
-    return [replace(line, interval_group=group) for line, group in pairs]

@@ -1,8 +1,8 @@
 """The scores of items in another program's file, whatever its format, without a probe of ours.
 
-`imported` takes one frame whose rows are called by file and line: a row for each choice, or, without
-the column `item`, one for each item with lists of what differs between its choices. Columns that a
-file does not have are left out:
+`imported` takes one frame whose rows are called by file and line: a row for each choice, or, if
+there is no column `item`, one for each item, with lists of what its choices differ in. Columns that
+a file does not have are left out:
 
     item              equal in the rows of one item
     id, text          of the item; its question, "" where there is none before the choices
