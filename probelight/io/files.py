@@ -340,7 +340,8 @@ def read_table(
         raise RecordError(f"{path}:{line}: {error}") from None
     if not wheres:
         raise RecordError(f"{path}:1: a header and rows are needed; there are no rows")
-    return pd.DataFrame(dict(zip(header, columns, strict=True)), index=wheres, dtype=object)
+    index = pd.Index(wheres, dtype=object)
+    return pd.DataFrame(dict(zip(header, columns, strict=True)), index=index, dtype=object)
 
 
 def distinct_ends(sources: Iterable[str]) -> dict[str, str]:

@@ -43,7 +43,7 @@ class RepeatedSentenceError(RecordError):
     """A minimal pair with two equal sentences."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)  # of which there may be a million
 class Record:
     """A multiple-choice item.
 

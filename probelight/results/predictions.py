@@ -331,7 +331,8 @@ def prediction_lines(
     each_item = zip(records, scores, best_of_each(scores), numbers, strict=True)
     for record, choice_scores, best, number in each_item:
         notes = {"group": record.meta.get("cluster"), "interval_group": number}
-        notes |= {name: record.meta.get(name) for name in _NOTES if name != "group"}
+        if record.meta:
+            notes |= {note: record.meta.get(note) for note in _NOTES if note != "group"}
         yield ItemLine(
             set=name,
             id=record.id,

@@ -59,7 +59,7 @@ def answers_in_order(imported: Imported, data: ProbeData) -> tuple[list[Answer],
     if not has_ids:
         for index, record in enumerate(records):
             indices_by_key[_question(record.stem, record.choices)].append(index)
-    fitted: dict[int, Answer] = {}
+    fitted: list[Answer | None] = [None] * len(records)
     for answer in imported.answers:
         keys = (_question(text, answer.choices) for text in answer.texts)
         matches = {
@@ -75,18 +75,18 @@ def answers_in_order(imported: Imported, data: ProbeData) -> tuple[list[Answer],
         if not matches:
             raise _fits_nothing(answer, data, has_ids)
         [(index, record_name)] = matches.items()
-        if index in fitted:
+        if earlier := fitted[index]:
             raise RecordError(
                 f"{answer.where}: the item {record_name} of {name} is already answered at "
-                f"{fitted[index].where}"
+                f"{earlier.where}"
             )
         fitted[index] = _in_its_order(answer, records[index])
-    if missing := [record.name for n, record in enumerate(records) if n not in fitted]:
+    if missing := [r.name for r, match in zip(records, fitted, strict=True) if not match]:
         raise RecordError(
             f"{imported.files[0].path}: {len(missing)} of {len(records)} items of {name} are not "
             f"answered: {_names(missing)}"
         )
-    return [fitted[index] for index in range(len(records))], "ids" if has_ids else "texts"
+    return [*filter(None, fitted)], "ids" if has_ids else "texts"
 
 
 def _question(text: str, choices: Iterable[str]) -> str:
@@ -183,6 +183,7 @@ def items_of_file(imported: Imported) -> ProbeData:
     elif all(with_mask(text).count(MASK) == 1 for text in questions):
         setup = "mc_mlm"
     records: list[Record] = []
+    no_notes: dict[str, str] = {}  # shared: there may be a million items
     line_by_id: dict[str, str] = {}
     for number, answer in enumerate(imported.answers, start=1):
         missing = [] if answer.texts else ["question"]
@@ -199,7 +200,7 @@ def items_of_file(imported: Imported) -> ProbeData:
             stem=with_mask(answer.texts[0]) if setup == "mc_mlm" else answer.texts[0],
             choices=answer.choices,
             answer=answer.gold,
-            meta={"paradigm": answer.paradigm} if answer.paradigm else {},
+            meta={"paradigm": answer.paradigm} if answer.paradigm else no_notes,
             position=number,
         )
         with at(answer.where):

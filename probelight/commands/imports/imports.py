@@ -23,6 +23,7 @@ from probelight.evaluation.measures import PROTOCOL
 from probelight.evaluation.sets import LoadedSet, load_sets
 from probelight.io.errors import UsageError, nearest
 from probelight.io.escaping import visible
+from probelight.io.process import without_collector
 from probelight.io.ranges import Mirror, Texts
 from probelight.metrics.scoring_rules import LETTER
 from probelight.probes.user_files import DEFAULT_FILE, FileSettings
@@ -54,6 +55,7 @@ PVI = "pvi"  # the format of `imports.information`
         positional=True,
     )
 )
+@without_collector()
 def import_results(
     format: str,
     files: list[Path],

@@ -66,8 +66,9 @@ def read(path: Path, candidates: Collection[str] = (), choices: Collection[str] 
             columns_by_text = {text: name for name, text in by_column.items()}
             texts = [*columns_by_text]
             scores = table[[*columns_by_text.values()]].to_numpy().tolist()
+            del table  # cells of a million items that nobody reads
             frame["choice"] = [texts if all(row) else [*compress(texts, row)] for row in scores]
-            frame["score"] = [[*filter(None, row)] for row in scores]
+            frame["score"] = [row if all(row) else [*filter(None, row)] for row in scores]
     names = frame.reindex(columns=["id", "text"]).astype(object).fillna("")
     if (unnamed := names.eq("").all(axis="columns")).any():
         raise RecordError(f"{unnamed.idxmax()}: the item has neither `id` nor `text`")
