@@ -59,6 +59,7 @@ RESULTS = SizeLimit("results", 512 * MIB)
 LARGE = SizeLimit("large texts", 2**62, 64 * MIB)
 
 MAX_ITEMS = 1_000_000
+MAX_ROWS = 5 * MAX_ITEMS  # of a table: as Python's texts they take gigabytes
 # Text packs 4 to 25 times smaller. A bomb, with up to 1,032 of gzip, is only worth it when large.
 MAX_RATIO = 200
 RATIO_FREE = 16 * MIB  # that much any packed file may hold
@@ -332,6 +333,8 @@ def read_table(
                     raise RecordError(
                         f"{path}:{line}: {len(cells)} cell(s), where the header has {len(header)}"
                     )
+                if len(wheres) == MAX_ROWS:
+                    raise RecordError(f"{path}:{line}: a table can have at most {MAX_ROWS:,} rows")
                 wheres.append(f"{path}:{line}")
                 for column, cell in zip(columns, cells, strict=True):
                     column.append(cell)

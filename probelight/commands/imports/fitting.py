@@ -223,6 +223,8 @@ def with_kept_scores(answers: Sequence[Answer], kept_scores: KeptScores) -> tupl
     That is the logarithm of a probability, the score per character of its choice (as `acc_norm` of
     lm-evaluation-harness), or the score as it is.
     """
+    if kept_scores == "as_given":
+        return tuple(answers)
     kept_answers = []
     for answer in answers:
         with at(answer.where):
