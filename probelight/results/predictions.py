@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from functools import cache
 from itertools import repeat
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
@@ -171,6 +170,16 @@ class ContextLine:
     split: tuple[str, ...] = field(default=(), metadata=_OPTIONAL)
 
 
+_DEFAULTS: Mapping[type, Mapping[str, object]] = {  # of the fields that a line may lack
+    line_type: {
+        column.name: column.default
+        for column in fields(line_type)
+        if column.metadata.get("optional")
+    }
+    for line_type in (ItemLine, ContextLine)
+}
+
+
 def write_predictions(
     run: RunFolder | Path, lines: Iterable[ItemLine | ContextLine], always: Collection[str] = ()
 ) -> None:
@@ -195,23 +204,16 @@ def line_as_json(line: ItemLine | ContextLine, always: Collection[str] = ()) -> 
         line: The line.
         always: Optional fields to include even if they have their default.
     """
-    optional = _optional_fields(type(line))
+    defaults = _DEFAULTS[type(line)]
     values = {
         name: value
         for name, value in vars(line).items()
-        if name not in optional or name in always or value != optional[name]
+        if name not in defaults or name in always or value != defaults[name]
     }
     for name in ("by_rule", "by_phrasing"):
         if answers := values.get(name):
             values[name] = {key: vars(answer) for key, answer in answers.items()}
     return values
-
-
-@cache
-def _optional_fields(line_type: type[ItemLine | ContextLine]) -> dict[str, object]:
-    """Return the default of each field that a line may lack."""
-    columns = fields(line_type)
-    return {column.name: column.default for column in columns if column.metadata.get("optional")}
 
 
 def read_item_lines(results: RunSet, run: Run) -> tuple[ItemLine, ...]:
@@ -330,7 +332,7 @@ def prediction_lines(
         numbers = group_indices(groups).tolist()
     each_item = zip(records, scores, best_of_each(scores), numbers, strict=True)
     for record, choice_scores, best, number in each_item:
-        notes = {"group": record.meta.get("cluster"), "interval_group": number}
+        notes: dict[str, Any] = {"group": record.meta.get("cluster"), "interval_group": number}
         if record.meta:
             notes |= {note: record.meta.get(note) for note in _NOTES if note != "group"}
         yield ItemLine(
