@@ -323,8 +323,9 @@ def loader_options(num_workers: int | None, device: torch.device) -> dict[str, A
 def say_if_bfloat16_is_slow(device: torch.device) -> None:
     """Say so on a CPU of which torch knows that it has no instructions for bfloat16."""
     # Older versions of torch have no list of them, and that of another architecture not these.
-    capabilities = getattr(torch.cpu, "get_capabilities", dict)() if device.type == "cpu" else {}
-    if "avx512_bf16" in capabilities and not any(map(capabilities.get, BFLOAT16_INSTRUCTIONS)):
+    capabilities = getattr(torch.cpu, "get_capabilities", dict[str, bool])()
+    has_list = device.type == "cpu" and "avx512_bf16" in capabilities
+    if has_list and not any(map(capabilities.get, BFLOAT16_INSTRUCTIONS)):
         say_once(
             "this CPU has no instructions for bfloat16 (avx512_bf16, AMX), so it takes several "
             "times as long as float32; give --model.dtype float32 and --trainer.precision 32-true"

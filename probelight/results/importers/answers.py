@@ -94,8 +94,8 @@ def plain(text: str) -> str:
     return " ".join(text.split())
 
 
-def _are_same(cell: object, other: object) -> bool:
-    return cell == other or plain(str(cell)) == plain(str(other))
+def _are_same(cell: object, first: object) -> bool:
+    return cell == first or plain(str(cell)) == plain(str(first))
 
 
 def score_of(value: object, name: str = "the score") -> float:

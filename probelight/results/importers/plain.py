@@ -147,7 +147,7 @@ def _lines(path: Path, parse: Callable[[Mapping[str, Any]], dict[str, object]]) 
     """Return a row for each JSON object of a file, called by file and line."""
     import pandas as pd  # not above: --help is quick
 
-    rows = {}
+    rows = dict[str, dict[str, object]]()
     for number, text in read_lines(path, watched=_watched):
         if text.strip():
             with at(where := f"{path}:{number}"):
