@@ -19,7 +19,7 @@ from torch import Tensor
 from probelight.callbacks.aggregate_checkpoint import AGGREGATE, ORIGINAL, PROBE, Scores
 from probelight.models.answering import Answers, gather_scores, scores_by_item
 from probelight.probes.record import Record
-from probelight.results.predictions import prediction_lines, write_predictions
+from probelight.results.predictions import ItemLine, prediction_lines, write_predictions
 from probelight.results.run_folder import read_metrics, write_metrics
 
 _SECONDS = 10.0  # between two writes: who looks at a run need not wait for its next state
@@ -276,7 +276,7 @@ class PredictionWriter(pl.Callback):
         sets: Mapping[str, Sequence[Record]] = trainer.datamodule.evaluation  # type: ignore[attr-defined]
         gathered = [gather_scores(self._scores.get(index, {})) for index in range(len(sets))]
         if trainer.is_global_zero:
-            lines = []
+            lines = list[ItemLine]()
             for (name, records), scores in zip(sets.items(), gathered, strict=True):
                 indices = sorted(scores)
                 items = [records[i] for i in indices]

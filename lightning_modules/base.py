@@ -20,7 +20,7 @@ from probelight.encoding.encoded_set import ChoiceEncoder
 from probelight.io.errors import UsageError
 from probelight.io.ranges import GradNorm, LearningRate, Seed, ShareOrAll, WeightDecay, WeightsDtype
 from probelight.metrics.accuracy import WeightedAccuracy, score_sum, weighted_scores
-from probelight.models.answering import batch_scores
+from probelight.models.answering import batch_scores, say_if_bfloat16_is_slow
 from probelight.models.checkpoint_files import CheckpointRef
 from probelight.models.networks import Batch, bit_sum
 from probelight.models.tuning import Tuning, tuning_of
@@ -124,6 +124,7 @@ class ChoiceModule(pl.LightningModule, ABC):
         # Lightning leaves the mode as it finds it, and `from_pretrained` gives models in eval mode.
         self.train()
         if any(p.requires_grad and p.dtype == torch.bfloat16 for p in self.parameters()):
+            say_if_bfloat16_is_slow(self.device)
             warnings.warn(
                 "bfloat16 weights change only in steps of 1/128 of their size, so at small "
                 "learning rates most of AdamW's steps are rounded away; float32 weights with "

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 import yaml
 
 from probelight import cli
@@ -134,3 +135,20 @@ def test_what_trains_nothing(tmp_path: Path, demo_folder: Path) -> None:
     ]
     assert set(codes_of(lines).values()) == {0}
     assert (demo_folder / "report.html").is_file()
+
+
+@pytest.mark.slow
+def test_scoring_imports_nothing_of_training_and_figures(tmp_path: Path) -> None:
+    """The command needs torch and transformers for the model, and pandas for the table."""
+    line = ["zero-shot", "--probes=age_small", "--limit=100", f"--output_dir={tmp_path}"]
+    unused = [name for name in HEAVY if name not in ("torch", "transformers")]
+    unused += ["matplotlib", "sklearn", "peft"]
+    process = subprocess.run(
+        [sys.executable, "-c", LOOK],
+        input=json.dumps([[*unused, "pandas"], [line]]),
+        capture_output=True,
+        cwd=ROOT,
+        text=True,
+        check=True,
+    )
+    assert json.loads(process.stderr.splitlines()[-1]) == [line, 0, ["pandas"]]

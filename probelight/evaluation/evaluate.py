@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -130,11 +130,11 @@ class Evaluation:
         """Return all that is measured: of own scores, and of every question."""
         return [*self.own_rows(row), *self.question_rows(row)]
 
-    def lines(self) -> list[ItemLine]:
-        """Return the lines of predictions.jsonl."""
-        lines = self.predictions.lines(self.groups)
+    def lines(self) -> Iterable[ItemLine]:
+        """Return the lines of predictions.jsonl, to be read once."""
+        lines: Iterable[ItemLine] = self.predictions.lines(self.groups)
         for question, answers in self.answers:
-            lines = question.lines(self, answers, lines)
+            lines = question.lines(self, answers, [*lines])
         return lines
 
     def record(

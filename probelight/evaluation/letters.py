@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -38,10 +38,10 @@ class MeanOverOrders(Predictions):
         pairs = zip(self.in_orders, self.records, strict=True)
         return [metrics.mean_score(scores, record.answer) for scores, record in pairs]
 
-    def lines(self, groups: Sequence[Hashable] | None = None) -> list[ItemLine]:
-        """Return the lines of predictions.jsonl, with these scores as `correct`."""
+    def lines(self, groups: Sequence[Hashable] | None = None) -> Iterator[ItemLine]:
+        """Yield the lines of predictions.jsonl, with these scores as `correct`."""
         pairs = zip(super().lines(groups), self.item_scores, strict=True)
-        return [replace(line, correct=round(score, 6)) for line, score in pairs]
+        return (replace(line, correct=round(score, 6)) for line, score in pairs)
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from probelight.metrics.calibration import separation
 from probelight.metrics.choices import macro_accuracy, predicted_shares
 from probelight.metrics.intervals import num_groups
@@ -52,10 +54,6 @@ def zero_shot_rows(
     num_items = len(records)
     by_position = classes_are_positions(data.config, records)
     gold = [_class(r.answer, r.choices, by_position) for r in records]
-    predicted = [
-        [_class(choice, record.choices, by_position) for choice in best]
-        for best, record in zip(predictions.best, records, strict=True)
-    ]
     groups = groups_of(records, data.config.group_by)
     rows = [accuracy_row(predictions, groups, row), tied_row(predictions, row)]
     rows.append(near_tied_row(predictions, row))
@@ -68,7 +66,10 @@ def zero_shot_rows(
     rows += separation_rows(predictions, groups, row)
     if not (ranked and by_position):
         levels["macro_accuracy"] = macro_accuracy(predictions.item_scores, gold)
-        shares = predicted_shares(predicted)
+        pairs = zip(predictions.best, records, strict=True)
+        shares = predicted_shares(
+            [[_class(choice, r.choices, by_position) for choice in best] for best, r in pairs]
+        )
     rows += [replace(row, metric=metric, value=value) for metric, value in levels.items()]
     for answer, share in shares.items():
         subset = Subset.of("answered", answer, answer=answer)
@@ -84,10 +85,11 @@ def separation_rows(predictions: Predictions, groups: Sequence[str], row: Row) -
     if not share_choices(records):
         return []
     choices = sorted(records[0].choices)
-    scores = [
+    each_row = (
         [record_scores[record.choices.index(choice)] for choice in choices]
         for record, record_scores in zip(records, predictions.scores, strict=True)
-    ]
+    )
+    scores = np.fromiter(each_row, np.dtype((np.float64, len(choices))))
     auc = separation(scores, [choices.index(record.gold) for record in records], groups)
     if auc is None:
         return []

@@ -297,7 +297,7 @@ def _answers(
 ) -> dict[str, ItemScores]:
     import torch
 
-    from probelight.models.answering import answer, float32_products
+    from probelight.models.answering import answer, float32_products, say_if_bfloat16_is_slow
     from probelight.models.networks import is_spread
 
     if settings.strategy.startswith("fsdp"):
@@ -311,6 +311,8 @@ def _answers(
         torch.set_num_threads(settings.threads)
     if scorer.kept_model is not None and not is_spread(scorer.network):  # for the next job
         scorer.network.to(device)
+    if scorer.dtype == "bfloat16":
+        say_if_bfloat16_is_slow(device)
     precisions = settings.precision, settings.matmul_precision
     with STOP.during_command(), float32_products(device, *precisions):
         return answer(

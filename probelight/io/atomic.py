@@ -13,7 +13,7 @@ import re
 import secrets
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
@@ -46,7 +46,12 @@ _MESSAGES = {
 
 
 def write_bytes_atomic(path: str | Path, content: bytes) -> None:
-    """Write `content` so that a reader sees the old file or the whole new one, never a part.
+    """Write `content` so that a reader sees the old file or the whole new one, never a part."""
+    write_blocks_atomic(path, [content])
+
+
+def write_blocks_atomic(path: str | Path, blocks: Iterable[bytes]) -> None:
+    """Write blocks one after the other, as `write_bytes_atomic` does.
 
     Missing parent folders are made. Of two writers at once the last one wins.
     """
@@ -57,7 +62,7 @@ def write_bytes_atomic(path: str | Path, content: bytes) -> None:
     try:
         with written_to(path):
             with temporary.open("xb") as stream:
-                stream.write(content)
+                stream.writelines(blocks)
                 stream.flush()
                 os.fsync(stream.fileno())
             temporary.replace(path)

@@ -246,9 +246,9 @@ def number_of(value: object, *, finite: bool = True) -> float:
     """
     if isinstance(value, str):
         text = value.strip()
-        if _INFINITY.fullmatch(text):
+        if not (is_decimal := _DECIMAL.fullmatch(text)) and _INFINITY.fullmatch(text):
             return math.nan if finite else float(text)
-        number = float(text) if _DECIMAL.fullmatch(text) else math.nan
+        number = float(text) if is_decimal else math.nan
     elif isinstance(value, bool) or not isinstance(value, int | float):
         return math.nan
     elif not finite and isinstance(value, float):

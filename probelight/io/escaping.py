@@ -78,7 +78,10 @@ def json_text(value: Any, indent: int | None = None) -> str:
     def finite(item: Any) -> Any:
         return None if isinstance(item, float) and not math.isfinite(item) else item
 
-    text = json.dumps(mapped(value, finite), ensure_ascii=False, indent=indent, allow_nan=False)
+    try:
+        text = json.dumps(value, ensure_ascii=False, indent=indent, allow_nan=False)
+    except ValueError:  # most values are finite, and copying them takes longer than the rest
+        text = json.dumps(mapped(value, finite), ensure_ascii=False, indent=indent)
     return _CONTROL.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 

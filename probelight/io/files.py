@@ -59,6 +59,7 @@ RESULTS = SizeLimit("results", 512 * MIB)
 LARGE = SizeLimit("large texts", 2**62, 64 * MIB)
 
 MAX_ITEMS = 1_000_000
+MAX_ROWS = 5 * MAX_ITEMS  # of a table: as Python's texts they take gigabytes
 # Text packs 4 to 25 times smaller. A bomb, with up to 1,032 of gzip, is only worth it when large.
 MAX_RATIO = 200
 RATIO_FREE = 16 * MIB  # that much any packed file may hold
@@ -287,15 +288,18 @@ def delimiter_of(path: str | Path) -> str | None:
     return None if ending is None else "\t" if ending[1].lower() == "tsv" else ","
 
 
-def read_table(path: Path, *, any_case: bool = False) -> pd.DataFrame:
+def read_table(
+    path: Path, *, any_case: bool = False, watched: Watched | None = None
+) -> pd.DataFrame:
     """Return the cells of a .tsv or comma-separated file as texts; a row is called "file:line".
 
-    With `any_case`, columns are called by their names in lower case. RecordError names file and
-    line if it is empty, or a row's number of cells is not the header's.
+    With `any_case`, columns are called by their names in lower case; `watched` is as in
+    `open_content`. RecordError names file and line if it is empty, or a row's number of cells is
+    not the header's.
     """
     import pandas as pd  # not above: --help is quick
 
-    lines = (f"{text}\n" for _, text in read_lines(path))
+    lines = (f"{text}\n" for _, text in read_lines(path, watched=watched))
     # In .tsv a quotation mark is a part of the text, as in files of minimal pairs.
     reader = (
         csv.reader(lines, delimiter="\t", quoting=csv.QUOTE_NONE)
@@ -303,7 +307,8 @@ def read_table(path: Path, *, any_case: bool = False) -> pd.DataFrame:
         else csv.reader(lines, strict=True)
     )
     header: list[str] = []
-    rows: dict[str, list[str]] = {}
+    columns: list[list[str]] = []  # a list for each row takes three times the memory
+    wheres: list[str] = []
     line = 1
     try:
         for row in reader:
@@ -322,18 +327,24 @@ def read_table(path: Path, *, any_case: bool = False) -> pd.DataFrame:
                         f"{path}:{line}: two columns are called {' and '.join(map(repr, names))}; "
                         "rename one of them"
                     )
+                columns = [[] for _ in header]
             elif any(cells):
                 if len(cells) != len(header):
                     raise RecordError(
                         f"{path}:{line}: {len(cells)} cell(s), where the header has {len(header)}"
                     )
-                rows[f"{path}:{line}"] = cells
+                if len(wheres) == MAX_ROWS:
+                    raise RecordError(f"{path}:{line}: a table can have at most {MAX_ROWS:,} rows")
+                wheres.append(f"{path}:{line}")
+                for column, cell in zip(columns, cells, strict=True):
+                    column.append(cell)
             line = reader.line_num + 1
     except csv.Error as error:
         raise RecordError(f"{path}:{line}: {error}") from None
-    if not rows:
+    if not wheres:
         raise RecordError(f"{path}:1: a header and rows are needed; there are no rows")
-    return pd.DataFrame([*rows.values()], index=[*rows], columns=header, dtype=object)
+    index = pd.Index(wheres, dtype=object)
+    return pd.DataFrame(dict(zip(header, columns, strict=True)), index=index, dtype=object)
 
 
 def distinct_ends(sources: Iterable[str]) -> dict[str, str]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from multiprocessing import parent_process
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, TypeVar
 
 from rich.console import Console
 from rich.progress import Progress, ProgressColumn, Task, TaskID
@@ -19,6 +19,8 @@ from probelight.io.escaping import visible
 from probelight.io.process import is_first_process
 
 MINUTE, HOUR, DAY = 60, 3600, 86400
+MANY = 10_000  # items that may take seconds
+T = TypeVar("T")
 
 
 def duration(seconds: float) -> str:
@@ -66,6 +68,19 @@ def watched_file(path: Path, title: str = "") -> Iterator[IO[bytes]]:
         bar.wrap_file(raw, path.stat().st_size, description=title or path.name) as stream,
     ):
         yield stream
+
+
+def tracked_items(items: Iterable[T], num_items: int, title: str) -> Iterator[T]:
+    """Yield items, showing on stderr how many there were if there are many."""
+    if num_items < MANY:
+        yield from items
+        return
+    with progress_of(console=Console(stderr=True)) as bar:
+        task_id = bar.add_task(title, total=num_items, unit="item")
+        for number, item in enumerate(items):
+            if number % 1000 == 0:  # each time would take longer than most items do
+                bar.update(task_id, completed=number)
+            yield item
 
 
 class LogLines(Progress):

@@ -14,7 +14,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
-from heapq import nlargest
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -51,7 +50,7 @@ def best_of_each(scores: Sequence[Sequence[float]]) -> list[tuple[int, ...]]:
     for row in scores:
         highest = max(row, default=0.0)
         has_nan = any(score != score for score in row)
-        best = (index for index, score in enumerate(row) if score == highest)
+        best = [index for index, score in enumerate(row) if score == highest]
         best_by_item.append(() if has_nan else tuple(best))
     return best_by_item
 
@@ -66,7 +65,7 @@ def is_near_tie(scores: Sequence[float]) -> bool:
     """
     if len(scores) < 2 or any(score != score for score in scores):
         return False
-    best, second = nlargest(2, scores)
+    *_, second, best = sorted(scores)
     return 0 < best - second < NEAR
 
 

@@ -29,6 +29,7 @@ from probelight.models.scorer import Question, Scorer
 from probelight.probes.record import Record
 
 # What `answer` knows of Lightning's names of precisions.
+BFLOAT16_INSTRUCTIONS = ("avx512_bf16", "amx_bf16", "avx10_2", "avx_ne_convert")  # of x86
 PRECISIONS = {"32-true": None, "16-mixed": torch.float16, "bf16-mixed": torch.bfloat16}
 _TRIM_EVERY = 32  # batches
 _MOST_HELD = 4_000_000  # numbers that wait on the device
@@ -319,9 +320,23 @@ def loader_options(num_workers: int | None, device: torch.device) -> dict[str, A
     return {"num_workers": num_workers, "pin_memory": is_cuda}
 
 
+def say_if_bfloat16_is_slow(device: torch.device) -> None:
+    """Say so on a CPU of which torch knows that it has no instructions for bfloat16."""
+    # Older versions of torch have no list of them, and that of another architecture not these.
+    capabilities = getattr(torch.cpu, "get_capabilities", dict[str, bool])()
+    has_list = device.type == "cpu" and "avx512_bf16" in capabilities
+    if has_list and not any(map(capabilities.get, BFLOAT16_INSTRUCTIONS)):
+        say_once(
+            "this CPU has no instructions for bfloat16 (avx512_bf16, AMX), so it takes several "
+            "times as long as float32; give --model.dtype float32 and --trainer.precision 32-true"
+        )
+
+
 @contextmanager
 def float32_products(device: torch.device, precision: str, matmul: str) -> Iterator[None]:
     """Multiply matrices of single precision as torch's `matmul` says; say where that is slow."""
+    if "bf16" in precision:
+        say_if_bfloat16_is_slow(device)
     is_slow = device.type == "cuda" and (precision, matmul) == ("32-true", "highest")
     if is_slow and torch.cuda.get_device_capability(device) >= (8, 0):
         say_once(

@@ -43,7 +43,7 @@ class RepeatedSentenceError(RecordError):
     """A minimal pair with two equal sentences."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)  # of which there may be a million
 class Record:
     """A multiple-choice item.
 
@@ -157,7 +157,8 @@ def with_mask(text: str) -> str:
 
 def share_choices(records: Sequence[Record]) -> bool:
     """Return whether all items have the same choices, in any order, like the classes of a task."""
-    return len({frozenset(record.choices) for record in records}) == 1
+    choices = {*records[0].choices} if records else set()
+    return bool(records) and all({*record.choices} == choices for record in records)
 
 
 def chance_of(records: Sequence[Record]) -> float:

@@ -16,7 +16,15 @@ from probelight.probes.catalog import EMBEDDED, FileSource, ProbeConfig, load_pr
 from probelight.probes.importers.formats import is_item_file
 from probelight.probes.importers.items import read_file, read_hub, read_items
 from probelight.probes.importers.rows import FOR_ALL, ItemFile
-from probelight.probes.record import MASK, OTHER_MASK, GoldForm, Record, Setup, setup_of
+from probelight.probes.record import (
+    MASK,
+    OTHER_MASK,
+    GoldForm,
+    Record,
+    Setup,
+    setup_of,
+    share_choices,
+)
 
 
 class Released(Protocol):
@@ -340,14 +348,13 @@ def config_of(
     name: str, setup: Setup, records: Sequence[Record], choices: Sequence[str]
 ) -> ProbeConfig:
     """Infer the config of a probe from its items, and from the choices of all if there are any."""
-    sets = {frozenset(record.choices) for record in records}
-    closed = setup == "mc_mlm" and len(sets) == 1
+    closed = setup == "mc_mlm" and share_choices(records)
     return ProbeConfig(
         name=name,
         setup=setup,
         num_choices=max(len(record.choices) for record in records),
         chance=sum(1 / len(record.choices) for record in records) / len(records),
-        candidates=tuple(choices) or (tuple(sorted(sets.pop())) if closed else ()),
+        candidates=tuple(choices) or (tuple(sorted({*records[0].choices})) if closed else ()),
         group_by="cluster" if all(r.meta.get("cluster") for r in records) else "stem",
         chance_note="the mean of 1 / number of choices over the items",
     )

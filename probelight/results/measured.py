@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from statistics import fmean
@@ -82,13 +82,13 @@ class Predictions:
         """Accuracy of guessing evenly among the real choices: what accuracies are compared with."""
         return chance_of(self.records)
 
-    @property
+    @cached_property
     def num_near_tied(self) -> int:
         """Number of records whose best two scores differ by next to nothing."""
         return sum(map(is_near_tie, self.scores))
 
-    def lines(self, groups: Sequence[Hashable] | None = None) -> list[ItemLine]:
-        """Return the lines of predictions.jsonl; `groups` (N,) hold each item's group."""
+    def lines(self, groups: Sequence[Hashable] | None = None) -> Iterator[ItemLine]:
+        """Yield the lines of predictions.jsonl; `groups` (N,) hold each item's group."""
         return prediction_lines(self.name, self.records, self.scores, groups)
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from itertools import repeat
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
-from probelight.io.atomic import write_text_atomic
+from probelight.io.atomic import write_blocks_atomic
 from probelight.io.documents import read_json
 from probelight.io.escaping import all_visible, json_text
 from probelight.io.settings import STRICT, typed
@@ -169,6 +170,16 @@ class ContextLine:
     split: tuple[str, ...] = field(default=(), metadata=_OPTIONAL)
 
 
+_DEFAULTS: Mapping[type, Mapping[str, object]] = {  # of the fields that a line may lack
+    line_type: {
+        column.name: column.default
+        for column in fields(line_type)
+        if column.metadata.get("optional")
+    }
+    for line_type in (ItemLine, ContextLine)
+}
+
+
 def write_predictions(
     run: RunFolder | Path, lines: Iterable[ItemLine | ContextLine], always: Collection[str] = ()
 ) -> None:
@@ -183,7 +194,7 @@ def write_predictions(
     if isinstance(run, RunFolder):
         run.write_lines(PREDICTIONS, rows)
     else:
-        write_text_atomic(run, "".join(json_text(line) + "\n" for line in rows))
+        write_blocks_atomic(run, (f"{json_text(line)}\n".encode() for line in rows))
 
 
 def line_as_json(line: ItemLine | ContextLine, always: Collection[str] = ()) -> dict[str, Any]:
@@ -193,12 +204,11 @@ def line_as_json(line: ItemLine | ContextLine, always: Collection[str] = ()) -> 
         line: The line.
         always: Optional fields to include even if they have their default.
     """
+    defaults = _DEFAULTS[type(line)]
     values = {
-        column.name: getattr(line, column.name)
-        for column in fields(line)
-        if not column.metadata.get("optional")
-        or column.name in always
-        or getattr(line, column.name) != column.default
+        name: value
+        for name, value in vars(line).items()
+        if name not in defaults or name in always or value != defaults[name]
     }
     for name in ("by_rule", "by_phrasing"):
         if answers := values.get(name):
@@ -303,8 +313,8 @@ def prediction_lines(
     records: Sequence[Record],
     scores: Sequence[Sequence[float]],
     groups: Sequence[Hashable] | None = None,
-) -> list[ItemLine]:
-    """Return the lines of a set.
+) -> Iterator[ItemLine]:
+    """Yield the lines of a set.
 
     `question` and `choices` are what the model saw: under a control the changed words, and "" for
     the empty choices that pad a question. If a score is NaN, `prediction` is None, and `tied` and
@@ -317,11 +327,15 @@ def prediction_lines(
         groups: (N,) the group of each item, which intervals do not divide. Its number becomes the
             `interval_group`, unless each item is its own group.
     """
-    lines = []
-    for record, choice_scores, best in zip(records, scores, best_of_each(scores), strict=True):
-        notes = {"group": record.meta.get("cluster")}
-        notes |= {name: record.meta.get(name) for name in _NOTES if name != "group"}
-        line = ItemLine(
+    numbers: Iterable[int | None] = repeat(None, len(records))
+    if groups is not None and num_groups(groups) < len(groups):
+        numbers = group_indices(groups).tolist()
+    each_item = zip(records, scores, best_of_each(scores), numbers, strict=True)
+    for record, choice_scores, best, number in each_item:
+        notes: dict[str, Any] = {"group": record.meta.get("cluster"), "interval_group": number}
+        if record.meta:
+            notes |= {note: record.meta.get(note) for note in _NOTES if note != "group"}
+        yield ItemLine(
             set=name,
             id=record.id,
             position=record.position,
@@ -332,10 +346,5 @@ def prediction_lines(
             tied=len(best),
             answer=record.answer,
             correct=item_score(best, record.answer),
-            **{name: value for name, value in notes.items() if value is not None},
+            **{note: value for note, value in notes.items() if value is not None},
         )
-        lines.append(line)
-    if groups is None or num_groups(groups) == len(groups):
-        return lines
-    pairs = zip(lines, group_indices(groups).tolist(), strict=True)
-    return [replace(line, interval_group=group) for line, group in pairs]

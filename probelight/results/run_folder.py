@@ -28,7 +28,7 @@ from typing import Any
 
 import yaml
 
-from probelight.io.atomic import remove_leftovers, write_text_atomic
+from probelight.io.atomic import remove_leftovers, write_blocks_atomic, write_text_atomic
 from probelight.io.documents import read_json, read_yaml
 from probelight.io.errors import ProbelightError
 from probelight.io.escaping import as_cell, from_cell, json_text
@@ -247,8 +247,7 @@ class RunFolder:
 
     def write_lines(self, name: str, rows: Iterable[Mapping[str, Any]]) -> None:
         """Write a JSON Lines file atomically."""
-        text = "".join(json_text(row) + "\n" for row in rows)
-        write_text_atomic(self.path / name, text)
+        write_blocks_atomic(self.path / name, (f"{json_text(row)}\n".encode() for row in rows))
 
     def write_metrics(self, rows: Iterable[Row]) -> None:
         """Write metrics.csv of a run without training: its values at step 0."""

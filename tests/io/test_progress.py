@@ -13,7 +13,7 @@ from rich.console import Console
 
 from probelight.io import progress
 from probelight.io.errors import quietly
-from probelight.io.progress import LogLines, has_bars, progress_of, watched_file
+from probelight.io.progress import LogLines, has_bars, progress_of, tracked_items, watched_file
 
 
 class Clock:
@@ -132,6 +132,16 @@ def test_a_terminal_has_a_bar_and_colours_forced_in_a_log_make_none(
             bar.add_task("Answering", total=2, title="scoring age")
     assert "Answering" in terminal.getvalue()
     assert (log.getvalue(), capsys.readouterr().err) == ("", "scoring age\n")
+
+
+def test_many_items_are_counted_and_few_pass_in_silence(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(progress, "MANY", 3)
+    assert [*tracked_items("ab", 2, "answers")] == ["a", "b"]
+    assert capsys.readouterr().err == ""
+    assert [*tracked_items("abc", 3, "answers")] == ["a", "b", "c"]
+    assert capsys.readouterr().err == "answers: 3 items\n"
 
 
 def test_a_file_is_read_as_it_is_and_a_closed_terminal_ends_nothing(

@@ -26,6 +26,7 @@ from probelight.models.answering import (
     float32_products,
     give_memory_back,
     loader_options,
+    say_if_bfloat16_is_slow,
     scores_by_item,
 )
 from probelight.models.masked import MaskedLM, MaskedScorer
@@ -256,6 +257,39 @@ def test_slow_products_of_single_precision_are_said_once_and_the_setting_holds_i
     finally:
         torch.set_float32_matmul_precision("highest")
     assert capsys.readouterr().err.count("with matmul_precision highest") == is_said
+
+
+@pytest.mark.parametrize(
+    ("device", "capabilities", "is_said"),
+    [
+        ("cpu", {"avx512_bf16": False, "amx_bf16": False}, True),
+        ("cpu", {"avx512_bf16": True, "amx_bf16": False}, False),
+        ("cpu", {"avx512_bf16": False, "amx_bf16": True}, False),
+        ("cpu", {"neon": True, "bf16": False}, False),  # ARM: nobody measured it
+        ("cpu", None, False),  # a torch that does not tell
+        ("cuda", {"avx512_bf16": False, "amx_bf16": False}, False),
+    ],
+)
+def test_bfloat16_without_instructions_for_it_is_said_once(
+    device: str,
+    capabilities: dict[str, bool] | None,
+    is_said: bool,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    say_once.cache_clear()
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda _: (7, 0))
+    monkeypatch.delattr(torch.cpu, "get_capabilities", raising=False)
+    if capabilities is not None:
+        monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: capabilities, raising=False)
+    said = []
+    for precision in ("32-true", "bf16-mixed", "bf16-mixed"):
+        with float32_products(torch.device(device), precision, "highest"):
+            said.append("no instructions for bfloat16" in capsys.readouterr().err)
+    assert said == [False, is_said, False]
+    say_once.cache_clear()
+    say_if_bfloat16_is_slow(torch.device(device))  # as for weights in bfloat16
+    assert ("no instructions for bfloat16" in capsys.readouterr().err) == is_said
 
 
 def test_another_c_library_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:

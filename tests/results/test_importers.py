@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from probelight.io import files
 from probelight.io.errors import RecordError, UsageError
 from probelight.io.files import DataFile
 from probelight.results.importers import answers, hf_trainer, letters, lm_eval, minicons, plain
@@ -85,6 +86,22 @@ def test_listed_and_wide_tables_are_read(text: str, tmp_path: Path) -> None:
     assert (first.id, first.choices, first.scores) == ("1", ("animal", "plant"), (0.9, 0.1))
     assert (second.choices, second.scores, second.gold) == (("plant", "cät"), (0.7, 0.3), 1)
     assert first.gold is None
+
+
+def test_more_items_than_can_be_kept_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(answers, "MAX_ITEMS", 1)
+    monkeypatch.setattr(plain, "MAX_ITEMS", 1)
+    table = write_text(tmp_path / "scores.csv", LISTED)
+    with pytest.raises(RecordError, match=f"^{table}: 2 items; a file can have at most 1$"):
+        plain.read(table)
+    lines = write_text(tmp_path / "scores.jsonl", OBJECTS + LISTS)
+    with pytest.raises(RecordError, match=f"^{lines}:2: a file can have at most 1 items$"):
+        plain.read(lines)
+    monkeypatch.setattr(files, "MAX_ROWS", 3)
+    with pytest.raises(RecordError, match=f"^{table}:5: a table can have at most 3 rows$"):
+        plain.read(table)
 
 
 WITH_MORE = "id,animal,plant,correct,margin,gold\n1,0.4,0.6,1,25,plant\n2,0.7,0.3,1,40,animal\n"

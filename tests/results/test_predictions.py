@@ -94,7 +94,8 @@ def test_half_a_line_of_a_file_by_its_path_is_named(tmp_path: Path) -> None:
 def test_what_is_written_is_read_again(tmp_path: Path) -> None:
     meta = {"cluster": "whale.n.01", "hops": 0, "distractor_type": "sister", "distractor_hops": 1}
     items = [replace(WHALE, meta=meta), WHO, WHO]
-    lines = prediction_lines("dev", items, [[-1.5, -math.inf], [1.0, 1.0], [0.0, 1.0]], "abb")
+    scores = [[-1.5, -math.inf], [1.0, 1.0], [0.0, 1.0]]
+    lines = [*prediction_lines("dev", items, scores, "abb")]
     by_rule = {
         "sum": RuleAnswer(scores=(0.0, 0.0), best=(0, 1)),
         "pmi": RuleAnswer(scores=(None, 2.0), best=()),

@@ -50,41 +50,43 @@ def answers_in_order(imported: Imported, data: ProbeData) -> tuple[list[Answer],
             if answer.gold not in (None, record.answer):
                 raise _other_gold(answer, record, answer.gold, record.answer)
         return [*imported.answers], "order"
-    ids = {item_id for record in records for item_id in (record.id, record.name)}
-    has_ids = any(answer.id in ids for answer in imported.answers)
-    records_by_key: dict[str, list[Record]] = defaultdict(list)
-    for record in records:
-        question = _question(record.stem, record.choices)
-        for key in {record.id, record.name} if has_ids else {question}:
-            records_by_key[key].append(record)
-    answer_of: dict[str, Answer] = {}
+    ids = {answer.id for answer in imported.answers}
+    indices_by_key: dict[str, list[int]] = defaultdict(list)
+    for index, record in enumerate(records):
+        for key in ids.intersection([record.id, record.name]):
+            indices_by_key[key].append(index)
+    has_ids = bool(indices_by_key)
+    if not has_ids:
+        for index, record in enumerate(records):
+            indices_by_key[_question(record.stem, record.choices)].append(index)
+    fitted: list[Answer | None] = [None] * len(records)
     for answer in imported.answers:
-        keys = [_question(text, answer.choices) for text in answer.texts]
+        keys = (_question(text, answer.choices) for text in answer.texts)
         matches = {
-            record.name: record
+            index: records[index].name
             for key in ([answer.id] if has_ids else keys)
-            for record in records_by_key.get(key, [])
+            for index in indices_by_key.get(key, [])
         }
         if len(matches) > 1:
             raise RecordError(
                 f"{answer.where}: it matches {len(matches)} items of {name}, "
-                f"{_names([*matches])}; give it the id of one of them, as ID@LINE"
+                f"{_names([*matches.values()])}; give it the id of one of them, as ID@LINE"
             )
         if not matches:
             raise _fits_nothing(answer, data, has_ids)
-        [record] = matches.values()
-        if record.name in answer_of:
+        [(index, record_name)] = matches.items()
+        if earlier := fitted[index]:
             raise RecordError(
-                f"{answer.where}: the item {record.name} of {name} is already answered at "
-                f"{answer_of[record.name].where}"
+                f"{answer.where}: the item {record_name} of {name} is already answered at "
+                f"{earlier.where}"
             )
-        answer_of[record.name] = replace(answer, scores=tuple(_in_its_order(answer, record)))
-    if missing := [record.name for record in records if record.name not in answer_of]:
+        fitted[index] = _in_its_order(answer, records[index])
+    if missing := [r.name for r, match in zip(records, fitted, strict=True) if not match]:
         raise RecordError(
             f"{imported.files[0].path}: {len(missing)} of {len(records)} items of {name} are not "
             f"answered: {_names(missing)}"
         )
-    return [answer_of[record.name] for record in records], "ids" if has_ids else "texts"
+    return [*filter(None, fitted)], "ids" if has_ids else "texts"
 
 
 def _question(text: str, choices: Iterable[str]) -> str:
@@ -110,8 +112,10 @@ def _fits_nothing(answer: Answer, data: ProbeData, by_id: bool) -> RecordError:
     )
 
 
-def _in_its_order(answer: Answer, record: Record) -> list[float]:
-    """Return the scores in the order of an item's choices; these and the gold must be the same."""
+def _in_its_order(answer: Answer, record: Record) -> Answer:
+    """Return scores in the order of an item's choices; these and the gold must be the same."""
+    if answer.choices == record.choices and answer.gold in (None, record.answer):
+        return answer
     choices = [*map(plain, answer.choices)]
     if sorted(choices) != sorted(map(plain, record.choices)):
         raise _other_candidates(answer, record)
@@ -121,7 +125,7 @@ def _in_its_order(answer: Answer, record: Record) -> list[float]:
     for choice in map(plain, record.choices):  # one of two alike has the first score
         index = next(i for i, (text, _) in enumerate(remaining) if text == choice)
         scores.append(remaining.pop(index)[1])
-    return scores
+    return replace(answer, scores=tuple(scores))
 
 
 def _other_candidates(answer: Answer, record: Record) -> RecordError:
@@ -179,6 +183,7 @@ def items_of_file(imported: Imported) -> ProbeData:
     elif all(with_mask(text).count(MASK) == 1 for text in questions):
         setup = "mc_mlm"
     records: list[Record] = []
+    no_notes: dict[str, str] = {}  # shared: there may be a million items
     line_by_id: dict[str, str] = {}
     for number, answer in enumerate(imported.answers, start=1):
         missing = [] if answer.texts else ["question"]
@@ -195,7 +200,7 @@ def items_of_file(imported: Imported) -> ProbeData:
             stem=with_mask(answer.texts[0]) if setup == "mc_mlm" else answer.texts[0],
             choices=answer.choices,
             answer=answer.gold,
-            meta={"paradigm": answer.paradigm} if answer.paradigm else {},
+            meta={"paradigm": answer.paradigm} if answer.paradigm else no_notes,
             position=number,
         )
         with at(answer.where):

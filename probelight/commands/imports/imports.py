@@ -23,6 +23,7 @@ from probelight.evaluation.measures import PROTOCOL
 from probelight.evaluation.sets import LoadedSet, load_sets
 from probelight.io.errors import UsageError, nearest
 from probelight.io.escaping import visible
+from probelight.io.process import without_collector
 from probelight.io.ranges import Mirror, Texts
 from probelight.metrics.scoring_rules import LETTER
 from probelight.probes.user_files import DEFAULT_FILE, FileSettings
@@ -54,6 +55,7 @@ PVI = "pvi"  # the format of `imports.information`
         positional=True,
     )
 )
+@without_collector()
 def import_results(
     format: str,
     files: list[Path],
@@ -242,15 +244,16 @@ class Import:
         is_probe_given: bool,
     ) -> Self:
         """Fit a file to its set, which is a probe or, if none `is_probe_given`, the file's own."""
-        fitted, _ = fitting.answers_in_order(file, items.data)
+        fitted, matched_by = fitting.answers_in_order(file, items.data)
         # The harness has the choices in the order of its documents.
         is_free = not is_probe_given and format != "lm_eval"
         scores_of_file = [answer.scores for answer in fitted]
         ranked = format != "letters" and _are_ranked(scores_of_file, is_free=is_free)
-        with_scores = replace(file, answers=fitting.with_kept_scores(file.answers, scores))
-        answers, matched_by = fitting.answers_in_order(with_scores, items.data)
-        letters = fitting.letters_of(answers, items.data) if format == "letters" else None
-        item_scores = [answer.scores for answer in answers]
+        if scores != "as_given":
+            with_scores = replace(file, answers=fitting.with_kept_scores(file.answers, scores))
+            fitted, _ = fitting.answers_in_order(with_scores, items.data)
+        letters = fitting.letters_of(fitted, items.data) if format == "letters" else None
+        item_scores = [answer.scores for answer in fitted]
         predictions = Predictions(items.name, items.data.records, item_scores)
         if letters:
             predictions = letters.over_orders
@@ -294,6 +297,8 @@ class Import:
 
     def make(self, run: RunFolder) -> RunRecord:
         """Return the record of the run, with the rows of a zero-shot run, and write its files."""
+        from probelight.io.progress import tracked_items  # not above: --help is quick
+
         predictions, data = self.predictions, self.items.data
         mode = IMPORTED if self.scores == "as_given" else f"{IMPORTED}_{self.scores}"
         evaluation = Evaluation.of(data, predictions, mode, is_ranked=self.ranked)
@@ -322,7 +327,11 @@ class Import:
             )
         rows = evaluation.rows(row)
         run.write_metrics(rows)
-        write_predictions(run, evaluation.lines())
+        num_items, title = (
+            len(predictions.records),
+            f"writing the predictions of {data.config.name}",
+        )
+        write_predictions(run, tracked_items(evaluation.lines(), num_items, title))
         return replace(
             evaluation.record(row, rows, (), self.files),
             probe=self.items.name,

@@ -1,7 +1,8 @@
 """The scores of items in another program's file, whatever its format, without a probe of ours.
 
-`imported` takes one frame with a row for each choice of each item, called by file and line. Columns
-that a file does not have are left out:
+`imported` takes one frame whose rows are called by file and line: a row for each choice, or, if
+there is no column `item`, one for each item, with lists of what its choices differ in. Columns that
+a file does not have are left out:
 
     item              equal in the rows of one item
     id, text          of the item; its question, "" where there is none before the choices
@@ -16,12 +17,13 @@ import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from itertools import islice, repeat
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from probelight.io.documents import number_of
 from probelight.io.errors import RecordError, nearest
-from probelight.io.files import DataFile
+from probelight.io.files import MAX_ITEMS, DataFile
 from probelight.probes.record import with_mask
 
 if TYPE_CHECKING:
@@ -38,7 +40,20 @@ class Labelled:
     scores: tuple[float, ...]  # of the labels
 
 
-@dataclass(frozen=True, kw_only=True)
+class _ChoiceRow(NamedTuple):
+    """A choice of an item, with what its file says of both."""
+
+    where: str
+    id: str
+    text: object
+    choice: object
+    score: object
+    gold: str
+    right: object
+    paradigm: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Answer:
     """The scores of one item.
 
@@ -79,6 +94,10 @@ def plain(text: str) -> str:
     return " ".join(text.split())
 
 
+def _are_same(cell: object, first: object) -> bool:
+    return cell == first or plain(str(cell)) == plain(str(first))
+
+
 def score_of(value: object, name: str = "the score") -> float:
     """Return the number, or that of its text; a RecordError if it is none.
 
@@ -92,7 +111,8 @@ def score_of(value: object, name: str = "the score") -> float:
 
 def index_of(text: str, choices: Sequence[str]) -> int:
     """Return the index of a choice by its text, white space aside; there must be just one."""
-    indices = [index for index, choice in enumerate(choices) if plain(choice) == plain(text)]
+    gold = plain(text)
+    indices = [index for index, choice in enumerate(choices) if plain(choice) == gold]
     if len(indices) != 1:
         raise RecordError(
             f"the gold {text!r} {'matches several' if indices else 'is not one'} of the candidates "
@@ -191,42 +211,64 @@ def imported(
     """
     import pandas as pd  # not above: --help is quick
 
-    columns = ["item", "id", "text", "choice", "score", "gold", "right", "paradigm"]
-    rows = frame.reindex(columns=columns).astype(object).rename_axis("where").reset_index()
-    rows = rows.fillna({"id": "", "gold": "", "paradigm": ""})
-    rows["item"] = pd.factorize(rows["item"])[0]
-    answers = []
-    for _, item_frame in rows.groupby("item"):
-        first, *more_rows = item_rows = list(item_frame.itertuples())
-        choices = tuple(row.choice for row in item_rows if isinstance(row.choice, str))
-        right = [index for index, row in enumerate(item_rows) if row.right is True]
-        scores, wheres = list[float](), dict[str, str]()
-        for row in item_rows:
-            with at(row.where):
-                if not more_rows:
-                    raise RecordError(f"{len(choices)} candidate(s); at least 2 are needed")
-                same = plain(str(row.text)) == plain(str(first.text))
-                if not same or plain(row.gold) != plain(first.gold):
-                    raise RecordError(f"the same item has another text or gold at {first.where}")
-                if (earlier := wheres.setdefault(plain(str(row.choice)), row.where)) != row.where:
-                    raise RecordError(f"the same item has this choice at {earlier} too")
-                name = f"the score of {row.choice!r}" if choices else "the score"
-                scores.append(sign * score_of(row.score, name))
-        with at(first.where):
+    from probelight.io.progress import tracked_items
+
+    sizes = [1] * len(frame)
+    if has_row_per_choice := "item" in frame:
+        frame = frame.assign(item=pd.factorize(frame["item"])[0])
+        sizes = frame.groupby("item").size().tolist()
+        if not frame["item"].is_monotonic_increasing:
+            frame = frame.sort_values("item", kind="stable")
+    if len(sizes) > MAX_ITEMS:
+        raise RecordError(f"{path}: {len(sizes):,} items; a file can have at most {MAX_ITEMS:,}")
+    table = frame.reindex(columns=[*_ChoiceRow._fields[1:]]).astype(object)
+    table = table.fillna({"id": "", "gold": "", "paradigm": ""})
+    columns = (table[name].tolist() for name in table)
+    each_row = map(_ChoiceRow, table.index.tolist(), *columns)
+    answers, where = list[Answer](), ""
+    try:
+        for size in tracked_items(sizes, len(sizes), f"answers in {path.name}"):
+            item_rows = [*islice(each_row, size)]
+            where = item_rows[0].where
+            if not has_row_per_choice:
+                cells = (cell if isinstance(cell, list) else repeat(cell) for cell in item_rows[0])
+                item_rows = [*map(_ChoiceRow, *cells)]
+            choices = tuple(row.choice for row in item_rows if isinstance(row.choice, str))
+            if answers and choices == answers[-1].choices:
+                choices = answers[-1].choices  # one tuple for a million items
+            if len(item_rows) < 2:
+                raise RecordError(f"{len(choices)} candidate(s); at least 2 are needed")
+            first, scores, wheres = item_rows[0], list[float](), dict[str, str]()
+            for row in item_rows:
+                where = row.where
+                if has_row_per_choice:
+                    if not (_are_same(row.text, first.text) and _are_same(row.gold, first.gold)):
+                        raise RecordError(
+                            f"the same item has another text or gold at {first.where}"
+                        )
+                    if (earlier := wheres.setdefault(plain(str(row.choice)), where)) != where:
+                        raise RecordError(f"the same item has this choice at {earlier} too")
+                if not (score := number_of(row.score, finite=False)) < math.inf:
+                    score_of(row.score, f"the score of {row.choice!r}" if choices else "the score")
+                scores.append(sign * score)
+            where = first.where
+            right = [index for index, row in enumerate(item_rows) if row.right is True]
             if isinstance(first.right, bool) and len(right) != 1:
                 raise RecordError(f"the item has {len(right)} right choices; one is needed")
             gold = index_of(first.gold, choices) if first.gold else next(iter(right), None)
-        texts = (first.text,) if isinstance(first.text, str) else ()
-        answers.append(
-            Answer(
-                where=first.where,
-                id=first.id,
-                texts=texts,
-                choices=choices,
-                scores=tuple(scores),
-                gold=gold,
-                paradigm=first.paradigm,
+            texts = (first.text,) if isinstance(first.text, str) else ()
+            answers.append(
+                Answer(
+                    where=where,
+                    id=first.id,
+                    texts=texts,
+                    choices=choices,
+                    scores=tuple(scores),
+                    gold=gold,
+                    paradigm=first.paradigm,
+                )
             )
-        )
+    except RecordError as error:
+        raise RecordError(f"{where}: {error}") from None
     file = DataFile(str(path), sha256, len(answers))
     return Imported((file,), tuple(answers), path.name.partition(".")[0], notices=notices)

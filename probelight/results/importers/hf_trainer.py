@@ -54,10 +54,9 @@ def read(path: Path) -> Imported:
             if not 0 <= label < num_choices:
                 raise RecordError(f"{where}: the label {label} is not from 0 to {num_choices - 1}")
         rows["right"] = (labels[:, None] == range(num_choices)).tolist()
-    frame = rows.assign(item=rows.index).explode([*rows.columns])
     unread = [name for name in names if name not in (PREDICTIONS, LABELS)]
     notices = (f"arrays ignored: {', '.join(unread)}",) if unread else ()
-    return imported(path, sha256_of(path), frame, notices)
+    return imported(path, sha256_of(path), rows, notices)
 
 
 def _names(path: Path) -> list[str]:

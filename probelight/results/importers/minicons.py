@@ -60,7 +60,7 @@ def read(path: Path) -> Imported:
             "score": pairs[["right score", "wrong score"]].to_numpy().tolist(),
             "right": [[True, False]] * len(pairs),
         }
-        frame = pairs.assign(item=pairs.index, text="", **both).explode([*both])
+        frame = pairs.assign(text="", **both)
         return imported(path, content_sha256(path), frame, notices)
     rows, notices = known_columns(path, table, CHOICES, ("item", "choice", "score"))
     if (empty := rows["item"] == "").any():

@@ -14,12 +14,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import AbstractContextManager
+from itertools import compress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from probelight.io.documents import json_object, kind_of
 from probelight.io.errors import RecordError, nearest
-from probelight.io.files import DataFile, content_sha256, delimiter_of, read_lines, read_table
+from probelight.io.files import (
+    MAX_ITEMS,
+    MIB,
+    DataFile,
+    content_sha256,
+    delimiter_of,
+    read_lines,
+    read_table,
+)
 from probelight.results.importers.answers import Gold, Imported, at, imported, known_columns, plain
 
 if TYPE_CHECKING:
@@ -51,7 +61,7 @@ def read(path: Path, candidates: Collection[str] = (), choices: Collection[str] 
         unread = ", ".join(sorted(set().union(*frame.pop("unread"))))
         notices = (f"keys ignored: {unread}",) if unread else ()
     else:
-        table = read_table(path)
+        table = read_table(path, watched=_watched)
         if {"candidate", "score"}.intersection(map(str.lower, table.columns)):
             frame, notices = known_columns(path, table, CANDIDATES, ("choice", "score"))
         else:  # a column for each candidate
@@ -62,16 +72,16 @@ def read(path: Path, candidates: Collection[str] = (), choices: Collection[str] 
             notices = (f"candidates: {', '.join(by_column.values())}",)
             unread = ", ".join(name for name in columns if name not in by_column)
             notices += (f"columns ignored: {unread}",) if unread else ()
-            scores = table[[*by_column]].rename(columns=by_column)
-            rows = [[*filter(all, row.items())] for row in scores.to_dict("records")]
-            frame["choice"] = [[choice for choice, _ in row] for row in rows]
-            frame["score"] = [[score for _, score in row] for row in rows]
+            columns_by_text = {text: name for name, text in by_column.items()}
+            texts = [*columns_by_text]
+            scores = table[[*columns_by_text.values()]].to_numpy().tolist()
+            del table  # cells of a million items that nobody reads
+            frame["choice"] = [texts if all(row) else [*compress(texts, row)] for row in scores]
+            frame["score"] = [row if all(row) else [*filter(None, row)] for row in scores]
     names = frame.reindex(columns=["id", "text"]).astype(object).fillna("")
     if (unnamed := names.eq("").all(axis="columns")).any():
         raise RecordError(f"{unnamed.idxmax()}: the item has neither `id` nor `text`")
-    if isinstance(frame["choice"].iloc[0], list):
-        frame = frame.assign(item=frame.index).explode(["choice", "score"])
-    else:
+    if not isinstance(frame["choice"].iloc[0], list):
         frame["item"] = [f"{of}\n{plain(text)}" for of, text in names.to_numpy()]
     return imported(path, content_sha256(path), frame, notices)
 
@@ -125,14 +135,24 @@ def read_gold(path: Path) -> Gold:
     return Gold((DataFile(str(path), content_sha256(path), len(gold_by_key)),), gold_by_key)
 
 
+def _watched(path: Path) -> AbstractContextManager[IO[bytes]]:
+    """Open a file, showing on stderr how much of it was read if that takes seconds."""
+    from probelight.io.progress import watched_file  # not above: --help is quick
+
+    is_large = path.stat().st_size > MIB
+    return watched_file(path, f"reading {path.name}") if is_large else path.open("rb")
+
+
 def _lines(path: Path, parse: Callable[[Mapping[str, Any]], dict[str, object]]) -> pd.DataFrame:
     """Return a row for each JSON object of a file, called by file and line."""
     import pandas as pd  # not above: --help is quick
 
-    rows = {}
-    for number, text in read_lines(path):
+    rows = dict[str, dict[str, object]]()
+    for number, text in read_lines(path, watched=_watched):
         if text.strip():
             with at(where := f"{path}:{number}"):
+                if len(rows) == MAX_ITEMS:
+                    raise RecordError(f"a file can have at most {MAX_ITEMS:,} items")
                 rows[where] = parse(json_object(text))
     if not rows:
         raise RecordError(f"{path}:1: the file is empty; it has no items")
