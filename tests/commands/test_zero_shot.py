@@ -147,7 +147,10 @@ MISTAKES = [
     ("", GIVE),
     ("--probes=age_small --data.path=a.jsonl --data.setup=mc_qa", GIVE),
     ("--data.path=a.csv --data.choices=big", "--data.choices big: give two or more"),
-    ("--probes=age_small --data.choices=a,b", "--data.choices is about one file; give it as --data.path"),
+    (
+        "--probes=age_small --data.choices=a,b",
+        "--data.choices is about one file; give it as --data.path",
+    ),
     ("--probes=age_small --models=dictionary-lm,mlm_baseline", "MLM-baseline"),
     (
         "--scoring=sum,mean_tokens",
