@@ -12,7 +12,7 @@ from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from probelight.api.call import ModelLike, ProbeLike
+    from probelight.api.call import ModelLike
     from probelight.api.calls import (
         audit,
         compare,
@@ -30,11 +30,12 @@ if TYPE_CHECKING:
     from probelight.api.check import Checked, ForgottenError, check
     from probelight.api.score import Model, Scores, load_model, load_probe, score
     from probelight.io.errors import ProbelightError
+    from probelight.probes.importers.items import ProbeLike
     from probelight.reports.notebook import Results
     from probelight.runs.estimates import Plan
 
 _MODULES = {
-    "api.call": ("ModelLike", "ProbeLike"),
+    "api.call": ("ModelLike",),
     "api.calls": (
         "audit",
         "compare",
@@ -52,6 +53,7 @@ _MODULES = {
     "api.check": ("Checked", "ForgottenError", "check"),
     "api.score": ("Model", "Scores", "load_model", "load_probe", "score"),
     "io.errors": ("ProbelightError",),
+    "probes.importers.items": ("ProbeLike",),
     "reports.notebook": ("Results",),
     "runs.estimates": ("Plan",),
 }

@@ -326,31 +326,52 @@ def test_a_training_loop_of_python_is_watched(
     if trainer == "Trainer(":
         assert watch.best_checkpoint.is_dir()
     if trainer == "SFTTrainer(":
-        assert [*watch.changes["is_original"]] == [False, True]
+        assert [*watch.changes["is_original"]] == [False, False, True]
         assert "taxonomy_small" in (tmp_path / "sft.html").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize(
-    "path", sorted((ROOT / "docs" / "notebooks").glob("*.ipynb")), ids=lambda path: path.stem
-)
+NOTEBOOKS = sorted((ROOT / "docs" / "notebooks").glob("*.ipynb"))
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_a_notebook_runs_from_top_to_bottom(
     path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    texts = shown_by(path, {})
+    assert len(texts) >= 5
+    assert any("<svg" in text for text in texts)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_a_notebook_runs_twice_in_one_kernel(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {}
+    first, again = shown_by(path, names), shown_by(path, names)
+    assert len(again) == len(first)
+    if "watch" in names:
+        assert again[-1] == first[-1]  # from the same weights and seed
+        folders = {folder.name for folder in (tmp_path / "runs" / "sizes").iterdir()}
+        assert folders == {"probes", "probes-2"}
+
+
+def shown_by(path: Path, names: dict[str, object]) -> list[str]:
+    """What a notebook shows below its cells, when they are run with the names of its kernel."""
     cells = [c for c in json.loads(path.read_text())["cells"] if c["cell_type"] == "code"]
     assert all(not c["outputs"] and c["execution_count"] is None for c in cells)
-    names: dict[str, object] = {}
     texts = []
     for cell in cells:
         *lines, last = ast.parse("".join(cell["source"])).body
         exec(compile(ast.Module(lines, []), path.name, "exec"), names)
-        if isinstance(last, ast.Expr):  # what a notebook shows below its cell
+        if isinstance(last, ast.Expr):
             value = eval(compile(ast.Expression(last.value), path.name, "eval"), names)
             texts.append(next((f() for f in shows(value)), None) or repr(value))
         else:
             exec(compile(ast.Module([last], []), path.name, "exec"), names)
-    assert len(texts) >= 5
-    assert any("<svg" in text for text in texts)
+    return texts
 
 
 def shows(value: object) -> list[Callable[[], str]]:
@@ -398,7 +419,7 @@ def test_the_route_of_own_probe_is_one_that_can_be_gone(
     monkeypatch.setenv("HOME", str(tmp_path))
     scripts = blocks("docs/own_probe.md", "bash")
     commands = [script.replace("\\\n", "").split() for script in scripts]
-    assert len(commands) == 7
+    assert len(commands) == 8
     for python, script, *arguments in commands:
         assert (python, script) == ("python", "train.py")
         if "--mirror" in arguments:  # ~/probe-files is then the only place that has the file
@@ -408,13 +429,15 @@ def test_the_route_of_own_probe_is_one_that_can_be_gone(
         assert cli.main([*arguments, *small]) == 0, capsys.readouterr().err
         runs = "inoculate-*" if small else "*"  # next to the run of its original task
         prediction_files = list(Path(arguments[-1]).glob(f"runs/{runs}/predictions.jsonl"))
-        # Heads of two modes at N = 0 and, of the one row that there is, N = 1.
-        assert len(prediction_files) == (4 if arguments[0] == "curve" else 1)
+        # Heads of two modes at N = 0 and, of the one row that there is, N = 1; or three controls.
+        is_controlled = "--controls" in arguments
+        assert len(prediction_files) == (4 if arguments[0] == "curve" or is_controlled else 1)
         for path in prediction_files:
             rows = map(json.loads, path.read_text(encoding="utf-8").splitlines())
             ids = {row["id"] for row in rows}
             probe_ids = {i for i in ids if i.startswith("dev")} if small else ids
             expected_ids = {"agreement-0"} if "minimal_pair" in arguments else {"1"}
+            expected_ids = {f"dev{i}" for i in range(100)} if is_controlled else expected_ids
             assert len(probe_ids) == 4 if small else probe_ids == expected_ids
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from hashlib import sha256
@@ -16,12 +16,11 @@ from weakref import finalize
 from probelight.io.atomic import whole_folder, write_text_atomic
 from probelight.io.errors import ProbelightError, UsageError, nearest, quietly, required_path
 from probelight.io.settings import as_settings
+from probelight.probes.importers.items import ProbeLike, as_list, is_items
 from probelight.reports.notebook import Results
 from probelight.runs.settings import TrainerSettings
 
 if TYPE_CHECKING:
-    import datasets
-    import pandas as pd
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
     from probelight.models.registry import ModelSettings
@@ -32,8 +31,6 @@ ModelLike: TypeAlias = (
     "str | Path | ModelSettings | Mapping[str, Any] | "
     "tuple[PreTrainedModel, PreTrainedTokenizerBase]"
 )
-# A name, `name:split`, a file of items, or items.
-ProbeLike: TypeAlias = "str | Path | Sequence[Mapping[str, Any]] | datasets.Dataset | pd.DataFrame"
 
 
 def model_arguments(
@@ -89,7 +86,7 @@ def probe_names(probes: ProbeLike | Sequence[ProbeLike] | None, folder: Path) ->
     names: list[str] = []
     num_written = 0
     for probe in as_list(probes):
-        if _is_items(probe):
+        if is_items(probe):
             num_written += 1
             number = num_written if num_written > 1 else ""
             names.append(str(_items_file(f"items{number}.jsonl", probe, folder)))
@@ -108,30 +105,12 @@ def file_arguments(data: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     files = dict(data)
     item_settings = {name: files.get(name) for name in ("setup", "choices", "gold")}
     for split in ("path", "train", "dev", "test"):
-        if _is_items(files.get(split)):
+        if is_items(files.get(split)):
             name = f"items{'' if split == 'path' else f'-{split}'}.jsonl"
             files[split] = _items_file(name, files[split], folder, **item_settings)
         if files.get(split) is not None:
             files[split] = str(required_path(files[split], f"data.{split}"))
     return files
-
-
-def as_list(argument: Any) -> list[Any]:
-    """Return one thing, or several, as a list; items in memory are one thing."""
-    if argument is None:
-        return []
-    if isinstance(argument, str | Path | Mapping) or _is_items(argument):
-        return [argument]
-    if not isinstance(argument, Iterable):
-        raise UsageError(f"probes: {argument!r} is not a name, a file or a list of dicts")
-    elements = list(argument)
-    return [elements] if _is_items(elements) else elements
-
-
-def _is_items(argument: Any) -> bool:
-    if hasattr(argument, "column_names") or hasattr(argument, "columns"):  # a Dataset, a DataFrame
-        return True
-    return isinstance(argument, Sequence) and bool(argument) and isinstance(argument[0], Mapping)
 
 
 def _items_file(name: str, rows: Any, folder: Path, **settings: Any) -> Path:

@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from probelight.api.call import ModelLike, ProbeLike, as_list, called, probe_names, trainer_of
+from probelight.api.call import ModelLike, called, probe_names, trainer_of
 from probelight.io.errors import UsageError, required_path
+from probelight.probes.importers.items import ProbeLike, as_list
 from probelight.reports.notebook import Results
 from probelight.runs.settings import TrainerSettings
 
@@ -46,6 +47,7 @@ def zero_shot(
     chat: str = "never",
     prompt: Mapping[str, Any] | None = None,
     phrasings: Sequence[str] = (),
+    controls: str | Sequence[str] = (),
     ranks: bool = False,
     device: str | None = None,
     batch_tokens: int | None = None,
@@ -53,6 +55,7 @@ def zero_shot(
     mirror: str | None = None,
     trainer: Trainer = None,
     engine: Engine = None,
+    wandb: Wandb = None,
 ) -> Results:
     """Score probes with models that are not trained (Talmor 2020, section 3).
 
@@ -73,6 +76,7 @@ def zero_shot(
         prompt: Texts around items, such as {"system": "Answer by one letter."}, or
             {"file": "configs/prompt/harness.yaml"} for those of lm-evaluation-harness.
         phrasings: Other wordings in the probes' configs to ask too; ["all"] for all of them.
+        controls: Names of controls to ask the items under too, or "auto".
         ranks: Also measure the ranks of the candidates in the whole vocabulary.
         device: "cpu", "cuda" or "mps", as `accelerator` of `trainer`; by default a GPU if any.
         batch_tokens: Tokens per batch, including padding, as `max_eval_tokens` of `trainer`.
@@ -80,6 +84,7 @@ def zero_shot(
         mirror: Folder or address with copies of the released files.
         trainer: Device and batch settings, such as {"accelerator": "cpu"}.
         engine: Where the runs are computed, such as {"kind": "ray"}; by default in this process.
+        wandb: Logging to Weights & Biases, such as {"project": "probes"}.
 
     Raises:
         ProbelightError: With the command's message; its subclasses are kinds of mistakes.
@@ -91,7 +96,10 @@ def zero_shot(
         call.take(
             split=split, limit=limit, ranks=ranks, mirror=mirror, scoring=scoring, letters=letters
         )
-        call.take(shots=shots, chat=chat, prompt=prompt, phrasings=phrasings, engine=engine)
+        call.take(
+            shots=shots, chat=chat, prompt=prompt, phrasings=phrasings, engine=engine, wandb=wandb
+        )
+        call.take(controls=controls)
         if not as_list(probes) and not data:
             raise UsageError("probes: give a name, a file of items, or items as a list of dicts")
         call.take_probes(probes, data)
@@ -133,7 +141,7 @@ def curve(
         mirror: As in `zero_shot`.
         trainer: As in `zero_shot`.
         engine: As in `zero_shot`.
-        wandb: Logging to Weights & Biases, such as {"project": "probes"}.
+        wandb: As in `zero_shot`.
         **options: Further options of `train.py curve`.
 
     Raises:
@@ -376,6 +384,7 @@ def compare(
     probes: str | Sequence[str] = (),
     scoring: Sequence[str] = (),
     mix_rules: bool = False,
+    wandb: Wandb = None,
 ) -> Results:
     """Compare models, or settings, by their answers to the same items.
 
@@ -385,6 +394,7 @@ def compare(
         probes: Probes to compare on; by default all that the results share.
         scoring: Scoring rules of zero-shot runs to compare by; by default the model's own score.
         mix_rules: Compare different rules, and ways of asking, with each other.
+        wandb: As in `zero_shot`.
 
     Raises:
         ProbelightError: With the command's message; its subclasses are kinds of mistakes.
@@ -396,6 +406,7 @@ def compare(
     folders = [_folder_of(r, "compare") for r in results]
     with called(command, output_dir, None) as call:
         call.take(folders=folders, probes=as_list(probes), scoring=scoring, mix_rules=mix_rules)
+        call.take(wandb=wandb)
         return call.results("compare")
 
 

@@ -7,8 +7,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from probelight.api.call import ModelLike, ProbeLike, called, probe_names, trainer_of
+from probelight.api.call import ModelLike, called, probe_names, trainer_of
 from probelight.io.errors import ProbelightError, UsageError
+from probelight.probes.importers.items import ProbeLike
 from probelight.reports.notebook import Results
 
 if TYPE_CHECKING:

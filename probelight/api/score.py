@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from probelight.api.call import ModelLike, ProbeLike, trainer_of
+from probelight.api.call import ModelLike, trainer_of
 from probelight.evaluation.evaluate import evaluate
 from probelight.evaluation.sets import drawn_data
 from probelight.io.errors import UsageError, quietly
@@ -18,6 +18,7 @@ from probelight.io.ranges import NumItems
 from probelight.io.settings import as_settings, typed
 from probelight.models.registry import ModelSettings
 from probelight.probes.importers.formats import is_item_file
+from probelight.probes.importers.items import ProbeLike
 from probelight.probes.record import GoldForm, Setup
 from probelight.probes.source import ProbeData, load_entry, load_file, load_items
 from probelight.results.frames import item_columns

@@ -6,8 +6,8 @@ import random
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from functools import partial
 from importlib.metadata import version
-from multiprocessing import parent_process
 from pathlib import Path
 from statistics import fmean
 from typing import Any, Generic, TypeVar
@@ -225,30 +225,21 @@ def data_card(builder: Builder[S], settings: S, probe: Probe, files: Mapping[Pat
 T = TypeVar("T")
 
 
-def tracked(items: Sequence[T], description: str) -> Iterable[T]:
-    """Yield items with a progress bar on stderr, where that is a terminal."""
-    from rich.progress import track  # not above: lists and --help are quick
+def tracked(items: Sequence[T], description: str) -> Iterator[T]:
+    """Yield items, with how far it is on stderr."""
+    from rich.console import Console
 
-    return track(items, description, **_display_options())
+    from probelight.io.progress import progress_of  # not above: lists and --help are quick
+
+    with progress_of(console=Console(stderr=True)) as bar:
+        yield from bar.track(items, description=description)
 
 
 def tracked_lines(path: Path, description: str) -> Iterator[tuple[int, str]]:
-    """Yield the numbered lines of a large source, compressed or not, with a bar as in `tracked`.
+    """Yield the numbered lines of a large source, compressed or not, as `tracked` does.
 
     A RecordError names the line that is damaged or not UTF-8.
     """
-    from rich import progress
+    from probelight.io.progress import watched_file
 
-    def opened(path: Path) -> Any:
-        return progress.open(path, "rb", description=description, **_display_options())
-
-    yield from read_lines(path, limit=LARGE, watched=opened)
-
-
-def _display_options() -> dict[str, Any]:
-    """Return rich's options: a bar only in the first process, as a terminal has room for one."""
-    from rich.console import Console
-
-    console = Console(stderr=True)
-    hidden = not console.is_terminal or parent_process() is not None
-    return {"console": console, "transient": True, "disable": hidden}
+    yield from read_lines(path, limit=LARGE, watched=partial(watched_file, title=description))

@@ -210,8 +210,12 @@ def _execute(command: str, arguments: list[str]) -> int:
 def call(command: str, arguments: list[str]) -> None:
     """Pass the arguments to LightningCLI, or to the protocol whose command it is."""
     from probelight.cli.parsing import fit_help, parse_and_call
+    from probelight.io.wandb import saying_how_to_sync
 
-    if command in COMMANDS or command in INTERNAL:
+    if command in COMMANDS:
+        with saying_how_to_sync():
+            parse_and_call(command, function_of(command), arguments)
+    elif command in INTERNAL:
         parse_and_call(command, function_of(command), arguments)
     elif HELPS & {*arguments}:
         print(fit_help(command, SUMMARIES[command]))

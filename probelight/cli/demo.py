@@ -106,7 +106,9 @@ def demo(
     folder = CommandFolder(Path(output_dir), config)
     sets = load_sets(plan.probes, DEFAULT_FILE, "test", mirror=None)
     from rich.console import Console
+    from rich.progress import SpinnerColumn, TextColumn
 
+    from probelight.io.progress import progress_of
     from probelight.reports.build import build_report
     from probelight.reports.formats import page_line
     from probelight.reports.overview.story import print_story
@@ -121,21 +123,28 @@ def demo(
     # Without a control of the dose its verdict would be "cannot tell".
     control = replace(subject, probe=replace(plan.probe, control=CHOICE_ONLY))
     controls = [setting for setting in settings if setting.extra == plan.extras[0]]
-    console = Console(stderr=True, force_terminal=None if trainer.progress_bar else False)
-    with console.status("1 of 4: accuracy before any training") as stage:
+    columns, console = (SpinnerColumn(), TextColumn("{task.description}")), Console(stderr=True)
+    with progress_of(*columns, enabled=trainer.progress_bar, console=console) as stages:
+
+        def begin(stage: str) -> None:
+            for task_id in stages.task_ids:
+                stages.remove_task(task_id)
+            stages.add_task(stage, total=None)
+
+        begin("1 of 4: accuracy before any training")
         controls_of_model = [replace(chosen, random_weights=True)] if plan.random_weights else []
         jobs = zero_shot_jobs(sets, [chosen, *controls_of_model], context.trainer)
         scoring = replace(context, user_probes=own_configs(sets))
         for job in unfinished(jobs, folder):
             job.spec.check(scoring)
         run_jobs(jobs, folder, scoring)
-        stage.update("2 of 4: learning curves, with and without language")
+        begin("2 of 4: learning curves, with and without language")
         curves = curves_of(plan.curve_probes, [chosen], plan.curve, ProbeOptions(), context)
         trace_curves(folder, curves, context)
-        stage.update("3 of 4: fine-tuning on a probe, with and without replay")
+        begin("3 of 4: fine-tuning on a probe, with and without replay")
         run_jobs(inoculation_jobs(subject, settings, context), folder, context)
         run_jobs(inoculation_jobs(control, controls, context), folder, context)
-        stage.update("4 of 4: the report")
+        begin("4 of 4: the report")
         page = build_report(folder.path)
     print_story(folder.path, page_line(page), f"in {time.perf_counter() - start:.0f} seconds")
     return page

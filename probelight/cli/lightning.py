@@ -28,6 +28,7 @@ from probelight.callbacks.last_state import (
     stoppable,
 )
 from probelight.callbacks.run_metrics import PredictionWriter, RunMetrics, StepMetrics
+from probelight.callbacks.step_lines import StepLines
 from probelight.cli.arguments import KnownOptions, read_command_line
 from probelight.cli.parsing import OneLineErrors
 from probelight.io import ranges
@@ -36,6 +37,7 @@ from probelight.io.errors import UsageError
 from probelight.io.escaping import json_text
 from probelight.io.package import program
 from probelight.io.process import check_num_processes, printed_once
+from probelight.io.progress import has_bars
 from probelight.io.settings import checked
 from probelight.models.answering import float32_products
 from probelight.models.checkpoint_errors import PretrainedError
@@ -105,7 +107,8 @@ class ProbelightCLI(LightningCLI):
             PredictionWriter(folder / "predictions.jsonl"),
         ]
         if config.get("enable_progress_bar") is not False:
-            options["callbacks"].append(RichProgressBar(leave=True))
+            shows = RichProgressBar(leave=True) if has_bars(Console()) else StepLines("training")
+            options["callbacks"].append(shows)
         if config.get("logger") in (None, True):
             state, problems = newest_state(folder / "checkpoints" / f"{LAST_NAME}.ckpt")
             for problem in problems:  # `before_fit` will not meet them again

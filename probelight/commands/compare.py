@@ -20,8 +20,10 @@ import numpy as np
 
 from probelight.commands.command import Command, command
 from probelight.evaluation.answers import read_answers, refuse_unanswered
+from probelight.integrations.wandb import publish_results
 from probelight.io.errors import UsageError, nearest
 from probelight.io.ranges import Names
+from probelight.io.wandb import DEFAULT_WANDB, WandbSettings
 from probelight.metrics.comparisons import Compared, compare_runs
 from probelight.metrics.intervals import Interval, num_groups, runs_interval
 from probelight.metrics.scoring_rules import DEBIASED, RULES
@@ -39,7 +41,7 @@ PROTOCOL = "compare"
 @command(
     Command(
         example="train.py compare runs/bert runs/roberta --output_dir runs/compared",
-        options="folders output_dir probes scoring mix_rules",
+        options="folders output_dir probes scoring mix_rules wandb.project",
         positional=True,
     )
 )
@@ -49,6 +51,7 @@ def compare(
     probes: Names = (),
     scoring: Names = (),
     mix_rules: bool = False,
+    wandb: WandbSettings = DEFAULT_WANDB,
 ) -> Path:
     """Compares models or settings item by item: is the difference real?
 
@@ -67,6 +70,8 @@ def compare(
             --scoring`); by default "own", the model's own score.
         mix_rules: Compare answers by different rules, or to items asked in different ways (in a
             chat, after examples), with each other. By default each is compared separately.
+        wandb: Logging to Weights & Biases: one run with accuracies and differences as summary, the
+            tables and the page.
 
     Returns:
         The path of the HTML page.
@@ -128,6 +133,7 @@ def compare(
     print_tables(folder.path, PROTOCOL)
     page = build_report(folder.path)
     print(page_line(page))
+    publish_results(folder.path, wandb, PROTOCOL, folder.rows())
     return page
 
 

@@ -7,7 +7,7 @@ of all runs; the command; what it refuses.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 from probelight.commands.command import Command, command
@@ -19,14 +19,22 @@ from probelight.evaluation.phrasings import InPhrasing
 from probelight.evaluation.ranks import Ranks
 from probelight.evaluation.rules import ByRule
 from probelight.evaluation.sets import LoadedSet, drawn_data, load_sets, own_configs, read_set
-from probelight.io.errors import UsageError, nearest
+from probelight.integrations.wandb import publish_results
+from probelight.io.errors import ConfigError, RecordError, UsageError, nearest
 from probelight.io.ranges import Mirror, Names, NumItems, NumShots, PathText
+from probelight.io.wandb import DEFAULT_WANDB, WandbSettings
 from probelight.metrics.scoring_rules import LETTER, OF_THE_ITEM, RULES
 from probelight.models.checkpoint_files import scoring_of
 from probelight.models.chosen_models import chosen_models
 from probelight.models.registry import DEFAULT_MODEL, TRANSFORMER, ModelSettings
 from probelight.probes.catalog import DOMAIN_STEMS
-from probelight.probes.controls import phrasings_named
+from probelight.probes.controls import (
+    CONTROLS,
+    STANDARD,
+    WITHOUT_CONFIG,
+    controlled_stems,
+    phrasings_named,
+)
 from probelight.probes.prompts import (
     Chat,
     LetterSettings,
@@ -52,6 +60,7 @@ from probelight.runs.settings import (
 from probelight.runs.spec import Job, ModelRunSpec
 
 DEFAULT_LETTERS = LetterSettings()
+AUTO = "auto"  # the controls that need no config
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,6 +85,7 @@ class ZeroShotSpec(ModelRunSpec):
         chat_template: Checksum of the model's chat template, where it is asked in a chat.
         phrasings: Texts of further wordings, by name.
         limit: Most of the set's items that are asked.
+        control: What is done to the questions, one of `CONTROLS`; nothing if it is "standard".
     """
 
     protocol: ClassVar[str] = PROTOCOL
@@ -93,11 +103,22 @@ class ZeroShotSpec(ModelRunSpec):
     chat_template: str = ""
     phrasings: Mapping[str, str] = field(default_factory=dict)
     limit: NumItems | None = None
+    control: str = STANDARD
 
     @property
     def name(self) -> str:
         """Readable beginning of the key."""
         return f"zero-shot-{self.probe}-{self.model.label}"
+
+    def to_config(self) -> dict[str, Any]:
+        """Return plain values, without fields at their defaults, nor such fields of the prompt."""
+        config = super().to_config()
+        return config | ({"prompt": self.prompt.to_config()} if self.prompt else {})
+
+    def prompted_set(self, context: RunContext) -> tuple[ProbeData, Prompts]:
+        """Return the set, whose stems say what is one group, and how it is asked in their place."""
+        probe, prompts = prompted_set(context, self.probe, self.split, self.prompt, self.limit)
+        return probe, replace(prompts, controlled_stems=controlled_stems(self.control, probe))
 
     def questions(self, probe: ProbeData, context: RunContext) -> list[ProbeQuestion[Any]]:
         """Return what is asked in addition to the scores of the choices."""
@@ -119,7 +140,7 @@ class ZeroShotSpec(ModelRunSpec):
 
     def check(self, context: RunContext) -> None:
         """Refuse items that cannot be asked about so, and a set that the model cannot answer."""
-        probe, _ = prompted_set(context, self.probe, self.split, self.prompt, self.limit)
+        probe, prompts = self.prompted_set(context)
         setup, model = probe.config.setup, self.model
         questions = tuple(self.questions(probe, context))
         check_items(context, self.probe, self.split, self.prompt, self.limit, questions)
@@ -139,11 +160,12 @@ class ZeroShotSpec(ModelRunSpec):
                     "log-likelihoods, only one number per choice; leave out --scoring, --shots, "
                     "--chat and --prompt.file"
                 )
-        scorers.check_records(context, model, setup, [probe.records])
+        records = [prompts.controlled(record) for record in probe.records]
+        scorers.check_records(context, model, setup, [records])
 
     def make(self, run: RunFolder, context: RunContext) -> RunRecord:
         """Make the run of one model and set."""
-        probe, prompts = prompted_set(context, self.probe, self.split, self.prompt, self.limit)
+        probe, prompts = self.prompted_set(context)
         check_data(self.data_sha256, [probe])
         examples = [read_set(context, self.probe, prompting.TRAIN)] if self.examples else []
         check_data(self.examples, examples)
@@ -156,13 +178,16 @@ class ZeroShotSpec(ModelRunSpec):
         row = replace(
             scorers.model_row(self.model),
             protocol=PROTOCOL,
-            control="standard",
+            control=self.control,
             num_train=0,
             split=self.split,
         )
         own_rows = evaluation.own_rows(row)
         run.write_metrics([*own_rows, *evaluation.question_rows(row, Ranks)])
-        write_predictions(run, evaluation.lines())
+        lines, stems = evaluation.lines(), prompts.controlled_stems
+        if stems:
+            lines = [replace(n, question=stems[n.name], control=self.control) for n in lines]
+        write_predictions(run, lines)
         notices = [*evaluation.notices]
         reader = scorers.loaded_scorer(context, self.model, "mc_mlm") if self.letters else scorer
         is_in_chat = evaluation.prompts.in_chat or prompting.in_chat(reader, prompts)
@@ -216,7 +241,7 @@ def zero_shot_jobs(
     """Return the jobs that score each set with each model; a model is loaded once per setup.
 
     `examples` are what the prompt draws from, and `phrasings_by_set` the phrasings, by the name of
-    the set.
+    the set. Under its controls a set is asked in its own wording alone.
     """
     jobs = []
     for model in models:
@@ -225,8 +250,10 @@ def zero_shot_jobs(
             probe = loaded.data.config
             phrasings = phrasings_by_set[loaded.name] if phrasings_by_set else ()
             stem = probe.domain_stem or DOMAIN_STEMS.get(probe.setup, "")
-            is_prompted = prompt and prompting.relevant_prompt(
-                prompt, probe.setup, by_letter=bool(orders)
+            relevant_prompt = prompt and prompting.relevant_prompt(
+                replace(prompt, has_turns=bool(template and prompt.shots)),
+                probe.setup,
+                by_letter=bool(orders),
             )
             spec = ZeroShotSpec(
                 model=model,
@@ -237,13 +264,17 @@ def zero_shot_jobs(
                 scoring=tuple(rules),
                 domain_stem=stem if "pmi" in rules else "",
                 letters=orders,
-                prompt=is_prompted,
+                prompt=relevant_prompt,
                 examples=checksums(examples[loaded.name]) if examples else (),
                 chat_template=template,
                 phrasings={name: probe.phrasings[name] for name in phrasings},
                 limit=loaded.limit,
             ).under(trainer)
-            jobs.append(Job(spec, title=f"{loaded.name}, {model.label}"))
+            title = f"{loaded.name}, {model.label}"
+            jobs.append(Job(spec, title=title))
+            for control in loaded.controls:
+                controlled = replace(spec, control=control, ranks=False, phrasings={})
+                jobs.append(Job(controlled, title=f"{title}, {control}"))
     return jobs
 
 
@@ -251,7 +282,7 @@ def zero_shot_jobs(
     Command(
         example="train.py zero-shot --probes age_small,taxonomy_small --output_dir runs/zero_shot",
         options="output_dir probes models model.name_or_path data.path data.setup data.choices "
-        "split limit ranks scoring letters.orders shots chat mirror trainer.accelerator "
+        "split limit controls ranks scoring letters.orders shots chat mirror trainer.accelerator "
         "trainer.precision engine.kind",
     )
 )
@@ -271,8 +302,10 @@ def zero_shot(
     chat: Chat = "never",
     prompt: PromptSettings = prompting.DEFAULT_PROMPT,
     phrasings: Names = (),
+    controls: Names = (),
     trainer: TrainerSettings = DEFAULT_TRAINER,
     engine: EngineSettings = DEFAULT_ENGINE,
+    wandb: WandbSettings = DEFAULT_WANDB,
 ) -> list[Row]:
     """Scores probes with models as they are, without training, and prints one table.
 
@@ -301,16 +334,19 @@ def zero_shot(
         prompt: Texts around the items.
         phrasings: Also ask in other wordings from the probe's config: their names, by commas, or
             all. Reports the accuracy in each, consistency, and how well each item is known.
+        controls: Controls to ask under too, by commas: auto, or choice_only, shuffled_words,
+            other_question, no_language, perturbed_language.
         trainer: Device and batch settings.
         engine: Where the runs are computed: in this process, or on Ray.
+        wandb: Logging to Weights & Biases: one run with the scores as summary, and the table.
 
     Returns:
         The rows of results.csv.
 
     Raises:
         UsageError: If you give neither or both of `probes` and `data.path`, if a model is a
-            baseline, if you ask for ranks of minimal pairs, or if a probe does not allow a rule,
-            has too few examples, or a model has no chat.
+            baseline, if you ask for ranks of minimal pairs, or if a probe does not allow a rule or
+            a control, has too few examples, or a model has no chat.
     """
     rules = chosen_rules(scoring)
     chosen = chosen_models(models, model, random_weights=False)
@@ -330,6 +366,7 @@ def zero_shot(
         loaded.name: prompting.examples_of(loaded.data, loaded.split, mirror)
         for loaded in (sets if shots else ())
     }
+    sets = [loaded._replace(controls=fitting_controls(loaded, controls)) for loaded in sets]
     orders = letters.orders if LETTER in rules else None
     jobs = zero_shot_jobs(
         sets,
@@ -345,7 +382,7 @@ def zero_shot(
     is_prompted = any(
         prompting.relevant_prompt(spec, setup, by_letter=bool(orders)) for setup in setups
     )
-    config = {
+    config = {  # without the controls, which are runs of their own and may be added later
         "command": "zero-shot",
         "models": [model.config() for model in chosen],
         "probes": [
@@ -357,10 +394,10 @@ def zero_shot(
         "ranks": ranks,
         "scoring": rules,
         **({"letters": {"orders": orders}} if orders else {}),
-        **({"prompt": asdict(spec)} if is_prompted else {}),
+        **({"prompt": spec.to_config()} if is_prompted else {}),
         "phrasings": phrasings_by_set,
     }
-    return run_command(
+    rows = run_command(
         output_dir,
         config,
         jobs,
@@ -368,6 +405,8 @@ def zero_shot(
         files=[*(loaded.data for loaded in sets), *examples.values()],
         table=PROTOCOL,
     )
+    publish_results(output_dir, wandb, "zero-shot", rows)
+    return rows
 
 
 def chosen_rules(scoring: Sequence[str]) -> list[str]:
@@ -379,6 +418,29 @@ def chosen_rules(scoring: Sequence[str]) -> list[str]:
                 f"--scoring: there is no rule {rule!r}{near}; choose from {', '.join(RULES)}"
             )
     return [rule for rule in RULES if rule in scoring]
+
+
+def fitting_controls(loaded: LoadedSet, names: Sequence[str]) -> list[str]:
+    """Return the controls of these names that fit a set; say which of `auto` do not."""
+    choices = [AUTO, STANDARD, *CONTROLS]
+    for name in names:
+        if name not in choices:
+            near = nearest(name.lower(), choices)
+            raise UsageError(
+                f"--controls: there is no control {name!r}{near}; choose from {', '.join(choices)}"
+            )
+    fitting = []
+    for control in CONTROLS:
+        if control in names or (AUTO in names and control in WITHOUT_CONFIG):
+            try:
+                controlled_stems(control, loaded.data)
+                fitting.append(control)
+            except (ConfigError, RecordError) as error:
+                problem = f"{loaded.name} cannot be asked under {control}: {error}"
+                if control in names:
+                    raise UsageError(f"--controls: {problem}") from None
+                print(problem)
+    return fitting
 
 
 def refuse_sets(

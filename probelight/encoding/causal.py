@@ -91,12 +91,12 @@ class ContinuationEncoder(LikelihoodEncoder):
         """Return how many texts of an item's longest length take as many tokens as the item."""
         return 1 + num_scored // np.maximum(lengths, 1)
 
-    def _fill(self, stem: str, choice: str) -> tuple[str, int, int]:
+    def _fill(self, record: Record, choice: str) -> tuple[str, int, int]:
         if self.chat:
-            return self.chat.fill(stem, choice)
-        context, mask, after = stem.rpartition(MASK)
+            return self.chat.fill(record, choice)
+        context, mask, after = record.stem.rpartition(MASK)
         if not mask:
-            context, after = stem, ""
+            context, after = record.stem, ""
         begin = len(context.rstrip())
         space = (context[begin:] if mask else " ") if begin else ""
         text = context[:begin] + space + choice.strip()

@@ -131,7 +131,7 @@ class LikelihoodEncoder:
         owners: list[tuple[Record, str]] = []
         for row, record in enumerate(records):
             for column, choice in enumerate(record.choices):
-                filled = self._fill(record.stem, choice)
+                filled = self._fill(record, choice)
                 if filled not in filled_texts:
                     owners.append((record, choice))
                 choice_text[row, column] = filled_texts.setdefault(filled, len(filled_texts))
@@ -167,11 +167,11 @@ class LikelihoodEncoder:
         """Return how many sequences (N,) each item takes: one per token of an answer."""
         return num_scored
 
-    def _fill(self, stem: str, choice: str) -> tuple[str, int, int]:
+    def _fill(self, record: Record, choice: str) -> tuple[str, int, int]:
         """Return the text with the choice filled in, and which characters are scored."""
-        context, mask, after = stem.rpartition(MASK)
-        if not mask and stem:
-            context, after = stem.rstrip() + " ", ""
+        context, mask, after = record.stem.rpartition(MASK)
+        if not mask and record.stem:
+            context, after = record.stem.rstrip() + " ", ""
         text = choice.strip()
         return context + text + after, len(context), len(context) + len(text)
 

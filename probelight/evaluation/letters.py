@@ -184,6 +184,7 @@ def ask_letters(
         UsageError: If the model gives no log-likelihoods, or skips one of the prompts.
         RecordError: If an item has more choices than there are letters.
     """
+    prompts = replace(prompts, in_chat=reader.is_in_chat)
     orders_by_item = [orders_of(record, orders) for record in predictions.records]
     items = list(zip(predictions.records, orders_by_item, strict=True))
     prompted = [

@@ -26,12 +26,15 @@ TRAIN = "train"
 def prompt_spec(shots: int, chat: Chat, prompt: PromptSettings) -> PromptSpec:
     """Return what of the settings decides numbers: no more than matters."""
     templates = Templates.read(shipped_path(prompt.file))
-    chat_texts = {"system": prompt.system, "begin": prompt.begin} if chat != "never" else {}
+    chat_texts: dict[str, Any] = {}
+    if chat != "never":
+        chat_texts = {"system": prompt.system, "begin": prompt.begin}
     spec = PromptSpec(
         templates=templates,
         shots=shots,
         chat=chat,
         seed=prompt.seed if shots else 0,
+        thinking=prompt.thinking if chat != "never" else DEFAULT_PROMPT.thinking,
         **chat_texts,
     )
     has_default_texts = templates == Templates.read(shipped_path(DEFAULT_PROMPT.file))
@@ -39,6 +42,7 @@ def prompt_spec(shots: int, chat: Chat, prompt: PromptSettings) -> PromptSpec:
         return spec
     texts: dict[str, Any] = {"shots": 0, "chat": "", **chat_texts}
     texts |= {"seed": prompt.seed} if shots else {}
+    texts |= {} if spec.thinking == DEFAULT_PROMPT.thinking else {"thinking": spec.thinking}
     texts["templates"] = {name: text for name, text in asdict(templates).items() if text}
     checksum = sha256(json.dumps(texts, sort_keys=True).encode()).hexdigest()
     return replace(spec, checksum=checksum[:6])
@@ -68,7 +72,10 @@ def prompts_of(
         templates=prompt.templates,
         train=examples.records if examples else (),
         num_shots=prompt.shots,
-        **{name: getattr(prompt, name) for name in ("seed", "chat", "system", "begin", "checksum")},
+        **{
+            name: getattr(prompt, name)
+            for name in ("seed", "chat", "system", "begin", "thinking", "checksum")
+        },
     )
 
 
@@ -80,8 +87,10 @@ def refuse_unused(
     `spec` is the `prompt_spec` of a run with sets of these setups.
     """
     is_chat = spec.chat != "never"
-    if not is_chat and (prompt.system or prompt.begin):
-        raise UsageError("--prompt.system and .begin are only for a chat; add --chat auto")
+    if not is_chat and (prompt.system or prompt.begin or prompt.thinking != spec.thinking):
+        raise UsageError(
+            "--prompt.system, .begin and .thinking are only for a chat; add --chat auto"
+        )
     if not spec.shots and prompt.seed != DEFAULT_PROMPT.seed:
         raise UsageError("--prompt.seed is only for examples before an item; add --shots")
     asks_in_text = "mc_qa" in setups and spec.has_words_text
@@ -125,7 +134,9 @@ def template_sha256(model: ModelSettings, prompt: PromptSpec) -> str:
 
 def in_chat(scorer: Scorer, prompts: Prompts) -> Scorer | None:
     """Return a scorer in its chat, if the prompts want that and there is one."""
-    return None if prompts.chat == "never" else scorer.in_chat(prompts.system, prompts.begin)
+    if prompts.chat == "never":
+        return None
+    return scorer.in_chat(prompts.system, prompts.begin, prompts.thinking)
 
 
 def mode_of(mode: str, prompts: Prompts, *, is_in_chat: bool, by_letter: bool = False) -> str:

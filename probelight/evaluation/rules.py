@@ -55,21 +55,23 @@ class ByRule(ProbeQuestion[RuleScores]):
         name, records = predictions.name, predictions.records
         free_stems = content_free_stems(prompts.setup) if "calibrated" in self.rules else []
         stems = [*([self.domain_stem] if "pmi" in self.rules else []), *free_stems]
-        texts_by_stem = {
+        prompted_by_stem = {
             # In the place of a whole prompt, or of the text in it (Zhao et al. 2021).
-            stem: [prompts.words(r, stem, is_prompt=stem == self.domain_stem).stem for r in records]
+            stem: [prompts.words(r, stem, is_prompt=stem == self.domain_stem) for r in records]
             for stem in stems
         }
-        pairs = dict.fromkeys(
-            (text, choice)
-            for texts in texts_by_stem.values()
-            for text, record in zip(texts, records, strict=True)
+        alone = {  # each choice behind each text once
+            (record.turns, record.stem, choice): Record(
+                choice, record.stem, (choice,), 0, turns=record.turns
+            )
+            for prompted in prompted_by_stem.values()
+            for record in prompted
             for choice in record.choices
-        )
+        }
         prompted = [prompts.words(record) for record in records]
         sets = {name: prompted} if scorer.normalise is None else {}
-        if pairs:
-            sets[_OTHER_STEMS] = [Record(choice, text, (choice,), 0) for text, choice in pairs]
+        if alone:
+            sets[_OTHER_STEMS] = [*alone.values()]
         answers = ask(scorer, question, sets, trainer) if sets else {}
         for set_name, set_records in sets.items():
             if len(answers[set_name].records) < len(set_records):
@@ -85,14 +87,14 @@ class ByRule(ProbeQuestion[RuleScores]):
             rows = zip(predictions.scores, num_tokens, strict=True)
             sums = [[mean * size for mean, size in zip(*row, strict=True)] for row in rows]
         by_rule, notices = divided_scores(self.rules, name, records, sums, num_tokens)
-        pair_scores = answers[_OTHER_STEMS].scores if pairs else []
-        log_probs = {pair: score for pair, [score] in zip(pairs, pair_scores, strict=True)}
+        scores_alone = answers[_OTHER_STEMS].scores if alone else []
+        log_probs = {key: score for key, [score] in zip(alone, scores_alone, strict=True)}
         by_stem = {  # for each item, the scores of its choices
             stem: [
-                [log_probs[text, choice] for choice in record.choices]
-                for text, record in zip(texts, records, strict=True)
+                [log_probs[record.turns, record.stem, choice] for choice in record.choices]
+                for record in stem_records
             ]
-            for stem, texts in texts_by_stem.items()
+            for stem, stem_records in prompted_by_stem.items()
         }
         if "pmi" in self.rules:
             by_rule["pmi"] = list(map(pmi, sums, by_stem[self.domain_stem]))

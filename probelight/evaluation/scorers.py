@@ -74,7 +74,7 @@ def scorer_for(
         scorer = trained_scorer(model, setup, seed, **options)
     else:
         scorer = module_of(model.type).load(model, setup, seed, **options)
-    scorer.kept_model = shared_model
+    scorer.kept_model, scorer.label = shared_model, model.label
     return scorer
 
 
@@ -109,8 +109,12 @@ def loaded_scorer(context: RunContext, model: ModelSettings, setup: Setup, seed:
 
     Models that are one but for their adapters are read once too.
     """
+    from probelight.io.progress import progress_of  # not above: --help is quick
+
     base_model = replace(model, adapter=None, name=None)
-    return scorer_for(model, setup, seed, kept_model(context, base_model, seed))
+    with progress_of(enabled=context.trainer.progress_bar) as bar:
+        bar.add_task(f"loading {model.label}", total=None, visible=False)
+        return scorer_for(model, setup, seed, kept_model(context, base_model, seed))
 
 
 @cached(most=1)

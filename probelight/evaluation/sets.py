@@ -37,6 +37,7 @@ class LoadedSet(NamedTuple):
         data: Its items.
         is_own: Whether its config is none of the catalogue.
         limit: Most of its items that are asked, if not all.
+        controls: What it is also asked under.
     """
 
     name: str
@@ -44,6 +45,7 @@ class LoadedSet(NamedTuple):
     data: ProbeData
     is_own: bool = False
     limit: int | None = None
+    controls: Sequence[str] = ()
 
     def drawn(self, limit: int | None, option: str = "--limit", seed: int = 0) -> LoadedSet:
         """Return the set with at most `limit` items, in whole groups; `option` set this limit."""

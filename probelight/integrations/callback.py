@@ -53,11 +53,15 @@ class WatchedTraining:
             )
 
         def begun() -> WatchState:
-            self.watch.begin(network, tokenizer, step)
-            return self.watch.state
+            watch = self.watch
+            with quietly():
+                watch.begin(network, tokenizer, step)
+            if watch.folder != watch.output_dir:
+                print(f"probelight: {watch.folder} has the scores of this training")
+            return watch.state
 
-        with quietly():
-            self.watch.state = by_first_process(begun)
+        self.watch.state = by_first_process(begun)
+        self._tried = -1
 
     def look(self, network: Any, step: int) -> dict[str, float]:
         """Score the model; return the scores to log, or none if they were logged before."""

@@ -25,14 +25,14 @@ class ProbeCallback(WatchedTraining, pl.Callback):
     the scores as `probe/NAME`.
 
     Args:
-        probes: Names of probes, `name:split`, files of items, or return values of
-            `probelight.load_probe`.
+        probes: Names of probes, `name:split`, files of items, items in memory, or return values of
+            `probelight.load_probe`; one or several.
         original: The task that the model should not forget; it is scored like the probes.
         tokenizer: The model's tokenizer.
         network: Attribute of the LightningModule that has the transformers model.
         every: Score every this many steps, or "epoch".
         **options: As in `Watch`: `output_dir`, `keep`, `keep_most`, `max_items`, `seed`, `text`,
-            `max_tokens`, `check`, `margin`.
+            `max_tokens`, `check`, `margin`, `resume`.
 
     Raises:
         ProbelightError: If there is no such probe, or one is malformed.
@@ -40,7 +40,7 @@ class ProbeCallback(WatchedTraining, pl.Callback):
 
     def __init__(
         self,
-        probes: Sequence[Entry],
+        probes: Entry | Sequence[Entry],
         original: Entry | None = None,
         *,
         tokenizer: Any,

@@ -29,14 +29,14 @@ class ProbeTrainerCallback(WatchedTraining, TrainerCallback):
     `report` reads.
 
     Args:
-        probes: Names of probes, `name:split`, files of items, or return values of
-            `probelight.load_probe`.
+        probes: Names of probes, `name:split`, files of items, items in memory, or return values of
+            `probelight.load_probe`; one or several.
         original: The task that the model should not forget; it is scored like the probes.
         every: Score every this many steps, or "epoch".
         output_dir: Folder of the results; by default `probes` in the trainer's own folder.
         tokenizer: The model's tokenizer; by default the trainer's `processing_class`.
         **options: As in `Watch`: `keep`, `keep_most`, `max_items`, `seed`, `text`, `max_tokens`,
-            `check`, `margin`.
+            `check`, `margin`, `resume`.
 
     Raises:
         ProbelightError: If there is no such probe, or one is malformed.
@@ -44,7 +44,7 @@ class ProbeTrainerCallback(WatchedTraining, TrainerCallback):
 
     def __init__(
         self,
-        probes: Sequence[Entry],
+        probes: Entry | Sequence[Entry],
         original: Entry | None = None,
         *,
         every: int | Literal["epoch"] = 200,
@@ -62,7 +62,7 @@ class ProbeTrainerCallback(WatchedTraining, TrainerCallback):
     ) -> None:
         """Check that the probes fit the model, and score it before the training."""
         if not self._has_folder:
-            self.watch.folder = Path(str(args.output_dir)) / "probes"
+            self.watch.output_dir = Path(str(args.output_dir)) / "probes"
         sharded = [
             name
             for name in ("fsdp", "deepspeed")

@@ -5,7 +5,8 @@ from __future__ import annotations
 import csv
 import hashlib
 import warnings
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -13,14 +14,17 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from probelight.io.documents import read_yaml
 from probelight.io.errors import ConfigError, UsageError
 from probelight.io.escaping import from_cell
+from probelight.io.process import is_first_process
 from probelight.io.settings import STRICT, typed
 from probelight.io.wandb import Courier, WandbSettings, not_online, open_run, wandb_client, wandb_id
+from probelight.results.row import Row
 
 if TYPE_CHECKING:
     from wandb_workspaces.reports.v2 import LinePlot, ScatterPlot
     from wandb_workspaces.workspaces import Workspace
 
 STEP = "trainer/global_step"
+_COMPARED = ("model", "versus")  # subsets of rows of a comparison
 
 
 def publish(
@@ -29,6 +33,7 @@ def publish(
     workspace: WorkspaceTemplate | None = None,
     patience: float = 120.0,
     summary: Mapping[str, float | str] | None = None,
+    job_type: str = "report",
 ) -> bool:
     """Log the figures, tables and page of a report as one run in the sweep's group.
 
@@ -36,11 +41,12 @@ def publish(
     become warnings, and the files of the report remain.
 
     Args:
-        report_dir: Folder that `train.py report` wrote.
+        report_dir: Folder that `train.py report` wrote, or the command that `job_type` names.
         settings: Project and group; by default the group is the folder's name.
         workspace: Workspace to make in the project, if W&B is online.
         patience: Seconds to wait for W&B.
         summary: Numbers and words for the summary of the run.
+        job_type: What the run is; of another command than a report results.csv is logged too.
 
     Returns:
         Whether everything was logged in time.
@@ -59,50 +65,78 @@ def publish(
                 wandb,
                 offline,
                 group=settings.group or name,
-                job_type="report",
-                name=f"report-{name}",
-                id=wandb_id(f"report-{name}-{digest}"),
+                job_type=job_type,
+                name=f"{job_type}-{name}",
+                id=wandb_id(f"{job_type}-{name}-{digest}"),
                 dir=str(report_dir),
             )
             kept_offline.extend([problem] if problem else [])
             run.summary.update(dict(summary or {}))
-            log_report(report_dir, run, wandb)
+            log_report(report_dir, run, wandb, job_type)
             if workspace:
                 make_workspace(workspace, settings, offline or problem is not None, wandb)
         except Exception as error:
             failures.append(error)
 
+    subject = "report" if job_type == "report" else f"run of {job_type}"
     courier = Courier()
     courier.send(send_all)
     in_time = courier.wait(patience)
     for problem in kept_offline:
-        warnings.warn(not_online("report", report_dir, problem), RuntimeWarning, stacklevel=2)
+        warnings.warn(not_online(subject, report_dir, problem), RuntimeWarning, stacklevel=2)
     if failures or not in_time:
         reason = failures[0] if failures else f"no answer in {patience:g} s"
         warnings.warn(
-            f"the report could not be logged to Weights & Biases: {reason}. It is in {report_dir}",
+            f"the {subject} could not be logged to Weights & Biases: {reason}. It is in "
+            f"{report_dir}",
             RuntimeWarning,
             stacklevel=2,
         )
     return in_time and not failures
 
 
-def log_report(report_dir: Path, run: Any, wandb: Any) -> None:
+def publish_results(
+    output_dir: str | Path, settings: WandbSettings, job_type: str, rows: Sequence[Row]
+) -> None:
+    """Log what a command measured without training as one run, if a project is named.
+
+    Its summary has the numbers of all items as `accuracy/PROBE/MODEL`, and behind that the rule if
+    it is not the model's own, and the run where several have the same name.
+    """
+    if not settings.project or not is_first_process():
+        return
+    named_rows = [
+        ("/".join(filter(None, (row.metric, row.probe, subject, row.scoring))), row)
+        for row in rows
+        for subject in [row.subset.text if row.subset else row.model]
+        if not row.perturbation and (row.subset is None or row.subset.kind in _COMPARED)
+    ]
+    num_named = Counter(name for name, _ in named_rows)
+    summary = {
+        name if num_named[name] == 1 else f"{name}/{Path(row.run_dir).name}": row.value
+        for name, row in named_rows
+    }
+    publish(Path(output_dir), settings, summary=summary, job_type=job_type)
+
+
+def log_report(report_dir: Path, run: Any, wandb: Any, job_type: str = "report") -> None:
     """Log figures, tables, the page with its files, and the costs, and end the run."""
     logged: dict[str, Any] = {}
     for path in sorted((report_dir / "figures").glob("*.png")):
         logged[f"figures/{path.stem}"] = wandb.Image(str(path))
-    for path in sorted((report_dir / "tables").glob("*.csv")):
+    tables = sorted((report_dir / "tables").glob("*.csv"))
+    for path in [*tables, report_dir / "results.csv"] if job_type != "report" else tables:
         columns, data = read_table(path)
         logged[f"tables/{path.stem}"] = wandb.Table(columns=columns, data=data)
     run.log(logged)
-    page = wandb.Artifact("report", type="report")
-    for name in ("report.html", "report.md"):
-        if (path := report_dir / name).exists():
-            page.add_file(str(path), name=name)
-    if (items := report_dir / "items").is_dir():  # what the page could not hold
-        page.add_dir(str(items), name="items")
-    run.log_artifact(page)
+    if (report_dir / "report.html").exists():
+        page = wandb.Artifact(job_type, type="report")
+        for name in ("report.html", "report.md"):
+            if (path := report_dir / name).exists():
+                page.add_file(str(path), name=name)
+        if (items := report_dir / "items").is_dir():  # what the page could not hold
+            page.add_dir(str(items), name="items")
+        run.log_artifact(page)
     run.summary.update(inoculation_costs(report_dir / "tables"))
     run.finish()
 

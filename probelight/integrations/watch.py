@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -17,8 +17,9 @@ import pandas as pd
 from probelight.evaluation.evaluate import evaluate
 from probelight.evaluation.scorers import vocabulary_sha256
 from probelight.evaluation.sets import LoadedSet
+from probelight.integrations.folders import step_of, training_folder
 from probelight.io.atomic import whole_folder, write_text_atomic
-from probelight.io.errors import UsageError, required_path
+from probelight.io.errors import UsageError, quietly, required_path
 from probelight.io.package import cache_folder
 from probelight.io.ranges import Points
 from probelight.io.settings import as_settings, typed
@@ -26,7 +27,8 @@ from probelight.metrics.verdicts import MARGIN
 from probelight.models.in_memory import TextSettings, as_it_was, scorer_of
 from probelight.models.loading import name_of
 from probelight.models.scorer import Scorer
-from probelight.probes.source import ProbeData, load_entry
+from probelight.probes.importers.items import ProbeLike, as_list, is_items
+from probelight.probes.source import ProbeData, load_entry, load_items
 from probelight.reports.forgetting import verdicts_on
 from probelight.reports.verdicts import lines
 from probelight.results.details import WatchDetails
@@ -41,7 +43,7 @@ from probelight.results.run_folder import CommandFolder, RunFolder
 from probelight.results.systems import System, scores_of
 from probelight.runs.settings import TrainerSettings
 
-Entry = str | Path | ProbeData
+Entry: TypeAlias = "ProbeLike | ProbeData"
 Keep = Literal["best_average"] | Callable[[Mapping[str, float]], float] | None
 CHANGES = "changes.csv"  # what was gained and lost, in the folder of the results
 KEPT = "kept"  # folder of the checkpoints, below that of the results
@@ -57,6 +59,7 @@ class Look(NamedTuple):
 class WatchState(NamedTuple):
     """The state of a watch, the same in all processes of a training."""
 
+    folder: Path  # of the results
     name: str  # of the model
     looks: list[Look]
     best_checkpoint: Path | None
@@ -67,13 +70,13 @@ class Watch:
 
     Each look at the model adds a run per probe to the folder, with the protocol "watch", so
     `report` and `compare` can read it. A resumed training also resumes in the folder: looks that
-    are there are not repeated.
+    are there are not repeated. A second training has a folder of its own, with a number.
 
     Args:
-        probes: Names of probes, `name:split`, files of items, or return values of
-            `probelight.load_probe`.
+        probes: Names of probes, `name:split`, files of items, items in memory, or return values of
+            `probelight.load_probe`; one or several.
         original: The task that the model should not forget; it is scored like the probes.
-        output_dir: Folder of the results.
+        output_dir: Folder of the results, `output_dir-2` of a second training.
         keep: "best_average" keeps the checkpoint with the best mean of all scores, the first one
             on ties. A function gets the scores by probe name; the checkpoint with the highest value
             is kept. None keeps no checkpoint.
@@ -86,6 +89,7 @@ class Watch:
         check: Print a verdict per probe at the end of the training, as `train.py check` does: was
             it forgotten, gained or kept between the first scores and the last ones?
         margin: The loss of accuracy that does not matter to the verdicts, in percentage points.
+        resume: Use the newest folder again for a training that begins, and replace its scores.
 
     Raises:
         ProbelightError: If there is no such probe, or one is malformed.
@@ -93,7 +97,7 @@ class Watch:
 
     def __init__(
         self,
-        probes: Sequence[Entry],
+        probes: Entry | Sequence[Entry],
         original: Entry | None = None,
         *,
         output_dir: str | Path = "runs/watch",
@@ -105,26 +109,33 @@ class Watch:
         max_tokens: int = 8192,
         check: bool = False,
         margin: float = 100 * MARGIN,
+        resume: bool = False,
     ) -> None:
-        if isinstance(probes, str | Path | ProbeData):
-            probes = [probes]
         if not (keep in (None, "best_average") or callable(keep)):
             raise UsageError(f"keep={keep!r}: give 'best_average' or a function of the scores")
         for number in (keep_most, 1 if max_items is None else max_items):
             if not isinstance(number, int) or number < 1:
                 raise UsageError(f"keep_most and max_items must be 1 or more, not {number!r}")
-        names = [*probes, *([original] if original else [])]
-        if not names:
+        entries, originals = (
+            [argument] if isinstance(argument, ProbeData) else as_list(argument)
+            for argument in (probes, original)
+        )
+        if not entries and not originals:
             raise UsageError("give a probe to watch, such as probes=['age_small']")
-        self.sets = [_watched_set(entry).drawn(max_items, "max_items", seed) for entry in names]
+        if len(originals) > 1:
+            raise UsageError("original: give one task; others to watch are probes")
+        with quietly():
+            loaded_sets = _loaded_sets([*entries, *originals])
+        self.sets = [loaded.drawn(max_items, "max_items", seed) for loaded in loaded_sets]
         called = [watched.name for watched in self.sets]
         if repeated := {name for name in called if called.count(name) > 1}:
             raise UsageError(
                 f"two probes are called {min(repeated)!r}; give one of them, or another name with "
                 "probelight.load_probe(..., name=)"
             )
-        self.original = called[-1] if original else None
-        self.folder = required_path(output_dir, "output_dir")
+        self.original = called[-1] if originals else None
+        self.folder = self.output_dir = required_path(output_dir, "output_dir")
+        self.resume = resume
         self.keep, self.keep_most = keep, keep_most
         self.drawn = {"max_items": max_items, "seed": seed}
         if keep is not None:
@@ -147,11 +158,11 @@ class Watch:
     @property
     def state(self) -> WatchState:
         """The state of the watch; it is set in the other processes of a training."""
-        return WatchState(self._name, self.looks, self.best_checkpoint)
+        return WatchState(self.folder, self._name, self.looks, self.best_checkpoint)
 
     @state.setter
     def state(self, state: WatchState) -> None:
-        self._name, self.looks, self.best_checkpoint = state
+        self.folder, self._name, self.looks, self.best_checkpoint = state
 
     def begin(self, network: Any, tokenizer: Any, step: int = 0) -> None:
         """Take the model to watch, and check before the training that it can answer the probes.
@@ -162,8 +173,8 @@ class Watch:
             step: Number of steps already taken, if a training resumes.
 
         Raises:
-            UsageError: If the model's type is not supported, there is no tokenizer, or the folder
-                has the looks of another training.
+            UsageError: If the model's type is not supported, or there is no tokenizer.
+            ConfigConflictError: If a training resumes, but its folder has scores of other probes.
             RecordError: If an item does not fit the model; the message names the item.
         """
         if tokenizer is None:
@@ -178,7 +189,11 @@ class Watch:
         sets = [{"name": s.name, "split": s.split, "sha256": checksums(s.data)} for s in self.sets]
         config: dict[str, Any] = {"command": "watch", "model": self._name, "probes": sets}
         config |= {"text": asdict(self.text), **self.drawn}
-        self._command = CommandFolder(self.folder, config, [s.data for s in self.sets])
+        data = [s.data for s in self.sets]
+        self._command = training_folder(
+            self.output_dir, config, data, step=step, resume=self.resume
+        )
+        self.folder = self._command.path
         self._discard(step)
         self.looks = self._known_looks()
         if self.keep is not None and self.looks and self.looks[-1].step == step:
@@ -186,22 +201,15 @@ class Watch:
         self.best_checkpoint = self._best_dir()
 
     def _discard(self, step: int) -> None:
-        """Remove the looks after the resumed step; UsageError in the folder of another training."""
+        """Remove the looks after the resumed step, or all at the beginning of a training."""
         assert self._command is not None
-        later = [
-            record
-            for record in self._command.finished()
-            if _step_of(record) > step or step == 0  # the weights at its beginning may be others
-        ]
-        if step == 0 and any(_step_of(record) for record in later):
-            raise UsageError(
-                f"{self.folder} has the results of an earlier training: resume that one, give "
-                "another output_dir, or remove the folder"
-            )
-        for record in later:
-            shutil.rmtree(self._command.runs_dir / record.key)
+        first = step + 1 if step else 0  # the weights at the beginning may be others
+        for record in self._command.finished():
+            if step_of(record) >= first:
+                self._command.remove(record.key)
+                (self.folder / CHANGES).unlink(missing_ok=True)
         for path in (self.folder / KEPT).glob("step*"):
-            if path.name.removeprefix("step").isdecimal() and int(path.name[4:]) > step:
+            if path.name.removeprefix("step").isdecimal() and int(path.name[4:]) >= first:
                 shutil.rmtree(path)
 
     def _known_looks(self) -> list[Look]:
@@ -209,7 +217,7 @@ class Watch:
         assert self._command is not None
         scores_by_step: dict[int, dict[str, float]] = {}
         for record in self._command.finished():
-            scores_by_step.setdefault(_step_of(record), {})[record.probe] = _accuracy(record)
+            scores_by_step.setdefault(step_of(record), {})[record.probe] = _accuracy(record)
         names = [watched.name for watched in self.sets]
         return [
             Look(step, {name: scores[name] for name in names})
@@ -393,19 +401,26 @@ class Watch:
             warnings.warn(f"probelight: {self.folder / CHANGES}: {error}", stacklevel=2)
 
 
-def _watched_set(entry: Entry) -> LoadedSet:
-    """Return the set for a name, a file of items, or a return value of `probelight.load_probe`."""
-    if not isinstance(entry, str | Path | ProbeData):
-        kind = type(entry).__name__
-        raise UsageError(
-            f"a {kind} is not a name or file; pass items through probelight.load_probe"
-        )
-    data, split = (entry, "") if isinstance(entry, ProbeData) else load_entry(entry)
-    return LoadedSet(data.config.name, split, data)
-
-
-def _step_of(record: RunRecord) -> int:
-    return int((record.source.revision or "step0").removeprefix("step"))
+def _loaded_sets(entries: Sequence[Any]) -> list[LoadedSet]:
+    """Return the sets of probes; items in memory are called items, items2, ..."""
+    sets: list[LoadedSet] = []
+    num_unnamed = 0
+    for entry in entries:
+        data, split = entry, ""
+        if is_items(entry):
+            num_unnamed += 1
+            data = load_items(entry)
+            name = f"items{num_unnamed if num_unnamed > 1 else ''}"
+            data = replace(data, config=replace(data.config, name=name))
+        elif isinstance(entry, str | Path):
+            data, split = load_entry(entry)
+        elif not isinstance(entry, ProbeData):
+            raise UsageError(
+                f"probes: {type(entry).__name__} is not a name, a file, a list of dicts, a table "
+                "or what probelight.load_probe returns"
+            )
+        sets.append(LoadedSet(data.config.name, split, data))
+    return sets
 
 
 def _accuracy(record: RunRecord) -> float:

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import os
 import queue
+import shlex
 import ssl
 import threading
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+from probelight.io.process import STOP
 from probelight.io.ranges import Distinct
 
 INIT_SECONDS = 60.0
@@ -62,6 +65,34 @@ class WandbSettings:
 DEFAULT_WANDB = WandbSettings()
 
 
+_begun: dict[Path, None] = {}  # folders in which this command began runs in W&B
+
+
+def note_begun(*folders: Path) -> None:
+    """Note folders in which runs in W&B may have begun, for `saying_how_to_sync`."""
+    _begun.update(dict.fromkeys(folder.absolute() for folder in folders))
+
+
+@contextmanager
+def saying_how_to_sync() -> Iterator[None]:
+    """Print, behind a block that was not interrupted, the `wandb sync` of its offline runs."""
+    _begun.clear()
+    try:
+        yield
+    finally:
+        runs = list[Path]()
+        for folder in _begun:  # whose newest run holds what earlier starts wrote too
+            all_runs = folder.glob("wandb/*run-*")
+            runs += sorted(all_runs, key=lambda run: run.name.removeprefix("offline-"))[-1:]
+        runs = [run for run in runs if run.name.startswith("offline-")]
+        if runs and STOP.code is None:
+            paths = " ".join(shlex.quote(str(run)) for run in runs)
+            links = [*(parent := runs[0].parents[2]).glob("*/wandb/latest-run")]
+            if len(links) > 1 and {link.resolve() for link in links} == {r.resolve() for r in runs}:
+                paths = f"{shlex.quote(str(parent))}/*/wandb/latest-run"  # a shorter name of them
+            print(f"to send it to Weights & Biases: wandb sync {paths}")
+
+
 def wandb_id(key: str) -> str:
     """Return the run's id in W&B: the key, its middle cut out above W&B's 64 characters.
 
@@ -93,6 +124,7 @@ def open_run(
     The mode is given to the client itself: from the environment alone, a client that was set up
     before does not see it, wants a key and records nothing. `about` goes to `wandb.init`.
     """
+    note_begun(Path(about["dir"]))
     options = {"project": settings.project, "entity": settings.entity, "tags": list(settings.tags)}
     problem = None
     if not offline:
@@ -140,6 +172,7 @@ def client_settings(offline: bool) -> Any:
         "finish_timeout": OFFLINE_SECONDS if offline else FINISH_SECONDS - 3,
         "finish_timeout_raises": offline,  # a file that is not whole is written again
         "console": "off",
+        "silent": offline,  # it has no address to show, and the command says how to sync
     }
     # `finish_timeout` came with a later version than the first one that we take.
     supported = set(wandb.Settings.model_fields)

@@ -12,7 +12,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
-from itertools import compress
+from itertools import chain, compress
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from torch.utils.data import DataLoader
 
 from probelight.encoding.encoded_set import EncodedSet, evaluation_batches
 from probelight.io.errors import NoMemoryError
+from probelight.io.escaping import listed
 from probelight.io.process import say_once
 from probelight.models.networks import Batch, half_dtype, is_spread, is_too_close, upcast
 from probelight.models.scorer import Question, Scorer
@@ -137,14 +138,14 @@ def answer(
         max_tokens: Padded tokens in a batch.
         num_workers: Processes that make batches; 0 makes them here, None takes one for CUDA.
         cache_dir: Folder in which tokens are kept between runs; None keeps the encoder's own.
-        progress: Show a bar.
+        progress: Show how far it is.
 
     Raises:
         RecordError: If the scorer cannot pose a record.
         UsageError: If one record does not fit into the device's memory.
         ValueError: If a set has no record that can be posed.
     """
-    from rich.progress import Progress
+    from probelight.io.progress import progress_of  # not above: --help is quick
 
     question = question or scorer.choice_scores()
     if cache_dir is not None:
@@ -164,9 +165,13 @@ def answer(
     }
     with (
         moved(scorer.network, device) as target,
-        Progress(transient=True, disable=not progress) as bar,
+        progress_of(enabled=progress) as bar,
     ):
-        task = bar.add_task("Answering", total=sum(map(len, batches.values())))
+        all_batches, num_done = [*chain(*batches.values())], 0
+        title = f"scoring {listed([*sets])}" + (f" with {scorer.label}" if scorer.label else "")
+        num_items = sum(map(len, all_batches))
+        items: dict[str, Any] = {"unit": "item", "num_units": num_items, "num_done": num_done}
+        task = bar.add_task("Answering", total=len(all_batches), title=title, **items)
         for name, encoded_set in encoded.items():
             loader = batch_loader(encoded_set, batches[name], num_workers, target)
             answers = Answers(per_choice)
@@ -174,7 +179,8 @@ def answer(
                 answers.add(
                     answer_planned(question.answer, loader, index, batch, target, precision)
                 )
-                bar.advance(task)
+                num_done += len(batches[name][index])
+                bar.update(task, advance=1, num_done=num_done)
             scores_by_set[name].scores.update(answers.by_item())
     return scores_by_set
 

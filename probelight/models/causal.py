@@ -71,6 +71,7 @@ from probelight.models.scorer import (
     over_entries,
 )
 from probelight.models.vocabulary import word_rows
+from probelight.probes.prompts import Thinking
 from probelight.probes.record import Setup
 
 BLANK = "___"
@@ -120,11 +121,13 @@ class CausalScorer(LikelihoodScorer):
         slower = "common beginnings of texts were read again for each text, which is slower"
         self.notices = (f"{slower}: {self.reader.why_not_packed}",) * is_slower
 
-    def in_chat(self, system: str = "", begin: str = "") -> CausalScorer | None:
+    def in_chat(
+        self, system: str = "", begin: str = "", thinking: Thinking = "template"
+    ) -> CausalScorer | None:
         if not self.tokenizer.chat_template:
             return None
         chat_scorer = copy(self)
-        chat_scorer.chat = Chat(self.tokenizer, system, begin)
+        chat_scorer.chat = Chat(self.tokenizer, system, begin, thinking)
         return chat_scorer
 
     def likelihood_encoder(self) -> ContinuationEncoder:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from probelight.models.checkpoint_files import CheckpointRef
     from probelight.models.kept_model import KeptModel
     from probelight.models.loading import Form
+    from probelight.probes.prompts import Thinking
     from probelight.probes.record import Record, Setup
 
 Normalise = Literal["sum", "mean"]
@@ -89,6 +90,7 @@ class Scorer(ABC):
             default.
         chat: In which stems are the user's messages, as `in_chat` makes it. None by default.
         notices: What a reader of the results should know of how the model is run. Empty by default.
+        label: Name of the model for messages. Empty by default.
     """
 
     network: nn.Module = nn.Identity()
@@ -97,17 +99,21 @@ class Scorer(ABC):
     kept_model: KeptModel | None = None
     chat: Chat | None = None
     notices: tuple[str, ...] = ()
+    label: str = ""
 
     @property
     def is_in_chat(self) -> bool:
         """Whether stems are the user's messages in a chat."""
         return self.chat is not None
 
-    def in_chat(self, system: str = "", begin: str = "") -> Scorer | None:
+    def in_chat(
+        self, system: str = "", begin: str = "", thinking: Thinking = "template"
+    ) -> Scorer | None:
         """Return the same scorer, whose choices are answers in the tokenizer's chat; None if none.
 
         It answers `choice_scores` and `log_likelihoods` alone. A stem is the user's message, behind
-        a `system` message unless that is empty; the answer goes on from its `begin`.
+        a record's `turns` and a `system` message unless that is empty; the answer goes on from its
+        `begin`, behind an empty thought or none (`thinking`).
         """
         return None
 

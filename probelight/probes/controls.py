@@ -14,11 +14,12 @@ from typing import Literal
 
 from probelight.io.errors import ConfigError, RecordError, UsageError, nearest
 from probelight.probes.catalog import KEPT, Arguments, ProbeConfig
-from probelight.probes.record import MASK, Record
+from probelight.probes.record import MASK, GroupBy, Record, groups_of
 from probelight.probes.source import ProbeData
 
 STANDARD = "standard"  # the probe as it is
 CHOICE_ONLY = "choice_only"
+SEED = 0  # of what is drawn where a user gives none
 FIRST_DISTRACTOR = "first_distractor"  # in a row's notes: the wrong answer with the first property
 NONSENSE_WORDS = ("blah", "ya", "foo", "snap", "woo", "boo", "da", "wee", "foe", "fee")
 
@@ -134,6 +135,55 @@ def choice_only(record: Record, config: ProbeConfig, words: Mapping[str, str]) -
     return replace(record, stem=MASK if MASK in record.stem else "")
 
 
+def shuffled_words(record: Record, config: ProbeConfig, words: Mapping[str, str]) -> Record:
+    """Put the words of the question, as white space separates them, into another order.
+
+    The word with the `[MASK]` stays where it is: at another place other words fit, whatever the
+    question is, and a causal model would read another part of it.
+
+    Raises:
+        RecordError: If there are no two different words to shuffle.
+    """
+    stem_words = record.stem.split()
+    indices = [index for index, word in enumerate(stem_words) if MASK not in word]
+    movable = [stem_words[index] for index in indices]
+    if len({*movable}) < 2:
+        raise RecordError(f"{record.where}: no two different words to shuffle in {record.stem!r}")
+    generator, shuffled = random.Random(f"{SEED} {record.name} {record.stem}"), movable
+    while shuffled == movable:
+        shuffled = generator.sample(movable, len(movable))
+    for index, word in zip(indices, shuffled, strict=True):
+        stem_words[index] = word
+    return replace(record, stem=" ".join(stem_words))
+
+
+def other_question(record: Record, config: ProbeConfig, words: Mapping[str, str]) -> Record:
+    """Ask the question that `words` has for the item's name (see `draw_questions`)."""
+    return replace(record, stem=words[record.name])
+
+
+def draw_questions(records: Sequence[Record], group_by: GroupBy | None) -> dict[str, str]:
+    """Draw the question of an item of another group for each item, by its name.
+
+    Each question is drawn once, unless more than half of the items are one group.
+
+    Raises:
+        ConfigError: If all items are one group.
+    """
+    groups = groups_of(records, group_by)
+    by_group: dict[str, list[Record]] = {}
+    for index in random.Random(SEED).sample(range(len(records)), len(records)):
+        by_group.setdefault(groups[index], []).append(records[index])
+    if len(by_group) < 2:
+        raise ConfigError("all of its items are one group, so there is no question of another")
+    largest_first = sorted(by_group.values(), key=len, reverse=True)
+    order, step = [record for group in largest_first for record in group], len(largest_first[0])
+    # No group is longer than the step, so it leads out of each.
+    donors = [order[step + index % (len(order) - step)] for index in range(step)]
+    donors += [order[(index + step) % len(order)] for index in range(step, len(order))]
+    return {record.name: donor.stem for record, donor in zip(order, donors, strict=True)}
+
+
 def _arguments(record: Record, config: ProbeConfig) -> Arguments:
     arguments = config.find_arguments(record.stem)
     if arguments is None:
@@ -198,18 +248,20 @@ class Control:
 
     Attributes:
         change: Maps a record, its probe's config and the new words to the record under the control.
-        replaces: What the meaningless words replace, which are drawn once per probe: candidates
-            (`choose_nonsense`), key words (`draw_substitutes`), or nothing.
+        replaces: What the new words replace, which are drawn once per probe: candidates
+            (`choose_nonsense`), key words (`draw_substitutes`), the question (`draw_questions`), or
+            nothing.
         needs_arguments: Whether it needs the `arguments` of a probe's config.
     """
 
     change: Callable[[Record, ProbeConfig, Mapping[str, str]], Record]
-    replaces: Literal["the candidates", "key words", ""] = ""
+    replaces: Literal["the candidates", "key words", "the question", ""] = ""
     needs_arguments: bool = True
 
     def fits(self, config: ProbeConfig) -> bool:
-        """Return whether the probe's config has what the control needs."""
+        """Return whether the probe has a question, and its config what the control needs."""
         has_words = bool(config.key_words) or self.replaces != "key words"
+        has_words = has_words and config.setup != "minimal_pair"
         return has_words and (bool(config.arguments) or not self.needs_arguments)
 
 
@@ -217,7 +269,10 @@ CONTROLS: dict[str, Control] = {
     "no_language": Control(no_language, "the candidates"),
     "perturbed_language": Control(perturbed_language, "key words"),
     CHOICE_ONLY: Control(choice_only, needs_arguments=False),
+    "shuffled_words": Control(shuffled_words, needs_arguments=False),
+    "other_question": Control(other_question, "the question", needs_arguments=False),
 }
+WITHOUT_CONFIG = (CHOICE_ONLY, "shuffled_words", "other_question")
 
 
 def control_named(name: str) -> Control:
@@ -232,6 +287,29 @@ def control_named(name: str) -> Control:
             f"there is no control {name!r}{nearest(name, names)}; choose one of {', '.join(names)}"
         )
     return CONTROLS[name]
+
+
+def controlled_stems(name: str, data: ProbeData) -> dict[str, str]:
+    """Return each item's question under a control without training, by the item's name.
+
+    Choices stay as they are: nothing teaches a model what a meaningless one stands for.
+
+    Raises:
+        ConfigError: If the control does not fit the probe.
+        RecordError: If it cannot change a question.
+    """
+    if name == STANDARD:
+        return {}
+    control, config = control_named(name), data.config
+    if not control.fits(config):
+        lacks = "`arguments` or `key_words` in its config (docs/own_probe.md)"
+        raise ConfigError(f"there is no {'question' if config.setup == 'minimal_pair' else lacks}")
+    words: Mapping[str, str] = {}
+    if control.replaces == "key words":
+        words = draw_substitutes(config, SEED)
+    elif control.replaces == "the question":
+        words = draw_questions(data.records, config.group_by)
+    return {r.name: control.change(r, config, words).stem for r in data.records}
 
 
 def but_not(record: Record, config: ProbeConfig) -> Record:

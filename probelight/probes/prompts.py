@@ -8,14 +8,14 @@ al. 2023) a prompt lists its choices with labels. Examples of the train split ma
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from itertools import permutations, zip_longest
 from pathlib import Path
 from random import Random
 from string import Formatter, ascii_uppercase
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from probelight.io import ranges
 from probelight.io.documents import read_yaml
@@ -27,6 +27,7 @@ from probelight.probes.splits import nested_sample
 
 Orders = Literal["one", "cyclic", "all"]
 Chat = Literal["auto", "always", "never"]
+Thinking = Literal["template", "empty", "never"]
 Order = tuple[int, ...]  # the index of the choice at each label
 BLANK = "____"
 LABELS = ascii_uppercase
@@ -55,12 +56,15 @@ class PromptSettings(Settings):
             configs/prompt/harness.yaml has the one of lm-evaluation-harness around questions.
         system: System message of a chat.
         begin: Beginning of the answer in a chat, which the model continues.
+        thinking: Thought before the answer in a chat: as the "template" writes a finished answer;
+            "empty", as the template writes it with enable_thinking=False; or "never" one.
         seed: Seed for drawing the examples and their labels.
     """
 
     file: ranges.PathText = "configs/prompt/default.yaml"
     system: str = ""
     begin: str = ""
+    thinking: Thinking = "template"
     seed: ranges.Seed = 0
 
 
@@ -138,6 +142,8 @@ class PromptSpec(Settings):
         begin: Beginning of the answer in a chat.
         seed: Seed of the examples.
         checksum: Beginning of the checksum of texts that are not the usual ones; else empty.
+        thinking: Thought before the answer in a chat.
+        has_turns: Whether examples are messages of a chat.
     """
 
     templates: Templates
@@ -147,6 +153,16 @@ class PromptSpec(Settings):
     begin: str = ""
     seed: ranges.Seed = 0
     checksum: str = ""
+    thinking: Thinking = "template"
+    has_turns: bool = False
+
+    def to_config(self) -> dict[str, Any]:
+        """Return plain values, without `thinking` and `has_turns` where they change no number."""
+        config = asdict(self)
+        for name in ("thinking", "has_turns"):
+            if getattr(self, name) == getattr(PromptSpec, name):
+                del config[name]
+        return config
 
     @property
     def has_context(self) -> bool:
@@ -170,11 +186,13 @@ class Prompts:
         train: What examples are drawn from.
         num_shots: Examples before each item.
         seed: Of the draw, which does not depend on the order of `train`.
-        in_chat: Whether words are asked for by the user's message in a chat.
+        in_chat: Whether items are the user's messages in a chat, and examples its earlier turns.
         chat: Whether a model with a chat template is to be asked in it.
         system: System message of a chat.
         begin: Beginning of the answer in a chat.
+        thinking: Thought before the answer in a chat.
         checksum: Beginning of the checksum of texts that are not the usual ones; else empty.
+        controlled_stems: By the item's name the stem that it is asked with, under a control.
     """
 
     templates: Templates | None
@@ -187,7 +205,9 @@ class Prompts:
     chat: Chat = "never"
     system: str = ""
     begin: str = ""
+    thinking: Thinking = "template"
     checksum: str = ""
+    controlled_stems: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def words_template(self) -> str:
@@ -196,6 +216,11 @@ class Prompts:
             return ""
         return self.templates.words_mc_qa
 
+    def controlled(self, record: Record) -> Record:
+        """Return an item with the stem that it has under the control, if there is one."""
+        stem = self.controlled_stems.get(record.name)
+        return record if stem is None else replace(record, stem=stem)
+
     def words(self, record: Record, stem: str | None = None, *, is_prompt: bool = False) -> Record:
         """Return an item as it is asked by words, or with another stem in the place of its own.
 
@@ -203,14 +228,11 @@ class Prompts:
         such as "Answer:", gets no text around it.
         """
         if self.setup == "minimal_pair" or (not self.templates and stem is None):
-            return record
-        stem = record.stem if stem is None else stem
+            return self.controlled(record)
+        stem = self.controlled(record).stem if stem is None else stem
         if self.in_chat:
-            examples = [
-                f"{self._message(e.stem)} {e.gold.strip()}".replace(MASK, BLANK)
-                for e in self.shots(record)
-            ]
-            return replace(record, stem=f"{BETWEEN.join([*examples, self._message(stem)])} {MASK}")
+            turns = tuple((self._message(e.stem), e.gold) for e in self.shots(record))
+            return replace(record, stem=f"{self._message(stem)} {MASK}", turns=turns)
         examples = []
         for example in self.shots(record):
             text, answer = self._in_template(example.stem), example.gold.strip()
@@ -228,18 +250,26 @@ class Prompts:
         first = rng.randrange(len(LABELS))  # not always the first labels, of few examples
         draws = [*range(first, first + self.num_shots)]
         rng.shuffle(draws)
-        texts = []
+        turns = []
         for example, draw in zip(self.shots(record), draws, strict=True):
             # Each label is right equally often, whatever the file's order.
             label, size = draw % len(example.choices), len(example.choices)
             shown_order = tuple((example.answer - label + n) % size for n in range(size))
             text = self.templates.letters(example, self.setup, shown_order)
-            texts.append(f"{text} {LABELS[label]}")
-        texts.append(self.templates.letters(record, self.setup, order))
+            turns.append((text, LABELS[label]))
+        text = self.templates.letters(self.controlled(record), self.setup, order)
+        if not self.in_chat:
+            text = BETWEEN.join([*map(" ".join, turns), text])
+            turns = []
         name = f"{record.name} in the order {' '.join(str(index + 1) for index in order)}"
-        stem = f"{BETWEEN.join(texts)} {MASK}"
         return Record(
-            name, stem, labels, order.index(record.answer), {}, record.position, record.file
+            name,
+            f"{text} {MASK}",
+            labels,
+            order.index(record.answer),
+            position=record.position,
+            file=record.file,
+            turns=tuple(turns),
         )
 
     def shots(self, record: Record) -> tuple[Record, ...]:

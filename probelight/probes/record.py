@@ -56,6 +56,7 @@ class Record:
         meta: Facts about the item by name, see `META_FIELDS`.
         position: Line of the item in its file, from 1; 0 for an item not read from a file.
         file: The file, for messages; it does not count when items are compared.
+        turns: Earlier messages of the user in a chat, each with the assistant's answer.
     """
 
     id: str
@@ -65,6 +66,7 @@ class Record:
     meta: Mapping[str, Any] = field(default_factory=dict, hash=False)
     position: int = 0
     file: str = field(default="", compare=False)
+    turns: tuple[tuple[str, str], ...] = ()
 
     @property
     def gold(self) -> str:

@@ -47,7 +47,7 @@ def snapshots(results: RunSet) -> pd.DataFrame:
     """
     rows = results_frame(results)
     has_steps = rows.protocol.isin(["zero_shot", "diagnose", WATCH])
-    rows = rows[has_steps & (rows.role == "model")]
+    rows = rows[has_steps & (rows.role == "model") & rows.control.isin(numbers.WHOLE)]
     sources = [results.by_path[path].source for path in rows.path]
     bases = [source.loaded_from.removesuffix(f"@{source.revision}") for source in sources]
     names = distinct_ends(bases)

@@ -77,8 +77,8 @@ class ItemLine:
         known: What the model knew of the item before any training, by its answers in all wordings
             (zero-shot) or in the other wordings (inoculation): HighlyKnown, MaybeKnown, WeaklyKnown
             or Unknown (after Gekhman et al. 2024).
-        control: The control (curves, and inoculation under a control); empty if there is none, or
-            if `set` names it.
+        control: The control (zero-shot, curves, inoculation); empty if there is none, or if `set`
+            names it.
         seed: The seed of the run that answered (curves); None if nothing was drawn.
         before: The item's score before training, or by the other model in a comparison.
         forgetting_events: How often the item turned from right to wrong from one epoch to the next

@@ -18,6 +18,7 @@ import io
 import json
 import os
 import re
+import shutil
 import weakref
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
@@ -155,6 +156,12 @@ class CommandFolder:
         if key not in self._records:  # it is written once, so it need not be read again
             self._records[key] = RunRecord.read(path)
         return self._records[key]
+
+    def remove(self, key: str) -> None:
+        """Remove a run, which is unfinished from the first moment on."""
+        (self.runs_dir / key / RESULT).unlink(missing_ok=True)
+        shutil.rmtree(self.runs_dir / key)
+        self._records.pop(key, None)
 
     def finished(self) -> list[RunRecord]:
         """Return the records of the finished runs by key, without a sweep's earlier plans."""

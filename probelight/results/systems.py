@@ -79,6 +79,8 @@ def _zero_shot(
     run: Run, lines: Sequence[ItemLine], rules: Sequence[str], mixed: bool
 ) -> Iterator[RunScores]:
     labels = set[str]()
+    if any(line.control not in ("", STANDARD) for line in lines):
+        return
     for rule in rules:
         scoring = "" if rule == OWN else rule
         row = _accuracy(run, scoring=scoring)

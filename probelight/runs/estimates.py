@@ -13,11 +13,12 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
+from probelight.io.progress import counted, duration
 from probelight.metrics.intervals import num_effective
 from probelight.metrics.power import effective_items, paired, paired_items, two_proportions
 from probelight.runs.plan import PlannedJob, statuses
 from probelight.runs.spec import Job
-from probelight.runs.status import Progress, counted, duration
+from probelight.runs.status import Progress
 
 # The rule for the time of a step as long as no job is finished: forward and backward pass of 16
 # questions with 5 choices of 64 tokens.

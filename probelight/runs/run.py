@@ -90,8 +90,9 @@ def run_jobs(jobs: Sequence[Job], folder: CommandFolder, context: RunContext) ->
             sys.exit(code)
         return [folder.run(job.spec.name, job.spec.to_config()) for job in missing]
     # Not above: --help of all commands is quick.
-    from rich.progress import track
     from tqdm.auto import tqdm
+
+    from probelight.io.progress import progress_of
 
     if (folder.path / DRIVER).exists():  # it has been driven by Ray
         refuse_driven(folder.path)
@@ -104,13 +105,15 @@ def run_jobs(jobs: Sequence[Job], folder: CommandFolder, context: RunContext) ->
     total = tqdm(total=len(missing), unit="run", leave=False, disable=not FROM_PYTHON.get())
     for bar, neighbours in groupby(ordered, key=lambda job: job.bar):
         missing = unfinished(neighbours, folder)
-        has_bar = context.trainer.progress_bar and bool(bar)
-        for job in track(missing, description=bar, transient=True, disable=not has_bar):
-            make_run(job.spec, runs[job.key], quiet if bar else context)
-            new_runs.append(runs[job.key])
-            total.update()
-            if not bar:
-                folder.write_results()
+        with progress_of(enabled=context.trainer.progress_bar and bool(bar and missing)) as shared:
+            task = shared.add_task(bar, total=len(missing), unit="run")
+            for job in missing:
+                make_run(job.spec, runs[job.key], quiet if bar else context)
+                new_runs.append(runs[job.key])
+                shared.advance(task)
+                total.update()
+                if not bar:
+                    folder.write_results()
         if bar and missing:
             folder.write_results()
     total.close()

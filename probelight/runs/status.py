@@ -18,6 +18,7 @@ from rich.text import Text
 
 from probelight.io.escaping import brief, visible
 from probelight.io.package import program
+from probelight.io.progress import MINUTE, counted, duration
 from probelight.results.run_folder import METRICS_FILE, read_metrics
 from probelight.runs.fencing import last_driver
 from probelight.runs.plan import (
@@ -30,25 +31,6 @@ from probelight.runs.plan import (
     status_of,
     statuses,
 )
-
-MINUTE, HOUR, DAY = 60, 3600, 86400
-
-
-def duration(seconds: float) -> str:
-    """Return seconds as text: 12 s, 3 min 20 s, 2 h 5 min, 3 d 4 h."""
-    if seconds < MINUTE:
-        return f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s"
-    total = round(seconds)
-    if total < HOUR:
-        return f"{total // MINUTE} min {total % MINUTE} s"
-    if total < DAY:
-        return f"{total // HOUR} h {total % HOUR // MINUTE} min"
-    return f"{total // DAY} d {total % DAY // HOUR} h"
-
-
-def counted(number: int, noun: str) -> str:
-    """Return a number with its noun: 1 run, 2 runs."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def last_line(text: str) -> str:
@@ -114,8 +96,9 @@ class RunView:
             console=self.console,
             disable=not bar or not self.console.is_terminal,
         )
+        self._has_lines = bar and not self.console.is_terminal
         self._left: float | None = None
-        self._left_at = time.monotonic()
+        self._left_at = self._said_at = time.monotonic()
 
     @contextmanager
     def following(self, schedule: Schedule) -> Iterator[None]:
@@ -132,12 +115,17 @@ class RunView:
     def say(self, line: str) -> None:
         """Print a line."""
         self.console.print(visible(line), markup=False)
+        self._said_at = time.monotonic()
 
     def tick(self) -> None:
-        """Count down the time left."""
+        """Count down the time left, without a terminal by a line for each quiet minute."""
         seconds = None if self._left is None else self._left - (time.monotonic() - self._left_at)
         text = "" if seconds is None else f"about {duration(max(0.0, seconds))} left"
         self._bar.update(self._task, description=text)
+        if self._has_lines and time.monotonic() - self._said_at >= MINUTE:
+            progress = Progress(self._statuses.values())
+            done = f"{len(progress.done)} of {len(progress.statuses)} runs done"
+            self.say(f"{done}, {text}" if text else done)
 
     def finished(self, key: str) -> None:
         """Report that a job has its result, and what is left."""

@@ -36,7 +36,7 @@ class Direct:
     fit: FitSettings  # with patience the best epoch on the held-out rows is taken, else the last
     seed: int  # of order, dropout and fresh weights
     start: Path | None = None  # folder of a model that was trained before; None: `model`
-    description: str = ""  # shown before the progress bar
+    description: str = ""  # shown with the progress
     setup: Setup = "mc_qa"
 
 

@@ -18,17 +18,20 @@ import torch
 from lightning_fabric.utilities.exceptions import MisconfigurationException
 from pytorch_lightning.callbacks import Callback, RichProgressBar
 from pytorch_lightning.utilities import rank_zero_only
+from rich.console import Console
 from transformers import PreTrainedModel
 
 from probelight.callbacks import last_state
 from probelight.callbacks.aggregate_checkpoint import AggregateCheckpoint
 from probelight.callbacks.run_metrics import RunMetrics, StepMetrics
+from probelight.callbacks.step_lines import StepLines
 from probelight.callbacks.wandb_logger import follow
 from probelight.datamodules.choices import ChoiceDataModule
 from probelight.encoding.encoded_set import Share
 from probelight.io.atomic import mend_folder
 from probelight.io.errors import UsageError
 from probelight.io.package import cache_folder
+from probelight.io.progress import has_bars
 from probelight.lightning_modules.base import ChoiceModule
 from probelight.models.answering import float32_products
 from probelight.models.loading import outlines
@@ -48,7 +51,7 @@ class FitPlan:
     fit: Fit  # epochs, and items in an optimiser step over all processes
     seed: int  # of the order of the items and the dropout of each step
     callbacks: Sequence[Callback] = ()  # added to those that every fit has
-    description: str = ""  # shown before the progress bar
+    description: str = ""  # shown with the progress
     summary: Callable[[], Mapping[str, float]] = dict  # for W&B's, called after the fit
     replay: Sequence[Record] = ()  # items of another task, of which some are in each step
     replay_share: float = 0.5  # of each step
@@ -136,8 +139,10 @@ def fit(
         warnings.warn(problem, RuntimeWarning, stacklevel=2)
     metrics = resumed_metrics(run.path, state_path)
     wandb_logger = follow(run, wandb, metrics.rows) if wandb.project else None
+    title = plan.description + (f", resuming from {state_path.name}" if state_path else "")
     trainer = make_trainer(
         settings,
+        title,
         max_epochs=plan.fit.epochs,
         logger=[metrics, wandb_logger] if wandb_logger else [metrics],
         plugins=[last_state.AtomicCheckpointIO()],
@@ -156,9 +161,8 @@ def fit(
         enable_checkpointing=True,
         default_root_dir=str(run.path),
     )
-    if trainer.is_global_zero and settings.progress_bar:
-        resumed = f", resuming from {state_path.name}" if state_path else ""
-        print(f"{plan.description}{resumed}", flush=True)
+    if trainer.is_global_zero and trainer.progress_bar_callback:
+        print(title, flush=True)
     if settings.gradient_checkpointing:
         checkpoint_gradients(module)
     if settings.compile:
@@ -270,8 +274,8 @@ class EpochBar(RichProgressBar):
         return text.ljust(len(self.validation_description))
 
 
-def make_trainer(settings: TrainerSettings, **options: Any) -> pl.Trainer:
-    """Return a Lightning Trainer with the house's defaults.
+def make_trainer(settings: TrainerSettings, title: str = "", **options: Any) -> pl.Trainer:
+    """Return a Lightning Trainer with the house's defaults; `title` is shown with its progress.
 
     Raises:
         UsageError: If this machine or Lightning has no such device, strategy or precision.
@@ -279,8 +283,11 @@ def make_trainer(settings: TrainerSettings, **options: Any) -> pl.Trainer:
     callbacks = list(options.pop("callbacks", []))
     if not any(isinstance(callback, last_state.AgreedStop) for callback in callbacks):
         callbacks.append(last_state.AgreedStop())
-    if settings.progress_bar:
+    has_bar = settings.progress_bar and has_bars(Console())
+    if has_bar:
         callbacks.append(EpochBar(leave=False))
+    elif settings.progress_bar:
+        callbacks.append(StepLines(title))
     quiet_lightning()
     if settings.threads is not None:
         torch.set_num_threads(settings.threads)
@@ -295,7 +302,7 @@ def make_trainer(settings: TrainerSettings, **options: Any) -> pl.Trainer:
             use_distributed_sampler=False,
             num_sanity_val_steps=0,
             enable_model_summary=False,
-            enable_progress_bar=settings.progress_bar,
+            enable_progress_bar=has_bar,
             callbacks=callbacks,
             **options,
         )

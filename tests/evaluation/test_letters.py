@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Sequence
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+import yaml
 from transformers import (
     AutoModelForCausalLM,
     AutoModelForMaskedLM,
@@ -20,14 +22,19 @@ from transformers import (
 
 import probelight
 from probelight import cli
+from probelight.commands.zero_shot import zero_shot_jobs
 from probelight.evaluation.letters import ask_letters
+from probelight.evaluation.prompting import prompt_spec
 from probelight.evaluation.scorers import scorer_for
+from probelight.evaluation.sets import load_sets
 from probelight.metrics.scoring_rules import LETTER
 from probelight.models.registry import ModelSettings
 from probelight.probes.catalog import DOMAIN_STEMS
-from probelight.probes.prompts import Prompts, Templates
+from probelight.probes.importers.items import items_text
+from probelight.probes.prompts import Prompts, PromptSettings, Templates
 from probelight.probes.record import Record
 from probelight.probes.source import load_probe
+from probelight.probes.user_files import DEFAULT_FILE
 from probelight.results.load import load_results
 from probelight.results.measured import Predictions
 from probelight.results.row import Row
@@ -147,11 +154,9 @@ def test_the_command_lists_letters_next_to_words(
         ),
         (["--scoring", "letters"], "did you mean 'letter'"),
         (["--scoring", "letter", "--prompt.file", "no.yaml"], "no.yaml"),
-        (["--prompt.system", "Be brief."], "--prompt.system and .begin are only for a chat; add"),
-        (
-            ["--scoring", "letter", "--prompt.begin", "So"],
-            "--prompt.system and .begin are only for a",
-        ),
+        (["--prompt.system", "Be brief."], ".system, .begin and .thinking are only for a chat"),
+        (["--scoring", "letter", "--prompt.begin", "So"], ".thinking are only for a chat; add"),
+        (["--prompt.thinking", "empty"], ".thinking are only for a chat; add --chat auto"),
         (
             ["--scoring", "letter", "--prompt.seed", "1"],
             "--prompt.seed is only for examples before",
@@ -243,6 +248,98 @@ def test_a_chat_is_taken_where_there_is_one(tmp_path: Path) -> None:
             expected.append(sum(float(logs[i - 1, full[i]]) for i in range(len(prompt), len(full))))
         by_rule = of_lm["by_rule"].iloc[number]
         assert by_rule["letter"].scores == pytest.approx(expected, abs=1e-4)
+
+
+def test_examples_are_turns_of_a_chat_by_words_and_by_letters(tmp_path: Path) -> None:
+    """Each rule against a plain loop over the messages as they are to be."""
+    tokenizer = chat_tokenizer("bytes, empty thought if asked")
+    torch.manual_seed(0)
+    sizes = {"n_embd": 16, "n_layer": 1, "n_head": 2, "n_positions": 512}
+    model = GPT2LMHeadModel(GPT2Config(vocab_size=len(tokenizer), **sizes)).eval()
+    model.save_pretrained(tmp_path / "lm")
+    tokenizer.save_pretrained(tmp_path / "lm")
+    items = [
+        {"question": q.stem, "choices": [*q.choices], "gold": q.gold}
+        for q in (*QUESTIONS, Record("3", "a dog or a cat ?", ("a dog", "a cat"), 1))
+    ]
+    (tmp_path / "train.jsonl").write_text(items_text(items[1:]))
+    (tmp_path / "dev.jsonl").write_text(items_text(items[:1]))
+    (tmp_path / "own.yaml").write_text(
+        "setup: mc_qa\nnum_choices: 3\nchance: 0.4\nchance_note: of two and three\nbase_url: .\n"
+        "files:\n  train: {path: train.jsonl}\n  dev: {path: dev.jsonl}\n"
+    )
+    prompt = {"system": "Be brief.", "begin": "It is", "thinking": "empty"}
+    run = probelight.zero_shot(
+        {"name_or_path": str(tmp_path / "lm"), "kind": "causal", "max_length": 512},
+        str(tmp_path / "own.yaml"),
+        scoring=["sum", "pmi", "calibrated", "letter"],
+        shots=2,
+        chat="always",
+        prompt=prompt,
+        output_dir=tmp_path / "out",
+    )
+    [config_path] = (tmp_path / "out").glob("runs/*/config.yaml")
+    spec = yaml.safe_load(config_path.read_text())["prompt"]
+    assert (spec["has_turns"], spec["thinking"]) == (True, "empty")
+    probe = load_probe(str(tmp_path / "own.yaml"), "train")
+    prompts_of_run = Prompts(PROMPTS.templates, "mc_qa", "stem", probe.records, 2)
+    [asked] = load_probe(str(tmp_path / "own.yaml"), "dev").records
+    shots = prompts_of_run.shots(asked)
+    assert {shot.stem for shot in shots} == {items[1]["question"], items[2]["question"]}
+
+    def log_likelihood(turns: list[tuple[str, str]], question: str, choice: str) -> float:
+        messages = [{"role": "system", "content": "Be brief."}]
+        for user, assistant in turns:
+            messages.append({"role": "user", "content": user})
+            messages.append({"role": "assistant", "content": f"It is {assistant}"})
+        messages.append({"role": "user", "content": question})
+        text = tokenizer.apply_chat_template(
+            messages, tokenize=False, add_generation_prompt=True, enable_thinking=False
+        )
+        num_given = len(tokenizer(f"{text}It is", add_special_tokens=False)["input_ids"])
+        ids = tokenizer(f"{text}It is {choice}", add_special_tokens=False)["input_ids"]
+        with torch.no_grad():
+            logs = model(torch.tensor([ids])).logits[0].log_softmax(-1)
+        return sum(float(logs[i - 1, ids[i]]) for i in range(num_given, len(ids)))
+
+    by_words = [(shot.stem, shot.gold) for shot in shots]
+    sums, premise, *free = (
+        torch.tensor([log_likelihood(by_words, text, choice) for choice in asked.choices])
+        for text in (asked.stem, "Answer:", "N/A", "____", "")
+    )
+    ratio = sums.softmax(0) / torch.stack([f.softmax(0) for f in free]).mean(0)
+    expected = {"sum": sums, "pmi": sums - premise, "calibrated": ratio / ratio.sum()}
+    by_letters = []
+    for text in prompts_of_run.letters(asked, (0, 1, 2)).stem.split("\n\n")[:-1]:
+        assert text[-2:] in {" A", " B"}
+        by_letters.append((text[:-2], text[-1]))
+    [question] = prompts(asked, [(0, 1, 2)])
+    expected["letter"] = torch.tensor([log_likelihood(by_letters, question, c) for c in "ABC"])
+    by_rule = run.items["by_rule"].iloc[0]
+    for rule, scores in expected.items():
+        assert by_rule[rule].scores == pytest.approx(scores.tolist(), abs=1e-5, rel=0), rule
+    modes = {row["mode"] for row in read_results(tmp_path / "out" / "results.csv")}
+    assert modes == {f"causal_likelihood, chat, 2 shots, prompt {spec['checksum']}"}
+
+
+def test_only_few_shot_chats_are_other_runs_than_before(tmp_path: Path) -> None:
+    tokenizer = chat_tokenizer("bytes, BOS of both")
+    sizes = {"n_embd": 16, "n_layer": 1, "n_head": 2, "n_positions": 256}
+    GPT2LMHeadModel(GPT2Config(vocab_size=len(tokenizer), **sizes)).save_pretrained(tmp_path)
+    tokenizer.save_pretrained(tmp_path)
+    sets = load_sets(["hypernymy_small"], DEFAULT_FILE, None, None)
+    has_turns = {}
+    for model in (ModelSettings(str(tmp_path), kind="causal"), ModelSettings("dictionary-lm")):
+        for shots, chat in product((0, 2), ("never", "auto")):
+            prompt = prompt_spec(shots, chat, PromptSettings())  # type: ignore[arg-type]
+            [job] = zero_shot_jobs(sets, [model], TRAINER, rules=("letter",), prompt=prompt)
+            config = job.spec.to_config().get("prompt", {})
+            assert "thinking" not in config
+            has_turns[model.kind, shots, chat] = "has_turns" in config
+            assert job.spec.from_config(job.spec.to_config()) == job.spec
+    assert [setting for setting, in_turns in has_turns.items() if in_turns] == [
+        ("causal", 2, "auto")
+    ]
 
 
 def test_ways_of_asking_are_told_apart_by_their_mode(tmp_path: Path) -> None:

@@ -413,12 +413,141 @@ def test_scores_go_to_the_run_of_weights_and_biases_that_is_open(
         assert {name: row[f"probe/{name}"] for name in look.scores} == look.scores
 
 
-def test_a_training_that_begins_anew_does_not_go_on_in_the_folder_of_another(
+def files_of(folder: Path) -> dict[str, bytes]:
+    paths = (path for path in folder.rglob("*") if path.is_file())
+    return {str(path.relative_to(folder)): path.read_bytes() for path in paths}
+
+
+@pytest.mark.parametrize("is_explicit", [False, True])
+def test_a_second_training_has_a_folder_with_a_number(
+    is_explicit: bool, trained: Callable[..., Any], tmp_path: Path, capsys: Any
+) -> None:
+    """Of a new callback, of the same one, and with other probes."""
+    folder = tmp_path / ("looks" if is_explicit else "out/probes")
+    options: dict[str, Any] = {"every": 6, "max_items": 20, "check": True}
+    if is_explicit:
+        options["output_dir"] = folder
+    first = transformers.ProbeTrainerCallback(PROBES[1:], **options)
+    trained(first)
+    assert "has the scores of this training" not in capsys.readouterr().out
+    earlier = files_of(folder)
+    again = transformers.ProbeTrainerCallback(PROBES[1:], **options)
+    trained(again)
+    trained(again, max_steps=12)
+    others = transformers.ProbeTrainerCallback(PROBES[0], **options)
+    trained(others)
+    assert [
+        line for line in capsys.readouterr().out.splitlines() if "of this training" in line
+    ] == [f"probelight: {folder}-{number} has the scores of this training" for number in (2, 3, 4)]
+    assert files_of(folder) == earlier
+    steps = [look.step for look in again.watch.looks]
+    assert (again.watch.folder, steps) == (Path(f"{folder}-3"), [0, 6, 12])
+    assert {*again.results.frame["model"]} == {f"BertForMaskedLM@step{step}" for step in steps}
+    assert {*others.results.frame["probe"]} == {*others.changes["probe"]} == {"taxonomy_small"}
+    assert [*others.watch.verdicts["set"]] == ["taxonomy_small"]
+
+
+def test_an_earlier_folder_is_used_again_if_that_is_wanted(
+    trained: Callable[..., Any], tokenizer: Any, tmp_path: Path
+) -> None:
+    options: dict[str, Any] = {"every": 6, "output_dir": tmp_path / "looks", "keep": step_of}
+    options["keep_most"] = 2
+    trained(transformers.ProbeTrainerCallback(PROBES[1:], **options))
+    network = fresh(tokenizer)
+    with torch.no_grad():
+        network.cls.predictions.bias.add_(torch.randn_like(network.cls.predictions.bias))
+    network.save_pretrained(tmp_path / "begin")
+    tokenizer.save_pretrained(tmp_path / "begin")
+    watch = transformers.ProbeTrainerCallback(PROBES[1:], **options, resume=True)
+    trained(watch, model=(network, tokenizer))
+    assert not (tmp_path / "looks-2").exists()
+    reference = probelight.zero_shot(str(tmp_path / "begin"), PROBES[1:]).items["scores"]
+    items = watch.results.items.query("model.str.endswith('@step0')", engine="python")
+    assert [*items["scores"]] == [*reference]
+    [accuracy] = pd.read_csv(tmp_path / "looks" / "results.csv").query(
+        "metric == 'accuracy' and model.str.endswith('@step0')", engine="python"
+    )["value"]
+    assert accuracy == watch.watch.looks[0].scores["age_small"]
+    saved = BertForMaskedLM.from_pretrained(tmp_path / "looks" / "kept" / "step0").state_dict()
+    begun = BertForMaskedLM.from_pretrained(tmp_path / "begin").state_dict()
+    assert_equal(saved, begun)
+
+
+def test_a_training_goes_on_in_the_folder_with_its_number(
+    trained: Callable[..., Any], tmp_path: Path, capsys: Any
+) -> None:
+    steps = {"save_strategy": "steps", "save_steps": 2}
+    options: dict[str, Any] = {"every": 2, "output_dir": tmp_path / "looks", "max_items": 20}
+    trained(transformers.ProbeTrainerCallback(PROBES[1:], **options), **steps)
+    second = transformers.ProbeTrainerCallback(PROBES[1:], **options)
+    trained(second, **steps)
+    expected = files_of(tmp_path / "looks"), (tmp_path / "looks-2" / "results.csv").read_bytes()
+    shutil.rmtree(tmp_path / "out" / "checkpoint-6")
+    capsys.readouterr()
+    again = transformers.ProbeTrainerCallback(PROBES[1:], **options)
+    trained(again, resume=True, **steps)
+    assert f"probelight: {tmp_path / 'looks-2'} has the scores" in capsys.readouterr().out
+    assert again.watch.looks == second.watch.looks
+    assert expected == (
+        files_of(tmp_path / "looks"),
+        (tmp_path / "looks-2" / "results.csv").read_bytes(),
+    )
+    assert not (tmp_path / "looks-3").exists()
+
+
+def animals() -> list[dict[str, Any]]:
+    stems = [f"the {first} is [MASK] than a {second} ." for first in ANIMALS for second in ANIMALS]
+    return [
+        {"sentence": stem, "choices": ["smaller", "larger"], "answer": i % 2}
+        for i, stem in enumerate(stems)
+    ]
+
+
+def test_items_tables_and_data_sets_are_probes_as_files_are(
     trained: Callable[..., Any], tmp_path: Path
 ) -> None:
-    trained(transformers.ProbeTrainerCallback(PROBES, every=3, output_dir=tmp_path / "looks"))
-    with pytest.raises(UsageError, match="has the results of an earlier training"):
-        trained(transformers.ProbeTrainerCallback(PROBES, every=3, output_dir=tmp_path / "looks"))
+    import datasets
+
+    items = animals()
+    path = tmp_path / "animals.jsonl"
+    path.write_text(items_text(items), encoding="utf-8")
+    table, rows = pd.DataFrame(items[:6]), datasets.Dataset.from_list(items[3:])
+    loaded = probelight.load_probe(items[:4], name="few")
+    probes = [items, str(path), "age_small:dev", table, loaded]
+    watch = transformers.ProbeTrainerCallback(probes, original=rows, every=6)
+    trained(watch)
+    sizes = {"items": 9, "animals": 9, "age_small": 150, "items2": 6, "few": 4, "items3": 6}
+    scored = watch.results.items.query("model.str.endswith('@step6')", engine="python")
+    assert scored.groupby("probe").size().to_dict() == sizes
+    by_probe = {name: [*rows_of["scores"]] for name, rows_of in scored.groupby("probe")}
+    assert by_probe["items"] == by_probe["animals"]
+    assert by_probe["items2"] == by_probe["animals"][:6]
+    assert by_probe["items3"] == by_probe["animals"][3:]
+    assert by_probe["few"] == by_probe["animals"][:4]
+    changes = watch.changes.set_index("probe")
+    assert [*changes.index] == [*sizes]
+    assert [*changes.index[changes["is_original"]]] == ["items3"]
+
+
+@pytest.mark.parametrize("kind", ["items", "table", "rows", "loaded", "name"])
+def test_a_probe_need_not_be_in_a_list(kind: str) -> None:
+    import datasets
+
+    items = animals()
+    alone: dict[str, Any] = {
+        "items": items,
+        "table": pd.DataFrame(items),
+        "rows": datasets.Dataset.from_list(items),
+        "loaded": probelight.load_probe(items),
+        "name": "age_small",
+    }
+    for callback in (
+        transformers.ProbeTrainerCallback(alone[kind]),
+        lightning.ProbeCallback([], original=alone[kind], tokenizer=None),
+    ):
+        [watched] = callback.watch.sets
+        assert watched.name == ("age_small" if kind == "name" else "items")
+        assert len(watched.data.records) == (150 if kind == "name" else 9)
 
 
 def test_what_does_not_fit_is_refused_before_the_first_step(
@@ -456,7 +585,10 @@ def test_what_does_not_fit_is_refused_before_the_first_step(
         (["age_small"], {"every": "epochs"}, "every='epochs': give"),
         (["age_small"], {"every": True}, "every=True: give"),
         (["age_small"], {"max_items": "9"}, "must be 1 or more, not '9'"),
-        ([[{"sentence": "A [MASK]."}]], {}, "a list is not a name or file; pass items through"),
+        ([[{"sentence": "A [MASK]."}]], {}, "items:1: no column for the gold"),
+        ([7], {}, "probes: int is not a name, a file, a list of dicts, a table or what"),
+        (7, {}, "probes: 7 is not a name"),
+        (["age_small"], {"original": ["definitions_small", "few"]}, "original: give one task"),
         (["age_small"], {"keep": "best"}, "keep='best': give 'best_average'"),
         (["age_small"], {"keep": True}, "keep=True: give 'best_average'"),
         (["age_small"], {"keep": lambda s: s["age"]}, "keep: KeyError: 'age'; .* age_small by"),
@@ -586,13 +718,38 @@ def test_lightning_learns_the_same_weights_too(
     assert len(watch.results.frame.query("metric == 'accuracy'")) == 2 * len(steps)
 
 
+def test_lightning_trains_twice_and_goes_on_in_the_folder_of_a_checkpoint(
+    tokenizer: Any,
+    texts: list[dict[str, Tensor]],
+    quiet_trainer: Callable[..., pl.Trainer],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    options: dict[str, Any] = {"tokenizer": tokenizer, "every": 3, "max_items": 20}
+    watch = lightning.ProbeCallback(PROBES[1:], **options)
+    for name in ("watch", "watch-2"):
+        trainer = quiet_trainer(max_steps=3, callbacks=[watch], limit_val_batches=0)
+        trainer.fit(Module(tokenizer, texts))
+        assert watch.watch.folder == Path("runs") / name
+        assert [look.step for look in watch.watch.looks] == [0, 3]
+    trainer.save_checkpoint(tmp_path / "half.ckpt")
+    again = lightning.ProbeCallback(PROBES[1:], **options)
+    trainer = quiet_trainer(max_epochs=2, max_steps=6, callbacks=[again], limit_val_batches=0)
+    trainer.fit(Module(tokenizer, texts), ckpt_path=tmp_path / "half.ckpt", weights_only=True)
+    assert again.watch.folder == Path("runs/watch-2")
+    assert again.watch.looks[:2] == watch.watch.looks
+    assert [look.step for look in again.watch.looks] == [0, 3, 6]
+    assert {path.name for path in (tmp_path / "runs").iterdir()} == {"watch", "watch-2"}
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("trainer", ["transformers", "lightning"])
 def test_two_processes_score_once_and_agree(trainer: str, tmp_path: Path) -> None:
     ended = {}
-    for watched in ("", "watched"):
+    for watched in ("", "watched", "watched"):  # the second time with a folder of its own
         folder = tmp_path / (watched or "alone")
-        folder.mkdir()
+        folder.mkdir(exist_ok=True)
         run = ["-m", "torch.distributed.run", "--nproc_per_node=2", "--standalone"]
         script = Path(__file__).with_name("two_processes.py")
         line = [sys.executable, *run, str(script), trainer, str(folder), watched]
@@ -607,7 +764,9 @@ def test_two_processes_score_once_and_agree(trainer: str, tmp_path: Path) -> Non
     assert first["weights"] == ended[""][0]["weights"]
     assert [step for step, _ in first["looks"]] == [0, 2, 4, 6]
     folder = tmp_path / "watched"
-    assert len([*(folder / "looks" / "runs").iterdir()]) == 8  # two probes, four times, once each
+    assert first["folder"] == str(folder / "looks-2")
+    for looks in ("looks", "looks-2"):  # two probes, four times, once each
+        assert len([*(folder / looks / "runs").iterdir()]) == 8
     assert Path(first["best"]).is_dir()
     frame = probelight.zero_shot(str(folder / "last"), PROBES).frame
     scores = frame.query("metric == 'accuracy'").set_index("probe")["value"].to_dict()

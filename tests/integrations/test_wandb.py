@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -13,9 +14,16 @@ import pytest
 
 from probelight.commands.report import report
 from probelight.integrations import wandb as published
-from probelight.integrations.wandb import WorkspaceTemplate, inoculation_costs, publish, read_table
+from probelight.integrations.wandb import (
+    WorkspaceTemplate,
+    inoculation_costs,
+    publish,
+    publish_results,
+    read_table,
+)
 from probelight.io.errors import ConfigError, UsageError
 from probelight.io.wandb import WandbSettings
+from probelight.results.row import Row, Subset
 from tests.fixtures.checkout import ROOT
 
 SETTINGS = WandbSettings(project="p", mode="offline")
@@ -79,6 +87,64 @@ def test_figures_tables_and_costs_are_one_small_run(report_dir: Path, wandb: Any
         "inoculation_cost/hypernymy/science/dictionary-lm/k=100": -0.01,
     }
     run.finish.assert_called_once()
+
+
+def compared(metric: str, system: str, block: str, **columns: Any) -> Row:
+    subset = Subset.of("versus" if "−" in system else "model", system)
+    return Row(metric=metric, probe="age", subset=subset, run_dir=f"runs/{block}", **columns)
+
+
+def test_the_scores_of_a_command_are_a_run_with_its_table(
+    tmp_path: Path, wandb: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "scores"
+    folder.mkdir()
+    (folder / "results.csv").write_text("metric,value\naccuracy,0.5\n", encoding="utf-8")
+    row = Row(
+        model="bert", probe="age", metric="accuracy", value=0.5, split="dev", run_dir="runs/d"
+    )
+    rows = [
+        row,
+        replace(row, scoring="sum", value=0.25),
+        replace(row, metric="auc", value=0.75),
+        replace(row, subset=Subset.of("template", "1"), value=0.0),  # a part of the items
+        replace(row, perturbation="shuffled", value=0.0),
+        replace(row, probe="size"),
+        replace(row, probe="size", split="test", value=1.0, run_dir="runs/t"),
+    ]
+    publish_results(str(folder), SETTINGS, "zero-shot", rows)
+    about = {"group": "scores", "job_type": "zero-shot", "name": "zero-shot-scores"}
+    assert about.items() <= wandb.init.call_args.kwargs.items()
+    run = wandb.init.return_value
+    assert run.summary == {
+        "accuracy/age/bert": 0.5,
+        "accuracy/age/bert/sum": 0.25,
+        "auc/age/bert": 0.75,
+        "accuracy/size/bert/d": 0.5,
+        "accuracy/size/bert/t": 1.0,
+    }
+    run.log.assert_called_once_with({"tables/results": (["metric", "value"], [["accuracy", 0.5]])})
+    run.log_artifact.assert_not_called()  # there is no page
+    (folder / "report.html").write_text("<!DOCTYPE html>", encoding="utf-8")
+    blocks = [
+        compared("accuracy", "a", "one", value=0.5),
+        compared("p_value", "a − b", "one", value=0.01),
+        compared("accuracy", "a", "two", value=0.75),
+    ]
+    run.summary.clear()
+    publish_results(folder, SETTINGS, "compare", blocks)
+    assert run.summary == {
+        "accuracy/age/a/one": 0.5,
+        "p_value/age/a − b": 0.01,
+        "accuracy/age/a/two": 0.75,
+    }
+    wandb.Artifact.assert_called_once_with("compare", type="report")
+    assert wandb.init.call_args.kwargs["id"].startswith("compare-scores-")
+    # Off by default, and of several processes the first one logs.
+    publish_results(folder, WandbSettings(), "compare", blocks)
+    monkeypatch.setattr(published, "is_first_process", lambda: False)
+    publish_results(folder, SETTINGS, "compare", blocks)
+    assert wandb.init.call_count == 2
 
 
 def test_the_costs_of_one_seed_are_those_of_the_chosen_runs(report_dir: Path) -> None:

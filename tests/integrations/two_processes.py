@@ -87,6 +87,7 @@ def main(trainer: str, folder: Path, is_watched: bool) -> None:
     if is_watched:
         watch = callbacks[0]  # Lightning adds its own to the list
         ended["looks"] = watch.watch.looks
+        ended["folder"] = str(watch.watch.folder)
         ended["best"] = str(watch.best_checkpoint)
         ended["changes"] = watch.changes.to_dict("records")
         if rank == 0:

@@ -1,15 +1,27 @@
 from __future__ import annotations
 
+import shlex
 import socket
 import sys
 import threading
 import time
+from contextlib import suppress
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
 from probelight.io import wandb as wandb_settings
-from probelight.io.wandb import Courier, WandbSettings, check_server, client_settings, wandb_id
+from probelight.io.process import STOP
+from probelight.io.wandb import (
+    Courier,
+    WandbSettings,
+    check_server,
+    client_settings,
+    note_begun,
+    saying_how_to_sync,
+    wandb_id,
+)
 
 
 class Client:
@@ -80,6 +92,41 @@ def test_a_server_that_answers_anything_is_there(answer: bytes) -> None:
         thread.join()
     with pytest.raises(ConnectionError, match=rf"{address} does not answer \(.*refused"):
         check_server(wandb)
+
+
+def begun(folder: Path, *runs: str) -> Path:
+    """A folder in which W&B began these runs, the newest last."""
+    for run in runs:
+        (folder / "wandb" / run).mkdir(parents=True)
+    (folder / "wandb" / "latest-run").symlink_to(runs[-1])
+    return folder
+
+
+def test_one_line_says_how_to_sync_the_newest_offline_runs_of_a_command(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def say(*folders: Path) -> str:
+        with suppress(SystemExit), saying_how_to_sync():
+            note_begun(*folders, tmp_path / "nothing")
+            raise SystemExit(3)  # as of a check that found something
+        return capsys.readouterr().out
+
+    old, new = "offline-run-20260101_000000-a", "offline-run-20260102_000000-a"
+    first = begun(tmp_path / "my runs" / "a", old, new)
+    second = begun(tmp_path / "my runs" / "b", old)
+    online = begun(tmp_path / "c", old, "run-20260102_000000-a")
+    send = "to send it to Weights & Biases: wandb sync"
+    assert say(online) == ""
+    assert say(first, online) == f"{send} '{first}/wandb/{new}'\n"
+    assert say(second, first) == f"{send} '{tmp_path}/my runs'/*/wandb/latest-run\n"
+    # The pattern would also name what was not begun now, and no pattern names both folders.
+    begun(tmp_path / "my runs" / "earlier", old)
+    listed = [shlex.quote(f"{first}/wandb/{new}"), shlex.quote(f"{second}/wandb/{old}")]
+    assert say(first, second) == f"{send} {' '.join(listed)}\n"
+    with saying_how_to_sync():  # the next command
+        pass
+    monkeypatch.setattr(STOP, "code", 143)
+    assert say(first) == capsys.readouterr().out == ""
 
 
 def test_ids_are_fixed_and_not_too_long() -> None:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -11,13 +13,17 @@ from probelight.probes.catalog import load_probe_config
 from probelight.probes.controls import (
     CONTROLS,
     NONSENSE_WORDS,
+    WITHOUT_CONFIG,
     NonsenseError,
     but_not,
     choice_only,
     choose_nonsense,
+    controlled_stems,
+    draw_questions,
     draw_substitutes,
     no_language,
     perturbed_language,
+    shuffled_words,
     vary,
 )
 from probelight.probes.importers.items import read_file, write_ai2
@@ -242,3 +248,71 @@ def test_a_variant_that_a_probe_does_not_declare_is_refused() -> None:
         vary(data, "but_not")
     with pytest.raises(ConfigError, match="did you mean 'but_not'"):
         vary(ProbeData(CONFIG, (PEN,), (), ()), "butnot")
+
+
+def test_shuffled_words_are_never_in_their_order_and_the_mask_stays() -> None:
+    config = load_probe_config("age_comparison")
+    for number in range(50):
+        item = Record(str(number), "a b [MASK]. b", ("x", "y"), 0)
+        *words, last = shuffled_words(item, config, {}).stem.split()
+        assert words[2] == "[MASK]."
+        assert sorted([*words[:2], last]) == ["a", "b", "b"]
+        assert [*words, last] != item.stem.split()
+        # Of two different words there is one other order.
+        assert shuffled_words(replace(item, stem="one  two"), config, {}).stem == "two one"
+    stems = {shuffled_words(replace(AGE, id=str(n)), config, {}).stem for n in range(20)}
+    assert len(stems) == 20
+    for stem in ("Why?", "no no", "[MASK]", "[MASK] ."):
+        with pytest.raises(RecordError, match="no two different words to shuffle"):
+            shuffled_words(replace(AGE, stem=stem), config, {})
+
+
+@pytest.mark.parametrize(
+    "sizes", [(1, 1), (2, 1), (1, 1, 1, 1, 1), (3, 2, 1), (4, 1, 1), (2, 3, 4, 1)]
+)
+def test_no_item_gets_a_question_of_its_own_group(sizes: tuple[int, ...]) -> None:
+    items = [
+        Record(f"{group}{n}", f"stem {group}{n}", ("x", "y"), 0, {"cluster": str(group)})
+        for group, size in enumerate(sizes)
+        for n in range(size)
+    ]
+    questions = draw_questions(items, "cluster")
+    assert {*questions} == {item.name for item in items}
+    for item in items:
+        assert questions[item.name].split()[1][0] != item.meta["cluster"]
+    if 2 * max(sizes) <= len(items):
+        assert sorted(questions.values()) == sorted(item.stem for item in items)
+    with pytest.raises(ConfigError, match="one group"):
+        draw_questions(items[: sizes[0]], "cluster")
+
+
+def test_stems_under_controls_are_the_same_in_a_fresh_process() -> None:
+    code = (
+        "from probelight.probes.controls import WITHOUT_CONFIG, controlled_stems\n"
+        "from probelight.probes.source import load_probe\n"
+        "data = load_probe('taxonomy_small', 'dev')\n"
+        "print([controlled_stems(name, data) for name in WITHOUT_CONFIG])"
+    )
+    data = load_probe("taxonomy_small", "dev")
+    expected = [controlled_stems(name, data) for name in WITHOUT_CONFIG]
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout == f"{expected}\n"
+    clusters = {record.name: record.meta["cluster"] for record in data.records}
+    by_stem: dict[str, set[object]] = {}
+    for record in data.records:
+        by_stem.setdefault(record.stem, set()).add(record.meta["cluster"])
+    assert all({clusters[name]} != by_stem[stem] for name, stem in expected[2].items())
+
+
+def test_without_training_choices_stay_and_what_does_not_fit_is_said() -> None:
+    data = load_probe("age_small", "dev")
+    stems = controlled_stems("no_language", data)
+    assert stems[data.records[0].name].split()[1] == "[MASK]"
+    assert controlled_stems("standard", data) == {}
+    pairs = replace(data, config=replace(data.config, setup="minimal_pair"))
+    for name in CONTROLS:
+        with pytest.raises(ConfigError, match="there is no question"):
+            controlled_stems(name, pairs)
+    bare = replace(data, config=replace(data.config, arguments={}))
+    with pytest.raises(ConfigError, match="there is no `arguments` or `key_words`"):
+        controlled_stems("perturbed_language", bare)

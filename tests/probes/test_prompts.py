@@ -132,13 +132,15 @@ def test_examples_are_filled_sentences_before_an_item() -> None:
     prompts = Prompts(Templates.read(PATH), "mc_qa", None, train, 1)
     assert prompts.words(question).stem == "And this? a cow\n\nWhat is it? "
     chat = replace(prompts, in_chat=True)
-    assert chat.words(question).stem == "And this? a cow\n\nWhat is it? [MASK]"
+    assert chat.words(question).stem == "What is it? [MASK]"
+    assert chat.words(question).turns == (("And this?", " a cow"),)
     cloze = shot_prompts(num_shots=1, in_chat=True)
     [example] = cloze.shots(ASKED)
-    assert cloze.words(ASKED).stem == (
-        f"What fills the blank?\n{example.stem.replace('[MASK]', '____')} {example.gold}\n\n"
-        "What fills the blank?\nitem 99 is ____ than that . [MASK]"
-    )
+    message = f"What fills the blank?\n{example.stem.replace('[MASK]', '____')}"
+    assert cloze.words(ASKED).turns == ((message, example.gold),)
+    asked = "What fills the blank?\nitem 99 is ____ than that . [MASK]"
+    assert cloze.words(ASKED).stem == asked
+    assert cloze.words(ASKED, "N/A [MASK] .").turns == cloze.words(ASKED).turns
 
 
 def test_right_answers_and_labels_come_equally_often() -> None:
@@ -148,6 +150,9 @@ def test_right_answers_and_labels_come_equally_often() -> None:
         *examples, question = p.letters(ASKED, (1, 0)).stem.split("\n\n")
         assert question.endswith("A. younger\nB. older\nAnswer: [MASK]")
         assert Counter(text[-1] for text in examples) == {"A": 2, "B": 2}
+        in_chat = replace(p, in_chat=True).letters(ASKED, (1, 0))
+        assert [" ".join(turn) for turn in in_chat.turns] == examples
+        assert in_chat.stem == question
         for text, example in zip(examples, p.shots(ASKED), strict=True):
             assert f"{text[-1]}. {example.gold}" in text  # the label that follows is the right one
 

@@ -120,10 +120,8 @@ def test_letters_in_every_cyclic_order_are_those_of_plain_transformers(
     assert mean == pytest.approx(sum(shares_right) / len(shares_right))
 
 
-def test_examples_stand_before_the_item(
-    real_decoder: Path, reference: Reference, tmp_path: Path
-) -> None:
-    """Two examples of other groups, as the stem that the run says it asked."""
+def capitals_with_examples(tmp_path: Path) -> Path:
+    """Write the config of a probe of four questions, whose examples are others."""
     for split, items in (("train", QUESTIONS[8:]), ("dev", QUESTIONS[:4])):
         lines = "".join(f"{json.dumps(item)}\n" for item in items)
         (tmp_path / f"{split}.jsonl").write_text(lines, encoding="utf-8")
@@ -133,6 +131,14 @@ def test_examples_stand_before_the_item(
         "chance: 0.25\nfiles: {train: train.jsonl, dev: dev.jsonl}\n",
         encoding="utf-8",
     )
+    return config
+
+
+def test_examples_stand_before_the_item(
+    real_decoder: Path, reference: Reference, tmp_path: Path
+) -> None:
+    """Two examples of other groups, as the stem that the run says it asked."""
+    config = capitals_with_examples(tmp_path)
     scored = probelight.zero_shot(str(real_decoder), str(config), shots=2)
     countries = [item["id"] for item in QUESTIONS[8:]]
     lines = {f"The capital of {c} is {CAPITALS[c]}" for c in countries}
@@ -164,6 +170,34 @@ def test_a_chat_is_the_template_of_the_tokenizer(real_decoder: Path, reference: 
         ]
         expected.append([sum(t) / len(t) for t in rows])
     agree(scores_of(scored), expected)
+
+
+def test_examples_are_turns_of_the_chat(
+    real_decoder: Path, reference: Reference, tmp_path: Path
+) -> None:
+    """The two examples are what `explain` shows, and the text that of the tokenizer's template."""
+    config = capitals_with_examples(tmp_path)
+    options: dict[str, Any] = {"shots": 2, "chat": "always"}
+    scored = probelight.zero_shot(str(real_decoder), str(config), **options)
+    [explanation, *_] = probelight.explain(str(real_decoder), str(config), "@1", **options)
+    [(_, pieces), *_] = explanation.reads
+    text = reference.tokenizer.decode([piece.id for piece in pieces])
+    asked = [item for item in QUESTIONS[8:] if item["question"] in text]
+    asked.sort(key=lambda item: text.index(item["question"]))
+    assert len(asked) == 2
+    messages = []
+    for item in asked:
+        messages.append({"role": "user", "content": item["question"]})
+        messages.append({"role": "assistant", "content": CAPITALS[item["id"]]})
+    first = QUESTIONS[0]
+    messages.append({"role": "user", "content": first["question"]})
+    context = reference.tokenizer.apply_chat_template(
+        messages, add_generation_prompt=True, tokenize=False
+    )
+    assert text.startswith(context)
+    tokens = [reference.answer(context, c, add_special_tokens=False) for c in first["choices"]]
+    [row] = [r for _, r in scored.items.iterrows() if r["id"] == first["id"]]
+    agree([list(row["scores"])], [[sum(t) / len(t) for t in tokens]])
 
 
 def test_a_head_on_the_frozen_decoder_learns(real_decoder: Path) -> None:

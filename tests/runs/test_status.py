@@ -12,13 +12,14 @@ import pytest
 from rich.console import Console
 
 from probelight.io.process import Process, this_process
+from probelight.io.progress import duration
 from probelight.runs import status
 from probelight.runs.estimates import detectable_table, plan_of
 from probelight.runs.fencing import DRIVER, Attempt, Driver
 from probelight.runs.memory import MemoryNeed
 from probelight.runs.plan import Failure, JobStatus, PlannedJob, Schedule, State, plan_jobs
 from probelight.runs.spec import Job
-from probelight.runs.status import Progress, RunView, duration, how_far, show_status, status_view
+from probelight.runs.status import Progress, RunView, how_far, show_status, status_view
 from tests.runs.harness import DEAD, finish
 from tests.runs.runner_spec import folder_of, runner_job
 from tests.runs.trivial import cells
@@ -240,6 +241,26 @@ def test_each_end_of_a_cell_is_a_line_with_what_is_left(tmp_path: Path) -> None:
         f"not [bold]styled[/bold]: {last}",
     ]
     assert first not in run.out.getvalue()
+
+
+@pytest.mark.parametrize(("terminal", "bar"), [(False, True), (False, False), (True, True)])
+def test_a_log_has_a_line_for_each_minute_without_another(
+    tmp_path: Path, terminal: bool, bar: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = [1000.0]
+    monkeypatch.setattr("probelight.runs.status.time.monotonic", lambda: now[0])
+    run = Run(tmp_path, terminal, bar)
+    with run.view.following(run.schedule()):
+        for seconds in (59, 1, 59):
+            now[0] += seconds
+            run.view.tick()
+        run.view.finished(run.finish(0, 20))  # 20 s for each of the other four
+        for seconds in (59, 1):
+            now[0] += seconds
+            run.view.tick()
+    minutes = [line for line in run.out.getvalue().splitlines() if "runs done" in line]
+    in_log = ["0 of 5 runs done", "1 of 5 runs done, about 20 s left"]
+    assert minutes == (in_log if bar and not terminal else [])
 
 
 @pytest.mark.parametrize(("terminal", "bar"), [(True, True), (True, False), (False, True)])

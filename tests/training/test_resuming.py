@@ -23,10 +23,12 @@ from torch.utils.data import DataLoader, TensorDataset
 
 from probelight.callbacks.aggregate_checkpoint import ORIGINAL, AggregateCheckpoint, Scores
 from probelight.callbacks.last_state import LastState, read_state
+from probelight.callbacks.step_lines import StepLines
 from probelight.datamodules.loaders import EpochBatchSampler, ResumableData, ResumableLoader
 from probelight.io.atomic import writer
 from probelight.io.errors import UsageError
 from probelight.io.process import STOP
+from probelight.io.progress import LogLines
 from probelight.lightning_modules.base import ChoiceModule
 from probelight.models.networks import Batch
 from probelight.results.run_folder import RunFolder
@@ -39,7 +41,8 @@ from tests.runs.tiny_training import Points, Regression
 SETTINGS = TrainerSettings(accelerator="cpu", threads=1, progress_bar=False, checkpoint_every=1)
 
 
-def test_the_progress_bar_counts_epochs_from_1() -> None:
+def test_the_progress_bar_counts_epochs_from_1(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("probelight.training.fit.has_bars", lambda console: True)
     descriptions = list[str]()
 
     class Noted(pl.Callback):
@@ -56,6 +59,24 @@ def test_the_progress_bar_counts_epochs_from_1() -> None:
     with STOP.during_command():  # no signal of an earlier one is noted
         trainer.fit(Regression(learning_rate=0.1, seed=0, seconds=0.0), datamodule=Points(seed=0))
     assert [*dict.fromkeys(descriptions)] == ["Epoch 1/3", "Epoch 2/3", "Epoch 3/3"]
+
+
+def test_a_log_has_a_line_of_a_fit_and_none_after_its_end(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    settings = replace(SETTINGS, progress_bar=True)
+    trainer = make_trainer(
+        settings, "a line", max_epochs=3, logger=False, enable_checkpointing=False
+    )
+    module = Regression(learning_rate=0.1, seed=0, seconds=0.0)
+    with STOP.during_command():
+        trainer.fit(module, datamodule=Points(seed=0))
+    assert capsys.readouterr().err == f"a line: {trainer.global_step} steps\n"
+    [lines] = [callback for callback in trainer.callbacks if isinstance(callback, StepLines)]
+    assert isinstance(lines._lines, LogLines)
+    [task] = lines._lines.tasks
+    assert (task.completed, task.total) == (trainer.global_step, trainer.global_step)
+    assert lines._lines._stopped.is_set()
 
 
 Place = tuple[str, int, int, int]  # method, epoch, loader, batch

@@ -6,11 +6,9 @@ file. How n-grams are counted is in `probelight.builders.contamination`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from functools import partial
+from collections.abc import Sequence
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import NamedTuple
 
 from probelight.builders.contamination.grams import probe_grams
 from probelight.builders.contamination.overlap import (
@@ -157,9 +155,11 @@ class OverlapSearch:
         self._add(name, scan, shared_concepts(self.records, records))
 
     def search_text(self, path: str) -> None:
-        """Search a text file, with a bar on a terminal; see `scan_text` for what is raised."""
+        """Search a text file, showing how far it is; see `scan_text` for what is raised."""
+        from probelight.io.progress import watched_file  # not above: --help is quick
+
         scan = Scan(self._grams)
-        self.notices += scan_text(scan, path, _open_with_bar)
+        self.notices += scan_text(scan, path, watched_file)
         self._add(path, scan, [])
 
     def _add(self, name: str, scan: Scan, shared: Sequence[Shared]) -> None:
@@ -183,16 +183,3 @@ class OverlapSearch:
         if sum(any(source.contaminated) for source in self.sources) > 1:
             flags[ANY_SOURCE] = self.in_any()
         return {name: flag for name, flag in flags.items() if any(flag)}
-
-
-@contextmanager
-def _open_with_bar(path: Path) -> Iterator[IO[bytes]]:
-    """Open a file with a bar on stderr, where that is a terminal, with the time left."""
-    from rich.console import Console
-    from rich.progress import wrap_file
-
-    console = Console(stderr=True)
-    bar = partial(wrap_file, description=path.name, console=console, transient=True)
-    hidden = not console.is_terminal
-    with path.open("rb") as raw, bar(raw, path.stat().st_size, disable=hidden) as stream:
-        yield stream

@@ -12,7 +12,13 @@ from probelight.io.errors import ConfigError, UsageError
 from probelight.metrics.intervals import group_indices
 from probelight.models.registry import ModelSettings
 from probelight.probes.catalog import ProbeConfig
-from probelight.probes.controls import STANDARD, control_named, draw_substitutes, vary
+from probelight.probes.controls import (
+    STANDARD,
+    control_named,
+    draw_questions,
+    draw_substitutes,
+    vary,
+)
 from probelight.probes.record import Record, Setup, group_of, groups_of
 from probelight.probes.source import ProbeData, load_probe
 from probelight.probes.splits import SplitError, share_of
@@ -61,7 +67,7 @@ class CurveData:
         replaces = control_named(control).replaces
         if replaces == "key words":
             return self.substitutes
-        return self.nonsense if replaces else {}
+        return self.nonsense if replaces == "the candidates" else {}
 
     def under(self, control: str) -> tuple[list[Record], list[Record]]:
         """Return the train and the evaluation rows under a control; row i stays row i."""
@@ -81,6 +87,8 @@ class CurveData:
                 "needs; give --grid.controls [standard]"
             )
         words = self.words(control)
+        if chosen.replaces == "the question":
+            words = draw_questions(records, config.group_by)
         return [chosen.change(record, config, words) for record in records]
 
 

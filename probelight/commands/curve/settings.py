@@ -34,7 +34,7 @@ class CurveSettings(Settings):
             decoder. In causal and encoder-decoder models the transform is fresh, and "full"
             fine-tunes the whole model. MC-QA probes always fine-tune the whole model.
         controls: Versions of the probe to train and measure: "standard", "no_language",
-            "perturbed_language", "choice_only"; all are in `probelight.probes.controls.CONTROLS`.
+            "perturbed_language", "shuffled_words", "choice_only", "other_question".
         learning_rate: One peak rate per mode, the same for all models and probes.
         epochs: Passes over the sample of a head; the last epoch is reported.
         batch_size: Examples per step of a head.

@@ -26,8 +26,10 @@ from probelight.evaluation.scorers import (
     model_row,
     refuse_untrained,
 )
+from probelight.integrations.wandb import publish_results
 from probelight.io.errors import UsageError, nearest
 from probelight.io.ranges import Mirror, Names, NumShuffles, PathText
+from probelight.io.wandb import DEFAULT_WANDB, WandbSettings
 from probelight.models.chosen_models import chosen_models
 from probelight.models.registry import DEFAULT_MODEL, ModelSettings
 from probelight.probes.diagnostics.sets import SETS, DiagnosticSet, load_set, perturbations_of
@@ -178,7 +180,7 @@ class RecordedSpec(RunSpec):
     Command(
         example="train.py diagnose --models bookshelf-lm --output_dir runs/diagnose",
         options="output_dir models model.name_or_path random_weights sets recorded mirror "
-        "shuffles write_recorded trainer.accelerator trainer.precision engine.kind",
+        "shuffles write_recorded trainer.accelerator trainer.precision engine.kind wandb.project",
     )
 )
 def diagnose(
@@ -193,6 +195,7 @@ def diagnose(
     write_recorded: PathText | None = None,
     trainer: TrainerSettings = DEFAULT_TRAINER,
     engine: EngineSettings = DEFAULT_ENGINE,
+    wandb: WandbSettings = DEFAULT_WANDB,
 ) -> list[Row]:
     """Measures word prediction and sensitivity on psycholinguistic diagnostics (Ettinger 2020).
 
@@ -217,6 +220,7 @@ def diagnose(
             `recorded` reads, so that programs of the sets' authors can score them.
         trainer: Device and batch settings.
         engine: Where the runs are computed: in this process, or on Ray.
+        wandb: Logging to Weights & Biases: one run with the scores as summary, and the table.
 
     Returns:
         The rows of results.csv.
@@ -271,6 +275,7 @@ def diagnose(
             lines = results.read(runs[spec.key], PREDICTIONS) or []
             write_recorded_files(Path(write_recorded), SETS[spec.probe], spec.label, lines)
         print(f"recorded outputs: {write_recorded}")
+    publish_results(output_dir, wandb, PROTOCOL, rows)
     return rows
 
 

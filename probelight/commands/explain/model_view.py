@@ -73,7 +73,8 @@ def explain_record(
     if scorer.mode != "fine_tuned":  # whose head has no log-probabilities
         reader = scorer_for(model, "mc_mlm", shared_model=weights)
         reader = in_chat(reader, prompts) or reader
-        by_letter = partial(view.letters, reader, prompts, original, candidates)
+        letter_prompts = replace(prompts, in_chat=reader.is_in_chat)
+        by_letter = partial(view.letters, reader, letter_prompts, original, candidates)
         candidates, letter_reads = view.attempt(by_letter) or (candidates, ())
     guesses: tuple[Guess, ...] = ()
     tokenizer: Any = tokenizer_of(vocabulary) if vocabulary else None

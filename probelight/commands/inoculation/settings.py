@@ -145,7 +145,8 @@ class InoculatedProbe(Settings):
             are labelled so.
         split_seed: Seed of the selection split, which all seeds of an inoculation share.
         control: "standard", or "choice_only": the same items without their questions, in the dose
-            and in all measurements. It shows what a model gains from the choices alone.
+            and in all measurements. It shows what a model gains from the choices alone;
+            "shuffled_words", what it gains without the order of the words of the question.
         phrasings: Other wordings in the probe's config (their names, or "all") in which to ask the
             model before the dose. These answers decide which items it knew, so that the measured
             answers do not.

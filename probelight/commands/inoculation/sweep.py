@@ -34,6 +34,7 @@ from probelight.commands.inoculation.settings import (
 from probelight.io import ranges
 from probelight.io.errors import UsageError
 from probelight.io.package import program
+from probelight.io.progress import counted
 from probelight.io.settings import Settings
 from probelight.io.wandb import DEFAULT_WANDB, WandbSettings
 from probelight.models.checkpoint_errors import PretrainedError
@@ -54,7 +55,7 @@ from probelight.runs.settings import (
     expected_device,
 )
 from probelight.runs.spec import Job, Trial
-from probelight.runs.status import counted, show_status
+from probelight.runs.status import show_status
 from probelight.training.modules import check_tuning, question_model
 
 DEFAULT_DOSES = [100, 250, 500, 1000, 2000, 3000]

@@ -15,16 +15,16 @@ import gzip
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from string import ascii_uppercase
-from typing import Any, Unpack
+from typing import TYPE_CHECKING, Any, TypeAlias, Unpack
 
 from probelight.io.atomic import write_bytes_atomic
 from probelight.io.documents import json_object
 from probelight.io.download import ADVICE, DownloadError, is_offline
-from probelight.io.errors import ConfigError, RecordError
+from probelight.io.errors import ConfigError, RecordError, UsageError
 from probelight.io.escaping import json_text, listed
 from probelight.io.files import DataFile
 from probelight.probes.catalog import HubSource, ProbeConfig
@@ -33,6 +33,12 @@ from probelight.probes.importers.formats import data_file, rows_of, rows_of_file
 from probelight.probes.importers.rows import ItemFile, Options, RowReader, lines_of
 from probelight.probes.record import Record, Setup, validate
 
+if TYPE_CHECKING:
+    import datasets
+    import pandas as pd
+
+Items: TypeAlias = "Sequence[Mapping[str, Any]] | datasets.Dataset | pd.DataFrame"
+ProbeLike: TypeAlias = "str | Path | Items"  # a name, `name:split`, a file of items, or items
 ONE_LINE = "each item is one JSON object on one line"
 EXAMPLE = '{"sentence": "...", "choices": ["...", "..."], "gold": "..."}'
 
@@ -183,6 +189,25 @@ def _may_be_names(first: Sequence[str], later: Sequence[Sequence[str]]) -> bool:
         or (longest < 5 and not all(ends) and bool(words & _HEADER_WORDS))
         or all(text.isascii() and text.isidentifier() for text in first)
     )
+
+
+def as_list(argument: Any) -> list[Any]:
+    """Return one thing, or several, as a list; items in memory are one thing."""
+    if argument is None:
+        return []
+    if isinstance(argument, str | Path | Mapping) or is_items(argument):
+        return [argument]
+    if not isinstance(argument, Iterable):
+        raise UsageError(f"probes: {argument!r} is not a name, a file or a list of dicts")
+    elements = list(argument)
+    return [elements] if is_items(elements) else elements
+
+
+def is_items(argument: Any) -> bool:
+    """Return whether this is a Dataset, a DataFrame or a list of dicts."""
+    if hasattr(argument, "column_names") or hasattr(argument, "columns"):
+        return True
+    return isinstance(argument, Sequence) and bool(argument) and isinstance(argument[0], Mapping)
 
 
 def read_items(items: Any, setup: Setup | None = None, **options: Unpack[Options]) -> ItemFile:

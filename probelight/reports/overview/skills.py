@@ -17,7 +17,7 @@ from probelight.probes.controls import CHOICE_ONLY
 from probelight.reports import numbers
 from probelight.reports.numbers import BEFORE, NOT_INTERPRETABLE, WHOLE, Estimate, verdict_of
 from probelight.reports.overview.verdicts import Case, ControlScore, Score, Verdict, above, judge
-from probelight.reports.zero_shot.scores import zero_shots
+from probelight.reports.zero_shot.scores import controlled_rows, zero_shots
 from probelight.results.load import Run, RunSet
 
 if TYPE_CHECKING:
@@ -32,6 +32,8 @@ HOW = {
     NO_LANGUAGE: "without language",
     "perturbed_language": "with key words replaced",
     CHOICE_ONLY: CHOICES,
+    "shuffled_words": "with its words shuffled",
+    "other_question": "with another question",
 }
 RANDOM_WEIGHTS = "with random weights"
 
@@ -103,6 +105,7 @@ class ScorePoint(Score):
     seeds: CurvePoint | None = None  # the point of `curve`
     dose: Dose | None = None
     metric: str = ""  # measured at `dose`
+    least_gap: float | None = None  # of a zero-shot control: lower end of the score minus it
 
 
 @lru_cache(maxsize=2)
@@ -139,6 +142,10 @@ def _zero_shot_points(results: RunSet) -> Iterator[ScorePoint]:
         if row.auc is not None:
             levels["auc"] = Estimate(row.auc, row.auc_ci_low, row.auc_ci_high)
         yield _point_of_row(results.by_path[row.path], "asked", row, row.split, **levels)
+    rows = controlled_rows(results).query("scoring == ''")
+    for row in rows.astype(object).where(rows.notna(), None).itertuples():
+        lacks = {"how": _control_in_words(row.control), "least_gap": row.lower_ci_low}
+        yield _point_of_row(results.by_path[row.path], "asked", row, row.split, **lacks)
 
 
 def _curve_points(results: RunSet) -> Iterator[ScorePoint]:
@@ -331,7 +338,9 @@ def _least_gap(point: ScorePoint, reference: ScorePoint) -> float | None:
 
         subtracted = (-1.0, reference.dose, reference.metric)
         return interval_of([(1.0, point.dose, point.metric), subtracted])[0]
-    return point.seeds.minus(reference.seeds).ci_low if point.seeds and reference.seeds else None
+    if point.seeds and reference.seeds:
+        return point.seeds.minus(reference.seeds).ci_low
+    return None if point.curve else reference.least_gap
 
 
 def _control_in_words(control: str) -> str:

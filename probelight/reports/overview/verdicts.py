@@ -38,7 +38,8 @@ HELD = (
     "A score is clearly above another if the 95% interval of their difference on the same items is "
     "above 0. A like-for-like control is the same kind of run on the same items after the same "
     "number of examples, but without the question, its language or the pre-training. Without one "
-    "the verdict on a score above chance is “cannot tell”; further controls can only lower it."
+    "the verdict on a score above chance is “cannot tell”; further controls can only lower it. "
+    "The option --controls auto runs those of a zero-shot score."
 )
 
 

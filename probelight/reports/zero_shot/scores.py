@@ -8,16 +8,27 @@ from itertools import islice
 import pandas as pd
 
 from probelight.metrics.choices import NEAR
+from probelight.metrics.comparisons import paired_difference
 from probelight.metrics.scoring_rules import RULES
 from probelight.reports import numbers
 from probelight.reports import table as kit
 from probelight.reports.charts import row_figure
 from probelight.reports.figure import INK, PAPER, Figure, Line, model_looks
-from probelight.reports.numbers import BY_GROUPS, INTERVAL, VERDICTS, WHOLE, verdict_of
+from probelight.reports.numbers import (
+    BY_GROUPS,
+    INTERVAL,
+    VERDICTS,
+    WHOLE,
+    Estimate,
+    named,
+    verdict_of,
+    with_ends,
+)
 from probelight.reports.table import ACCURACY, SIZE, Table
 from probelight.results.frames import results_frame, with_columns
 from probelight.results.importers.answers import IMPORTED
-from probelight.results.load import RunSet
+from probelight.results.load import RunSet, UnreadableResultError
+from probelight.results.predictions import read_item_lines
 from probelight.results.record import RunRecord
 
 ENTRY = ["path", "name", "probe", "split"]  # identifies a model on a set
@@ -80,6 +91,42 @@ def zero_shots(results: RunSet) -> pd.DataFrame:
         for row in entries.itertuples()
     ]
     return entries.sort_values(["probe", "split", "model"], ignore_index=True)
+
+
+@lru_cache(maxsize=2)
+def controlled_rows(results: RunSet) -> pd.DataFrame:
+    """Return the accuracies of `zero_shots` under controls, by own scores and by further rules.
+
+    `lower`, with its interval, is how far one by own scores is below that on the same items.
+    """
+    rows = zero_shot_rows(results).query("is_changed and metric == 'accuracy' and subset == ''")
+    same_scorer = [*ENTRY[1:], "model_sha256", "mode"]
+    pairs = rows[(rows.scoring == "") & ~rows.path.isin(zero_shots(results).path)].merge(
+        zero_shots(results), on=same_scorer, suffixes=("", "_standard")
+    )
+    paths = zip(pairs.path_standard, pairs.path, strict=True)
+    gaps = [named("lower", _gap(results, *pair)) for pair in paths]
+    pairs = pairs.join(pd.DataFrame(gaps, pairs.index, with_ends("lower"), "float64"))
+    rows = rows.merge(pairs[["path", "model"]], on="path")
+    return rows.merge(pairs[["path", "model", "scoring", *with_ends("lower")]], "left")
+
+
+def _gap(results: RunSet, path: str, other_path: str) -> Estimate | None:
+    """Return the score of a run minus that of another, on the items of both."""
+    try:
+        lines, other_lines = (
+            {line.name: line for line in read_item_lines(results, results.by_path[run_path])}
+            for run_path in (path, other_path)
+        )
+    except UnreadableResultError:
+        return None  # the section of all items says so
+    names = [name for name in lines if name in other_lines]
+    if not names:
+        return None
+    groups = [lines[name].interval_group for name in names]
+    score, other_score = ([run[name].correct for name in names] for run in (lines, other_lines))
+    gap = paired_difference(other_score, score, None if None in groups else groups)
+    return Estimate(gap.difference, gap.low, gap.high)
 
 
 def title(results: RunSet) -> str:
@@ -187,20 +234,24 @@ def parts_table(results: RunSet) -> Table | None:
     rows = zero_shot_rows(results)
     is_part = rows.is_changed | ~rows.is_whole & (rows.subset_kind != "paradigm")
     part_rows = of_entries(results, rows[is_part & (rows.metric == "accuracy")])
+    part_rows = pd.concat([part_rows, controlled_rows(results)])
     control = part_rows.control.where(part_rows.control != "standard", "")
-    labels = zip(part_rows.subset, part_rows.perturbation, control, strict=True)
+    rule = ("by " + part_rows.scoring).where(part_rows.scoring != "", "")
+    labels = zip(part_rows.subset, part_rows.perturbation, control, rule, strict=True)
     part_rows = part_rows.assign(part=[", ".join(filter(None, label)) for label in labels])
     return kit.table(
         "zero_shot_parts",
         "Parts and variants of the probes",
         "Accuracy by template (a sentence pattern of the probe) and by set of choices, and under "
-        f"each control. {INTERVAL}, which is wide because parts have few items.",
+        f"each control. {INTERVAL}, which is wide because parts have few items. Lower: how far the "
+        "accuracy is below that without the control on the same items, in points.",
         part_rows.assign(accuracy=part_rows.value),
         [
             kit.text("probe", "probe", "split"),
             kit.text("part", "part"),
             kit.text("model", "model"),
             kit.accuracy("accuracy %"),
+            kit.gap("lower", "lower"),
             kit.size(),
         ],
         csv=f"model probe split part {ACCURACY} {SIZE}",

@@ -16,6 +16,8 @@ from types import FrameType
 from probelight.io.documents import read_yaml
 from probelight.io.errors import UsageError
 from probelight.io.process import FROM_STATE, INTERRUPTED, STOP, TERMINATED
+from probelight.io.progress import counted
+from probelight.io.wandb import note_begun
 from probelight.results.run_folder import CONFIG, CommandFolder
 from probelight.runs import fencing
 from probelight.runs.attempt import AttemptRequest, End
@@ -25,7 +27,7 @@ from probelight.runs.plan import PlannedJob, Schedule, StoredPlan, is_finished
 from probelight.runs.search import draw
 from probelight.runs.settings import EngineSettings
 from probelight.runs.spec import spec_from
-from probelight.runs.status import RunView, counted, last_line
+from probelight.runs.status import RunView, last_line
 
 _LOOK_SECONDS = 1.0
 _PAUSE_SECONDS = 2.0  # before a job that was lost is put on Ray again
@@ -43,9 +45,11 @@ def run_plan(folder: CommandFolder, plan: StoredPlan) -> int:
     """Run a command's plan, show its progress, write results.csv; return `drive`'s exit code."""
     trainer = plan.context.trainer
     quiet = replace(plan.context, trainer=replace(trainer, progress_bar=False))
+    missing_dirs = [folder.runs_dir / j.key for j in plan.jobs if folder.result(j.key) is None]
     code = drive(folder.path, replace(plan, context=quiet), RunView(trainer.progress_bar))
     if code in (0, 1):  # else it was stopped, and time is short
         record_pending(folder.runs_dir, quiet.wandb)
+        note_begun(*(missing_dirs if quiet.wandb.project else ()))
     folder.write_results()
     return code
 

@@ -127,6 +127,10 @@ def test_controls_keep_the_place_of_every_item(curve_probes: Path) -> None:
     assert load(curve_probes, "asked").substitutes == data.substitutes
     bare, _ = data.under("no_language")
     assert bare[0].stem == " ".join(data.train[0].stem.split()[i] for i in (1, 6))
+    train, evaluation = data.under("other_question")
+    assert [r.id for r in train] == [r.id for r in data.train]
+    assert sorted(r.stem for r in evaluation) == sorted(r.stem for r in data.evaluation)
+    assert data.words("other_question") == {}  # which a notice would list
 
 
 def test_a_control_that_does_not_fit_names_probe_or_record(

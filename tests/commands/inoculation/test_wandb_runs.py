@@ -6,6 +6,7 @@ settings that an earlier test left in the client.
 
 from __future__ import annotations
 
+import os
 import socket
 import subprocess
 import sys
@@ -19,6 +20,8 @@ from tests.fixtures.checkout import ROOT
 from tests.fixtures.rows import read_results
 from tests.fixtures.wandb_offline import fresh_environment, points_of, read_offline_run
 from tests.fixtures.wandb_server import running_server
+
+SEND = "to send it to Weights & Biases: "
 
 
 def inoculate(config: dict[str, Any], folder: Path, *options: str, **variables: str) -> str:
@@ -65,6 +68,9 @@ def test_without_a_key_the_runs_are_recorded_offline_with_config_epochs_and_repo
     printed = inoculate(inoculation_config, tmp_path)
     assert "RuntimeWarning" not in printed, printed
     offline = tmp_path / "out"
+    assert "W&B" not in printed
+    assert printed.count("wandb sync") == 1
+    assert printed.endswith(f"{SEND}wandb sync {offline}/runs/*/wandb/latest-run\n")
     assert_recorded(offline)
     run, original = (
         read_offline_run(folder_of(offline, name)) for name in ("inoculate", "original")
@@ -127,15 +133,17 @@ def test_a_server_gets_every_value_at_once_or_from_what_was_written_offline(
         assert "RuntimeWarning" not in printed, printed
         online = folder_of(tmp_path / "out", "inoculate")
         assert server.points(online.name) == points_of(online / "metrics.csv") != []
-    (tmp_path / "offline").mkdir()
-    inoculate(inoculation_config, tmp_path / "offline")
-    offline = folder_of(tmp_path / "offline" / "out", "inoculate")
-    [run_dir] = offline.glob("wandb/offline-run-*")
+    (tmp_path / "off line").mkdir()
+    printed = inoculate(inoculation_config, tmp_path / "off line")
+    command = printed.splitlines()[-1].removeprefix(SEND)
     with running_server() as server:
-        variables = {"WANDB_API_KEY": KEY, "WANDB_BASE_URL": server.address}
+        path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+        variables = {"WANDB_API_KEY": KEY, "WANDB_BASE_URL": server.address, "PATH": path}
         subprocess.run(
-            [Path(sys.executable).with_name("wandb"), "sync", run_dir],
+            ["/bin/sh", "-c", command],
             env=fresh_environment(tmp_path / "home", **variables),
             check=True,
         )
-        assert server.points(offline.name) == points_of(offline / "metrics.csv") != []
+        for name in ("inoculate", "original"):
+            offline = folder_of(tmp_path / "off line" / "out", name)
+            assert server.points(offline.name) == points_of(offline / "metrics.csv") != []
