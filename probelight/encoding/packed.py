@@ -192,11 +192,11 @@ class _Rows:
         merged: list[list[int]] = []
         texts_by_stem: dict[bytes, list[int]] = {}
         for item_texts in texts_by_item:
-            start = min(self._starts[index] for index in item_texts)
-            stem = self._texts[item_texts[0]][: start + 1].tobytes()
+            size = min(self._starts[index] for index in item_texts) + 1  # of the stem
+            stem = self._texts[item_texts[0]][:size].tobytes()
             texts = [*texts_by_stem.get(stem, []), *item_texts]
-            size = start + sum(len(self._texts[index]) - start for index in texts)
-            if start and stem in texts_by_stem and size <= most:
+            num_tokens = size + sum(len(self._texts[index]) - size for index in texts)
+            if size > 1 and stem in texts_by_stem and num_tokens <= most:
                 texts_by_stem[stem] += item_texts
             else:
                 texts_by_stem[stem] = [*item_texts]
