@@ -7,7 +7,7 @@ Sabharwal (2020).
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from pytorch_lightning.strategies import FSDPStrategy
 from probelight.callbacks.last_state import read_state
 from probelight.io.atomic import whole_folder
 from probelight.metrics.aggregate import EpochAccuracies, best_checkpoint
+from probelight.models.checkpoint_files import write_original_task
 
 PROBE = "val/probe_accuracy"
 ORIGINAL = "val/original_accuracy"
@@ -48,14 +49,21 @@ class AggregateCheckpoint(Checkpoint):
             module's `save_pretrained`, and `chosen.json` with its epoch.
         monitor: Validation metric that decides: the aggregate, `val/original_accuracy` if the
             original task itself is trained, or `val/held_out_accuracy` for a point of a curve.
+        original_task: How the model was trained, to be saved with it.
     """
 
-    def __init__(self, folder: Path, monitor: str = AGGREGATE) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        monitor: str = AGGREGATE,
+        original_task: Mapping[str, Any] | None = None,
+    ) -> None:
         monitors = (AGGREGATE, ORIGINAL, HELD_OUT)
         if monitor not in monitors:
             raise ValueError(f"monitor={monitor!r}: choose one of {', '.join(monitors)}")
         self.folder = folder
         self.monitor = monitor
+        self.original_task = original_task
         self.history: list[Scores] = []
 
     @property
@@ -112,6 +120,7 @@ class AggregateCheckpoint(Checkpoint):
         if trainer.is_global_zero:
             with whole_folder(self.folder) as fresh:
                 pl_module.save_pretrained(fresh, **weights)  # type: ignore[operator]
+                write_original_task(fresh, self.original_task)
                 chosen = {k: scores[k] for k in ("epoch", "step")} | {"files": _sizes(fresh)}
                 (fresh / CHOSEN_NAME).write_text(json.dumps(chosen, indent=1) + "\n")
 

@@ -462,7 +462,7 @@ def test_the_loop_of_the_tutorial_shows_what_was_wrong(
     monkeypatch.chdir(tmp_path)
     records = [Record(f"{n}", f"Q{n}?", ("no", "yes"), 1) for n in range(3)]
     scores = [[0.0, 1.0], [1.0, 0.0], [math.nan, 1.0]]
-    run = RunFolder(tmp_path / "runs/bert/runs", "zero-shot", {})
+    run = RunFolder(tmp_path / "runs/dictionary-lm/runs", "zero-shot", {})
     write_predictions(run, prediction_lines("dev", records, scores))
     [loop] = blocks("docs/tutorial.md", "python")
     exec(loop, {})

@@ -223,6 +223,11 @@ class Call:
         if len(names := arguments.get("models", [""])) != 1:
             raise UsageError("give one model; call inoculate once per model")
         settings: ModelSettings = arguments.get("model") or model_of(*names)
+        if not original and answers_questions(settings.checkpoint):
+            arguments["original"] = {"checkpoint": local_folder(settings.checkpoint)}
+            for name in {"model", "models"} & arguments.keys():
+                del arguments[name]
+            return
         if not original:
             raise UsageError(
                 "original: give the name of the original task's probe, or its settings"

@@ -162,7 +162,7 @@ def curve(
 def inoculate(
     model: ModelLike,
     probe: str | Path | Mapping[str, Any] | None,
-    original: str | Path | Mapping[str, Any],
+    original: str | Path | Mapping[str, Any] | None = None,
     *,
     data: Mapping[str, Any] | None = None,
     dose: int | None = None,
@@ -188,7 +188,8 @@ def inoculate(
             or one of transformers' multiple-choice classes), it is inoculated as it is. Any other
             model is trained on the original task first.
         probe: Name of the probe, or a dict of `InoculatedProbe`'s settings; None with `data`.
-        original: Name of the original task's probe, or a dict of `OriginalTask`'s settings.
+        original: Name of the original task's probe, or a dict of `OriginalTask`'s settings; by
+            default what the model was trained on, if it was trained here.
         data: Your own files instead of the probe, as in `curve`.
         dose: k, the number of probe examples; by default 100, or all if there are fewer.
         extra: Original-task examples to add per probe example: "none", "x1" or "x2".

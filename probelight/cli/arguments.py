@@ -17,7 +17,7 @@ from pkgutil import resolve_name
 from typing import Any, NamedTuple
 
 from probelight.io.documents import AMBIGUOUS, read_yaml
-from probelight.io.errors import ConfigError, UsageError, close_matches, nearest
+from probelight.io.errors import ConfigError, UsageError, close_matches, is_one_slip, nearest
 from probelight.io.package import PACKAGE, shipped_path
 from probelight.io.ranges import NOT_BLANK
 
@@ -25,7 +25,14 @@ CONFIG_OPTIONS = {"--config", "-c"}
 # Groups of options that may be given the value of their first one.
 FIRST_OPTIONS = {"tuning": "method", "keeping": "method"}
 # Groups of options that people give a value, and the option of the section that they mean.
-MAIN_OPTIONS = {"model": "name_or_path", "probe": "name", "original": "name", "data": "path"}
+MAIN_OPTIONS = {"model": "name_or_path", "probe": "name", "original": "name"}
+# How one file of the user is given, by an option of the command: whole, or to be divided.
+OWN_FILE = {
+    "data.path": "--data.path FILE",
+    "grid.train_from": "--data.dev FILE --grid.train_from dev, which divides it",
+    "data.train": "--data.train FILE --probe.report_split null, which divides it",
+}
+FILE_WORDS = {"path", "file", "data_path", "data_file", "train", "dev", "test"}
 
 
 class KnownOptions(NamedTuple):
@@ -133,6 +140,10 @@ def _section_text(value: str, section: str, accepted: KnownOptions, files: dict[
     if value.startswith("{"):
         return value
     path = shipped_path(value)
+    is_own_file = section == "data" and not value.endswith((".yaml", ".yml"))
+    if is_own_file and (file_options := _own_file_options(accepted.options)):
+        file_options = file_options.replace("FILE", value)
+        raise UsageError(f"--data {value}: this is no YAML file of options; give {file_options}")
     if not Path(path).exists():
         if section and not accepted.options:  # a class
             return value
@@ -154,6 +165,10 @@ def _section_text(value: str, section: str, accepted: KnownOptions, files: dict[
     content = _cleaned(content, section, accepted)
     files[value] = {section: content} if section else content
     return json.dumps(content, default=str)
+
+
+def _own_file_options(options: Collection[str]) -> str:
+    return next((text for option, text in OWN_FILE.items() if option in options), "")
 
 
 def _cleaned(content: Mapping[str, Any], section: str, accepted: KnownOptions) -> dict[str, Any]:
@@ -292,15 +307,33 @@ def _wrong_value(message: str, typed: Mapping[str, str], command_line: CommandLi
 
 
 def _suggestion(name: str, options: Iterable[str], dashes: str) -> str:
-    """Suggest the option that was probably meant: one of the same group first, or nothing."""
-    names = [option for option in options if option.rpartition(".")[2] not in {"help", "h"}]
-    group, _, last = name.rpartition(".")
+    """Suggest the option that was probably meant, all that are as likely, or nothing."""
+    names = [o for o in options if o == "help" or o.rpartition(".")[2] not in {"help", "h"}]
+    slips = [option for option in names if is_one_slip(name, option)]
+    likely = [f"{dashes}{option}" for option in slips or _likely_options(name, names)]
+    _, _, last = name.rpartition(".")
+    if not slips and name in {last, f"data.{last}"} and last in FILE_WORDS - {*names}:
+        file_options = _own_file_options(names)
+        likely = [file_options.removesuffix(" FILE")] if file_options else likely
+    return f" (did you mean {' or '.join(likely)}?)" if likely else ""
+
+
+def _likely_options(name: str, names: Sequence[str]) -> list[str]:
+    """Return options like a name: of its section, or else those that are called so elsewhere."""
+    section, _, last = name.rpartition(".")
+    sections = {option.rpartition(".")[0] for option in names}
+    if section not in sections and (near_sections := close_matches(section, [*sections])):
+        section = near_sections[0]
     last = SHORT.get(last, last)
     ends = {option: option.rpartition(".")[2] for option in names}
-    siblings = {end: option for option, end in ends.items() if option.rpartition(".")[0] == group}
+    siblings = {end: option for option, end in ends.items() if option.rpartition(".")[0] == section}
     similar = [siblings[end] for end in close_matches(last, list(siblings), 0.65)]
-    by_prefix = [o for end, o in siblings.items() if end.startswith(last) or last.startswith(end)]
-    plurals = [option for option, end in ends.items() if end.rstrip("s") == last.rstrip("s")]
-    in_other_groups = sorted(plurals, key=lambda option: option.count("."))
-    best = [*similar, *by_prefix, *in_other_groups, *close_matches(name, names, 0.65)]
-    return f" (did you mean {dashes}{best[0]}?)" if best else ""
+    by_word = [
+        option
+        for end, option in siblings.items()
+        if end.startswith(last) or end in last.split("_") or last in end.split("_")
+    ]
+    namesakes = [option for option, end in ends.items() if end.rstrip("s") == last.rstrip("s")]
+    least_depth = min((option.count(".") for option in namesakes), default=0)
+    namesakes = [option for option in namesakes if option.count(".") == least_depth]
+    return (namesakes if not section else []) or similar[:1] or by_word[:1] or namesakes

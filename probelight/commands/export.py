@@ -9,6 +9,11 @@ from probelight.commands.command import Command, command
 from probelight.io.atomic import whole_folder
 from probelight.io.errors import UsageError
 from probelight.io.ranges import PathText
+from probelight.models.checkpoint_files import (
+    CheckpointRef,
+    original_task_of,
+    write_original_task,
+)
 
 
 @command(
@@ -46,6 +51,7 @@ def export(state: PathText, output_dir: PathText = "runs/model", merge: bool = F
                 f"{state}: {type(trained).__name__} cannot be written in half precision"
             )
         trained.save_pretrained(folder, nn.Module.half(trained).state_dict())
+    write_original_task(folder, original_task_of(CheckpointRef.parse(state)))
     print(folder)
     return folder
 
@@ -53,7 +59,7 @@ def export(state: PathText, output_dir: PathText = "runs/model", merge: bool = F
 def _write_merged(state: str, folder: Path) -> None:
     """Write a model with its adapter added to its weights, and the head that was saved with it."""
     from probelight.models.adapters import merge
-    from probelight.models.checkpoint_files import CheckpointRef, base_of, head_settings, resolve
+    from probelight.models.checkpoint_files import base_of, head_settings, resolve
     from probelight.models.loading import load_pretrained, read_config
     from probelight.models.networks import own_dtype
     from probelight.models.registry import MODEL_TYPES, module_of, saved_model_type

@@ -20,7 +20,7 @@ _NUMBERED = re.compile(r"-([2-9]|[1-9]\d\d?)")  # by no date
 def training_folder(
     output_dir: Path,
     config: Mapping[str, Any],
-    data: Sequence[ProbeData],
+    probes: Sequence[ProbeData],
     *,
     step: int,
     resume: bool,
@@ -30,7 +30,7 @@ def training_folder(
     Args:
         output_dir: The folder of the first training.
         config: What is scored.
-        data: The sets whose checksums the config has.
+        probes: The sets whose checksums the config has.
         step: Number of steps that the training has already taken.
         resume: Use an earlier folder again, although no step was taken.
 
@@ -54,15 +54,15 @@ def training_folder(
         for number in count(max(numbers)):
             if not _is_scored(path_of(number)):
                 with suppress(ConfigConflictError):  # another process has begun to
-                    return CommandFolder(path_of(number), config, data)
+                    return CommandFolder(path_of(number), config, probes)
     paths = [path_of(number) for number in sorted(numbers, reverse=True)]
     scored_paths = [path for path in paths if _is_scored(path)]
     earlier = []
     for path in scored_paths:
         with suppress(ConfigConflictError):
-            earlier.append(CommandFolder(path, config, data))
+            earlier.append(CommandFolder(path, config, probes))
     if not earlier:
-        return CommandFolder((scored_paths or paths)[0], config, data)
+        return CommandFolder((scored_paths or paths)[0], config, probes)
 
     def last_step(folder: CommandFolder) -> int:
         steps = (step_of(record) for record in folder.finished())

@@ -189,9 +189,9 @@ class Watch:
         sets = [{"name": s.name, "split": s.split, "sha256": checksums(s.data)} for s in self.sets]
         config: dict[str, Any] = {"command": "watch", "model": self._name, "probes": sets}
         config |= {"text": asdict(self.text), **self.drawn}
-        data = [s.data for s in self.sets]
+        probes = [s.data for s in self.sets]
         self._command = training_folder(
-            self.output_dir, config, data, step=step, resume=self.resume
+            self.output_dir, config, probes, step=step, resume=self.resume
         )
         self.folder = self._command.path
         self._discard(step)
@@ -406,20 +406,20 @@ def _loaded_sets(entries: Sequence[Any]) -> list[LoadedSet]:
     sets: list[LoadedSet] = []
     num_unnamed = 0
     for entry in entries:
-        data, split = entry, ""
+        probe, split = entry, ""
         if is_items(entry):
             num_unnamed += 1
-            data = load_items(entry)
+            probe = load_items(entry)
             name = f"items{num_unnamed if num_unnamed > 1 else ''}"
-            data = replace(data, config=replace(data.config, name=name))
+            probe = replace(probe, config=replace(probe.config, name=name))
         elif isinstance(entry, str | Path):
-            data, split = load_entry(entry)
+            probe, split = load_entry(entry)
         elif not isinstance(entry, ProbeData):
             raise UsageError(
                 f"probes: {type(entry).__name__} is not a name, a file, a list of dicts, a table "
                 "or what probelight.load_probe returns"
             )
-        sets.append(LoadedSet(data.config.name, split, data))
+        sets.append(LoadedSet(probe.config.name, split, probe))
     return sets
 
 

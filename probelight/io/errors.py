@@ -50,9 +50,12 @@ _OPPOSITES = {a: b for pair in _PAIRS for a, b in (pair.split("/"), pair.split("
 
 
 def nearest(word: object, candidates: Sequence[str]) -> str:
-    """Return a suggestion for a mistyped word, or nothing."""
-    matches = close_matches(str(word), candidates)
-    return f" (did you mean {matches[0]!r}?)" if matches else ""
+    """Return a suggestion for a mistyped word, or nothing; all that are one slip away are named."""
+    word, known_words = str(word), list(dict.fromkeys(candidates))
+    matches = close_matches(word, known_words)
+    slips = [match for match in matches if is_one_slip(word, match)]
+    named = " or ".join(map(repr, slips or matches[:1]))
+    return f" (did you mean {named}?)" if matches else ""
 
 
 def close_matches(word: str, candidates: Sequence[str], cutoff: float = 0.6) -> list[str]:
@@ -68,7 +71,17 @@ def close_matches(word: str, candidates: Sequence[str], cutoff: float = 0.6) -> 
         return any(_OPPOSITES[m] in meant and m not in meant for m in meanings(word))
 
     matches = difflib.get_close_matches(word, candidates, 3, cutoff)
-    return [text for text in matches if not is_opposite(text)]
+    slips = [text for text in matches if is_one_slip(word, text)]
+    return slips + [text for text in matches if text not in slips and not is_opposite(text)]
+
+
+def is_one_slip(word: str, candidate: str) -> bool:
+    """Return whether one letter is missing, added or wrong, or two neighbours are swapped."""
+    differing = [i for i, (a, b) in enumerate(zip(word, candidate, strict=False)) if a != b]
+    start = differing[0] if differing else min(len(word), len(candidate))
+    end, candidate_end = word[start:], candidate[start:]
+    is_swapped = end[:2][::-1] + end[2:] == candidate_end
+    return is_swapped or candidate_end[1:] in {end, end[1:]} or end[1:] == candidate_end
 
 
 def causes(error: BaseException) -> Iterator[BaseException]:

@@ -80,8 +80,8 @@ def cause_of(error: BaseException) -> str:
 def similar_names(name: str) -> str:
     """Suggest a folder or a preset for a name that is neither; "" without a similar one."""
     folders = [str(path) for path in Path(name).parent.glob("*/")]
-    presets = [path.stem for path in (CONFIGS / "model").glob("*.yaml") if path.stem != name]
-    return nearest(name, [*folders, *presets, *BUNDLED_MODELS])
+    presets = [path.stem for path in (CONFIGS / "model").glob("*.yaml")]
+    return "" if name in presets else nearest(name, [*folders, *presets, *BUNDLED_MODELS])
 
 
 @contextmanager

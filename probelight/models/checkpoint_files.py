@@ -13,9 +13,10 @@ from typing import Any, TypeVar
 
 from safetensors import safe_open
 
+from probelight.io.atomic import write_text_atomic
 from probelight.io.errors import UsageError
 from probelight.io.files import user_path
-from probelight.io.package import ASSETS, BUNDLED_MODELS
+from probelight.io.package import ASSETS, BUNDLED_MODEL, BUNDLED_MODELS
 from probelight.io.ranges import WeightsDtype
 from probelight.models import gguf
 from probelight.models.checkpoint_errors import PretrainedError, cause_of, one_error, similar_names
@@ -28,6 +29,7 @@ HEAD_SETTINGS = "choice_head.json"  # of MC-QA, in its encoder's folder
 HEAD_KINDS = ("mlp", "linear", "pooler", "multiple_choice")
 LIKELIHOOD = "likelihood"  # in the place of a head, where the model's own is all there is
 HEAD_FORMAT = 1
+ORIGINAL_TASK = "original_task"  # in the settings of a question model: how it was trained
 DEFAULT_MAX_LENGTH = 256  # of texts, where nothing else is asked for
 _TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json", "vocab.*", "*.model", "*.bpe")
 _WEIGHT_FILES = ("model.safetensors", "pytorch_model.bin")  # the first that is there is loaded
@@ -161,6 +163,26 @@ def head_settings(ref: CheckpointRef) -> dict[str, Any] | None:
         raise PretrainedError(f"{path}: unknown format {form!r} or head {head!r}")
     check_input_sizes(path, settings)
     return settings
+
+
+def choice_settings_path(folder: Path) -> Path:
+    """Return the file with the settings of a question model that was trained here."""
+    path = folder / WORD_SETTINGS
+    return path if path.is_file() else folder / HEAD_SETTINGS
+
+
+def original_task_of(ref: CheckpointRef) -> Any:
+    """Return how a question model was trained, as its folder says; None where it does not."""
+    path = choice_settings_path(ref.folder)
+    return read_settings(path).get(ORIGINAL_TASK) if path.is_file() else None
+
+
+def write_original_task(folder: Path, task: Mapping[str, Any] | None) -> None:
+    """Add how a question model was trained to the settings in its folder; None adds nothing."""
+    if task is not None:
+        path = choice_settings_path(folder)
+        settings = {**read_settings(path), ORIGINAL_TASK: task}
+        write_text_atomic(path, json.dumps(settings, indent=2) + "\n")
 
 
 def scoring_of(ref: CheckpointRef, scoring: str, setup: str) -> str:
@@ -299,16 +321,24 @@ def check_hub(ref: CheckpointRef) -> None:
     from huggingface_hub import constants, get_hf_file_metadata, hf_hub_url, try_to_load_from_cache
 
     name, revision = ref.name, ref.revision
-    if constants.HF_HUB_OFFLINE or try_to_load_from_cache(name, CONFIG, revision=revision):
+    if try_to_load_from_cache(name, CONFIG, revision=revision):
         return
-    try:
-        get_hf_file_metadata(hf_hub_url(name, CONFIG, revision=revision))
-    except Exception as error:  # of an HTTP client that is not ours to name
-        if {"ConnectError", "ConnectTimeout"} & {base.__name__ for base in type(error).__mro__}:
-            raise PretrainedError(
-                f"there is no folder {name!r}{similar_names(name)}, and the Hub cannot be reached "
-                f"at {constants.ENDPOINT} to look there: {cause_of(error)}"
-            ) from error
+    reason, cause = "HF_HUB_OFFLINE is set", None
+    if not constants.HF_HUB_OFFLINE:
+        try:
+            get_hf_file_metadata(hf_hub_url(name, CONFIG, revision=revision))
+            return
+        except Exception as error:  # of an HTTP client that is not ours to name
+            if not {"ConnectError", "ConnectTimeout"} & {e.__name__ for e in type(error).__mro__}:
+                return
+            reason, cause = cause_of(error), error
+    of_revision = f" --revision {revision}" if revision else ""
+    raise PretrainedError(
+        f"there is no folder {str(ref)!r}{similar_names(name)}, and the Hub cannot be reached at "
+        f"{constants.ENDPOINT} to look there ({reason}); where there is a network, run "
+        f"`hf download {name}{of_revision} --local-dir FOLDER` and copy FOLDER here, or use "
+        f"{BUNDLED_MODEL}, which is bundled"
+    ) from cause
 
 
 def model_folder(name: str | Path) -> Path:
@@ -457,6 +487,7 @@ def word_settings(folder: str | Path) -> dict[str, Any]:
     """Return the settings in a folder that `WordModule.save_pretrained` wrote, with its `kind`."""
     path = model_folder(folder) / WORD_SETTINGS
     settings = read_settings(path)
+    settings.pop(ORIGINAL_TASK, None)
     if (form := settings.pop("format", None)) != WORD_FORMAT:
         raise PretrainedError(f"{path}: unknown format {form!r}")
     check_input_sizes(path, settings)

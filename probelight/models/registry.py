@@ -232,7 +232,7 @@ class ModelSettings(Settings):
     head: Literal["mlp", "linear", "pooler"] = "mlp"
     max_length: ranges.MaxLength = 256
     random_weights: bool = False
-    kind: Annotated[str, ranges.OneOf(MODEL_TYPES, AUTO)] = TRANSFORMER
+    kind: Annotated[str, ranges.OneOf(MODEL_TYPES, AUTO)] = AUTO
     dtype: ranges.WeightsDtype = "auto"
     device_map: str | None = None
     vectors: str = "embedded"
@@ -421,7 +421,7 @@ def detected_type(model: CheckpointRef | Any) -> tuple[str, str]:
                 f"{visible(str(model))} has a trained baseline (kind {kind}), which works only as "
                 f"--original.checkpoint; --models {kind} trains a new one"
             )
-        description, fitting = _fitting_types(model, "ForMaskedLM")
+        description, fitting = _fitting_types(model, "ForMaskedLM", "BertForPreTraining")
         hint = (
             "; to use it anyway, give --model.kind {kind} with --model.name_or_path, or `kind` in "
             "a model's config"

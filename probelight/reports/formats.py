@@ -164,14 +164,14 @@ def _character(character: str) -> str:
 
 
 def print_tables(folder: Path, protocol: str, *, is_saved: bool = True) -> None:
-    """Print the tables and notices of one protocol's results in a folder, and where it is kept."""
+    """Print the notices and tables of one protocol's results in a folder, and where it is kept."""
     # In a notebook, rich would show the tables itself, although a Python call prints nothing.
     console = Console(force_jupyter=False)
     results = load_results(folder)
-    for table in printed(protocol, results):
-        print_table(table, console)
     for notice in results.notices:
         console.print(Text(brief(f"notice: {notice}"), style="yellow"))
+    for table in printed(protocol, results):
+        print_table(table, console)
     if is_saved:
         console.print(Text(visible(f"results: {folder / 'results.csv'}")), soft_wrap=True)
 

@@ -65,10 +65,10 @@ class Plan:
         return "\n".join(self.lines)
 
     def show(self) -> None:
-        """Print it, with the table of what the items can show."""
-        print(*self.lines, sep="\n")
+        """Print it, behind the table of what the items can show."""
         if self.detectable is not None:
             Console(force_jupyter=False).print(self.detectable)
+        print(*self.lines, sep="\n")
 
 
 def plan_of(

@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from probelight import cli
-from probelight.io.errors import ConfigError, UsageError
+from probelight.cli.arguments import CommandLine, one_line_error
+from probelight.cli.parsing import command_parser
+from probelight.io.errors import ConfigError, UsageError, is_one_slip
 from probelight.io.process import BROKEN_PIPE
 from tests.fixtures.checkout import ROOT
 from tests.fixtures.tiny import Refused
@@ -82,6 +84,17 @@ MISTAKES = [
     ),
     (f"{ZERO_SHOT} --model my-bert", "give --model.name_or_path my-bert"),
     (f"{ZERO_SHOT} --data a.jsonl", "give --data.path a.jsonl"),
+    (f"{ZERO_SHOT} --data.train a.csv", "no option --data.train (did you mean --data.path?)"),
+    (f"{ZERO_SHOT} --path a.csv", "no option --path (did you mean --data.path?)"),
+    (f"curve {OUT} --data.path a.csv", "did you mean --data.dev FILE --grid.train_from dev, which"),
+    (f"curve {OUT} --path a.csv", "did you mean --data.dev FILE --grid.train_from dev, which"),
+    (f"curve {OUT} --data a.csv", "give --data.dev a.csv --grid.train_from dev, which divides"),
+    (f"{INOCULATE} --data.path a", "mean --data.train FILE --probe.report_split null, which"),
+    (f"{ZERO_SHOT} --name x", "(did you mean --model.name or --data.name?)"),
+    (f"{ZERO_SHOT} --model.path x", "(did you mean --model.name_or_path?)"),
+    (f"{ZERO_SHOT} --modle.name x", "(did you mean --model.name?)"),
+    (f"curve {OUT} --probe.control x", "(did you mean --grid.controls?)"),
+    (f"{ZERO_SHOT} --hepl", "(did you mean --help?)"),
     (f"zero-shot {OUT} --probes age_small, b", "'b' does not belong to an option; write lists"),
     (f"zero-shot {OUT} --probes age_smal", "no probe 'age_smal' (did you mean 'age_small'?)"),
     ("zero-shot --probes age_small", "give --output_dir"),
@@ -116,7 +129,7 @@ MISTAKES = [
         "(did you mean --trainer.gradient_checkpointing?)",
     ),
     (f"{INOCULATE} --probe.selection_itms=1", "(did you mean --probe.selection_items?)"),
-    (f"inoculate {OUT}", "give --original.name, --original.sets, or a --config"),
+    (f"inoculate {OUT}", "give --original.name and --original.sets, or a --config"),
     (f"{FIT} --model.learning_rat=1", "(did you mean --model.learning_rate?)"),
     (f"{FIT} --trainer.max_epoch=1", "(did you mean --trainer.max_epochs?)"),
     (f"{FIT} --model=Masked", "--model Masked: there is no such class; give its full name"),
@@ -187,6 +200,30 @@ def test_a_mistake_is_answered_in_one_line_with_what_was_meant(
     assert message in error
     assert len(error) < 1_100
     assert not [*tmp_path.iterdir()]
+
+
+@pytest.mark.parametrize("command", cli.COMMANDS)
+def test_a_slip_in_an_option_is_answered_with_the_option(command: str) -> None:
+    parser = command_parser(command, cli.function_of(command))
+    options = [a.dest for a in parser._actions if a.option_strings]
+    typed = {option: f"--{option}" for option in options}
+    for option in options:
+        section, dot, word = option.rpartition(".")
+        if word == "help" and section:
+            continue
+        start, (a, b), end = (
+            word[: (middle := len(word) // 2 - 1)],
+            word[middle:][:2],
+            word[middle:][2:],
+        )
+        for slip in (f"{start}{b}{end}", f"{start}{b}{a}{end}", f"{start}{a}{b}{b}{end}"):
+            mistyped = f"{section}{dot}{slip}"
+            if mistyped in options:
+                continue
+            line = one_line_error(f"unrecognized arguments: --{mistyped}", typed, CommandLine())
+            suggested = line.partition("did you mean ")[2].partition("?")[0].split(" or ")
+            assert f"--{option}" in suggested, line
+            assert all(is_one_slip(mistyped, other.lstrip("-")) for other in suggested), line
 
 
 FILES = [

@@ -87,10 +87,17 @@ def test_a_masked_model_with_an_adapter_scores_as_peft_does(
     with torch.no_grad():
         logits = model(**text).logits[0, mask]
     expected = logits[tokenizer.convert_tokens_to_ids(list(MASKED.choices))]
-    plain = answers(scorer_for(ModelSettings(str(tiny_model)), "mc_mlm").choice_scores(), MASKED)
+    plain = answers(
+        scorer_for(ModelSettings(str(tiny_model), kind="transformer"), "mc_mlm").choice_scores(),
+        MASKED,
+    )
     assert not torch.allclose(plain[0], expected, atol=1e-3)
-    apart = ModelSettings(str(tiny_model), adapter=str(adapter))
-    for settings in (apart, ModelSettings(str(adapter)), ModelSettings(f"{tiny_model}+{adapter}")):
+    apart = ModelSettings(str(tiny_model), adapter=str(adapter), kind="transformer")
+    for settings in (
+        apart,
+        ModelSettings(str(adapter), kind="transformer"),
+        ModelSettings(f"{tiny_model}+{adapter}", kind="transformer"),
+    ):
         scores = answers(scorer_for(settings, "mc_mlm").choice_scores(), MASKED)[0]
         torch.testing.assert_close(scores, expected, rtol=0, atol=1e-5)
 
@@ -206,14 +213,19 @@ def test_an_adapter_is_written_with_the_same_bytes_each_time(
 
 def test_random_weights_have_no_adapter(tiny_model: Path, masked_adapters: list[Path]) -> None:
     names = [f"{tiny_model}+{folder}" for folder in masked_adapters]
-    models = chosen_models(names, ModelSettings(), random_weights=True)
+    models = chosen_models(names, ModelSettings(kind="transformer"), random_weights=True)
     assert [(m.random_weights, m.adapter is None) for m in models] == [
         (False, False), (False, False), (True, True),
     ]  # fmt: skip
     with pytest.raises(
         UsageError, match="random_weights draws fresh ones; leave one of the two out"
     ):
-        ModelSettings(str(tiny_model), adapter=str(masked_adapters[0]), random_weights=True)
+        ModelSettings(
+            str(tiny_model),
+            adapter=str(masked_adapters[0]),
+            random_weights=True,
+            kind="transformer",
+        )
 
 
 def test_an_adapter_that_changes_the_base_is_not_swapped_on_it(
@@ -285,7 +297,9 @@ def test_namesakes_are_told_apart(tiny_model: Path, tmp_path: Path) -> None:
     for owner in ("one", "two"):
         folder = tmp_path / owner / "checkpoints" / "best"
         names.append(f"{tiny_model}+{plain_adapter(AutoModelForMaskedLM, tiny_model, folder)}")
-    models = chosen_models([str(tiny_model), *names], ModelSettings(), random_weights=False)
+    models = chosen_models(
+        [str(tiny_model), *names], ModelSettings(kind="transformer"), random_weights=False
+    )
     assert [model.label for model in models] == [
         "tiny",
         "tiny+one/checkpoints/best",
@@ -452,7 +466,9 @@ def test_a_merged_folder_answers_as_its_adapter_does(
         assert (merged / "model.safetensors").is_file()
         assert not (merged / "adapter_config.json").exists()
         scores, expected = (
-            answers(scorer_for(ModelSettings(str(f)), setup).choice_scores(), record)  # type: ignore[arg-type]
+            answers(
+                scorer_for(ModelSettings(str(f), kind="transformer"), setup).choice_scores(), record
+            )  # type: ignore[arg-type]
             for f in (merged, adapter)
         )
         torch.testing.assert_close(scores, expected, rtol=0, atol=1e-5)

@@ -25,7 +25,7 @@ from tests.fixtures.rows import read_results
 
 SMALL = ["--grid.first_age=18", "--grid.last_age=24", "--grid.first_year=1990"]
 SMALL += ["--grid.last_year=1996", "--grid.step=3", "--trainer.progress_bar=false"]
-MODEL = ModelSettings("somewhere/bert")
+MODEL = ModelSettings("somewhere/bert", kind="transformer")
 GRID = age_grids(ages=(20, 30, 40), years=(1960, 1990))[0]
 
 
@@ -33,7 +33,10 @@ def test_rows_and_matrix_of_a_grid_worked_out_by_hand() -> None:
     # Pairs in order: (20,30) (20,40) (30,20) (30,40) (40,20) (40,30); right: y y o y o o.
     scores = [[1, 0], [0, 1], [-1, 0], [2, 0], [3, 0], [3, 0]]
     answers = Predictions("A", GRID.records, scores)
-    rows = {row.metric: row for row in grid_rows(answers, GRID, model_row(ModelSettings()))}
+    rows = {
+        row.metric: row
+        for row in grid_rows(answers, GRID, model_row(ModelSettings(kind="transformer")))
+    }
     assert rows["accuracy"].perturbation == "A"
     # Only for {20, 30} is "younger" likelier where it is right: 1 > -1, but -1 < 3 and 2 < 3.
     by_hand = {"accuracy": 3 / 6, "share_younger": 4 / 6, "share_older": 2 / 6}
@@ -51,7 +54,10 @@ def test_rows_and_matrix_of_a_grid_worked_out_by_hand() -> None:
 
 def test_a_constant_output_says_both_words_half_the_time() -> None:
     answers = Predictions("A", GRID.records, [[-math.inf, -math.inf], *[[2.0, 2.0]] * 5])
-    rows = {row.metric: row.value for row in grid_rows(answers, GRID, model_row(ModelSettings()))}
+    rows = {
+        row.metric: row.value
+        for row in grid_rows(answers, GRID, model_row(ModelSettings(kind="transformer")))
+    }
     assert rows["accuracy"] == rows["order_accuracy"] == 0.5
     assert rows["share_younger"] == rows["share_older"] == 0.5
     assert rows["tied_share"] == 1.0

@@ -33,7 +33,7 @@ from probelight.runs.run import run_jobs
 from probelight.runs.settings import TrainerSettings
 from probelight.runs.spec import spec_from, spec_type
 
-MODEL = ModelSettings("somewhere/bert")
+MODEL = ModelSettings("somewhere/bert", kind="transformer")
 TRAINER = TrainerSettings(accelerator="cpu", progress_bar=False)
 SIZES = ("smaller", "larger")
 RECORDS = tuple(
@@ -61,7 +61,7 @@ def test_the_sets_of_a_model_share_what_is_read_and_hashed(
 
     for module, name in ((loading, "load_pretrained"), (kept_model, "model_fingerprint")):
         monkeypatch.setattr(module, name, counted(name, getattr(module, name)))
-    model, context = ModelSettings(), RunContext(TRAINER)
+    model, context = ModelSettings(kind="transformer"), RunContext(TRAINER)
     sets = command.load_sets(["age_small", "definitions_small"], DEFAULT_FILE, None, None)
     sets = [
         loaded._replace(data=replace(loaded.data, records=loaded.data.records[:4]))
@@ -136,7 +136,7 @@ def test_a_set_that_changed_behind_the_plan_is_refused(
     age: command.LoadedSet, tmp_path: Path
 ) -> None:
     context = RunContext(TRAINER)
-    [job] = command.zero_shot_jobs([age], [ModelSettings()], TRAINER)
+    [job] = command.zero_shot_jobs([age], [ModelSettings(kind="transformer")], TRAINER)
     spec = replace(cast(command.ZeroShotSpec, job.spec), data_sha256=("0" * 64,))
     run = RunFolder(tmp_path / "runs", spec.name, spec.to_config())
     with pytest.raises(UsageError, match="changed since the run was planned"):
@@ -244,7 +244,8 @@ def test_a_limit_draws_whole_groups_and_is_part_of_the_key(tmp_path: Path) -> No
     assert 0 < len(kept) <= 61 < len(records)
     assert all(group <= kept or not group & kept for group in by_group.values())
     [job], [whole_job] = (
-        command.zero_shot_jobs(sets, [ModelSettings()], TRAINER) for sets in ([drawn], whole)
+        command.zero_shot_jobs(sets, [ModelSettings(kind="transformer")], TRAINER)
+        for sets in ([drawn], whole)
     )
     assert job.key != whole_job.key
     folder = CommandFolder(tmp_path / "runs", {"command": "test"})

@@ -28,7 +28,7 @@ from probelight.training import modules as models
 from probelight.training.modules import check_module, module_for, saved_module, trained_for
 
 TRAINER = TrainerSettings(accelerator="cpu", progress_bar=False)
-MODEL = ModelSettings(multi_token="skip")
+MODEL = ModelSettings(multi_token="skip", kind="transformer")
 BFLOAT16 = replace(MODEL, dtype="bfloat16")
 ON_CPU = ["--trainer.accelerator=cpu", "--trainer.progress_bar=false"]
 
@@ -126,7 +126,9 @@ def test_a_model_in_several_files_is_scored_by_commands(
     AutoModelForCausalLM.from_pretrained(single).save_pretrained(sharded, max_shard_size="20KB")
     for path in single.glob("token*"):
         (sharded / path.name).write_bytes(path.read_bytes())
-    assert weights_bytes(ModelSettings(str(sharded))) == weights_bytes(ModelSettings(str(single)))
+    assert weights_bytes(ModelSettings(str(sharded), kind="transformer")) == weights_bytes(
+        ModelSettings(str(single), kind="transformer")
+    )
     items = [{"sentence": "a cat is [MASK] .", "choices": ["red", "old"], "gold": "red"}]
     probe = probelight.load_probe(items)
     scores = []
@@ -169,6 +171,6 @@ def test_bfloat16_weights_are_trained_and_kept_where_asked_for(tmp_path: Path) -
         assert torch.equal(ours, theirs)
         assert ours.dtype == torch.bfloat16
     assert {w.dtype for w in saved_module(tmp_path / "kept").parameters()} == {torch.float32}
-    model = ModelSettings()
+    model = ModelSettings(kind="transformer")
     models.weights_bytes.cache_clear()
     assert 2 * weights_bytes(replace(model, dtype="bfloat16")) == weights_bytes(model)

@@ -53,7 +53,7 @@ class Reversed(ProbeQuestion[Predictions]):
 
 
 def test_a_fifth_question_is_one_class() -> None:
-    scorer = scorer_for(ModelSettings("dictionary-lm"), "mc_mlm")
+    scorer = scorer_for(ModelSettings("dictionary-lm", kind="transformer"), "mc_mlm")
     evaluation = evaluate(scorer, PROBE, [Reversed()], trainer=TRAINER)
     rows = evaluation.rows(Row(protocol="zero_shot", model="m"))
     measured = {(row.scoring, row.metric): row.value for row in rows if not row.subset}

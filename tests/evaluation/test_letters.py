@@ -71,7 +71,7 @@ def test_a_masked_model_is_scored_at_a_mask() -> None:
     folder = ROOT / "assets" / "dictionary-lm"
     tokenizer = AutoTokenizer.from_pretrained(folder)
     model = AutoModelForMaskedLM.from_pretrained(folder, dtype=torch.float32).eval()
-    panel = letters_of(ModelSettings("dictionary-lm"))
+    panel = letters_of(ModelSettings("dictionary-lm", kind="transformer"))
     for item, record in enumerate(QUESTIONS):
         for order, text in enumerate(prompts(record, ORDERS[item])):
             ids = tokenizer(f"{text} [MASK]", return_tensors="pt")["input_ids"]
@@ -110,7 +110,7 @@ def test_a_causal_model_is_asked_behind_the_cue(
 
 
 def test_choices_have_the_scores_of_their_labels_and_rows_are_of_them() -> None:
-    panel = letters_of(ModelSettings("dictionary-lm"))
+    panel = letters_of(ModelSettings("dictionary-lm", kind="transformer"))
     first, second = panel.labels[1]
     assert panel.choices[1] == [[first[0], first[1]], [second[1], second[0]]]
     assert panel.by_rule[LETTER].scores[1] == [first[0], first[1]]

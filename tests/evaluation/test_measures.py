@@ -34,7 +34,7 @@ from tests.fixtures.checkout import SMALL_DIR
 from tests.fixtures.rows import read_predictions, read_result, read_results
 
 WORDS = [rule for rule in RULES if rule != "letter"]  # by the words of the choices
-SMALL = ModelSettings("dictionary-lm")
+SMALL = ModelSettings("dictionary-lm", kind="transformer")
 TRAINER = TrainerSettings(accelerator="cpu", progress_bar=False)
 LogLikelihood = Callable[[str, str], tuple[float, int]]
 MLM = [

@@ -29,7 +29,7 @@ LONG = " ".join(["w1", "w2"] * 20)  # more than the tiny model's 32 tokens
 
 def test_items_that_all_go_by_their_pieces_are_scored_and_their_cuts_said(tiny_model: Path) -> None:
     """No item has a batch of its own; one more, which has, changes nothing."""
-    model = ModelSettings(str(tiny_model), multi_token="pseudo_log_likelihood")
+    model = ModelSettings(str(tiny_model), multi_token="pseudo_log_likelihood", kind="transformer")
     scorer = scorer_for(model, "mc_mlm")
     pieces = [Record("a", f"{LONG} [MASK] .", ("red green", "blue"), 0)]
     records = [*pieces, Record("b", "a [MASK] .", ("red", "blue"), 0)]
@@ -73,7 +73,7 @@ def test_a_trained_model_reads_as_much_as_it_was_trained_with(
     module = SentenceChoice(str(tiny_model), max_length=16, seed=1)
     module.save_pretrained(tmp_path / "trained")
     records = [Record("a", LONG, ("red", "blue green red"), 0)]
-    settings = ModelSettings(str(tmp_path / "trained"), **options)
+    settings = ModelSettings(str(tmp_path / "trained"), kind="transformer", **options)
     predictions = predict(scorer_for(settings, "mc_qa"), {"x": records}, TRAINER)["x"]
     encoder = BertModel.from_pretrained(tmp_path / "trained", add_pooling_layer=False).eval()
     tokenizer = AutoTokenizer.from_pretrained(tmp_path / "trained")
@@ -89,7 +89,7 @@ def test_a_trained_model_reads_as_much_as_it_was_trained_with(
 def test_lightning_and_the_loop_without_it_give_the_same_scores(
     tiny_model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    model = ModelSettings(str(tiny_model), multi_token="pseudo_log_likelihood")
+    model = ModelSettings(str(tiny_model), multi_token="pseudo_log_likelihood", kind="transformer")
     scorer = scorer_for(model, "mc_mlm")
     records = [
         Record("a", f"{LONG} [MASK] .", ("red green", "blue"), 0),
@@ -114,7 +114,7 @@ def test_batches_that_do_not_fit_are_halved_and_multiplied_as_asked(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     say_once.cache_clear()
-    scorer = scorer_for(ModelSettings(str(tiny_model)), "mc_mlm")
+    scorer = scorer_for(ModelSettings(str(tiny_model), kind="transformer"), "mc_mlm")
     records = [Record(str(i), "a [MASK] ." + " red" * i, ("red", "blue"), 0) for i in range(9)]
     sets = {"all": records, "some": records[3:]}
     expected = predict(scorer, sets, TRAINER)

@@ -151,7 +151,7 @@ def planned_keys(prompt: PromptSettings, rules: tuple[str, ...] = ()) -> list[st
     sets = load_sets(["hypernymy_small", "age_small"], DEFAULT_FILE, None, None)
     jobs = zero_shot_jobs(
         sets,
-        [ModelSettings("dictionary-lm")],
+        [ModelSettings("dictionary-lm", kind="transformer")],
         TrainerSettings(),
         rules=rules,
         orders="one" if "letter" in rules else None,

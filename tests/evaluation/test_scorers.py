@@ -66,15 +66,15 @@ SPLIT = Record("7", "A cat is [MASK].", ("zzyzxian", "small"), 0)
 
 
 def test_models_are_checked_without_their_weights() -> None:
-    skipping = ModelSettings(multi_token="skip", name="mine")
+    skipping = ModelSettings(multi_token="skip", name="mine", kind="transformer")
     records = [SPLIT, replace(SPLIT, choices=("large", "small"))]
     assert list(posable(RunContext(), skipping, "mc_mlm")(records)) == [1]
     with pytest.raises(RecordError, match=r"^bookshelf-lm: 7@0: the candidate 'zzyzxian' is"):
-        check_records(RunContext(), ModelSettings(), "mc_mlm", [records])
-    check_records(RunContext(), ModelSettings(), "mc_qa", [records])
-    check_module(ModelSettings(), "mc_qa")
+        check_records(RunContext(), ModelSettings(kind="transformer"), "mc_mlm", [records])
+    check_records(RunContext(), ModelSettings(kind="transformer"), "mc_qa", [records])
+    check_module(ModelSettings(kind="transformer"), "mc_qa")
     check_module(PAIRS, "mc_qa")
-    nowhere = ModelSettings("./nowhere")
+    nowhere = ModelSettings("./nowhere", kind="transformer")
     with pytest.raises(PretrainedError, match="no folder"):
         check_records(RunContext(), nowhere, "mc_qa", [records])
     with pytest.raises(PretrainedError, match="no folder"):
@@ -84,15 +84,22 @@ def test_models_are_checked_without_their_weights() -> None:
 def test_a_folder_has_no_id(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     for name in ("roberta-large", "FacebookAI/roberta-large"):
-        assert source_of(ModelSettings(name)).hub_id == name
+        assert source_of(ModelSettings(name, kind="transformer")).hub_id == name
     (tmp_path / "local").mkdir()
-    control = ModelSettings("roberta-large", random_weights=True)
-    for model in (control, PAIRS, ModelSettings(), ModelSettings("local")):
+    control = ModelSettings("roberta-large", random_weights=True, kind="transformer")
+    for model in (
+        control,
+        PAIRS,
+        ModelSettings(kind="transformer"),
+        ModelSettings("local", kind="transformer"),
+    ):
         assert source_of(model).hub_id is None
 
 
 def test_a_control_names_the_model_that_it_is_of_and_a_baseline_its_vectors() -> None:
-    control = source_of(ModelSettings("bert-base-uncased", "abc", random_weights=True))
+    control = source_of(
+        ModelSettings("bert-base-uncased", "abc", random_weights=True, kind="transformer")
+    )
     assert (control.loaded_from, control.revision) == ("bert-base-uncased@abc", "abc")
     assert (control.control_of, control.hub_id) == ("bert-base-uncased", None)
     baseline = source_of(ModelSettings(kind="esim", vectors="/x/glove.6B.50d.txt"))
@@ -153,9 +160,9 @@ def test_a_checkpoint_is_called_what_it_is(tmp_path: Path) -> None:
     module_for(pairs, "mc_qa").save_pretrained(folder)
     check_questions(pairs, ref_of(folder))
     with pytest.raises(UsageError, match=r"kind esim.*called bookshelf-lm.*kind esim"):
-        check_questions(ModelSettings(), ref_of(folder))
+        check_questions(ModelSettings(kind="transformer"), ref_of(folder))
     (tmp_path / "transformer").mkdir()
-    check_questions(ModelSettings(), ref_of(tmp_path / "transformer"))
+    check_questions(ModelSettings(kind="transformer"), ref_of(tmp_path / "transformer"))
     with pytest.raises(UsageError, match=r"kind transformer.*called ESIM"):
         check_questions(pairs, ref_of(tmp_path / "transformer"))
 
@@ -248,12 +255,14 @@ def test_an_entry_of_the_registry_names_what_is_there(name: str) -> None:
     ],
 )
 def test_what_tables_call_a_model(settings: dict[str, Any], label: str) -> None:
-    assert ModelSettings(**settings).label == label
+    assert ModelSettings(**{"kind": "transformer", **settings}).label == label
 
 
 def test_the_config_of_a_run_has_all_settings_of_its_model() -> None:
-    assert ModelSettings().config().keys() == {field.name for field in fields(ModelSettings)}
-    chosen = ModelSettings("a", name="mine", pll="within_word_l2r")
+    assert ModelSettings(kind="transformer").config().keys() == {
+        field.name for field in fields(ModelSettings)
+    }
+    chosen = ModelSettings("a", name="mine", pll="within_word_l2r", kind="transformer")
     assert ModelSettings(**chosen.config()) == chosen
     with pytest.raises(UsageError, match=r"model\.pll within_word_l2r .* kind seq2seq masks"):
         ModelSettings(kind="seq2seq", pll="within_word_l2r")

@@ -19,7 +19,7 @@ from probelight.models.chosen_models import (
     model_of,
 )
 from probelight.models.loading import read_config
-from probelight.models.registry import AUTO, ModelSettings
+from probelight.models.registry import AUTO, TRANSFORMER, ModelSettings
 from probelight.runs.context import RunContext
 from tests.fixtures.hub_cache import HubCache
 from tests.fixtures.tiny import Refused
@@ -39,14 +39,15 @@ def test_names_configs_and_folders_stand_for_models(
 ) -> None:
     hub_cache("other/one", {"main": BERT})
     path = tmp_path / "mine.yaml"
-    path.write_text("model: {name_or_path: some/model, head: pooler, max_length: 64}\n")
+    path.write_text("model: {name_or_path: some/model, head: pooler, kind: transformer}\n")
     names = ["dictionary-lm", "bert-base-uncased", str(path), "other/one"]
-    expected = [ModelSettings(name) for name in names]
-    expected[2] = ModelSettings("some/model", head="pooler", max_length=64)
+    expected = [ModelSettings(name, kind=TRANSFORMER) for name in names]
+    expected[2] = ModelSettings("some/model", head="pooler", kind=TRANSFORMER)
     assert chosen_models(names, ModelSettings(), False) == expected
     line = "other/one: masked language model (architectures BertForMaskedLM)\n"
     assert capsys.readouterr().out == line  # of what a config says, nothing is found out
-    assert chosen_models((), ModelSettings("one"), False) == [ModelSettings("one")]
+    one = ModelSettings("one", kind=TRANSFORMER)
+    assert chosen_models((), one, False) == [one]
 
 
 def test_what_else_is_said_of_the_model_holds_for_all_that_are_named() -> None:
@@ -109,7 +110,7 @@ def test_revisions_of_a_model_are_models_with_names_of_their_own(
 @pytest.mark.parametrize(
     ("name", "error"),
     [
-        ("org/name@step2000", "configuration of 'org/name@step2000' .a name on the Hub"),
+        ("org/name@step2000", "no folder 'org/name@step2000', and the Hub cannot be reached"),
         ("org/name@", "org/name@: give NAME@REVISION"),
         ("@step1", "@step1: give NAME@REVISION"),
         ("dictionary-lm@step1", "dictionary-lm is not on the Hub, so it has no revisions"),
@@ -163,9 +164,9 @@ def test_no_command_begins_with_a_model_of_another_type(
 ) -> None:
     model = f"--model.name_or_path={folder(tmp_path / 'model', GPT2)}"
     out = f"--output_dir={tmp_path / 'out'}"
-    line = refused([*command.split(), model, out], cli.FAILURE)
+    line = refused([*command.split(), model, out, "--model.kind=transformer"], cli.FAILURE)
     assert "(model.kind transformer); give model.kind causal" in line
     if "original" in command:
-        line = refused([*command.split(), model, out, "--model.kind=auto"], cli.FAILURE)
+        line = refused([*command.split(), model, out], cli.FAILURE)
         assert "has no tokenizer" in line  # that it is causal is no reason
     assert not (tmp_path / "out").exists()

@@ -154,7 +154,7 @@ def test_files_that_cannot_be_used_are_refused_by_name(
     with pytest.raises(PretrainedError, match=r"there is no file .*strang\.gguf.*strange\.gguf"):
         gguf.file_of(tmp_path / "strang.gguf")
     with pytest.raises(UsageError, match="only the newest is read"):
-        ModelSettings(name_or_path="org/repo:x.gguf", revision="main")
+        ModelSettings(name_or_path="org/repo:x.gguf", revision="main", kind="transformer")
     write_llama(large := tmp_path / "large.gguf")
     monkeypatch.setattr("os.sysconf", lambda _: 100)  # a machine of 10,000 bytes
     with pytest.raises(PretrainedError, match="this machine has only 10,000"):

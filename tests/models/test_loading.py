@@ -103,7 +103,7 @@ def test_missing_weights_are_refused_by_name(folder: Path) -> None:
 
 
 def test_a_name_that_is_not_in_the_cache_is_said_to_be_one_on_the_hub() -> None:
-    with pytest.raises(PretrainedError, match=r"'no/such' \(a name on the Hub\).*HF_HUB_OFFLINE"):
+    with pytest.raises(PretrainedError, match=r"no folder 'no/such', and the Hub .*HF_HUB_OFFLINE"):
         check_pretrained(MASKED_LM, ref_of("no/such"))
 
 
@@ -121,12 +121,24 @@ def test_a_hub_that_is_not_reached_is_said_at_once(
     monkeypatch.setattr("time.sleep", lambda seconds: pytest.fail("it tries again"))
     error = (
         r"^there is no folder 'my-modle' \(did you mean 'my-model'\?\), and the Hub cannot "
-        rf"be reached at {address} to look there: ConnectError: .*refused$"
+        rf"be reached at {address} to look there \(ConnectError: .*refused\); where "
     )
     with pytest.raises(PretrainedError, match=error):
         check_pretrained(MASKED_LM, ref_of("my-modle"))
     with pytest.raises(PretrainedError, match=r"'roberta_large' \(did you mean 'roberta-large'"):
         check_pretrained(MASKED_LM, ref_of("roberta_large"))
+
+
+@pytest.mark.parametrize(
+    "name", ["bert-base-uncased", "roberta-large", "gpt2", "EleutherAI/pythia"]
+)
+def test_a_right_name_is_not_taken_for_a_typo_where_the_hub_is_not_reached(name: str) -> None:
+    with pytest.raises(
+        PretrainedError, match=f"^there is no folder '{name}', and the Hub"
+    ) as error:
+        check_pretrained(MASKED_LM, ref_of(name))
+    assert "did you mean" not in str(error.value)
+    assert f"`hf download {name} --local-dir FOLDER`" in str(error.value)
 
 
 def test_a_new_head_that_the_config_hides_is_found(checkpoint: Checkpoint, tmp_path: Path) -> None:

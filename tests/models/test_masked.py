@@ -60,7 +60,7 @@ def test_its_features_are_what_the_head_reads(scorer: MaskedScorer) -> None:
 
 
 def test_what_is_loaded_goes_by_the_question(checkpoint: Checkpoint, tmp_path: Path) -> None:
-    settings = ModelSettings(str(checkpoint()), max_length=30)
+    settings = ModelSettings(str(checkpoint()), max_length=30, kind="transformer")
     masked, questions = load(settings, "mc_mlm"), load(settings, "mc_qa")
     assert isinstance(masked, MaskedScorer)
     assert masked.masked.max_length == 30
@@ -69,7 +69,7 @@ def test_what_is_loaded_goes_by_the_question(checkpoint: Checkpoint, tmp_path: P
     assert isinstance(questions, PseudoLogLikelihood)
     assert (questions.normalise, questions.masked.max_length) == ("mean", 30)
     SentenceChoice(str(checkpoint())).save_pretrained(tmp_path / "tuned")
-    tuned = load(ModelSettings(str(tmp_path / "tuned")), "mc_qa")
+    tuned = load(ModelSettings(str(tmp_path / "tuned"), kind="transformer"), "mc_qa")
     assert isinstance(tuned, TrainedScorer)
     modes = [scorer.mode for scorer in (masked, questions, tuned)]
     assert modes == ["zero_shot", "pseudo_log_likelihood", "fine_tuned"]
@@ -81,13 +81,13 @@ def test_what_is_loaded_goes_by_the_question(checkpoint: Checkpoint, tmp_path: P
 
 def test_a_check_tells_what_can_be_posed(checkpoint: Checkpoint) -> None:
     name = str(checkpoint())
-    skipping = check(ModelSettings(name, multi_token="skip"), "mc_mlm")
+    skipping = check(ModelSettings(name, multi_token="skip", kind="transformer"), "mc_mlm")
     assert list(skipping([PIECES, RECORD])) == [1]
     with pytest.raises(RecordError, match="3 tokens"):
-        check(ModelSettings(name), "mc_mlm")([PIECES])
-    assert list(check(ModelSettings(name), "mc_qa")([PIECES, RECORD])) == [0, 1]
+        check(ModelSettings(name, kind="transformer"), "mc_mlm")([PIECES])
+    assert list(check(ModelSettings(name, kind="transformer"), "mc_qa")([PIECES, RECORD])) == [0, 1]
     with pytest.raises(PretrainedError, match="no folder"):
-        check(ModelSettings("./nowhere"), "mc_mlm")
+        check(ModelSettings("./nowhere", kind="transformer"), "mc_mlm")
 
 
 # "antelope" is three pieces: ante ##lo ##pe.
@@ -159,7 +159,9 @@ def test_masked_copies_that_are_the_same_are_run_once(
 
 def test_each_form_has_a_mode_of_its_own(checkpoint: Checkpoint) -> None:
     folder = str(checkpoint("bert"))
-    chosen = ModelSettings(folder, pll="within_word_l2r", multi_token="pseudo_log_likelihood")
+    chosen = ModelSettings(
+        folder, pll="within_word_l2r", multi_token="pseudo_log_likelihood", kind="transformer"
+    )
     expected = answers(by_pieces(folder, form="within_word_l2r").log_likelihoods(), PIECES)
     for setup, mode in (("mc_qa", "pseudo_log_likelihood_l2r"), ("mc_mlm", "zero_shot")):
         scorer = load(chosen, setup)  # type: ignore[arg-type]

@@ -178,7 +178,7 @@ FOLDERS: dict[str, tuple[Callable[[Path], Path | str], str]] = {
     "GGUF": (lambda p: file(p, "model.gguf"), "cannot load the GGUF file of file "),
     "word vectors": (lambda p: file(p, "glove.txt"), "is a file; give the folder with its"),
     "a folder that is missing": (lambda p: p / "none", "there is no folder"),
-    "a name": (lambda _: "no/such", "'no/such' (a name on the Hub)"),
+    "a name": (lambda _: "no/such", "no folder 'no/such', and the Hub cannot be reached"),
 }
 
 
@@ -203,7 +203,7 @@ def test_the_type_that_a_folder_was_saved_with_is_written_in_it(tmp_path: Path) 
     decoder = written(tmp_path / "decoder", config=config_of("gpt2", "GPT2LMHeadModel"))
     error = r"kind causal and the model.name_or_path that it was trained"
     with pytest.raises(UsageError, match=error):
-        check_questions(ModelSettings(), CheckpointRef(str(decoder)))
+        check_questions(ModelSettings(kind="transformer"), CheckpointRef(str(decoder)))
 
 
 @pytest.mark.parametrize(

@@ -217,7 +217,7 @@ def test_nothing_is_left_of_the_simulation(tiny_model: Path) -> None:
 
 @pytest.mark.parametrize("head", ["mlp", "linear"])
 def test_a_module_without_numbers_needs_what_the_module_does(head: Any, tiny_model: Path) -> None:
-    settings = ModelSettings(name_or_path=str(tiny_model), head=head)
+    settings = ModelSettings(name_or_path=str(tiny_model), head=head, kind="transformer")
     with outlines():
         outline = module_for(settings, "mc_qa")
     module = module_for(settings, "mc_qa")
@@ -233,7 +233,9 @@ def test_a_module_without_numbers_needs_what_the_module_does(head: Any, tiny_mod
 
 def test_a_masked_model_is_outlined_too(tiny_model: Path) -> None:
     with outlines():
-        module = module_for(ModelSettings(name_or_path=str(tiny_model)), "mc_mlm", mode="full")
+        module = module_for(
+            ModelSettings(name_or_path=str(tiny_model), kind="transformer"), "mc_mlm", mode="full"
+        )
     assert all(weight.is_meta for weight in module.parameters())
 
 

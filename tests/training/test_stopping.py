@@ -79,7 +79,9 @@ def test_a_prediction_is_not_ended_in_silence(
     curve_model: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    scorer = scorer_for(ModelSettings(str(curve_model), max_length=32), "mc_mlm")
+    scorer = scorer_for(
+        ModelSettings(str(curve_model), max_length=32, kind="transformer"), "mc_mlm"
+    )
     signalled = lambda *_: os.kill(os.getpid(), signum)  # noqa: E731
     if by_lightning:
         monkeypatch.setattr(scorers, "single_device", lambda _: None)

@@ -157,4 +157,10 @@ def fitting_grid(
             f"nothing to train on: give --data.train FILE, or divide the {next(iter(files))} file "
             f"(--grid.train_from {next(iter(files))})"
         )
+    if files.keys() == {grid.train_split}:
+        [path] = [file.path for file in files[grid.train_split].files]
+        raise UsageError(
+            "nothing to measure on: give --data.dev FILE or --data.test FILE, or divide the one "
+            f"file (--data.dev {path} --grid.train_from dev, without --data.{grid.train_split})"
+        )
     return replace(grid, split=measured_split(files, grid.split))

@@ -6,6 +6,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 from probelight.commands.command import Command, command
+from probelight.commands.inoculation.continued import continued_task
 from probelight.commands.inoculation.data import load_tasks, measured_sets, original_splits
 from probelight.commands.inoculation.original_task import original_jobs, original_spec
 from probelight.commands.inoculation.runs import SubjectJobs
@@ -43,7 +44,7 @@ from probelight.runs.settings import (
 )
 from probelight.training.modules import question_model
 
-DEFAULT_PROBE = ProbeOrFiles()
+DEFAULT_ORIGINAL, DEFAULT_PROBE = OriginalTask(), ProbeOrFiles()
 DEFAULT_DOSE = 100
 
 
@@ -59,7 +60,7 @@ DEFAULT_DOSE = 100
 )
 def inoculate(
     output_dir: ranges.PathText,
-    original: OriginalTask,
+    original: OriginalTask = DEFAULT_ORIGINAL,
     probe: ProbeOrFiles = DEFAULT_PROBE,
     data: SplitFiles = DEFAULT_FILES,
     model: ModelSettings = DEFAULT_MODEL,
@@ -109,6 +110,10 @@ def inoculate(
             give exactly one probe, by name or as files, or if there are fewer items than you ask
             for.
     """
+    is_continued = not original.sets
+    model, original = continued_task(model, original)
+    if is_continued:
+        print(f"original task: {original.name}, on which {original.checkpoint} was trained")
     user_files = load_user_files(data, "--probe.name", bool(probe.name))
     if user_files:
         probe = fitting_probe(probe, user_files)
@@ -166,7 +171,7 @@ def inoculate(
 )
 def original_task(
     output_dir: ranges.PathText,
-    original: OriginalTask,
+    original: OriginalTask = DEFAULT_ORIGINAL,
     model: ModelSettings = DEFAULT_MODEL,
     force: bool = False,
     mirror: ranges.Mirror | None = None,
@@ -192,6 +197,7 @@ def original_task(
     Raises:
         UsageError: If the model cannot answer the questions of the original task.
     """
+    model, original = continued_task(model, original)
     model = question_model(model, original.given_model)
     context = RunContext(trainer, wandb, mirror, force=force, engine=engine)
     splits = original_splits(context, original)

@@ -12,6 +12,7 @@ from functools import cached_property
 from itertools import product
 from typing import NamedTuple
 
+from probelight.commands.inoculation.continued import TrainedTask, trained_task
 from probelight.commands.inoculation.settings import (
     MAX_EXTRA,
     Extra,
@@ -22,6 +23,7 @@ from probelight.commands.inoculation.settings import (
     Subject,
 )
 from probelight.io.errors import ProbelightError, UsageError
+from probelight.models.checkpoint_files import HEAD_SETTINGS
 from probelight.probes.catalog import ProbeConfig
 from probelight.probes.controls import STANDARD, control_named, phrased, phrasings_named
 from probelight.probes.record import Record, group_of
@@ -29,6 +31,7 @@ from probelight.probes.source import ProbeData, load_entry, load_probe
 from probelight.probes.splits import SplitError, grouped_split, nested_sample, share_of
 from probelight.probes.user_files import refuse_same_items
 from probelight.results.hits import OTHER
+from probelight.results.record import checksums
 from probelight.runs.context import RunContext, cached
 
 _FEW_SELECTED = 0.2  # the share kept for selection of fewer items than the default asks for
@@ -268,7 +271,10 @@ def original_splits(context: RunContext, task: OriginalTask) -> Splits:
             reserved += division.cut("reserved", task.reserved_share, task.seed + 2)
         train += division.remaining
     notices = [notice for division in divisions for notice in division.notices]
-    if task.checkpoint is not None and not task.report_sets:
+    trained = None if task.given_model is None else trained_task(task.given_model)
+    if trained is not None:
+        _refuse_trained(context, task, trained, [*selection, *report])
+    elif task.checkpoint is not None and not task.report_sets:
         notices.append(
             f"original task: its report items are from the {task.train_split} split, on which "
             f"{task.checkpoint} may have been trained, so its cost may be wrong; give "
@@ -285,6 +291,26 @@ def original_splits(context: RunContext, task: OriginalTask) -> Splits:
         tuple(report_files),
         notices=tuple(notices),
     )
+
+
+def _refuse_trained(
+    context: RunContext, task: OriginalTask, trained: TrainedTask, measured: Sequence[Record]
+) -> None:
+    """Refuse to measure a given model on items that it was trained on."""
+    splits = original_splits(context, trained.original)
+    if checksums(*splits.files) != trained.data_sha256:
+        raise UsageError(
+            f"original.checkpoint {task.checkpoint}: the files of {trained.original.name} have "
+            "changed since it was trained on them, so nobody knows which items to hold out; train "
+            "it again (`train.py original`)"
+        )
+    items = {(record.id, record.stem, record.choices) for record in splits.train}
+    if num_trained := sum((r.id, r.stem, r.choices) in items for r in measured):
+        raise UsageError(
+            f"original.checkpoint {task.checkpoint} was trained on {num_trained} of the "
+            f"{len(measured)} items to select with and to report on; give no other --original.*, "
+            f"which takes its task from {HEAD_SETTINGS}, or --original.report_sets"
+        )
 
 
 def first_stage_splits(context: RunContext, stage: IntermediateTask, seed: int) -> Splits:

@@ -62,7 +62,7 @@ from probelight.lightning_modules.base import ChoiceModule
 from probelight.lightning_modules.inoculation import Inoculation
 from probelight.lightning_modules.keeping import L2SP, Distillation, Penalty
 from probelight.metrics.aggregate import best_checkpoint
-from probelight.models.checkpoint_files import trained_dtype
+from probelight.models.checkpoint_files import CheckpointRef, original_task_of, trained_dtype
 from probelight.models.networks import model_fingerprint
 from probelight.models.registry import ModelSettings
 from probelight.models.scorer import TrainedScorer
@@ -221,7 +221,9 @@ class InoculationRun:
             for task in watched
             if task != DOSE
         }
-        keep, items_by_epoch = AggregateCheckpoint(self.run.best_dir), ItemHistory()
+        saved_task = original_task_of(CheckpointRef.parse(original_dir))
+        keep = AggregateCheckpoint(self.run.best_dir, original_task=saved_task)
+        items_by_epoch = ItemHistory()
         interpretable = cost_interpretable(tasks.original, scores_before[REPORTED_ORIGINAL])
         cost = InoculationCost(start, interpretable)
         plan = FitPlan(

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from probelight.commands.inoculation.continued import TrainedTask
 from probelight.commands.inoculation.data import (
     Splits,
     first_stage_splits,
@@ -222,7 +223,10 @@ def train_task(run: RunFolder, spec: TaskSpec, context: RunContext) -> RunRecord
         module = module_for(model, "mc_qa", **kwargs)
     module.num_choices = padded_num_choices(spec.num_choices, splits)
 
-    keep = AggregateCheckpoint(run.best_dir, monitor=ORIGINAL)
+    saved_task = None
+    if isinstance(task, OriginalTask):
+        saved_task = asdict(TrainedTask(model, task, spec.data_sha256))
+    keep = AggregateCheckpoint(run.best_dir, ORIGINAL, saved_task)
     plan = FitPlan(
         task,
         seed=seed,

@@ -79,14 +79,15 @@ class OriginalTask(Fit):
             choices, or gets as many as `checkpoint` was saved with. The number is saved with the
             model; a `checkpoint` that was saved with another number is an error.
         checkpoint: Folder of a trained original-task model, or "bookshelf-qa", the bundled one. By
-            default one is trained.
+            default one is trained. Without `name` and `sets` the task is the one that it was
+            trained on, as its `choice_head.json` says, and what was held out stays so.
         first: Stage to train before the task itself. By default training starts from the
             pre-trained model.
         seed: Seed of the splits and the training; the same for all runs of a sweep.
     """
 
-    name: str
-    sets: Annotated[list[str], ranges.Distinct()]
+    name: str = ""
+    sets: Annotated[list[str], ranges.Distinct()] = field(default_factory=list)
     train_split: str = "train"
     report_sets: Annotated[list[str], ranges.Distinct()] = field(default_factory=list)
     report_split: str = "test"
@@ -349,7 +350,8 @@ def fitting_probe(probe: ProbeOrFiles, user_files: UserFiles) -> ProbeOrFiles:
     if probe.train_split not in files:
         raise UsageError(
             f"nothing to train on: there is no file for the split {probe.train_split!r}; "
-            f"give --data.train FILE, or --probe.train_split {next(iter(files))}"
+            f"give the file as --data.{probe.train_split}; one file alone is divided by "
+            "--probe.report_split null"
         )
     if report is not None:
         if not files.keys() - {probe.train_split}:

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from probelight.commands.command import Command, command
+from probelight.commands.inoculation.continued import continued_task
 from probelight.commands.inoculation.data import Tasks, load_tasks, measured_sets, num_balancing
 from probelight.commands.inoculation.runs import SubjectJobs
 from probelight.commands.inoculation.settings import (
@@ -193,7 +194,8 @@ def plan(
         StoredPlan(context, engine, planned).keep(folder)
     item_sets = []  # what rows are selected and reported on
     for row in grid.rows:
-        subject = Subject(grid.models[row.model], grid.originals[row.original], row.probe)
+        model, task = continued_task(grid.models[row.model], grid.originals[row.original])
+        subject = Subject(model, task, row.probe)
         item_sets += measured_sets(load_tasks(context, subject), row.original, len(row.seeds))
     estimate = plan_of(jobs, folder, device, resources.num_sharing)
     lines = [*estimate.lines, f"resources: a run takes {resources}"]
@@ -231,6 +233,7 @@ def _row_jobs(grid: SweepGrid, row: SweepRow, label: str, context: RunContext) -
     model = _entry_named(grid.models, row.model, f"{label}: model")
     task = _entry_named(grid.originals, row.original, f"{label}: original")
     with _prefix_refusals(f"{label}: models.{row.model}"):
+        model, task = continued_task(model, task)
         model = question_model(model, task.given_model)
         if row.keeping and row.tuning != FULL_TUNING:
             raise UsageError("tuning and keeping: give lora as one of the methods in keeping")

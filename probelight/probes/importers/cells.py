@@ -133,8 +133,8 @@ def _value(node: ast.expr) -> Any:
         return [_value(element) for element in node.elts]
     if isinstance(node, ast.Dict):
         return {
-            str(ast.literal_eval(key or node)): _value(value)
-            for key, value in zip(node.keys, node.values, strict=True)
+            str(ast.literal_eval(key or node)): _value(cell)
+            for key, cell in zip(node.keys, node.values, strict=True)
         }
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "array":
         return _value(node.args[0])

@@ -78,7 +78,7 @@ class Layout(NamedTuple):
         if self.released is None:
             return row
         item_cells = {name: row.pop(name) for name in self.released.columns if name in row}
-        return self.released.item(item_cells) | row
+        return self.released.fields_of(item_cells) | row
 
 
 def layout_of(columns: Sequence[str], setup: Setup | None, has_candidates: bool) -> Layout:
@@ -147,9 +147,9 @@ def _released(columns: Sequence[str]) -> ReleasedLayout | None:
     A column beside them that may be another text, gold or choice makes it another set.
     """
     for layout in RELEASED:
-        others = [column for column in columns if column.lower() not in layout.columns]
+        unread_columns = [c for c in columns if c.lower() not in layout.columns]
         item_fields = {"sentence", "context", "gold", "choices", "distractor1"}
-        is_other = item_fields & {*map(field_of, others)} or option_fields(others)
+        is_other = item_fields & {*map(field_of, unread_columns)} or option_fields(unread_columns)
         if layout.needed <= {column.lower() for column in columns} and not is_other:
             return layout
     return None

@@ -166,7 +166,7 @@ def _excel_rows(path: Path) -> Iterator[tuple[int, list[Any]]]:
     regular_file(path)
     with _damage_named(path, "Excel"):
         with zipfile.ZipFile(path) as archive:
-            Meter(path, ITEMS).count(sum(info.file_size for info in archive.infolist()))
+            Meter(path, ITEMS).count(sum(member.file_size for member in archive.infolist()))
         with closing(openpyxl.load_workbook(path, read_only=True, data_only=True)) as book:
             rows_by_sheet = {
                 sheet.title: [

@@ -19,7 +19,7 @@ class ReleasedLayout(NamedTuple):
     """The columns of a released set."""
 
     needed: frozenset[str]  # the columns that tell it from other sets, in lower case
-    item: Callable[[Cells], Cells]  # makes the fields of an item of the cells of these columns
+    fields_of: Callable[[Cells], Cells]  # makes the fields of an item of the cells of these columns
     optional: frozenset[str] = frozenset()  # columns that some copies of the set do not have
 
     @property

@@ -244,7 +244,7 @@ def settings() -> CurveSettings:
 
 @pytest.fixture
 def model(curve_model: Path) -> ModelSettings:
-    return ModelSettings(str(curve_model))
+    return ModelSettings(str(curve_model), kind="transformer")
 
 
 def curve_of(
@@ -324,7 +324,10 @@ def test_what_is_not_computed_is_said_and_states_that_were_left_are_removed(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     folder = CommandFolder(tmp_path / "out", {})
-    models = [ModelSettings(str(curve_model), name="tiny"), ModelSettings(kind="esim")]
+    models = [
+        ModelSettings(str(curve_model), name="tiny", kind="transformer"),
+        ModelSettings(kind="esim"),
+    ]
     probes = [str(curve_probes / f"{name}.yaml") for name in ("pairs", "asked")]
     curves = curves_of(probes, models, SETTINGS, ProbeOptions(), context)
     trace_curves(folder, curves, context)

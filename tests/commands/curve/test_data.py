@@ -70,7 +70,7 @@ def test_groups_and_rows_that_a_released_pair_of_files_shares(pairs: CurveData) 
 def test_default_sizes_beyond_the_rows_are_a_part_of_those_that_every_model_has(
     pairs: CurveData,
 ) -> None:
-    frozen, baseline = ModelSettings(), ModelSettings(kind="mlm_baseline")
+    frozen, baseline = ModelSettings(kind="transformer"), ModelSettings(kind="mlm_baseline")
     alone = rows_for_model(pairs, CurveSettings(), [frozen])
     assert alone.sizes == (10, 20, 40)
     assert alone.notices == (
@@ -90,9 +90,13 @@ def test_sizes_that_were_asked_for_are_left_out_or_refused_with_some_that_work(
     curve_probes: Path,
 ) -> None:
     data = load(curve_probes, "pairs", sizes=[8, 41])
-    fitting = rows_for_model(data, CurveSettings(sizes=[8, 41]), [ModelSettings()])
+    fitting = rows_for_model(
+        data, CurveSettings(sizes=[8, 41]), [ModelSettings(kind="transformer")]
+    )
     assert (fitting.sizes, fitting.notices[0][:14]) == ((8,), "40 train rows:")
-    fitting = rows_for_model(data, CurveSettings(sizes=[10, 20, 40]), [ModelSettings()])
+    fitting = rows_for_model(
+        data, CurveSettings(sizes=[10, 20, 40]), [ModelSettings(kind="transformer")]
+    )
     assert fitting.sizes == (10, 20, 40)
     small, baseline = replace(data, train=data.train[:1]), ModelSettings(kind="mlm_baseline")
     stops = CurveSettings(sizes=[1])
@@ -221,13 +225,13 @@ def test_a_model_is_trained_as_its_kind_can_be(curve_probes: Path, context: RunC
 
 def test_the_nonsense_words_are_one_piece_in_every_model(curve_model: Path, tmp_path: Path) -> None:
     config = load_probe_config("age_comparison")  # its own: ya, blah
-    large = ModelSettings(name_or_path=str(curve_model))  # knows blah, ya, foo
+    large = ModelSettings(name_or_path=str(curve_model), kind="transformer")  # knows blah, ya, foo
     assert nonsense_for(config, [large]) == {"younger": "ya", "older": "blah"}
     poorer = shutil.copytree(curve_model, tmp_path / "poorer")
     for file in poorer.glob("*tokenizer*"):
         file.write_text(file.read_text().replace('"ya"', '"xx"'))
     (poorer / "vocab.txt").write_text((poorer / "vocab.txt").read_text().replace("ya\n", "xx\n"))
-    small = ModelSettings(name_or_path=str(poorer))
+    small = ModelSettings(name_or_path=str(poorer), kind="transformer")
     expected = {"younger": "foo", "older": "blah"}
     assert nonsense_for(config, [large, small]) == expected
     assert nonsense_for(config, [small, large, ModelSettings(kind="mlm_baseline")]) == expected
@@ -249,7 +253,7 @@ def test_models_of_every_kind_share_nonsense_words_and_only_heads_of_pieces_leav
     file.write_text(file.read_text().replace('"ya"', '"xx"'))
     causal = ModelSettings(str(folder), kind="causal", multi_token="skip")
     assert nonsense_for(config, [causal]) == {"younger": "foo", "older": "blah"}
-    models = [causal, ModelSettings(str(curve_model))]
+    models = [causal, ModelSettings(str(curve_model), kind="transformer")]
     assert nonsense_for(config, models) == {"younger": "foo", "older": "blah"}
     row = Record("green", "a w1 is [MASK] .", ("red", "green"), 0)  # two pieces
     plain = ProbeConfig("open", "mc_mlm", 2, 0.5)
@@ -267,14 +271,14 @@ def test_rows_that_a_skipping_model_cannot_pose_are_left_out_of_all(curve_model:
     train = (row("w1", ("red", "green")), row("w2", ("red", "greenish")))
     measured = (row("w3", ("crimson", "red")), row("w4", ("blue", "red")))
     data = CurveData(config, config, "mc_mlm", train, measured, "dev", "train of open", ())
-    skipping = ModelSettings(name_or_path=str(curve_model), multi_token="skip")
+    skipping = ModelSettings(name_or_path=str(curve_model), multi_token="skip", kind="transformer")
     answerable = only_posed(data, [skipping], ["standard", "no_language"])
     assert [r.id for r in answerable.train + answerable.evaluation] == ["w1", "w4"]
     assert [notice[:30] for notice in answerable.notices] == [
         "1 of 2 train rows left out, be",
         "1 of 2 measured rows left out,",
     ]
-    strict = ModelSettings(name_or_path=str(curve_model))
+    strict = ModelSettings(name_or_path=str(curve_model), kind="transformer")
     assert only_posed(data, [strict], ["standard"]) == data
     with pytest.raises(UsageError, match="open: in no row is each candidate one token"):
         only_posed(replace(data, train=train[1:]), [skipping], ["standard"])

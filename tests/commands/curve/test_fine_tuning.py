@@ -273,7 +273,7 @@ def fact_data(curve_probes: Path, context: RunContext) -> ProbeData:
 
 @pytest.fixture
 def model(curve_model: Path) -> ModelSettings:
-    return ModelSettings(str(curve_model), name="tiny")
+    return ModelSettings(str(curve_model), name="tiny", kind="transformer")
 
 
 def test_facts_are_a_split_of_a_probe_or_a_file(curve_probes: Path, context: RunContext) -> None:

@@ -63,7 +63,7 @@ SETTINGS = CurveSettings(sizes=[8], seeds=[1, 2], controls=["standard"], epochs=
 
 @pytest.fixture
 def module(curve_model: Path) -> ChoiceModule:
-    return module_for(ModelSettings(str(curve_model)), "mc_mlm", mode="mlp")
+    return module_for(ModelSettings(str(curve_model), kind="transformer"), "mc_mlm", mode="mlp")
 
 
 def encode(module: ChoiceModule, records: Sequence[Record]) -> CachedItems:
@@ -170,7 +170,7 @@ JOB_SETTINGS = replace(SETTINGS, modes=["mlp"], learning_rate={"mlp": 0.02})
 def test_heads_of_one_encoder_have_one_checksum_and_are_trained_at_the_rate_of_their_mode(
     curve_model: Path, curve_probes: Path, context: RunContext, tmp_path: Path
 ) -> None:
-    model = ModelSettings(str(curve_model))
+    model = ModelSettings(str(curve_model), kind="transformer")
     path, options = str(curve_probes / "pairs.yaml"), ProbeOptions()
     curve = Curve(CurveSpec(path, model, (model,), JOB_SETTINGS, options), context)
     untrained, trained = make_runs(curve_jobs(curve), tmp_path, context).values()
@@ -252,7 +252,7 @@ def assert_scores(
 def test_random_weights_are_drawn_for_each_seed(
     curve_probes: Path, curve_model: Path, pairs: CurveData, tmp_path: Path
 ) -> None:
-    model = ModelSettings(str(curve_model), random_weights=True)
+    model = ModelSettings(str(curve_model), random_weights=True, kind="transformer")
     options = ["--model.name_or_path", str(curve_model), "--model.random_weights=true"]
     assert cli.main(arguments(curve_probes, tmp_path, *options)) == 0
     fingerprints = {}

@@ -20,7 +20,10 @@ from probelight.runs.settings import TrainerSettings
 from tests.commands.curve.conftest import curve_command
 from tests.fixtures.rows import read_results
 
-FIRST, SECOND = ModelSettings(name_or_path="first"), ModelSettings(name_or_path="second")
+FIRST, SECOND = (
+    ModelSettings(name_or_path="first", kind="transformer"),
+    ModelSettings(name_or_path="second", kind="transformer"),
+)
 # hits of each model on the 40 train rows of `pairs` and of its other wording
 HITS = {("first", "pairs"): 30, ("first", "asked_otherwise"): 24}
 HITS |= {("second", "pairs"): 10, ("second", "asked_otherwise"): 20}

@@ -48,7 +48,7 @@ def leave_point(
 ) -> Path:
     run = CommandFolder(folder, {}).run("point", {"a": 1})
     options |= {"mode": "mlp", "size": 62, "dtype": "float32", "fingerprints": {0: "abc"}}
-    run.finish(write_point(run, rows, ModelSettings(), measured, **options))
+    run.finish(write_point(run, rows, ModelSettings(kind="transformer"), measured, **options))
     return run.path
 
 

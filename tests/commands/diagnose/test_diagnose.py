@@ -215,7 +215,7 @@ def test_a_model_of_ours_as_a_plain_loop_measures_it(
         return any(word in words for word in list(plain(context))[:k])
 
     mirror = write_released(tmp_path / "mirror")
-    model = ModelSettings(name_or_path=str(asked_model))
+    model = ModelSettings(name_or_path=str(asked_model), kind="transformer")
     context = RunContext(TrainerSettings("cpu", progress_bar=False), mirror=str(mirror))
     rows = {}
     for name in ("cprag", "role"):

@@ -34,7 +34,7 @@ QUIET = TrainerSettings(accelerator="cpu", progress_bar=False)
 
 @pytest.fixture(scope="module")
 def scorer(asked_model: Path) -> Scorer:
-    return scorer_for(ModelSettings(name_or_path=str(asked_model)), "mc_mlm")
+    return scorer_for(ModelSettings(name_or_path=str(asked_model), kind="transformer"), "mc_mlm")
 
 
 def test_all_sets_as_a_plain_loop_has_them(scorer: Scorer, plain: Plain, tmp_path: Path) -> None:

@@ -79,7 +79,7 @@ def check_place(view: Explanation, row: torch.Tensor, entries: dict[int, int]) -
 
 @torch.no_grad()
 def test_a_masked_model_at_its_mask(tiny_model: Path) -> None:
-    view = explain(ModelSettings(str(tiny_model)), "mc_mlm", MASKED)
+    view = explain(ModelSettings(str(tiny_model), kind="transformer"), "mc_mlm", MASKED)
     tokenizer = AutoTokenizer.from_pretrained(tiny_model)
     encoded = tokenizer("the grass is [MASK] .", return_tensors="pt")
     logits = AutoModelForMaskedLM.from_pretrained(tiny_model).eval()(**encoded).logits[0, 4]
@@ -173,7 +173,7 @@ def test_an_encoder_decoder_model_shows_both_of_its_texts(curve_lm: Callable[[st
 
 def test_what_cannot_be_answered_is_said(tiny_model: Path, tmp_path: Path) -> None:
     split = Record("3", MASKED.stem, ("green", "yellowish green"), 0)
-    view = explain(ModelSettings(str(tiny_model)), "mc_mlm", split)
+    view = explain(ModelSettings(str(tiny_model), kind="transformer"), "mc_mlm", split)
     assert [c.score for c in view.candidates] == [None, None]
     assert view.candidates[0].rank is not None
     assert view.candidates[1].log_likelihood is not None
@@ -181,7 +181,7 @@ def test_what_cannot_be_answered_is_said(tiny_model: Path, tmp_path: Path) -> No
 
     SentenceChoice(str(tiny_model)).save_pretrained(tmp_path / "trained")
     record = Record("4", "what colour is the grass", ("green", "red"), 0)
-    view = explain(ModelSettings(str(tmp_path / "trained")), "mc_qa", record)
+    view = explain(ModelSettings(str(tmp_path / "trained"), kind="transformer"), "mc_qa", record)
     assert view.row.mode == "fine_tuned"
     assert view.best == ()
     assert [bool(c.score) for c in view.candidates] == [True, True]
@@ -314,7 +314,7 @@ def test_models_are_side_by_side_where_there_is_room() -> None:
 def test_letters_have_the_scores_of_the_raw_model() -> None:
     folder = ROOT / "assets" / "dictionary-lm"
     record = Record("4", "which is larger ?", ("a cat", "a dog", "a cow"), 2)
-    view = explain(ModelSettings("dictionary-lm"), "mc_qa", record)
+    view = explain(ModelSettings("dictionary-lm", kind="transformer"), "mc_qa", record)
     tokenizer = AutoTokenizer.from_pretrained(folder)
     model = AutoModelForMaskedLM.from_pretrained(folder, dtype=torch.float32).eval()
     text = "Question: which is larger ?\nA. a cat\nB. a dog\nC. a cow\nAnswer: [MASK]"

@@ -36,7 +36,7 @@ def grid(inoculation_config: dict[str, Any], second: InoculatedProbe) -> SweepGr
         epochs=1,
         batch_size=8,
     )
-    model = ModelSettings(**inoculation_config["model"])
+    model = ModelSettings(**inoculation_config["model"], kind="transformer")
     return SweepGrid({"tiny": model}, {"colours": task}, [row])
 
 

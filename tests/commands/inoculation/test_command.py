@@ -71,7 +71,7 @@ def test_a_given_model_is_looked_for_before_a_dry_run(
         return run(inoculation_config, tmp_path / "out", tmp_path)
 
     assert plan("bookshelf_qa") == cli.FAILURE
-    assert "it does not exist (did you mean 'bookshelf-qa'?)" in capsys.readouterr().err
+    assert "no folder 'bookshelf_qa' (did you mean 'bookshelf-qa'?)" in capsys.readouterr().err
     hub_cache("org/questions", {"main": tiny_model})  # in the cache, so nothing is downloaded
     assert plan("org/questions") == 0
     assert "1 run: 1 inoculate" in capsys.readouterr().out
@@ -227,8 +227,8 @@ def spread_of_a_choice(lines: list[dict[str, Any]], name: str) -> float:
 def test_weights_are_counted_in_single_precision(tmp_path: Path) -> None:
     weights = {"a": torch.zeros(2, 3, dtype=torch.float16), "b": torch.zeros(5)}
     save_file(weights, tmp_path / "model.safetensors", metadata={"format": "pt"})
-    assert weights_bytes(ModelSettings(str(tmp_path))) == 4 * (6 + 5)
-    assert weights_bytes(ModelSettings("some/hub-model")) == 0
+    assert weights_bytes(ModelSettings(str(tmp_path), kind="transformer")) == 4 * (6 + 5)
+    assert weights_bytes(ModelSettings("some/hub-model", kind="transformer")) == 0
     counted = {name: p.numel() for name, p in ESIM().named_parameters() if "words" not in name}
     assert weights_bytes(ModelSettings(kind="esim")) == 4 * sum(counted.values())
 
@@ -335,7 +335,7 @@ def test_files_of_the_same_items_are_refused(
         ([], [], "give --probe.name NAME, or --data.train FILE with --data.setup mc_qa"),
         (["train"], [QA, "--probe.name=sciq"], "either --probe.name or --data.train, not both"),
         (["train"], [QA], "nothing to measure with: give --data.dev FILE or --data.test FILE"),
-        (["dev", "test"], [QA], "there is no file for the split 'train'; give --data.train FILE"),
+        (["dev", "test"], [QA], "no file for the split 'train'; give the file as --data.train"),
         (["train", "test"], [QA, "--probe.report_split=dev"], "nothing to measure on"),
         (["train", "test"], [QA, "--probe.train_split=test"], "are both test"),
         (["train", "dev"], [QA, "--dose=1000"], "only 60 probe examples are left"),

@@ -33,7 +33,9 @@ def train(tiny_model: Path, tmp_path: Path, context: RunContext) -> Train:
     """Makes the runs of an original task, that of its first stage before it."""
 
     def run(task: OriginalTask) -> list[RunRecord]:
-        jobs = original_jobs(ModelSettings(str(tiny_model), max_length=32), task, context)
+        jobs = original_jobs(
+            ModelSettings(str(tiny_model), max_length=32, kind="transformer"), task, context
+        )
         return list(make_runs(jobs, tmp_path, context).values())
 
     return run
@@ -105,7 +107,7 @@ def test_a_checkpoint_is_what_the_run_that_made_it_recorded(tmp_path: Path) -> N
     path = folder.parent.parent / "result.json"
     path.write_text(json.dumps(record.to_json()))
     task = OriginalTask("science", ["arc_easy"], checkpoint=str(folder))
-    model = ModelSettings("bert-base-uncased")
+    model = ModelSettings("bert-base-uncased", kind="transformer")
     model_source = ModelSource(loaded_from="bert-base-uncased", hub_id="roberta-large")
     assert original_source(model, task) == (model_source, original_parts)
     unknown = replace(model_source, hub_id=None), None

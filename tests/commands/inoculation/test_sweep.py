@@ -197,7 +197,7 @@ def test_a_folder_that_somebody_runs_is_not_planned_anew(
             ("models", "tiny", "name_or_path", "./none"),
             "models.tiny: there is no folder ./none, and it is",
         ),
-        (("models", "tiny", "name_or_path", "none"), "models.tiny: cannot load the configuration"),
+        (("models", "tiny", "name_or_path", "none"), "models.tiny: there is no folder 'none'"),
         (("models", "tiny", "vectors", "none.txt"), "models.tiny: model.vectors none.txt: there"),
         (("rows", 0, "learning_rates", [0.1, 0]), "{}: grid.rows[0].learning_rates[1] 0.0: give"),
         (("originals", "colours", "learning_rate", 0), "{}: grid.originals.colours.learning_rate"),
