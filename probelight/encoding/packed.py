@@ -41,7 +41,8 @@ class Packing:
         reads_prefixes: Whether what several rows begin with is read before them: what many items
             share if texts are packed, else what the texts of an item share.
         min_prefix: Fewest tokens of a prefix: reading it costs a call of the model.
-        row_tokens: Most tokens of a row of several items; 0 for a row per item.
+        row_tokens: Most tokens of a row of several items, if texts are packed; 0 for a row per
+            item.
         reads_end: Whether the last token of each text is read, or only predicted.
     """
 
@@ -167,7 +168,7 @@ class _Rows:
 
     def lay_out(self, texts_by_item: Sequence[Sequence[int]], packing: Packing) -> None:
         """Lay out the texts of all items."""
-        if packing.row_tokens:
+        if packing.packs and packing.row_tokens:
             texts_by_item = self._with_same_stems(texts_by_item, packing.row_tokens)
         groups: dict[bytes | int, list[int]] = defaultdict(list)
         for item, item_texts in enumerate(texts_by_item):
@@ -223,7 +224,7 @@ class _Rows:
             shared = self._num_shared(item_texts, min(sizes))
             size = shared - prefix + sum(sizes) - shared * len(sizes)
             rows = range(first, len(self._rows))
-            room = packing.row_tokens - size
+            room = packing.row_tokens - size if packing.packs else -1
             row = next((row for row in rows if self._rows[row].size <= room), len(self._rows))
             if row == len(self._rows):
                 self._rows.append(_Row(number))

@@ -135,7 +135,7 @@ class CausalScorer(LikelihoodScorer):
             packs=self.reader.packs,
             reads_prefixes=self.reader.keeps_keys,
             min_prefix=MIN_PREFIX if self.reader.packs else 1,
-            row_tokens=ROW_TOKENS if self.reader.packs else 0,
+            row_tokens=ROW_TOKENS,
         )
         return ContinuationEncoder(self.tokenizer, self.max_length, self.chat, packing)
 
@@ -203,12 +203,12 @@ class PackedReader:
             self.why_not_packed = f"it looks back {window} tokens, and max_length is {max_length}"
         elif config.model_type in _OWN_MASKS:
             self.why_not_packed = f"{config.model_type} sees by places, whatever mask it is given"
-        elif not self._is_exact(Packing(packs=True)):
+        elif not self._is_exact(Packing(row_tokens=ROW_TOKENS)):
             name = type(model).__name__
             self.why_not_packed = f"{name} does not predict packed choices as alone"
         self.packs = not self.why_not_packed
         self.keeps_keys = self._has_keys() and self._is_exact(
-            Packing(packs=self.packs, reads_prefixes=True)
+            Packing(packs=self.packs, reads_prefixes=True, row_tokens=ROW_TOKENS)
         )
 
     def at(self, inputs: Mapping[str, Any], row: Tensor, column: Tensor) -> tuple[Tensor, Tensor]:
