@@ -6,7 +6,7 @@ Shapes: B items, K choices, P distinct texts, L tokens, N items of a set.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -33,44 +33,12 @@ from probelight.encoding.likelihood import (
     Spans,
     answer_tokens,
 )
+from probelight.encoding.packed import PackedSet, Packing
 from probelight.encoding.tokens import Template, unknown_notice
 from probelight.io.errors import RecordError
 from probelight.probes.record import MASK, Record
 
-
-@dataclass(frozen=True, kw_only=True)
-class ContinuationSet(LikelihoodSet):
-    """Texts that are scored from a token to their end; the first token of all is given.
-
-    `num_sequences` counts texts of the item's longest length that take as long as the item, whose
-    texts share their beginning.
-    """
-
-    def inputs(self, items: Ids) -> dict[str, Tensor]:
-        """Return the inputs of `LikelihoodSet`, and what the distinct texts have in common.
-
-        `shared` (P,) is how many tokens at its beginning a text shares with the other choices of
-        its item, `owner` (P,) the first text that begins with the same ones.
-        """
-        batch = super().inputs(items)
-        ids, lengths = batch["input_ids"].numpy(), batch["attention_mask"].sum(dim=1).numpy()
-        shared = np.zeros(len(ids), dtype=np.int64)
-        for indices, exists in zip(batch["pair_index"], batch["choice_mask"], strict=True):
-            rows = np.unique(indices[exists].numpy())
-            rows = rows[shared[rows] == 0]  # a text of two items is run with the first
-            if not len(rows):
-                continue
-            # The last token is only ever predicted; with nothing in common a whole text is shared.
-            texts, sizes = ids[rows], lengths[rows]
-            is_shared = (texts == texts[0]).all(axis=0)[: sizes.min()]
-            common = len(is_shared) if is_shared.all() else int(is_shared.argmin())
-            shared[rows] = min(common, int(sizes.max()) - 1) if common else sizes - 1
-        owners: dict[tuple[int, bytes], int] = {}
-        keys = [
-            (size, row[:size].tobytes()) for row, size in zip(ids, shared.tolist(), strict=True)
-        ]
-        owner = [owners.setdefault(key, index) for index, key in enumerate(keys)]
-        return {**batch, "shared": torch.from_numpy(shared), "owner": torch.tensor(owner)}
+DEFAULT_PACKING = Packing()
 
 
 class ContinuationEncoder(LikelihoodEncoder):
@@ -85,32 +53,42 @@ class ContinuationEncoder(LikelihoodEncoder):
     token; what is scored stays whole. The tokenizer is a fast one, with or without a padding token.
 
     In a `chat` the text is what that writes, all of it, and one that is too long is refused.
+    `packing` says how texts share a row.
     """
 
-    makes = ContinuationSet
-
-    def __init__(self, tokenizer: Any, max_length: int = 256, chat: Chat | None = None) -> None:
-        self.chat = chat
+    def __init__(
+        self,
+        tokenizer: Any,
+        max_length: int = 256,
+        chat: Chat | None = None,
+        packing: Packing = DEFAULT_PACKING,
+    ) -> None:
+        self.chat, self.packing = chat, packing
         template = NO_SPECIAL_TOKENS if chat else beginning_of(tokenizer)
         padding = right_padding(tokenizer)
         super().__init__(tokenizer, max_length, template=template, padding=padding)
 
-    def encode(self, records: Sequence[Record]) -> LikelihoodSet:
+    def encode(self, records: Sequence[Record]) -> PackedSet:
         """Tokenise records; say where the end of a stem is white space, which is scored with it."""
         encoded = super().encode(records)
+        if not self.packing.packs:
+            num_texts = (encoded.choice_text >= 0).sum(axis=1)
+            encoded = replace(encoded, num_sequences=num_texts)
         ends = [
             r for r in records if MASK in r.stem and r.stem != r.stem.rstrip() and not self.chat
         ]
-        if not ends:
-            return encoded
-        notice = (
-            f"{len(ends)} of {len(records)} sentences end in white space behind the blank, whose "
-            f"log-probability, of up to some 10 nats, is in each score (first: {ends[0].where}); a "
-            "choice that makes the space unlikely loses by it"
-        )
-        return replace(encoded, notices=(*encoded.notices, notice))
+        notices = encoded.notices
+        if ends:
+            notices += (
+                f"{len(ends)} of {len(records)} sentences end in white space behind the blank, "
+                "whose log-probability, of up to some 10 nats, is in each score (first: "
+                f"{ends[0].where}); a choice that makes the space unlikely loses by it",
+            )
+        base = {f.name: getattr(encoded, f.name) for f in fields(LikelihoodSet)}
+        return PackedSet(**base | {"notices": notices}, packing=self.packing)
 
     def _num_sequences(self, num_scored: Ids, lengths: Ids) -> Ids:
+        """Return how many texts of an item's longest length take as many tokens as the item."""
         return 1 + num_scored // np.maximum(lengths, 1)
 
     def _fill(self, record: Record, choice: str) -> tuple[str, int, int]:

@@ -95,8 +95,6 @@ class LikelihoodEncoder:
     `template` and `padding` are the tokenizer's own unless others are given.
     """
 
-    makes: type[LikelihoodSet] = LikelihoodSet
-
     def __init__(
         self,
         tokenizer: Any,
@@ -153,7 +151,7 @@ class LikelihoodEncoder:
                 f"{num_unknown} of {len(texts)} answers contain text that the tokenizer does not "
                 f"know; they are scored with {self.tokenizer.unk_token} instead",
             )
-        return self.makes(
+        return LikelihoodSet(
             labels=np.array([record.answer for record in records], dtype=np.int64),
             lengths=lengths,
             num_sequences=self._num_sequences(num_scored, lengths),

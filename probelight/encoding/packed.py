@@ -1,171 +1,276 @@
-"""Choices behind what they share, in one sequence per item, for models that are trained on them.
+"""Texts that begin alike, packed into sequences in which each beginning is read once.
 
 The choices of an item begin alike: with its stem. That beginning is read once, and every choice
-goes on from it, in a segment of its own that sees the beginning and itself.
+goes on from it, in a segment of its own that sees the beginning and itself. Several items stand
+behind each other in one row, so that little of a batch is padding. What many items begin with, such
+as the examples of a few-shot prompt, is a prefix: it is read once for all of their rows.
 
-Shapes: B items, K choices, P distinct texts, G sequences, L tokens, T tokens of the longest answer,
-R distinct places that are read, N items of a set.
+Shapes: B items, K choices, P distinct texts, G rows, L tokens, T tokens of the longest answer, R
+distinct places that are read, F prefixes, N items of a set.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass, field
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from probelight.encoding.causal import ContinuationEncoder, ContinuationSet
 from probelight.encoding.encoded_set import Ids, distinct, stacked
-from probelight.probes.record import Record
+from probelight.encoding.likelihood import LikelihoodSet
+from probelight.probes.record import MAX_CHOICES
 
 PADDING = -1  # the segment of places that hold no token
-SHARED = 0  # the segment of what the choices of an item have in common
+SHARED = 0  # the segment of what the texts of a row's first item have in common
+# Segments are numbered item by item; the first of an item is what its texts have in common.
+_STRIDE = MAX_CHOICES + 1
+# Attention grows with the square of a row's length: longer rows cost more than their padding.
+ROW_TOKENS = 384
+MIN_PREFIX = 16
 
 
 @dataclass(frozen=True, kw_only=True)
-class PackedSet(ContinuationSet):
-    """Texts that are scored from a token to their end, packed by what an item's texts share."""
+class Packing:
+    """How texts are laid out.
 
-    packs: bool = True  # else each text is a sequence of its own
-    reads_end: bool = False  # whether the last token of each text is read, or only predicted
+    Attributes:
+        packs: Whether a row holds several segments; else each text is a row of its own.
+        reads_prefixes: Whether what several rows begin with is read before them: what many items
+            share if texts are packed, else what the texts of an item share.
+        min_prefix: Fewest tokens of a prefix: reading it costs a call of the model.
+        row_tokens: Most tokens of a row of several items, if texts are packed; 0 for a row per
+            item.
+        reads_end: Whether the last token of each text is read, or only predicted.
+    """
+
+    packs: bool = True
+    reads_prefixes: bool = False
+    min_prefix: int = 1
+    row_tokens: int = 0
+    reads_end: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class PackedSet(LikelihoodSet):
+    """Texts that are scored from a token to their end, packed by what they share."""
+
+    packing: Packing
 
     def inputs(self, items: Ids) -> dict[str, Tensor]:
-        """Return the packed texts and where their answers' tokens are predicted.
-
-        - `input_ids`, `position_ids`, `segments` (G, L): tokens, their places in their own text,
-          and whom they see: `SHARED` is seen by all behind it, another segment by itself alone.
-        - `read_row`, `read_place` (R,): the places that are read, sequence by sequence.
-        - `gold` and `reads` (P, T): the tokens of each answer, and which of the R places predicts
-          them; `token_mask` (P, T) says where there is one.
-        - With `reads_end`, in place of these, `ends` (P, 1): which of the R places is the last
-          token of each text.
-        - `pair_index` and `choice_mask` (B, K).
-        """
+        """Return what `packed` makes of the items' texts, `pair_index` and `choice_mask` (B, K)."""
         choices = self.choice_text[items]
         exists = choices >= 0
         text_indices, pair_index = distinct(choices, exists)
         offset = len(self.template.special_ids[0])
-        texts = [self.template.assemble(self.texts[i].ids)[0] for i in text_indices]
-        begins = [offset + self.texts[i].begin for i in text_indices]
-        rows = _Rows()
-        if self.packs:
-            placed: set[int] = set()
-            for indices, is_choice in zip(pair_index.numpy(), exists, strict=True):
-                item_texts = [
-                    p for p in dict.fromkeys(indices[is_choice].tolist()) if p not in placed
-                ]
-                placed.update(item_texts)
-                rows.add(item_texts, [texts[p] for p in item_texts], self.reads_end)
-        else:
-            for index, text in enumerate(texts):
-                rows.add([index], [text], self.reads_end)
-        sizes = [len(text) for text in texts]
-        starts = [size - 1 for size in sizes] if self.reads_end else [begin - 1 for begin in begins]
-        ends = sizes if self.reads_end else [size - 1 for size in sizes]
-        places_by_text = [
-            [rows.where(text, token) for token in range(start, end)]
-            for text, (start, end) in enumerate(zip(starts, ends, strict=True))
-        ]
-        distinct_places = sorted({p for places in places_by_text for p in places})
-        numbers = {p: number for number, p in enumerate(distinct_places)}
-        read = torch.tensor(list(numbers)).reshape(-1, 2)
-        reads = stacked([np.array([numbers[p] for p in places]) for places in places_by_text], 0)
-        answer_inputs = {"ends": reads}
-        if not self.reads_end:
-            gold = [text[begin:] for text, begin in zip(texts, begins, strict=True)]
-            exist = stacked([np.ones_like(ids) for ids in gold], 0).bool()
-            answer_inputs = {"gold": stacked(gold, 0), "reads": reads, "token_mask": exist}
+        placed: set[int] = set()
+        texts_by_item = []
+        for indices, is_choice in zip(pair_index.numpy(), exists, strict=True):
+            item_texts = [p for p in dict.fromkeys(indices[is_choice].tolist()) if p not in placed]
+            placed.update(item_texts)  # a text of two items is read with the first
+            texts_by_item.append(item_texts)
         return {
-            **rows.tensors(self.padding.token_id),
-            "read_row": read[:, 0],
-            "read_place": read[:, 1],
-            **answer_inputs,
+            **packed(
+                [self.template.assemble(self.texts[i].ids)[0] for i in text_indices],
+                [offset + self.texts[i].begin for i in text_indices],
+                [item_texts for item_texts in texts_by_item if item_texts],
+                self.packing,
+                self.padding.token_id,
+            ),
             "pair_index": pair_index,
             "choice_mask": torch.from_numpy(exists),
         }
 
 
+def packed(
+    texts: Sequence[Ids],
+    begins: Sequence[int],
+    texts_by_item: Sequence[Sequence[int]],
+    packing: Packing,
+    pad_token_id: int = 0,
+) -> dict[str, Tensor]:
+    """Return packed texts and where their answers' tokens are predicted.
+
+    - `input_ids`, `position_ids`, `segments` (G, L): tokens, their places in their own text, and
+      whom they see, see `visible`.
+    - `prefix_ids` (F, L) and `prefix_sizes` (F,); `row_prefix` (G,): which of them stands before a
+      row, -1 for none. Rows with the same prefix are next to each other.
+    - `read_row`, `read_place` (R,): the places that are read, row by row.
+    - `gold` and `reads` (P, T): the tokens of each answer, and which of the R places predicts them;
+      `token_mask` (P, T) says where there is one.
+    - If ends are read, in place of these, `ends` (P, 1): which of the R places is the last token of
+      each text.
+
+    Args:
+        texts: The tokens of P distinct texts.
+        begins: Where the answer begins in each.
+        texts_by_item: The texts of each item, each text once.
+        packing: How they are laid out.
+        pad_token_id: The token of places that hold none.
+    """
+    ends = [len(text) - (not packing.reads_end) for text in texts]
+    starts = [end - 1 for end in ends] if packing.reads_end else [begin - 1 for begin in begins]
+    rows = _Rows([text[:end] for text, end in zip(texts, ends, strict=True)], starts)
+    rows.lay_out(texts_by_item, packing)
+    places_by_text = [
+        [rows.where(text, token) for token in range(start, end)]
+        for text, (start, end) in enumerate(zip(starts, ends, strict=True))
+    ]
+    numbers = {p: n for n, p in enumerate(sorted({p for places in places_by_text for p in places}))}
+    read = torch.tensor(list(numbers)).reshape(-1, 2)
+    reads = stacked([np.array([numbers[p] for p in places]) for places in places_by_text], 0)
+    inputs = {
+        **rows.tensors(pad_token_id),
+        "read_row": read[:, 0],
+        "read_place": read[:, 1],
+    }
+    if packing.reads_end:
+        return {**inputs, "ends": reads}
+    gold = [text[begin:] for text, begin in zip(texts, begins, strict=True)]
+    mask = stacked([np.ones_like(ids) for ids in gold], 0).bool()
+    return {**inputs, "gold": stacked(gold, 0), "reads": reads, "token_mask": mask}
+
+
+@dataclass
+class _Row:
+    """Tokens behind each other, their places in their own texts, and their segments."""
+
+    prefix: int  # the number of what stands before it, -1 for nothing
+    ids: list[Ids] = field(default_factory=list)
+    positions: list[Ids] = field(default_factory=list)
+    segments: list[Ids] = field(default_factory=list)
+    size: int = 0
+    num_items: int = 0
+
+    def add(self, ids: Ids, begin: int, segment: int) -> int:
+        """Add tokens of a text from its place `begin` on; return the column of the first."""
+        self.ids.append(ids)
+        self.positions.append(np.arange(begin, begin + len(ids)))
+        self.segments.append(np.full(len(ids), self.num_items * _STRIDE + segment))
+        self.size += len(ids)
+        return self.size - len(ids)
+
+
 class _Rows:
-    """Sequences that are packed one after the other, and where each text's tokens are in them."""
+    """Rows of packed texts, and where each text's tokens are in them.
 
-    def __init__(self) -> None:
-        self.ids: list[Ids] = []
-        self.positions: list[Ids] = []
-        self.segments: list[Ids] = []
-        self._texts: dict[int, tuple[int, int, int]] = {}  # row, tokens shared, begin of the rest
+    `texts` are what is read of each text; its first token that is read is at `starts`.
+    """
 
-    def add(self, indices: Sequence[int], texts: Sequence[Ids], reads_end: bool) -> None:
-        """Add a sequence of texts, each by its index; nothing if there are none."""
-        if not texts:
-            return
-        sizes = [len(text) - (not reads_end) for text in texts]
-        # With more in common than its tokens that are read, a text would have no place of its own.
-        shared = min(sizes)
-        beginnings = np.stack([text[:shared] for text in texts])
+    def __init__(self, texts: Sequence[Ids], starts: Sequence[int]) -> None:
+        self._texts, self._starts = texts, starts
+        self._rows: list[_Row] = []
+        self._prefixes: list[Ids] = []
+        # Of each text its row, and of its shared and its own tokens the first and its column.
+        self._places: dict[int, tuple[int, tuple[int, int], tuple[int, int]]] = {}
+
+    def lay_out(self, texts_by_item: Sequence[Sequence[int]], packing: Packing) -> None:
+        """Lay out the texts of all items."""
+        if packing.packs and packing.row_tokens:
+            texts_by_item = self._with_same_stems(texts_by_item, packing.row_tokens)
+        groups: dict[bytes | int, list[int]] = defaultdict(list)
+        for item, item_texts in enumerate(texts_by_item):
+            head = self._texts[item_texts[0]][: packing.min_prefix].tobytes()
+            groups[head if packing.packs else item].append(item)
+        without_prefix: list[int] = []
+        for items in groups.values():
+            texts = [index for item in items for index in texts_by_item[item]]
+            most = min(self._starts[index] for index in texts)
+            prefix = self._num_shared(texts, most) if packing.reads_prefixes else 0
+            if prefix < packing.min_prefix or (packing.packs and len(items) == 1):
+                without_prefix += items
+                continue
+            self._prefixes.append(self._texts[texts[0]][:prefix])
+            self._fill([texts_by_item[item] for item in items], packing, prefix)
+        self._fill([texts_by_item[item] for item in sorted(without_prefix)], packing)
+
+    def _with_same_stems(
+        self, texts_by_item: Sequence[Sequence[int]], most: int
+    ) -> list[list[int]]:
+        """Return the texts of items, those with the same stem as one of at most so many tokens."""
+        merged: list[list[int]] = []
+        texts_by_stem: dict[bytes, list[int]] = {}
+        for item_texts in texts_by_item:
+            size = min(self._starts[index] for index in item_texts) + 1  # of the stem
+            stem = self._texts[item_texts[0]][:size].tobytes()
+            texts = [*texts_by_stem.get(stem, []), *item_texts]
+            num_tokens = size + sum(len(self._texts[index]) - size for index in texts)
+            if size > 1 and stem in texts_by_stem and num_tokens <= most:
+                texts_by_stem[stem] += item_texts
+            else:
+                texts_by_stem[stem] = [*item_texts]
+                merged.append(texts_by_stem[stem])
+        return merged
+
+    def _num_shared(self, texts: Sequence[int], most: int) -> int:
+        """Return how many tokens some texts have in common at their beginning."""
+        beginnings = np.stack([self._texts[index][:most] for index in texts])
         differs = (beginnings != beginnings[0]).any(axis=0)
-        shared = int(differs.argmax()) if differs.any() else shared
-        ids, positions = [texts[0][:shared]], [np.arange(shared)]
-        segments = [np.full(shared, SHARED)]
-        begin = shared
-        for index, text, size in zip(indices, texts, sizes, strict=True):
-            self._texts[index] = (len(self.ids), shared, begin)
-            ids.append(text[shared:size])
-            positions.append(np.arange(shared, size))
-            segments.append(np.full(size - shared, len(segments)))
-            begin += size - shared
-        self.ids.append(np.concatenate(ids))
-        self.positions.append(np.concatenate(positions))
-        self.segments.append(np.concatenate(segments))
+        return int(differs.argmax()) if differs.any() else most
+
+    def _fill(
+        self, texts_by_item: Sequence[Sequence[int]], packing: Packing, prefix: int = 0
+    ) -> None:
+        """Add rows of items behind the last prefix, of so many tokens."""
+        number, first = len(self._prefixes) - 1 if prefix else -1, len(self._rows)
+        if not packing.packs:
+            texts_by_item = [[index] for item_texts in texts_by_item for index in item_texts]
+        for item_texts in texts_by_item:
+            sizes = [len(self._texts[index]) for index in item_texts]
+            # With more in common than its tokens that are read, a text would have no place of its
+            # own.
+            shared = self._num_shared(item_texts, min(sizes))
+            size = shared - prefix + sum(sizes) - shared * len(sizes)
+            rows = range(first, len(self._rows))
+            room = packing.row_tokens - size if packing.packs else -1
+            row = next((row for row in rows if self._rows[row].size <= room), len(self._rows))
+            if row == len(self._rows):
+                self._rows.append(_Row(number))
+            self._add(row, item_texts, prefix, shared)
+
+    def _add(self, row: int, item_texts: Sequence[int], prefix: int, shared: int) -> None:
+        """Add the texts of an item to a row; `shared` counts the prefix too."""
+        segments = self._rows[row]
+        column = segments.add(self._texts[item_texts[0]][prefix:shared], prefix, SHARED)
+        for segment, index in enumerate(item_texts, start=1):
+            own_column = segments.add(self._texts[index][shared:], shared, segment)
+            self._places[index] = (row, (prefix, column), (shared, own_column))
+        segments.num_items += 1
 
     def where(self, index: int, token: int) -> tuple[int, int]:
-        """Return row and column of a token of a text."""
-        row, shared, begin = self._texts[index]
-        return row, token if token < shared else begin + token - shared
+        """Return row and column of a token of a text, behind its prefix."""
+        row, (prefix, column), (shared, own_column) = self._places[index]
+        return row, column + token - prefix if token < shared else own_column + token - shared
 
     def tensors(self, token_id: int) -> dict[str, Tensor]:
+        """Return rows and prefixes as the inputs of a batch."""
+        ids, positions, segments = (
+            [np.concatenate(arrays) for arrays in columns]
+            for columns in zip(*((r.ids, r.positions, r.segments) for r in self._rows), strict=True)
+        )
+        prefixes = [*self._prefixes, np.zeros(0, dtype=np.int64)]
         return {
-            "input_ids": stacked(self.ids, token_id),
-            "position_ids": stacked(self.positions, 0),
-            "segments": stacked(self.segments, PADDING),
+            "input_ids": stacked(ids, token_id),
+            "position_ids": stacked(positions, 0),
+            "segments": stacked(segments, PADDING),
+            "row_prefix": torch.tensor([row.prefix for row in self._rows]),
+            "prefix_ids": stacked(prefixes, token_id),
+            "prefix_sizes": torch.tensor([len(prefix) for prefix in prefixes]),
         }
 
 
-class PackedEncoder(ContinuationEncoder):
-    """Encodes records as `ContinuationEncoder`, and packs them, see `PackedSet`.
+def visible(segments: Tensor, dtype: torch.dtype, prefix_size: int = 0) -> Tensor:
+    """Return the mask (G, 1, L, prefix + L) to add to attention scores: 0 where a place is seen.
 
-    Args:
-        tokenizer: A fast one.
-        max_length: Longest text in tokens; what is packed of an item may be longer.
-        packs: Whether the texts of an item are packed; else each is a sequence of its own.
-        reads_end: Whether a text's last token is read too, for a head on it.
+    A place sees the prefix, and what is before it in its own segment and in its item's shared one.
+    Padding sees padding, so that no row of a softmax is empty.
     """
-
-    makes = PackedSet
-
-    def __init__(
-        self, tokenizer: Any, max_length: int = 256, packs: bool = True, reads_end: bool = False
-    ) -> None:
-        super().__init__(tokenizer, max_length)
-        self.packs, self.reads_end = packs, reads_end
-
-    def encode(self, records: Sequence[Record]) -> PackedSet:
-        """Tokenise records, as `ContinuationEncoder` does."""
-        encoded = super().encode(records)
-        assert isinstance(encoded, PackedSet)
-        sizes = encoded.num_sequences if self.packs else (encoded.choice_text >= 0).sum(axis=1)
-        return replace(encoded, packs=self.packs, reads_end=self.reads_end, num_sequences=sizes)
-
-
-def visible(segments: Tensor, dtype: torch.dtype) -> Tensor:
-    """Return the mask (G, 1, L, L) to add to attention scores: 0 where a place sees another.
-
-    A place sees what is before it in its own segment and in the shared one. Padding sees padding,
-    so that no row of a softmax is empty.
-    """
+    items = segments.div(_STRIDE, rounding_mode="floor")
     is_same = segments[:, :, None] == segments[:, None, :]
-    is_visible = (is_same | (segments == SHARED)[:, None, :]).tril()
+    is_shared = (items[:, :, None] == items[:, None, :]) & (segments % _STRIDE == 0)[:, None, :]
+    is_visible = (is_same | is_shared).tril()
     hidden = torch.full((), torch.finfo(dtype).min, dtype=dtype, device=segments.device)
-    return torch.where(is_visible, torch.zeros_like(hidden), hidden)[:, None]
+    mask = torch.where(is_visible, torch.zeros_like(hidden), hidden)
+    return torch.nn.functional.pad(mask, (prefix_size, 0))[:, None]

@@ -24,8 +24,10 @@ import inspect
 from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
+from itertools import accumulate
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from transformers import DynamicCache, PreTrainedModel, PreTrainedTokenizerBase
@@ -33,12 +35,20 @@ from transformers.cache_utils import DynamicLayer, DynamicSlidingWindowLayer
 
 from probelight.encoding.causal import ContinuationEncoder, StemEncoder
 from probelight.encoding.chat import Chat
+from probelight.encoding.packed import (
+    MIN_PREFIX,
+    PADDING,
+    ROW_TOKENS,
+    Packing,
+    packed,
+    visible,
+)
 from probelight.models.checkpoint_errors import PretrainedError
 from probelight.models.checkpoint_files import CheckpointRef, length_of, scoring_of
 from probelight.models.checks import (
     ODD_MODEL,
     comparable,
-    differ_by_rounding,
+    predict_alike,
     refuse_looking_ahead,
     sample_ids,
 )
@@ -67,11 +77,12 @@ from probelight.probes.record import Setup
 BLANK = "___"
 FORMS: dict[Setup, Form] = dict.fromkeys(("mc_mlm", "mc_qa", "minimal_pair"), CAUSAL_LM)
 
-# Texts are read in parts of so many tokens, and continued in runs of so many, those of like lengths
-# together. The logits of a whole batch over a large vocabulary would fill the memory.
-_MAX_TOKENS = 8192
-_MAX_RUN = 384
+# Logits over a large vocabulary would fill the memory: 64 million are 256 MB.
 _MAX_LOGITS = 1 << 26
+# How many tokens back a model looks, under the names that configs have for it.
+_WINDOWS = ("sliding_window", "attention_window", "attention_chunk_size")
+# Families whose own masks go by places in the sequence, whatever mask they are given.
+_OWN_MASKS = ("gpt_neo",)
 
 
 class CausalScorer(LikelihoodScorer):
@@ -105,8 +116,10 @@ class CausalScorer(LikelihoodScorer):
         self.normalise = normalise
         self.max_length = min(max_length, longest_text(model.config.get_text_config()))
         self.answer_prefix = answer_prefix
-        self.reader = NextTokens(model)
-        self.notices = self.reader.notices
+        self.reader = PackedReader(model, self.max_length)
+        is_slower = not (self.reader.packs or self.reader.keeps_keys)
+        slower = "common beginnings of texts were read again for each text, which is slower"
+        self.notices = (f"{slower}: {self.reader.why_not_packed}",) * is_slower
 
     def in_chat(
         self, system: str = "", begin: str = "", thinking: Thinking = "template"
@@ -118,10 +131,17 @@ class CausalScorer(LikelihoodScorer):
         return chat_scorer
 
     def likelihood_encoder(self) -> ContinuationEncoder:
-        return ContinuationEncoder(self.tokenizer, self.max_length, self.chat)
+        packing = Packing(
+            packs=self.reader.packs,
+            reads_prefixes=self.reader.keeps_keys,
+            min_prefix=MIN_PREFIX if self.reader.packs else 1,
+            row_tokens=ROW_TOKENS,
+        )
+        return ContinuationEncoder(self.tokenizer, self.max_length, self.chat, packing)
 
     def token_scores(self, batch: Batch) -> tuple[Tensor, Tensor]:
-        return self.reader.log_probabilities(batch), batch["answer_mask"].sum(dim=1)
+        mask = batch["token_mask"]
+        return self.reader.log_probabilities(batch)[mask], mask.sum(dim=1)
 
     def vocabulary(self) -> Question:
         if self.is_in_chat:
@@ -138,91 +158,150 @@ class CausalScorer(LikelihoodScorer):
     def _behind_stems(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """Return what the head reads (B, H) and gives (B, V) at the last token of each stem."""
         rows = torch.arange(len(batch["place"]), device=batch["place"].device)
-        return self.reader.at(batch, rows, batch["place"])
+        inputs = {name: batch[name] for name in ("input_ids", "attention_mask")}
+        return self.reader.at(inputs, rows, batch["place"])
 
     def word_rows(self, words: Sequence[str]) -> tuple[Tensor, Tensor]:
         return word_rows(self.model, self.tokenizer, words, self.answer_prefix)
 
 
-class NextTokens:
-    """Reads the next token's probabilities from a causal language model, at some places only.
+class PackedReader:
+    """Reads the next token's probabilities from a causal language model, where they are asked for.
 
-    A beginning that several texts share is run once, and its keys and values are handed to each of
-    them, without padding in between: the model then numbers the places itself, and a sliding window
-    is as it is over the whole text. Models that keep something else of a text (state-space models),
-    or whose answers to a small text change, read each text whole. The model is not copied.
+    What texts have in common is read once. Packed into one row, every segment sees what it goes on
+    from by a mask; what many rows begin with is read before them, and its keys and values are
+    handed to each row. A model that cannot be told who sees whom, or that looks back only so far,
+    has a row per text, behind the keys and values of an item's common beginning. One that keeps
+    something else of a text (state-space models) reads each text whole. Both are found out on a few
+    tokens. The model is not copied.
+
+    Args:
+        model: A causal language model.
+        max_length: Longest text in tokens.
 
     Attributes:
-        shares: Whether texts are continued from their common beginning.
-        notices: Why they are not, for the reader of the results.
+        packs: Whether several texts are packed into one row.
+        keeps_keys: Whether rows go on from keys and values of what is before them.
+        why_not_packed: Why a row holds one text alone; empty where it may hold several.
 
     Raises:
         PretrainedError: If the model has no head over a vocabulary, or sees later tokens.
     """
 
-    def __init__(self, model: PreTrainedModel) -> None:
+    def __init__(self, model: PreTrainedModel, max_length: int) -> None:
         head = model.get_output_embeddings()  # type: ignore[no-untyped-call]
         if not isinstance(head, nn.Module):
             raise PretrainedError(f"{type(model).__name__} has no head over a vocabulary")
         self.model: Any = model
         self.head = head
-        self.num_entries: int = self.model.config.get_text_config().vocab_size
+        config: Any = model.config.get_text_config()
+        self.num_entries = int(config.vocab_size)
         refuse_looking_ahead(model)
-        why = ""
-        if not self._keeps_keys():
-            why = f"{type(model).__name__} keeps more of a text than keys and values"
-        elif not self._verify():
-            why = f"{type(model).__name__} does not go on from keys and values as it reads a text"
-        self.shares = not why
-        slower = "common beginnings of texts were read again for each text, which is slower"
-        self.notices = () if self.shares else (f"{slower}: {why}",)
+        looks_back = [getattr(config, name, None) or max_length for name in _WINDOWS]
+        self.why_not_packed = ""
+        if (window := min(looks_back)) < max_length:
+            self.why_not_packed = f"it looks back {window} tokens, and max_length is {max_length}"
+        elif config.model_type in _OWN_MASKS:
+            self.why_not_packed = f"{config.model_type} sees by places, whatever mask it is given"
+        elif not self._is_exact(Packing(row_tokens=ROW_TOKENS)):
+            name = type(model).__name__
+            self.why_not_packed = f"{name} does not predict packed choices as alone"
+        self.packs = not self.why_not_packed
+        self.keeps_keys = self._has_keys() and self._is_exact(
+            Packing(packs=self.packs, reads_prefixes=True, row_tokens=ROW_TOKENS)
+        )
 
-    def at(
-        self,
-        batch: Mapping[str, Tensor],
-        row: Tensor,
-        column: Tensor,
-        cache: DynamicCache | None = None,
-    ) -> tuple[Tensor, Tensor]:
+    def at(self, inputs: Mapping[str, Any], row: Tensor, column: Tensor) -> tuple[Tensor, Tensor]:
         """Return what the head reads (N, H) and gives (N, V) at `column` (N,) in `row` (N,).
 
-        The logits are those of the next token. The batch's keys and values are added to a `cache`
-        of what is before it, which its `attention_mask` covers too.
+        The logits are those of the next token.
         """
-        cache_inputs = {} if cache is None else {"past_key_values": cache}
 
         def select(hidden: Tensor) -> Tensor:
             # The head of a model on several devices may be on another one than its inputs.
             return hidden[row.to(hidden.device), column.to(hidden.device)][None]
 
         with read_by_head(self.head, select) as read:
-            logits = self.model(
-                input_ids=batch["input_ids"],
-                attention_mask=batch["attention_mask"],
-                use_cache=cache is not None,
-                **cache_inputs,
-            ).logits
+            logits = self.model(**{"use_cache": False, **inputs}).logits
         return read[0][0], logits[0].float()
 
     def log_probabilities(self, batch: Batch) -> Tensor:
-        """Return log-probabilities (R,), on the CPU, of the tokens in `answer_mask`, text by text.
+        """Return log-probabilities (P, T) of the answers' tokens in a `PackedSet`'s batch.
 
-        The batch is that of a `ContinuationSet`, (P, L); the mask holds no first token.
+        They are 0 where `token_mask` is False.
         """
-        if not self.shares:
-            all_but_last = batch["attention_mask"].sum(dim=1) - 1
-            batch = {
-                **batch,
-                "shared": all_but_last,
-                "owner": torch.arange(len(all_but_last)).to(all_but_last),
-            }
-        text, _ = batch["answer_mask"].nonzero(as_tuple=True)
-        log_probs = torch.empty(len(text))
-        for group in self._groups(batch):
-            log_probs[torch.isin(text, group).cpu()] = self._group_log_probs(batch, group).cpu()
+        reads, mask = batch["reads"], batch["token_mask"]
+        log_probs = torch.zeros(reads.shape, device=reads.device)
+        for first, logits in self._parts(batch):
+            at = reads - first
+            is_read = mask & (at >= 0) & (at < len(logits))
+            at = at.clamp(0, len(logits) - 1)
+            scores = logits[at, batch["gold"]] - logits.logsumexp(dim=1)[at]
+            log_probs = torch.where(is_read, scores, log_probs)
         return log_probs
 
-    def _keeps_keys(self) -> bool:
+    def read(self, batch: Batch) -> tuple[Tensor, Tensor]:
+        """Return what the head reads (R, H) and gives (R, V) at all places; for no prefixes."""
+        num_rows, num_places = len(batch["input_ids"]), len(batch["read_row"])
+        return self._read(batch, slice(0, num_rows), slice(0, num_places), None)
+
+    def _parts(self, batch: Batch) -> Iterator[tuple[int, Tensor]]:
+        """Yield the logits (R, V) of places from a first one on, not too many at once.
+
+        With gradients there is one part: the logits of all are kept for the backward pass anyway.
+        """
+        row, most = batch["read_row"], max(1, _MAX_LOGITS // self.num_entries)
+        num_rows = len(batch["input_ids"])
+        if hasattr(row, "fake_mode"):  # a simulation: no numbers, and one part is as good as all
+            rows = slice(0, max(1, num_rows * most // max(most, len(row))))
+            yield 0, self._read(batch, rows, slice(0, min(most, len(row))), None)[1]
+            return
+        counts = torch.bincount(row, minlength=num_rows).tolist()
+        ends = [0, *accumulate(counts)]
+        prefixes = batch["row_prefix"].tolist()
+        begin, cache = 0, None
+        while begin < num_rows:
+            end = begin + 1
+            while (
+                end < num_rows
+                and prefixes[end] == prefixes[begin]
+                and (torch.is_grad_enabled() or ends[end + 1] - ends[begin] <= most)
+            ):
+                end += 1
+            if begin == 0 or prefixes[begin] != prefixes[begin - 1]:
+                cache = self._prefix_cache(batch, prefixes[begin])
+            places = slice(ends[begin], ends[end])
+            yield places.start, self._read(batch, slice(begin, end), places, cache)[1]
+            begin = end
+
+    def _prefix_cache(self, batch: Batch, prefix: int) -> DynamicCache | None:
+        """Return the keys and values of what stands before some rows."""
+        if prefix < 0:
+            return None
+        cache, nowhere = DynamicCache(), batch["read_row"][:0]
+        ids = batch["prefix_ids"][prefix : prefix + 1, : int(batch["prefix_sizes"][prefix])]
+        self.at({"input_ids": ids, "past_key_values": cache, "use_cache": True}, nowhere, nowhere)
+        return cache
+
+    def _read(
+        self, batch: Batch, rows: slice, places: slice, prefix: DynamicCache | None
+    ) -> tuple[Tensor, Tensor]:
+        """Return what the head reads (R, H) and gives (R, V) at places of rows behind a prefix."""
+        segments, size = batch["segments"][rows], 0
+        inputs: dict[str, Any] = {"input_ids": batch["input_ids"][rows]}
+        if prefix is not None:
+            size = prefix.get_seq_length()
+            inputs |= {"past_key_values": _repeated(prefix, len(segments)), "use_cache": True}
+        if self.packs:
+            inputs["attention_mask"] = visible(segments, self.model.dtype, size)
+            inputs["position_ids"] = batch["position_ids"][rows]
+        else:
+            exists = (segments != PADDING).long()
+            inputs["attention_mask"] = nn.functional.pad(exists, (size, 0), value=1)
+        row, column = batch["read_row"][places] - rows.start, batch["read_place"][places]
+        return self.at(inputs, row, column)
+
+    def _has_keys(self) -> bool:
         """Return whether the model's cache holds only keys and values of each token."""
         if "past_key_values" not in inspect.signature(self.model.forward).parameters:
             return False
@@ -230,104 +309,41 @@ class NextTokens:
         key_value_layers = {DynamicLayer, DynamicSlidingWindowLayer}
         return not self.model._is_stateful and {type(layer) for layer in layers} <= key_value_layers
 
-    def _group_log_probs(self, batch: Batch, rows: Tensor) -> Tensor:
-        """Return the log-probabilities of some texts, `rows` (T,) of the batch, ascending.
-
-        Their beginnings are run first, from which the `early` ones of their tokens are predicted.
-        """
-        ids, mask = batch["input_ids"][rows], batch["attention_mask"][rows]
-        shared = batch["shared"][rows]
-        text, column = batch["answer_mask"][rows].nonzero(as_tuple=True)
-        gold, context = ids[text, column], column - 1  # a token is predicted one place before it
-        early = context < shared[text]
-        cache = None if bool(early.all()) else DynamicCache()
-        owners, beginning = torch.unique(batch["owner"][rows], return_inverse=True)
-        size = int(shared.max())
-        common = {name: batch[name][owners, :size] for name in ("input_ids", "attention_mask")}
-        # Several texts ask for what follows at one place of their common beginning.
-        stem_queries = torch.stack([beginning[text[early]], context[early]])
-        (at_row, at_column), query_of = torch.unique(stem_queries, dim=1, return_inverse=True)
-        _, logits = self.at(common, at_row, at_column, cache)
-        scores = logits.log_softmax(dim=1)
-        log_probs = scores.new_empty(len(text))
-        log_probs[early] = scores[query_of, gold[early]]
-        if cache is None:
-            return log_probs
-        for run in self._runs(torch.unique(text[~early]), shared, mask.sum(dim=1)):
-            late = ~early & torch.isin(text, run)
-            begin, end = int(shared[run].min()), int(context[late].max()) + 1
-            tails = {"input_ids": ids[run, begin:end], "attention_mask": mask[run, :end]}
-            past = _beginnings(cache, beginning[run], begin)
-            at_row = torch.searchsorted(run, text[late])
-            _, logits = self.at(tails, at_row, context[late] - begin, past)
-            log_probs[late] = logits.log_softmax(dim=1).gather(1, gold[late, None])[:, 0]
-        return log_probs
-
-    def _groups(self, batch: Batch) -> Iterator[Tensor]:
-        """Yield groups of texts that share about equally many tokens, none too large."""
-        shared, owner = batch["shared"].tolist(), batch["owner"].tolist()
-        columns = torch.arange(batch["answer_mask"].shape[1] - 1, device=batch["shared"].device)
-        early = batch["answer_mask"][:, 1:] & (columns < batch["shared"][:, None])
-        order = sorted(range(len(shared)), key=lambda i: (shared[i], owner[i]))
-        lengths, sizes = batch["attention_mask"].sum(dim=1).tolist(), early.sum(dim=1).tolist()
-        longest = max(lengths, default=1)
-        group: list[int] = []
-        num_logits = 0
-        for i in order:
-            num_logits += sizes[i] * self.num_entries
-            if group and (longest * (len(group) + 1) > _MAX_TOKENS or num_logits > _MAX_LOGITS):
-                yield torch.tensor(sorted(group), device=batch["shared"].device)
-                group, num_logits = [], sizes[i] * self.num_entries
-            group.append(i)
-        if group:
-            yield torch.tensor(sorted(group), device=batch["shared"].device)
-
-    def _runs(self, texts: Tensor, shared: Tensor, lengths: Tensor) -> Iterator[Tensor]:
-        """Yield runs of texts of about equal lengths; each run begins at its shortest beginning."""
-        most = min(_MAX_RUN, _MAX_LOGITS // self.num_entries)
-        begins, ends = shared.tolist(), lengths.tolist()
-        run: list[int] = []
-        begin = 0
-        for i in sorted(texts.tolist(), key=lambda i: ends[i]):
-            begin = min(begin, begins[i]) if run else begins[i]
-            if run and (ends[i] - begin) * (len(run) + 1) > most:
-                yield torch.tensor(sorted(run), device=texts.device)
-                run, begin = [], begins[i]
-            run.append(i)
-        if run:
-            yield torch.tensor(sorted(run), device=texts.device)
-
-    def _verify(self) -> bool:
-        """Check on two short texts that begin alike that sharing changes no log-probability."""
-        words = sample_ids(self.model.config.get_text_config(), 5)
-        ids = torch.tensor([[*words], [*words[:3], *words[:2]]], device=self.model.device)
-        scored = torch.ones_like(ids, dtype=torch.bool).index_fill_(1, ids.new_zeros(1), False)
-        batch = {"input_ids": ids, "attention_mask": torch.ones_like(ids), "answer_mask": scored}
-        batch |= {"shared": ids.new_tensor([3, 3]), "owner": ids.new_tensor([0, 0])}
-        text, column = scored.nonzero(as_tuple=True)
+    def _is_exact(self, packing: Packing) -> bool:
+        """Check that a few short texts that begin alike score the same so laid out and alone."""
+        if packing.packs and "position_ids" not in inspect.signature(self.model.forward).parameters:
+            return False
+        if self.model.device.type == "meta":
+            return True  # nothing can be compared, and the numbers do not matter
+        ids = np.array(sample_ids(self.model.config.get_text_config(), 7))
+        texts = [ids[:5], ids[[0, 1, 2, 5, 6]], ids[[0, 1, 4, 5]]]
+        inputs = packed(texts, [len(text) - 1 for text in texts], [[0, 1], [2]], packing)
+        batch = {name: tensor.to(self.model.device) for name, tensor in inputs.items()}
         with comparable(self.model) as tolerance:
-            _, logits = self.at(batch, text, column - 1)
+            alone = []
+            for text in texts:
+                text_ids = batch["input_ids"].new_tensor(text[None, :-1])
+                alone.append(self.model(input_ids=text_ids, use_cache=False).logits[0, -1])
+            self.packs = packing.packs
             try:
-                actual = self._group_log_probs(batch, ids.new_tensor([0, 1]))
+                logits = torch.cat([part for _, part in self._parts(batch)])
             except ODD_MODEL:
-                return False  # it only looked as if it kept keys and values
-        expected = logits.log_softmax(dim=1).gather(1, ids[text, column][:, None])[:, 0]
-        return differ_by_rounding(expected, actual, tolerance, logits)
+                return False  # it only looked as if it could
+        return predict_alike(torch.stack(alone).float(), logits[batch["reads"][:, 0]], tolerance)
 
 
-def _beginnings(cache: DynamicCache, rows: Tensor, size: int) -> DynamicCache:
-    """Return the first `size` tokens of some of the sequences in a cache."""
-    beginnings = DynamicCache()
+def _repeated(cache: DynamicCache, num_rows: int) -> DynamicCache:
+    """Return the keys and values of one sequence for so many rows; the cache stays as it is."""
+    repeated = DynamicCache()
     layers: Any = cache.layers
     for layer_index, layer in enumerate(layers):
         if layer.is_initialized:  # some layers read those of another one
             # Of a model on several devices, each layer's are on its own.
-            layer_rows = rows.to(layer.keys.device)
             keys, values = (
-                stored[:, :, :size][layer_rows] for stored in (layer.keys, layer.values)
+                stored.expand(num_rows, -1, -1, -1) for stored in (layer.keys, layer.values)
             )
-            beginnings.update(keys, values, layer_index)
-    return beginnings
+            repeated.update(keys, values, layer_index)
+    return repeated
 
 
 def load(

@@ -10,10 +10,8 @@ Shapes: B items, K choices, P distinct texts, T tokens, R places that are read, 
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
-from itertools import accumulate
 from typing import Any, cast
 
 import numpy as np
@@ -21,20 +19,20 @@ import torch
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 
+from probelight.encoding.causal import ContinuationEncoder
 from probelight.encoding.encoded_set import (
     ChoiceEncoder,
     EncodedSet,
     EncoderAround,
     Ids,
     stacked,
-    token_budget_batches,
 )
 from probelight.encoding.infilling import InfillingEncoder
-from probelight.encoding.packed import PADDING, SHARED, PackedEncoder, visible
+from probelight.encoding.packed import Packing
 from probelight.io import ranges
 from probelight.io.errors import RecordError, UsageError
 from probelight.io.package import CONFIGS
-from probelight.models.causal import CausalScorer, refuse_slow
+from probelight.models.causal import CausalScorer, PackedReader, refuse_slow
 from probelight.models.checkpoint_errors import PretrainedError
 from probelight.models.checkpoint_files import (
     LIKELIHOOD,
@@ -44,13 +42,6 @@ from probelight.models.checkpoint_files import (
     length_of,
     scoring_of,
 )
-from probelight.models.checks import (
-    ODD_MODEL,
-    comparable,
-    predict_alike,
-    refuse_looking_ahead,
-    sample_ids,
-)
 from probelight.models.loading import (
     CAUSAL_LM,
     SEQ2SEQ_LM,
@@ -58,19 +49,12 @@ from probelight.models.loading import (
     longest_text,
     read_config,
 )
-from probelight.models.networks import Batch, mask_choices, read_by_head
+from probelight.models.networks import Batch, mask_choices
 from probelight.models.pair_choice import DEFAULT_HEAD, fresh_head, restore_head
 from probelight.models.scorer import Question, Reader, Scorer, ScorerSettings, TrainedScorer
 from probelight.models.seq2seq import Seq2SeqScorer
 from probelight.probes.prompts import Prompts, Templates
 from probelight.probes.record import Record, Setup
-
-# Logits over a large vocabulary would fill the memory: 64 million are 256 MB.
-_MAX_LOGITS = 1 << 26
-# How many tokens back a model looks, under the names that configs have for it.
-_WINDOWS = ("sliding_window", "attention_window", "attention_chunk_size")
-# Families whose own masks go by places in the sequence, whatever mask they are given.
-_OWN_MASKS = ("gpt_neo",)
 
 
 class ContinuationChoice:
@@ -116,8 +100,8 @@ class ContinuationChoice:
         if is_causal:
             refuse_slow(ref, self.tokenizer)
         self.kind = "causal" if is_causal else "seq2seq"
-        self.reader: PackedReader | DecoderReader = (
-            PackedReader(self.model, self.tokenizer, self.max_length, has_head)
+        self.reader: TrainedPacks | DecoderReader = (
+            TrainedPacks(self.model, self.tokenizer, self.max_length, has_head)
             if is_causal
             else DecoderReader(self.model, self.tokenizer, self.max_length, answer_prefix, has_head)
         )
@@ -170,122 +154,6 @@ class ContinuationChoice:
         return mask_choices(logits.float(), batch["choice_mask"])
 
 
-class PackedReader:
-    """Reads the choices of each item behind their common beginning, in one pass of a causal model.
-
-    A model whose attention cannot be told who sees whom, or that looks back only so far, reads each
-    text whole.
-
-    Attributes:
-        notices: Why each text is read whole, for the reader of the results.
-    """
-
-    def __init__(
-        self, model: PreTrainedModel, tokenizer: Any, max_length: int, reads_end: bool = False
-    ) -> None:
-        self.model: Any = model
-        self.head: Any = model.get_output_embeddings()  # type: ignore[no-untyped-call]
-        self.tokenizer = tokenizer
-        config: Any = model.config.get_text_config()
-        self.max_length = min(max_length, longest_text(config))
-        self.reads_end = reads_end
-        self.num_entries = int(config.vocab_size)
-        refuse_looking_ahead(model)
-        self.packs, why = False, ""
-        looks_back = [getattr(config, name, None) or self.max_length for name in _WINDOWS]
-        if (window := min(looks_back)) < self.max_length:
-            why = f"it looks back {window} tokens, and max_length is {self.max_length}"
-        elif config.model_type in _OWN_MASKS:
-            why = f"{config.model_type} sees by places, whatever mask it is given"
-        elif not self._packing_is_exact():
-            why = f"{type(model).__name__} does not predict packed choices as alone"
-        self.packs = not why
-        slower = "choices were read one by one, not behind their common stem, which is slower"
-        self.notices = () if self.packs else (f"{slower}: {why}",)
-
-    def encoder(self) -> PackedEncoder:
-        return PackedEncoder(self.tokenizer, self.max_length, self.packs, self.reads_end)
-
-    def log_likelihoods(self, batch: Batch) -> tuple[Tensor, Tensor]:
-        """Return the sums (P,) of the log-probabilities of answers' tokens, and how many (P,)."""
-        reads, mask = batch["reads"], batch["token_mask"]
-        log_probs = torch.zeros(reads.shape, device=reads.device)
-        for rows, places in self._slices(batch):
-            logits = self._read(batch, rows, places)[1].float()
-            at = reads - places.start
-            is_read = (at >= 0) & (at < len(logits))
-            at = at.clamp(0, len(logits) - 1)
-            scores = logits[at, batch["gold"]] - logits.logsumexp(dim=1)[at]
-            log_probs = torch.where(is_read, scores, log_probs)
-        return (log_probs * mask).sum(dim=1), mask.sum(dim=1)
-
-    def last_hidden(self, batch: Batch) -> Tensor:
-        """Return what the model's head reads (P, H) at the last token of each text."""
-        everything = slice(0, len(batch["input_ids"])), slice(0, len(batch["read_row"]))
-        return self._read(batch, *everything)[0][batch["ends"][:, 0]]
-
-    def _slices(self, batch: Batch) -> Iterator[tuple[slice, slice]]:
-        """Yield the sequences in parts without too many logits, and the places read of each.
-
-        With gradients there is one part: the logits of all are kept for the backward pass anyway.
-        """
-        row, most = batch["read_row"], max(1, _MAX_LOGITS // self.num_entries)
-        num_rows = len(batch["input_ids"])
-        if len(row) <= most or torch.is_grad_enabled():
-            yield slice(0, num_rows), slice(0, len(row))
-            return
-        if hasattr(row, "fake_mode"):  # a simulation: no numbers, and one part is as good as all
-            yield slice(0, max(1, num_rows * most // len(row))), slice(0, most)
-            return
-        counts = torch.bincount(row, minlength=num_rows).tolist()
-        ends = [0, *accumulate(counts)]
-        for indices in token_budget_batches([1] * num_rows, most, range(num_rows), counts):
-            rows = slice(indices[0], indices[-1] + 1)
-            yield rows, slice(ends[rows.start], ends[rows.stop])
-
-    def _read(self, batch: Batch, rows: slice, places: slice) -> tuple[Tensor, Tensor]:
-        """Return what the head reads (R, H) and gives (R, V) at the places of some sequences."""
-        segments = batch["segments"][rows]
-        row, column = batch["read_row"][places] - rows.start, batch["read_place"][places]
-        attention: dict[str, Tensor] = {"attention_mask": (segments != PADDING).long()}
-        if self.packs:
-            attention = {
-                "attention_mask": visible(segments, self.model.dtype),
-                "position_ids": batch["position_ids"][rows],
-            }
-        with read_by_head(self.head, lambda hidden: hidden[row, column][None]) as read:
-            logits = self.model(
-                input_ids=batch["input_ids"][rows], use_cache=False, **attention
-            ).logits
-        return read[0][0], logits[0]
-
-    def _packing_is_exact(self) -> bool:
-        """Check that two short texts that begin alike score the same packed and alone."""
-        if "position_ids" not in inspect.signature(self.model.forward).parameters:
-            return False
-        if self.model.device.type == "meta":
-            return True  # nothing can be compared, and the numbers do not matter
-        words = sample_ids(self.model.config.get_text_config(), 7)
-        texts = [words[:5], [*words[:3], *words[5:]]]
-        packed = {
-            "input_ids": [[*texts[0], *texts[1][3:]]],
-            "position_ids": [[0, 1, 2, 3, 4, 3, 4]],
-            "segments": [[SHARED] * 3 + [1, 1, 2, 2]],
-            "read_row": [0, 0],
-            "read_place": [4, 6],
-        }
-        batch = {n: torch.tensor(value, device=self.model.device) for n, value in packed.items()}
-        ids = torch.tensor(texts, device=self.model.device)
-        with comparable(self.model) as tolerance:
-            logits_alone = self.model(input_ids=ids, use_cache=False).logits[:, -1].float()
-            self.packs = True
-            try:
-                packed_logits = self._read(batch, slice(0, 1), slice(0, 2))[1].float()
-            except ODD_MODEL:
-                return False
-        return predict_alike(logits_alone, packed_logits, tolerance)
-
-
 def trained_scorer(
     settings: ScorerSettings, setup: Setup, seed: int = 0, read: Reader = load_pretrained
 ) -> ContinuationScorer:
@@ -331,6 +199,39 @@ class ContinuationScorer(TrainedScorer):
 
     def word_rows(self, words: Sequence[str]) -> tuple[Tensor, Tensor]:
         return self.plain.word_rows(words)
+
+
+class TrainedPacks:
+    """Reads the choices of each item behind their common beginning, in one pass of a causal model.
+
+    There is a row per item, and all of it has gradients, so nothing is read before. Where the model
+    cannot be told who sees whom, there is a row per choice.
+
+    Attributes:
+        notices: Why there is, for the reader of the results.
+    """
+
+    def __init__(
+        self, model: PreTrainedModel, tokenizer: Any, max_length: int, reads_end: bool = False
+    ) -> None:
+        self.tokenizer = tokenizer
+        self.max_length = min(max_length, longest_text(model.config.get_text_config()))
+        self.reader = PackedReader(model, self.max_length)
+        self.packing = Packing(packs=self.reader.packs, reads_end=reads_end)
+        slower = "choices were read one by one, not behind their common stem, which is slower"
+        why = self.reader.why_not_packed
+        self.notices = (f"{slower}: {why}",) if why else ()
+
+    def encoder(self) -> ContinuationEncoder:
+        return ContinuationEncoder(self.tokenizer, self.max_length, packing=self.packing)
+
+    def log_likelihoods(self, batch: Batch) -> tuple[Tensor, Tensor]:
+        """Return the sums (P,) of the log-probabilities of answers' tokens, and how many (P,)."""
+        return self.reader.log_probabilities(batch).sum(dim=1), batch["token_mask"].sum(dim=1)
+
+    def last_hidden(self, batch: Batch) -> Tensor:
+        """Return what the model's head reads (P, H) at the last token of each text."""
+        return self.reader.read(batch)[0][batch["ends"][:, 0]]
 
 
 class DecoderReader:

@@ -11,7 +11,7 @@ from tokenizers import Regex, Tokenizer, models, pre_tokenizers, processors
 from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
 from probelight.encoding.causal import ContinuationEncoder, StemEncoder
-from probelight.encoding.encoded_set import EncodedSet
+from probelight.encoding.packed import PackedSet
 from probelight.io.errors import RecordError
 from probelight.probes.record import Record
 
@@ -33,16 +33,13 @@ NAMES = {"bos_token": "<s>", "eos_token": "</s>"}
 TOKENIZER = tokenizer_of(**NAMES)
 
 
-def scored(encoded: EncodedSet, tokenizer: Any = TOKENIZER) -> list[tuple[list[str], list[str]]]:
+def scored(encoded: PackedSet, tokenizer: Any = TOKENIZER) -> list[tuple[list[str], list[str]]]:
     """What is before and what is scored of each text, as tokens."""
-    batch = encoded.collate(range(len(encoded)))
     pairs = []
-    for ids, mask, marked in zip(
-        batch["input_ids"], batch["attention_mask"], batch["answer_mask"], strict=True
-    ):
-        tokens = tokenizer.convert_ids_to_tokens(ids[mask == 1].tolist())
-        first = int(marked.long().argmax())
-        assert marked.tolist() == [first <= i < len(tokens) for i in range(len(marked))]
+    for text in encoded.texts:
+        tokens = tokenizer.convert_ids_to_tokens(encoded.template.assemble(text.ids)[0].tolist())
+        first = len(encoded.template.special_ids[0]) + text.begin
+        assert text.end == len(text.ids)
         pairs.append((tokens[:first], tokens[first:]))
     return pairs
 
@@ -114,19 +111,6 @@ def test_the_beginning_is_cut_and_never_what_is_scored() -> None:
     assert scored(cut, with_bos) == [(["<s>", " c", " d"], [" e", " f"])]
     unknown = ContinuationEncoder(TOKENIZER).encode([Record("1", "a", ("\U0001f642",), 0)])
     assert "1 of 1 answers contain text that the tokenizer does not know" in unknown.notices[0]
-
-
-def test_texts_are_run_with_those_that_begin_alike() -> None:
-    records = [
-        Record("1", "a b", ("c d", "c e", "c"), 0),
-        Record("2", "a b", ("c d",), 0),  # the first text again
-        Record("3", "a b", ("c f", "c g"), 0),  # the same beginning
-        Record("4", "x[MASK]", ("y", "a"), 0),  # <s> xy, x a: nothing in common
-    ]
-    batch = ContinuationEncoder(TOKENIZER).encode(records).collate(range(4))
-    assert batch["pair_index"][:, :2].tolist() == [[0, 1], [0, 0], [3, 4], [5, 6]]
-    assert batch["shared"].tolist() == [3, 3, 3, 3, 3, 1, 1]
-    assert batch["owner"].tolist() == [0, 0, 0, 0, 0, 5, 6]
 
 
 Folder = Callable[[str], Path]

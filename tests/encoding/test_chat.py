@@ -86,9 +86,8 @@ def test_scores_are_those_of_a_plain_loop_over_the_template(kind: str, begin: st
             [user, assistant], continue_final_message=True, return_dict=False
         )
         assert text.ids.tolist() == ids
-    batch = encoded.collate([0])
-    for row, mask in zip(batch["input_ids"], batch["attention_mask"], strict=True):
-        num_bos = row[mask.bool()].tolist().count(tokenizer.convert_tokens_to_ids("<s>"))
+    for text in encoded.texts:
+        num_bos = text.ids.tolist().count(tokenizer.convert_tokens_to_ids("<s>"))
         assert num_bos == ("bos_token" in KINDS[kind][2])
     scores = answer(scorer, {"one": [RECORD]}, scorer.log_likelihoods())["one"].scores[0]
     assert scores == pytest.approx(expected, abs=1e-4)

@@ -9,16 +9,18 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 import transformers
 from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, GPT2Config, GPT2Model
 
+from probelight.encoding.packed import Packing, packed
 from probelight.io.errors import RecordError
 from probelight.models import causal, in_memory
-from probelight.models.causal import CausalScorer, NextTokens, check, load
+from probelight.models.causal import CausalScorer, PackedReader, check, load
 from probelight.models.checkpoint_errors import PretrainedError
-from probelight.models.continuation_choice import PackedReader
+from probelight.models.continuation_choice import TrainedPacks
 from probelight.models.in_memory import TextSettings
 from probelight.models.registry import ModelSettings
 from probelight.probes.record import MASK, Record
@@ -92,7 +94,8 @@ def test_scores_are_those_of_the_whole_model_one_text_at_a_time(
 ) -> None:
     folder = causal_folder(family)
     scorer = scorer_of(folder)
-    assert scorer.reader.shares
+    assert scorer.reader.packs == (family != "mistral")  # which looks 5 tokens back
+    assert scorer.reader.keeps_keys
     records = [*MLM, *QA, *WHOLE]
     hand = [expected(folder, record) for record in records]
     largest = 0.0
@@ -123,40 +126,80 @@ def test_a_sentence_goes_by_the_sum_and_a_question_by_the_mean(causal_folder: Fo
     assert fresh == twin != scorer.fingerprint()
 
 
-def test_numbers_depend_neither_on_sharing_nor_on_the_parts(
-    causal_folder: Folder, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("family", ["gpt2", "mistral"])
+def test_numbers_depend_neither_on_how_texts_are_laid_out_nor_on_the_parts(
+    family: str, causal_folder: Folder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    scorer = scorer_of(causal_folder("mistral"))
+    scorer = scorer_of(causal_folder(family))
     records = [*MLM, *QA, *WHOLE]
     together = answers(scorer.log_likelihoods(), *records)
-    scorer.reader.shares = False
-    torch.testing.assert_close(
-        answers(scorer.log_likelihoods(), *records), together, rtol=0, atol=1e-5
-    )
-    scorer.reader.shares = True
-    for limit in ("_MAX_TOKENS", "_MAX_RUN", "_MAX_LOGITS"):
-        monkeypatch.setattr(causal, limit, 1)  # one text at a time
+
+    def same() -> None:
         torch.testing.assert_close(
             answers(scorer.log_likelihoods(), *records), together, rtol=0, atol=1e-5
         )
 
+    for most_logits in (1, 3_000):  # one row at a time; some
+        with monkeypatch.context() as patch:
+            patch.setattr(causal, "_MAX_LOGITS", most_logits)
+            same()
+    for row_tokens, min_prefix in ((1, 1), (40, 1), (40, 3), (10_000, 2)):
+        with monkeypatch.context() as patch:
+            patch.setattr(causal, "ROW_TOKENS", row_tokens)
+            patch.setattr(causal, "MIN_PREFIX", min_prefix)
+            same()
+    scorer.reader.packs = False
+    same()
+    scorer.reader.keeps_keys = False
+    same()
 
-def test_a_common_beginning_is_run_once(causal_folder: Folder) -> None:
-    scorer = scorer_of(causal_folder("gpt2"))
-    assert scorer.reader.shares  # the check on a small text is done
-    tokens: list[int] = []
+
+def sizes_read(scorer: CausalScorer, *records: Record) -> tuple[list[tuple[int, ...]], list[int]]:
+    """Shapes of the ids of each call of the model, and how many places its head was asked for."""
+    shapes: list[tuple[int, ...]] = []
     places: list[int] = []
-    scorer.model.transformer.wte.register_forward_pre_hook(
-        lambda _, inputs: tokens.append(inputs[0].numel())
-    )
-    scorer.model.lm_head.register_forward_hook(lambda _, __, logits: places.append(logits.shape[1]))
+    words, head = scorer.model.get_input_embeddings(), scorer.model.get_output_embeddings()
+    hooks = [
+        words.register_forward_pre_hook(lambda _, inputs: shapes.append(tuple(inputs[0].shape)))
+    ]
+    hooks += [head.register_forward_hook(lambda _, __, logits: places.append(logits.shape[1]))]
+    answers(scorer.log_likelihoods(), *records)
+    for hook in hooks:
+        hook.remove()
+    return shapes, places
+
+
+def test_a_common_beginning_is_read_once(causal_folder: Folder) -> None:
+    scorer = scorer_of(causal_folder("gpt2"))
     twin = Record("x", QA[0].stem, ("the antelope", "the red cat", "the antelope is warm"), 0)
     stem = len(scorer.tokenizer(f"{twin.stem} the")["input_ids"])
     sizes = [len(scorer.tokenizer(f"{twin.stem} {c}")["input_ids"]) - stem for c in twin.choices]
-    answers(scorer.log_likelihoods(), twin, twin)
-    # The last token of a text is only predicted; texts are padded to the longest one's rest.
-    assert tokens == [stem, sum(size > 1 for size in sizes) * (max(sizes) - 1)]
-    assert places == [2, sum(sizes) - 3]
+    # The last token of a text is only predicted. The second item has the texts of the first.
+    tokens = stem + sum(size - 1 for size in sizes)
+    assert sizes_read(scorer, twin, twin) == ([(1, tokens)], [sum(sizes) - 1])
+    scorer.reader.packs = False
+    behind = (3, max(sizes) + 1)
+    assert sizes_read(scorer, twin) == ([(1, stem - 2), behind], [0, sum(sizes) + 3])
+
+
+def test_a_beginning_of_many_items_is_read_once_for_all_of_them(
+    causal_folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scorer = scorer_of(causal_folder("gpt2"))
+    passage = "snow is naïve and warm , and a cat is an old antelope . "
+    records = [Record(str(n), passage + stem, ("warm", "red"), 0) for n, stem in enumerate("abcd")]
+    monkeypatch.setattr(causal, "MIN_PREFIX", 10)
+    monkeypatch.setattr(causal, "ROW_TOKENS", 8)
+    shapes, _ = sizes_read(scorer, *records)
+    whole = len(scorer.tokenizer(passage + "a warm")["input_ids"])
+    (rows_of_prefix, prefix), (_, longest) = shapes
+    assert (rows_of_prefix, len(shapes)) == (1, 2)
+    assert prefix >= 10
+    assert longest <= 8
+    alone = torch.cat([answers(scorer.log_likelihoods(), record) for record in records])
+    together = answers(scorer.log_likelihoods(), *records)
+    torch.testing.assert_close(together, alone, rtol=0, atol=1e-5)
+    assert prefix < whole
 
 
 def test_the_vocabulary_is_asked_behind_what_stands_before_the_blank(
@@ -227,7 +270,7 @@ def test_a_foreign_tokenizer_and_a_model_without_a_head_are_refused(
     assert list(check(good, "mc_qa")(QA)) == [0, 1, 2]
     config = GPT2Config(vocab_size=50, n_embd=8, n_layer=1, n_head=1)
     with pytest.raises(PretrainedError, match="GPT2Model has no head over a vocabulary"):
-        NextTokens(GPT2Model(config))
+        PackedReader(GPT2Model(config), 64)
 
 
 def test_log_likelihoods_are_those_of_minicons(causal_folder: Folder) -> None:
@@ -275,24 +318,16 @@ def test_log_probabilities_are_those_of_each_text_alone(name: str) -> None:
         parameter.add_(0.2 * torch.randn_like(parameter))
     beginning = [3, 4, 5, 6, 7, 8]
     texts = [[*beginning, 9, 10, 11], [*beginning, 12], [*beginning, 9, 13, 14, 15], [3, 20, 21]]
-    reader = NextTokens(model)
-    ids = torch.zeros(4, 10, dtype=torch.long)
-    for row, text in zip(ids, texts, strict=True):
-        row[: len(text)] = torch.tensor(text)
-    scored = ids != 0
-    scored[:3, :5] = False
-    scored[3, 0] = False
-    batch = {
-        "input_ids": ids,
-        "attention_mask": (ids != 0).long(),
-        "answer_mask": scored,
-        "shared": torch.tensor([6, 6, 6, 1]),
-        "owner": torch.tensor([0, 0, 0, 3]),
-    }
-    scores = reader.log_probabilities(batch)
-    keeps_more = "MambaForCausalLM keeps more of a text than keys and values"
-    assert reader.shares == (name != "mamba")
-    assert [keeps_more in notice for notice in reader.notices] == [True] * (name == "mamba")
+    reader = PackedReader(model, 64)
+    assert reader.keeps_keys == (name != "mamba")
+    assert reader.packs is False
+    packing = Packing(packs=False, reads_prefixes=reader.keeps_keys)
+    arrays = [np.array(text) for text in texts]
+    batch = packed(arrays, [5, 5, 5, 1], [[0, 1, 2], [3]], packing)
+    scores = reader.log_probabilities(batch)[batch["token_mask"]]
+    why = {"gemma2": "it looks back 4 tokens, and max_length is 64"}
+    others = f"{type(model).__name__} does not predict packed choices as alone"
+    assert reader.why_not_packed == why.get(name, others)
     expected = []
     for text, first in zip(texts, (5, 5, 5, 1), strict=True):
         logs = model(torch.tensor([text])).logits[0].log_softmax(-1)
@@ -325,7 +360,7 @@ def test_what_sees_later_tokens_is_no_causal_model(name: str, causal_folder: Fol
     assert not torch.allclose(network(ids).logits[0, 0], network(changed).logits[0, 0], atol=0.01)
     tokenizer = AutoTokenizer.from_pretrained(causal_folder("gpt2"))
     refused = f"{name} is no causal language model: another last token changes what it predicts"
-    for reads in (CausalScorer, partial(PackedReader, max_length=64)):
+    for reads in (CausalScorer, partial(TrainedPacks, max_length=64)):
         with pytest.raises(PretrainedError, match=refused):
             reads(network, tokenizer)
 

@@ -21,12 +21,12 @@ from transformers import (
 
 from probelight.evaluation.scorers import predict, scorer_for
 from probelight.io.errors import RecordError, UsageError
-from probelight.models import continuation_choice
+from probelight.models import causal
 from probelight.models.checkpoint_errors import PretrainedError
 from probelight.models.continuation_choice import (
     ContinuationChoice,
     ContinuationScorer,
-    PackedReader,
+    TrainedPacks,
     trained_scorer,
 )
 from probelight.models.pair_choice import save_head
@@ -86,8 +86,8 @@ def test_scores_and_gradients_are_those_of_a_loop(
     folder = causal_folder(family)
     raw = AutoModelForCausalLM.from_pretrained(folder).eval()
     choice = ContinuationChoice(ref_of(folder), scoring)
-    assert isinstance(choice.reader, PackedReader)
-    assert choice.reader.packs == (family != "mistral")  # which looks 5 tokens back
+    assert isinstance(choice.reader, TrainedPacks)
+    assert choice.reader.packing.packs == (family != "mistral")  # which looks 5 tokens back
     logits = logits_of(choice)
     hand = [[loop(folder, raw, r, c, scoring) for c in r.choices] for r in RECORDS]
     for row, logs in zip(logits, hand, strict=True):
@@ -111,7 +111,7 @@ def test_logits_in_parts_are_the_same(
     choice = ContinuationChoice(ref_of(causal_folder("gpt2")), "sum")
     at_once = logits_of(choice)
     for places in (1, 7):  # of some twenty that are read
-        monkeypatch.setattr(continuation_choice, "_MAX_LOGITS", places * 400)
+        monkeypatch.setattr(causal, "_MAX_LOGITS", places * 400)
         with torch.no_grad():
             torch.testing.assert_close(logits_of(choice), at_once, rtol=0, atol=1e-5)
 
@@ -128,8 +128,8 @@ def test_a_window_of_all_of_a_text_lets_choices_be_packed(
     raw.save_pretrained(tmp_path)
     AutoTokenizer.from_pretrained(causal_folder("mistral")).save_pretrained(tmp_path)
     choice = ContinuationChoice(ref_of(tmp_path), "sum", max_length=20)
-    assert isinstance(choice.reader, PackedReader)
-    assert choice.reader.packs
+    assert isinstance(choice.reader, TrainedPacks)
+    assert choice.reader.packing.packs
     # Packed, the first item has more tokens than the window; none of its texts has.
     hand = [loop(tmp_path, raw, RECORDS[0], c) for c in RECORDS[0].choices]
     torch.testing.assert_close(logits_of(choice)[0], torch.stack(hand), rtol=1e-5, atol=1e-5)
@@ -140,12 +140,10 @@ def test_a_model_that_ignores_the_mask_reads_each_text_whole(
 ) -> None:
     plain = logits_of(ContinuationChoice(ref_of(causal_folder("llama")), "sum"))
     # As of a family that takes any mask and sees everything before a token.
-    monkeypatch.setattr(
-        continuation_choice, "visible", lambda segments, dtype: (segments >= 0).long()
-    )
+    monkeypatch.setattr(causal, "visible", lambda segments, dtype, size=0: (segments >= 0).long())
     choice = ContinuationChoice(ref_of(causal_folder("llama")), "sum")
-    assert isinstance(choice.reader, PackedReader)
-    assert not choice.reader.packs
+    assert isinstance(choice.reader, TrainedPacks)
+    assert not choice.reader.packing.packs
     torch.testing.assert_close(logits_of(choice), plain, rtol=0, atol=1e-5)
     scorer = ContinuationScorer(choice, "causal_sum")
     predicted = predict(scorer, {"x": RECORDS}, TrainerSettings(accelerator="cpu"))["x"]
@@ -169,16 +167,14 @@ def test_logits_as_large_as_real_models_have_are_packed(
     raw.eval().save_pretrained(tmp_path)
     AutoTokenizer.from_pretrained(causal_folder("llama")).save_pretrained(tmp_path)
     choice = ContinuationChoice(ref_of(tmp_path), "sum")
-    assert isinstance(choice.reader, PackedReader)
-    assert choice.reader.packs
+    assert isinstance(choice.reader, TrainedPacks)
+    assert choice.reader.packing.packs
     assert choice.notices == ()
     hand = [[loop(tmp_path, raw, r, c) for c in r.choices] for r in RECORDS]
     for row, logs in zip(logits_of(choice), hand, strict=True):
         torch.testing.assert_close(row[: len(logs)], torch.stack(logs), rtol=0, atol=1e-4 * largest)
-    monkeypatch.setattr(
-        continuation_choice, "visible", lambda segments, dtype: (segments >= 0).long()
-    )
-    assert not PackedReader(raw, choice.tokenizer, 64).packs
+    monkeypatch.setattr(causal, "visible", lambda segments, dtype, size=0: (segments >= 0).long())
+    assert not TrainedPacks(raw, choice.tokenizer, 64).packing.packs
 
 
 def test_letters_are_asked_for_behind_a_list_of_the_choices(causal_folder: Folder) -> None:

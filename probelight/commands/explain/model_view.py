@@ -214,10 +214,13 @@ def input_pieces(question: Question, record: Record) -> Reads:
         return ()
     row = int(batch["pair_index"][0, 0]) if "pair_index" in batch else 0
     source = int(batch["source_index"][row]) if "source_index" in batch else row
-    # Of choices that are packed, what they have in common.
-    packed = batch["segments"] == SHARED if "segments" in batch else batch["attention_mask"].bool()
-    text = batch["input_ids"][source][packed[source]]
-    sequences = [("reads", pieces_of(tokenizer, text.tolist()))]
+    if "segments" in batch:  # choices are packed: what they have in common
+        text = batch["input_ids"][0][batch["segments"][0] == SHARED].tolist()
+        if batch["row_prefix"][0] >= 0:
+            text = [*batch["prefix_ids"][0, : int(batch["prefix_sizes"][0])].tolist(), *text]
+    else:
+        text = batch["input_ids"][source][batch["attention_mask"][source].bool()].tolist()
+    sequences = [("reads", pieces_of(tokenizer, text))]
     if "decoder_input_ids" in batch:
         first = int(batch["scored_mask"][row].long().argmax())
         decoder_ids = batch["decoder_input_ids"][row][: first + 1]

@@ -342,9 +342,12 @@ def test_a_chat_is_shown_as_it_is_read(tmp_path: Path) -> None:
     view = explain(ModelSettings(str(tmp_path), kind="causal"), "mc_qa", record, chat="auto")
     user = {"role": "user", "content": "which is larger ?"}
     options: dict[str, Any] = {"continue_final_message": True, "return_dict": False}
-    chat_ids = tokenizer.apply_chat_template(
-        [user, {"role": "assistant", "content": "a cat"}], **options
+    cat, dog = (
+        tokenizer.apply_chat_template([user, {"role": "assistant", "content": choice}], **options)
+        for choice in ("a cat", "a dog")
     )
+    num_shared = next(n for n, (c, d) in enumerate(zip(cat, dog, strict=True)) if c != d)
+    chat_ids = cat[:num_shared]  # what the choices go on from; they are shown by themselves
     assert [piece.id for piece in dict(view.reads)["reads"]] == chat_ids
     assert view.row.mode == "causal_likelihood, chat"
     [entry] = tokenizer("A", add_special_tokens=False).input_ids
