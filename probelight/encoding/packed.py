@@ -134,7 +134,7 @@ def packed(
 
 
 @dataclass
-class _Row:
+class _PackedRow:
     """Tokens behind each other, their places in their own texts, and their segments."""
 
     prefix: int  # the number of what stands before it, -1 for nothing
@@ -161,7 +161,7 @@ class _Rows:
 
     def __init__(self, texts: Sequence[Ids], starts: Sequence[int]) -> None:
         self._texts, self._starts = texts, starts
-        self._rows: list[_Row] = []
+        self._rows: list[_PackedRow] = []
         self._prefixes: list[Ids] = []
         # Of each text its row, and of its shared and its own tokens the first and its column.
         self._places: dict[int, tuple[int, tuple[int, int], tuple[int, int]]] = {}
@@ -171,20 +171,20 @@ class _Rows:
         if packing.packs and packing.row_tokens:
             texts_by_item = self._with_same_stems(texts_by_item, packing.row_tokens)
         groups: dict[bytes | int, list[int]] = defaultdict(list)
-        for item, item_texts in enumerate(texts_by_item):
+        for number, item_texts in enumerate(texts_by_item):
             head = self._texts[item_texts[0]][: packing.min_prefix].tobytes()
-            groups[head if packing.packs else item].append(item)
+            groups[head if packing.packs else number].append(number)
         without_prefix: list[int] = []
         for items in groups.values():
-            texts = [index for item in items for index in texts_by_item[item]]
+            texts = [index for number in items for index in texts_by_item[number]]
             most = min(self._starts[index] for index in texts)
             prefix = self._num_shared(texts, most) if packing.reads_prefixes else 0
             if prefix < packing.min_prefix or (packing.packs and len(items) == 1):
                 without_prefix += items
                 continue
             self._prefixes.append(self._texts[texts[0]][:prefix])
-            self._fill([texts_by_item[item] for item in items], packing, prefix)
-        self._fill([texts_by_item[item] for item in sorted(without_prefix)], packing)
+            self._fill([texts_by_item[number] for number in items], packing, prefix)
+        self._fill([texts_by_item[number] for number in sorted(without_prefix)], packing)
 
     def _with_same_stems(
         self, texts_by_item: Sequence[Sequence[int]], most: int
@@ -227,7 +227,7 @@ class _Rows:
             room = packing.row_tokens - size if packing.packs else -1
             row = next((row for row in rows if self._rows[row].size <= room), len(self._rows))
             if row == len(self._rows):
-                self._rows.append(_Row(number))
+                self._rows.append(_PackedRow(number))
             self._add(row, item_texts, prefix, shared)
 
     def _add(self, row: int, item_texts: Sequence[int], prefix: int, shared: int) -> None:

@@ -232,7 +232,7 @@ class PackedReader:
         """
         reads, mask = batch["reads"], batch["token_mask"]
         log_probs = torch.zeros(reads.shape, device=reads.device)
-        for first, logits in self._parts(batch):
+        for first, logits in self._logits(batch):
             at = reads - first
             is_read = mask & (at >= 0) & (at < len(logits))
             at = at.clamp(0, len(logits) - 1)
@@ -245,7 +245,7 @@ class PackedReader:
         num_rows, num_places = len(batch["input_ids"]), len(batch["read_row"])
         return self._read(batch, slice(0, num_rows), slice(0, num_places), None)
 
-    def _parts(self, batch: Batch) -> Iterator[tuple[int, Tensor]]:
+    def _logits(self, batch: Batch) -> Iterator[tuple[int, Tensor]]:
         """Yield the logits (R, V) of places from a first one on, not too many at once.
 
         With gradients there is one part: the logits of all are kept for the backward pass anyway.
@@ -326,7 +326,7 @@ class PackedReader:
                 alone.append(self.model(input_ids=text_ids, use_cache=False).logits[0, -1])
             self.packs = packing.packs
             try:
-                logits = torch.cat([part for _, part in self._parts(batch)])
+                logits = torch.cat([logits for _, logits in self._logits(batch)])
             except ODD_MODEL:
                 return False  # it only looked as if it could
         return predict_alike(torch.stack(alone).float(), logits[batch["reads"][:, 0]], tolerance)
