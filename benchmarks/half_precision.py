@@ -76,7 +76,7 @@ def measure(chosen: argparse.Namespace) -> dict[str, float]:
         model.save_pretrained(causal)
         tokenizer.save_pretrained(causal)
         del model
-        wide = ModelSettings(str(masked), multi_token="skip")
+        wide = ModelSettings(str(masked), kind="transformer", multi_token="skip")
         kinds: dict[str, tuple[ModelSettings, Setup, list[Record]]] = {
             f"masked, {probe}": (
                 wide,
@@ -134,7 +134,7 @@ def _agreement(chosen: argparse.Namespace, trainer: TrainerSettings) -> dict[str
     for name in SHIPPED[:2] if chosen.quick else SHIPPED:
         data, _ = load_entry(name, None)
         sets = {name: data.records[: chosen.compared]}
-        settings = ModelSettings(multi_token="skip")
+        settings = ModelSettings(kind="transformer", multi_token="skip")
         ours, exact = (
             predict(
                 scorer_for(replace(settings, dtype=dtype), data.config.setup, trainer=trainer),

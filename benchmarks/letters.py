@@ -88,7 +88,7 @@ def _scorer(records: tuple[Record, ...], chosen: argparse.Namespace) -> Scorer:
         return CausalScorer(model.to(chosen.device), tokenizer)
     with tempfile.TemporaryDirectory() as folder:
         name = write_random_model(folder, *((2, 64, 2000) if chosen.quick else (6, 384, 30000)))
-        return load(ModelSettings(name, random_weights=True), "mc_mlm")
+        return load(ModelSettings(name, kind="transformer", random_weights=True), "mc_mlm")
 
 
 if __name__ == "__main__":

@@ -213,7 +213,7 @@ def test_an_adapter_is_written_with_the_same_bytes_each_time(
 
 def test_random_weights_have_no_adapter(tiny_model: Path, masked_adapters: list[Path]) -> None:
     names = [f"{tiny_model}+{folder}" for folder in masked_adapters]
-    models = chosen_models(names, ModelSettings(kind="transformer"), random_weights=True)
+    models = chosen_models(names, ModelSettings(), random_weights=True)
     assert [(m.random_weights, m.adapter is None) for m in models] == [
         (False, False), (False, False), (True, True),
     ]  # fmt: skip
@@ -297,9 +297,7 @@ def test_namesakes_are_told_apart(tiny_model: Path, tmp_path: Path) -> None:
     for owner in ("one", "two"):
         folder = tmp_path / owner / "checkpoints" / "best"
         names.append(f"{tiny_model}+{plain_adapter(AutoModelForMaskedLM, tiny_model, folder)}")
-    models = chosen_models(
-        [str(tiny_model), *names], ModelSettings(kind="transformer"), random_weights=False
-    )
+    models = chosen_models([str(tiny_model), *names], ModelSettings(), random_weights=False)
     assert [model.label for model in models] == [
         "tiny",
         "tiny+one/checkpoints/best",

@@ -329,7 +329,10 @@ def test_only_few_shot_chats_are_other_runs_than_before(tmp_path: Path) -> None:
     tokenizer.save_pretrained(tmp_path)
     sets = load_sets(["hypernymy_small"], DEFAULT_FILE, None, None)
     has_turns = {}
-    for model in (ModelSettings(str(tmp_path), kind="causal"), ModelSettings("dictionary-lm")):
+    for model in (
+        ModelSettings(str(tmp_path), kind="causal"),
+        ModelSettings("dictionary-lm", kind="transformer"),
+    ):
         for shots, chat in product((0, 2), ("never", "auto")):
             prompt = prompt_spec(shots, chat, PromptSettings())  # type: ignore[arg-type]
             [job] = zero_shot_jobs(sets, [model], TRAINER, rules=("letter",), prompt=prompt)

@@ -296,7 +296,8 @@ def export(world: World, out: Path) -> list[list[str]]:
 def demo(world: World, out: Path) -> list[list[str]]:
     settings = """--plan.probes=[taxonomy_small] --plan.curve_probes=[taxonomy_small]
         --plan.curve.sizes=[16,62] --plan.curve.seeds=[1,2] --plan.curve.epochs=2
-        --plan.model.name_or_path=dictionary-lm --plan.model.max_length=48
+        --plan.model.name_or_path=dictionary-lm --plan.model.kind=transformer
+        --plan.model.max_length=48
         --plan.original.name=definitions_small --plan.original.checkpoint=null
         --plan.original.sets=[definitions_small] --plan.original.report_sets=[definitions_small]
         --plan.original.selection_share=0.1 --plan.original.reserved_share=0.1
