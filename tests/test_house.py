@@ -40,7 +40,7 @@ ROOMS = {  # of each, the names that say nothing, and the lines
 }
 LIMITS = {
     "lines of all rooms": 64_595,
-    "lines of tests": 59_514,
+    "lines of tests": 59_515,
     "lines of CONTRIBUTING": 400,
     "lines of CHANGELOG, unreleased": 150,
     "names that only say that they hold something": 375,

@@ -187,7 +187,7 @@ def test_weights_in_half_precision_are_trained_in_it(
 ) -> None:
     module = CausalChoice(str(causal_folder("llama")), learning_rate=1e-2, dtype="bfloat16")
     assert {p.dtype for p in module.parameters()} == {torch.bfloat16}
-    assert module.choice.reader.packs  # type: ignore[union-attr]
+    assert module.choice.reader.packing.packs  # type: ignore[union-attr]
     half = scores(module)
     full = scores(CausalChoice(str(causal_folder("llama"))))
     assert half.dtype == torch.float32

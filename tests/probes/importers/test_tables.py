@@ -177,8 +177,9 @@ def sentences(path: Path) -> list[tuple[str, ...]]:
 def test_fields_of_blimp_are_its_paradigm_and_id(tmp_path: Path) -> None:
     islands = {**BLIMP, "UID": "islands"}
     read = read_file(write_pairs(tmp_path / "a.jsonl", BLIMP, islands), "minimal_pair")
-    expected = Record("agreement-7", "", ("Cats sleep.", "Cats sleeps."), 0, {}, 1)
-    assert read.records[0] == Record(**{**vars(expected), "meta": {"paradigm": "agreement"}})
+    sentences_of_row = ("Cats sleep.", "Cats sleeps.")
+    meta = {"paradigm": "agreement"}
+    assert read.records[0] == Record("agreement-7", "", sentences_of_row, 0, meta, 1)
     assert [record.id for record in read.records] == ["agreement-7", "islands-7"]
     assert read.notices == ("columns ignored: field, simple_LM_method",)
 
