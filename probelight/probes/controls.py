@@ -260,9 +260,9 @@ class Control:
 
     def fits(self, config: ProbeConfig) -> bool:
         """Return whether the probe has a question, and its config what the control needs."""
+        has_question = config.setup != "minimal_pair"
         has_words = bool(config.key_words) or self.replaces != "key words"
-        has_words = has_words and config.setup != "minimal_pair"
-        return has_words and (bool(config.arguments) or not self.needs_arguments)
+        return has_question and has_words and (bool(config.arguments) or not self.needs_arguments)
 
 
 CONTROLS: dict[str, Control] = {
