@@ -7,7 +7,7 @@ of all runs; the command; what it refuses.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, ClassVar
 
 from probelight.commands.command import Command, command
@@ -20,7 +20,7 @@ from probelight.evaluation.ranks import Ranks
 from probelight.evaluation.rules import ByRule
 from probelight.evaluation.sets import LoadedSet, drawn_data, load_sets, own_configs, read_set
 from probelight.integrations.wandb import publish_results
-from probelight.io.errors import ConfigError, RecordError, UsageError, nearest
+from probelight.io.errors import UsageError, nearest
 from probelight.io.ranges import Mirror, Names, NumItems, NumShots, PathText
 from probelight.io.wandb import DEFAULT_WANDB, WandbSettings
 from probelight.metrics.scoring_rules import LETTER, OF_THE_ITEM, RULES
@@ -29,10 +29,9 @@ from probelight.models.chosen_models import chosen_models
 from probelight.models.registry import DEFAULT_MODEL, TRANSFORMER, ModelSettings
 from probelight.probes.catalog import DOMAIN_STEMS
 from probelight.probes.controls import (
-    CONTROLS,
     STANDARD,
-    WITHOUT_CONFIG,
     controlled_stems,
+    fitting_controls,
     phrasings_named,
 )
 from probelight.probes.prompts import (
@@ -60,7 +59,6 @@ from probelight.runs.settings import (
 from probelight.runs.spec import Job, ModelRunSpec
 
 DEFAULT_LETTERS = LetterSettings()
-AUTO = "auto"  # the controls that need no config
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,11 +107,6 @@ class ZeroShotSpec(ModelRunSpec):
     def name(self) -> str:
         """Readable beginning of the key."""
         return f"zero-shot-{self.probe}-{self.model.label}"
-
-    def to_config(self) -> dict[str, Any]:
-        """Return plain values, without fields at their defaults, nor such fields of the prompt."""
-        config = super().to_config()
-        return config | ({"prompt": self.prompt.to_config()} if self.prompt else {})
 
     def prompted_set(self, context: RunContext) -> tuple[ProbeData, Prompts]:
         """Return the set, whose stems say what is one group, and how it is asked in their place."""
@@ -251,9 +244,7 @@ def zero_shot_jobs(
             phrasings = phrasings_by_set[loaded.name] if phrasings_by_set else ()
             stem = probe.domain_stem or DOMAIN_STEMS.get(probe.setup, "")
             relevant_prompt = prompt and prompting.relevant_prompt(
-                replace(prompt, has_turns=bool(template and prompt.shots)),
-                probe.setup,
-                by_letter=bool(orders),
+                prompt, probe.setup, by_letter=bool(orders)
             )
             spec = ZeroShotSpec(
                 model=model,
@@ -366,7 +357,7 @@ def zero_shot(
         loaded.name: prompting.examples_of(loaded.data, loaded.split, mirror)
         for loaded in (sets if shots else ())
     }
-    sets = [loaded._replace(controls=fitting_controls(loaded, controls)) for loaded in sets]
+    sets = [loaded._replace(controls=fitting_controls(controls, loaded.data)) for loaded in sets]
     orders = letters.orders if LETTER in rules else None
     jobs = zero_shot_jobs(
         sets,
@@ -394,7 +385,7 @@ def zero_shot(
         "ranks": ranks,
         "scoring": rules,
         **({"letters": {"orders": orders}} if orders else {}),
-        **({"prompt": spec.to_config()} if is_prompted else {}),
+        **({"prompt": asdict(spec)} if is_prompted else {}),
         "phrasings": phrasings_by_set,
     }
     rows = run_command(
@@ -418,29 +409,6 @@ def chosen_rules(scoring: Sequence[str]) -> list[str]:
                 f"--scoring: there is no rule {rule!r}{near}; choose from {', '.join(RULES)}"
             )
     return [rule for rule in RULES if rule in scoring]
-
-
-def fitting_controls(loaded: LoadedSet, names: Sequence[str]) -> list[str]:
-    """Return the controls of these names that fit a set; say which of `auto` do not."""
-    choices = [AUTO, STANDARD, *CONTROLS]
-    for name in names:
-        if name not in choices:
-            near = nearest(name.lower(), choices)
-            raise UsageError(
-                f"--controls: there is no control {name!r}{near}; choose from {', '.join(choices)}"
-            )
-    fitting = []
-    for control in CONTROLS:
-        if control in names or (AUTO in names and control in WITHOUT_CONFIG):
-            try:
-                controlled_stems(control, loaded.data)
-                fitting.append(control)
-            except (ConfigError, RecordError) as error:
-                problem = f"{loaded.name} cannot be asked under {control}: {error}"
-                if control in names:
-                    raise UsageError(f"--controls: {problem}") from None
-                print(problem)
-    return fitting
 
 
 def refuse_sets(

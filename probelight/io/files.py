@@ -288,6 +288,29 @@ def delimiter_of(path: str | Path) -> str | None:
     return None if ending is None else "\t" if ending[1].lower() == "tsv" else ","
 
 
+def table_rows(
+    path: Path, delimiter: str, *, quoted: bool, watched: Watched | None = None
+) -> Iterator[tuple[int, list[str]]]:
+    """Yield (line, cells) of each row of a table, stripped; no cells where all are empty.
+
+    Without `quoted` a quotation mark is a part of its cell; `watched` is as in `open_content`.
+    """
+    csv.field_size_limit(MIB)  # as long as a line may be; 128 KiB is less than some passages
+    lines = (f"{text}\n" for _, text in read_lines(path, watched=watched))
+    quote = '"' if quoted else None
+    reader, line = csv.reader(lines, delimiter=delimiter, quotechar=quote, strict=True), 1
+    try:
+        for row in reader:
+            cells = [cell.strip() for cell in row]
+            yield line, cells if any(cells) else []
+            line = reader.line_num + 1
+    except csv.Error as error:
+        raise RecordError(
+            f"{path}:{line}: {error}; put a cell with a comma, a line break or a quotation mark in "
+            '"...", and write a quotation mark in it twice'
+        ) from None
+
+
 def read_table(
     path: Path, *, any_case: bool = False, watched: Watched | None = None
 ) -> pd.DataFrame:
@@ -299,48 +322,37 @@ def read_table(
     """
     import pandas as pd  # not above: --help is quick
 
-    lines = (f"{text}\n" for _, text in read_lines(path, watched=watched))
-    # In .tsv a quotation mark is a part of the text, as in files of minimal pairs.
-    reader = (
-        csv.reader(lines, delimiter="\t", quoting=csv.QUOTE_NONE)
-        if delimiter_of(path) == "\t"
-        else csv.reader(lines, strict=True)
-    )
     header: list[str] = []
     columns: list[list[str]] = []  # a list for each row takes three times the memory
     wheres: list[str] = []
-    line = 1
-    try:
-        for row in reader:
-            cells = [cell.strip() for cell in row]
-            if not header and any(cells):
-                header = [cell.lower() for cell in cells] if any_case else cells
-                if "" in cells:
-                    raise RecordError(
-                        f"{path}:{line}: column {cells.index('') + 1} has no name; give each "
-                        "column one (pandas leaves out its index with to_csv(..., index=False))"
-                    )
-                repeated = next((n for n, name in enumerate(header) if name in header[:n]), None)
-                if repeated is not None:
-                    names = sorted({cells[header.index(header[repeated])], cells[repeated]})
-                    raise RecordError(
-                        f"{path}:{line}: two columns are called {' and '.join(map(repr, names))}; "
-                        "rename one of them"
-                    )
-                columns = [[] for _ in header]
-            elif any(cells):
-                if len(cells) != len(header):
-                    raise RecordError(
-                        f"{path}:{line}: {len(cells)} cell(s), where the header has {len(header)}"
-                    )
-                if len(wheres) == MAX_ROWS:
-                    raise RecordError(f"{path}:{line}: a table can have at most {MAX_ROWS:,} rows")
-                wheres.append(f"{path}:{line}")
-                for column, cell in zip(columns, cells, strict=True):
-                    column.append(cell)
-            line = reader.line_num + 1
-    except csv.Error as error:
-        raise RecordError(f"{path}:{line}: {error}") from None
+    delimiter = delimiter_of(path) or ","
+    # In .tsv a quotation mark is a part of the text, as in files of minimal pairs.
+    for line, cells in table_rows(path, delimiter, quoted=delimiter == ",", watched=watched):
+        if not header and cells:
+            header = [cell.lower() for cell in cells] if any_case else cells
+            if "" in cells:
+                raise RecordError(
+                    f"{path}:{line}: column {cells.index('') + 1} has no name; give each "
+                    "column one (pandas leaves out its index with to_csv(..., index=False))"
+                )
+            repeated = next((n for n, name in enumerate(header) if name in header[:n]), None)
+            if repeated is not None:
+                names = sorted({cells[header.index(header[repeated])], cells[repeated]})
+                raise RecordError(
+                    f"{path}:{line}: two columns are called {' and '.join(map(repr, names))}; "
+                    "rename one of them"
+                )
+            columns = [[] for _ in header]
+        elif cells:
+            if len(cells) != len(header):
+                raise RecordError(
+                    f"{path}:{line}: {len(cells)} cell(s), where the header has {len(header)}"
+                )
+            if len(wheres) == MAX_ROWS:
+                raise RecordError(f"{path}:{line}: a table can have at most {MAX_ROWS:,} rows")
+            wheres.append(f"{path}:{line}")
+            for column, cell in zip(columns, cells, strict=True):
+                column.append(cell)
     if not wheres:
         raise RecordError(f"{path}:1: a header and rows are needed; there are no rows")
     index = pd.Index(wheres, dtype=object)

@@ -18,6 +18,7 @@ from probelight.probes.record import MASK, GroupBy, Record, groups_of
 from probelight.probes.source import ProbeData
 
 STANDARD = "standard"  # the probe as it is
+AUTO = "auto"  # the controls that need no config
 CHOICE_ONLY = "choice_only"
 SEED = 0  # of what is drawn where a user gives none
 FIRST_DISTRACTOR = "first_distractor"  # in a row's notes: the wrong answer with the first property
@@ -310,6 +311,33 @@ def controlled_stems(name: str, data: ProbeData) -> dict[str, str]:
     elif control.replaces == "the question":
         words = draw_questions(data.records, config.group_by)
     return {r.name: control.change(r, config, words).stem for r in data.records}
+
+
+def fitting_controls(names: Sequence[str], data: ProbeData) -> list[str]:
+    """Return the controls of `--controls` that fit a set; print which of `auto` do not.
+
+    Raises:
+        UsageError: If one that is named is unknown, or does not fit.
+    """
+    choices = [AUTO, STANDARD, *CONTROLS]
+    for name in names:
+        if name not in choices:
+            near = nearest(name.lower(), choices)
+            raise UsageError(
+                f"--controls: there is no control {name!r}{near}; choose from {', '.join(choices)}"
+            )
+    fitting = []
+    for control in CONTROLS:
+        if control in names or (AUTO in names and control in WITHOUT_CONFIG):
+            try:
+                controlled_stems(control, data)
+                fitting.append(control)
+            except (ConfigError, RecordError) as error:
+                problem = f"{data.config.name} cannot be asked under {control}: {error}"
+                if control in names:
+                    raise UsageError(f"--controls: {problem}") from None
+                print(problem)
+    return fitting
 
 
 def but_not(record: Record, config: ProbeConfig) -> Record:

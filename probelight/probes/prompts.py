@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import permutations, zip_longest
 from pathlib import Path
 from random import Random
 from string import Formatter, ascii_uppercase
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from probelight.io import ranges
 from probelight.io.documents import read_yaml
@@ -143,7 +143,6 @@ class PromptSpec(Settings):
         seed: Seed of the examples.
         checksum: Beginning of the checksum of texts that are not the usual ones; else empty.
         thinking: Thought before the answer in a chat.
-        has_turns: Whether examples are messages of a chat.
     """
 
     templates: Templates
@@ -154,15 +153,6 @@ class PromptSpec(Settings):
     seed: ranges.Seed = 0
     checksum: str = ""
     thinking: Thinking = "template"
-    has_turns: bool = False
-
-    def to_config(self) -> dict[str, Any]:
-        """Return plain values, without `thinking` and `has_turns` where they change no number."""
-        config = asdict(self)
-        for name in ("thinking", "has_turns"):
-            if getattr(self, name) == getattr(PromptSpec, name):
-                del config[name]
-        return config
 
     @property
     def has_context(self) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Sequence
-from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -22,19 +21,15 @@ from transformers import (
 
 import probelight
 from probelight import cli
-from probelight.commands.zero_shot import zero_shot_jobs
 from probelight.evaluation.letters import ask_letters
-from probelight.evaluation.prompting import prompt_spec
 from probelight.evaluation.scorers import scorer_for
-from probelight.evaluation.sets import load_sets
 from probelight.metrics.scoring_rules import LETTER
 from probelight.models.registry import ModelSettings
 from probelight.probes.catalog import DOMAIN_STEMS
 from probelight.probes.importers.items import items_text
-from probelight.probes.prompts import Prompts, PromptSettings, Templates
+from probelight.probes.prompts import Prompts, Templates
 from probelight.probes.record import Record
 from probelight.probes.source import load_probe
-from probelight.probes.user_files import DEFAULT_FILE
 from probelight.results.load import load_results
 from probelight.results.measured import Predictions
 from probelight.results.row import Row
@@ -280,7 +275,7 @@ def test_examples_are_turns_of_a_chat_by_words_and_by_letters(tmp_path: Path) ->
     )
     [config_path] = (tmp_path / "out").glob("runs/*/config.yaml")
     spec = yaml.safe_load(config_path.read_text())["prompt"]
-    assert (spec["has_turns"], spec["thinking"]) == (True, "empty")
+    assert spec["thinking"] == "empty"
     probe = load_probe(str(tmp_path / "own.yaml"), "train")
     prompts_of_run = Prompts(PROMPTS.templates, "mc_qa", "stem", probe.records, 2)
     [asked] = load_probe(str(tmp_path / "own.yaml"), "dev").records
@@ -320,29 +315,6 @@ def test_examples_are_turns_of_a_chat_by_words_and_by_letters(tmp_path: Path) ->
         assert by_rule[rule].scores == pytest.approx(scores.tolist(), abs=1e-5, rel=0), rule
     modes = {row["mode"] for row in read_results(tmp_path / "out" / "results.csv")}
     assert modes == {f"causal_likelihood, chat, 2 shots, prompt {spec['checksum']}"}
-
-
-def test_only_few_shot_chats_are_other_runs_than_before(tmp_path: Path) -> None:
-    tokenizer = chat_tokenizer("bytes, BOS of both")
-    sizes = {"n_embd": 16, "n_layer": 1, "n_head": 2, "n_positions": 256}
-    GPT2LMHeadModel(GPT2Config(vocab_size=len(tokenizer), **sizes)).save_pretrained(tmp_path)
-    tokenizer.save_pretrained(tmp_path)
-    sets = load_sets(["hypernymy_small"], DEFAULT_FILE, None, None)
-    has_turns = {}
-    for model in (
-        ModelSettings(str(tmp_path), kind="causal"),
-        ModelSettings("dictionary-lm", kind="transformer"),
-    ):
-        for shots, chat in product((0, 2), ("never", "auto")):
-            prompt = prompt_spec(shots, chat, PromptSettings())  # type: ignore[arg-type]
-            [job] = zero_shot_jobs(sets, [model], TRAINER, rules=("letter",), prompt=prompt)
-            config = job.spec.to_config().get("prompt", {})
-            assert "thinking" not in config
-            has_turns[model.kind, shots, chat] = "has_turns" in config
-            assert job.spec.from_config(job.spec.to_config()) == job.spec
-    assert [setting for setting, in_turns in has_turns.items() if in_turns] == [
-        ("causal", 2, "auto")
-    ]
 
 
 def test_ways_of_asking_are_told_apart_by_their_mode(tmp_path: Path) -> None:

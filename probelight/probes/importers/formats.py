@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import re
 import zipfile
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
@@ -24,6 +23,7 @@ from probelight.io.files import (
     read_lines,
     regular_file,
     sha256_of,
+    table_rows,
 )
 
 FORMATS = ("jsonl", "json", "csv", "tsv", "parquet", "xlsx")  # endings of the names of files
@@ -58,7 +58,7 @@ def rows_of_file(path: Path) -> Iterator[tuple[int, FileRow]]:
         raise RecordError(f"{path}: .{form} is packed already; give the unpacked file")
     readers: dict[str, Callable[[Path], Iterator[tuple[int, FileRow]]]] = {
         "csv": _csv_rows,
-        "tsv": _tsv_rows,
+        "tsv": lambda path: table_rows(path, "\t", quoted=False),
         "parquet": _parquet_rows,
         "xlsx": _excel_rows,
     }
@@ -111,32 +111,9 @@ def _after_space(text: str, index: int) -> int:
 
 def _csv_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
     """Yield the cells of a table; its first line says whether ; or a tab stands for the comma."""
-    lines = (f"{text}\n" for _, text in read_lines(path))
     header = next((text for _, text in read_lines(path) if text.strip()), "")
-    delimiter = ","
-    if "," not in header:
-        delimiter = next((mark for mark in ";\t" if mark in header), ",")
-    reader, line = csv.reader(lines, delimiter=delimiter, strict=True), 1
-    try:
-        for row in reader:
-            yield line, _stripped(row)
-            line = reader.line_num + 1
-    except csv.Error as error:
-        raise RecordError(
-            f"{path}:{line}: {error}; put a cell with a comma, a line break or a quotation mark in "
-            '"...", and write a quotation mark in it twice'
-        ) from None
-
-
-def _tsv_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
-    """Yield the cells of a table in which a quotation mark is a part of its cell."""
-    for line, text in read_lines(path):
-        yield line, _stripped(text.split("\t"))
-
-
-def _stripped(row: Iterable[str]) -> list[str]:
-    cells = [cell.strip() for cell in row]
-    return cells if any(cells) else []
+    marks = [mark for mark in ",;\t" if mark in header]
+    return table_rows(path, marks[0] if marks else ",", quoted=True)
 
 
 def _parquet_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
