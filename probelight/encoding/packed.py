@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from heapq import heapreplace
 
 import numpy as np
 import torch
@@ -133,6 +134,24 @@ def packed(
     return {**inputs, "gold": stacked(gold, 0), "reads": reads, "token_mask": mask}
 
 
+def balanced_rows(sizes: Sequence[int], most: int) -> list[list[int]]:
+    """Return which items stand in each row: about as many tokens in every row, so little padding.
+
+    A row has at most so many tokens, or one item.
+    """
+    longest_first = sorted(range(len(sizes)), key=lambda item: -sizes[item])
+    for num_rows in range(-(-sum(sizes) // max(most, 1)), len(sizes)):
+        rows: list[list[int]] = [[] for _ in range(num_rows)]
+        filled = [(0, row) for row in range(num_rows)]
+        for item in longest_first:
+            size, row = filled[0]
+            rows[row].append(item)
+            heapreplace(filled, (size + sizes[item], row))
+        if max(filled)[0] <= max(most, sizes[longest_first[0]]):
+            return [sorted(row) for row in rows]
+    return [[item] for item in range(len(sizes))]
+
+
 @dataclass
 class _PackedRow:
     """Tokens behind each other, their places in their own texts, and their segments."""
@@ -214,21 +233,23 @@ class _Rows:
         self, texts_by_item: Sequence[Sequence[int]], packing: Packing, prefix: int = 0
     ) -> None:
         """Add rows of items behind the last prefix, of so many tokens."""
-        number, first = len(self._prefixes) - 1 if prefix else -1, len(self._rows)
         if not packing.packs:
             texts_by_item = [[index] for item_texts in texts_by_item for index in item_texts]
-        for item_texts in texts_by_item:
-            sizes = [len(self._texts[index]) for index in item_texts]
-            # With more in common than its tokens that are read, a text would have no place of its
-            # own.
-            shared = self._num_shared(item_texts, min(sizes))
-            size = shared - prefix + sum(sizes) - shared * len(sizes)
-            rows = range(first, len(self._rows))
-            room = packing.row_tokens - size if packing.packs else -1
-            row = next((row for row in rows if self._rows[row].size <= room), len(self._rows))
-            if row == len(self._rows):
-                self._rows.append(_PackedRow(number))
-            self._add(row, item_texts, prefix, shared)
+        sizes = [[len(self._texts[index]) for index in texts] for texts in texts_by_item]
+        # With more in common than its tokens that are read, a text would have no place of its own.
+        shared = [
+            self._num_shared(texts, min(lengths))
+            for texts, lengths in zip(texts_by_item, sizes, strict=True)
+        ]
+        widths = [
+            size - prefix + sum(lengths) - size * len(lengths)
+            for size, lengths in zip(shared, sizes, strict=True)
+        ]
+        most = packing.row_tokens if packing.packs else 0
+        for row_items in balanced_rows(widths, most):
+            self._rows.append(_PackedRow(len(self._prefixes) - 1 if prefix else -1))
+            for item in row_items:
+                self._add(len(self._rows) - 1, texts_by_item[item], prefix, shared[item])
 
     def _add(self, row: int, item_texts: Sequence[int], prefix: int, shared: int) -> None:
         """Add the texts of an item to a row; `shared` counts the prefix too."""
