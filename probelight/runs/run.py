@@ -55,8 +55,10 @@ def run_command(
     if is_first_process():
         # Only now: it imports pandas and matplotlib.
         from probelight.reports.formats import print_tables
+        from probelight.reports.overview.story import print_story
 
         print_tables(folder.path, table)
+        print_story(folder.path)
     return folder.rows()
 
 

@@ -134,8 +134,10 @@ def curve(
         traced.append(best_phrasing(folder, phrasings, compared, grid.train_split, context))
     trace_curves(folder, curves_of(traced, compared, grid, options, context), context)
     from probelight.reports.formats import print_tables
+    from probelight.reports.overview.story import print_story
 
     print_tables(folder.path, PROTOCOL)
+    print_story(folder.path)
     return None
 
 

@@ -52,14 +52,20 @@ SHORTER = (
 
 
 def print_story(folder: Path, *end: str) -> None:
-    """Print the story of a folder's results and the given last lines, at most 34 in all."""
-    console = Console()
+    """Print the story of a folder's results and the given last lines, at most 34 in all.
+
+    The last lines name the folder's page.
+    """
+    console = Console(force_jupyter=False)  # a Python call prints nothing in a notebook
     results = load_results(folder)
     lines = story(results)
     if "?" in BARS.encode(console.encoding, "replace").decode(console.encoding):
         lines = [line.translate(ASCII) for line in lines]
-    lines += ["", *map(visible, end)] if lines else end
-    if number := len(results.notices):
+    if end:
+        lines += ["", *map(visible, end)] if lines else end
+    elif lines:
+        lines = ["", *lines]
+    if end and (number := len(results.notices)):
         lines.append(f"{number} {'notice is' if number == 1 else 'notices are'} on the page")
     for line in lines:
         # Some letters of an item have no sign in a terminal of another encoding.
@@ -84,7 +90,7 @@ def story(results: RunSet) -> list[str]:
         numbers = ", ".join(f"{percent(value)} {label}" for label, value in verdict.evidence)
         lines.append(f"{MARKS[verdict.word]} {name}  {word}  {numbers}")
     if num_more := len(all_verdicts) - len(listed):
-        lines.append(f"  and {num_more} more on the page")
+        lines.append(f"  and {num_more} more in the report")
     best_first = sorted(all_verdicts, key=lambda verdict: ORDER.index(verdict.word))
     lines += _curve_lines(best_first) + _inoculation_lines(results, all_verdicts)
     lines += _example_lines(results, best_first)

@@ -138,7 +138,7 @@ def test_many_skills_and_long_names_keep_to_the_screen(
         write_run(tmp_path, f"zero_shot-{number}", zero_shot_rows(name, 400, 500, 2))
     lines = story(load_results(tmp_path))
     assert len(lines) == 9
-    assert lines[-1] == "  and 6 more on the page"
+    assert lines[-1] == "  and 6 more in the report"
     assert max(map(len, lines)) <= WIDTH
     assert "\x1b" not in "".join(lines)
     assert all("cannot tell  80.0 before training" in line for line in lines[2:-1])
