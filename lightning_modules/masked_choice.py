@@ -79,7 +79,7 @@ class MaskedChoice(PretrainedChoice):
         self.encoder_is_frozen = mode != "full"
         self.masked = MaskedLM(self.ref, answer_prefix, multi_token, max_length, self.read)
         self.model, self.tokenizer = self.masked.model, self.masked.tokenizer
-        self.head, self.notices = self.masked.head, self.masked.reader.unpadded.notices
+        self.head, self.notices = self.masked.head, self.masked.reader.by_length.notices
         self.max_length = max_length
         if self.encoder_is_frozen and self.mode != "zero_shot":
             self.head.untie()

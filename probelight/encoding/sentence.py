@@ -29,8 +29,6 @@ from probelight.encoding.tokens import (
 )
 from probelight.probes.record import MASK, Record
 
-GROUPS = ("short_pairs", "middle_pairs", "long_pairs")  # of a batch, by the length of its pairs
-
 
 @dataclass(frozen=True, kw_only=True)
 class SentenceSet(EncodedSet):
@@ -62,25 +60,9 @@ class SentenceSet(EncodedSet):
             rows.append(self.template.assemble(*pieces))
         return {
             **self.padding.apply(rows),
-            **length_groups([len(ids) for ids, _ in rows]),
             "pair_index": pair_index,
             "choice_mask": torch.from_numpy(mask),
         }
-
-
-def length_groups(lengths: Sequence[int]) -> dict[str, Tensor]:
-    """Return `GROUPS`: places (R, L') in the flattened inputs, of pairs of like length.
-
-    Few pairs have none. A model on a GPU has to wait for numbers, but not for these shapes.
-    """
-    if len(lengths) < 8 * len(GROUPS):
-        return {}
-    sizes = np.asarray(lengths)
-    by_length = np.array_split(sizes.argsort(kind="stable"), len(GROUPS))
-    return {
-        name: torch.from_numpy(rows[:, None] * sizes.max() + np.arange(sizes[rows[-1]]))
-        for name, rows in zip(GROUPS, by_length, strict=True)
-    }
 
 
 class SentenceChoiceEncoder:

@@ -10,7 +10,7 @@ Shapes: B texts, L tokens, H hidden, V entries of a vocabulary.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
@@ -21,7 +21,7 @@ from transformers import PreTrainedModel
 from probelight.io.errors import NoMemoryError
 from probelight.models.checkpoint_errors import PretrainedError
 from probelight.models.loading import longest_text
-from probelight.models.networks import Batch, evaluating, half_dtype, run_encoder, upcast
+from probelight.models.networks import evaluating, half_dtype, run_encoder, upcast
 
 # What float32 rounds away, as a share of the largest number: seen is 1.4e-6, and 0.1 of a mistake.
 _ROUNDED = 3e-5
@@ -125,34 +125,3 @@ def refuse_looking_ahead(model: PreTrainedModel) -> None:
             "...ForMaskedLM, or, if it was trained as a decoder, with is_decoder true (and "
             "use_bidirectional_attention false) in its config"
         )
-
-
-class Unpadded:
-    """Hands an encoder texts of one length at a time, if its output depends on padding.
-
-    Attributes:
-        notices: That it does so, for the reader of the results.
-    """
-
-    def __init__(self, encoder: nn.Module) -> None:
-        self.notices: tuple[str, ...] = ()
-        if not ignores_padding(encoder):
-            name = type(encoder).__name__
-            self.notices = (
-                f"texts of one length were read together: padding changes what {name} answers",
-            )
-
-    def __call__(self, batch: Mapping[str, Tensor], read: Callable[[Batch], Tensor]) -> Tensor:
-        """Return what `read` makes (B, ...) of texts: tensors (B, L), or (B,) without tokens."""
-        is_simulated = hasattr(batch["attention_mask"], "fake_mode")  # which has no lengths
-        if not self.notices or is_simulated:
-            return read({**batch})
-        lengths = batch["attention_mask"].sum(dim=1)
-        rows, outputs = [], []
-        for length in sorted(set(lengths.tolist())):
-            rows.append((lengths == length).nonzero()[:, 0])
-            texts = {name: tensor[rows[-1]] for name, tensor in batch.items()}
-            outputs.append(
-                read({n: t if t.dim() == 1 else t[:, :length] for n, t in texts.items()})
-            )
-        return torch.cat(outputs)[torch.cat(rows).argsort()]

@@ -20,7 +20,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from probelight.models.checks import ODD_MODEL, Unpadded, comparable, differ_by_rounding, sample_ids
+from probelight.models.checks import ODD_MODEL, comparable, differ_by_rounding, sample_ids
+from probelight.models.like_length import LikeLength
 from probelight.models.networks import INPUTS, at_path, run_encoder
 
 
@@ -92,7 +93,7 @@ class EncoderAt:
         self.encoder = encoder
         self._layout = layer_layout(encoder)
         self._agrees: bool | None = None  # not known before the first use
-        self.unpadded = Unpadded(encoder)
+        self.by_length = LikeLength(encoder)
 
     def __call__(
         self, batch: Mapping[str, Tensor], column: Tensor, *, pooled: bool = False
@@ -112,7 +113,7 @@ class EncoderAt:
             return hidden
 
         inputs = {name: batch[name] for name in INPUTS if name in batch}
-        return self.unpadded({**inputs, "place": column}, read)
+        return self.by_length({**inputs, "place": column}, read)
 
     @property
     def is_reduced(self) -> bool:

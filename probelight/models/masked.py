@@ -70,7 +70,7 @@ class MaskedLM:
         self.model, self.tokenizer = read(MASKED_LM, ref)
         self.head = CandidateHead(self.model)
         self.reader = EncoderAt(self.head.encoder)
-        self.notices = self.reader.unpadded.notices
+        self.notices = self.reader.by_length.notices
         self.answer_prefix = answer_prefix
         self.multi_token: MultiToken = multi_token
         self.max_length = max_length

@@ -9,15 +9,14 @@ from __future__ import annotations
 
 import json
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
-from probelight.encoding.sentence import GROUPS, SentenceChoiceEncoder
+from probelight.encoding.sentence import SentenceChoiceEncoder
 from probelight.models.checkpoint_errors import PretrainedError, one_error
 from probelight.models.checkpoint_files import (
     DEFAULT_MAX_LENGTH,
@@ -93,7 +92,7 @@ class PairChoice:
                     "first, which MC-QA needs"
                 )
         self.reader = EncoderAt(self.transformer.base_model)
-        self.notices = self.reader.unpadded.notices
+        self.notices = self.reader.by_length.notices
         self.head = fresh_head(self.head_kind, self.transformer.config, ref.seed)
         self.head_is_saved = bool(saved) and not ref.random_weights and not has_own_head
         if self.head_is_saved:
@@ -115,25 +114,7 @@ class PairChoice:
         return mask_choices(pair_logits[batch["pair_index"]], batch["choice_mask"])
 
     def features(self, batch: Batch) -> Tensor:
-        """Return what the head reads of each distinct pair (P, H); (P, 1) with its own head.
-
-        Pairs of unlike length run in groups of like length: the same numbers up to rounding,
-        without the work on the padding.
-        """
-        groups = [batch[name] for name in GROUPS if name in batch]
-        input_ids, hidden_size = batch["input_ids"], int(self.transformer.config.hidden_size)
-        sizes = [indices.numel() for indices in groups]
-        if not grouping_pays(sizes, input_ids.numel(), hidden_size, input_ids.device.type):
-            return self._features(batch)
-        names = [name for name in INPUTS if name in batch]
-        group_features = [
-            self._features({name: batch[name].take(indices) for name in names})
-            for indices in groups
-        ]
-        order = torch.cat([indices[:, 0] for indices in groups])
-        return torch.cat(group_features)[order.argsort()]
-
-    def _features(self, batch: Batch) -> Tensor:
+        """Return what the head reads of each distinct pair (P, H); (P, 1) with its own head."""
         if self.head_kind == CHECKPOINT_HEAD:
 
             def logits(pairs: Batch) -> Tensor:
@@ -141,23 +122,9 @@ class PairChoice:
                 choice_logits: Tensor = run_encoder(self.transformer, one_choice).logits
                 return choice_logits
 
-            return self.reader.unpadded({n: batch[n] for n in INPUTS if n in batch}, logits)
+            return self.reader.by_length({n: batch[n] for n in INPUTS if n in batch}, logits)
         first = batch["input_ids"].new_zeros(len(batch["input_ids"]))  # [CLS], see `Padding`
         return self.reader(batch, first, pooled=self.head_kind == "pooler")
-
-
-def grouping_pays(sizes: Sequence[int], num_all: int, hidden_size: int, device_type: str) -> bool:
-    """Return whether passes over groups of so many padded tokens take less time than one of all."""
-    if not sizes:
-        return False
-    if device_type == "cpu":
-        return sum(sizes) < 0.9 * num_all
-    # A GPU waits for launches: a pass more is some 200 of them per layer, forward and backward, a
-    # millisecond however little there is to do. A token takes 72 H² operations per layer, and a
-    # large GPU does so many in that millisecond, in single and in lower precision.
-    is_lower = torch.get_float32_matmul_precision() != "highest"
-    launch_cost = 4e11 if is_lower or torch.is_autocast_enabled(device_type) else 5e10
-    return (num_all - sum(sizes)) * 72 * hidden_size**2 > (len(sizes) - 1) * launch_cost
 
 
 def fresh_head(kind: str, config: Any, seed: int, size: int | None = None) -> nn.Sequential:

@@ -39,7 +39,7 @@ from probelight.encoding.candidates import Blank
 from probelight.encoding.infilling import Asks, Infilling, InfillingEncoder
 from probelight.models.checkpoint_errors import PretrainedError, one_error
 from probelight.models.checkpoint_files import length_of, scoring_of
-from probelight.models.checks import Unpadded
+from probelight.models.like_length import LikeLength
 from probelight.models.loading import (
     FILLED_SENTENCE,
     SEQ2SEQ_LM,
@@ -99,8 +99,8 @@ class Seq2SeqScorer(LikelihoodScorer):
     ) -> None:
         self.network = self.model = model.requires_grad_(False).train(False)
         self.head: Any = self.model.get_output_embeddings()
-        self.unpadded = Unpadded(self.model.get_encoder())
-        self.notices = self.unpadded.notices
+        self.by_length = LikeLength(self.model.get_encoder())
+        self.notices = self.by_length.notices
         self.tokenizer = tokenizer
         self.form = infilling_of(model, tokenizer)
         self.normalise = normalise
@@ -178,7 +178,7 @@ class Seq2SeqScorer(LikelihoodScorer):
             hidden = run_encoder(self.model.get_encoder(), sources).last_hidden_state
             return F.pad(hidden, (0, 0, 0, size - hidden.shape[1]))
 
-        return self.unpadded({n: batch[n] for n in ("input_ids", "attention_mask")}, read)
+        return self.by_length({n: batch[n] for n in ("input_ids", "attention_mask")}, read)
 
     def _decoded(
         self, batch: Batch, encoded: Tensor, targets: slice, token_slice: slice

@@ -27,7 +27,6 @@ from torch.utils._pytree import tree_leaves
 from transformers import PreTrainedModel
 
 from probelight.datamodules.choices import ChoiceDataModule
-from probelight.encoding.sentence import GROUPS
 from probelight.io.errors import UsageError
 from probelight.io.escaping import brief
 from probelight.lightning_modules.base import ChoiceModule, choice_loss
@@ -183,9 +182,7 @@ class _Simulation:
                 submodule.training = mode
 
     def _loss(self, batch: Batch, training: bool = True) -> Tensor:
-        # A GPU takes pairs of unlike length together, but for large models.
-        names = [name for name in batch if not (self.on_gpu and name in GROUPS)]
-        inputs = {n: torch.empty(batch[n].shape, dtype=batch[n].dtype) for n in names}
+        inputs = {n: torch.empty(t.shape, dtype=t.dtype) for n, t in batch.items()}
         self.module.train(training)
         dtype = self.autocast
         with torch.autocast("cpu", dtype=dtype, enabled=dtype is not None):

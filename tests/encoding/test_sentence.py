@@ -5,14 +5,13 @@ from __future__ import annotations
 import itertools
 import random
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import pytest
 import torch
 
 from probelight.encoding.encoded_set import PADDING_ITEM
-from probelight.encoding.sentence import GROUPS, SentenceChoiceEncoder
+from probelight.encoding.sentence import SentenceChoiceEncoder
 from probelight.io.errors import RecordError
 from probelight.probes.record import Record
 
@@ -37,29 +36,6 @@ def test_pairs_are_the_tokenizers_own(tokenizer: Any) -> None:
     tokenizer.model_max_length = 10
     batch = SentenceChoiceEncoder(tokenizer, max_length=256).encode([FIVE]).collate([0])
     assert batch["input_ids"].shape[1] <= 10
-
-
-def test_many_pairs_come_in_groups_of_like_length(tokenizer: Any) -> None:
-    """Three groups of as many pairs, each as wide as its longest pair."""
-    lengths = [7, 1, 4] * 4  # of the questions, in words
-    records = [
-        Record(str(i), " ".join(["cat"] * n), (f"{'a ' * (i % 2)}dog", "older"), 0)
-        for i, n in enumerate(lengths)
-    ]
-    stems = [replace(record, stem=f"{i} {record.stem}") for i, record in enumerate(records)]
-    encoded = SentenceChoiceEncoder(tokenizer).encode(stems)
-    batch = encoded.collate(range(12))
-    real = batch["attention_mask"].sum(dim=1)
-    assert len(real) == 24
-    shapes = [batch[name].shape for name in GROUPS]
-    rows = [batch[name][:, 0] // batch["input_ids"].shape[1] for name in GROUPS]
-    assert sorted(torch.cat(rows).tolist()) == list(range(24))
-    for places, group, shape in zip((batch[name] for name in GROUPS), rows, shapes, strict=True):
-        assert shape == (8, max(real[group]))
-        for name in ("input_ids", "attention_mask"):
-            assert torch.equal(batch[name].take(places), batch[name][group, : shape[1]])
-    assert max(real[rows[0]]) < min(real[rows[1]]) <= max(real[rows[1]]) < min(real[rows[2]])
-    assert not set(GROUPS) & set(encoded.collate(range(11)))  # 22 pairs are one group
 
 
 @pytest.mark.parametrize("side", ["right", "left"])

@@ -26,9 +26,9 @@ from transformers import AutoTokenizer, LlamaConfig, LlamaForCausalLM
 from probelight import cli
 from probelight.io.package import BUNDLED_MODEL
 from probelight.io.process import say_once
-from probelight.models import pair_choice
 from probelight.models.answering import float32_products
 from probelight.models.checkpoint_files import model_folder
+from probelight.models.like_length import LikeLength
 from probelight.models.pair_choice import PairChoice
 from probelight.probes.record import Record
 from tests.fixtures.architectures import ref_of
@@ -390,7 +390,7 @@ def test_pairs_in_groups_of_like_length_have_the_scores_of_the_cpu(
     records = [Record(stem, stem, ("a", "the dog", "1"), 0) for stem in stems]
     batch = pairs.encoder().encode(records).collate(range(8))
     expected = pairs(batch)
-    monkeypatch.setattr(pair_choice, "grouping_pays", lambda *_: grouped)
+    monkeypatch.setattr(LikeLength, "_call_tokens", lambda *_: 0.0 if grouped else float("inf"))
     pairs.network.to("cuda")
     logits = pairs({name: value.to("cuda") for name, value in batch.items()})
     torch.testing.assert_close(logits.cpu(), expected, rtol=0, atol=1e-3)

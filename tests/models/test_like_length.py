@@ -1,0 +1,106 @@
+"""Texts read in groups of like length: which groups, and the same numbers."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import torch
+from torch import nn
+from transformers import BertConfig
+
+from probelight.models.like_length import LikeLength, groups_of_like_length
+from probelight.models.pair_choice import PairChoice
+from probelight.probes.record import Record
+from tests.fixtures.architectures import ref_of
+
+
+def partitions(items: list[int]) -> Iterator[list[list[int]]]:
+    """Yield every way to cut a list into runs."""
+    for cuts in itertools.product((False, True), repeat=len(items) - 1):
+        runs = [[items[0]]]
+        for item, is_cut in zip(items[1:], cuts, strict=True):
+            if is_cut:
+                runs.append([])
+            runs[-1].append(item)
+        yield runs
+
+
+@pytest.mark.parametrize("call_tokens", [0, 1, 3, 7.5, 20, 1000])
+@pytest.mark.parametrize(
+    "lengths", [[5], [4, 4, 4], [9, 2, 5, 2, 14, 5, 5], [30, 29, 7, 8, 6, 31, 1, 12]]
+)
+def test_groups_cost_least_of_all_ways_to_cut(lengths: list[int], call_tokens: float) -> None:
+    groups = groups_of_like_length(lengths, call_tokens)
+    assert sorted(row for rows, _ in groups for row in rows) == [*range(len(lengths))]
+    for rows, width in groups:
+        assert width == max(lengths[row] for row in rows)
+
+    def cost(runs: list[list[int]]) -> float:
+        return sum(max(run) * len(run) + call_tokens for run in runs)
+
+    cheapest = min(map(cost, partitions(sorted(lengths))))
+    assert cost([[lengths[row] for row in rows] for rows, _ in groups]) == cheapest
+
+
+def test_without_a_cost_of_calls_each_length_is_a_group() -> None:
+    assert groups_of_like_length([3, 2, 3, 1], 0) == [([3], 1), ([1], 2), ([0, 2], 3)]
+
+
+@pytest.mark.parametrize(
+    ("device", "hidden_size", "expected"),
+    [
+        ("cpu", 1024, 32),
+        # A millisecond of launches per layer, in which a GPU of 50 TFLOPS multiplies so many
+        # tokens by a layer's weights: 5e10 / (72 * 1024^2).
+        ("cuda", 1024, 662.3),
+        ("cuda", 512, 2649.1),
+        ("autocast cuda", 1024, 5298.2),  # 400 TFLOPS
+    ],
+)
+def test_a_call_costs_what_its_launches_take(
+    device: str, hidden_size: int, expected: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(torch, "is_autocast_enabled", lambda _: device.startswith("autocast"))
+    monkeypatch.setattr("probelight.models.like_length.ignores_padding", lambda _: True)
+    encoder = nn.Module()
+    encoder.config = BertConfig(hidden_size=hidden_size)  # type: ignore[assignment]
+    by_length = LikeLength(encoder)
+    assert by_length._call_tokens(device.split()[-1]) == pytest.approx(expected, abs=0.1)
+
+
+def test_processes_that_divide_the_weights_call_equally_often(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("probelight.models.like_length.ignores_padding", lambda _: True)
+
+    class FSDPLayer(nn.Module):
+        """As fully_shard calls a layer that it divides."""
+
+    assert LikeLength(nn.Sequential(FSDPLayer()))._call_tokens("cpu") == float("inf")
+
+
+def test_a_step_of_unlike_lengths_is_little_padding(checkpoint: Callable[..., Path]) -> None:
+    """Logits and gradients are those of pairs alone; 5% of what is read is padding."""
+    pairs = PairChoice(ref_of(checkpoint()))
+    stems = [f"{i} " + " ".join(["cat"] * (1 + 5 * (i % 6))) for i in range(48)]
+    records = [Record(stem, stem, ("a", "the dog", "1"), 0) for stem in stems]
+    encoded = pairs.encoder().encode(records)
+    batch = encoded.collate(range(48))
+    pairs.network.eval()
+    widths: list[tuple[int, ...]] = []
+    layer = pairs.transformer.get_input_embeddings()
+    hook = layer.register_forward_pre_hook(lambda _, inputs: widths.append(inputs[0].shape))
+    logits = pairs(batch)
+    hook.remove()
+    num_read = sum(rows * width for rows, width in widths)
+    assert 1 < len(widths) <= 12
+    assert batch["attention_mask"].sum() / num_read > 0.95 > batch["attention_mask"].float().mean()
+    alone = torch.cat([pairs(encoded.collate([i])) for i in range(48)])
+    torch.testing.assert_close(logits, alone, rtol=0, atol=1e-5)
+    weight = pairs.transformer.get_input_embeddings().weight
+    [gradient] = torch.autograd.grad(logits.square().sum(), weight)
+    [expected] = torch.autograd.grad(alone.square().sum(), weight)
+    torch.testing.assert_close(gradient, expected, rtol=1e-4, atol=1e-6)
