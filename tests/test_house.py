@@ -32,15 +32,15 @@ ROOMS = {  # of each, the names that say nothing, and the lines
     "models": (1, 6707),
     "probelight": (0, 113),
     "probes": (0, 4047),
-    "reports": (6, 11003),
+    "reports": (6, 10885),
     "results": (3, 4230),
     "runs": (1, 3127),
     "train": (0, 11),
     "training": (0, 1109),
 }
 LIMITS = {
-    "lines of all rooms": 64_612,
-    "lines of tests": 59_507,
+    "lines of all rooms": 64_494,
+    "lines of tests": 59_422,
     "lines of CONTRIBUTING": 400,
     "lines of CHANGELOG, unreleased": 150,
     "names that only say that they hold something": 375,

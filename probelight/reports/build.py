@@ -129,7 +129,7 @@ def to_html(
         overview=None if results.of(FORGETTING) else grid(results),
         leads=("training", "steps", *([FORGETTING] if results.of(FORGETTING) else [])),
         section_of={name: s.name for s in reversed(SECTIONS) for name in s.protocols},
-        arrows=figures.get("arrows"),
+        changes=figures.get("changes"),
         sections=[section for section in sections if section.name != "overview"],
         items=items,
         glossary=used_terms(text for section in sections for text in _section_texts(section)),

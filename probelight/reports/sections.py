@@ -63,7 +63,7 @@ SECTIONS = (
         "overview",
         "At a glance",
         tables=["overview.glance: verdicts_table*"],
-        figures=["overview.glance: arrows_figure"],
+        figures=["overview.glance: changes_figure"],
     ),
     Section(
         "training",

@@ -237,7 +237,7 @@ def markdown(rows: pd.DataFrame, title: str) -> str:
 
 
 @figure.styled()
-def verdicts_figure(rows: pd.DataFrame) -> figure.Figure | None:
+def verdicts_figure(rows: pd.DataFrame, name: str = "forgetting") -> figure.Figure | None:
     """Draw a row per set of items: the accuracy before and after, the interval, and the margin."""
     if rows.empty:
         return None
@@ -270,7 +270,7 @@ def verdicts_figure(rows: pd.DataFrame) -> figure.Figure | None:
     looks |= {word: look for word, look in LOOKS.items() if word in {*drawn_rows.verdict}}
     figure.legend(canvas, looks)
     return figure.drawn(
-        "forgetting",
+        name,
         "Before and after, and what the change says",
         "The upright line is the accuracy before, the mark that after; the bar through it is the "
         "95% interval of the change, laid at the accuracy before. The grey band is the margin: a "

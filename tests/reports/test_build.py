@@ -89,7 +89,7 @@ def page(page_html: str) -> Page:
 def test_page_is_whole(page: Page) -> None:
     assert page.open == []
     assert len(page.ids) == len(set(page.ids))
-    assert page.tags.count("svg") == 5
+    assert page.tags.count("svg") == 4
     assert page.tags.count("h1") == 1
     assert "metadata" not in page.tags
 

@@ -29,7 +29,7 @@ from tests.fixtures.results import write_run, zero_shot_rows
 
 def test_everything_is_written(demo_report: Path) -> None:
     paths = sorted(p.relative_to(demo_report).as_posix() for p in demo_report.rglob("*.*"))
-    figures = ("arrows", "inoculation", "learning_curve", "selection", "zero_shot")
+    figures = ("inoculation", "learning_curve", "selection", "zero_shot")
     tables = (
         "curve_summary_age_comparison data inoculation learning_curve models "
         "predicted_shares runs software verdicts zero_shot zero_shot_parts"
@@ -159,6 +159,6 @@ def test_same_bytes_whatever_the_users_settings(demo_folder: Path, loud_matplotl
         mpl.rcdefaults()
         there = figures(demo)
     assert drawn == there
-    assert len(drawn) == 5 + 2
+    assert len(drawn) == 4 + 2
     for figure in drawn:
         assert not re.search(r"<dc:date>|\d{4}-\d\d-\d\dT", figure.svg)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from statistics import median_low
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import quote, urlencode
 
 from probelight.reports.numbers import WHOLE, when_of
@@ -49,7 +48,7 @@ class _ModelAnswer:
     choices: Mapping[Any, str]
     right: Sequence[Any]
     predictions: Sequence[Any]
-    ease: float | None  # the example is the item of median ease
+    ease: float | None
 
     @property
     def is_right(self) -> bool:
@@ -57,6 +56,7 @@ class _ModelAnswer:
         return any(key in self.right for key in self.predictions[:1])
 
 
+Key = TypeVar("Key")
 KeyedAnswer = tuple[Hashable, _ModelAnswer]  # with what tells its question from another
 
 
@@ -77,7 +77,7 @@ def examples(results: RunSet, verdicts: Sequence[SkillVerdict]) -> Iterator[Exam
 def _example(
     results: RunSet, verdicts: Sequence[SkillVerdict], is_right: bool | None = None
 ) -> Example | None:
-    """Return an item of median ease, of those that the first model gets right or wrong if asked.
+    """Return a typical item, of those that the first model gets right or wrong if asked.
 
     Learned skills are shown with the answers after training, all others with those before it.
     """
@@ -89,9 +89,8 @@ def _example(
         if is_right is not None and not by_model:
             answers = {q: answer for q, answer in answers.items() if answer.is_right == is_right}
         if answers and not by_model:
-            pairs = [(answer.ease, index) for index, answer in enumerate(answers.values())]
-            eases = [pair for pair in pairs if pair[0] is not None]
-            typical = list(answers)[median_low(eases)[1] if eases else 0]  # the first of equal ones
+            eases = [(a.ease, _size(a), q) for q, a in answers.items() if a.ease is not None]
+            typical = _typical(eases) if eases else next(iter(answers))
         if typical in answers:
             by_model[verdict.model] = answers[typical]
     if not by_model:
@@ -106,7 +105,7 @@ def _example(
 def forgotten_example(results: RunSet, verdict: SkillVerdict) -> Example | None:
     """Return an item of the original task that inoculation made a model forget; None without one.
 
-    Of all that were right before and are wrong after, the one in the middle by how sure it was.
+    Of all that were right before and are wrong after, a typical one by how sure it was.
     """
     for run in verdict.runs if verdict.skill.kind == "inoculated" else ():
         with suppress(UnreadableResultError):
@@ -116,15 +115,27 @@ def forgotten_example(results: RunSet, verdict: SkillVerdict) -> Example | None:
                     items[item.set][item.id, item.position] = item
             after = items[ORIGINAL]
             lost = [
-                (max(score for score in item.scores if score is not None), key)
+                (max(score for score in item.scores if score is not None), _size(item), key)
                 for key, item in items[ORIGINAL_BEFORE].items()
                 if item.correct == 1 and key in after and after[key].correct == 0
             ]
             if lost:
-                answer = _answer(run, after[median_low(lost)[1]])
+                answer = _answer(run, after[_typical(lost)])
                 name = cut(run.model, LONGEST_NAME)
                 return _example_of({run.model: answer}, f"{name} forgot this (original task)")
     return None
+
+
+def _typical(candidates: Sequence[tuple[float, int, Key]]) -> Key:
+    """Return the key of the shortest item (ease, size, key) of the fifth around the median ease."""
+    ranked = sorted(candidates, key=lambda candidate: candidate[0])
+    middle, reach = (len(ranked) - 1) // 2, len(ranked) // 10
+    return min(ranked[middle - reach : middle + reach + 1], key=lambda candidate: candidate[1])[2]
+
+
+def _size(item: _ModelAnswer | ItemLine) -> int:
+    choices = item.choices.values() if isinstance(item, _ModelAnswer) else item.choices
+    return len(item.question) + sum(map(len, choices))
 
 
 def _example_of(answers: Mapping[str, _ModelAnswer], title: str, more_models: int = 0) -> Example:

@@ -156,7 +156,7 @@ def test_the_demo_with_its_audit_beside_it(tmp_path: Path, monkeypatch: pytest.M
     )
     assert cli.main(["report", str(demo), str(audited), f"--output_dir={tmp_path / 'out'}"]) == 0
     page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
-    overview = page[page.index('id="overview"') : page.index('id="figure-arrows"')]
+    overview = page[page.index('id="overview"') : page.index('id="inoculation"')]
     grid = overview[overview.index("<table") : overview.index("</table>")]
     words = ("cannot tell", "knew it", "learned it")
     assert [word in grid for word in words] == [True, False, False]
