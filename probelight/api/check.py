@@ -65,6 +65,7 @@ def check(
     after: ModelLike | Results | None = None,
     probes: ProbeLike | Sequence[ProbeLike] = (),
     *,
+    panel: str = "shipped",
     split: str = "test",
     limit: int | None = None,
     margin: float = 5.0,
@@ -84,7 +85,9 @@ def check(
             pair. Or an adapter's folder alone, whose base is then before. Or results that have its
             answers; then `after` is results too.
         after: The model after.
-        probes: As in `zero_shot`; by default a panel of ten.
+        probes: As in `zero_shot`; by default those of the panel.
+        panel: "shipped", ten small probes; "knowledge", standard sets of the Hub; "language",
+            agreement and BLiMP; or "all" of them.
         split: Split of the probes, unless `name:split` names one.
         limit: As in `zero_shot`.
         margin: The loss of accuracy that does not matter, in percentage points.
@@ -107,7 +110,9 @@ def check(
     if len(measured) == 1:
         raise UsageError("check: give two models, or two results")
     with called(command, output_dir, trainer_of(trainer, device, batch_tokens)) as call:
-        call.take(split=split, limit=limit, margin=margin, dry_run=dry_run, mirror=mirror)
+        call.take(
+            panel=panel, split=split, limit=limit, margin=margin, dry_run=dry_run, mirror=mirror
+        )
         call.take(wandb=wandb)
         call.take(base_results=None if base_results is None else Path(base_results))
         call.take(probes=probe_names(probes, call.folder))

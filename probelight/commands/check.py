@@ -43,16 +43,27 @@ PANEL = (
     *("capitals", "continents", "elements", "arithmetic", "agreement"),
     *("taxonomy_small", "antonym_small", "age_small", "definitions_small", "hypernymy_small"),
 )
+# Of a set whose test answers were not released, published numbers are those of its dev split.
+PANELS: dict[str, tuple[str, ...]] = {
+    "shipped": PANEL,
+    "knowledge": (
+        *("mmlu:test", "arc_easy:test", "arc_challenge:test", "openbookqa:test", "sciq:test"),
+        *("hellaswag:dev", "piqa:dev", "commonsense_qa:dev", "social_iqa:dev"),
+        *("truthfulqa_mc1:dev", "boolq:dev"),
+    ),
+    "language": ("agreement", "blimp:test"),
+}
 FAILED = 3  # exit code of a check whose condition holds
 SUMMARY, COMMENT = "check.json", "check.md"
 FORMAT = 1  # of check.json
+PanelName = Literal["shipped", "knowledge", "language", "all"]
 FailOn = Literal["none", "forgot", "cannot_tell"]
 
 
 @command(
     Command(
         example="train.py check runs/base runs/tuned --output_dir runs/check",
-        options="models output_dir probes margin fail_on limit base_results dry_run mirror "
+        options="models output_dir panel probes margin fail_on limit base_results dry_run mirror "
         "trainer.accelerator",
         positional=True,
     )
@@ -60,6 +71,7 @@ FailOn = Literal["none", "forgot", "cannot_tell"]
 def check(
     models: list[str],
     output_dir: PathText = "runs/check",
+    panel: PanelName = "shipped",
     probes: Names = (),
     split: str = "test",
     limit: NumItems | None = None,
@@ -81,7 +93,9 @@ def check(
             or BASE+ADAPTER. Of an adapter's folder alone, the model before is its base. Or two
             folders of results, such as those of zero-shot.
         output_dir: Folder of the results, check.json, check.md and their page.
-        probes: Probes, by commas, as in `zero-shot`; by default a panel of ten.
+        panel: What to ask without `probes`: "shipped", ten small probes; "knowledge", standard sets
+            of the Hub; "language", agreement and BLiMP; or "all" of them.
+        probes: Probes, by commas, as in `zero-shot`.
         split: Split of the probes, unless NAME:SPLIT names one.
         limit: Most items of each probe that are asked; whole groups are drawn.
         margin: The loss of accuracy that does not matter, in percentage points.
@@ -104,6 +118,8 @@ def check(
     from probelight.reports.formats import page_line
     from probelight.results.load import load_results
 
+    if probes and panel != "shipped":
+        raise UsageError(f"--panel {panel}: give either a panel or --probes, not both")
     folder_path = Path(output_dir)
     config: dict[str, Any] = {"command": "check", "margin": margin}
     if all(_has_results(model) for model in models) and len(models) == 2:
@@ -114,7 +130,7 @@ def check(
     else:
         both = before_and_after(models)
         refuse_untrained(both, "check")
-        sets = load_sets(probes or PANEL, DEFAULT_FILE, split, mirror, limit)
+        sets = load_sets(probes or panel_probes(panel), DEFAULT_FILE, split, mirror, limit)
         jobs = zero_shot_jobs(sets, both, trainer)
         if dry_run:
             plan = plan_of([_sized(job, sets) for job in jobs], folder_path)
@@ -164,6 +180,12 @@ def check(
         print(f"--fail_on {fail_on}: {', '.join(broken)}")
         sys.exit(FAILED)
     return None
+
+
+def panel_probes(panel: PanelName) -> tuple[str, ...]:
+    """Return the probes of a panel, each once."""
+    panels = [*PANELS] if panel == "all" else [panel]
+    return tuple(dict.fromkeys(probe for name in panels for probe in PANELS[name]))
 
 
 def before_and_after(names: Sequence[str]) -> list[ModelSettings]:

@@ -23,11 +23,11 @@ from probelight.integrations.wandb import publish_results
 from probelight.io.errors import UsageError, nearest
 from probelight.io.ranges import Mirror, Names, NumItems, NumShots, PathText
 from probelight.io.wandb import DEFAULT_WANDB, WandbSettings
-from probelight.metrics.scoring_rules import LETTER, OF_THE_ITEM, RULES
+from probelight.metrics.scoring_rules import HARNESS, LETTER, OF_THE_ITEM, RULES
 from probelight.models.checkpoint_files import scoring_of
 from probelight.models.chosen_models import chosen_models
 from probelight.models.registry import DEFAULT_MODEL, TRANSFORMER, ModelSettings
-from probelight.probes.catalog import DOMAIN_STEMS
+from probelight.probes.catalog import DOMAIN_STEMS, ProbeConfig
 from probelight.probes.controls import (
     STANDARD,
     controlled_stems,
@@ -41,7 +41,9 @@ from probelight.probes.prompts import (
     Prompts,
     PromptSettings,
     PromptSpec,
+    facts_in,
 )
+from probelight.probes.record import Setup
 from probelight.probes.source import ProbeData
 from probelight.probes.user_files import DEFAULT_FILE, FileSettings
 from probelight.results.predictions import write_predictions
@@ -137,7 +139,8 @@ class ZeroShotSpec(ModelRunSpec):
         setup, model = probe.config.setup, self.model
         questions = tuple(self.questions(probe, context))
         check_items(context, self.probe, self.split, self.prompt, self.limit, questions)
-        has_texts = setup == "mc_qa" and self.prompt is not None and self.prompt.has_words_text
+        templates = self.prompt.templates if self.prompt else None
+        has_texts = setup == "mc_qa" and bool(templates and templates.words_mc_qa)
         is_by_rule = self.scoring or (self.prompt and self.prompt.shots) or has_texts
         if has_texts and scoring_of(model.checkpoint, model.scoring, setup) == LETTER:
             raise UsageError(
@@ -153,6 +156,13 @@ class ZeroShotSpec(ModelRunSpec):
                     "log-likelihoods, only one number per choice; leave out --scoring, --shots, "
                     "--chat and --prompt.file"
                 )
+        texts = [prompts.words_template, templates.mc_qa if templates and self.letters else ""]
+        facts = [fact for text in texts for fact in facts_in(text)]
+        if facts and self.control != STANDARD:
+            raise UsageError(
+                f"--controls {self.control}: the text around {self.probe} has {{{facts[0]}}}, "
+                "which controls do not change; leave out --controls, or use another text"
+            )
         records = [prompts.controlled(record) for record in probe.records]
         scorers.check_records(context, model, setup, [records])
 
@@ -192,6 +202,22 @@ class ZeroShotSpec(ModelRunSpec):
         return scorers.answered_by(record, self.model, scorer)
 
 
+@dataclass(frozen=True)
+class Asking:
+    """How a set is asked: by which rules, in which orders of letters, in which texts."""
+
+    rules: Sequence[str] = ()
+    orders: Orders | None = None
+    prompt: PromptSpec | None = None
+
+    def relevant_prompt(self, setup: Setup) -> PromptSpec | None:
+        """Return the prompt where it matters: texts around questions do not to sentences."""
+        if self.prompt is None:
+            return None
+        has_texts = self.prompt.templates.around_words(setup)
+        return self.prompt if self.orders or self.prompt.has_context or has_texts else None
+
+
 @cached(most=None)
 def prompted_set(
     context: RunContext, name: str, split: str, prompt: PromptSpec | None, limit: int | None
@@ -214,7 +240,7 @@ def check_items(
     """Refuse items with too few examples, or that a question does not fit, once for all models."""
     probe, prompts = prompted_set(context, name, split, prompt, limit)
     for record in probe.records:
-        prompts.shots(record)
+        prompts.words(record)
     for question in questions:
         question.check(probe, prompts)
 
@@ -225,37 +251,36 @@ def zero_shot_jobs(
     trainer: TrainerSettings,
     *,
     ranks: bool = False,
-    rules: Sequence[str] = (),
-    orders: Orders | None = None,
-    prompt: PromptSpec | None = None,
+    asking_by_set: Mapping[str, Asking] | None = None,
     examples: Mapping[str, ProbeData] | None = None,
     phrasings_by_set: Mapping[str, Sequence[str]] | None = None,
 ) -> list[Job]:
     """Return the jobs that score each set with each model; a model is loaded once per setup.
 
-    `examples` are what the prompt draws from, and `phrasings_by_set` the phrasings, by the name of
-    the set. Under its controls a set is asked in its own wording alone.
+    By the name of the set `asking_by_set` has how it is asked, in one chat or none for all sets,
+    `examples` what its prompt draws from, and `phrasings_by_set` its phrasings. Under its controls
+    a set is asked in its own wording alone.
     """
     jobs = []
+    asking_by_set = asking_by_set or {loaded.name: Asking() for loaded in sets}
     for model in models:
-        template = prompting.template_sha256(model, prompt) if prompt else ""
+        prompt = next(iter(asking_by_set.values())).prompt
+        template = prompting.template_sha256(model, prompt)
         for loaded in sorted(sets, key=lambda loaded: loaded.data.config.setup):
             probe = loaded.data.config
+            asking = asking_by_set[loaded.name]
             phrasings = phrasings_by_set[loaded.name] if phrasings_by_set else ()
             stem = probe.domain_stem or DOMAIN_STEMS.get(probe.setup, "")
-            relevant_prompt = prompt and prompting.relevant_prompt(
-                prompt, probe.setup, by_letter=bool(orders)
-            )
             spec = ZeroShotSpec(
                 model=model,
                 probe=loaded.name,
                 split=loaded.split,
                 data_sha256=checksums(loaded.data),
                 ranks=ranks,
-                scoring=tuple(rules),
-                domain_stem=stem if "pmi" in rules else "",
-                letters=orders,
-                prompt=relevant_prompt,
+                scoring=tuple(asking.rules),
+                domain_stem=stem if "pmi" in asking.rules else "",
+                letters=asking.orders,
+                prompt=asking.relevant_prompt(probe.setup),
                 examples=checksums(examples[loaded.name]) if examples else (),
                 chat_template=template,
                 phrasings={name: probe.phrasings[name] for name in phrasings},
@@ -315,8 +340,9 @@ def zero_shot(
         mirror: Folder or address with copies of the released files.
         ranks: Also report the ranks of MC-MLM candidates in the whole vocabulary.
         scoring: Also score by these rules, by commas: sum (acc of lm-evaluation-harness),
-            mean_token, mean_char (acc_norm), pmi, calibrated, letter. Reports the accuracy, and the
-            share of items with another answer.
+            mean_token, mean_char (acc_norm), pmi, calibrated, letter; or harness, for the rules and
+            texts of each probe there. Reports the accuracy, and the share of items with another
+            answer.
         letters: How to ask with `--scoring letter`.
         shots: Number of examples from the probe's train split before each item, from other groups.
             With letters, each label is right equally often.
@@ -339,14 +365,27 @@ def zero_shot(
             baseline, if you ask for ranks of minimal pairs, or if a probe does not allow a rule or
             a control, has too few examples, or a model has no chat.
     """
-    rules = chosen_rules(scoring)
+    rules = chosen_rules([rule for rule in scoring if rule != HARNESS])
     chosen = chosen_models(models, model, random_weights=False)
     scorers.refuse_untrained(chosen, "zero-shot")
     sets = load_sets(probes, data, split, mirror, limit)
-    if LETTER not in rules and letters != DEFAULT_LETTERS:
+    spec = prompting.prompt_spec(shots, chat, prompt)
+    asking = Asking(rules, letters.orders if LETTER in rules else None, spec)
+    asking_by_set = {loaded.name: asking for loaded in sets}
+    if HARNESS in scoring:
+        if chat != "never" or prompt.file != prompting.DEFAULT_PROMPT.file:
+            raise UsageError(
+                "--scoring harness asks each probe in its own text of lm-evaluation-harness; leave "
+                "out --prompt.file and --chat"
+            )
+        asking_by_set = {
+            loaded.name: as_in_harness(loaded.data.config, rules, letters, shots, prompt)
+            for loaded in sets
+        }
+    has_letters = any(asking.orders for asking in asking_by_set.values())
+    if not has_letters and letters != DEFAULT_LETTERS:
         raise UsageError("--letters is only for the rule letter; add --scoring letter")
     setups = {loaded.data.config.setup for loaded in sets}
-    spec = prompting.prompt_spec(shots, chat, prompt)
     prompting.refuse_unused(prompt, spec, LETTER in rules, setups)
     refuse_sets(sets, rules, spec, ranks=ranks)
     phrasings_by_set = {
@@ -358,21 +397,19 @@ def zero_shot(
         for loaded in (sets if shots else ())
     }
     sets = [loaded._replace(controls=fitting_controls(controls, loaded.data)) for loaded in sets]
-    orders = letters.orders if LETTER in rules else None
     jobs = zero_shot_jobs(
         sets,
         chosen,
         trainer,
         ranks=ranks,
-        rules=rules,
-        orders=orders,
-        prompt=spec,
+        asking_by_set=asking_by_set,
         examples=examples,
         phrasings_by_set=phrasings_by_set,
     )
-    is_prompted = any(
-        prompting.relevant_prompt(spec, setup, by_letter=bool(orders)) for setup in setups
-    )
+    is_prompted = any(asking.relevant_prompt(setup) for setup in setups)
+    texts = {"prompt": asdict(spec)} if is_prompted else {}
+    if HARNESS in scoring:
+        texts = {"prompts": {name: asdict(asking.prompt) for name, asking in asking_by_set.items()}}
     config = {  # without the controls, which are runs of their own and may be added later
         "command": "zero-shot",
         "models": [model.config() for model in chosen],
@@ -383,9 +420,9 @@ def zero_shot(
         **({} if limit is None else {"limit": limit}),
         **trainer.precisions(),
         "ranks": ranks,
-        "scoring": rules,
-        **({"letters": {"orders": orders}} if orders else {}),
-        **({"prompt": asdict(spec)} if is_prompted else {}),
+        "scoring": [rule for rule in [*rules, HARNESS] if rule in scoring],
+        **({"letters": {"orders": letters.orders}} if has_letters else {}),
+        **texts,
         "phrasings": phrasings_by_set,
     }
     rows = run_command(
@@ -400,13 +437,33 @@ def zero_shot(
     return rows
 
 
+def as_in_harness(
+    config: ProbeConfig,
+    rules: Sequence[str],
+    letters: LetterSettings,
+    shots: int,
+    prompt: PromptSettings,
+) -> Asking:
+    """Return how lm-evaluation-harness asks a probe, with further rules."""
+    if config.harness is None:
+        raise UsageError(
+            f"--scoring harness: the config of {config.name} does not say, under `harness`, how "
+            "lm-evaluation-harness asks it; score it by other rules"
+        )
+    rules = chosen_rules([*rules, *config.harness.scoring])
+    prompt = replace(prompt, file=config.harness.prompt or prompt.file)
+    orders = letters.orders if LETTER in rules else None
+    return Asking(rules, orders, prompting.prompt_spec(shots, "never", prompt))
+
+
 def chosen_rules(scoring: Sequence[str]) -> list[str]:
     """Return the wanted scoring rules in the order of `RULES`; refuse unknown ones."""
     for rule in scoring:
         if rule not in RULES:
-            near = nearest(rule.lower(), RULES)
+            near = nearest(rule.lower(), [*RULES, HARNESS])
             raise UsageError(
-                f"--scoring: there is no rule {rule!r}{near}; choose from {', '.join(RULES)}"
+                f"--scoring: there is no rule {rule!r}{near}; choose from "
+                f"{', '.join([*RULES, HARNESS])}"
             )
     return [rule for rule in RULES if rule in scoring]
 

@@ -98,7 +98,9 @@ class ContinuationEncoder(LikelihoodEncoder):
         if not mask:
             context, after = record.stem, ""
         begin = len(context.rstrip())
-        space = (context[begin:] if mask else " ") if begin else ""
+        # A whole sentence has the white space that a prompt puts before it.
+        has_space = begin or (mask and not after)
+        space = (context[begin:] if mask else " ") if has_space else ""
         text = context[:begin] + space + choice.strip()
         return text + after, begin, len(text)
 

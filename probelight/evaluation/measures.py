@@ -76,7 +76,8 @@ def zero_shot_rows(
         rows.append(replace(row, metric="predicted_share", subset=subset, value=share))
     # Accuracy per template, for probes whose items name theirs (Talmor 2020, table 6).
     row = replace(row, metric="accuracy")
-    return rows + subset_rows(predictions, groups, templates_of(records), row)
+    rows += subset_rows(predictions, groups, templates_of(records), row)
+    return rows + paradigm_rows(predictions, data, row)
 
 
 def separation_rows(predictions: Predictions, groups: Sequence[str], row: Row) -> list[Row]:
@@ -126,14 +127,21 @@ def pair_rows(
 
 
 def paradigm_rows(predictions: Predictions, data: ProbeData, row: Row) -> list[Row]:
-    """Return the accuracy of each paradigm of minimal pairs (BLiMP: Warstadt et al. 2020)."""
+    """Return the accuracy of each paradigm of minimal pairs, or of each subject of questions.
+
+    See BLiMP (Warstadt et al. 2020) and MMLU (Hendrycks et al. 2021).
+    """
+    records, group_by = predictions.records, data.config.group_by
+    subsets = paradigms_of(records)
     if data.config.setup != "minimal_pair":
-        return []
+        names = [record.meta.get("subject") for record in records]
+        subsets = [
+            Subset.of("subject", f"subject={name}", name=str(name)) if name else None
+            for name in names
+        ]
     # Within a paradigm, an interval cannot keep paradigms together.
-    group_by = None if data.config.group_by == "paradigm" else data.config.group_by
-    records = predictions.records
-    groups = groups_of(records, group_by)
-    return subset_rows(predictions, groups, paradigms_of(records), replace(row, metric="accuracy"))
+    groups = groups_of(records, None if group_by in ("paradigm", "subject") else group_by)
+    return subset_rows(predictions, groups, subsets, replace(row, metric="accuracy"))
 
 
 def paradigms_of(records: Sequence[Record]) -> list[Subset | None]:

@@ -93,7 +93,7 @@ def refuse_unused(
         )
     if not spec.shots and prompt.seed != DEFAULT_PROMPT.seed:
         raise UsageError("--prompt.seed is only for examples before an item; add --shots")
-    asks_in_text = "mc_qa" in setups and spec.has_words_text
+    asks_in_text = any(spec.templates.around_words(setup) for setup in setups)
     if asks_in_text and is_chat:
         raise UsageError(
             f"--prompt.file {prompt.file}: `words_mc_qa` is around a question without a chat, "
@@ -106,19 +106,13 @@ def refuse_unused(
         )
 
 
-def relevant_prompt(prompt: PromptSpec, setup: Setup, *, by_letter: bool) -> PromptSpec | None:
-    """Return the prompt where it matters to a set: texts around questions do not to sentences."""
-    has_texts = setup == "mc_qa" and prompt.has_words_text
-    return prompt if by_letter or prompt.has_context or has_texts else None
-
-
-def template_sha256(model: ModelSettings, prompt: PromptSpec) -> str:
+def template_sha256(model: ModelSettings, prompt: PromptSpec | None) -> str:
     """Return the checksum of a model's chat template; empty where it is asked without a chat.
 
     Raises:
         UsageError: If a chat is wanted always, and the model has none.
     """
-    if prompt.chat == "never":
+    if prompt is None or prompt.chat == "never":
         return ""
     template, problem = "", f"is of kind {model.kind}; only causal models can chat"
     if model.kind == "causal":

@@ -26,6 +26,7 @@ from collections.abc import Sequence
 
 LETTER = "letter"
 RULES = ("sum", "mean_token", "mean_char", "pmi", "calibrated", LETTER)
+HARNESS = "harness"  # those of a probe in lm-evaluation-harness, in its texts
 # Those that take whole sentences too.
 OF_THE_ITEM = ("sum", "mean_token", "mean_char", LETTER)
 DEBIASED = "letter_debiased"  # the mean of `letter` over several orders, listed next to it

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from time import process_time
-from typing import Annotated, Any, ClassVar, NamedTuple
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 import regex  # it has timeouts, which `re` has not
 
@@ -22,6 +22,7 @@ from probelight.io.escaping import mapped, visible
 from probelight.io.package import ASSETS, CONFIGS, shipped_path
 from probelight.io.ranges import Matching, Share, Within
 from probelight.io.settings import STRICT, typed
+from probelight.probes.importers.released import LayoutName
 from probelight.probes.importers.rows import Options
 from probelight.probes.record import MASK, GoldForm, GroupBy, Setup
 
@@ -47,12 +48,28 @@ class FileSource:
 
 @dataclass(frozen=True)
 class HubSource:
-    """A dataset on the Hugging Face Hub; `splits` maps Probelight's split names to the Hub's."""
+    """A dataset on the Hugging Face Hub; `splits` maps Probelight's split names to the Hub's.
+
+    Of several configs the rows are read one behind the other.
+    """
 
     repo: str
     splits: Mapping[str, str]
-    config: str | None = None
+    config: str | tuple[str, ...] | None = None
     revision: str | None = None
+
+    @property
+    def configs(self) -> tuple[str | None, ...]:
+        """Its configs; None alone is the default one of the Hub."""
+        return self.config if isinstance(self.config, tuple) else (self.config,)
+
+
+@dataclass(frozen=True)
+class HarnessTask:
+    """How lm-evaluation-harness asks a set: by which rules, and in the texts of which file."""
+
+    scoring: tuple[Literal["sum", "mean_char", "letter"], ...]  # acc, acc_norm, acc of letters
+    prompt: str = ""  # as `--prompt.file`; none for a set that is asked in the usual texts
 
 
 @dataclass(frozen=True)
@@ -107,6 +124,9 @@ class ProbeConfig:
         chance_note: Why the chance level is not 1 / num_choices.
         leave_out: Split name to the lines (or rows on the Hub) that cannot be used.
         ids_repeat: Whether ids may repeat in the released files.
+        golds_repeat: Whether a gold may be two choices of an item in the released files.
+        layout: The layout of its rows, if its columns do not tell how to read them: "hellaswag".
+        harness: How lm-evaluation-harness asks it, for `zero-shot --scoring harness`.
         gold: How golds name their choice: by its "text", a "letter", or its number from 0 ("index")
             or 1 ("index1"). By default in the one way that fits all golds of a file.
         variants: Variants that its records allow, by name; see `probelight.probes.controls`.
@@ -138,6 +158,9 @@ class ProbeConfig:
     chance_note: str = ""
     leave_out: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     ids_repeat: bool = False
+    golds_repeat: bool = False
+    layout: LayoutName | None = None
+    harness: HarnessTask | None = None
     gold: GoldForm | None = None
     variants: Mapping[str, VariantConfig] = field(default_factory=dict)
     phrasings: Mapping[str, str] = field(default_factory=dict)
@@ -204,6 +227,8 @@ class ProbeConfig:
             name=self.name,
             leave_out=self.leave_out.get(split, ()),
             ids_repeat=self.ids_repeat,
+            golds_repeat=self.golds_repeat,
+            layout=self.layout,
         )
 
     def to_json(self) -> dict[str, Any]:

@@ -33,6 +33,8 @@ BLANK = "____"
 LABELS = ascii_uppercase
 MOST_PERMUTED = 4  # choices, in 24 orders
 BETWEEN = "\n\n"  # examples, and the item behind them
+# What a text may have beside the question: columns of BoolQ, MMLU and SciQ.
+ITEM_FACTS = ("passage", "subject", "support")
 
 
 @dataclass(frozen=True)
@@ -81,6 +83,7 @@ class Templates:
     chat_mc_qa: str
     chat_mc_mlm: str
     words_mc_qa: str = ""  # none: a question as it is
+    words_minimal_pair: str = ""
 
     @classmethod
     def read(cls, path: str | Path) -> Templates:
@@ -101,16 +104,29 @@ class Templates:
             "chat_mc_qa": {"question"},
             "chat_mc_mlm": {"question"},
             **({"words_mc_qa": {"question"}} if templates.words_mc_qa else {}),
+            **({"words_minimal_pair": {"sentence"}} if templates.words_minimal_pair else {}),
         }
         for name, needed_fields in needed.items():
             try:
                 fields = {f for _, f, _, _ in Formatter().parse(getattr(templates, name))}
             except ValueError as error:
                 raise ConfigError(f"{path}: `{name}`: {error}; write a brace as {{{{") from None
-            if (fields - {None}) != needed_fields:
-                names = " and ".join(f"{{{field}}}" for field in sorted(needed_fields))
-                raise ConfigError(f"{path}: `{name}` must have {names}, and no other placeholder")
+            facts = {*ITEM_FACTS} if name in ("mc_qa", "words_mc_qa") else set[str]()
+            if (fields - {None} - facts) != needed_fields:
+                names, others = (
+                    word.join(f"{{{field}}}" for field in sorted(group))
+                    for word, group in ((" and ", needed_fields), (" or ", facts))
+                )
+                only = f", beside {others}" if facts else ""
+                raise ConfigError(
+                    f"{path}: `{name}` must have {names}, and no other placeholder{only}"
+                )
         return templates
+
+    def around_words(self, setup: Setup) -> str:
+        """Return the text around an item that is answered by words; empty where there is none."""
+        texts = {"mc_qa": self.words_mc_qa, "minimal_pair": self.words_minimal_pair}
+        return texts.get(setup, "")
 
     def letters(self, record: Record, setup: Setup, order: Order) -> str:
         """Return the prompt for a letter, with the choices in `order`.
@@ -126,7 +142,7 @@ class Templates:
             for label, index in zip(LABELS, order, strict=False)
         ]
         template: str = getattr(self, setup)
-        text = template.format(question=record.stem.strip(), choices="\n".join(listed))
+        text = filled_in(template, record, record.stem.strip(), choices="\n".join(listed))
         return text.replace(MASK, BLANK)
 
 
@@ -158,11 +174,6 @@ class PromptSpec(Settings):
     def has_context(self) -> bool:
         """Whether items are more than their own texts: there are examples, or a chat."""
         return bool(self.shots) or self.chat != "never"
-
-    @property
-    def has_words_text(self) -> bool:
-        """Whether there is a text around questions answered by words."""
-        return bool(self.templates.words_mc_qa)
 
 
 @dataclass(frozen=True)
@@ -201,10 +212,10 @@ class Prompts:
 
     @property
     def words_template(self) -> str:
-        """The text around a question that is answered by words; empty where there is none."""
-        if self.templates is None or self.setup != "mc_qa" or self.in_chat:
+        """The text around an item that is answered by words; empty where there is none."""
+        if self.templates is None or self.in_chat:
             return ""
-        return self.templates.words_mc_qa
+        return self.templates.around_words(self.setup)
 
     def controlled(self, record: Record) -> Record:
         """Return an item with the stem that it has under the control, if there is one."""
@@ -214,9 +225,11 @@ class Prompts:
     def words(self, record: Record, stem: str | None = None, *, is_prompt: bool = False) -> Record:
         """Return an item as it is asked by words, or with another stem in the place of its own.
 
-        Minimal pairs are whole sentences, and stay as they are. A stem that `is_prompt` already,
-        such as "Answer:", gets no text around it.
+        Minimal pairs are whole sentences, whose stem is the text around them, if there is one. A
+        stem that `is_prompt` already, such as "Answer:", gets no text around it.
         """
+        if self.setup == "minimal_pair" and self.words_template:
+            return replace(record, stem=self.words_template.format(sentence=MASK))
         if self.setup == "minimal_pair" or (not self.templates and stem is None):
             return self.controlled(record)
         stem = self.controlled(record).stem if stem is None else stem
@@ -225,11 +238,11 @@ class Prompts:
             return replace(record, stem=f"{self._message(stem)} {MASK}", turns=turns)
         examples = []
         for example in self.shots(record):
-            text, answer = self._in_template(example.stem), example.gold.strip()
+            text, answer = self._in_template(example, example.stem), example.gold.strip()
             has_blank = MASK in text
             filled = text.replace(MASK, answer) if has_blank else f"{text.rstrip()} {answer}"
             examples.append(filled.replace(MASK, BLANK))  # the item has its own
-        text = stem if is_prompt else self._in_template(stem)
+        text = stem if is_prompt else self._in_template(record, stem)
         return replace(record, stem=BETWEEN.join([*examples, text]))
 
     def letters(self, record: Record, order: Order) -> Record:
@@ -309,16 +322,41 @@ class Prompts:
         turns = zip_longest(*by_gold.values())
         return [record for turn in turns for record in turn if record is not None]
 
-    def _in_template(self, stem: str) -> str:
+    def _in_template(self, record: Record, stem: str) -> str:
         """Return a stem within the template of questions, if there is a template."""
         template = self.words_template
-        return template.format(question=_question(stem)) if template else stem
+        return filled_in(template, record, _question(stem)) if template else stem
 
     def _message(self, stem: str) -> str:
         assert self.templates is not None
         if self.setup == "mc_qa":
             return self.templates.chat_mc_qa.format(question=_question(stem))
         return self.templates.chat_mc_mlm.format(question=stem.replace(MASK, BLANK).strip())
+
+
+def facts_in(template: str) -> list[str]:
+    """Return which facts of an item a text has beside the question."""
+    return [name for name in ITEM_FACTS if f"{{{name}}}" in template]
+
+
+def filled_in(template: str, record: Record, question: str, **texts: str) -> str:
+    """Return a text with a question in it, and with what else it has of the item.
+
+    A passage that is in the text is left out of the question.
+
+    Raises:
+        RecordError: If the item lacks a fact that the text has.
+    """
+    for name in facts_in(template):
+        fact = record.meta.get(name)
+        if not isinstance(fact, str):
+            raise RecordError(
+                f"{record.where}: the text of the prompt has {{{name}}}, but the item has no "
+                f"`{name}`; use another text for this set"
+            )
+        texts[name] = fact.replace("_", " ") if name == "subject" else fact.lstrip()
+    question = question.removeprefix(texts.get("passage", "")).lstrip()
+    return template.format(question=question, **texts)
 
 
 def _question(stem: str) -> str:

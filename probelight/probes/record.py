@@ -18,7 +18,7 @@ from probelight.io.errors import RecordError
 
 Setup = Literal["mc_mlm", "mc_qa", "minimal_pair"]
 GoldForm = Literal["text", "letter", "index", "index1"]  # how a gold names its choice
-GroupBy = Literal["cluster", "word", "stem", "arguments", "paradigm"]
+GroupBy = Literal["cluster", "word", "stem", "arguments", "paradigm", "subject"]
 MASK = "[MASK]"
 MAX_CHOICES = 1_000
 # How other programs write a blank.
@@ -36,11 +36,16 @@ META_FIELDS = (
     "arguments",
     "source",
     "paradigm",  # of a minimal pair, BLiMP's UID
+    "subject",  # of a question, as in MMLU
 )
 
 
 class RepeatedSentenceError(RecordError):
     """A minimal pair with two equal sentences."""
+
+
+class RepeatedGoldError(RecordError):
+    """A question with the gold choice twice."""
 
 
 @dataclass(frozen=True, slots=True)  # of which there may be a million
@@ -99,6 +104,7 @@ def validate(record: Record, setup: Setup | None = None) -> Record:
 
     Raises:
         RepeatedSentenceError: If two sentences of a minimal pair are equal.
+        RepeatedGoldError: If the gold choice of a question appears twice.
         RecordError: If anything else is wrong; the message does not name file and line.
     """
     choice = "sentence" if setup == "minimal_pair" else "choice"
@@ -123,7 +129,7 @@ def validate(record: Record, setup: Setup | None = None) -> Record:
         if len({text.strip() for text in record.choices}) < len(record.choices):
             raise RepeatedSentenceError(f"the same sentence twice: {record.gold!r}")
     elif sum(text.strip() == record.gold.strip() for text in record.choices) > 1:
-        raise RecordError(f"the gold choice {record.gold!r} appears twice")
+        raise RepeatedGoldError(f"the gold choice {record.gold!r} appears twice")
     if setup == "mc_mlm":
         check_mask(record.stem)
     for name in ("hops", "distractor_hops"):  # as tables sort them
@@ -171,13 +177,14 @@ def group_of(record: Record, group_by: GroupBy | None) -> str:
 
     Args:
         record: The item.
-        group_by: "cluster", "word" and "paradigm" group items by that field of `meta`. "arguments"
-            groups them by their arguments, in any order, or by the stem if no template fits.
+        group_by: "cluster", "word", "paradigm" and "subject" group items by that field of `meta`.
+            "arguments" groups them by their arguments, in any order, or by the stem if no template
+            fits.
             "stem" groups them by the words of the stem, or of the right sentence of a minimal pair.
             None makes each item its own group; exact copies share one.
 
     Raises:
-        RecordError: If the item has no cluster, word or paradigm.
+        RecordError: If the item has no cluster, word, paradigm or subject.
     """
     if group_by is None:
         return json.dumps([record.id, record.stem, record.choices, record.answer])

@@ -172,8 +172,12 @@ def key(loaded: command.LoadedSet, trainer: TrainerSettings = TRAINER, **more: A
 def test_the_domain_stem_decides_numbers_where_it_is_asked_for(age: command.LoadedSet) -> None:
     config = replace(age.data.config, domain_stem="Older is [MASK] .")
     with_stem = age._replace(data=replace(age.data, config=config))
-    assert key(with_stem, rules=["sum", "pmi"]) != key(age, rules=["sum", "pmi"])
-    assert key(with_stem, rules=["sum"]) == key(age, rules=["sum"])
+    with_pmi, by_sum = (
+        {"asking_by_set": {"age_small": command.Asking(rules)}}
+        for rules in (["sum", "pmi"], ["sum"])
+    )
+    assert key(with_stem, **with_pmi) != key(age, **with_pmi)
+    assert key(with_stem, **by_sum) == key(age, **by_sum)
 
 
 def test_each_probe_has_its_own_split_that_of_all_or_dev() -> None:
@@ -221,8 +225,9 @@ def test_two_probes_of_one_name_are_refused(tmp_path: Path, tiny_probes: Path) -
 
 
 def test_another_process_reads_the_same_spec(age: command.LoadedSet) -> None:
-    options: dict[str, Any] = {"ranks": True, "rules": ["sum", "letter"], "orders": "cyclic"}
-    options |= {"prompt": prompt_spec(2, "auto", PromptSettings(system="Be brief.", seed=3))}
+    prompt = prompt_spec(2, "auto", PromptSettings(system="Be brief.", seed=3))
+    asking = command.Asking(["sum", "letter"], "cyclic", prompt)
+    options: dict[str, Any] = {"ranks": True, "asking_by_set": {age.name: asking}}
     options |= {"examples": {age.name: age.data}, "phrasings_by_set": {age.name: ["someone"]}}
     [job] = command.zero_shot_jobs([age], [MODEL], TRAINER, **options)
     read = spec_from(spec_type(job.spec), json.loads(json.dumps(job.spec.to_config())))

@@ -18,7 +18,7 @@ from transformers import (
 
 import probelight
 from probelight import cli
-from probelight.commands.zero_shot import zero_shot_jobs
+from probelight.commands.zero_shot import Asking, zero_shot_jobs
 from probelight.evaluation.prompting import prompt_spec
 from probelight.evaluation.sets import load_sets
 from probelight.models.registry import ModelSettings
@@ -149,13 +149,13 @@ def test_questions_in_the_harness_texts_have_its_log_likelihoods(
 def planned_keys(prompt: PromptSettings, rules: tuple[str, ...] = ()) -> list[str]:
     """Return the keys of a set of questions and one of sentences, with these texts."""
     sets = load_sets(["hypernymy_small", "age_small"], DEFAULT_FILE, None, None)
+    orders: Any = "one" if "letter" in rules else None
+    asking = Asking(rules, orders, prompt_spec(0, "never", prompt))
     jobs = zero_shot_jobs(
         sets,
         [ModelSettings("dictionary-lm", kind="transformer")],
         TrainerSettings(),
-        rules=rules,
-        orders="one" if "letter" in rules else None,
-        prompt=prompt_spec(0, "never", prompt),
+        asking_by_set={loaded.name: asking for loaded in sets},
     )
     return [job.key for job in sorted(jobs, key=lambda job: job.spec.name)]
 

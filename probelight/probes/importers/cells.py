@@ -157,6 +157,8 @@ def meta_of(row: Mapping[str, Any]) -> dict[str, Any]:
     columns = {name: row[name] for name in META_FIELDS if row.get(name) not in (None, "")}
     if row.get("UID") not in (None, ""):
         columns["paradigm"] = label_of(row["UID"], "`UID`")
+    if isinstance(row.get("support"), str):
+        columns["support"] = row["support"]
     for name, fact in columns.items():
         if meta.setdefault(name, fact) != fact:
             raise RecordError(f"`{name}` is {fact!r}, but {meta[name]!r} in `notes`")

@@ -9,7 +9,12 @@ from typing import Any, NamedTuple
 
 from probelight.io.errors import RecordError
 from probelight.io.escaping import listed
-from probelight.probes.importers.released import RELEASED, ReleasedLayout
+from probelight.probes.importers.released import (
+    NAMED_LAYOUTS,
+    RELEASED,
+    LayoutName,
+    ReleasedLayout,
+)
 from probelight.probes.record import META_FIELDS, Setup
 
 GOOD, BAD = "sentence_good", "sentence_bad"
@@ -27,6 +32,7 @@ _NAMES = {field: (field,) for field in ("id", *META_FIELDS)} | {
     "cluster": ("cluster", "group"),
     "UID": ("uid",),
     "pairID": ("pairid",),
+    "support": ("support",),  # SciQ's passage, for texts of prompts
 }
 _FIELDS = {name: field for field, names in _NAMES.items() for name in names}
 # A column of one choice each: A, option_b, choice1, answerC, ending0, sol1 (PIQA), opa (MedMCQA).
@@ -81,14 +87,28 @@ class Layout(NamedTuple):
         return self.released.fields_of(item_cells) | row
 
 
-def layout_of(columns: Sequence[str], setup: Setup | None, has_candidates: bool) -> Layout:
+def layout_of(
+    columns: Sequence[str],
+    setup: Setup | None,
+    has_candidates: bool,
+    layout_name: LayoutName | None = None,
+) -> Layout:
     """Return what the columns of a row hold; `has_candidates` says that none needs to hold choices.
+
+    A `layout_name` is that of a released set, which is else known by its columns.
 
     Raises:
         ColumnError: If a column is missing, or two can be read as the same.
     """
     columns = [column.strip() or f"column {number}" for number, column in enumerate(columns, 1)]
     released = None if has_candidates else _released(columns)
+    if layout_name:
+        released = NAMED_LAYOUTS[layout_name]
+        if missing := released.needed - {column.lower() for column in columns}:
+            raise ColumnError(
+                f"no column {listed(sorted(missing))}, which the layout {layout_name} of the "
+                f"probe's config needs. There are {listed(columns)}"
+            )
     options = {} if released else option_fields(columns)
     fields = [options.get(column) or field_of(column) for column in columns]
     if released:

@@ -17,6 +17,7 @@ import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from string import ascii_uppercase
 from typing import TYPE_CHECKING, Any, TypeAlias, Unpack
@@ -254,10 +255,11 @@ def read_hub(
     if source is None or split not in source.splits:
         raise ConfigError(f"{config.name}: it has no {split!r} split on the Hub; use --mirror")
     rows = _hub_rows(source, split, cache_dir, is_offline(offline))
-    name = f"{source.repo} {source.config or ''}".strip() + f", split {source.splits[split]}"
+    config_name = source.config if isinstance(source.config, str) else None
+    name = f"{source.repo} {config_name or ''}".strip() + f", split {source.splits[split]}"
     advice = f"To leave it out, write in the probe's config `leave_out: {{{{{split}: [{{row}}]}}}}`"
     reader = RowReader(name, config.setup, advice, **config.reading(split))
-    name = "/".join(filter(None, ["hub:" + source.repo, source.config, source.splits[split]]))
+    name = "/".join(filter(None, ["hub:" + source.repo, config_name, source.splits[split]]))
     return _read_rows(reader, rows, name)
 
 
@@ -272,13 +274,17 @@ def _hub_rows(source: HubSource, split: str, cache_dir: str | Path | None, offli
     try:
         for module in modules if offline else ():
             module.HF_HUB_OFFLINE = True
-        return datasets.load_dataset(
-            source.repo,
-            source.config,
-            split=source.splits[split],
-            revision=source.revision,
-            cache_dir=str(cache_dir) if cache_dir else None,
-        )
+        loaded = [
+            datasets.load_dataset(
+                source.repo,
+                config_name,
+                split=source.splits[split],
+                revision=source.revision,
+                cache_dir=str(cache_dir) if cache_dir else None,
+            )
+            for config_name in source.configs
+        ]
+        return chain.from_iterable(loaded)
     except Exception as error:  # whatever it raises (there are many), the user needs the same help
         state = "from the local cache (offline mode is on)" if offline else "from the Hub"
         raise DownloadError(

@@ -5,9 +5,10 @@ Sets that only call their columns in their own way need no layout, see `columns`
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Mapping
 from string import ascii_uppercase
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from probelight.io.errors import RecordError
 from probelight.probes.importers.cells import choices_of, mapping_of, text_of
@@ -64,7 +65,8 @@ def _boolq(cells: Cells) -> Cells:
             "a passage write passage and question in one column, and add a column of choices"
         )
     stem = f"{passage} {question.removesuffix('?')}?"
-    return {"sentence": stem, "choices": ["no", "yes"], "gold": answer}
+    notes = {"passage": passage}  # for texts of prompts
+    return {"sentence": stem, "choices": ["no", "yes"], "gold": answer, "notes": notes}
 
 
 _NO_YES = {"false": "no", "no": "no", "0": "no", "true": "yes", "yes": "yes", "1": "yes"}
@@ -108,6 +110,22 @@ def _truthful_qa(cells: Cells) -> Cells:
     return {"sentence": cells["question"], "choices": choices, "gold": labels[truths.index(1)]}
 
 
+def _hellaswag(cells: Cells) -> Cells:
+    """Put the activity before the context, and take out the marks of WikiHow.
+
+    lm-evaluation-harness reads it so (`process_docs` in lm_eval/tasks/hellaswag/utils.py).
+    """
+    activity, first, last = (
+        text_of(cells[column], f"`{column}`") for column in ("activity_label", "ctx_a", "ctx_b")
+    )
+    _, endings = choices_of(cells["endings"], "`endings`")
+    context, *choices = (
+        re.sub(r"\[.*?\]", "", text.strip().replace(" [title]", ". ")).replace("  ", " ")
+        for text in (f"{activity}: {first} {last.capitalize()}", *endings)
+    )
+    return {"sentence": context, "choices": choices, "gold": cells["label"]}
+
+
 RELEASED = (
     ReleasedLayout(
         frozenset({"article", "question", "options", "answer"}), _race, frozenset({"example_id"})
@@ -118,3 +136,13 @@ RELEASED = (
     ReleasedLayout(frozenset({"context", "question", *_ANSWERS, "label"}), _social_iqa),
     ReleasedLayout(frozenset({"question", "mc1_targets"}), _truthful_qa),
 )
+
+# Those that a probe's config names, as a file with these columns is read in another way.
+LayoutName = Literal["hellaswag"]
+NAMED_LAYOUTS: Mapping[LayoutName, ReleasedLayout] = {
+    "hellaswag": ReleasedLayout(
+        frozenset({"activity_label", "ctx_a", "ctx_b", "endings", "label"}),
+        _hellaswag,
+        frozenset({"ctx"}),
+    )
+}

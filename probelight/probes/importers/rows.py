@@ -33,9 +33,11 @@ from probelight.io.escaping import listed
 from probelight.io.files import MAX_ITEMS, DataFile
 from probelight.probes.importers.cells import choices_of, label_of, meta_of, text_of, without_nested
 from probelight.probes.importers.columns import OPTION, ColumnError, Layout, layout_of
+from probelight.probes.importers.released import LayoutName
 from probelight.probes.record import (
     GoldForm,
     Record,
+    RepeatedGoldError,
     RepeatedSentenceError,
     Setup,
     setup_of,
@@ -135,6 +137,8 @@ class Options(TypedDict, total=False):
     name: str  # items without an id become `<name>-<line>`; by default the name of the file
     leave_out: Collection[int]  # lines not to read: rows of a released file that cannot be used
     ids_repeat: bool  # whether ids may repeat, as in some released files; they are counted
+    golds_repeat: bool  # whether a gold may be two choices of an item, in the same way
+    layout: LayoutName | None  # of a released set; by default the one that its columns tell
 
 
 class RowReader:
@@ -176,7 +180,9 @@ class RowReader:
         """Return what the columns of a row hold; RecordError if they hold no item."""
         names = tuple(columns)
         if names not in self._layouts:
-            self._layouts[names] = layout_of(names, self._setup, bool(self._candidates))
+            self._layouts[names] = layout_of(
+                names, self._setup, bool(self._candidates), self._options.get("layout")
+            )
         return self._layouts[names]
 
     def add(self, position: int, columns: Sequence[str], cells: Sequence[Any]) -> None:
@@ -244,6 +250,7 @@ class RowReader:
         """
         records, form = self._records, self._golds.form()
         repeats: list[int] = []
+        repeated_golds: list[int] = []
         by_id: dict[str, Record] = {}
         for index, record in enumerate(records):
             if index in self._to_read:
@@ -254,6 +261,10 @@ class RowReader:
                     validate(record, self._setup or setup_of(record))
                 except RepeatedSentenceError:  # released files have some: all are named at once
                     repeats.append(record.position)
+                except RepeatedGoldError:
+                    if not self._options.get("golds_repeat"):
+                        raise
+                    repeated_golds.append(record.position)
                 namesake = by_id.setdefault(record.id, record)
                 if namesake is not record and not self._options.get("ids_repeat"):
                     raise RecordError(
@@ -282,7 +293,13 @@ class RowReader:
             DataFile(name, hashlib.sha256(text.encode()).hexdigest(), len(records))
             for name, text in settings.items()
         )
-        return ItemFile(tuple(records), files, self._notices(form))
+        notices = self._notices(form)
+        if repeated_golds:
+            notices += (
+                f"{len(repeated_golds)} items have the gold as two choices, which tie in scores of "
+                f"their words ({lines_of(repeated_golds)})",
+            )
+        return ItemFile(tuple(records), files, notices)
 
     def _notices(self, form: GoldForm) -> tuple[str, ...]:
         records, notices = self._records, list[str]()

@@ -285,14 +285,14 @@ LAYOUTS: dict[str, tuple[Rows, Setup, list[Record]]] = {
         ],
         "mc_qa",
         [
-            item("Cats mew. do cats mew?", ("no", "yes"), 1),
-            item("Cats mew. do dogs mew?", ("no", "yes"), 0),
+            item("Cats mew. do cats mew?", ("no", "yes"), 1, passage="Cats mew."),
+            item("Cats mew. do dogs mew?", ("no", "yes"), 0, passage="Cats mew."),
         ],
     ),
     "BoolQ of SuperGLUE": (
         [{"passage": "Cats mew.", "question": "do cats mew", "label": 1, "idx": 3}],
         "mc_qa",
-        [item("Cats mew. do cats mew?", ("no", "yes"), 1)],
+        [item("Cats mew. do cats mew?", ("no", "yes"), 1, passage="Cats mew.")],
     ),
     "TruthfulQA": (
         [{"question": "A cat?", "mc1_targets": {"choices": [*CAT], "labels": [0, 1, 0]}}],
