@@ -110,10 +110,8 @@ def check(
     if len(measured) == 1:
         raise UsageError("check: give two models, or two results")
     with called(command, output_dir, trainer_of(trainer, device, batch_tokens)) as call:
-        call.take(
-            panel=panel, split=split, limit=limit, margin=margin, dry_run=dry_run, mirror=mirror
-        )
-        call.take(wandb=wandb)
+        call.take(panel=panel, split=split, limit=limit, margin=margin, dry_run=dry_run)
+        call.take(mirror=mirror, wandb=wandb)
         call.take(base_results=None if base_results is None else Path(base_results))
         call.take(probes=probe_names(probes, call.folder))
         models = [m for m in (before, after) if m is not None and not isinstance(m, Results)]

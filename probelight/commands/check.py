@@ -118,11 +118,14 @@ def check(
     from probelight.reports.formats import page_line
     from probelight.results.load import load_results
 
-    if probes and panel != "shipped":
-        raise UsageError(f"--panel {panel}: give either a panel or --probes, not both")
     folder_path = Path(output_dir)
     config: dict[str, Any] = {"command": "check", "margin": margin}
-    if all(_has_results(model) for model in models) and len(models) == 2:
+    are_measured = all(_has_results(model) for model in models) and len(models) == 2
+    if panel != "shipped" and (probes or are_measured):
+        raise UsageError(
+            f"--panel {panel} says what to ask, but so do --probes, and results; give one"
+        )
+    if are_measured:
         pairs = [*folder_pairs([Path(model) for model in models], probes)]
         config["measured"] = [pair.checksum for pair in pairs]
         folder = CommandFolder(folder_path, config)

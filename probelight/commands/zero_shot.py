@@ -340,9 +340,8 @@ def zero_shot(
         mirror: Folder or address with copies of the released files.
         ranks: Also report the ranks of MC-MLM candidates in the whole vocabulary.
         scoring: Also score by these rules, by commas: sum (acc of lm-evaluation-harness),
-            mean_token, mean_char (acc_norm), pmi, calibrated, letter; or harness, for the rules and
-            texts of each probe there. Reports the accuracy, and the share of items with another
-            answer.
+            mean_token, mean_char (acc_norm), pmi, calibrated, letter; harness is those of each
+            probe there, in its text. Reports accuracies and changed answers.
         letters: How to ask with `--scoring letter`.
         shots: Number of examples from the probe's train split before each item, from other groups.
             With letters, each label is right equally often.
@@ -409,7 +408,8 @@ def zero_shot(
     is_prompted = any(asking.relevant_prompt(setup) for setup in setups)
     texts = {"prompt": asdict(spec)} if is_prompted else {}
     if HARNESS in scoring:
-        texts = {"prompts": {name: asdict(asking.prompt) for name, asking in asking_by_set.items()}}
+        prompts = ((name, asking.prompt) for name, asking in asking_by_set.items())
+        texts = {"prompts": {name: asdict(text) for name, text in prompts if text}}
     config = {  # without the controls, which are runs of their own and may be added later
         "command": "zero-shot",
         "models": [model.config() for model in chosen],

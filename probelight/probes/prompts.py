@@ -113,14 +113,9 @@ class Templates:
                 raise ConfigError(f"{path}: `{name}`: {error}; write a brace as {{{{") from None
             facts = {*ITEM_FACTS} if name in ("mc_qa", "words_mc_qa") else set[str]()
             if (fields - {None} - facts) != needed_fields:
-                names, others = (
-                    word.join(f"{{{field}}}" for field in sorted(group))
-                    for word, group in ((" and ", needed_fields), (" or ", facts))
-                )
-                only = f", beside {others}" if facts else ""
-                raise ConfigError(
-                    f"{path}: `{name}` must have {names}, and no other placeholder{only}"
-                )
+                names = " and ".join(f"{{{field}}}" for field in sorted(needed_fields))
+                but = f" but {', '.join(f'{{{fact}}}' for fact in sorted(facts))}" if facts else ""
+                raise ConfigError(f"{path}: `{name}` must have {names}, and no other{but}")
         return templates
 
     def around_words(self, setup: Setup) -> str:

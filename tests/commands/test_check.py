@@ -18,6 +18,7 @@ from probelight import cli
 from probelight.commands import check as command
 from probelight.io.errors import UsageError
 from probelight.io.package import ASSETS
+from probelight.probes.catalog import load_probe_config
 from probelight.reports.forgetting import changed
 from probelight.results.load import load_results
 from probelight.runs.estimates import Plan
@@ -240,3 +241,19 @@ def test_an_adapter_of_a_named_model_has_another_name(tiny_model: Path, tmp_path
     adapter = adapter_of(tiny_model, tmp_path / "school")
     before, after = command.before_and_after([str(config), str(adapter)])
     assert (before.label, after.label) == ("tiny", "tiny+school")
+
+
+def test_panels_are_of_probes_that_there_are_and_all_has_each_once() -> None:
+    for panel in command.PANELS.values():
+        for entry in panel:
+            name, _, split = entry.partition(":")
+            assert (split or "test") in load_probe_config(name).splits
+    everything = command.panel_probes("all")
+    assert len(everything) == len({*everything}) == 10 + 11 + 1
+    assert command.panel_probes("language") == ("agreement", "blimp:test")
+
+
+def test_a_panel_beside_probes_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    options = ["--panel", "language", "--probes", "age_small"]
+    assert cli.main(["check", BASE, "dictionary-lm", *options]) == 2
+    assert "--panel language says what to ask, but so do --probes" in capsys.readouterr().err
