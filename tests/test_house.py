@@ -20,8 +20,8 @@ ROOMS = {  # of each, the names that say nothing, and the lines
     "api": (3, 1097),
     "builders": (0, 5726),
     "callbacks": (1, 1208),
-    "cli": (0, 1474),
-    "commands": (1, 11257),
+    "cli": (0, 1465),
+    "commands": (1, 11259),
     "datamodules": (0, 660),
     "encoding": (0, 2853),
     "evaluation": (0, 1658),
@@ -39,7 +39,7 @@ ROOMS = {  # of each, the names that say nothing, and the lines
     "training": (0, 1109),
 }
 LIMITS = {
-    "lines of all rooms": 64_494,
+    "lines of all rooms": 64_487,
     "lines of tests": 59_422,
     "lines of CONTRIBUTING": 400,
     "lines of CHANGELOG, unreleased": 150,
