@@ -29,7 +29,7 @@ ROOMS = {  # of each, the names that say nothing, and the lines
     "io": (0, 2561),
     "lightning_modules": (0, 2310),
     "metrics": (0, 2398),
-    "models": (1, 6707),
+    "models": (1, 6731),
     "probelight": (0, 113),
     "probes": (0, 4047),
     "reports": (6, 10885),
@@ -39,8 +39,8 @@ ROOMS = {  # of each, the names that say nothing, and the lines
     "training": (0, 1109),
 }
 LIMITS = {
-    "lines of all rooms": 64_487,
-    "lines of tests": 59_422,
+    "lines of all rooms": 64_511,
+    "lines of tests": 59_464,
     "lines of CONTRIBUTING": 400,
     "lines of CHANGELOG, unreleased": 150,
     "names that only say that they hold something": 375,
