@@ -11,7 +11,10 @@ from datasets import Dataset
 from peft import LoraConfig
 from torch import Tensor
 from transformers import LlamaConfig, LlamaForCausalLM, set_seed
-from trl import DPOConfig, DPOTrainer, GRPOConfig, GRPOTrainer
+from trl.trainer.dpo_config import DPOConfig
+from trl.trainer.dpo_trainer import DPOTrainer
+from trl.trainer.grpo_config import GRPOConfig
+from trl.trainer.grpo_trainer import GRPOTrainer
 
 from probelight.integrations.transformers import ProbeTrainerCallback
 from tests.fixtures.causal import VOCAB_SIZE, causal_tokenizer
