@@ -32,13 +32,7 @@ from probelight.io.errors import RecordError, nearest
 from probelight.io.escaping import listed
 from probelight.io.files import MAX_ITEMS, DataFile
 from probelight.probes.importers.cells import choices_of, label_of, meta_of, text_of, without_nested
-from probelight.probes.importers.columns import (
-    OPTION,
-    UNNAMED_INDEX,
-    ColumnError,
-    Layout,
-    layout_of,
-)
+from probelight.probes.importers.columns import OPTION, UNNAMED, ColumnError, Layout, layout_of
 from probelight.probes.record import (
     GoldForm,
     Record,
@@ -305,9 +299,9 @@ class RowReader:
         if left_out := sorted(self.leave_out):
             notices.append(f"{len(left_out)} rows left out by the config ({lines_of(left_out)})")
         unread = dict.fromkeys(c for layout in self._layouts.values() for c in layout.unread)
-        if UNNAMED_INDEX in unread:
-            notices.append(f"{UNNAMED_INDEX} is ignored")
-            del unread[UNNAMED_INDEX]
+        if UNNAMED in unread:
+            notices.append(f"{UNNAMED} is ignored")
+            del unread[UNNAMED]
         if unread:
             notices.append(f"columns ignored: {listed([*unread])}")
         if len(records) >= 10 and all(r.answer == 0 and r.stem for r in records):
