@@ -22,7 +22,6 @@ from probelight.io.files import (
     read_blocks,
     read_lines,
     regular_file,
-    sha256_of,
     table_rows,
 )
 
@@ -67,8 +66,7 @@ def rows_of_file(path: Path) -> Iterator[tuple[int, FileRow]]:
 
 def data_file(path: Path, num_items: int) -> DataFile:
     """Return a file of items with the checksum of its content, unpacked where that is a text."""
-    is_binary = path.suffix.lower() in {".parquet", ".xlsx"}
-    return DataFile(str(path), (sha256_of if is_binary else content_sha256)(path), num_items)
+    return DataFile(str(path), content_sha256(path), num_items)
 
 
 def _json_texts(path: Path) -> Iterator[tuple[int, str]]:
