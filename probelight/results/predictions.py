@@ -204,12 +204,10 @@ def line_as_json(line: ItemLine | ContextLine, always: Collection[str] = ()) -> 
         line: The line.
         always: Optional fields to include even if they have their default.
     """
-    defaults = _DEFAULTS[type(line)]
-    values = {
-        name: value
-        for name, value in vars(line).items()
-        if name not in defaults or name in always or value != defaults[name]
-    }
+    values = dict(vars(line))
+    for name, default in _DEFAULTS[type(line)].items():
+        if values[name] == default and name not in always:
+            del values[name]
     for name in ("by_rule", "by_phrasing"):
         if answers := values.get(name):
             values[name] = {key: vars(answer) for key, answer in answers.items()}
