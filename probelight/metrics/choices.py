@@ -62,7 +62,7 @@ def is_near_tie(scores: Sequence[float]) -> bool:
     Args:
         scores: (K,) scores of the choices that the item has.
     """
-    if len(scores) < 2 or any(score != score for score in scores):
+    if len(scores) < 2 or any(map(math.isnan, scores)):
         return False
     *_, second, best = sorted(scores)
     return 0 < best - second < NEAR
