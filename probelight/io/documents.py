@@ -232,7 +232,6 @@ def _error(problem: str, node: yaml.Node) -> yaml.MarkedYAMLError:
     return yaml.MarkedYAMLError(problem=problem, problem_mark=node.start_mark)
 
 
-_DECIMAL = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?", re.ASCII | re.IGNORECASE)
 AMBIGUOUS = "can be a number or a text; write a number as 1000, and a text in quotes"
 _LIKE_A_NUMBER = re.compile(  # with digits of any script
     r"[-+]?(\d[\d_]*(:[\d_]+)*(\.[\d_]*)?(e[-+]?\d+)?|0[xbo][\da-f_]+)", re.IGNORECASE
@@ -250,10 +249,12 @@ def number_of(value: object, *, finite: bool = True) -> float:
     """
     if isinstance(value, str):
         text = value.strip()
-        if _DECIMAL.fullmatch(text):
-            number = float(text)
-        else:
-            return float(text) if not finite and _INFINITY.fullmatch(text) else math.nan
+        try:
+            number = float(text) if text.isascii() and "_" not in text else math.nan
+        except ValueError:
+            return math.nan
+        if not finite and math.isinf(number) and _INFINITY.fullmatch(text):  # not 1e999
+            return number
     elif isinstance(value, bool) or not isinstance(value, int | float):
         return math.nan
     elif not finite and isinstance(value, float):
