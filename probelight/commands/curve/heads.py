@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from itertools import chain, starmap
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -48,6 +49,7 @@ from probelight.training.settings import FitSettings
 Frozen = ChoiceModule | FrozenFeatures
 RowSetKey = tuple[str, str]  # control and role
 ROLES = ("train", "held_out", "evaluation")
+Key = TypeVar("Key")
 
 
 def score_untrained(run: RunFolder, curve: Curve) -> RunRecord:
@@ -188,7 +190,7 @@ class Draw:
 
 
 class CurveProbe:
-    """One probe's texts under every control, each encoded once, and the points trained on them.
+    """One probe's texts under all controls, each encoded once, and the points trained on them.
 
     Args:
         module: A `MaskedChoice`, or a baseline or `FrozenFeatures`, whose `fresh_head` gives each
@@ -225,18 +227,15 @@ class CurveProbe:
         self.kind = kind
         self.records = _row_sets(data, settings)
         # Tokens are the same for all draws of the weights.
-        token_sets = {key: pose(module, rows) for key, rows in self.records.items()}
-        self.notices = list(dict.fromkeys(n for t in token_sets.values() for n in t.notices))
+        encoded = pose(module, [*chain.from_iterable(self.records.values())])
+        self.notices = encoded.notices
         self.shared = redraw is None
         self.one_start = self.shared and not hasattr(module, "fresh_head")
         self.draws: dict[int, Draw] = {}
         for seed in settings.seeds if redraw else [0]:
             draw_module = redraw(seed) if redraw and seed != settings.seeds[0] else module
             draw_module.eval()
-            items = {
-                key: run_through(draw_module, tokens, self.records[key], trainer)
-                for key, tokens in token_sets.items()
-            }
+            items = run_through(draw_module, encoded, self.records, trainer)
             draw_seeds = settings.seeds if self.shared else [seed]
             self.draws[seed] = Draw.of(draw_module, items, draw_seeds, checksum)
         self.fingerprints = {seed: draw.fingerprint for seed, draw in self.draws.items()}
@@ -332,12 +331,16 @@ def refuse_unposed(records: Sequence[Record], posed_indices: Sequence[int]) -> N
 
 
 def run_through(
-    module: Frozen, encoded: EncodedSet, records: Sequence[Record], trainer: TrainerSettings
-) -> CachedItems:
-    """Return posed records with their features, each distinct text through the encoder once."""
-    if not records:
-        nothing = torch.empty(0, dtype=torch.long)
-        return CachedItems(torch.empty(0, 0), nothing[:, None], nothing[:, None].bool(), nothing)
+    module: Frozen,
+    encoded: EncodedSet,
+    record_sets: Mapping[Key, Sequence[Record]],
+    trainer: TrainerSettings,
+) -> dict[Key, CachedItems]:
+    """Return sets of records, posed one set after the other, with the features of their texts.
+
+    A text goes through the encoder once, however many records and sets share it.
+    """
+    records = [*chain.from_iterable(record_sets.values())]
     first_rows: dict[str, int] = {}
     for index, record in enumerate(records):
         first_rows.setdefault(record.stem, index)
@@ -353,4 +356,7 @@ def run_through(
     rows = torch.tensor([feature_rows[first_rows[record.stem]] for record in records])
     collated = encoded.collate(range(len(records)))
     h = torch.cat(on_cpu(features))[rows]
-    return CachedItems(h, collated["candidate_ids"], collated["choice_mask"], collated["labels"])
+    columns = (h, collated["candidate_ids"], collated["choice_mask"], collated["labels"])
+    sizes = [*map(len, record_sets.values())]
+    columns_by_set = zip(*(column.split(sizes) for column in columns), strict=True)
+    return dict(zip(record_sets, starmap(CachedItems, columns_by_set), strict=True))

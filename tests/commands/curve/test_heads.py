@@ -67,7 +67,7 @@ def module(curve_model: Path) -> ChoiceModule:
 
 
 def encode(module: ChoiceModule, records: Sequence[Record]) -> CachedItems:
-    return run_through(module, pose(module, records), records, TrainerSettings())
+    return run_through(module, pose(module, records), {"": records}, TrainerSettings())[""]
 
 
 def test_a_text_that_many_records_share_is_encoded_once(module: ChoiceModule) -> None:
@@ -85,7 +85,14 @@ def test_a_text_that_many_records_share_is_encoded_once(module: ChoiceModule) ->
     assert sum(rows) == 2
     assert torch.equal(items.features[0], items.features[2])
     assert items.labels.tolist() == [0, 1, 0]
-    assert len(encode(module, [])) == 0
+    rows.clear()
+    sets = {"standard": records[:2], "no_language": [], "perturbed_language": records[1:]}
+    posed = pose(module, [*records[:2], *records[1:]])
+    by_set = run_through(module, posed, sets, TrainerSettings())
+    assert sum(rows) == 2
+    assert [len(cached) for cached in by_set.values()] == [2, 0, 2]
+    assert torch.equal(by_set["perturbed_language"].features, items.features[1:])
+    assert by_set["perturbed_language"].labels.tolist() == [1, 0]
 
 
 def test_features_are_made_at_the_precision_that_is_asked_for(
