@@ -97,13 +97,15 @@ class Probe:
     def __init__(self, module: MaskedChoice, grid: Grid, max_tokens: int, clock: Clock) -> None:
         self.module, self.grid = module, grid
         self.records = _records(grid)
-        sets = dict(enumerate(chain.from_iterable(self.records)))
-        records = [*chain.from_iterable(sets.values())]
+        sets = [*chain.from_iterable(self.records)]
+        settings, features = TrainerSettings(max_eval_tokens=max_tokens), dict[str, Tensor]()
         start = now()
-        tokens = pose(module, records)
+        tokens = [pose(module, records) for records in sets]
         posed = now()
-        settings = TrainerSettings(max_eval_tokens=max_tokens)
-        cached = [*run_through(module, tokens, sets, settings).values()]
+        cached = [
+            run_through(module, *posed_set, settings, features)
+            for posed_set in zip(tokens, sets, strict=True)
+        ]
         encoded = now()
         words = torch.cat([items.candidates for items in cached])
         self.head = HeadRows.of(module.head, vocabulary := torch.unique(words))
@@ -111,7 +113,7 @@ class Probe:
             replace(c, candidates=torch.searchsorted(vocabulary, c.candidates)) for c in cached
         ]
         clock.encoding, clock.rest = encoded - posed, posed - start + now() - encoded
-        clock.num_texts = len({record.stem for record in records})
+        clock.num_texts = len(features)
         self.cached, self.placed = (  # pairs of train and evaluation rows
             [*zip(items[::2], items[1::2], strict=True)] for items in (cached, placed)
         )
@@ -303,7 +305,7 @@ def _records(grid: Grid) -> list[tuple[list[Record], list[Record]]]:
 
 def _warm_up(module: MaskedChoice) -> None:
     records = _records(QUICK)[0][1]
-    run_through(module, pose(module, records), {"": records}, TrainerSettings(max_eval_tokens=512))
+    run_through(module, pose(module, records), records, TrainerSettings(max_eval_tokens=512), {})
 
 
 def _figures(grid: Grid, clock: Clock) -> dict[str, float]:

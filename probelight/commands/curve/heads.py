@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, starmap
-from typing import Any, TypeVar
+from itertools import chain
+from typing import Any
 
 import numpy as np
 import torch
@@ -49,7 +49,6 @@ from probelight.training.settings import FitSettings
 Frozen = ChoiceModule | FrozenFeatures
 RowSetKey = tuple[str, str]  # control and role
 ROLES = ("train", "held_out", "evaluation")
-Key = TypeVar("Key")
 
 
 def score_untrained(run: RunFolder, curve: Curve) -> RunRecord:
@@ -227,15 +226,19 @@ class CurveProbe:
         self.kind = kind
         self.records = _row_sets(data, settings)
         # Tokens are the same for all draws of the weights.
-        encoded = pose(module, [*chain.from_iterable(self.records.values())])
-        self.notices = encoded.notices
+        token_sets = {key: pose(module, rows) for key, rows in self.records.items()}
+        self.notices = list(dict.fromkeys(n for t in token_sets.values() for n in t.notices))
         self.shared = redraw is None
         self.one_start = self.shared and not hasattr(module, "fresh_head")
         self.draws: dict[int, Draw] = {}
         for seed in settings.seeds if redraw else [0]:
             draw_module = redraw(seed) if redraw and seed != settings.seeds[0] else module
             draw_module.eval()
-            items = run_through(draw_module, encoded, self.records, trainer)
+            features_by_stem = dict[str, torch.Tensor]()
+            items = {
+                key: run_through(draw_module, tokens, self.records[key], trainer, features_by_stem)
+                for key, tokens in token_sets.items()
+            }
             draw_seeds = settings.seeds if self.shared else [seed]
             self.draws[seed] = Draw.of(draw_module, items, draw_seeds, checksum)
         self.fingerprints = {seed: draw.fingerprint for seed, draw in self.draws.items()}
@@ -333,19 +336,22 @@ def refuse_unposed(records: Sequence[Record], posed_indices: Sequence[int]) -> N
 def run_through(
     module: Frozen,
     encoded: EncodedSet,
-    record_sets: Mapping[Key, Sequence[Record]],
+    records: Sequence[Record],
     trainer: TrainerSettings,
-) -> dict[Key, CachedItems]:
-    """Return sets of records, posed one set after the other, with the features of their texts.
+    features_by_stem: dict[str, torch.Tensor],
+) -> CachedItems:
+    """Return posed records with their features, each distinct text through the encoder once.
 
-    A text goes through the encoder once, however many records and sets share it.
+    Texts of `features_by_stem` were read already, of another control or role; the others are added.
     """
-    records = [*chain.from_iterable(record_sets.values())]
+    if not records:
+        nothing = torch.empty(0, dtype=torch.long)
+        return CachedItems(torch.empty(0, 0), nothing[:, None], nothing[:, None].bool(), nothing)
     first_rows: dict[str, int] = {}
     for index, record in enumerate(records):
-        first_rows.setdefault(record.stem, index)
+        if record.stem not in features_by_stem:
+            first_rows.setdefault(record.stem, index)
     distinct = sorted(first_rows.values(), key=lambda index: int(encoded.lengths[index]))
-    feature_rows = {index: row for row, index in enumerate(distinct)}
     batches = token_budget_batches(encoded.lengths, trainer.max_eval_tokens, distinct)
     loader = batch_loader(encoded, batches, trainer.num_workers, module.device)
     read: Any = module.features
@@ -353,10 +359,9 @@ def run_through(
     for number, batch in enumerate(loader):
         outputs = answer_planned(read, loader, number, batch, module.device, trainer.precision)
         features += [h.to(torch.promote_types(h.dtype, torch.float32)) for _, h in outputs]
-    rows = torch.tensor([feature_rows[first_rows[record.stem]] for record in records])
+    if features:  # not all texts were read before
+        stems = (records[index].stem for index in distinct)
+        features_by_stem |= zip(stems, chain.from_iterable(on_cpu(features)), strict=True)
     collated = encoded.collate(range(len(records)))
-    h = torch.cat(on_cpu(features))[rows]
-    columns = (h, collated["candidate_ids"], collated["choice_mask"], collated["labels"])
-    sizes = [*map(len, record_sets.values())]
-    columns_by_set = zip(*(column.split(sizes) for column in columns), strict=True)
-    return dict(zip(record_sets, starmap(CachedItems, columns_by_set), strict=True))
+    h = torch.stack([features_by_stem[record.stem] for record in records])
+    return CachedItems(h, collated["candidate_ids"], collated["choice_mask"], collated["labels"])
