@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from multiprocessing import parent_process
 from pathlib import Path
-from typing import IO, Any, TypeVar
+from typing import IO, Any, TypeVar, cast
 
 from rich.console import Console
 from rich.progress import Progress, ProgressColumn, Task, TaskID
@@ -69,7 +69,9 @@ def watched_file(path: Path, title: str = "") -> Iterator[IO[bytes]]:
         progress_of(console=Console(stderr=True)) as bar,
         bar.wrap_file(raw, path.stat().st_size, description=title or path.name) as stream,
     ):
-        yield io.BufferedReader(stream, BLOCK)  # to note each line takes longer than to read it
+        yield io.BufferedReader(  # to note each line takes longer than to read it
+            cast(io.RawIOBase, stream), BLOCK
+        )
 
 
 def tracked_items(items: Iterable[T], num_items: int, title: str) -> Iterator[T]:
