@@ -193,8 +193,8 @@ def items_of_file(imported: Imported) -> ProbeData:
     line_by_id: dict[str, str] = {}
     for number, (answer, stem) in enumerate(zip(imported.answers, stems, strict=True), start=1):
         if answer.gold is None or not (answer.texts and answer.choices):
-            parts = {"question": answer.texts, "candidates": answer.choices}
-            missing = [name for name, texts in parts.items() if not texts]
+            texts_by_name = {"question": answer.texts, "candidates": answer.choices}
+            missing = [name for name, texts in texts_by_name.items() if not texts]
             missing += ["gold"] * (answer.gold is None)
             raise RecordError(
                 f"{answer.where}: the file does not have the item's {' and '.join(missing)}; give "
