@@ -31,7 +31,7 @@ def json_object(text: str, needed: str = "an object is needed", hint: str = "") 
     The message says what is `needed` instead and ends with the `hint`; it does not say where.
     """
     try:
-        row = json.loads(text, parse_constant=_no_constant, object_pairs_hook=_unique)
+        row = _OBJECTS.decode(text)
         if isinstance(row, dict | list):
             _check_depth(row, MAX_JSON_DEPTH)
     except json.JSONDecodeError as error:
@@ -41,7 +41,8 @@ def json_object(text: str, needed: str = "an object is needed", hint: str = "") 
     except (ValueError, RecursionError) as error:  # a number of 5,000 digits, a thousand brackets
         raise RecordError(f"invalid JSON: {error}") from None
     try:
-        json.dumps(row, ensure_ascii=False).encode()
+        if "\\u" in text:
+            json.dumps(row, ensure_ascii=False).encode()
     except UnicodeEncodeError as error:  # "\\ud800": no file can hold it, no tokenizer takes it
         half = error.object[error.start]
         raise RecordError(
@@ -103,6 +104,9 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         key = next(key for key, count in Counter(key for key, _ in pairs).items() if count > 1)
         raise RecordError(f"the key {key!r} is given twice in one object")
     return row
+
+
+_OBJECTS = json.JSONDecoder(parse_constant=_no_constant, object_pairs_hook=_unique)
 
 
 def read_json(path: str | Path, parse: Callable[[str], Any] = finite_json) -> Any:
@@ -228,7 +232,6 @@ def _error(problem: str, node: yaml.Node) -> yaml.MarkedYAMLError:
     return yaml.MarkedYAMLError(problem=problem, problem_mark=node.start_mark)
 
 
-_DECIMAL = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?", re.ASCII | re.IGNORECASE)
 AMBIGUOUS = "can be a number or a text; write a number as 1000, and a text in quotes"
 _LIKE_A_NUMBER = re.compile(  # with digits of any script
     r"[-+]?(\d[\d_]*(:[\d_]+)*(\.[\d_]*)?(e[-+]?\d+)?|0[xbo][\da-f_]+)", re.IGNORECASE
@@ -246,9 +249,12 @@ def number_of(value: object, *, finite: bool = True) -> float:
     """
     if isinstance(value, str):
         text = value.strip()
-        if not (is_decimal := _DECIMAL.fullmatch(text)) and _INFINITY.fullmatch(text):
-            return math.nan if finite else float(text)
-        number = float(text) if is_decimal else math.nan
+        try:
+            number = float(text) if text.isascii() and "_" not in text else math.nan
+        except ValueError:
+            return math.nan
+        if not finite and math.isinf(number) and _INFINITY.fullmatch(text):  # not 1e999
+            return number
     elif isinstance(value, bool) or not isinstance(value, int | float):
         return math.nan
     elif not finite and isinstance(value, float):

@@ -89,7 +89,7 @@ class Predictions:
 
     def lines(self, groups: Sequence[Hashable] | None = None) -> Iterator[ItemLine]:
         """Yield the lines of predictions.jsonl; `groups` (N,) hold each item's group."""
-        return prediction_lines(self.name, self.records, self.scores, groups)
+        return prediction_lines(self.name, self.records, self.scores, groups, self.best)
 
 
 def score_notices(*sets: Predictions) -> list[str]:

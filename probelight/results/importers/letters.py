@@ -90,7 +90,7 @@ def _answer(row: Mapping[str, Any], where: str) -> Answer:
         texts=(text,) if "text" in names else (),
         choices=tuple(order),
         scores=scores,
-        gold=index_of(gold, order) if gold else None,
+        gold=index_of(gold, tuple(order)) if gold else None,
         labelled=(Labelled(tuple(order), scores),),
     )
 
