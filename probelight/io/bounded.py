@@ -21,7 +21,6 @@ from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any
 
-MEMORY = 1 << 30  # bytes of data
 MAX_CHARACTERS = 1 << 24  # of an answer
 
 
@@ -39,10 +38,11 @@ class Bounded:
     Args:
         function: As "module:name". It takes and returns what JSON has.
         seconds: Most time of the processor that a call may take.
+        gigabytes: Most memory for what it makes.
     """
 
-    def __init__(self, function: str, seconds: int = 10) -> None:
-        self._function, self._seconds = function, seconds
+    def __init__(self, function: str, seconds: int = 10, gigabytes: int = 1) -> None:
+        self._function, self._seconds, self._gigabytes = function, seconds, gigabytes
         self._process: subprocess.Popen[str] | None = None
         self._owner = 0  # a forked process would read the answers of its parent
         self._lock = threading.Lock()
@@ -61,7 +61,7 @@ class Bounded:
             answer = process.stdout.readline()
             if not answer:
                 is_late = process.wait() == -signal.SIGPROF
-                limit = f"{self._seconds} seconds" if is_late else f"{MEMORY:,} bytes of memory"
+                limit = f"{self._seconds} seconds" if is_late else f"{self._gigabytes} GB of memory"
                 raise LimitError(f"it takes more than {limit}")
         has_returned, value = json.loads(answer)
         if not has_returned:
@@ -72,7 +72,8 @@ class Bounded:
         path = os.pathsep.join(entry or str(Path.cwd()) for entry in sys.path)
         self._process = process = subprocess.Popen(
             # -P: the user's folder may hold a json.py.
-            [sys.executable, "-P", "-m", __name__, self._function, str(self._seconds)],
+            [sys.executable, "-P", "-m", __name__, self._function]
+            + [str(self._seconds), str(self._gigabytes)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             encoding="utf-8",
@@ -94,14 +95,14 @@ def _end(process: subprocess.Popen[str], owner: int) -> None:
         process.communicate()
 
 
-def _serve(function: str, seconds: int) -> None:
+def _serve(function: str, seconds: int, gigabytes: int) -> None:
     """Answer calls, a line each, until there are no more."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group
     answers, sys.stdout = sys.stdout, sys.stderr
     for line in sys.stdin:
         try:
             call = resolve_name(function)
-            resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))
+            resource.setrlimit(resource.RLIMIT_DATA, (gigabytes * 10**9,) * 2)
             signal.setitimer(signal.ITIMER_PROF, seconds)
             text = json.dumps([True, call(**json.loads(line))])
             if len(text) > MAX_CHARACTERS:
@@ -116,4 +117,4 @@ def _serve(function: str, seconds: int) -> None:
 
 
 if __name__ == "__main__":
-    _serve(sys.argv[1], int(sys.argv[2]))
+    _serve(sys.argv[1], *map(int, sys.argv[2:]))

@@ -130,10 +130,11 @@ NumEpochs = Annotated[int, Within(1, 10_000)]
 NumShots = Annotated[int, Within(0, 1_000)]
 NumSteps = Annotated[int, Within(1, 10_000_000)]
 BatchSize = Annotated[int, Within(1, 65_536)]
-NumChoices = Annotated[int, Within(2, 1_000)]
+MAX_CHOICES, MAX_LENGTH = 1_000, 131_072
+NumChoices = Annotated[int, Within(2, MAX_CHOICES)]
 NumTokens = Annotated[int, Within(1, 100_000_000)]
 # [CLS] question [SEP] answer [SEP] with a piece each is 5; shorter cuts every text to nothing.
-MaxLength = Annotated[int, Within(8, 131_072)]
+MaxLength = Annotated[int, Within(8, MAX_LENGTH)]
 NumDevices = Annotated[int, Within(1, 4_096, also=((-1, "all"),))]
 NumProcesses = Annotated[int, Within(0, 1_024)]
 NumThreads = Annotated[int, Within(1, 1_024)]

@@ -11,7 +11,7 @@ import json
 import re
 import warnings
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import make_dataclass, replace
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_type_hints
@@ -21,9 +21,10 @@ from probelight.io.bounded import Bounded, BoundedError
 from probelight.io.errors import UsageError, nearest
 from probelight.io.package import BUNDLED_MODELS
 from probelight.io.ranges import Within
-from probelight.io.settings import validated
+from probelight.io.settings import STRICT, typed
 from probelight.models.checkpoint_errors import PretrainedError, one_error
 from probelight.models.checkpoint_files import (
+    ADAPTER,
     ADAPTER_WEIGHTS,
     ADAPTER_WRAPPER,
     TRAINED_ON,
@@ -92,7 +93,7 @@ def attach_saved(model: nn.Module, folder: Path, base: CheckpointRef) -> None:
         _refuse_other_kinds(config, str(folder))
         config.inference_mode = False  # so that peft says which weights are the adapter's
         if not is_outline:
-            _check_shapes(folder, model, config, _renamed_weights(tensors, model))
+            _check_shapes(model, config, _renamed_weights(tensors, model))
         _attach(model, config, replace(base, seed=0), str(folder))
         wrapper = wrapper_of(model)
         if is_outline:
@@ -277,7 +278,7 @@ _TYPES: dict[str, Any] = {
     "lora_alpha": _Scale,
     "alpha": _Scale,
 }
-_PLAIN = {int: int, float: _Scale, bool: bool}
+_PLAIN: dict[Any, Any] = {int: int, float: _Scale, bool: bool}
 
 
 def _check_saved_settings(path: Path, model: nn.Module) -> None:
@@ -291,14 +292,15 @@ def _check_saved_settings(path: Path, model: nn.Module) -> None:
             f"{path}: `peft_type` is {settings['peft_type']!r}; Probelight can use the kinds "
             f"{', '.join(_KINDS)}"
         )
+    hints = {}
     for name, hint in get_type_hints(config_class).items():
         is_text = {str, list[str]} & {*get_args(hint)}
         hint = _TYPES.get(name) or _PLAIN.get(hint) or (hint if is_text else None)
         if name in settings and hint is not None:
-            validated(
-                hint, settings[name], name, lambda key: f"{path}: `{key}`", PretrainedError,
-                of_file=str(path),
-            )  # fmt: skip
+            hints[name] = hint
+    checked_class = make_dataclass(config_class.__name__, hints.items())
+    checked_class.__pydantic_config__ = STRICT
+    typed(checked_class, {name: settings[name] for name in hints}, str(path), PretrainedError)
     module_names = [name for name, _ in model.named_modules()]
     for name, value in settings.items():
         if not name.endswith(("_modules", "_pattern")) and name != "modules_to_save":
@@ -314,20 +316,29 @@ def _check_saved_settings(path: Path, model: nn.Module) -> None:
                 raise PretrainedError(f"{path}: `{name}` {pattern[:80]!r}: {error}") from None
 
 
-def _check_shapes(folder: Path, model: Any, config: Any, tensors: Mapping[str, Tensor]) -> None:
-    """Refuse settings of other sizes than the weights have, before memory is taken for them."""
+def _check_shapes(model: Any, config: Any, tensors: Mapping[str, Tensor]) -> None:
+    """Raise ValueError for settings of other sizes than the weights have, before memory is taken for them."""
     from peft import get_peft_model_state_dict
 
-    wrapper = _wrapped(model, copy.deepcopy(config), is_outline=True)
+    config = copy.deepcopy(config)
+    if hasattr(config, "init_lora_weights"):
+        config.init_lora_weights = True  # others compute with the model's weights
+    wrapper = _wrapped(model, config, is_outline=True)
     expected = get_peft_model_state_dict(wrapper, save_embedding_layers=False)
     wrapper.unload()
+    num_needed, num_saved = (sum(t.numel() for t in ts.values()) for ts in (expected, tensors))
     for name, weight in expected.items():
         if name in tensors and tensors[name].shape != weight.shape:
             shape, needed = (" x ".join(map(str, t.shape)) for t in (tensors[name], weight))
-            raise PretrainedError(
-                f"{folder / ADAPTER_WEIGHTS}: the weight {name} is {shape}, but the model and the "
-                f"settings in {ADAPTER} (such as its rank) need {needed}"
+            raise ValueError(
+                f"the weight {name} in {ADAPTER_WEIGHTS} is {shape}, but with the settings in "
+                f"{ADAPTER} (its rank, its layers) the model needs {needed}"
             )
+    if num_needed > 2 * num_saved:
+        raise ValueError(
+            f"with the settings in {ADAPTER} (its rank, its layers) the model needs "
+            f"{num_needed:,} weights, but {ADAPTER_WEIGHTS} has {num_saved:,}"
+        )
 
 
 def _text_of(base: CheckpointRef) -> str:

@@ -334,7 +334,7 @@ def test_a_template_of_parts_is_given_parts(template: str) -> None:
         ("{{ 10.0 ** 400 }}", "OverflowError: "),
         ("{% include 'other' %}", "TypeError: no loader for this environment"),
         ("{% for %}", "TemplateSyntaxError: Expected an expression"),
-        ("{{ 'x' * 2000000000 }}", "it takes more than 1,073,741,824 bytes of memory"),
+        ("{{ 'x' * 2000000000 }}", "it takes more than 1 GB of memory"),
         ("{{ 'x' * 20000000 }}", "ValueError: it makes 20,000,.* characters"),
         (f"{{# {'c' * 2**20} #}}", "it has 1,048,.* characters, more than 1,048,576"),
     ],
