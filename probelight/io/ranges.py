@@ -9,6 +9,7 @@ The upper bounds are far above what is of use; they tell a slip from a wish. `se
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
@@ -23,16 +24,24 @@ class Limit:
         raise NotImplementedError
 
     def __get_pydantic_core_schema__(self, source: Any, handler: Callable[[Any], Any]) -> Any:
+        from pydantic_core import PydanticKnownError
         from pydantic_core.core_schema import no_info_wrap_validator_function
 
+        schema = handler(source)
+
         def check(value: Any, convert: Callable[[Any], Any]) -> Any:
+            value = value.item() if hasattr(value, "dtype") and not value.shape else value  # numpy's
             # To pydantic true is the number 1, and infinity is of no type.
             is_number = isinstance(value, int | float)
+            number_type = {"int": int, "float": int | float}.get(schema["type"])
+            is_endless = is_number and not math.isfinite(value)
+            if number_type and not isinstance(value, number_type) and not is_endless:
+                raise PydanticKnownError(f"{schema['type']}_type")  # as of files: no text, no 1.0
             if isinstance(value, bool) or not self.admits(value if is_number else convert(value)):
                 raise ValueError(f"give {self}")
             return convert(value)
 
-        return no_info_wrap_validator_function(check, handler(source))
+        return no_info_wrap_validator_function(check, schema)
 
 
 @dataclass(frozen=True)
@@ -110,8 +119,8 @@ class Matching(Limit):
     needed: str
 
     def admits(self, value: Any) -> bool:
-        """Return whether the text matches."""
-        return re.match(self.pattern, value) is not None
+        """Return whether it is a text that matches."""
+        return isinstance(value, str) and re.match(self.pattern, value) is not None
 
     def __str__(self) -> str:
         return self.needed

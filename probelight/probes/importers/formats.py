@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import zipfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
@@ -27,8 +27,8 @@ from probelight.io.files import (
     table_rows,
 )
 
-_BATCH_BYTES = 256 * MIB  # at most, of a table
-_MAX_CELLS = 50_000_000  # of a sheet, with the empty ones before others
+_BATCH_BYTES = 32 * MIB  # at most, of a table
+_MAX_CELLS = 20_000_000  # of a sheet, with the empty ones before others
 _MAX_SHEET_ROWS = 2**20  # Excel's own
 FORMATS = ("jsonl", "json", "csv", "tsv", "parquet", "xlsx")  # endings of the names of files
 _ENDING = re.compile(rf"\.({'|'.join(FORMATS)})(\.(gz|bz2|zip))?$", re.IGNORECASE)
@@ -209,7 +209,7 @@ def rows_of(items: Any) -> Iterator[tuple[int, dict[str, Any]]]:
     Raises:
         RecordError: If these are no rows, or two columns are the same.
     """
-    if isinstance(items, Mapping):
+    if isinstance(items, Mapping) or not isinstance(items, Iterable):
         kind = type(items).__name__
         raise RecordError(f"{kind} is not a list of items; give a list or a split of a DatasetDict")
     if hasattr(items, "to_dict") and hasattr(items, "columns"):  # a DataFrame
@@ -235,7 +235,7 @@ def plain_cell(cell: Any) -> Any:
         return {str(key): plain_cell(inner) for key, inner in cell.items()}
     if isinstance(cell, list | tuple):
         return [plain_cell(inner) for inner in cell]
-    if isinstance(cell, str | bool | int):
+    if cell is None or isinstance(cell, str | bool | int):
         return cell
     import pandas as pd  # not above: --help is quick
 
