@@ -20,16 +20,15 @@ from probelight.evaluation.answers import read_answers, refuse_unanswered
 from probelight.io.documents import number_of, whole_number_of
 from probelight.io.errors import RecordError, UsageError, nearest
 from probelight.io.files import read_table
-from probelight.io.ranges import Names, NumChoices, Points
-from probelight.metrics.forgetting import scores_from_counts
+from probelight.io.ranges import MAX_ITEMS, Names, NumChoices, Points
 from probelight.metrics.intervals import group_indices
 from probelight.metrics.verdicts import MARGIN
 from probelight.results.blocks import Block, names_in_blocks
-from probelight.results.pairs import PROTOCOL, Pair, pair_of
+from probelight.results.pairs import PROTOCOL, CountedPair, Pair, pair_of
 from probelight.results.run_folder import CommandFolder
 from probelight.results.systems import BEFORE, System, systems_of
 
-_COUNTS = re.compile(r"\d{1,9}(,\d{1,9}){3}", re.ASCII)
+_COUNTS = re.compile(r"\d{1,15}(,\d{1,15}){3}", re.ASCII)
 _LIKE_COUNTS = re.compile(r"[-\d.,;_ ]*\d[-\d.,;_ ]*")
 _COLUMN = re.compile(r"(?P<path>.+?\.(?:csv|tsv)(?:\.gz)?)(?::(?P<name>.*))?", re.IGNORECASE)
 _ITEM_COLUMNS = ("id", "group", "num_choices")  # columns of a table that are read too
@@ -100,12 +99,10 @@ def _pairs_of(
                 "times, lost, gained, wrong both times) with --num_choices K, such as 40,10,6,44 "
                 "--num_choices 5"
             )
-        counts = [int(number) for number in first.split(",")]
-        if not sum(counts):
-            raise UsageError(f"{first}: no items")
-        scores_before, scores_after = scores_from_counts(*counts)
-        sizes = [num_choices] * sum(counts)
-        yield Pair("items", "", "", "counted", scores_before, scores_after, sizes)
+        both, lost, gained, neither = (int(number) for number in first.split(","))
+        if not 0 < both + lost + gained + neither <= MAX_ITEMS:
+            raise UsageError(f"{first}: give counts of 1 to {MAX_ITEMS:,} items in all")
+        yield CountedPair.of((both, lost, gained, neither), num_choices)
         return
     if not later:
         raise UsageError("give two measurements: first the one before, then the one after")

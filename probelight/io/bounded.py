@@ -70,10 +70,10 @@ class Bounded:
 
     def _start(self) -> subprocess.Popen[str]:
         path = os.pathsep.join(entry or str(Path.cwd()) for entry in sys.path)
+        limits = str(self._seconds), str(self._gigabytes)
         self._process = process = subprocess.Popen(
             # -P: the user's folder may hold a json.py.
-            [sys.executable, "-P", "-m", __name__, self._function]
-            + [str(self._seconds), str(self._gigabytes)],
+            [sys.executable, "-P", "-m", __name__, self._function, *limits],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             encoding="utf-8",

@@ -199,7 +199,9 @@ def validated(
 
 def _of_numpy(value: Any) -> Any:
     if not hasattr(value, "tolist"):
-        raise ValueError(f"{_shortened(repr(value))} is a {type(value).__name__}; give plain values")
+        raise ValueError(
+            f"{_shortened(repr(value))} is a {type(value).__name__}; give plain values"
+        )
     return value.tolist()
 
 
@@ -247,7 +249,9 @@ def _explained(hint: Any, error: ErrorDetails, is_of_file: bool) -> str:
         return f": {reason}"
     if error["type"] == "dataclass_type":
         needed = f"{error['ctx']['class_name']} or a mapping of its fields"
-    shown = repr(wrong) if error["type"] in _NO_TEXT and isinstance(wrong, str) else _as_typed(wrong)
+    shown = (
+        repr(wrong) if error["type"] in _NO_TEXT and isinstance(wrong, str) else _as_typed(wrong)
+    )
     return f" {shown}: {reason or f'give {needed}'}"
 
 
