@@ -20,6 +20,7 @@ from probelight.io.files import RESULTS, SETTINGS, read_text
 
 MAX_JSON_DEPTH = 50  # values within values; Python's stack ends at some hundreds
 _TOO_DEEP = f"values nested more than {MAX_JSON_DEPTH} levels deep"
+_MAX_DIGITS = 1_000  # Python has a limit of 4,300
 MAX_INTEGER = 2**63 - 1  # of numpy's and pandas' columns
 MAX_YAML_NODES = 100_000  # with each alias counted as what it stands for
 MAX_YAML_DEPTH = 50
@@ -31,14 +32,16 @@ def json_object(text: str, needed: str = "an object is needed", hint: str = "") 
     The message says what is `needed` instead and ends with the `hint`; it does not say where.
     """
     try:
-        row = json.loads(text, parse_constant=_no_constant, object_pairs_hook=_unique)
+        row = json.loads(
+            text, parse_constant=_no_constant, parse_int=_whole, object_pairs_hook=_unique
+        )
         if isinstance(row, dict | list):
             _check_depth(row, MAX_JSON_DEPTH)
     except json.JSONDecodeError as error:
         raise RecordError(f"invalid JSON: {error.msg} at character {error.pos + 1}{hint}") from None
     except RecordError:
         raise
-    except (ValueError, RecursionError) as error:  # a number of 5,000 digits, a thousand brackets
+    except (ValueError, RecursionError) as error:  # a thousand brackets
         raise RecordError(f"invalid JSON: {error}") from None
     try:
         json.dumps(row, ensure_ascii=False).encode()
@@ -76,6 +79,12 @@ def _finite(digits: str) -> float:
     if math.isinf(value := float(digits)):
         raise RecordError(f"the number {digits[:40]} is too large")
     return value
+
+
+def _whole(digits: str) -> int:
+    if len(digits) > _MAX_DIGITS:
+        raise RecordError(f"a number of {len(digits):,} digits is too large: {digits[:40]}...")
+    return int(digits)
 
 
 def _of_64_bits(digits: str) -> int:

@@ -30,9 +30,8 @@ class Limit:
         schema = handler(source)
 
         def check(value: Any, convert: Callable[[Any], Any]) -> Any:
-            value = (
-                value.item() if hasattr(value, "dtype") and not value.shape else value
-            )  # numpy's
+            if hasattr(value, "dtype") and not value.shape:  # numpy's
+                value = value.item()
             # To pydantic true is the number 1, and infinity is of no type.
             is_number = isinstance(value, int | float)
             number_type = {"int": int, "float": int | float}.get(schema["type"])
@@ -136,8 +135,8 @@ FOLDER_OR_URL = Matching(
 )
 
 Seed = Annotated[int, Within(0, 2**32 - 1)]  # what numpy and torch both take
-MAX_ITEMS = 10_000_000
-NumItems = Annotated[int, Within(1, MAX_ITEMS)]
+MAX_COUNT = 10_000_000
+NumItems = Annotated[int, Within(1, MAX_COUNT)]
 NumEpochs = Annotated[int, Within(1, 10_000)]
 NumShots = Annotated[int, Within(0, 1_000)]
 NumSteps = Annotated[int, Within(1, 10_000_000)]

@@ -317,7 +317,10 @@ def _check_saved_settings(path: Path, model: nn.Module) -> None:
 
 
 def _check_shapes(model: Any, config: Any, tensors: Mapping[str, Tensor]) -> None:
-    """Raise ValueError for settings of other sizes than the weights have, before memory is taken for them."""
+    """Raise ValueError where the settings need other sizes than the weights have.
+
+    No memory is taken for what they need.
+    """
     from peft import get_peft_model_state_dict
 
     config = copy.deepcopy(config)

@@ -18,7 +18,7 @@ from probelight.metrics.choices import (
     majority_accuracy,
 )
 from probelight.metrics.comparisons import Runs
-from probelight.metrics.forgetting import MEANS, changes
+from probelight.metrics.forgetting import MEANS, Changes, changes
 from probelight.metrics.intervals import accuracy_interval, num_groups, wilson
 from probelight.metrics.letters import majority_of_labels
 from probelight.probes.catalog import ProbeConfig

@@ -175,8 +175,8 @@ def _sheet_rows(path: Path, sheet: Any) -> Iterator[tuple[int, list[Any]]]:
         num_cells += len(row)
         if num_cells > _MAX_CELLS or number > _MAX_SHEET_ROWS:
             raise RecordError(
-                f"{path}:{number}: the sheet {sheet.title!r} has more than {_MAX_CELLS:,} cells, or "
-                f"{_MAX_SHEET_ROWS:,} rows, with the empty ones before others; save it as .csv"
+                f"{path}:{number}: the sheet {sheet.title!r} has more than {_MAX_CELLS:,} cells "
+                f"or {_MAX_SHEET_ROWS:,} rows, with the empty ones before others; save it as .csv"
             )
         if cells := _without_empty_end([plain_cell(cell) for cell in row]):
             yield number, cells
