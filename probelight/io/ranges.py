@@ -37,7 +37,8 @@ class Limit:
             number_type = {"int": int, "float": int | float}.get(schema["type"])
             is_endless = is_number and not math.isfinite(value)
             if number_type and not isinstance(value, number_type) and not is_endless:
-                raise PydanticKnownError(f"{schema['type']}_type")  # as of files: no text, no 1.0
+                # As of files: no text, and no 1.0 for 1.
+                raise PydanticKnownError("int_type" if number_type is int else "float_type")
             if isinstance(value, bool) or not self.admits(value if is_number else convert(value)):
                 raise ValueError(f"give {self}")
             return convert(value)

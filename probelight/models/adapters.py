@@ -298,8 +298,8 @@ def _check_saved_settings(path: Path, model: nn.Module) -> None:
         hint = _TYPES.get(name) or _PLAIN.get(hint) or (hint if is_text else None)
         if name in settings and hint is not None:
             hints[name] = hint
-    checked_class = make_dataclass(config_class.__name__, hints.items())
-    checked_class.__pydantic_config__ = STRICT
+    options = {"__pydantic_config__": STRICT}
+    checked_class = make_dataclass(config_class.__name__, hints.items(), namespace=options)
     typed(checked_class, {name: settings[name] for name in hints}, str(path), PretrainedError)
     module_names = [name for name, _ in model.named_modules()]
     for name, value in settings.items():

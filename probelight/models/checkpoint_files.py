@@ -274,7 +274,14 @@ def check_weights(folder: Path, weight_names: Set[str] = frozenset()) -> int:
         if path.suffix == ".safetensors":
             with one_error(folder, "weights"), safe_open(path, framework="np") as tensors:
                 for name in sorted(weight_names & {*tensors.keys()}):
-                    refuse_integers(folder, name, tensors.get_slice(name).get_dtype())
+                    dtype = tensors.get_slice(name).get_dtype()
+                    refuse_integers(folder, name, dtype)
+                    if re.match(r"F[468]", dtype):
+                        raise PretrainedError(
+                            f"{folder}: the weight {name} has {dtype} numbers, but {CONFIG} has no "
+                            "quantization_config that says how they are scaled; copy it from where "
+                            "the weights are from, or give the model that is not quantised"
+                        )
     return sum(path.stat().st_size for path in files)
 
 

@@ -28,7 +28,12 @@ from typing import Any
 
 import yaml
 
-from probelight.io.atomic import remove_leftovers, write_blocks_atomic, write_text_atomic
+from probelight.io.atomic import (
+    make_folder,
+    remove_leftovers,
+    write_blocks_atomic,
+    write_text_atomic,
+)
 from probelight.io.documents import read_json, read_yaml
 from probelight.io.errors import ProbelightError
 from probelight.io.escaping import as_cell, from_cell, json_text
@@ -94,7 +99,7 @@ class CommandFolder:
         self._files = {file.sha256: file.path for source in data for file in source.files}
         self.runs_dir = path / "runs"
         check_format(path)
-        self.runs_dir.mkdir(parents=True, exist_ok=True)
+        make_folder(self.runs_dir)
         self._claim = FolderClaim(self.runs_dir)
         STOP.begins_with = FROM_FINISHED_RUNS
         remove_leftovers(path)
