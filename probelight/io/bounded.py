@@ -63,10 +63,10 @@ class Bounded:
                 is_late = process.wait() == -signal.SIGPROF
                 limit = f"{self._seconds} seconds" if is_late else f"{self._gigabytes} GB of memory"
                 raise LimitError(f"it takes more than {limit}")
-        has_returned, value = json.loads(answer)
+        has_returned, content = json.loads(answer)
         if not has_returned:
-            raise BoundedError(value)
-        return value
+            raise BoundedError(content)
+        return content
 
     def _start(self) -> subprocess.Popen[str]:
         path = os.pathsep.join(entry or str(Path.cwd()) for entry in sys.path)

@@ -252,6 +252,7 @@ def leave_stop_to_parent(worker: int) -> None:
     """Let a loader's process go on until its parent ends it: signals reach the whole group."""
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, signal.SIG_IGN)
+    sys.excepthook = lambda *error: None  # a reader that has ended; errors of items are sent to it
 
 
 def die_with_parent() -> None:

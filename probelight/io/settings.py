@@ -249,10 +249,9 @@ def _explained(hint: Any, error: ErrorDetails, is_of_file: bool) -> str:
         return f": {reason}"
     if error["type"] == "dataclass_type":
         needed = f"{error['ctx']['class_name']} or a mapping of its fields"
-    shown = (
-        repr(wrong) if error["type"] in _NO_TEXT and isinstance(wrong, str) else _as_typed(wrong)
-    )
-    return f" {shown}: {reason or f'give {needed}'}"
+    is_quoted = error["type"] in _NO_TEXT and isinstance(wrong, str)
+    text = repr(wrong) if is_quoted else _as_typed(wrong)
+    return f" {text}: {reason or f'give {needed}'}"
 
 
 def _dataclass_in(hint: Any) -> Any:

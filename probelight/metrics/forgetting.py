@@ -255,9 +255,9 @@ def changes_of_counts(both: int, lost: int, gained: int, neither: int, num_choic
     paired = counted_difference(both, lost, gained, neither)
     net_loss, right = moments["net_loss"], (both + lost) / num_items
 
-    def smallest(of: Moments, has_lost: bool) -> float:
-        half = of.half_width()
-        return _smallest_share(of.variance, half, num_items, num_items, has_lost, right)
+    def smallest(values: Moments, has_lost: bool) -> float:
+        half = values.half_width()
+        return _smallest_share(values.variance, half, num_items, num_items, has_lost, right)
 
     return Changes(
         lost=float(lost),

@@ -143,14 +143,14 @@ class CountedPair(Pair):
     def checksum(self) -> str:
         """That of the same items with their scores, in this order."""
         both, lost, gained, neither = self.counts
-        listed = [
+        score_lists = [
             "1.0, " * (both + lost) + "0.0, " * (gained + neither),
             "1.0, " * both + "0.0, " * lost + "1.0, " * gained + "0.0, " * neither,
             f"{self.num_choices[0]}, " * self.num_items,
         ]
-        before, after, choices = (f"[{text.removesuffix(', ')}]" for text in listed)
+        old, new, choices = (f"[{text.removesuffix(', ')}]" for text in score_lists)
         labels = json.dumps([self.probe, self.split, self.name_before, self.name_after])
-        text = f'[{labels}, [{{"0": {before}}}, {{"0": {after}}}], {choices}, null]'
+        text = f'[{labels}, [{{"0": {old}}}, {{"0": {new}}}], {choices}, null]'
         return hashlib.sha256(text.encode()).hexdigest()
 
     @property

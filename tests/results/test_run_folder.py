@@ -222,7 +222,7 @@ def test_a_folder_that_was_removed_meanwhile_gets_no_results_without_a_config(
     tmp_path: Path,
 ) -> None:
     folder = run_folder.CommandFolder(tmp_path / "out", {"command": "zero_shot"})
-    run, other = (folder.run(name, {"name": name}) for name in "ab")
+    run, unfinished = (folder.run(name, {"name": name}) for name in "ab")
     shutil.rmtree(tmp_path / "out")
     for write in (
         lambda: run.finish(RECORD),
@@ -239,4 +239,4 @@ def test_a_folder_that_was_removed_meanwhile_gets_no_results_without_a_config(
         run_folder.ConfigConflictError, match="was removed while the command was working"
     ):
         folder.write_results()
-    assert not other.result_path.exists()
+    assert not unfinished.result_path.exists()

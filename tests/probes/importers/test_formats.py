@@ -17,7 +17,7 @@ import pytest
 from probelight.io import files
 from probelight.io.errors import RecordError
 from probelight.probes.importers import formats
-from probelight.probes.importers.formats import is_item_file
+from probelight.probes.importers.formats import is_item_file, rows_of_file
 from probelight.probes.importers.items import read_file
 from probelight.probes.source import load_entry
 
@@ -196,7 +196,9 @@ def test_names_of_files_are_told_from_names_of_probes() -> None:
 
 
 def test_a_table_that_is_small_only_on_the_disk_is_refused(tmp_path: Path) -> None:
-    pa = pytest.importorskip("pyarrow")
+    import pyarrow as pa
+    import pyarrow.parquet
+
     stored_once = pa.DictionaryArray.from_arrays(pa.array([0] * 1000, pa.int32()), ["x" * 10**6])
     paths = [tmp_path / name for name in ("rows.parquet", "cell.parquet")]
     for path, column in zip(paths, (stored_once, pa.array(["x" * 10**8])), strict=True):
@@ -207,7 +209,6 @@ def test_a_table_that_is_small_only_on_the_disk_is_refused(tmp_path: Path) -> No
 
 
 def test_a_sheet_of_more_rows_than_excel_has_is_refused(tmp_path: Path) -> None:
-    openpyxl = pytest.importorskip("openpyxl")
     book = openpyxl.Workbook()
     book.active["A1"] = "question"
     book.save(tmp_path / "a.xlsx")
