@@ -33,7 +33,7 @@ def json_object(text: str, needed: str = "an object is needed", hint: str = "") 
     """
     try:
         row = json.loads(
-            text, parse_constant=_no_constant, parse_int=_whole, object_pairs_hook=_unique
+            text, parse_constant=_no_constant, parse_int=_integer, object_pairs_hook=_unique
         )
         if isinstance(row, dict | list):
             _check_depth(row, MAX_JSON_DEPTH)
@@ -81,7 +81,7 @@ def _finite(digits: str) -> float:
     return value
 
 
-def _whole(digits: str) -> int:
+def _integer(digits: str) -> int:
     if len(digits) > _MAX_DIGITS:
         raise RecordError(f"a number of {len(digits):,} digits is too large: {digits[:40]}...")
     return int(digits)

@@ -31,7 +31,7 @@ class Limit:
 
         def check(value: Any, convert: Callable[[Any], Any]) -> Any:
             if hasattr(value, "dtype") and not value.shape:  # numpy's
-                value = value.item()
+                return check(value.item(), convert)
             # To pydantic true is the number 1, and infinity is of no type.
             is_number = isinstance(value, int | float)
             number_type = {"int": int, "float": int | float}.get(schema["type"])

@@ -197,12 +197,10 @@ def validated(
         raise error_type(f"{name_of(key)}{_explained(hint, first, bool(of_file))}") from None
 
 
-def _of_numpy(value: Any) -> Any:
-    if not hasattr(value, "tolist"):
-        raise ValueError(
-            f"{_shortened(repr(value))} is a {type(value).__name__}; give plain values"
-        )
-    return value.tolist()
+def _of_numpy(number: Any) -> Any:
+    if not hasattr(number, "tolist"):
+        raise ValueError(f"a {type(number).__name__} is no setting; give plain values")
+    return number.tolist()
 
 
 @cache

@@ -302,11 +302,11 @@ def _check_saved_settings(path: Path, model: nn.Module) -> None:
     checked_class = make_dataclass(config_class.__name__, hints.items(), namespace=options)
     typed(checked_class, {name: settings[name] for name in hints}, str(path), PretrainedError)
     module_names = [name for name, _ in model.named_modules()]
-    for name, value in settings.items():
+    for name, setting in settings.items():
         if not name.endswith(("_modules", "_pattern")) and name != "modules_to_save":
             continue
-        are_names = isinstance(value, list) and name.endswith("_modules")
-        texts = [value] if isinstance(value, str) else [] if are_names else value or ()
+        are_names = isinstance(setting, list) and name.endswith("_modules")
+        texts = [setting] if isinstance(setting, str) else [] if are_names else setting or ()
         for pattern in (text for text in texts if not re.fullmatch(r"[\w.-]+", text)):
             # As peft uses them: whole names, ends of names, what is before a layer's number.
             forms = [pattern, rf"(.*\.)?({pattern})($|\..*)", rf"(^|.*?\.){pattern}\.\d+\..*"]

@@ -223,5 +223,5 @@ def test_a_header_with_more_blocks_than_tensors_is_refused(tmp_path: Path) -> No
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
     writer.close()
-    with pytest.raises(PretrainedError, match="names 1,000,000,000 blocks .* only 1 tensors"):
+    with pytest.raises(PretrainedError, match=r"names 1,000,000,000 blocks .* only 1 tensors"):
         gguf.described(tmp_path / "a.gguf")
