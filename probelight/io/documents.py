@@ -20,6 +20,7 @@ from probelight.io.files import RESULTS, SETTINGS, read_text
 
 MAX_JSON_DEPTH = 50  # values within values; Python's stack ends at some hundreds
 _TOO_DEEP = f"values nested more than {MAX_JSON_DEPTH} levels deep"
+_MAX_DIGITS = 1_000  # Python has a limit of 4,300
 MAX_INTEGER = 2**63 - 1  # of numpy's and pandas' columns
 MAX_YAML_NODES = 100_000  # with each alias counted as what it stands for
 MAX_YAML_DEPTH = 50
@@ -38,7 +39,7 @@ def json_object(text: str, needed: str = "an object is needed", hint: str = "") 
         raise RecordError(f"invalid JSON: {error.msg} at character {error.pos + 1}{hint}") from None
     except RecordError:
         raise
-    except (ValueError, RecursionError) as error:  # a number of 5,000 digits, a thousand brackets
+    except (ValueError, RecursionError) as error:  # a thousand brackets
         raise RecordError(f"invalid JSON: {error}") from None
     try:
         if "\\u" in text:
@@ -79,6 +80,12 @@ def _finite(digits: str) -> float:
     return value
 
 
+def _integer(digits: str) -> int:
+    if len(digits) > _MAX_DIGITS:
+        raise RecordError(f"a number of {len(digits):,} digits is too large: {digits[:40]}...")
+    return int(digits)
+
+
 def _of_64_bits(digits: str) -> int:
     if len(digits) > len(str(MAX_INTEGER)) + 1 or abs(value := int(digits)) > MAX_INTEGER:
         raise RecordError(f"a number of {len(digits):,} digits is too large: {digits[:40]}...")
@@ -106,7 +113,9 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return row
 
 
-_OBJECTS = json.JSONDecoder(parse_constant=_no_constant, object_pairs_hook=_unique)
+_OBJECTS = json.JSONDecoder(
+    parse_constant=_no_constant, parse_int=_integer, object_pairs_hook=_unique
+)
 
 
 def read_json(path: str | Path, parse: Callable[[str], Any] = finite_json) -> Any:

@@ -258,6 +258,22 @@ def read_lines(
             meter.num_lines += 1
 
 
+def item_lines(
+    path: Path, most: int = MAX_ITEMS, limit: SizeLimit = ITEMS, watched: Watched | None = None
+) -> Iterator[tuple[str, str]]:
+    """Yield file and line, and the text, of each line that is not blank; RecordError above `most`.
+
+    `limit` and `watched` are as in `read_lines`.
+    """
+    num_items = 0
+    for number, text in read_lines(path, limit=limit, watched=watched):
+        if text.strip():
+            num_items += 1
+            if num_items > most:
+                raise RecordError(f"{path}:{number}: a file can have at most {most:,} items")
+            yield f"{path}:{number}", text
+
+
 def _decode_line(raw: bytes, path: Path, number: int) -> str:
     if number == 1 and raw.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise RecordError(f"{path}:1: this is UTF-16; save the file as UTF-8")

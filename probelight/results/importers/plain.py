@@ -23,12 +23,11 @@ from typing import IO, TYPE_CHECKING, Any
 from probelight.io.documents import json_object, kind_of
 from probelight.io.errors import RecordError, nearest
 from probelight.io.files import (
-    MAX_ITEMS,
     MIB,
     DataFile,
     content_sha256,
     delimiter_of,
-    read_lines,
+    item_lines,
     read_table,
 )
 from probelight.results.importers.answers import Gold, Imported, at, imported, known_columns, plain
@@ -151,12 +150,9 @@ def _lines(path: Path, parse: Callable[[Mapping[str, Any]], dict[str, object]]) 
     import pandas as pd  # not above: --help is quick
 
     rows = dict[str, dict[str, object]]()
-    for number, text in read_lines(path, watched=_watched):
-        if text.strip():
-            with at(where := f"{path}:{number}"):
-                if len(rows) == MAX_ITEMS:
-                    raise RecordError(f"a file can have at most {MAX_ITEMS:,} items")
-                rows[where] = parse(json_object(text))
+    for where, text in item_lines(path, watched=_watched):
+        with at(where):
+            rows[where] = parse(json_object(text))
     if not rows:
         raise RecordError(f"{path}:1: the file is empty; it has no items")
     return pd.DataFrame([*rows.values()], index=[*rows], dtype=object)
