@@ -142,7 +142,9 @@ def test_scoring_imports_nothing_of_training_and_figures(tmp_path: Path) -> None
     """The command needs torch and transformers for the model, and pandas for the table."""
     line = ["zero-shot", "--probes=age_small", "--limit=100", f"--output_dir={tmp_path}"]
     unused = [name for name in HEAVY if name not in ("torch", "transformers")]
-    unused += ["matplotlib", "sklearn", "peft"]
+    unused += ["matplotlib", "sklearn", "peft", "torchvision", "nltk", "optuna", "scipy.stats"]
+    rooms = "lightning_modules datamodules callbacks builders training.fit"
+    unused += [f"probelight.{room}" for room in rooms.split()]
     process = subprocess.run(
         [sys.executable, "-c", LOOK],
         input=json.dumps([[*unused, "pandas"], [line]]),

@@ -236,6 +236,16 @@ def test_pages_outside_docs_have_only_links_that_the_hooks_know(name: str) -> No
     )
 
 
+def test_the_front_page_is_short_and_leads_to_what_people_search_for() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert len(readme.splitlines()) <= 150
+    headings = re.findall(r"^## (.+)$", text_of("questions.md"), re.MULTILINE)
+    slugs = {re.sub(r"[^\w -]", "", text.lower()).replace(" ", "-") for text in headings}
+    anchors = re.findall(r"\]\(docs/questions\.md#([^)]+)\)", readme)
+    assert len(anchors) >= 14
+    assert set(anchors) <= slugs
+
+
 # Questions.
 
 
@@ -258,16 +268,18 @@ def test_every_answer_ends_with_a_link() -> None:
     _, *answers = re.split(r"^## ", text_of("questions.md"), flags=re.MULTILINE)
     assert len(answers) >= 12
     for answer in answers:
-        assert re.search(r"\]\([\w./]+\)\S*\Z", answer.strip()), answer.splitlines()[0]
+        assert re.search(r"\]\([\w./#-]+\)\S*\Z", answer.strip()), answer.splitlines()[0]
 
 
-@pytest.mark.parametrize("page", ["questions.md", "gallery.md"])
+@pytest.mark.parametrize("page", ["../README.md", "questions.md", "gallery.md", "demo.md"])
 def test_the_commands_of_a_page_can_be_typed(page: str, capsys: pytest.CaptureFixture[str]) -> None:
     blocks = re.findall(r"^```bash\n(.*?)^```$", text_of(page), re.MULTILINE | re.DOTALL)
     lines = [line for block in blocks for line in block.replace("\\\n", "").splitlines()]
+    if page == "../README.md":
+        lines = [line for line in lines if line.startswith("python ")]  # others install
     assert lines
     for line in lines:
-        python, script, *arguments = shlex.split(line)
+        python, script, *arguments = shlex.split(line, comments=True)
         assert (python, script) == ("python", "train.py")
         with pytest.raises(SystemExit, match=r"^0$"):
             cli.main([*arguments, "--print_config"])

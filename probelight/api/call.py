@@ -234,6 +234,8 @@ class Call:
             )
         if isinstance(original, str | Path):
             original = {"name": Path(original).stem, "sets": [str(original)]}
+        if not isinstance(original, Mapping):
+            raise UsageError(f"original {original!r}: give the name of a probe, or settings")
         if "checkpoint" not in original and answers_questions(settings.checkpoint):
             folder = local_folder(settings.checkpoint)
             original = {**original, "checkpoint": folder}

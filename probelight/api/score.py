@@ -124,6 +124,8 @@ def load_model(model: ModelLike, tokenizer: Any = None, **settings: Any) -> Mode
             fields_given |= model
         elif isinstance(model, tuple) and tokenizer is None:
             network, tokenizer = model
+        elif model is None:
+            raise UsageError("load_model: give a name, a folder, settings, or a model in memory")
         else:
             network = model
         if network is None:

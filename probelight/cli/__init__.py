@@ -6,6 +6,8 @@ usage: train.py COMMAND [--help] [--config FILE.yaml] [--key value ...]
 
 from __future__ import annotations
 
+import atexit
+import gc
 import os
 import select
 import sys
@@ -136,6 +138,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         complete(SUMMARIES, GROUPS, function_of)
     if arguments is None:
         STOP.listen()  # before the slower imports, so that a signal is answered at any moment
+        atexit.register(gc.freeze)  # or Python looks through all imported modules at its end
         arguments = sys.argv[1:]
     try:
         open_standard_streams()

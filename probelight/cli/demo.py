@@ -105,15 +105,12 @@ def demo(
     config = {"command": "demo", **asdict(replace(plan, model=chosen))}
     folder = CommandFolder(Path(output_dir), config)
     sets = load_sets(plan.probes, DEFAULT_FILE, "test", mirror=None)
-    from rich.console import Console
-    from rich.progress import SpinnerColumn, TextColumn
-
     from probelight.io.progress import progress_of
     from probelight.reports.build import build_report
     from probelight.reports.formats import page_line
     from probelight.reports.overview.story import print_story
 
-    context = RunContext(replace(trainer, progress_bar=False), quiet=True)
+    context = RunContext(trainer, user_probes=own_configs(sets), quiet=True)
     names = ("learning_rate", "epochs", "batch_size", "tuning")
     fit = {name: getattr(plan, name) for name in names}
     settings = [
@@ -123,28 +120,22 @@ def demo(
     # Without a control of the dose its verdict would be "cannot tell".
     control = replace(subject, probe=replace(plan.probe, control=CHOICE_ONLY))
     controls = [setting for setting in settings if setting.extra == plan.extras[0]]
-    columns, console = (SpinnerColumn(), TextColumn("{task.description}")), Console(stderr=True)
-    with progress_of(*columns, enabled=trainer.progress_bar, console=console) as stages:
-
-        def begin(stage: str) -> None:
-            for task_id in stages.task_ids:
-                stages.remove_task(task_id)
-            stages.add_task(stage, total=None)
-
-        begin("1 of 4: accuracy before any training")
-        controls_of_model = [replace(chosen, random_weights=True)] if plan.random_weights else []
-        jobs = zero_shot_jobs(sets, [chosen, *controls_of_model], context.trainer)
-        scoring = replace(context, user_probes=own_configs(sets))
-        for job in unfinished(jobs, folder):
-            job.spec.check(scoring)
-        run_jobs(jobs, folder, scoring)
-        begin("2 of 4: learning curves, with and without language")
-        curves = curves_of(plan.curve_probes, [chosen], plan.curve, ProbeOptions(), context)
-        trace_curves(folder, curves, context)
-        begin("3 of 4: fine-tuning on a probe, with and without replay")
-        run_jobs(inoculation_jobs(subject, settings, context), folder, context)
-        run_jobs(inoculation_jobs(control, controls, context), folder, context)
-        begin("4 of 4: the report")
+    controls_of_model = [replace(chosen, random_weights=True)] if plan.random_weights else []
+    scored = zero_shot_jobs(sets, [chosen, *controls_of_model], trainer)
+    for job in unfinished(scored, folder):
+        job.spec.check(context)
+    bar = "1 of 4: accuracy before any training"
+    run_jobs([replace(job, bar=bar) for job in scored], folder, context)
+    curves = curves_of(plan.curve_probes, [chosen], plan.curve, ProbeOptions(), context)
+    trace_curves(folder, curves, context, "2 of 4: learning curves, with and without language")
+    jobs = [
+        *inoculation_jobs(subject, settings, context),
+        *inoculation_jobs(control, controls, context),
+    ]
+    bar = "3 of 4: fine-tuning on a probe, with and without replay"
+    run_jobs([replace(job, bar=bar) for job in jobs], folder, context)
+    with progress_of(enabled=trainer.progress_bar) as stage:
+        stage.add_task("4 of 4: the report", total=None)
         page = build_report(folder.path)
     print_story(folder.path, page_line(page), f"in {time.perf_counter() - start:.0f} seconds")
     return page

@@ -7,6 +7,7 @@ folder, with the answers to both in its predictions.jsonl.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -20,16 +21,15 @@ from probelight.evaluation.answers import read_answers, refuse_unanswered
 from probelight.io.documents import number_of, whole_number_of
 from probelight.io.errors import RecordError, UsageError, nearest
 from probelight.io.files import read_table
-from probelight.io.ranges import Names, NumChoices, Points
-from probelight.metrics.forgetting import scores_from_counts
+from probelight.io.ranges import MAX_CHOICES, MAX_COUNT, Names, NumChoices, Points
 from probelight.metrics.intervals import group_indices
 from probelight.metrics.verdicts import MARGIN
 from probelight.results.blocks import Block, names_in_blocks
-from probelight.results.pairs import PROTOCOL, Pair, pair_of
+from probelight.results.pairs import PROTOCOL, CountedPair, Pair, pair_of
 from probelight.results.run_folder import CommandFolder
 from probelight.results.systems import BEFORE, System, systems_of
 
-_COUNTS = re.compile(r"\d{1,9}(,\d{1,9}){3}", re.ASCII)
+_COUNTS = re.compile(r"\d{1,15}(,\d{1,15}){3}", re.ASCII)
 _LIKE_COUNTS = re.compile(r"[-\d.,;_ ]*\d[-\d.,;_ ]*")
 _COLUMN = re.compile(r"(?P<path>.+?\.(?:csv|tsv)(?:\.gz)?)(?::(?P<name>.*))?", re.IGNORECASE)
 _ITEM_COLUMNS = ("id", "group", "num_choices")  # columns of a table that are read too
@@ -93,19 +93,17 @@ def _pairs_of(
 ) -> Iterator[Pair]:
     """Yield the pairs of folders, of columns or of counts."""
     first, *later = measured
-    if _LIKE_COUNTS.fullmatch(first) and not Path(first).exists():
+    if _LIKE_COUNTS.fullmatch(first) and not os.path.lexists(first):
         if later or num_choices is None or not _COUNTS.fullmatch(first):
             raise UsageError(
                 f"{' '.join(measured)}: give a count as four whole numbers of items (right both "
                 "times, lost, gained, wrong both times) with --num_choices K, such as 40,10,6,44 "
                 "--num_choices 5"
             )
-        counts = [int(number) for number in first.split(",")]
-        if not sum(counts):
-            raise UsageError(f"{first}: no items")
-        scores_before, scores_after = scores_from_counts(*counts)
-        sizes = [num_choices] * sum(counts)
-        yield Pair("items", "", "", "counted", scores_before, scores_after, sizes)
+        both, lost, gained, neither = (int(number) for number in first.split(","))
+        if not 0 < both + lost + gained + neither <= MAX_COUNT:
+            raise UsageError(f"{first}: give counts of 1 to {MAX_COUNT:,} items in all")
+        yield CountedPair.of((both, lost, gained, neither), num_choices)
         return
     if not later:
         raise UsageError("give two measurements: first the one before, then the one after")
@@ -174,8 +172,11 @@ def _column_pairs(columns: Sequence[tuple[Path, str]], num_choices: int | None) 
     if num_choices is None:
         path, texts = item_columns["num_choices"]
         for index, (line, text) in enumerate(zip(tables[path].index, texts, strict=True)):
-            if (count := whole_number_of(text)) is None or count < 2:
-                raise RecordError(f"{line}: num_choices is {text!r}; give 2 or more")
+            count = whole_number_of(text)
+            if count is None or not 2 <= count <= MAX_CHOICES:
+                raise RecordError(
+                    f"{line}: num_choices is {text[:40]!r}; give 2 or more, at most {MAX_CHOICES:,}"
+                )
             choices[index] = count
     groups = group_indices(item_columns["group"][1]).tolist() if "group" in item_columns else None
     for (path, name), later_scores in zip(columns[1:], scores_by_column[1:], strict=True):

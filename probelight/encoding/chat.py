@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import cycle
 from typing import Any
 
-from jinja2.exceptions import TemplateError
-
+from probelight.io.bounded import Bounded, BoundedError, LimitError
 from probelight.io.errors import UsageError
 from probelight.probes.prompts import Thinking
 from probelight.probes.record import MASK, Record
@@ -23,7 +23,11 @@ from probelight.probes.record import MASK, Record
 # template where it does not know the day.
 _ON_ONE_DAY = "{% macro strftime_now(form) %}26 Jul 2024{% endmacro %}"
 _OPENING = ("(", "[", "{", "<", '"', "'", "“", "‘", "«")  # no space comes behind these
+_PROBE = "message-0-"
 _ANSWER = "A"  # any that a template leaves as it is
+_MAX_TEMPLATE = 1 << 20  # characters; the longest known ones have thirty thousand
+# Templates are programs of strangers.
+_render = Bounded("transformers.utils.chat_template_utils:render_jinja_template")
 # Tags are <think> or <seed:think>; some templates write only the second one.
 _EMPTY_THOUGHT = re.compile(r"(<[\w:]*(think|thought)\w*>\s*)?</[\w:]*(think|thought)\w*>\s*\Z")
 
@@ -132,26 +136,61 @@ class Chat:
             )
         self._num_earlier.add(num_earlier)
 
+    @cached_property
+    def _takes_parts(self) -> bool:
+        """Whether the content of a message is a list of parts, texts and images, in the template.
+
+        One that takes texts as they are gets them so.
+        """
+        for takes_parts in (False, True):
+            try:
+                chat_text = self._rendered(_in_turns([_PROBE]), takes_parts, ends_with_user=True)
+            except LimitError:
+                raise
+            except (BoundedError, ValueError):
+                continue
+            if _PROBE in chat_text and "'type'" not in chat_text:  # not how Python writes a list
+                return takes_parts
+        return False
+
     def _text(self, messages: list[dict[str, str]], ends_with_user: bool = False) -> str:
-        thinking = {"enable_thinking": False} if self.thinking == "empty" else {}
         try:
-            text: str = self.tokenizer.apply_chat_template(
-                messages,
-                tokenize=False,
-                add_generation_prompt=ends_with_user,
-                continue_final_message=not ends_with_user,
-                chat_template=_ON_ONE_DAY + self.tokenizer.get_chat_template(),
-                **thinking,
-            )
-        except (TemplateError, ValueError) as error:
+            return self._rendered(messages, self._takes_parts, ends_with_user)
+        except (BoundedError, ValueError) as error:
             roles = ", ".join(message["role"] for message in messages)
             causes = {"--prompt.system": "system" in roles, "--shots": roles.count("user") > 1}
             options = " or ".join(option for option, is_used in causes.items() if is_used)
-            hint = f"; leave out {options}" if options else ""
+            problem = " ".join(str(error).split()).removeprefix("TemplateError: ")
+            if "continue_final_message" in problem:  # an option of transformers
+                problem = "it leaves out or changes the last message"
             raise UsageError(
-                f"{self._name} rejects messages by {roles}: {' '.join(str(error).split())}{hint}"
+                f"{self._name} rejects messages by {roles}: {problem}; leave out "
+                f"{options or '--chat'}"
             ) from None
-        return text
+
+    def _rendered(
+        self, messages: list[dict[str, str]], takes_parts: bool, ends_with_user: bool
+    ) -> str:
+        template = self.tokenizer.get_chat_template()
+        if len(template) > _MAX_TEMPLATE:
+            raise ValueError(f"it has {len(template):,} characters, more than {_MAX_TEMPLATE:,}")
+        thinking = {"enable_thinking": False} if self.thinking == "empty" else {}
+        contents: list[Any] = [message["content"] for message in messages]
+        if takes_parts:
+            contents = [[{"type": "text", "text": text}] for text in contents]
+        conversation = [
+            {**message, "content": content}
+            for message, content in zip(messages, contents, strict=True)
+        ]
+        [text], _ = _render(
+            conversations=[conversation],
+            chat_template=_ON_ONE_DAY + template,
+            add_generation_prompt=ends_with_user,
+            continue_final_message=not ends_with_user,
+            **self.tokenizer.special_tokens_map,
+            **thinking,
+        )
+        return str(text)
 
 
 def _in_turns(texts: list[str]) -> list[dict[str, str]]:

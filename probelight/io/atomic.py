@@ -18,7 +18,7 @@ from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 
-from probelight.io.errors import causes
+from probelight.io.errors import UsageError, causes
 from probelight.io.process import Process, host_id, this_process
 
 DAY = 86400.0
@@ -43,6 +43,17 @@ _MESSAGES = {
     "readonly database": errno.EROFS,
     "Read-only file system": errno.EROFS,
 }
+
+
+def make_folder(path: Path) -> None:
+    """Make a folder, and those above it; UsageError where a file is in its place."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError):
+        file = next(parent for parent in (path, *path.parents) if parent.exists())
+        raise UsageError(
+            f"{file} is a file, where a folder is needed; choose another --output_dir"
+        ) from None
 
 
 def write_bytes_atomic(path: str | Path, content: bytes) -> None:

@@ -20,6 +20,7 @@ from probelight.io.files import RESULTS, SETTINGS, read_text
 
 MAX_JSON_DEPTH = 50  # values within values; Python's stack ends at some hundreds
 _TOO_DEEP = f"values nested more than {MAX_JSON_DEPTH} levels deep"
+_MAX_DIGITS = 1_000  # Python has a limit of 4,300
 MAX_INTEGER = 2**63 - 1  # of numpy's and pandas' columns
 MAX_YAML_NODES = 100_000  # with each alias counted as what it stands for
 MAX_YAML_DEPTH = 50
@@ -31,17 +32,18 @@ def json_object(text: str, needed: str = "an object is needed", hint: str = "") 
     The message says what is `needed` instead and ends with the `hint`; it does not say where.
     """
     try:
-        row = json.loads(text, parse_constant=_no_constant, object_pairs_hook=_unique)
+        row = _OBJECTS.decode(text)
         if isinstance(row, dict | list):
             _check_depth(row, MAX_JSON_DEPTH)
     except json.JSONDecodeError as error:
         raise RecordError(f"invalid JSON: {error.msg} at character {error.pos + 1}{hint}") from None
     except RecordError:
         raise
-    except (ValueError, RecursionError) as error:  # a number of 5,000 digits, a thousand brackets
+    except (ValueError, RecursionError) as error:  # a thousand brackets
         raise RecordError(f"invalid JSON: {error}") from None
     try:
-        json.dumps(row, ensure_ascii=False).encode()
+        if "\\u" in text:
+            json.dumps(row, ensure_ascii=False).encode()
     except UnicodeEncodeError as error:  # "\\ud800": no file can hold it, no tokenizer takes it
         half = error.object[error.start]
         raise RecordError(
@@ -78,6 +80,12 @@ def _finite(digits: str) -> float:
     return value
 
 
+def _integer(digits: str) -> int:
+    if len(digits) > _MAX_DIGITS:
+        raise RecordError(f"a number of {len(digits):,} digits is too large: {digits[:40]}...")
+    return int(digits)
+
+
 def _of_64_bits(digits: str) -> int:
     if len(digits) > len(str(MAX_INTEGER)) + 1 or abs(value := int(digits)) > MAX_INTEGER:
         raise RecordError(f"a number of {len(digits):,} digits is too large: {digits[:40]}...")
@@ -103,6 +111,11 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         key = next(key for key, count in Counter(key for key, _ in pairs).items() if count > 1)
         raise RecordError(f"the key {key!r} is given twice in one object")
     return row
+
+
+_OBJECTS = json.JSONDecoder(
+    parse_constant=_no_constant, parse_int=_integer, object_pairs_hook=_unique
+)
 
 
 def read_json(path: str | Path, parse: Callable[[str], Any] = finite_json) -> Any:
@@ -228,7 +241,6 @@ def _error(problem: str, node: yaml.Node) -> yaml.MarkedYAMLError:
     return yaml.MarkedYAMLError(problem=problem, problem_mark=node.start_mark)
 
 
-_DECIMAL = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?", re.ASCII | re.IGNORECASE)
 AMBIGUOUS = "can be a number or a text; write a number as 1000, and a text in quotes"
 _LIKE_A_NUMBER = re.compile(  # with digits of any script
     r"[-+]?(\d[\d_]*(:[\d_]+)*(\.[\d_]*)?(e[-+]?\d+)?|0[xbo][\da-f_]+)", re.IGNORECASE
@@ -246,9 +258,12 @@ def number_of(value: object, *, finite: bool = True) -> float:
     """
     if isinstance(value, str):
         text = value.strip()
-        if not (is_decimal := _DECIMAL.fullmatch(text)) and _INFINITY.fullmatch(text):
-            return math.nan if finite else float(text)
-        number = float(text) if is_decimal else math.nan
+        try:
+            number = float(text) if text.isascii() and "_" not in text else math.nan
+        except ValueError:
+            return math.nan
+        if not finite and math.isinf(number) and _INFINITY.fullmatch(text):  # not 1e999
+            return number
     elif isinstance(value, bool) or not isinstance(value, int | float):
         return math.nan
     elif not finite and isinstance(value, float):

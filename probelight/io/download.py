@@ -11,7 +11,7 @@ from typing import IO, TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
 from probelight.io.errors import ProbelightError, RecordError, causes
-from probelight.io.files import BLOCK, ITEMS, PACKED_MAGIC, content_sha256, read_blocks
+from probelight.io.files import BINARY, BLOCK, ITEMS, PACKED_MAGIC, content_sha256, read_blocks
 from probelight.io.package import cache_folder
 
 if TYPE_CHECKING:
@@ -102,12 +102,13 @@ def _fault(path: Path, sha256: str | None, *, has_end: bool = True) -> str:
     server, and neither may be what proxies send in place of a file.
     """
     try:
-        start = next(read_blocks(path, ITEMS), b"")
         content_hash = content_sha256(path)
+        if content_hash == sha256:
+            return ""
+        is_table = path.suffix.lower() in BINARY
+        start = b"a table" if is_table else next(read_blocks(path, ITEMS), b"")
     except RecordError as error:
         return str(error)
-    if content_hash == sha256:
-        return ""
     is_empty = not start.strip(b"\xef\xbb\xbf\0\t\n\r ")
     if is_empty or _PAGE.match(start):
         return (

@@ -162,5 +162,7 @@ def quietly() -> Iterator[None]:
         raise MissingFileError(str(error)) from error
     except (NotADirectoryError, IsADirectoryError, PermissionError, ValueError) as error:
         raise UsageError(in_python_words(str(error))) from error
+    except TypeError as error:  # of an argument that nothing has checked
+        raise UsageError(f"an argument is missing, or of a wrong type: {error}") from error
     finally:
         FROM_PYTHON.reset(token)

@@ -10,6 +10,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any
 
 # C0 but tab and line feed, DEL, C1, separators of lines, marks that turn the direction of text,
@@ -78,11 +79,17 @@ def json_text(value: Any, indent: int | None = None) -> str:
     def finite(item: Any) -> Any:
         return None if isinstance(item, float) and not math.isfinite(item) else item
 
+    encode = _encoder(indent).encode
     try:
-        text = json.dumps(value, ensure_ascii=False, indent=indent, allow_nan=False)
+        text = encode(value)
     except ValueError:  # most values are finite, and copying them takes longer than the rest
-        text = json.dumps(mapped(value, finite), ensure_ascii=False, indent=indent)
+        text = encode(mapped(value, finite))
     return _CONTROL.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+
+
+@cache
+def _encoder(indent: int | None) -> json.JSONEncoder:
+    return json.JSONEncoder(ensure_ascii=False, indent=indent, allow_nan=False)
 
 
 def as_cell(text: str) -> str:

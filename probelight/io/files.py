@@ -33,6 +33,7 @@ PACKED_MAGIC = (GZIP_MAGIC, ZIP_MAGIC, BZIP2_MAGIC)
 BLOCK = 1 << 20
 _ENDING = re.compile(r"\.(tsv|csv)(\.(gz|bz2|zip))?$", re.IGNORECASE)
 MIB = 2**20
+BINARY = {".parquet", ".xlsx"}  # endings of tables of items that are no text
 # Endings of files that are no text, with what pandas calls the format.
 NO_TEXT = {".parquet": "parquet", ".feather": "feather", ".pkl": "pickle", ".pickle": "pickle"}
 NO_TEXT |= dict.fromkeys((".xlsx", ".xls", ".xlsm", ".xlsb", ".ods"), "excel")
@@ -158,7 +159,12 @@ def sha256_of(path: str | Path) -> str:
 
 
 def content_sha256(path: str | Path, limit: SizeLimit = ITEMS) -> str:
-    """Return the hex SHA-256 of a file's decompressed bytes: a gzipped copy has the same."""
+    """Return the hex SHA-256 of a file's decompressed bytes: a gzipped copy has the same.
+
+    A .parquet or .xlsx table is hashed as it is on the disk.
+    """
+    if Path(path).suffix.lower() in BINARY:
+        return sha256_of(path)
     digest = hashlib.sha256()
     for block in read_blocks(path, limit):
         digest.update(block)
@@ -250,6 +256,22 @@ def read_lines(
                 )
             yield meter.num_lines + 1, _decode_line(raw, path, meter.num_lines + 1)
             meter.num_lines += 1
+
+
+def item_lines(
+    path: Path, most: int = MAX_ITEMS, limit: SizeLimit = ITEMS, watched: Watched | None = None
+) -> Iterator[tuple[str, str]]:
+    """Yield file and line, and the text, of each line that is not blank; RecordError above `most`.
+
+    `limit` and `watched` are as in `read_lines`.
+    """
+    num_items = 0
+    for number, text in read_lines(path, limit=limit, watched=watched):
+        if text.strip():
+            num_items += 1
+            if num_items > most:
+                raise RecordError(f"{path}:{number}: a file can have at most {most:,} items")
+            yield f"{path}:{number}", text
 
 
 def _decode_line(raw: bytes, path: Path, number: int) -> str:

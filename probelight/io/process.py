@@ -147,6 +147,9 @@ def open_standard_streams() -> None:
     Raises:
         OSError: If standard output is one of them: what a command prints would be lost.
     """
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a locale may have no letter for what is printed
+            stream.reconfigure(errors="backslashreplace")
     closed = [name for name in ("stdin", "stdout", "stderr") if getattr(sys, name) is None]
     for name in closed:  # a new file has the lowest free number, which is the stream's
         number = os.open(os.devnull, os.O_RDWR)
@@ -243,6 +246,13 @@ def follow_first_process() -> None:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         die_with_parent()
     os.environ[_PARENT] = str(os.getpid())  # for those that Lightning starts from here
+
+
+def leave_stop_to_parent(worker: int) -> None:
+    """Let a loader's process go on until its parent ends it: signals reach the whole group."""
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, signal.SIG_IGN)
+    sys.excepthook = lambda *error: None  # a reader that has ended; errors of items are sent to it
 
 
 def die_with_parent() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 import threading
 import time
@@ -9,13 +10,14 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from multiprocessing import parent_process
 from pathlib import Path
-from typing import IO, Any, TypeVar
+from typing import IO, Any, TypeVar, cast
 
 from rich.console import Console
 from rich.progress import Progress, ProgressColumn, Task, TaskID
 
 from probelight.io.errors import FROM_PYTHON
 from probelight.io.escaping import visible
+from probelight.io.files import BLOCK
 from probelight.io.process import is_first_process
 
 MINUTE, HOUR, DAY = 60, 3600, 86400
@@ -67,7 +69,9 @@ def watched_file(path: Path, title: str = "") -> Iterator[IO[bytes]]:
         progress_of(console=Console(stderr=True)) as bar,
         bar.wrap_file(raw, path.stat().st_size, description=title or path.name) as stream,
     ):
-        yield stream
+        yield io.BufferedReader(  # to note each line takes longer than to read it
+            cast(io.RawIOBase, stream), BLOCK
+        )
 
 
 def tracked_items(items: Iterable[T], num_items: int, title: str) -> Iterator[T]:

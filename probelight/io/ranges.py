@@ -9,6 +9,7 @@ The upper bounds are far above what is of use; they tell a slip from a wish. `se
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
@@ -23,16 +24,26 @@ class Limit:
         raise NotImplementedError
 
     def __get_pydantic_core_schema__(self, source: Any, handler: Callable[[Any], Any]) -> Any:
+        from pydantic_core import PydanticKnownError
         from pydantic_core.core_schema import no_info_wrap_validator_function
 
+        schema = handler(source)
+
         def check(value: Any, convert: Callable[[Any], Any]) -> Any:
+            if hasattr(value, "dtype") and not value.shape:  # numpy's
+                return check(value.item(), convert)
             # To pydantic true is the number 1, and infinity is of no type.
             is_number = isinstance(value, int | float)
+            number_type = {"int": int, "float": int | float}.get(schema["type"])
+            is_endless = is_number and not math.isfinite(value)
+            if number_type and not isinstance(value, number_type) and not is_endless:
+                # As of files: no text, and no 1.0 for 1.
+                raise PydanticKnownError("int_type" if number_type is int else "float_type")
             if isinstance(value, bool) or not self.admits(value if is_number else convert(value)):
                 raise ValueError(f"give {self}")
             return convert(value)
 
-        return no_info_wrap_validator_function(check, handler(source))
+        return no_info_wrap_validator_function(check, schema)
 
 
 @dataclass(frozen=True)
@@ -110,8 +121,8 @@ class Matching(Limit):
     needed: str
 
     def admits(self, value: Any) -> bool:
-        """Return whether the text matches."""
-        return re.match(self.pattern, value) is not None
+        """Return whether it is a text that matches."""
+        return isinstance(value, str) and re.match(self.pattern, value) is not None
 
     def __str__(self) -> str:
         return self.needed
@@ -125,15 +136,17 @@ FOLDER_OR_URL = Matching(
 )
 
 Seed = Annotated[int, Within(0, 2**32 - 1)]  # what numpy and torch both take
-NumItems = Annotated[int, Within(1, 10_000_000)]
+MAX_COUNT = 10_000_000
+NumItems = Annotated[int, Within(1, MAX_COUNT)]
 NumEpochs = Annotated[int, Within(1, 10_000)]
 NumShots = Annotated[int, Within(0, 1_000)]
 NumSteps = Annotated[int, Within(1, 10_000_000)]
 BatchSize = Annotated[int, Within(1, 65_536)]
-NumChoices = Annotated[int, Within(2, 1_000)]
+MAX_CHOICES, MAX_LENGTH = 1_000, 131_072
+NumChoices = Annotated[int, Within(2, MAX_CHOICES)]
 NumTokens = Annotated[int, Within(1, 100_000_000)]
 # [CLS] question [SEP] answer [SEP] with a piece each is 5; shorter cuts every text to nothing.
-MaxLength = Annotated[int, Within(8, 131_072)]
+MaxLength = Annotated[int, Within(8, MAX_LENGTH)]
 NumDevices = Annotated[int, Within(1, 4_096, also=((-1, "all"),))]
 NumProcesses = Annotated[int, Within(0, 1_024)]
 NumThreads = Annotated[int, Within(1, 1_024)]

@@ -49,6 +49,8 @@ MEANT = {
     "dataclass_type": "a mapping of keys to values",
 }
 
+_NO_TEXT = {"int_type", "float_type", "bool_type"}
+
 
 class RangeError(ProbelightError, ValueError):
     """A setting's value is out of its range; the message names both."""
@@ -180,9 +182,9 @@ def validated(
 
     try:
         if not of_file:
-            return _adapter(hint).validate_python(value, strict=False)
+            return _adapter(hint).validate_python(value, strict=hint is bool)
         # Only of JSON does it strictly make a tuple of a list and a dataclass of a mapping.
-        return _adapter(hint).validate_json(to_json(value))
+        return _adapter(hint).validate_json(to_json(value, fallback=_of_numpy))
     except PydanticSerializationError as error:  # half of a character
         raise error_type(f"{of_file}: {error}") from None
     except ValidationError as errors:
@@ -193,6 +195,12 @@ def validated(
         )
         key = (within + _key_of(first, value)).removeprefix(".")
         raise error_type(f"{name_of(key)}{_explained(hint, first, bool(of_file))}") from None
+
+
+def _of_numpy(number: Any) -> Any:
+    if not hasattr(number, "tolist"):
+        raise ValueError(f"a {type(number).__name__} is no setting; give plain values")
+    return number.tolist()
 
 
 @cache
@@ -239,7 +247,9 @@ def _explained(hint: Any, error: ErrorDetails, is_of_file: bool) -> str:
         return f": {reason}"
     if error["type"] == "dataclass_type":
         needed = f"{error['ctx']['class_name']} or a mapping of its fields"
-    return f" {_as_typed(wrong)}: {reason or f'give {needed}'}"
+    is_quoted = error["type"] in _NO_TEXT and isinstance(wrong, str)
+    text = repr(wrong) if is_quoted else _as_typed(wrong)
+    return f" {text}: {reason or f'give {needed}'}"
 
 
 def _dataclass_in(hint: Any) -> Any:

@@ -158,14 +158,17 @@ def _item_shares(ranked_by: Floats, is_right: np.ndarray) -> Floats:
     An item is worth the share of the other class that it is on the right side of. Its distance from
     the AUC weighs the more, the rarer its class.
     """
-    right, wrong = np.sort(ranked_by[is_right]), np.sort(ranked_by[~is_right])
+    order = np.argsort(ranked_by)  # a search for values in order is several times as fast
+    right, wrong = order[is_right[order]], order[~is_right[order]]
 
     def share_below(ordered: Floats, values: Floats) -> Floats:
         sides = [np.searchsorted(ordered, values, side) for side in ("left", "right")]
         share: Floats = np.mean(sides, axis=0) / len(ordered)
         return share
 
-    beaten = np.where(is_right, share_below(wrong, ranked_by), 1 - share_below(right, ranked_by))
+    beaten = np.empty_like(ranked_by)
+    beaten[right] = share_below(ranked_by[wrong], ranked_by[right])
+    beaten[wrong] = 1 - share_below(ranked_by[right], ranked_by[wrong])
     auc = float(beaten[is_right].mean())
     class_sizes = np.where(is_right, len(right), len(wrong))
     item_shares: Floats = auc + (beaten - auc) * len(beaten) / class_sizes

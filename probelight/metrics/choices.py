@@ -49,9 +49,8 @@ def best_of_each(scores: Sequence[Sequence[float]]) -> list[tuple[int, ...]]:
     best_by_item: list[tuple[int, ...]] = []
     for row in scores:
         highest = max(row, default=0.0)
-        has_nan = any(score != score for score in row)
         best = [index for index, score in enumerate(row) if score == highest]
-        best_by_item.append(() if has_nan else tuple(best))
+        best_by_item.append(() if any(map(math.isnan, row)) else tuple(best))
     return best_by_item
 
 
@@ -63,7 +62,7 @@ def is_near_tie(scores: Sequence[float]) -> bool:
     Args:
         scores: (K,) scores of the choices that the item has.
     """
-    if len(scores) < 2 or any(score != score for score in scores):
+    if len(scores) < 2 or any(map(math.isnan, scores)):
         return False
     *_, second, best = sorted(scores)
     return 0 < best - second < NEAR

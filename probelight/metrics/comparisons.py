@@ -110,6 +110,28 @@ def paired_difference(
     )
 
 
+def counted_difference(both: int, lost: int, gained: int, neither: int) -> PairedDifference:
+    """Return the `paired_difference` of items for which only counts are known.
+
+    Args:
+        both: Number of items that are right before and after.
+        lost: Number of items that are right only before.
+        gained: Number of items that are right only after.
+        neither: Number of items that are never right.
+    """
+    from scipy.stats import binomtest  # a second, which --help can do without
+
+    sums = both + gained, both + lost, both, gained - lost, both + lost + gained + neither
+    interval = _newcombe_of_sums(*sums)
+    return PairedDifference(
+        *interval,
+        lost=lost,
+        gained=gained,
+        p_value=level_at_zero(lambda level: _newcombe_of_sums(*sums, level)),
+        mcnemar_p=float(binomtest(lost, lost + gained).pvalue) if lost + gained else 1.0,
+    )
+
+
 def sign_flip_test(totals: Sequence[float] | Floats) -> float:
     """Return the exact two-sided p-value of a sum if each of its parts could have either sign.
 
@@ -161,12 +183,19 @@ def _integer_multiples(changed: Floats) -> NDArray[np.int64] | None:
 
 def _newcombe(first: Floats, second: Floats, level: float = LEVEL) -> Interval:
     """Return the interval of the first mean minus the second."""
-    n = len(first)
-    right1, right2 = float(first.sum()), float(second.sum())
+    difference = float((first - second).sum())
+    sums = float(first.sum()), float(second.sum()), float(first @ second)
+    return _newcombe_of_sums(*sums, difference, len(first), level)
+
+
+def _newcombe_of_sums(
+    right1: float, right2: float, both: float, difference: float, n: int, level: float = LEVEL
+) -> Interval:
+    """Return the interval by the sums of both scores, of their products and of the differences."""
     p1, p2 = right1 / n, right2 / n
     (low1, high1), (low2, high2) = wilson(right1, n, level), wilson(right2, n, level)
     margins = right1 * (n - right1) * right2 * (n - right2)
-    cross = n * float(first @ second) - right1 * right2
+    cross = n * both - right1 * right2
     if cross > 0:
         cross = max(cross - n / 2, 0.0)  # the paper's continuity correction of phi
     phi = cross / math.sqrt(margins) if margins else 0.0
@@ -174,7 +203,7 @@ def _newcombe(first: Floats, second: Floats, level: float = LEVEL) -> Interval:
     def spread(down: float, up: float) -> float:
         return math.sqrt(max(0.0, down * down - 2 * phi * down * up + up * up))
 
-    difference = float((first - second).sum()) / n
+    difference /= n
     return Interval(
         difference,
         difference - spread(p1 - low1, high2 - p2),

@@ -26,14 +26,14 @@ is a difference of two accuracies, with the interval that it has everywhere (`pa
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from probelight.metrics.comparisons import Runs, paired_difference
+from probelight.metrics.comparisons import Runs, counted_difference, paired_difference
 from probelight.metrics.intervals import (
     ADDED,
     DIFFERENCES,
@@ -43,6 +43,7 @@ from probelight.metrics.intervals import (
     Floats,
     Groups,
     Interval,
+    Moments,
     Term,
     Z,
     accuracy_interval,
@@ -51,6 +52,7 @@ from probelight.metrics.intervals import (
     num_groups,
     sum_interval,
     sum_p_value,
+    wilson,
 )
 from probelight.metrics.power import POWER_Z
 from probelight.metrics.verdicts import ChangeEvidence
@@ -194,7 +196,10 @@ MEANS = (
 
 
 def item_changes(
-    scores_before: ArrayLike, scores_after: ArrayLike, num_choices: Sequence[int]
+    scores_before: ArrayLike,
+    scores_after: ArrayLike,
+    num_choices: Sequence[int],
+    counts: Floats | None = None,
 ) -> dict[str, Floats]:
     """Return (N,) values for each name in `MEANS`; their mean is the number of that name.
 
@@ -202,6 +207,7 @@ def item_changes(
         scores_before: (N,) score of each item before.
         scores_after: (N,) score of each item after.
         num_choices: (N,) number of real choices of each item, at least 2.
+        counts: (N,) how often there is each item, if not once.
 
     Raises:
         ValueError: If the lengths differ, there are no items, or an item has fewer than two
@@ -217,7 +223,8 @@ def item_changes(
     for number in np.unique(choices):
         has_number = choices == number
         wrong_before, wrong_after = 1 - old[has_number], 1 - new[has_number]
-        means = wrong_before.mean(), wrong_after.mean()
+        weights = None if counts is None else counts[has_number]
+        means = [np.average(wrong, weights=weights) for wrong in (wrong_before, wrong_after)]
         influence = wrong_before * means[1] + wrong_after * means[0] - means[0] * means[1]
         guessing[has_number] = influence / (number - 1)
         most[has_number] = (wrong_before if means[0] < means[1] else wrong_after) / number
@@ -227,23 +234,64 @@ def item_changes(
     return dict(zip(MEANS, values, strict=True))
 
 
-def scores_from_counts(
-    both: int, lost: int, gained: int, neither: int
-) -> tuple[Mapping[int, Floats], Mapping[int, Floats]]:
-    """Return the scores before and after, by seed, of items for which only counts are known.
+def changes_of_counts(both: int, lost: int, gained: int, neither: int, num_choices: int) -> Changes:
+    """Return what `changes` does, of items for which only counts are known.
 
     Args:
         both: Number of items that are right before and after.
         lost: Number of items that are right only before.
         gained: Number of items that are right only after.
         neither: Number of items that are never right.
+        num_choices: Number of real choices of each item, at least 2.
     """
-    old = np.repeat([1.0, 1.0, 0.0, 0.0], [both, lost, gained, neither])
-    new = np.repeat([1.0, 0.0, 1.0, 0.0], [both, lost, gained, neither])
-    return {0: old}, {0: new}
+    counts = np.array([both, lost, gained, neither], dtype=np.float64)
+    num_items = both + lost + gained + neither
+    values = item_changes([1, 1, 0, 0], [1, 0, 1, 0], [num_choices] * 4, counts)
+    moments = {}
+    for name, by_kind in values.items():
+        mean = float(np.average(by_kind, weights=counts))
+        variance = float(np.average((by_kind - mean) ** 2, weights=counts))
+        moments[name] = Moments(mean, variance, num_items)
+    paired = counted_difference(both, lost, gained, neither)
+    net_loss, right = moments["net_loss"], (both + lost) / num_items
+
+    def smallest(values: Moments, has_lost: bool) -> float:
+        half = values.half_width()
+        return _smallest_share(values.variance, half, num_items, num_items, has_lost, right)
+
+    return Changes(
+        lost=float(lost),
+        gained=float(gained),
+        forgetting=Interval(lost / num_items, *wilson(lost, num_items)),
+        transfer=Interval(gained / num_items, *wilson(gained, num_items)),
+        guessing=lost / num_items - moments["adjusted_forgetting"].mean,
+        adjusted_forgetting=moments["adjusted_forgetting"].interval(DIFFERENCES),
+        adjusted_transfer=moments["adjusted_transfer"].interval(DIFFERENCES),
+        least_forgetting=moments["least_forgetting"].interval(DIFFERENCES),
+        net_loss=Interval(net_loss.mean, -paired.high, -paired.low),
+        loss_bound=net_loss.interval(DIFFERENCES, 2 * LEVEL).high,
+        above_chance=moments["above_chance"].interval(DIFFERENCES),
+        p_value=paired.p_value,
+        mcnemar_p=paired.mcnemar_p,
+        smallest=smallest(moments["adjusted_forgetting"], lost > 0),
+        smallest_loss=smallest(net_loss, lost + gained > 0),
+        num_items=num_items,
+        num_groups=num_items,
+    )
 
 
 def _smallest_effect(changed: Runs, lost: bool, groups: Groups | None, right: float) -> float:
+    """Return the smallest effect of items that were answered once or, by seed, several times."""
+    values = list(changed.values())
+    variance = float(np.mean([value.var() for value in values]))
+    half = half_width([Term(1.0, changed)], groups)
+    effective = len(values[0]) if groups is None else num_effective(groups)
+    return _smallest_share(variance, half, len(values[0]), effective, lost, right)
+
+
+def _smallest_share(
+    variance: float, half: float, num_items: int, effective: float, lost: bool, right: float
+) -> float:
     """Return the share that, if lost in truth, has an interval above 0 with probability 80%.
 
     It is infinite if it is more than all that was right before.
@@ -253,13 +301,9 @@ def _smallest_effect(changed: Runs, lost: bool, groups: Groups | None, right: fl
     Half an interval of h is that of n = z^2 v / h^2 independent items; where no item was lost,
     nothing is known of how groups differ, and n is their effective number (Kish).
     """
-    values = list(changed.values())
-    num_items = len(values[0])
-    half = half_width([Term(1.0, changed)], groups)
     if math.isinf(half):
         return math.inf
-    number = effective = num_items if groups is None else num_effective(groups)
-    variance = float(np.mean([value.var() for value in values]))
+    number = effective
     if lost and variance > 1e-12 and half > 1e-9:
         number = variance * (Z / half) ** 2
     c = (Z + POWER_Z) ** 2

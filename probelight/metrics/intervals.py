@@ -136,6 +136,16 @@ class _Sum:
         self._interaction = sum(map(grouping.variance, effects.values()))
         self._over_seeds = sum(float(effect.mean()) ** 2 for effect in effects.values())
 
+    @classmethod
+    def of_moments(cls, mean: float, variance: float, num_items: int) -> _Sum:
+        """Return the sum over one run of items that are groups of their own."""
+        total = cls.__new__(cls)
+        total.value, total.num_items, total.num_groups = mean, num_items, num_items
+        total._effective, total._freedom = float(num_items), max(1.0, num_items - 1.0)
+        total._over_groups = variance / max(1, num_items - 1)
+        total._num_seeds = 1
+        return total
+
     def squared_half(self, upper: float) -> float:
         """Return the square of half the width up to a quantile."""
         squared = _t_quantile(self._freedom, upper) ** 2
@@ -163,6 +173,28 @@ class _Sum:
         num_equivalent = spread * (z * width) ** 2 / (self.squared_half(upper) + squared * added)
         ends = _score(share, num_equivalent, z)
         return Interval(self.value, low + width * ends[0], low + width * ends[1])
+
+
+class Moments(NamedTuple):
+    """What intervals need of items that are groups of their own and were answered once.
+
+    Attributes:
+        mean: Mean of a value of the items.
+        variance: Its variance.
+        num_items: Number of items.
+    """
+
+    mean: float
+    variance: float
+    num_items: int
+
+    def interval(self, bounds: tuple[float, float], level: float = LEVEL) -> Interval:
+        """Return the interval of the mean, as `sum_interval` does."""
+        return _Sum.of_moments(*self).interval(bounds, level)
+
+    def half_width(self) -> float:
+        """Return half the width of the interval without bounds, as `half_width` does."""
+        return _half_width(_Sum.of_moments(*self))
 
 
 def wilson(successes: float, n: float, level: float = LEVEL) -> tuple[float, float]:
@@ -267,7 +299,10 @@ def level_at_zero(interval_at: Callable[[float], Interval]) -> float:
 
 def half_width(terms: Sequence[Term], groups: Groups | None = None) -> float:
     """Return half the width of a sum's 95% interval without bounds; inf for a single group."""
-    total = _Sum(terms, groups)
+    return _half_width(_Sum(terms, groups))
+
+
+def _half_width(total: _Sum) -> float:
     return math.inf if total.num_groups == 1 else math.sqrt(total.squared_half(1 - LEVEL / 2))
 
 

@@ -6,19 +6,25 @@ the model in place, so that all else goes on with the model as it is.
 
 from __future__ import annotations
 
+import copy
 import json
+import re
 import warnings
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import make_dataclass, replace
 from pathlib import Path
 from pkgutil import resolve_name
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_args, get_type_hints
 
 from probelight.io.atomic import write_text_atomic
+from probelight.io.bounded import Bounded, BoundedError
 from probelight.io.errors import UsageError, nearest
 from probelight.io.package import BUNDLED_MODELS
+from probelight.io.ranges import Within
+from probelight.io.settings import STRICT, typed
 from probelight.models.checkpoint_errors import PretrainedError, one_error
 from probelight.models.checkpoint_files import (
+    ADAPTER,
     ADAPTER_WEIGHTS,
     ADAPTER_WRAPPER,
     TRAINED_ON,
@@ -26,12 +32,13 @@ from probelight.models.checkpoint_files import (
     adapter_settings,
     read_settings,
 )
-from probelight.models.tuning import LORA, Tuning
+from probelight.models.tuning import LORA, MAX_ALPHA, MAX_RANK, Tuning
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
 _PREFIX = "base_model.model."  # of the model's weights in the wrapper
+_matches = Bounded("probelight.io.bounded:matches")
 
 
 def wrapper_of(model: nn.Module) -> Any:
@@ -80,10 +87,13 @@ def attach_saved(model: nn.Module, folder: Path, base: CheckpointRef) -> None:
     with one_error(folder, "adapter"):
         tensors = {} if is_outline else load_file(folder / ADAPTER_WEIGHTS)
     check_numbers(folder, tensors.items())
+    _check_saved_settings(folder / ADAPTER, model)
     try:
         config = PeftConfig.from_pretrained(str(folder))
         _refuse_other_kinds(config, str(folder))
         config.inference_mode = False  # so that peft says which weights are the adapter's
+        if not is_outline:
+            _check_shapes(model, config, _renamed_weights(tensors, model))
         _attach(model, config, replace(base, seed=0), str(folder))
         wrapper = wrapper_of(model)
         if is_outline:
@@ -207,7 +217,11 @@ def _adapter_config(tuning: Tuning) -> Any:
 # Adapters that change layers in place, with nothing to be done around the model or between steps.
 _KINDS = "BOFT C3A DELORA FOURIERFT HRA IA3 LN_TUNING LOHA LOKR LORA OFT RANDLORA VERA".split()
 # Of LoRA: adapters that read the tokens, choose among several, and draw anew for each batch.
-_VARIANTS = ("alora_invocation_tokens", "arrow_config", "monteclora_config")
+# Layers that are there several times are a model of another size.
+_VARIANTS = (
+    *("alora_invocation_tokens", "arrow_config", "monteclora_config"),
+    "layer_replication",
+)
 # Its initialisations that take a part out of the weights of the model below.
 _TAKING = ("corda", "loftq", "lora_ga", "olora", "pissa")
 
@@ -229,19 +243,13 @@ def _refuse_other_kinds(config: Any, source: str) -> None:
 
 
 def _attach(model: Any, config: Any, base: CheckpointRef, source: str) -> None:
-    from peft import get_peft_model
-
     from probelight.models.networks import bit_sum, own_random_state
 
     is_outline = next(model.parameters()).is_meta
     weights_below = [(w, bit_sum(w)) for w in model.parameters() if not w.is_meta]
     trained_on = {} if is_outline else _sample_answers(model)
-    config.base_model_name_or_path = None
-    config.task_type = None  # its wrapper would be called in place of the model, as none is here
-    with warnings.catch_warnings(), own_random_state(base.seed):
-        for message in ("fan_in_fan_out", "is_gradient_checkpointing"):  # nothing to be done about
-            warnings.filterwarnings("ignore", message=f".*{message}.*")
-        wrapper: Any = get_peft_model(model, config, low_cpu_mem_usage=is_outline)
+    with own_random_state(base.seed):
+        wrapper = _wrapped(model, config, is_outline)
     if any(bit_sum(weight) != bits for weight, bits in weights_below):
         raise _changed_below(config, source)
     config.base_model_name_or_path, config.revision = _text_of(base), base.revision
@@ -249,6 +257,91 @@ def _attach(model: Any, config: Any, base: CheckpointRef, source: str) -> None:
     object.__setattr__(wrapper, "adapter_weights", weights)
     object.__setattr__(wrapper, "trained_on", trained_on)
     object.__setattr__(model, ADAPTER_WRAPPER, wrapper)
+
+
+def _wrapped(model: Any, config: Any, is_outline: bool) -> Any:
+    from peft import get_peft_model
+
+    config.base_model_name_or_path = None
+    config.task_type = None  # its wrapper would be called in place of the model, as none is here
+    with warnings.catch_warnings():
+        for message in ("fan_in_fan_out", "is_gradient_checkpointing"):  # nothing to be done about
+            warnings.filterwarnings("ignore", message=f".*{message}.*")
+        return get_peft_model(model, config, low_cpu_mem_usage=is_outline)
+
+
+_Scale = Annotated[float, Within(-MAX_ALPHA, MAX_ALPHA)]
+_TYPES: dict[str, Any] = {
+    "r": Annotated[int, Within(0, MAX_RANK)],  # of OFT 0 has a meaning
+    "rank_pattern": dict[str, Annotated[int, Within(1, MAX_RANK)]],
+    "alpha_pattern": dict[str, _Scale],
+    "lora_alpha": _Scale,
+    "alpha": _Scale,
+}
+_PLAIN: dict[Any, Any] = {int: int, float: _Scale, bool: bool}
+
+
+def _check_saved_settings(path: Path, model: nn.Module) -> None:
+    """Refuse settings of a wrong type, too large, or with a pattern that takes too long."""
+    from peft.mapping import PEFT_TYPE_TO_CONFIG_MAPPING
+
+    settings = read_settings(path)
+    config_class: Any = PEFT_TYPE_TO_CONFIG_MAPPING.get(settings["peft_type"])
+    if config_class is None:
+        raise PretrainedError(
+            f"{path}: `peft_type` is {settings['peft_type']!r}; Probelight can use the kinds "
+            f"{', '.join(_KINDS)}"
+        )
+    hints = {}
+    for name, hint in get_type_hints(config_class).items():
+        is_text = {str, list[str]} & {*get_args(hint)}
+        hint = _TYPES.get(name) or _PLAIN.get(hint) or (hint if is_text else None)
+        if name in settings and hint is not None:
+            hints[name] = hint
+    options = {"__pydantic_config__": STRICT}
+    checked_class = make_dataclass(config_class.__name__, hints.items(), namespace=options)
+    typed(checked_class, {name: settings[name] for name in hints}, str(path), PretrainedError)
+    module_names = [name for name, _ in model.named_modules()]
+    for name, setting in settings.items():
+        if not name.endswith(("_modules", "_pattern")) and name != "modules_to_save":
+            continue
+        are_names = isinstance(setting, list) and name.endswith("_modules")
+        texts = [setting] if isinstance(setting, str) else [] if are_names else setting or ()
+        for pattern in (text for text in texts if not re.fullmatch(r"[\w.-]+", text)):
+            # As peft uses them: whole names, ends of names, what is before a layer's number.
+            forms = [pattern, rf"(.*\.)?({pattern})($|\..*)", rf"(^|.*?\.){pattern}\.\d+\..*"]
+            try:
+                _matches(patterns=forms, texts=module_names)
+            except BoundedError as error:
+                raise PretrainedError(f"{path}: `{name}` {pattern[:80]!r}: {error}") from None
+
+
+def _check_shapes(model: Any, config: Any, tensors: Mapping[str, Tensor]) -> None:
+    """Raise ValueError where the settings need other sizes than the weights have.
+
+    No memory is taken for what they need.
+    """
+    from peft import get_peft_model_state_dict
+
+    config = copy.deepcopy(config)
+    if hasattr(config, "init_lora_weights"):
+        config.init_lora_weights = True  # others compute with the model's weights
+    wrapper = _wrapped(model, config, is_outline=True)
+    expected = get_peft_model_state_dict(wrapper, save_embedding_layers=False)
+    wrapper.unload()
+    num_needed, num_saved = (sum(t.numel() for t in ts.values()) for ts in (expected, tensors))
+    for name, weight in expected.items():
+        if name in tensors and tensors[name].shape != weight.shape:
+            shape, needed = (" x ".join(map(str, t.shape)) for t in (tensors[name], weight))
+            raise ValueError(
+                f"the weight {name} in {ADAPTER_WEIGHTS} is {shape}, but with the settings in "
+                f"{ADAPTER} (its rank, its layers) the model needs {needed}"
+            )
+    if num_needed > 2 * num_saved:
+        raise ValueError(
+            f"with the settings in {ADAPTER} (its rank, its layers) the model needs "
+            f"{num_needed:,} weights, but {ADAPTER_WEIGHTS} has {num_saved:,}"
+        )
 
 
 def _text_of(base: CheckpointRef) -> str:

@@ -23,7 +23,7 @@ from torch.utils.data import DataLoader
 from probelight.encoding.encoded_set import EncodedSet, evaluation_batches
 from probelight.io.errors import NoMemoryError
 from probelight.io.escaping import listed
-from probelight.io.process import say_once
+from probelight.io.process import leave_stop_to_parent, say_once
 from probelight.models.networks import Batch, half_dtype, is_spread, is_too_close, upcast
 from probelight.models.scorer import Question, Scorer
 from probelight.probes.record import Record
@@ -317,7 +317,8 @@ def loader_options(num_workers: int | None, device: torch.device) -> dict[str, A
     if num_workers:
         # Workers do not tokenise; this only stops the library's warning about forks.
         os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-    return {"num_workers": num_workers, "pin_memory": is_cuda}
+    options = {"num_workers": num_workers, "pin_memory": is_cuda}
+    return options | ({"worker_init_fn": leave_stop_to_parent} if num_workers else {})
 
 
 def say_if_bfloat16_is_slow(device: torch.device) -> None:

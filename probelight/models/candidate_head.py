@@ -61,6 +61,26 @@ _HEADS = (
     HeadLayout(("generator_predictions",), "generator_lm_head", "generator_lm_head.bias"),
     # ModernBERT
     HeadLayout(("head",), "decoder", "decoder.bias"),
+    # RemBERT
+    HeadLayout(
+        ("cls.predictions.dense", "cls.predictions.activation", "cls.predictions.LayerNorm"),
+        "cls.predictions.decoder",
+        "cls.predictions.decoder.bias",
+    ),
+    # GTE, ESM Cambrian
+    HeadLayout(
+        ("lm_head.dense", F.gelu, "lm_head.layer_norm"), "lm_head.decoder", "lm_head.decoder.bias"
+    ),
+    # UltraBERT
+    HeadLayout(
+        ("head.linear1", "head.act_fn", "head.linear2", "head.act_fn"),
+        "head.decoder",
+        "head.decoder.bias",
+    ),
+    # FlauBERT, XLM
+    HeadLayout((), "pred_layer.proj", "pred_layer.proj.bias"),
+    # EuroBERT
+    HeadLayout((), "lm_head", "lm_head.bias"),
     # DeBERTa with its new head, which multiplies by the input embeddings
     HeadLayout(
         (
@@ -222,12 +242,16 @@ def _verify(head: CandidateHead) -> None:
 
 def head_layout(model: PreTrainedModel) -> HeadLayout:
     """Return the layout of a model's head; raise UnsupportedHeadError if none is known."""
-    for layout in _HEADS:
+    # Their heads read a decoder, which has another scorer.
+    for layout in () if model.config.is_encoder_decoder else _HEADS:
         steps = [step for step in layout.transform if isinstance(step, str)]
         paths = (*steps, layout.decoder, layout.bias)  # there may be a bias that is None
         if all(at_path(model, path, ...) is not ... for path in paths):
             return layout
-    families = "BERT, RoBERTa, XLM-R, DistilBERT, ALBERT, ELECTRA, DeBERTa-v2, ModernBERT, MPNet"
+    families = (
+        "BERT, RoBERTa, XLM-R, DistilBERT, ALBERT, ELECTRA, DeBERTa-v2, ModernBERT, MPNet, "
+        "RemBERT, GTE, EuroBERT, FlauBERT"
+    )
     raise UnsupportedHeadError(
         f"{type(model).__name__}: its masked-token head is of no known form (known: {families} "
         "and relatives)"

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from probelight.io.bounded import BoundedError
 from probelight.io.errors import ProbelightError, nearest
 from probelight.io.package import BUNDLED_MODELS, CONFIGS
 
@@ -74,7 +75,8 @@ def cause_of(error: BaseException) -> str:
     first = lines[0] if lines else ""
     if first.endswith(":") and len(lines) > 1:
         first = f"{first} {lines[1]}"  # a heading alone does not say what is wrong
-    return f"{type(error).__name__}: {first[:300].rstrip('.')}"
+    kind = "" if isinstance(error, BoundedError) else f"{type(error).__name__}: "
+    return f"{kind}{first[:300].rstrip('.')}"
 
 
 def similar_names(name: str) -> str:

@@ -17,7 +17,7 @@ from probelight.io.atomic import write_text_atomic
 from probelight.io.errors import UsageError
 from probelight.io.files import user_path
 from probelight.io.package import ASSETS, BUNDLED_MODEL, BUNDLED_MODELS
-from probelight.io.ranges import WeightsDtype
+from probelight.io.ranges import MAX_CHOICES, MAX_LENGTH, WeightsDtype
 from probelight.models import gguf
 from probelight.models.checkpoint_errors import PretrainedError, cause_of, one_error, similar_names
 
@@ -35,6 +35,8 @@ _TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json", "vocab.*", "*.mod
 _WEIGHT_FILES = ("model.safetensors", "pytorch_model.bin")  # the first that is there is loaded
 _OTHER_WEIGHTS = {".h5", ".msgpack", ".onnx", ".gguf"}
 _MOST_CONFIG_BYTES = 16 << 20
+# By name or ending; the largest known vocabularies have 35 MB, the longest chat templates 50 kB.
+_MOST_TOKENIZER_BYTES = {"tokenizer_config.json": _MOST_CONFIG_BYTES, ".jinja": 1 << 20}
 # Of a baseline over word vectors: its settings, and the version of their form.
 WORD_SETTINGS, WORD_FORMAT = "word_module.json", 1
 
@@ -134,11 +136,11 @@ def read_settings(path: Path) -> dict[str, Any]:
 
 def check_input_sizes(path: Path, settings: Mapping[str, Any]) -> None:
     """Raise PretrainedError unless `max_length` and `num_choices` are possible numbers."""
-    for name, least in (("max_length", 1), ("num_choices", 2)):
+    for name, least, most in (("max_length", 1, MAX_LENGTH), ("num_choices", 2, MAX_CHOICES)):
         value = settings.get(name)
-        if value is not None and not (type(value) is int and value >= least):
+        if value is not None and not (type(value) is int and least <= value <= most):
             raise PretrainedError(
-                f"{path}: {name} is {value!r}, not a whole number of at least {least}"
+                f"{path}: {name} is {value!r}, not a whole number from {least} to {most:,}"
             )
 
 
@@ -241,9 +243,14 @@ def check_config(folder: Path) -> dict[str, Any]:
 def check_tokenizer_files(folder: Path) -> None:
     """Raise PretrainedError for a folder without a tokenizer: it would be an empty vocabulary."""
     paths = tokenizer_files(folder)
-    for path in sorted({*paths, *folder.glob("*.json")}):
+    for path in sorted({*paths, *folder.glob("*.json"), *folder.rglob("*.jinja")}):
         if not path.is_file():  # a pipe would be waited for
             raise PretrainedError(f"{path} cannot be read by a tokenizer: it is not a regular file")
+        most = _MOST_TOKENIZER_BYTES.get(path.name, _MOST_TOKENIZER_BYTES.get(path.suffix, 1 << 30))
+        if (size := path.stat().st_size) > most:
+            raise PretrainedError(
+                f"{path} cannot be read by a tokenizer: it has {size:,} bytes, more than {most:,}"
+            )
     if not paths:
         raise PretrainedError(
             f"folder {folder} has no tokenizer (tokenizer.json, vocab.txt or similar); copy the "
@@ -267,7 +274,14 @@ def check_weights(folder: Path, weight_names: Set[str] = frozenset()) -> int:
         if path.suffix == ".safetensors":
             with one_error(folder, "weights"), safe_open(path, framework="np") as tensors:
                 for name in sorted(weight_names & {*tensors.keys()}):
-                    refuse_integers(folder, name, tensors.get_slice(name).get_dtype())
+                    dtype = tensors.get_slice(name).get_dtype()
+                    refuse_integers(folder, name, dtype)
+                    if re.match(r"F[468]", dtype):
+                        raise PretrainedError(
+                            f"{folder}: the weight {name} has {dtype} numbers, but {CONFIG} has no "
+                            "quantization_config that says how they are scaled; copy it from where "
+                            "the weights are from, or give the model that is not quantised"
+                        )
     return sum(path.stat().st_size for path in files)
 
 

@@ -15,8 +15,10 @@ from functools import cache
 from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 from probelight.io.atomic import whole_folder
+from probelight.io.bounded import Bounded
 from probelight.io.errors import nearest
 from probelight.io.files import sha256_of, user_path
 from probelight.io.package import cache_folder
@@ -113,6 +115,29 @@ def _file_in_package(package: str, file: str) -> Path:
     )
 
 
+def header_of(path: str) -> dict[str, Any]:
+    """Return what the header of a file declares."""
+    from gguf import GGUFReader
+
+    reader = GGUFReader(path)
+
+    def value_of(name: str, default: Any = None) -> Any:
+        return reader.fields[name].contents() if name in reader.fields else default
+
+    return {
+        "architecture": (architecture := str(reader.fields["general.architecture"].contents())),
+        "file_type": value_of("general.file_type", -1),
+        "num_blocks": value_of(f"{architecture}.block_count", 0),
+        "num_tensors": len(reader.tensors),
+        "num_weights": sum(math.prod(map(int, tensor.shape)) for tensor in reader.tensors),
+        "end": max((int(t.data_offset) + int(t.n_bytes) for t in reader.tensors), default=0),
+    }
+
+
+# A header can declare more values than the file has bytes; one of a million takes 1.5 GB.
+_bounded_header = Bounded(f"{__name__}:{header_of.__name__}", seconds=120, gigabytes=4)
+
+
 def described(path: Path) -> GGUFFile:
     """Read a file's header; a PretrainedError says why it cannot be used."""
     stat = path.stat()
@@ -123,16 +148,12 @@ def described(path: Path) -> GGUFFile:
 def _described(path: Path, changed: int, num_bytes: int) -> GGUFFile:
     if find_spec("gguf") is None:
         raise PretrainedError(f"{path} is a GGUF file, which needs the package gguf; {INSTALL}")
-    from gguf import GGUFReader, LlamaFileType
+    from gguf import LlamaFileType
     from transformers.modeling_gguf_pytorch_utils import GGUF_SUPPORTED_ARCHITECTURES
 
     with one_error(path, "GGUF file"):
-        reader = GGUFReader(path)
-        fields = reader.fields
-        architecture = str(fields["general.architecture"].contents())
-        file_type = fields["general.file_type"].contents() if "general.file_type" in fields else -1
-        num_weights = sum(math.prod(map(int, tensor.shape)) for tensor in reader.tensors)
-        end = max((int(t.data_offset) + int(t.n_bytes) for t in reader.tensors), default=0)
+        header = _bounded_header(path=str(path))
+    architecture, num_weights, end = (header[n] for n in ("architecture", "num_weights", "end"))
     supported = {*GGUF_SUPPORTED_ARCHITECTURES} - {"general", "tokenizer"}
     if architecture not in supported:
         raise PretrainedError(
@@ -144,9 +165,16 @@ def _described(path: Path, changed: int, num_bytes: int) -> GGUFFile:
             f"{path} is cut off: its header names {num_weights:,} weights up to byte {end:,}, but "
             f"it has {num_bytes:,}; download it again"
         )
+    if header["num_blocks"] > header["num_tensors"]:
+        raise PretrainedError(
+            f"{path}: its header names {header['num_blocks']:,} blocks ({architecture}.block_count)"
+            f", but it has only {header['num_tensors']:,} tensors"
+        )
     check_size(path, num_weights, None)
     names = {kind.value: kind.name for kind in LlamaFileType}
-    quantisation = names.get(file_type, "unknown").removeprefix("MOSTLY_").removeprefix("ALL_")
+    quantisation = (
+        names.get(header["file_type"], "unknown").removeprefix("MOSTLY_").removeprefix("ALL_")
+    )
     return GGUFFile(path, sha256_of(path), quantisation, architecture, num_weights)
 
 

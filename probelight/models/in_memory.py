@@ -63,7 +63,12 @@ def scorer_of(network: Any, tokenizer: Any, setup: Setup, settings: TextSettings
             PairChoice(settings.checkpoint, "multiple_choice", settings.max_length, read=read)
         )
     kind, _ = detected_type(network)
-    scorer: Scorer = module_of(MODEL_TYPES[kind]).load(settings, setup, read=read)
+    name = settings.checkpoint.name
+    IN_MEMORY[name] = network, tokenizer  # there is no folder to look for a trained head in
+    try:
+        scorer: Scorer = module_of(MODEL_TYPES[kind]).load(settings, setup, read=read)
+    finally:
+        del IN_MEMORY[name]
     return scorer
 
 

@@ -22,6 +22,7 @@ from probelight.io import ranges
 from probelight.io.errors import UsageError
 from probelight.io.escaping import visible
 from probelight.io.package import BUNDLED_MODEL
+from probelight.io.process import without_collector
 from probelight.io.settings import Settings
 from probelight.metrics.scoring_rules import LETTER
 from probelight.models.checkpoint_errors import PretrainedError
@@ -174,7 +175,8 @@ def module_of(model_type: ModelType) -> Any:
     imports, for type checking alone too, and that one imports torch.
     """
     assert model_type.scorer is not None
-    return import_module(model_type.scorer)
+    with without_collector():  # what torch and transformers make while they are imported stays
+        return import_module(model_type.scorer)
 
 
 _PLACES = re.compile(r"auto|balanced|balanced_low_0|sequential|cpu|mps|cuda(:\d+)?")

@@ -14,7 +14,8 @@ from probelight.io.errors import UsageError, nearest
 from probelight.io.settings import Settings
 
 FULL, LORA = "full", "lora"
-Rank = Annotated[int, ranges.Within(1, 65_536)]
+MAX_RANK, MAX_ALPHA = 65_536, 1_000_000
+Rank = Annotated[int, ranges.Within(1, MAX_RANK)]
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,7 @@ class Tuning(Settings):
 
     method: str = FULL
     rank: Rank = 8
-    alpha: Annotated[float, ranges.Within(0, 1_000_000, above=True)] | None = None
+    alpha: Annotated[float, ranges.Within(0, MAX_ALPHA, above=True)] | None = None
     dropout: ranges.ShareOrNone = 0.0
     target_modules: Annotated[list[str], ranges.Distinct()] = field(default_factory=list)
     options: dict[str, Any] = field(default_factory=dict)

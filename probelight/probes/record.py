@@ -112,7 +112,8 @@ def validate(record: Record, setup: Setup | None = None) -> Record:
         raise RecordError("the stem is empty")
     if not 2 <= (num_choices := len(record.choices)) <= MAX_CHOICES:
         raise RecordError(f"{num_choices} {choice}(s); 2 to {MAX_CHOICES:,} are needed")
-    if any(not text.strip() for text in record.choices):
+    texts = [text.strip() for text in record.choices]
+    if not all(texts):
         raise RecordError(f"a {choice} is empty")
     if not 0 <= record.answer < len(record.choices):
         raise RecordError(f"the answer {record.answer} is not one of {len(record.choices)} choices")
@@ -126,9 +127,9 @@ def validate(record: Record, setup: Setup | None = None) -> Record:
             raise RecordError(
                 f"{MASK} in the sentence {masked[0][:60]!r}; a minimal pair must not have a mask"
             )
-        if len({text.strip() for text in record.choices}) < len(record.choices):
+        if len({*texts}) < len(texts):
             raise RepeatedSentenceError(f"the same sentence twice: {record.gold!r}")
-    elif sum(text.strip() == record.gold.strip() for text in record.choices) > 1:
+    elif texts.count(texts[record.answer]) > 1:
         raise RepeatedGoldError(f"the gold choice {record.gold!r} appears twice")
     if setup == "mc_mlm":
         check_mask(record.stem)

@@ -21,7 +21,12 @@ from urllib.parse import quote
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from probelight.io.atomic import remove_leftovers, write_bytes_atomic, write_text_atomic
+from probelight.io.atomic import (
+    make_folder,
+    remove_leftovers,
+    write_bytes_atomic,
+    write_text_atomic,
+)
 from probelight.io.documents import read_yaml
 from probelight.io.escaping import markdown, visible
 from probelight.io.settings import STRICT, typed
@@ -74,6 +79,7 @@ def build_report(
         print(f"left out: {len(results.damaged) - MOST_NAMED:,} more files, which the page names")
     sections = filled_sections(results, medals)
     target = output_dir or (folder if isinstance(folder, Path) else folder[0])
+    make_folder(target)
     remove_leftovers(target)
     for figure in (figure for section in sections for figure in section.figures):
         write_text_atomic(target / "figures" / f"{figure.name}.svg", figure.svg)

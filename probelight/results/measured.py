@@ -18,7 +18,7 @@ from probelight.metrics.choices import (
     majority_accuracy,
 )
 from probelight.metrics.comparisons import Runs
-from probelight.metrics.forgetting import MEANS, changes
+from probelight.metrics.forgetting import MEANS, Changes, changes
 from probelight.metrics.intervals import accuracy_interval, num_groups, wilson
 from probelight.metrics.letters import majority_of_labels
 from probelight.probes.catalog import ProbeConfig
@@ -89,7 +89,7 @@ class Predictions:
 
     def lines(self, groups: Sequence[Hashable] | None = None) -> Iterator[ItemLine]:
         """Yield the lines of predictions.jsonl; `groups` (N,) hold each item's group."""
-        return prediction_lines(self.name, self.records, self.scores, groups)
+        return prediction_lines(self.name, self.records, self.scores, groups, self.best)
 
 
 def score_notices(*sets: Predictions) -> list[str]:
@@ -182,7 +182,11 @@ def change_rows(
         scores if isinstance(scores, Mapping) else {0: np.array(scores, dtype=np.float64)}
         for scores in (old, new)
     ]
-    change = changes(runs[0], runs[1], num_choices, groups)
+    return rows_of_changes(changes(runs[0], runs[1], num_choices, groups), row, prefix)
+
+
+def rows_of_changes(change: Changes, row: Row, prefix: str = "") -> list[Row]:
+    """Return a row for each number of what was lost and gained."""
     row = replace(row, num_items=change.num_items, num_groups=change.num_groups)
     rows = []
     for name in MEANS:

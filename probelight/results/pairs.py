@@ -11,11 +11,19 @@ import numpy as np
 
 from probelight.io.errors import UsageError
 from probelight.metrics.comparisons import Runs
-from probelight.metrics.intervals import Floats, mean_interval, num_groups, runs_interval
+from probelight.metrics.forgetting import Changes, changes, changes_of_counts
+from probelight.metrics.intervals import (
+    Floats,
+    Interval,
+    mean_interval,
+    num_groups,
+    runs_interval,
+    wilson,
+)
 from probelight.metrics.verdicts import MARGIN
 from probelight.results.blocks import Block, check_items
 from probelight.results.details import ForgettingDetails
-from probelight.results.measured import change_rows
+from probelight.results.measured import rows_of_changes
 from probelight.results.predictions import ItemLine, write_predictions
 from probelight.results.record import RunRecord
 from probelight.results.row import Row
@@ -55,11 +63,8 @@ class Pair:
     def rows(self) -> list[Row]:
         """Both accuracies, what was lost and gained, and how the margins moved."""
         row = Row(protocol=PROTOCOL, model=self.name_after, probe=self.probe, split=self.split)
-        row = replace(row, num_items=len(self.num_choices))
-        measured = [
-            ("accuracy_before", runs_interval(self.scores_before, self.groups)),
-            ("accuracy", runs_interval(self.scores_after, self.groups)),
-        ]
+        row = replace(row, num_items=self.num_items)
+        measured = [*zip(("accuracy_before", "accuracy"), self.accuracies, strict=True)]
         if self.margins:
             old, new = self.margins
             first = next(iter(old.values()))
@@ -69,10 +74,25 @@ class Pair:
             replace(row, metric=name, value=value, ci_low=low, ci_high=high)
             for name, (value, low, high) in measured
         ]
-        changed = change_rows(
-            self.scores_before, self.scores_after, self.num_choices, self.groups, row
+        return rows + rows_of_changes(self.changes, row)
+
+    @property
+    def num_items(self) -> int:
+        """How many items were measured."""
+        return len(self.num_choices)
+
+    @property
+    def accuracies(self) -> tuple[Interval, Interval]:
+        """Accuracy before and after."""
+        return (
+            runs_interval(self.scores_before, self.groups),
+            runs_interval(self.scores_after, self.groups),
         )
-        return rows + changed
+
+    @property
+    def changes(self) -> Changes:
+        """What was lost and gained."""
+        return changes(self.scores_before, self.scores_after, self.num_choices, self.groups)
 
     def write(self, folder: CommandFolder, number: int, margin: float = MARGIN) -> None:
         """Write the run of this pair, the one of this number, if it is not there yet.
@@ -87,7 +107,7 @@ class Pair:
         run.write_metrics(rows)
         if self.lines:
             write_predictions(run, self.lines)
-        groups = len(self.num_choices) if self.groups is None else num_groups(self.groups)
+        groups = self.num_items if self.groups is None else num_groups(self.groups)
         num_seeds = len(self.scores_after)
         run.finish(
             RunRecord(
@@ -95,13 +115,63 @@ class Pair:
                 model=self.name_after,
                 probe=self.probe,
                 rows=tuple(rows),
-                counts={"items": len(self.num_choices), "groups": groups},
+                counts={"items": self.num_items, "groups": groups},
                 seeds=tuple(seed for seed in self.scores_after if num_seeds > 1),
                 details=(
                     ForgettingDetails(before=self.name_before, num_seeds=num_seeds, margin=margin),
                 ),
             )
         )
+
+
+@dataclass(frozen=True)
+class CountedPair(Pair):
+    """Items of which only counts are known, and which need no memory.
+
+    Attributes:
+        counts: Numbers of items that were right both times, lost, gained and never right.
+    """
+
+    counts: tuple[int, int, int, int] = (0, 0, 0, 0)
+
+    @classmethod
+    def of(cls, counts: tuple[int, int, int, int], num_choices: int) -> CountedPair:
+        """Return the pair of counts of items with so many choices."""
+        return cls("items", "", "", "counted", {}, {0: np.zeros(0)}, [num_choices], counts=counts)
+
+    @property
+    def checksum(self) -> str:
+        """That of the same items with their scores, in this order."""
+        both, lost, gained, neither = self.counts
+        score_lists = [
+            "1.0, " * (both + lost) + "0.0, " * (gained + neither),
+            "1.0, " * both + "0.0, " * lost + "1.0, " * gained + "0.0, " * neither,
+            f"{self.num_choices[0]}, " * self.num_items,
+        ]
+        old, new, choices = (f"[{text.removesuffix(', ')}]" for text in score_lists)
+        labels = json.dumps([self.probe, self.split, self.name_before, self.name_after])
+        text = f'[{labels}, [{{"0": {old}}}, {{"0": {new}}}], {choices}, null]'
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    @property
+    def num_items(self) -> int:
+        """How many items were counted."""
+        return sum(self.counts)
+
+    @property
+    def accuracies(self) -> tuple[Interval, Interval]:
+        """Accuracy before and after."""
+        both, lost, gained, _ = self.counts
+        first, second = (
+            Interval(right / self.num_items, *wilson(right, self.num_items))
+            for right in (both + lost, both + gained)
+        )
+        return first, second
+
+    @property
+    def changes(self) -> Changes:
+        """What was lost and gained."""
+        return changes_of_counts(*self.counts, self.num_choices[0])
 
 
 def pair_of(earlier: System, later: System, name_before: str, name_after: str) -> Pair:

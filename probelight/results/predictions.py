@@ -204,12 +204,10 @@ def line_as_json(line: ItemLine | ContextLine, always: Collection[str] = ()) -> 
         line: The line.
         always: Optional fields to include even if they have their default.
     """
-    defaults = _DEFAULTS[type(line)]
-    values = {
-        name: value
-        for name, value in vars(line).items()
-        if name not in defaults or name in always or value != defaults[name]
-    }
+    values = dict(vars(line))
+    for name, default in _DEFAULTS[type(line)].items():
+        if values[name] == default and name not in always:
+            del values[name]
     for name in ("by_rule", "by_phrasing"):
         if answers := values.get(name):
             values[name] = {key: vars(answer) for key, answer in answers.items()}
@@ -313,6 +311,7 @@ def prediction_lines(
     records: Sequence[Record],
     scores: Sequence[Sequence[float]],
     groups: Sequence[Hashable] | None = None,
+    best: Sequence[tuple[int, ...]] | None = None,
 ) -> Iterator[ItemLine]:
     """Yield the lines of a set.
 
@@ -326,25 +325,27 @@ def prediction_lines(
         scores: One score per choice, for each item.
         groups: (N,) the group of each item, which intervals do not divide. Its number becomes the
             `interval_group`, unless each item is its own group.
+        best: (N,) indices of each item's best choices, if they are known.
     """
     numbers: Iterable[int | None] = repeat(None, len(records))
     if groups is not None and num_groups(groups) < len(groups):
         numbers = group_indices(groups).tolist()
-    each_item = zip(records, scores, best_of_each(scores), numbers, strict=True)
-    for record, choice_scores, best, number in each_item:
-        notes: dict[str, Any] = {"group": record.meta.get("cluster"), "interval_group": number}
-        if record.meta:
-            notes |= {note: record.meta.get(note) for note in _NOTES if note != "group"}
+    each_item = zip(records, scores, best or best_of_each(scores), numbers, strict=True)
+    for record, choice_scores, best_choices, number in each_item:
+        meta, notes = record.meta, dict[str, Any]()
+        if meta:
+            notes = {note: meta.get("cluster" if note == "group" else note) for note in _NOTES}
         yield ItemLine(
             set=name,
             id=record.id,
             position=record.position,
             question=record.stem,
             choices=(*record.choices, *[""] * (len(choice_scores) - len(record.choices))),
-            scores=tuple(round(float(score), 6) for score in choice_scores),
-            prediction=best[0] if best else None,
-            tied=len(best),
+            scores=tuple([round(float(score), 6) for score in choice_scores]),
+            prediction=best_choices[0] if best_choices else None,
+            tied=len(best_choices),
             answer=record.answer,
-            correct=item_score(best, record.answer),
+            correct=item_score(best_choices, record.answer),
+            interval_group=number,
             **{note: value for note, value in notes.items() if value is not None},
         )

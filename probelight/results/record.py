@@ -6,6 +6,7 @@ scores, the config and the model that was kept. They are checked before each use
 
 from __future__ import annotations
 
+import os
 import platform
 import re
 import shlex
@@ -22,6 +23,7 @@ from typing_extensions import TypedDict  # of typing's own pydantic reads none b
 
 from probelight.io.documents import read_json
 from probelight.io.errors import UsageError
+from probelight.io.escaping import visible
 from probelight.io.files import DataFile, sha256_of, user_path
 from probelight.io.package import checkout, program
 from probelight.io.settings import STRICT, typed
@@ -101,7 +103,17 @@ def set_command(name: str, arguments: Sequence[str]) -> None:
         name: The command.
         arguments: Its arguments, as the user typed them.
     """
-    COMMAND_LINE.set(_CREDENTIALS.sub("", f"{program()} {name} {shlex.join(arguments)}".strip()))
+    words = " ".join(map(_quoted, arguments))
+    COMMAND_LINE.set(_CREDENTIALS.sub("", f"{program()} {name} {words}".strip()))
+
+
+def _quoted(argument: str) -> str:
+    """Return an argument as a shell takes it; of bytes that are no text, or no letters, by code."""
+    if visible(argument) == argument:
+        return shlex.quote(argument)
+    codes = os.fsencode(argument)
+    letters = (chr(c) if 31 < c < 127 and c not in b"'\\" else f"\\x{c:02x}" for c in codes)
+    return f"$'{''.join(letters)}'"
 
 
 def data_files(sets: Iterable[FromFiles]) -> tuple[DataFile, ...]:

@@ -28,7 +28,12 @@ from typing import Any
 
 import yaml
 
-from probelight.io.atomic import remove_leftovers, write_blocks_atomic, write_text_atomic
+from probelight.io.atomic import (
+    make_folder,
+    remove_leftovers,
+    write_blocks_atomic,
+    write_text_atomic,
+)
 from probelight.io.documents import read_json, read_yaml
 from probelight.io.errors import ProbelightError
 from probelight.io.escaping import as_cell, from_cell, json_text
@@ -60,6 +65,8 @@ METRICS_COLUMNS = ("step", "epoch", "metric", "value")
 # The files of a command itself; the plan of a sweep counts before it has runs.
 COMMAND_ARTIFACTS = ("results.csv", PLANNED, "driver.json")
 
+_REMOVED = "was removed while the command was working in it; rerun the same command"
+
 Listener = Callable[[RunRecord | BaseException], None]
 Logged = tuple[int, str, str, float]  # step, epoch or "", metric, value
 
@@ -87,18 +94,19 @@ class CommandFolder:
     ) -> None:
         self.path = path
         self.config = dict(config)
+        self._config_text = _as_yaml(self.config)
         self._records: dict[str, RunRecord] = {}
         self._files = {file.sha256: file.path for source in data for file in source.files}
         self.runs_dir = path / "runs"
         check_format(path)
-        self.runs_dir.mkdir(parents=True, exist_ok=True)
+        make_folder(self.runs_dir)
         self._claim = FolderClaim(self.runs_dir)
         STOP.begins_with = FROM_FINISHED_RUNS
         remove_leftovers(path)
         if not (path / FORMAT_FILE).exists():
             write_text_atomic(path / FORMAT_FILE, json.dumps({"format": FORMAT}) + "\n")
         try:
-            self._settle_config(path / CONFIG, _as_yaml(self.config))
+            self._settle_config(path / CONFIG, self._config_text)
         except ConfigConflictError:
             self._claim.close()
             raise
@@ -144,8 +152,16 @@ class CommandFolder:
             )
         return True
 
+    def _check_config(self) -> None:
+        """Raise ConfigConflictError if the folder was removed since, or is another command's."""
+        path, text = self.path / CONFIG, self._config_text
+        is_there = path.exists() and path.read_text(encoding="utf-8") == text
+        if not is_there and (not path.exists() or self._has_other_config(path, text)):
+            raise ConfigConflictError(f"{self.path} {_REMOVED}")
+
     def run(self, name: str, config: Mapping[str, Any]) -> RunFolder:
         """Return the folder of one run; its key is a readable name and the hash of its config."""
+        self._check_config()
         return RunFolder(self.runs_dir, name, config)
 
     def result(self, key: str) -> RunRecord | None:
@@ -176,6 +192,7 @@ class CommandFolder:
 
     def write_results(self) -> Path:
         """Rewrite results.csv from the finished runs."""
+        self._check_config()
         path = self.path / "results.csv"
         write_results(path, self.rows())
         return path
@@ -262,7 +279,12 @@ class RunFolder:
         """Write result.json, which makes the run finished, and tell the listeners.
 
         Rows get their `run_dir`, the record its artifacts; the states of training are removed.
+
+        Raises:
+            ConfigConflictError: If the folder was removed since it was made.
         """
+        if not (self.path / CONFIG).exists():  # what is written makes the folder again
+            raise ConfigConflictError(f"{self.path} {_REMOVED}")
         rows = tuple(replace(row, run_dir=f"runs/{self.key}") for row in record.rows)
         record = replace(record, rows=rows, key=self.key, files=artifacts_of(self.path))
         self.write(RESULT, record.to_json())

@@ -64,6 +64,18 @@ def test_scores_are_those_of_a_loop_with_transformers(
     assert repr(results).startswith(f"dictionary-lm on taxonomy_small: {percent}")
 
 
+def test_a_masked_model_in_memory_answers_questions_as_from_its_folder(
+    network: Any, tokenizer: Any
+) -> None:
+    items = [
+        {"question": "Which is larger?", "choices": ["a whale", "a mouse"], "answer": "a whale"}
+    ]
+    in_memory = probelight.score((network, tokenizer), items)
+    results = probelight.zero_shot("dictionary-lm", items)
+    [expected] = results.items["scores"]
+    assert in_memory.items["scores"][0] == pytest.approx(expected, abs=1e-4)
+
+
 def test_a_model_in_memory_scores_the_same_and_stays_as_it_was(
     network: Any, tokenizer: Any, probe: ProbeData
 ) -> None:

@@ -23,7 +23,10 @@ def test_a_step_has_the_gradients_of_the_peer(small_model: Path) -> None:
 
 def test_an_evaluation_predicts_what_the_peer_predicts(small_model: Path) -> None:
     chosen = arguments(small_model, "hypernymy_small:test", items=30, rounds=1)
-    assert mc_qa_evaluation.measure(chosen)["largest difference of a score"] < 1e-5
+    figures = mc_qa_evaluation.measure(chosen)
+    assert figures["largest difference of a score"] < 1e-5
+    assert figures["tokens, no padding"] <= figures["tokens, Probelight"]
+    assert figures["tokens, Probelight"] <= 1.05 * figures["tokens, no padding"]
 
 
 def test_another_prediction_is_an_error() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import shutil
 import subprocess
 import sys
@@ -29,9 +30,10 @@ from transformers import (
 from probelight import cli
 from probelight.commands.inoculation.settings import OriginalTask
 from probelight.evaluation.scorers import scorer_for
+from probelight.io.bounded import Bounded
 from probelight.io.errors import UsageError
 from probelight.lightning_modules.sentence_choice import SentenceChoice
-from probelight.models import loading
+from probelight.models import adapters, loading
 from probelight.models.checkpoint_errors import PretrainedError
 from probelight.models.chosen_models import chosen_models, with_model_type
 from probelight.models.kept_model import KeptModel
@@ -334,7 +336,11 @@ def test_an_adapter_of_the_encoder_alone_is_read_with_its_head(
 
 
 def test_wrong_adapters_are_refused(
-    tiny_model: Path, masked_adapters: list[Path], causal_folder: Folder, tmp_path: Path
+    tiny_model: Path,
+    masked_adapters: list[Path],
+    causal_folder: Folder,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     good = masked_adapters[0]
 
@@ -380,10 +386,30 @@ def test_wrong_adapters_are_refused(
         str(itself): "names itself as its model",
         str(changed("nobody", base_model_name_or_path=None)): "names no model; give MODEL.",
         str(changed("kind", peft_type="XLORA")): "XLORA does more than change layers in place|fit",
-        str(changed("alien", peft_type="NOVEL")): "does not fit",
+        str(changed("alien", peft_type="NOVEL")): "`peft_type` is 'NOVEL'; Probelight can use",
         f"{misfit}+{good}": "does not fit",
         f"{tiny_model}+{tmp_path / 'missing'}": "missing does not exist",
     }
+    endless = r"(([a-z_.0-9])+)+\$"
+    settings = {
+        "r": {2_000_000: "2000000: give a number from 0 to 65536", "4": "a whole number, not '4'"},
+        "lora_alpha": {math.nan: "nan: give a number", 1e30: "1e.30: give a number from -1000000"},
+        "lora_dropout": {"x": "must be a number, not 'x'"},
+        "use_dora": {3: "must be true or false, not 3"},
+        "exclude_modules": {endless: "it takes more than 1 seconds", "(((": "missing ."},
+    }
+    monkeypatch.setattr(adapters, "_matches", Bounded("probelight.io.bounded:matches", seconds=1))
+    for key, values in settings.items():
+        for number, (value, problem) in enumerate(values.items()):
+            case = changed(f"{key}{number}", **{key: value})
+            cases[str(case)] = rf"{case.name}/adapter_config\.json: `{key}` .*{problem}"
+    cases[str(changed("large", r=65_536))] = (
+        r"does not fit .*: the weight base_model\..* in adapter_model\.safetensors is 4 x 32, but "
+        r"with the settings in adapter_config\.json .* needs 65536 x 32"
+    )
+    large = {"rank_pattern": {"query": 2_000_000}}
+    cases[str(changed("pattern", **large))] = "`rank_pattern.query` is 2000000: give a number"
+    cases[str(changed("twice", layer_replication=[[0, 2], [0, 2]]))] = "does more than change"
     for name, message in cases.items():
         with pytest.raises(PretrainedError, match=message):
             load_pretrained(MASKED_LM, ref_of(name))

@@ -172,7 +172,11 @@ TABLES = {
     ("options", "message"),
     [
         (["40,10,6,44"], "with --num_choices K, such as 40,10,6,44"),
-        (["0,0,0,0", "--num_choices", "2"], "no items"),
+        (["0,0,0,0", "--num_choices", "2"], "give counts of 1 to 10,000,000 items in all"),
+        (
+            ["40000000000,10,6,44", "--num_choices", "5"],
+            "40000000000,10,6,44: give counts of 1 to 10,000,000 items",
+        ),
         (["{base}"], "give two measurements"),
         (["{csv}:base", "{base}"], "or folders, not both"),
         (["{csv}:base", "{csv}:tunde", "--num_choices", "2"], "did you mean 'tuned'"),

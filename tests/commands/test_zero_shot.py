@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pandas as pd
 import pytest
 import torch
 from transformers import (
@@ -38,6 +39,22 @@ def colours(path: Path, *choices: str) -> list[str]:
     """The same of four items."""
     items = [Record(str(i), "the grass is [MASK] .", choices, i % 2) for i in range(4)]
     return scores(path, items)
+
+
+@pytest.mark.parametrize("ending", ["parquet", "xlsx"])
+def test_a_table_of_pandas_is_scored_twice_from_the_command_line(
+    ending: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its content is hashed when the command starts, and again when it is scored."""
+    frame = pd.DataFrame({"sentence": ["the grass is [MASK] ."], "A": "red", "B": "green"})
+    path = tmp_path / f"grass.{ending}"
+    getattr(frame.assign(gold="B"), {"xlsx": "to_excel"}.get(ending, "to_parquet"))(path)
+    command = ["zero-shot", *SMALL, f"--data.path={path}", f"--output_dir={tmp_path / 'out'}"]
+    assert cli.main(command) == 0
+    [line] = read_predictions(tmp_path / "out")
+    assert (line["choices"], line["answer"]) == (["red", "green"], 1)
+    assert cli.main(command) == 0
+    assert "complete" in capsys.readouterr().out
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,9 @@ import pytest
 import torch
 from transformers import GPT2Config, GPT2LMHeadModel
 
+from probelight.encoding import chat as chat_module
 from probelight.encoding.chat import Chat
+from probelight.io.bounded import Bounded
 from probelight.io.errors import RecordError, UsageError
 from probelight.models.answering import answer
 from probelight.models.causal import CausalScorer
@@ -294,12 +296,73 @@ def test_a_system_message_is_before_all_turns(template: str) -> None:
     assert text.count("It is (") == 3
 
 
-def test_messages_are_written_for_an_item_and_not_for_its_choices() -> None:
+def test_messages_are_written_for_an_item_and_not_for_its_choices(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     tokenizer = chat_tokenizer("bytes, empty thought of the last answer")
-    chat, calls = Chat(tokenizer), []
-    write = tokenizer.apply_chat_template
-    tokenizer.apply_chat_template = lambda *a, **k: calls.append(1) or write(*a, **k)
+    calls: list[int] = []
+    render = chat_module._render
+    monkeypatch.setattr(chat_module, "_render", lambda **k: calls.append(1) or render(**k))
+    chat = Chat(tokenizer)
     for number in range(50):
         for choice in "ABCD":
             chat.fill(replace(FEW_SHOT, stem=f"item {number} ? [MASK]"), choice)
-    assert len(calls) == 2 * 50 + 1  # the messages' order is looked at once
+    assert len(calls) == 2 * 50 + 2  # the messages' order and their parts are looked at once
+
+
+PARTS = CHATML.replace(
+    "{{ m.content }}",
+    "{% for part in m.content %}{% if part.type == 'text' %}{{ part.text }}{% endif %}{% endfor %}",
+)
+
+
+@pytest.mark.parametrize("template", [PARTS, CHATML.replace("m.content", "m.content[0]['text']")])
+def test_a_template_of_parts_is_given_parts(template: str) -> None:
+    tokenizer, of_texts = (chat_tokenizer("bytes, no BOS at all") for _ in range(2))
+    tokenizer.chat_template = template
+    assert Chat(tokenizer, "Be brief.").fill(FEW_SHOT, "A") == Chat(of_texts, "Be brief.").fill(
+        FEW_SHOT, "A"
+    )
+
+
+@pytest.mark.parametrize(
+    ("beginning", "problem"),
+    [
+        ("{{ 1 / 0 }}", "ZeroDivisionError: division by zero"),
+        ("{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}", "RecursionError: maximum recursion"),
+        ("{{ 1 + 'a' }}", "TypeError: unsupported operand"),
+        ("{{ 10.0 ** 400 }}", "OverflowError: "),
+        ("{% include 'other' %}", "TypeError: no loader for this environment"),
+        ("{% for %}", "TemplateSyntaxError: Expected an expression"),
+        ("{{ 'x' * 2000000000 }}", "it takes more than 1 GB of memory"),
+        ("{{ 'x' * 20000000 }}", "ValueError: it makes 20,000,.* characters"),
+        (f"{{# {'c' * 2**20} #}}", "it has 1,048,.* characters, more than 1,048,576"),
+    ],
+)
+def test_a_template_fails_in_one_line_that_names_it(beginning: str, problem: str) -> None:
+    tokenizer = chat_tokenizer("bytes, no BOS at all")
+    tokenizer.name_or_path, tokenizer.chat_template = "some/model", beginning + CHATML
+    pattern = rf"^the chat template of some/model rejects messages by user: {problem}.*; leave out"
+    with pytest.raises(UsageError, match=pattern) as error:
+        Chat(tokenizer).fill(RECORD, "A")
+    assert "\n" not in str(error.value)
+
+
+def test_a_template_that_loops_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    brief = Bounded("transformers.utils.chat_template_utils:render_jinja_template", seconds=1)
+    monkeypatch.setattr(chat_module, "_render", brief)
+    tokenizer = chat_tokenizer("bytes, no BOS at all")
+    loops = "{% for a in range(90000) %}{% for b in range(90000) %}{% endfor %}{% endfor %}"
+    tokenizer.chat_template = loops + CHATML
+    with pytest.raises(UsageError, match="rejects messages by user: it takes more than 1 seconds"):
+        Chat(tokenizer).fill(RECORD, "A")
+    tokenizer.chat_template = CHATML  # the next call has a process of its own
+    assert Chat(tokenizer).fill(RECORD, "A")[0].endswith("A")
+
+
+def test_a_template_that_drops_the_answer_is_said_without_an_option_of_transformers() -> None:
+    tokenizer = chat_tokenizer("bytes, no BOS at all")
+    tokenizer.chat_template = CHATML.replace("m.content", "m.content[:3]")
+    with pytest.raises(UsageError, match="leaves out or changes the last message") as error:
+        Chat(tokenizer).fill(RECORD, "A")
+    assert "continue_final_message" not in str(error.value)

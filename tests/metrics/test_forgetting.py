@@ -11,7 +11,7 @@ import pytest
 from scipy.optimize import brentq
 from scipy.stats import norm
 
-from probelight.metrics.forgetting import changes, item_changes, scores_from_counts
+from probelight.metrics.forgetting import Changes, changes, changes_of_counts, item_changes
 from probelight.metrics.intervals import Floats
 
 DRAWN = 600  # standard error of a coverage of 0.95: 0.009
@@ -23,8 +23,7 @@ def single_seed(values: list[float]) -> dict[int, Floats]:
 
 def test_numbers_of_a_table_of_counts() -> None:
     # 40 right both times, 10 lost, 6 gained, 44 wrong both times, of 5 choices.
-    correct_before, correct_after = scores_from_counts(40, 10, 6, 44)
-    change = changes(correct_before, correct_after, [5] * 100)
+    change = changes_of_counts(40, 10, 6, 44, 5)
     assert (change.lost, change.gained) == pytest.approx((10, 6))
     assert change.forgetting.value == pytest.approx(0.10)
     assert change.transfer.value == pytest.approx(0.06)
@@ -40,6 +39,25 @@ def test_numbers_of_a_table_of_counts() -> None:
     assert change.mcnemar_p == pytest.approx(p)
     assert change.forgetting.low < 0.10 < change.forgetting.high
     assert change.num_groups == 100
+
+
+def numbers_of(change: Changes) -> list[float]:
+    return np.hstack([*vars(change).values()]).tolist()
+
+
+@pytest.mark.parametrize("num_choices", [2, 7])
+@pytest.mark.parametrize(
+    "counts",
+    [(40, 10, 6, 44), (63, 5, 0, 32), (0, 0, 0, 50), (9, 0, 0, 0), (0, 1, 0, 0), (7, 90, 1, 2)],
+)
+def test_counts_give_what_the_scores_of_the_items_give(
+    counts: tuple[int, int, int, int], num_choices: int
+) -> None:
+    scores = ([1.0, 1.0, 0.0, 0.0], [1.0, 0.0, 1.0, 0.0])
+    old, new = (single_seed(np.repeat(of_kind, counts).tolist()) for of_kind in scores)
+    expected = changes(old, new, [num_choices] * sum(counts))
+    counted = changes_of_counts(*counts, num_choices)
+    assert numbers_of(counted) == pytest.approx(numbers_of(expected), abs=1e-9)
 
 
 @pytest.mark.parametrize("sizes", [[1], [1, 2, 6]])
@@ -81,14 +99,14 @@ def newcombe_low(right_twice: int, lost: int, gained: int, neither: int, z: floa
 def test_p_of_items_without_groups_is_the_level_of_newcombes_interval(
     counts: tuple[int, int, int, int],
 ) -> None:
-    change = changes(*scores_from_counts(*counts), [5] * sum(counts))
+    change = changes_of_counts(*counts, 5)
     assert change.net_loss.low == pytest.approx(newcombe_low(*counts, norm.ppf(0.975)))
     z = brentq(lambda z: newcombe_low(*counts, z), 0.1, 6)
     assert change.p_value == pytest.approx(2 * norm.sf(z), rel=1e-6)
 
 
 def test_five_lost_and_none_gained_are_a_loss_whose_p_says_so_too() -> None:
-    change = changes(*scores_from_counts(63, 5, 0, 32), [5] * 100)
+    change = changes_of_counts(63, 5, 0, 32, 5)
     assert change.mcnemar_p == pytest.approx(2 / 2**5)  # which the verdict does not go by
     assert change.net_loss.low > 0
     assert change.p_value < 0.05

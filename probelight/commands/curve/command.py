@@ -157,8 +157,10 @@ def curves_of(
     ]
 
 
-def trace_curves(folder: CommandFolder, curves: Sequence[Curve], context: RunContext) -> None:
-    """Add curves to a command's folder.
+def trace_curves(
+    folder: CommandFolder, curves: Sequence[Curve], context: RunContext, bar: str = ""
+) -> None:
+    """Add curves to a command's folder, under one bar or one for each (model, probe).
 
     Every row is put under every control, and every model is checked to read the candidates, before
     anything is computed. results.csv is rewritten behind each (model, probe).
@@ -184,7 +186,7 @@ def trace_curves(folder: CommandFolder, curves: Sequence[Curve], context: RunCon
                 states = RunFolder.at(folder.runs_dir / job.key).checkpoint_dir
                 shutil.rmtree(states, ignore_errors=True)
     jobs = [
-        replace(job, bar=f"{curve.data.config.name}, {curve.model.label}")
+        replace(job, bar=bar or f"{curve.data.config.name}, {curve.model.label}")
         for curve, plan in zip(curves, plans, strict=True)
         for job in plan
     ]

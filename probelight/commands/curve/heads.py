@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -188,7 +189,7 @@ class Draw:
 
 
 class CurveProbe:
-    """One probe's texts under every control, each encoded once, and the points trained on them.
+    """One probe's texts under all controls, each encoded once, and the points trained on them.
 
     Args:
         module: A `MaskedChoice`, or a baseline or `FrozenFeatures`, whose `fresh_head` gives each
@@ -233,8 +234,9 @@ class CurveProbe:
         for seed in settings.seeds if redraw else [0]:
             draw_module = redraw(seed) if redraw and seed != settings.seeds[0] else module
             draw_module.eval()
+            features_by_stem = dict[str, torch.Tensor]()
             items = {
-                key: run_through(draw_module, tokens, self.records[key], trainer)
+                key: run_through(draw_module, tokens, self.records[key], trainer, features_by_stem)
                 for key, tokens in token_sets.items()
             }
             draw_seeds = settings.seeds if self.shared else [seed]
@@ -332,17 +334,24 @@ def refuse_unposed(records: Sequence[Record], posed_indices: Sequence[int]) -> N
 
 
 def run_through(
-    module: Frozen, encoded: EncodedSet, records: Sequence[Record], trainer: TrainerSettings
+    module: Frozen,
+    encoded: EncodedSet,
+    records: Sequence[Record],
+    trainer: TrainerSettings,
+    features_by_stem: dict[str, torch.Tensor],
 ) -> CachedItems:
-    """Return posed records with their features, each distinct text through the encoder once."""
+    """Return posed records with their features, each distinct text through the encoder once.
+
+    Texts of `features_by_stem` were read already, of another control or role; the others are added.
+    """
     if not records:
         nothing = torch.empty(0, dtype=torch.long)
         return CachedItems(torch.empty(0, 0), nothing[:, None], nothing[:, None].bool(), nothing)
     first_rows: dict[str, int] = {}
     for index, record in enumerate(records):
-        first_rows.setdefault(record.stem, index)
+        if record.stem not in features_by_stem:
+            first_rows.setdefault(record.stem, index)
     distinct = sorted(first_rows.values(), key=lambda index: int(encoded.lengths[index]))
-    feature_rows = {index: row for row, index in enumerate(distinct)}
     batches = token_budget_batches(encoded.lengths, trainer.max_eval_tokens, distinct)
     loader = batch_loader(encoded, batches, trainer.num_workers, module.device)
     read: Any = module.features
@@ -350,7 +359,9 @@ def run_through(
     for number, batch in enumerate(loader):
         outputs = answer_planned(read, loader, number, batch, module.device, trainer.precision)
         features += [h.to(torch.promote_types(h.dtype, torch.float32)) for _, h in outputs]
-    rows = torch.tensor([feature_rows[first_rows[record.stem]] for record in records])
+    if features:  # not all texts were read before
+        stems = (records[index].stem for index in distinct)
+        features_by_stem |= zip(stems, chain.from_iterable(on_cpu(features)), strict=True)
     collated = encoded.collate(range(len(records)))
-    h = torch.cat(on_cpu(features))[rows]
+    h = torch.stack([features_by_stem[record.stem] for record in records])
     return CachedItems(h, collated["candidate_ids"], collated["choice_mask"], collated["labels"])

@@ -6,6 +6,7 @@ Nothing is guessed: an answer that fits no item, or several, is refused with its
 from __future__ import annotations
 
 import math
+import operator
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -35,6 +36,8 @@ def answers_in_order(imported: Imported, data: ProbeData) -> tuple[list[Answer],
             an item is answered twice or not at all; the message names file and line.
     """
     records, name = data.records, data.config.name
+    if data.files == imported.files:  # the items are the file's own
+        return [*imported.answers], "order"
     if not all(answer.choices for answer in imported.answers):
         if len(imported.answers) != len(records):
             raise RecordError(
@@ -176,19 +179,22 @@ def refuse_other_questions(files: Sequence[Imported]) -> None:
 
 def items_of_file(imported: Imported) -> ProbeData:
     """Return the items of a file as a probe, with the setup that they show."""
-    questions = [answer.texts[0] for answer in imported.answers if answer.texts]
+    questions = ["".join(answer.texts[:1]) for answer in imported.answers]
     setup: Setup = "mc_qa"
-    if not any(question.strip() for question in questions):
+    stems = [*map(with_mask, questions)]
+    if not any(map(str.strip, questions)):
         setup = "minimal_pair"  # whole sentences
-    elif all(with_mask(text).count(MASK) == 1 for text in questions):
+    elif all(stem.count(MASK) == 1 for stem in stems):
         setup = "mc_mlm"
+    else:
+        stems = questions
     records: list[Record] = []
     no_notes: dict[str, str] = {}  # shared: there may be a million items
     line_by_id: dict[str, str] = {}
-    for number, answer in enumerate(imported.answers, start=1):
-        missing = [] if answer.texts else ["question"]
-        missing += [] if answer.choices else ["candidates"]
-        if answer.gold is None or missing:
+    for number, (answer, stem) in enumerate(zip(imported.answers, stems, strict=True), start=1):
+        if answer.gold is None or not (answer.texts and answer.choices):
+            texts_by_name = {"question": answer.texts, "candidates": answer.choices}
+            missing = [name for name, texts in texts_by_name.items() if not texts]
             missing += ["gold"] * (answer.gold is None)
             raise RecordError(
                 f"{answer.where}: the file does not have the item's {' and '.join(missing)}; give "
@@ -197,14 +203,16 @@ def items_of_file(imported: Imported) -> ProbeData:
             )
         record = Record(
             id=answer.id or f"item-{number}",
-            stem=with_mask(answer.texts[0]) if setup == "mc_mlm" else answer.texts[0],
+            stem=stem,
             choices=answer.choices,
             answer=answer.gold,
             meta={"paradigm": answer.paradigm} if answer.paradigm else no_notes,
             position=number,
         )
-        with at(answer.where):
+        try:
             validate(record, setup)
+        except RecordError as error:
+            raise RecordError(f"{answer.where}: {error}") from None
         if (first_line := line_by_id.setdefault(record.id, answer.where)) != answer.where:
             raise RecordError(
                 f"{answer.where}: the id {record.id!r} is already at {first_line}; give one row "
@@ -212,7 +220,7 @@ def items_of_file(imported: Imported) -> ProbeData:
             )
         records.append(record)
     config = config_of(imported.name, setup, records, ())
-    blanks = sum(r.stem != a.texts[0] for r, a in zip(records, imported.answers, strict=True))
+    blanks = sum(map(operator.ne, stems, questions))
     notices = (f"the blank in {blanks} items was replaced by {MASK}",) if blanks else ()
     return ProbeData(config, tuple(records), imported.files, notices)
 

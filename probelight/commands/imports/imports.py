@@ -132,6 +132,7 @@ def import_results(
         Import.of(format, imported, items, gold_answers, scores, is_probe_given=chosen is not None)
         for imported, items in zip(imported_files, sets, strict=True)
     ]
+    del imported_files  # of a million items, they take as much memory as the rest
     counts = Counter((planned.file.model, planned.items.name) for planned in imports)
     [((name, set_name), number)] = counts.most_common(1)
     if number > 1:
@@ -257,6 +258,7 @@ class Import:
         predictions = Predictions(items.name, items.data.records, item_scores)
         if letters:
             predictions = letters.over_orders
+        file = replace(file, answers=())
         return cls(format, file, items, gold, scores, predictions, matched_by, ranked, letters)
 
     @property

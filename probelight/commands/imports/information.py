@@ -16,7 +16,7 @@ from probelight.io.atomic import write_text_atomic
 from probelight.io.documents import json_object, number_of
 from probelight.io.errors import RecordError, nearest
 from probelight.io.escaping import as_cell, visible
-from probelight.io.files import DataFile, content_sha256, delimiter_of, read_lines, read_table
+from probelight.io.files import DataFile, content_sha256, delimiter_of, item_lines, read_table
 from probelight.metrics.intervals import mean_interval
 from probelight.results.record import ModelSource, RunRecord
 from probelight.results.row import Row, Subset
@@ -80,9 +80,8 @@ def read_bits(path: Path) -> list[tuple[str, str, float]]:
     if delimiter_of(path):
         rows = read_table(path, any_case=True).to_dict("index")
     else:
-        lines = ((f"{path}:{number}", text) for number, text in read_lines(path) if text.strip())
         rows = {}
-        for line, text in lines:
+        for line, text in item_lines(path):
             try:
                 rows[line] = json_object(text)
             except RecordError as error:

@@ -40,6 +40,7 @@ _OPTION = re.compile(
     r"(option|opt|op|choice|answer|candidate|ending|solution|sol)?(?:([a-j])|(?<=\w)(\d{1,2}))"
 )
 OPTION = "option "  # the field of the first such column is "option 0"
+UNNAMED = "the unnamed first column (a pandas index?)"
 _SEVERAL = {BAD, "distractor1"}  # which several columns may hold
 # What a column of sentences calls them.
 JUDGEMENTS = dict.fromkeys(("good", "right", "correct", "grammatical", "acceptable"), GOOD)
@@ -100,7 +101,10 @@ def layout_of(
     Raises:
         ColumnError: If a column is missing, or two can be read as the same.
     """
-    columns = [column.strip() or f"column {number}" for number, column in enumerate(columns, 1)]
+    columns = [
+        column.strip() or (f"column {number}" if number > 1 else UNNAMED)
+        for number, column in enumerate(columns, 1)
+    ]
     released = None if has_candidates else _released(columns)
     if layout_name:
         released = NAMED_LAYOUTS[layout_name]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import zipfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from probelight.io.escaping import listed
 from probelight.io.files import (
     ITEMS,
     MAX_ITEMS,
+    MIB,
     NO_TEXT,
     DataFile,
     Meter,
@@ -22,10 +23,12 @@ from probelight.io.files import (
     read_blocks,
     read_lines,
     regular_file,
-    sha256_of,
     table_rows,
 )
 
+_BATCH_BYTES = 32 * MIB  # at most, of a table
+_MAX_CELLS = 20_000_000  # of a sheet, with the empty ones before others
+_MAX_SHEET_ROWS = 2**20  # Excel's own
 FORMATS = ("jsonl", "json", "csv", "tsv", "parquet", "xlsx")  # endings of the names of files
 _ENDING = re.compile(rf"\.({'|'.join(FORMATS)})(\.(gz|bz2|zip))?$", re.IGNORECASE)
 # Cells below a header, an object by its keys, or the text of a JSON object.
@@ -67,8 +70,7 @@ def rows_of_file(path: Path) -> Iterator[tuple[int, FileRow]]:
 
 def data_file(path: Path, num_items: int) -> DataFile:
     """Return a file of items with the checksum of its content, unpacked where that is a text."""
-    is_binary = path.suffix.lower() in {".parquet", ".xlsx"}
-    return DataFile(str(path), (sha256_of if is_binary else content_sha256)(path), num_items)
+    return DataFile(str(path), content_sha256(path), num_items)
 
 
 def _json_texts(path: Path) -> Iterator[tuple[int, str]]:
@@ -123,8 +125,17 @@ def _parquet_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     with _damage_named(path, "Parquet"), ParquetFile(path) as file:
         if file.metadata.num_rows > MAX_ITEMS:
             raise RecordError(f"{path}: a set can have at most {MAX_ITEMS:,} rows")
+        row_groups = [file.metadata.row_group(i) for i in range(file.metadata.num_row_groups)]
+        Meter(path, ITEMS).count(sum(group.total_byte_size for group in row_groups))
+        # A text that is stored once may stand in each row: none is longer than what its column has.
+        column_bytes = [
+            group.column(i).total_uncompressed_size
+            for group in row_groups
+            for i in range(group.num_columns)
+        ]
+        num_rows = _BATCH_BYTES // max([1, *column_bytes])
         first, meter = 1, Meter(path, ITEMS)
-        for batch in file.iter_batches(batch_size=1000):
+        for batch in file.iter_batches(batch_size=min(1000, max(1, num_rows))):
             meter.count(batch.nbytes)
             for number, row in enumerate(batch.to_pylist(), start=first):
                 yield number, {column: plain_cell(cell) for column, cell in row.items()}
@@ -145,14 +156,7 @@ def _excel_rows(path: Path) -> Iterator[tuple[int, list[Any]]]:
         with zipfile.ZipFile(path) as archive:
             Meter(path, ITEMS).count(sum(member.file_size for member in archive.infolist()))
         with closing(openpyxl.load_workbook(path, read_only=True, data_only=True)) as book:
-            rows_by_sheet = {
-                sheet.title: [
-                    (number, cells)
-                    for number, row in enumerate(sheet.values, start=1)
-                    if (cells := _without_empty_end([plain_cell(cell) for cell in row]))
-                ]
-                for sheet in book.worksheets
-            }
+            rows_by_sheet = {sheet.title: [*_sheet_rows(path, sheet)] for sheet in book.worksheets}
     sheets = [title for title, rows in rows_by_sheet.items() if rows]
     if len(sheets) > 1:
         raise RecordError(f"{path}: the sheets {listed(sheets)} have rows; keep those of one")
@@ -160,6 +164,20 @@ def _excel_rows(path: Path) -> Iterator[tuple[int, list[Any]]]:
         width = len(rows_by_sheet[title][0][1])  # of the header
         for number, cells in rows_by_sheet[title]:
             yield number, cells + [None] * (width - len(cells))
+
+
+def _sheet_rows(path: Path, sheet: Any) -> Iterator[tuple[int, list[Any]]]:
+    """Yield the rows of a sheet that are not empty."""
+    num_cells = 0
+    for number, row in enumerate(sheet.values, start=1):
+        num_cells += len(row)
+        if num_cells > _MAX_CELLS or number > _MAX_SHEET_ROWS:
+            raise RecordError(
+                f"{path}:{number}: the sheet {sheet.title!r} has more than {_MAX_CELLS:,} cells "
+                f"or {_MAX_SHEET_ROWS:,} rows, with the empty ones before others; save it as .csv"
+            )
+        if cells := _without_empty_end([plain_cell(cell) for cell in row]):
+            yield number, cells
 
 
 @contextmanager
@@ -189,7 +207,7 @@ def rows_of(items: Any) -> Iterator[tuple[int, dict[str, Any]]]:
     Raises:
         RecordError: If these are no rows, or two columns are the same.
     """
-    if isinstance(items, Mapping):
+    if isinstance(items, Mapping) or not isinstance(items, Iterable):
         kind = type(items).__name__
         raise RecordError(f"{kind} is not a list of items; give a list or a split of a DatasetDict")
     if hasattr(items, "to_dict") and hasattr(items, "columns"):  # a DataFrame
@@ -215,7 +233,7 @@ def plain_cell(cell: Any) -> Any:
         return {str(key): plain_cell(inner) for key, inner in cell.items()}
     if isinstance(cell, list | tuple):
         return [plain_cell(inner) for inner in cell]
-    if isinstance(cell, str | bool | int):
+    if cell is None or isinstance(cell, str | bool | int):
         return cell
     import pandas as pd  # not above: --help is quick
 

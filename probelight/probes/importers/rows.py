@@ -32,7 +32,7 @@ from probelight.io.errors import RecordError, nearest
 from probelight.io.escaping import listed
 from probelight.io.files import MAX_ITEMS, DataFile
 from probelight.probes.importers.cells import choices_of, label_of, meta_of, text_of, without_nested
-from probelight.probes.importers.columns import OPTION, ColumnError, Layout, layout_of
+from probelight.probes.importers.columns import OPTION, UNNAMED, ColumnError, Layout, layout_of
 from probelight.probes.importers.released import LayoutName
 from probelight.probes.record import (
     GoldForm,
@@ -315,9 +315,12 @@ class RowReader:
             notices.append(f"{num_unnamed} rows have no id and are named by their line numbers")
         if left_out := sorted(self.leave_out):
             notices.append(f"{len(left_out)} rows left out by the config ({lines_of(left_out)})")
-        unread = [column for layout in self._layouts.values() for column in layout.unread]
+        unread = dict.fromkeys(c for layout in self._layouts.values() for c in layout.unread)
+        if UNNAMED in unread:
+            notices.append(f"{UNNAMED} is ignored")
+            del unread[UNNAMED]
         if unread:
-            notices.append(f"columns ignored: {listed([*dict.fromkeys(unread)])}")
+            notices.append(f"columns ignored: {listed([*unread])}")
         if len(records) >= 10 and all(r.answer == 0 and r.stem for r in records):
             notices.append(
                 "the gold is the first choice of every item; beware of asking by letters"

@@ -138,9 +138,7 @@ def zero_shot_table(results: RunSet) -> Table | None:
     """Make the table of accuracy: rows are probes, columns are models."""
     entries = zero_shots(results)
     has_empty = (entries.chance != entries.floor).any()
-    scorers_differ = (entries.groupby("probe").mode.nunique() > 1).any()
     scorers = entries["mode"].map(numbers.scored_by)
-    split_and_scorer = (entries.split + ", " + scorers).str.strip(", ")
     is_causal = entries["mode"].str.contains("causal_likelihood").any()
     dtypes = entries.path.map(lambda path: results.by_path[path].dtype).astype(str)
     return kit.table(
@@ -156,15 +154,14 @@ def zero_shot_table(results: RunSet) -> Table | None:
         f"whose best score is less than {NEAR:g} above the second.",
         entries.assign(
             _dtype=dtypes if (dtypes != FLOAT32).any() else None,
-            _scorer=scorers.replace("", "the mask") if scorers_differ else None,
-            _how=entries.split if scorers_differ else split_and_scorer,
+            _scorer=scorers.replace("", "the mask") if scorers.any() else None,
             _verdict=entries.against_chance.map(AGAINST_CHANCE),
             _chance=entries.chance if has_empty else None,
             _ties=entries.tied_share if entries.tied_share.any() else None,
             _near=entries.near_tied_share if entries.near_tied_share.any() else None,
         ),
         [
-            kit.text("probe", "probe", "_how"),
+            kit.text("probe", "probe", "split"),
             kit.share("chance", "floor"),
             kit.share("majority", "majority_accuracy"),
         ],

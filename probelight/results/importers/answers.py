@@ -17,9 +17,10 @@ import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from itertools import islice, repeat
+from functools import lru_cache
+from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from probelight.io.documents import number_of
 from probelight.io.errors import RecordError, nearest
@@ -40,16 +41,16 @@ class Labelled:
     scores: tuple[float, ...]  # of the labels
 
 
-class _ChoiceRow(NamedTuple):
-    """A choice of an item, with what its file says of both."""
+class _FileRow(NamedTuple):
+    """What a file says of a choice and its item, or of an item, with lists for its choices."""
 
     where: str
     id: str
     text: object
-    choice: object
-    score: object
+    choice: Any
+    score: Any
     gold: str
-    right: object
+    right: Any
     paradigm: str
 
 
@@ -109,7 +110,8 @@ def score_of(value: object, name: str = "the score") -> float:
     return number
 
 
-def index_of(text: str, choices: Sequence[str]) -> int:
+@lru_cache  # of a million items most ask for one of a few
+def index_of(text: str, choices: tuple[str, ...]) -> int:
     """Return the index of a choice by its text, white space aside; there must be just one."""
     gold = plain(text)
     indices = [index for index, choice in enumerate(choices) if plain(choice) == gold]
@@ -221,39 +223,42 @@ def imported(
             frame = frame.sort_values("item", kind="stable")
     if len(sizes) > MAX_ITEMS:
         raise RecordError(f"{path}: {len(sizes):,} items; a file can have at most {MAX_ITEMS:,}")
-    table = frame.reindex(columns=[*_ChoiceRow._fields[1:]]).astype(object)
+    table = frame.reindex(columns=[*_FileRow._fields[1:]]).astype(object)
     table = table.fillna({"id": "", "gold": "", "paradigm": ""})
     columns = (table[name].tolist() for name in table)
-    each_row = map(_ChoiceRow, table.index.tolist(), *columns)
+    each_row = map(_FileRow, table.index.tolist(), *columns)
     answers, where = list[Answer](), ""
     try:
         for size in tracked_items(sizes, len(sizes), f"answers in {path.name}"):
             item_rows = [*islice(each_row, size)]
-            where = item_rows[0].where
-            if not has_row_per_choice:
-                cells = (cell if isinstance(cell, list) else repeat(cell) for cell in item_rows[0])
-                item_rows = [*map(_ChoiceRow, *cells)]
-            choices = tuple(row.choice for row in item_rows if isinstance(row.choice, str))
-            if answers and choices == answers[-1].choices:
-                choices = answers[-1].choices  # one tuple for a million items
-            if len(item_rows) < 2:
-                raise RecordError(f"{len(choices)} candidate(s); at least 2 are needed")
-            first, scores, wheres = item_rows[0], list[float](), dict[str, str]()
-            for row in item_rows:
-                where = row.where
-                if has_row_per_choice:
+            first, where = item_rows[0], item_rows[0].where
+            choices, cells, rights = first.choice, first.score, first.right
+            if has_row_per_choice:
+                choices = [row.choice for row in item_rows]
+                cells, rights = [r.score for r in item_rows], [r.right for r in item_rows]
+                wheres = dict[str, str]()
+                for row in item_rows:
+                    where = row.where
                     if not (_are_same(row.text, first.text) and _are_same(row.gold, first.gold)):
                         raise RecordError(
                             f"the same item has another text or gold at {first.where}"
                         )
                     if (earlier := wheres.setdefault(plain(str(row.choice)), where)) != where:
                         raise RecordError(f"the same item has this choice at {earlier} too")
-                if not (score := number_of(row.score, finite=False)) < math.inf:
-                    score_of(row.score, f"the score of {row.choice!r}" if choices else "the score")
+            choices = tuple(choices) if isinstance(choices, list) else ()
+            if answers and choices == answers[-1].choices:
+                choices = answers[-1].choices  # one tuple for a million items
+            where, scores = first.where, list[float]()
+            if len(cells) < 2:
+                raise RecordError(f"{len(choices)} candidate(s); at least 2 are needed")
+            for index, cell in enumerate(cells):
+                if not (score := number_of(cell, finite=False)) < math.inf:
+                    where = item_rows[index if has_row_per_choice else 0].where
+                    score_of(cell, f"the score of {choices[index]!r}" if choices else "the score")
                 scores.append(sign * score)
-            where = first.where
-            right = [index for index, row in enumerate(item_rows) if row.right is True]
-            if isinstance(first.right, bool) and len(right) != 1:
+            rights = rights if isinstance(rights, list) else []
+            right = [index for index, is_right in enumerate(rights) if is_right is True]
+            if any(isinstance(is_right, bool) for is_right in rights) and len(right) != 1:
                 raise RecordError(f"the item has {len(right)} right choices; one is needed")
             gold = index_of(first.gold, choices) if first.gold else next(iter(right), None)
             texts = (first.text,) if isinstance(first.text, str) else ()

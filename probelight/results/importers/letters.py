@@ -21,7 +21,7 @@ from typing import Any
 
 from probelight.io.documents import json_object, kind_of
 from probelight.io.errors import RecordError, nearest
-from probelight.io.files import DataFile, content_sha256, read_lines
+from probelight.io.files import MAX_ROWS, DataFile, content_sha256, item_lines
 from probelight.results.importers.answers import (
     Answer,
     Imported,
@@ -43,14 +43,13 @@ def read(path: Path) -> Imported:
     """
     answers: dict[tuple[str, ...], Answer] = {}
     unread: set[str] = set()
-    for number, text in read_lines(path):
-        if text.strip():
-            with at(where := f"{path}:{number}"):
-                row = json_object(text)
-                answer = _answer(row, where)
-                unread |= row.keys() - {"id", "text", "question", "gold", "order", "scores"}
-                key = (answer.id,) if answer.id else (*answer.texts, *_sorted(answer.choices))
-                answers[key] = _with_order(answers[key], answer) if key in answers else answer
+    for where, text in item_lines(path, MAX_ROWS):  # one for each order of an item's choices
+        with at(where):
+            row = json_object(text)
+            answer = _answer(row, where)
+            unread |= row.keys() - {"id", "text", "question", "gold", "order", "scores"}
+            key = (answer.id,) if answer.id else (*answer.texts, *_sorted(answer.choices))
+            answers[key] = _with_order(answers[key], answer) if key in answers else answer
     if not answers:
         raise RecordError(f"{path}:1: the file is empty; it has no items")
     return Imported(
@@ -90,7 +89,7 @@ def _answer(row: Mapping[str, Any], where: str) -> Answer:
         texts=(text,) if "text" in names else (),
         choices=tuple(order),
         scores=scores,
-        gold=index_of(gold, order) if gold else None,
+        gold=index_of(gold, tuple(order)) if gold else None,
         labelled=(Labelled(tuple(order), scores),),
     )
 

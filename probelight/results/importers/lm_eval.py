@@ -20,7 +20,7 @@ from typing import Any
 
 from probelight.io.documents import json_object, kind_of, read_json
 from probelight.io.errors import RecordError, UsageError
-from probelight.io.files import LARGE, DataFile, content_sha256, read_lines
+from probelight.io.files import LARGE, DataFile, content_sha256, item_lines
 from probelight.results.importers.answers import Answer, Imported, at, plain, score_of
 
 _DATE = r"\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d[.\d]*"
@@ -41,17 +41,16 @@ def read(path: Path) -> Imported:
     if match is None:
         raise UsageError(f"{path}: {_misnamed(path)}")
     answers, wheres, alone = [], dict[str, str](), 0
-    for number, text in read_lines(path, limit=LARGE):
-        if text.strip():
-            with at(where := f"{path}:{number}"):
-                hint = f"; this looks like a JSON array, {_OLD}" if text.startswith("[") else ""
-                sample = json_object(text, hint=hint)
-                answer = _answer(sample, where)
-                name = sample.get("doc_id", where)
-                if (first := wheres.setdefault(str(name), where)) != where:
-                    raise RecordError(f"the item with `doc_id` {name} is at {first} too{_FILTERS}")
-            answers.append(answer)
-            alone += "acc_mutual_info" in sample
+    for where, text in item_lines(path, limit=LARGE):
+        with at(where):
+            hint = f"; this looks like a JSON array, {_OLD}" if text.startswith("[") else ""
+            sample = json_object(text, hint=hint)
+            answer = _answer(sample, where)
+            name = sample.get("doc_id", where)
+            if (first := wheres.setdefault(str(name), where)) != where:
+                raise RecordError(f"the item with `doc_id` {name} is at {first} too{_FILTERS}")
+        answers.append(answer)
+        alone += "acc_mutual_info" in sample
     if not answers:
         raise RecordError(f"{path}:1: the file is empty; it has no samples")
     results = path.with_name(f"results_{match['date']}.json")  # of the same evaluation

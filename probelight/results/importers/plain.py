@@ -15,6 +15,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
+from functools import partial
 from itertools import compress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -22,12 +23,11 @@ from typing import IO, TYPE_CHECKING, Any
 from probelight.io.documents import json_object, kind_of
 from probelight.io.errors import RecordError, nearest
 from probelight.io.files import (
-    MAX_ITEMS,
     MIB,
     DataFile,
     content_sha256,
     delimiter_of,
-    read_lines,
+    item_lines,
     read_table,
 )
 from probelight.results.importers.answers import Gold, Imported, at, imported, known_columns, plain
@@ -41,6 +41,7 @@ OF_ITEMS = frozenset(  # columns that are no candidates unless they are named
     "rank prediction predicted pred group cluster subset split template source model seed "
     "num_choices length num_tokens".split()
 )
+OF_LINES = frozenset({*NAMES, "question", "scores", "candidates"})  # keys of a JSON object
 SCORE_OF = re.compile(
     r"((?:score|prob|probability|log_?prob|log_?likelihood|logit)[_:. ])(.+)", re.I
 )
@@ -57,8 +58,9 @@ def read(path: Path, candidates: Collection[str] = (), choices: Collection[str] 
     """
     notices: tuple[str, ...] = ()
     if not delimiter_of(path):
-        frame = _lines(path, _candidates)
-        unread = ", ".join(sorted(set().union(*frame.pop("unread"))))
+        unread_keys = set[str]()
+        frame = _lines(path, partial(_candidates, unread_keys))
+        unread = ", ".join(sorted(unread_keys))
         notices = (f"keys ignored: {unread}",) if unread else ()
     else:
         table = read_table(path, watched=_watched)
@@ -148,12 +150,9 @@ def _lines(path: Path, parse: Callable[[Mapping[str, Any]], dict[str, object]]) 
     import pandas as pd  # not above: --help is quick
 
     rows = dict[str, dict[str, object]]()
-    for number, text in read_lines(path, watched=_watched):
-        if text.strip():
-            with at(where := f"{path}:{number}"):
-                if len(rows) == MAX_ITEMS:
-                    raise RecordError(f"a file can have at most {MAX_ITEMS:,} items")
-                rows[where] = parse(json_object(text))
+    for where, text in item_lines(path, watched=_watched):
+        with at(where):
+            rows[where] = parse(json_object(text))
     if not rows:
         raise RecordError(f"{path}:1: the file is empty; it has no items")
     return pd.DataFrame([*rows.values()], index=[*rows], dtype=object)
@@ -175,8 +174,8 @@ def names_of(row: Mapping[str, Any]) -> dict[str, object]:
     return texts
 
 
-def _candidates(row: Mapping[str, Any]) -> dict[str, object]:
-    """Return the names of a JSON object, its candidates, their scores, and its other keys."""
+def _candidates(unread_keys: set[str], row: Mapping[str, Any]) -> dict[str, object]:
+    """Return the names of a JSON object, its candidates and their scores; note its other keys."""
     if "scores" not in row:
         raise RecordError(f"`scores` is missing{nearest('scores', list(row))}")
     scores, choices = row["scores"], row.get("candidates")
@@ -191,5 +190,5 @@ def _candidates(row: Mapping[str, Any]) -> dict[str, object]:
         raise RecordError(f"{len(choices)} candidates, but {len(scores)} scores")
     if strange := [choice for choice in choices if not isinstance(choice, str)]:
         raise RecordError(f"a candidate is {kind_of(strange[0])}; a text is needed")
-    unread = row.keys() - {*NAMES, "question", "scores", "candidates"}
-    return {**names_of(row), "choice": choices, "score": scores, "unread": unread}
+    unread_keys |= row.keys() - OF_LINES
+    return {**names_of(row), "choice": choices, "score": scores}

@@ -66,8 +66,11 @@ def module(curve_model: Path) -> ChoiceModule:
     return module_for(ModelSettings(str(curve_model), kind="transformer"), "mc_mlm", mode="mlp")
 
 
-def encode(module: ChoiceModule, records: Sequence[Record]) -> CachedItems:
-    return run_through(module, pose(module, records), records, TrainerSettings())
+def encode(
+    module: ChoiceModule, records: Sequence[Record], features: dict[str, torch.Tensor] | None = None
+) -> CachedItems:
+    features = {} if features is None else features
+    return run_through(module, pose(module, records), records, TrainerSettings(), features)
 
 
 def test_a_text_that_many_records_share_is_encoded_once(module: ChoiceModule) -> None:
@@ -81,8 +84,16 @@ def test_a_text_that_many_records_share_is_encoded_once(module: ChoiceModule) ->
         return features
 
     module.features = counted  # type: ignore[assignment]
-    items = encode(module, records)
+    items = encode(module, records, features := {})
     assert sum(rows) == 2
+    of_a_control = replace(records[0], stem="a w4 is [MASK] than a w2 .")
+    changed = encode(module, [of_a_control, records[1]], features)
+    assert sum(rows) == 3
+    assert torch.equal(changed.features[1], items.features[1])
+    assert torch.allclose(changed.features[0], encode(module, [of_a_control]).features[0])
+    again = encode(module, records[1:], features)
+    assert sum(rows) == 4  # of the text encoded alone
+    assert torch.equal(again.features, items.features[1:])
     assert torch.equal(items.features[0], items.features[2])
     assert items.labels.tolist() == [0, 1, 0]
     assert len(encode(module, [])) == 0

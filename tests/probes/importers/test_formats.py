@@ -17,7 +17,7 @@ import pytest
 from probelight.io import files
 from probelight.io.errors import RecordError
 from probelight.probes.importers import formats
-from probelight.probes.importers.formats import is_item_file
+from probelight.probes.importers.formats import is_item_file, rows_of_file
 from probelight.probes.importers.items import read_file
 from probelight.probes.source import load_entry
 
@@ -193,3 +193,33 @@ def test_the_advice_for_a_pickle_makes_a_file_that_is_read(tmp_path: Path) -> No
 def test_names_of_files_are_told_from_names_of_probes() -> None:
     assert all(map(is_item_file, ["a.CSV", "b/a.json.gz", "a.xlsx", Path("a.parquet"), "a.ods"]))
     assert not any(map(is_item_file, ["age_small", "age_small:dev", "a.yaml", "csv", "v1.5"]))
+
+
+def test_a_table_that_is_small_only_on_the_disk_is_refused(tmp_path: Path) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet
+
+    stored_once = pa.DictionaryArray.from_arrays(pa.array([0] * 1000, pa.int32()), ["x" * 10**6])
+    paths = [tmp_path / name for name in ("rows.parquet", "cell.parquet")]
+    for path, column in zip(paths, (stored_once, pa.array(["x" * 10**8])), strict=True):
+        table = pa.table({"question": column, "answer": ["a"] * len(column)})
+        pa.parquet.write_table(table, path, compression="zstd")
+        with pytest.raises(RecordError, match=rf"{path.name}:1: it unpacks to more than 200 times"):
+            [*rows_of_file(path)]
+
+
+def test_a_sheet_of_more_rows_than_excel_has_is_refused(tmp_path: Path) -> None:
+    book = openpyxl.Workbook()
+    book.active["A1"] = "question"
+    book.save(tmp_path / "a.xlsx")
+    with (
+        zipfile.ZipFile(tmp_path / "a.xlsx") as archive,
+        zipfile.ZipFile(tmp_path / "b.xlsx", "w") as changed,
+    ):
+        for name in archive.namelist():
+            content = archive.read(name)
+            if name.endswith("sheet1.xml"):
+                content = content.replace(b'r="1"', b'r="900000000"').replace(b"A1", b"A900000000")
+            changed.writestr(name, content)
+    with pytest.raises(RecordError, match=r"b\.xlsx:1048577: the sheet 'Sheet' has more than"):
+        [*rows_of_file(tmp_path / "b.xlsx")]

@@ -58,7 +58,7 @@ def test_a_csv_may_have_semicolons_or_tabs_and_cells_of_several_lines(
         ("a [MASK]", "wet", "a-5"),
     ]
     assert "1 blank lines skipped (lines 4)" in read.notices
-    assert "columns ignored: column 1" in read.notices
+    assert "the unnamed first column (a pandas index?) is ignored" in read.notices
 
 
 def test_tabs_part_the_cells_of_tsv_and_quotation_marks_are_text(tmp_path: Path) -> None:
