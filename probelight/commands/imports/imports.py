@@ -15,8 +15,8 @@ from typing import Any, Self
 
 from probelight.commands.command import Command, command
 from probelight.commands.imports import fitting
+from probelight.commands.imports.information import COLUMNS, ENTROPIES, import_information
 from probelight.commands.imports.information import PROTOCOL as INFORMATION
-from probelight.commands.imports.information import import_information
 from probelight.evaluation.evaluate import Evaluation
 from probelight.evaluation.letters import ByLetter, LetterAnswers
 from probelight.evaluation.measures import PROTOCOL
@@ -50,8 +50,8 @@ PVI = "pvi"  # the format of `imports.information`
     Command(
         example="train.py import lm_eval out/gpt2/samples_age_small_2026*.jsonl --probe age_small "
         "--output_dir runs/imported",
-        options="format files output_dir probe model gold candidates scores mirror data.path "
-        "data.setup data.name",
+        options="format files output_dir probe model gold columns candidates scores mirror "
+        "data.path data.setup data.name",
         positional=True,
     )
 )
@@ -64,6 +64,7 @@ def import_results(
     model: Texts = (),
     gold: Path | None = None,
     candidates: Texts = (),
+    columns: Texts = (),
     scores: fitting.KeptScores = "as_given",
     mirror: Mirror | None = None,
     data: FileSettings = DEFAULT_FILE,
@@ -84,6 +85,8 @@ def import_results(
         model: Names of the models in tables, separated by commas: one per file, or one for all.
             Needed if a file does not name its model.
         gold: JSON lines or a table with `id` or `text`, and `gold`, the text of the right choice.
+        columns: Names of the columns or keys of plain, minicons and pvi files that are called
+            otherwise, as OURS=THEIRS by commas: id=item_id,score=logprob.
         candidates: Columns of a `plain` table that have the scores of candidates, separated by
             commas, where it has a row for each item.
         scores: "as_given" uses the scores as they are, higher is better; "logarithm" takes the
@@ -109,27 +112,32 @@ def import_results(
         raise UsageError(f"there is no format {format!r}{near}; choose from {', '.join(formats)}")
     if not output_dir:
         raise UsageError("give --output_dir FOLDER for the results")
+    names = _columns(format, columns)
     if format == PVI:
         if probe or gold or scores != "as_given" or data.path:
             raise UsageError(
                 "pvi files have their own items; leave out --probe, --gold, --scores, --data"
             )
         files_with_models = _files_with_models(files, model)
-        rows = import_information(files_with_models, Path(output_dir), data.name or "")
+        rows = import_information(files_with_models, Path(output_dir), data.name or "", names)
         print_tables(Path(output_dir), INFORMATION)
         return rows
     chosen = _chosen_set(probe, data, mirror)
     gold_answers = None if gold is None else plain.read_gold(gold)
     read_file = FORMATS[format]
+    if format == "minicons":
+        read_file = partial(minicons.read, columns=names)
     if format == "plain":
         choices = {c for record in (chosen.data.records if chosen else ()) for c in record.choices}
-        read_file = partial(plain.read, candidates=candidates, choices=choices)
+        read_file = partial(plain.read, columns=names, candidates=candidates, choices=choices)
     elif candidates:
         raise UsageError("--candidates names columns of plain tables; leave it out")
     imported_files = _read_files(read_file, _files_with_models(files, model), gold_answers)
     sets = [chosen] * len(imported_files) if chosen else _sets_of_files(imported_files, data.name)
     imports = [
-        Import.of(format, imported, items, gold_answers, scores, is_probe_given=chosen is not None)
+        Import.of(
+            format, imported, items, gold_answers, scores, names, is_probe_given=chosen is not None
+        )
         for imported, items in zip(imported_files, sets, strict=True)
     ]
     del imported_files  # of a million items, they take as much memory as the rest
@@ -155,6 +163,32 @@ def import_results(
     folder.write_results()
     print_tables(folder.path, "zero_shot")
     return folder.rows()
+
+
+def _columns(format: str, columns: Sequence[str]) -> dict[str, str]:
+    """Return the names of a file's columns by ours, from OURS=THEIRS."""
+    headers = {**minicons.CHOICES, **minicons.PAIRS}.values()
+    names_by_format = {
+        "plain": [*sum(plain.CANDIDATES.values(), ()), *plain.KEYS],
+        "minicons": [*dict.fromkeys(sum(headers, ()))],
+        PVI: [*COLUMNS, *ENTROPIES],
+    }
+    if columns and format not in names_by_format:
+        raise UsageError(f"--columns is for {', '.join(names_by_format)}, not for {format} files")
+    mapping: dict[str, str] = {}
+    for column in columns:
+        ours, equals, theirs = (text.strip() for text in column.partition("="))
+        if not (ours and equals and theirs):
+            raise UsageError(f"--columns {column}: give OURS=THEIRS, such as id=item_id")
+        if ours not in (names := names_by_format[format]):
+            raise UsageError(
+                f"--columns {column}: {format} files have no {ours!r}{nearest(ours, names)}; what "
+                f"they have is {', '.join(names)}"
+            )
+        if ours in mapping or theirs in mapping.values():
+            raise UsageError(f"--columns {column}: {ours} or {theirs} is there twice; give it once")
+        mapping[ours] = theirs
+    return mapping
 
 
 def _chosen_set(probe: str, data: FileSettings, mirror: str | None) -> LoadedSet | None:
@@ -228,6 +262,7 @@ class Import:
     items: LoadedSet
     gold: Gold | None
     scores: fitting.KeptScores
+    columns: Mapping[str, str]  # names of the file's columns by ours, where it has others
     predictions: Predictions  # the scores of the items, in their order
     matched_by: str  # what the answers were fitted by
     ranked: bool  # whether each item's choices are in the order of these scores
@@ -241,6 +276,7 @@ class Import:
         items: LoadedSet,
         gold: Gold | None,
         scores: fitting.KeptScores,
+        columns: Mapping[str, str],
         *,
         is_probe_given: bool,
     ) -> Self:
@@ -259,7 +295,9 @@ class Import:
         if letters:
             predictions = letters.over_orders
         file = replace(file, answers=())
-        return cls(format, file, items, gold, scores, predictions, matched_by, ranked, letters)
+        return cls(
+            format, file, items, gold, scores, columns, predictions, matched_by, ranked, letters
+        )
 
     @property
     def source(self) -> dict[str, str]:
@@ -278,6 +316,7 @@ class Import:
             IMPORTED: self.source,
             "gold": self.gold.files[0].sha256 if self.gold else None,
             "scores": self.scores,
+            **({"columns": self.columns} if self.columns else {}),
         }
 
     @property

@@ -18,23 +18,31 @@ from probelight.io.errors import RecordError, nearest
 from probelight.io.escaping import as_cell, visible
 from probelight.io.files import DataFile, content_sha256, delimiter_of, item_lines, read_table
 from probelight.metrics.intervals import mean_interval
+from probelight.results.importers.answers import NO_COLUMNS, our_names
 from probelight.results.record import ModelSource, RunRecord
 from probelight.results.row import Row, Subset
 from probelight.results.run_folder import CommandFolder
 
 PROTOCOL = "information"
 COLUMNS = ("id", "label", "log_probability", "log_probability_without")
+# In place of the two: what guessing and the model leave unknown of the right label, in bits.
+ENTROPIES = ("null_entropy", "conditional_entropy")
 ITEMS = "pvi.csv"  # in the run's folder: the bits of each item
 
 
 def import_information(
-    files: Sequence[tuple[Path, str]], output_dir: Path, name: str = ""
+    files: Sequence[tuple[Path, str]],
+    output_dir: Path,
+    name: str = "",
+    columns: Mapping[str, str] = NO_COLUMNS,
 ) -> list[Row]:
     """Make a run of each file, given with the name of its model ("" for that of the file)."""
-    imported = [(path, visible(model or path.stem), read_bits(path)) for path, model in files]
-    runs = [
+    imported = [
+        (path, visible(model or path.stem), read_bits(path, columns)) for path, model in files
+    ]
+    runs: list[dict[str, Any]] = [
         {"protocol": PROTOCOL, "model": model, "probe": name or path.stem,
-         "data": [content_sha256(path)]}
+         "data": [content_sha256(path)], **({"columns": columns} if columns else {})}
         for path, model, _ in imported
     ]  # fmt: skip
     folder = CommandFolder(output_dir, {"command": "import", "runs": runs})
@@ -66,11 +74,12 @@ def import_information(
     return folder.rows()
 
 
-def read_bits(path: Path) -> list[tuple[str, str, float]]:
+def read_bits(path: Path, columns: Mapping[str, str] = NO_COLUMNS) -> list[tuple[str, str, float]]:
     """Return id, label and pointwise V-information in bits of each item of a file.
 
     Its columns, or the keys of its JSON lines, are those of `COLUMNS`; probabilities are those of
-    the right label as natural logarithms, with the input and without it.
+    the right label as natural logarithms, with the input and without it. With `ENTROPIES` an item
+    needs no id, which is then its line, and no label. `columns` has the file's names by these.
 
     Raises:
         RecordError: If a column is missing, or a number is not one; the message names file and
@@ -78,21 +87,32 @@ def read_bits(path: Path) -> list[tuple[str, str, float]]:
     """
     rows: dict[str, Mapping[str, Any]]
     if delimiter_of(path):
-        rows = read_table(path, any_case=True).to_dict("index")
+        table = read_table(path, any_case=not columns)
+        rows = table.set_axis(our_names([*table], columns, f"{path}:1"), axis=1).to_dict("index")
     else:
         rows = {}
         for line, text in item_lines(path):
             try:
-                rows[line] = json_object(text)
+                cells = json_object(text)
+                names = our_names([*cells], columns, "the line")
+                rows[line] = dict(zip(names, cells.values(), strict=True))
             except RecordError as error:
                 raise RecordError(f"{line}: {error}") from None
     if not rows:
         raise RecordError(f"{path}: no items")
     items, line_by_id = [], dict[str, str]()
     for line, row in rows.items():
-        if missing := [column for column in COLUMNS if column not in row]:
+        has_entropies = bool(row.keys() & {*ENTROPIES})
+        if has_entropies and row.keys() & {*COLUMNS[2:]}:
+            raise RecordError(
+                f"{line}: there are entropies and log-probabilities; name one of them"
+            )
+        if has_entropies:
+            row = {"id": line.rpartition(":")[2], "label": "any", **row}
+        needed = (*COLUMNS[:2], *ENTROPIES) if has_entropies else COLUMNS
+        if missing := [column for column in needed if column not in row]:
             near = nearest(missing[0], [*row])
-            raise RecordError(f"{line}: {missing[0]!r} is missing{near}; give {', '.join(COLUMNS)}")
+            raise RecordError(f"{line}: {missing[0]!r} is missing{near}; give {', '.join(needed)}")
         for column in COLUMNS[:2]:
             is_name = isinstance(row[column], str | int) and not isinstance(row[column], bool)
             if not is_name or row[column] == "":
@@ -100,8 +120,14 @@ def read_bits(path: Path) -> list[tuple[str, str, float]]:
         if (name := str(row["id"])) in line_by_id:
             raise RecordError(f"{line}: the id {name!r} is already at {line_by_id[name]}")
         line_by_id[name] = line
-        logs = [_logarithm(row[column], f"{line}: {column}") for column in COLUMNS[2:]]
-        bits = (logs[0] - logs[1]) / math.log(2)
+        if has_entropies:
+            entropies = [number_of(row[column]) for column in ENTROPIES]
+            if not all(bits >= 0 for bits in entropies):
+                raise RecordError(f"{line}: entropies in bits are numbers from 0")
+            bits = entropies[0] - entropies[1]
+        else:
+            logs = [_logarithm(row[column], f"{line}: {column}") for column in COLUMNS[2:]]
+            bits = (logs[0] - logs[1]) / math.log(2)
         items.append((name, str(row["label"]), round(bits, 6)))
     return items
 

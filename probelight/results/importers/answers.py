@@ -30,6 +30,7 @@ from probelight.probes.record import with_mask
 if TYPE_CHECKING:
     import pandas as pd
 
+NO_COLUMNS: Mapping[str, str] = {}  # a file has our names
 IMPORTED = "imported"  # how choices got their scores, and the kind of the model
 
 
@@ -157,6 +158,20 @@ def at(where: str) -> Iterator[None]:
         yield
     except RecordError as error:
         raise RecordError(f"{where}: {error}") from None
+
+
+def our_names(names: Sequence[str], columns: Mapping[str, str], where: str) -> list[str]:
+    """Return the names of columns, those that `columns` maps to ours by these.
+
+    A column that has our name already, but is not the one that was named, is not read.
+    """
+    if missing := next((theirs for theirs in columns.values() if theirs not in names), None):
+        raise RecordError(
+            f"{where}: no column {missing!r}{nearest(missing, names)}, which --columns names. The "
+            f"columns are {', '.join(names)}"
+        )
+    ours_of = {theirs: ours for ours, theirs in columns.items()}
+    return [ours_of.get(name, f"{name} (not read)" if name in columns else name) for name in names]
 
 
 def known_columns(

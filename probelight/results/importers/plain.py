@@ -1,7 +1,7 @@
 """Candidates with their scores, as anybody can write them: JSON lines, or a table.
 
     {"id": "1", "text": "A cat is an", "scores": {"animal": 0.9, "plant": 0.1}, "gold": "animal"}
-    {"id": "1", "candidates": ["animal", "plant"], "scores": [0.9, 0.1]}
+    {"id": "1", "candidates": ["animal", "plant"], "scores": [0.9, 0.1], "gold_index": 0}
 
 A table (.csv, .tsv) has a row for each candidate with the columns id, candidate, score; or a row
 for each item with a column for each candidate, empty where the item does not have it. An item is
@@ -30,7 +30,16 @@ from probelight.io.files import (
     item_lines,
     read_table,
 )
-from probelight.results.importers.answers import Gold, Imported, at, imported, known_columns, plain
+from probelight.results.importers.answers import (
+    NO_COLUMNS,
+    Gold,
+    Imported,
+    at,
+    imported,
+    known_columns,
+    our_names,
+    plain,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -41,17 +50,24 @@ OF_ITEMS = frozenset(  # columns that are no candidates unless they are named
     "rank prediction predicted pred group cluster subset split template source model seed "
     "num_choices length num_tokens".split()
 )
-OF_LINES = frozenset({*NAMES, "question", "scores", "candidates"})  # keys of a JSON object
+KEYS = ("scores", "candidates", "gold_index")  # of a JSON object, beside its names
+OF_LINES = frozenset({*NAMES, "question", *KEYS})
 SCORE_OF = re.compile(
     r"((?:score|prob|probability|log_?prob|log_?likelihood|logit)[_:. ])(.+)", re.I
 )
 CANDIDATES = {**NAMES, "choice": ("candidate",), "score": ("score",)}
 
 
-def read(path: Path, candidates: Collection[str] = (), choices: Collection[str] = ()) -> Imported:
+def read(
+    path: Path,
+    columns: Mapping[str, str] = NO_COLUMNS,
+    candidates: Collection[str] = (),
+    choices: Collection[str] = (),
+) -> Imported:
     """Read one file.
 
-    `candidates` name a table's columns of candidates, `choices` are those of known items.
+    `columns` has the names of the file's columns or keys by ours, `candidates` name a table's
+    columns of candidates, `choices` are those of known items.
 
     Raises:
         RecordError: If a line is not as above; the message names file and line.
@@ -59,20 +75,21 @@ def read(path: Path, candidates: Collection[str] = (), choices: Collection[str] 
     notices: tuple[str, ...] = ()
     if not delimiter_of(path):
         unread_keys = set[str]()
-        frame = _lines(path, partial(_candidates, unread_keys))
+        frame = _lines(path, partial(_candidates, unread_keys, columns))
         unread = ", ".join(sorted(unread_keys))
         notices = (f"keys ignored: {unread}",) if unread else ()
     else:
         table = read_table(path, watched=_watched)
+        table.columns = our_names([*table.columns], columns, f"{path}:1")
         if {"candidate", "score"}.intersection(map(str.lower, table.columns)):
             frame, notices = known_columns(path, table, CANDIDATES, ("choice", "score"))
         else:  # a column for each candidate
             frame, _ = known_columns(path, table, NAMES, ())
             named = sum(NAMES.values(), ())
-            columns = [name for name in table.columns if name.lower() not in named]
-            by_column = _candidate_columns(path, columns, candidates, choices)
+            free_columns = [name for name in table.columns if name.lower() not in named]
+            by_column = _candidate_columns(path, free_columns, candidates, choices)
             notices = (f"candidates: {', '.join(by_column.values())}",)
-            unread = ", ".join(name for name in columns if name not in by_column)
+            unread = ", ".join(name for name in free_columns if name not in by_column)
             notices += (f"columns ignored: {unread}",) if unread else ()
             columns_by_text = {text: name for name, text in by_column.items()}
             texts = [*columns_by_text]
@@ -174,8 +191,12 @@ def names_of(row: Mapping[str, Any]) -> dict[str, object]:
     return texts
 
 
-def _candidates(unread_keys: set[str], row: Mapping[str, Any]) -> dict[str, object]:
+def _candidates(
+    unread_keys: set[str], columns: Mapping[str, str], row: Mapping[str, Any]
+) -> dict[str, object]:
     """Return the names of a JSON object, its candidates and their scores; note its other keys."""
+    if columns:
+        row = dict(zip(our_names([*row], columns, "the line"), row.values(), strict=True))
     if "scores" not in row:
         raise RecordError(f"`scores` is missing{nearest('scores', list(row))}")
     scores, choices = row["scores"], row.get("candidates")
@@ -191,4 +212,13 @@ def _candidates(unread_keys: set[str], row: Mapping[str, Any]) -> dict[str, obje
     if strange := [choice for choice in choices if not isinstance(choice, str)]:
         raise RecordError(f"a candidate is {kind_of(strange[0])}; a text is needed")
     unread_keys |= row.keys() - OF_LINES
-    return {**names_of(row), "choice": choices, "score": scores}
+    names = names_of(row)
+    if (index := row.get("gold_index")) is not None:
+        if "gold" in names:
+            raise RecordError("`gold` and `gold_index` both say which is right; give one of them")
+        if not isinstance(index, int) or isinstance(index, bool) or not 0 <= index < len(choices):
+            raise RecordError(
+                f"`gold_index` is {index!r}; a number from 0 to {len(choices) - 1} is needed"
+            )
+        names["gold"] = choices[index]
+    return {**names, "choice": choices, "score": scores}
