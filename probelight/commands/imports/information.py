@@ -88,13 +88,13 @@ def read_bits(path: Path, columns: Mapping[str, str] = NO_COLUMNS) -> list[tuple
     rows: dict[str, Mapping[str, Any]]
     if delimiter_of(path):
         table = read_table(path, any_case=not columns)
-        rows = table.set_axis(our_names([*table], columns, f"{path}:1"), axis=1).to_dict("index")
+        rows = table.set_axis(our_names([*table], columns, f"{path}:1: "), axis=1).to_dict("index")
     else:
         rows = {}
         for line, text in item_lines(path):
             try:
                 cells = json_object(text)
-                names = our_names([*cells], columns, "the line")
+                names = our_names([*cells], columns)
                 rows[line] = dict(zip(names, cells.values(), strict=True))
             except RecordError as error:
                 raise RecordError(f"{line}: {error}") from None

@@ -160,14 +160,14 @@ def at(where: str) -> Iterator[None]:
         raise RecordError(f"{where}: {error}") from None
 
 
-def our_names(names: Sequence[str], columns: Mapping[str, str], where: str) -> list[str]:
+def our_names(names: Sequence[str], columns: Mapping[str, str], where: str = "") -> list[str]:
     """Return the names of columns, those that `columns` maps to ours by these.
 
     A column that has our name already, but is not the one that was named, is not read.
     """
     if missing := next((theirs for theirs in columns.values() if theirs not in names), None):
         raise RecordError(
-            f"{where}: no column {missing!r}{nearest(missing, names)}, which --columns names. The "
+            f"{where}no column {missing!r}{nearest(missing, names)}, which --columns names. The "
             f"columns are {', '.join(names)}"
         )
     ours_of = {theirs: ours for ours, theirs in columns.items()}

@@ -59,7 +59,7 @@ def read(path: Path, columns: Mapping[str, str] = NO_COLUMNS) -> Imported:
             choice; the message names file and line.
     """
     table = read_table(path)
-    table.columns = our_names([*table.columns], columns, f"{path}:1")
+    table.columns = our_names([*table.columns], columns, f"{path}:1: ")
     headers = {name.lower() for name in table.columns}
     if headers.intersection(PAIRS["right sentence"]):
         pairs, notices = known_columns(path, table, PAIRS, [*PAIRS][2:])

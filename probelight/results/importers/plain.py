@@ -60,14 +60,14 @@ CANDIDATES = {**NAMES, "choice": ("candidate",), "score": ("score",)}
 
 def read(
     path: Path,
-    columns: Mapping[str, str] = NO_COLUMNS,
     candidates: Collection[str] = (),
     choices: Collection[str] = (),
+    columns: Mapping[str, str] = NO_COLUMNS,
 ) -> Imported:
     """Read one file.
 
-    `columns` has the names of the file's columns or keys by ours, `candidates` name a table's
-    columns of candidates, `choices` are those of known items.
+    `candidates` name a table's columns of candidates, `choices` are those of known items, and
+    `columns` has the names of the file's columns or keys by ours.
 
     Raises:
         RecordError: If a line is not as above; the message names file and line.
@@ -80,7 +80,7 @@ def read(
         notices = (f"keys ignored: {unread}",) if unread else ()
     else:
         table = read_table(path, watched=_watched)
-        table.columns = our_names([*table.columns], columns, f"{path}:1")
+        table.columns = our_names([*table.columns], columns, f"{path}:1: ")
         if {"candidate", "score"}.intersection(map(str.lower, table.columns)):
             frame, notices = known_columns(path, table, CANDIDATES, ("choice", "score"))
         else:  # a column for each candidate
@@ -196,7 +196,7 @@ def _candidates(
 ) -> dict[str, object]:
     """Return the names of a JSON object, its candidates and their scores; note its other keys."""
     if columns:
-        row = dict(zip(our_names([*row], columns, "the line"), row.values(), strict=True))
+        row = dict(zip(our_names([*row], columns), row.values(), strict=True))
     if "scores" not in row:
         raise RecordError(f"`scores` is missing{nearest('scores', list(row))}")
     scores, choices = row["scores"], row.get("candidates")

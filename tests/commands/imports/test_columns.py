@@ -1,0 +1,125 @@
+"""Files of other programs whose columns have other names, by --columns."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from probelight import cli
+from tests.fixtures.rows import read_results
+
+PAIRS = """item,good,bad,score_good,gpt2_good,gpt2_bad,opt_good,opt_bad
+1,Cats sleep.,Cats sleeps.,0,-10,-12,-9,-8
+2,Dogs bark.,Dogs barks.,0,-11,-12,-9,-10
+3,A cat is.,A cat are.,0,-5,-4,-9,-10
+4,A dog is.,A dog are.,0,-5,-6,-9,-10
+"""
+
+
+def imported(folder: Path, *options: str) -> int:
+    return cli.main(["import", *options, "--output_dir", str(folder / "out")])
+
+
+def value(folder: Path, metric: str) -> float:
+    [row] = [
+        row
+        for row in read_results(folder / "out" / "results.csv")
+        if (row["metric"], row["subset"], row["scoring"]) == (metric, "", "")
+    ]
+    return float(row["value"])
+
+
+def test_scores_and_an_index_of_the_right_answer_under_other_keys(tmp_path: Path) -> None:
+    rows = [
+        {"uid": name, "id": 7, "options": ["animal", "plant"], "pll_scores": scores} | right
+        for name, scores, right in (
+            ("A cat is an", [-1.5, -2.5], {"answer_idx": 0}),
+            ("An oak is a", [-1.5, -2.5], {"answer_idx": 1}),
+            ("An ant is an", [-1.0, -9.0], {"answer_idx": 0}),
+        )
+    ]
+    path = tmp_path / "pll.jsonl"
+    path.write_text("\n".join(map(json.dumps, rows)))
+    # Their own `id`, the same in all rows, is not read, as another key was named.
+    columns = "id=uid,candidates=options,scores=pll_scores,gold_index=answer_idx"
+    options = ["plain", str(path), "--model", "bert", "--columns", columns]
+    items = tmp_path / "items.csv"
+    items.write_text(
+        "id,sentence,gold,choices\nA cat is an,a?,animal,animal|plant\n"
+        "An oak is a,b?,plant,animal|plant\nAn ant is an,c?,animal,animal|plant\n"
+    )
+    assert imported(tmp_path, *options, "--data.path", str(items)) == 0
+    assert value(tmp_path, "accuracy") == pytest.approx(2 / 3, abs=1e-6)
+
+
+@pytest.mark.parametrize(("model", "accuracy"), [("gpt2", 3 / 4), ("opt", 3 / 4)])
+def test_log_likelihoods_in_columns_of_several_models(
+    model: str, accuracy: float, tmp_path: Path
+) -> None:
+    path = tmp_path / "pairs.csv"
+    path.write_text(PAIRS)
+    columns = f"score_good={model}_good,score_bad={model}_bad"
+    assert imported(tmp_path, "minicons", f"{path}={model}", "--columns", columns) == 0
+    assert value(tmp_path, "accuracy") == accuracy
+    [config] = (tmp_path / "out").glob("runs/*/config.yaml")
+    assert f"score_good: {model}_good" in config.read_text()
+
+
+def test_information_in_bits_of_items_without_an_id(tmp_path: Path) -> None:
+    path = tmp_path / "vinfo.tsv"
+    path.write_text("sentence\tnull_ent\tcond_ent\na\t1.0\t0.25\nb\t1.0\t1.5\nb\t0.5\t0.5\n")
+    columns = "null_entropy=null_ent,conditional_entropy=cond_ent"
+    assert imported(tmp_path, "pvi", f"{path}=bert", "--columns", columns) == 0
+    assert value(tmp_path, "v_information") == pytest.approx((0.75 - 0.5 + 0) / 3, abs=1e-6)
+    [items] = (tmp_path / "out").glob("runs/*/pvi.csv")
+    assert items.read_text().splitlines()[1:] == ["2,any,0.75", "3,any,-0.5", "4,any,0.0"]
+
+
+@pytest.mark.parametrize(
+    ("format", "columns", "message"),
+    [
+        ("minicons", "score_good=gtp2_good", "pairs.csv:1: no column 'gtp2_good' (did you mean"),
+        ("minicons", "score_god=gpt2_good", "no 'score_god' (did you mean 'score_good'?)"),
+        ("minicons", "score_good", "--columns score_good: give OURS=THEIRS"),
+        ("minicons", "score_good=bad,score_bad=bad", "score_bad or bad is there twice"),
+        ("letters", "id=item", "--columns is for plain, minicons, pvi, not for letters"),
+        (
+            "pvi",
+            "null_entropy=gpt2_good,conditional_entropy=bad,id=item",
+            "pairs.csv:2: entropies in bits are numbers from 0",
+        ),
+        (
+            "pvi",
+            "null_entropy=gpt2_good,log_probability=gpt2_bad",
+            "pairs.csv:2: there are entropies and log-probabilities",
+        ),
+    ],
+)
+def test_a_mistake_in_the_names_is_told(
+    format: str, columns: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "pairs.csv"
+    path.write_text(PAIRS)
+    assert imported(tmp_path, format, f"{path}=m", "--columns", columns) != 0
+    assert message in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("right", "message"),
+    [
+        ({"k": 2}, "pll.jsonl:1: `gold_index` is 2; a number from 0 to 1"),
+        ({"k": True}, "`gold_index` is True"),
+        ({"k": 0, "gold": "a"}, "`gold` and `gold_index` both say"),
+        ({}, "pll.jsonl:1: no column 'k'"),
+    ],
+)
+def test_an_index_that_names_no_candidate_is_refused(
+    right: dict[str, object], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "pll.jsonl"
+    path.write_text(json.dumps({"text": "q?", "candidates": ["a", "b"], "scores": [1, 2]} | right))
+    assert imported(tmp_path, "plain", f"{path}=m", "--columns", "gold_index=k") != 0
+    assert message in capsys.readouterr().err
