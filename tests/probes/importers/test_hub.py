@@ -125,3 +125,22 @@ def test_rows_of_blimp_are_minimal_pairs(tmp_path: Path) -> None:
     row = {"sentence_good": "a b", "sentence_bad": "b a", "UID": "order", "pairID": "3"}
     records = read(hub(tmp_path / "data", row), tmp_path, setup="minimal_pair")
     assert records == (Record("order-3", "", ("a b", "b a"), 0, {"paradigm": "order"}, 1),)
+
+
+def test_a_named_layout_needs_its_columns(tmp_path: Path) -> None:
+    row = {"ctx": "A cat", "endings": ["sits.", "flies."], "label": "0"}
+    source = hub(tmp_path / "data", row)
+    assert read(source, tmp_path)[0].choices == ("sits.", "flies.")
+    with pytest.raises(RecordError, match="no column activity_label, ctx_a, ctx_b, which the lay"):
+        read(source, tmp_path, layout="hellaswag")
+
+
+def test_a_gold_that_is_two_choices_is_allowed_where_the_config_says_so(tmp_path: Path) -> None:
+    rows = [{"question": f"{n}?", "choices": ["0", "1", "1"], "answer": n} for n in (0, 1)]
+    source = hub(tmp_path / "data", *rows)
+    with pytest.raises(RecordError, match="train:2: the gold choice '1' appears twice"):
+        read(source, tmp_path, gold="index")
+    probe = ProbeConfig("p", "mc_qa", 5, 0.2, hub=source, gold="index", golds_repeat=True)
+    items = read_hub(probe, "train", cache_dir=tmp_path / "cache")
+    assert [record.answer for record in items.records] == [0, 1]
+    assert any("1 items have the gold as two choices" in notice for notice in items.notices)
