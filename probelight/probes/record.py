@@ -180,9 +180,8 @@ def group_of(record: Record, group_by: GroupBy | None) -> str:
         record: The item.
         group_by: "cluster", "word", "paradigm" and "subject" group items by that field of `meta`.
             "arguments" groups them by their arguments, in any order, or by the stem if no template
-            fits.
-            "stem" groups them by the words of the stem, or of the right sentence of a minimal pair.
-            None makes each item its own group; exact copies share one.
+            fits. "stem" groups them by the words of the stem, or of the right sentence of a minimal
+            pair. None makes each item its own group; exact copies share one.
 
     Raises:
         RecordError: If the item has no cluster, word, paradigm or subject.

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 NO_COLUMNS: Mapping[str, str] = {}  # a file has our names
+UNREAD = " (not read)"
 IMPORTED = "imported"  # how choices got their scores, and the kind of the model
 
 
@@ -171,7 +172,7 @@ def our_names(names: Sequence[str], columns: Mapping[str, str], where: str = "")
             f"columns are {', '.join(names)}"
         )
     ours_of = {theirs: ours for ours, theirs in columns.items()}
-    return [ours_of.get(name, f"{name} (not read)" if name in columns else name) for name in names]
+    return [ours_of.get(name, f"{name}{UNREAD}" if name in columns else name) for name in names]
 
 
 def known_columns(

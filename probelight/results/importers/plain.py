@@ -32,6 +32,7 @@ from probelight.io.files import (
 )
 from probelight.results.importers.answers import (
     NO_COLUMNS,
+    UNREAD,
     Gold,
     Imported,
     at,
@@ -86,7 +87,11 @@ def read(
         else:  # a column for each candidate
             frame, _ = known_columns(path, table, NAMES, ())
             named = sum(NAMES.values(), ())
-            free_columns = [name for name in table.columns if name.lower() not in named]
+            free_columns = [
+                name
+                for name in table.columns
+                if name.lower() not in named and not name.endswith(UNREAD)
+            ]
             by_column = _candidate_columns(path, free_columns, candidates, choices)
             notices = (f"candidates: {', '.join(by_column.values())}",)
             unread = ", ".join(name for name in free_columns if name not in by_column)

@@ -123,3 +123,10 @@ def test_an_index_that_names_no_candidate_is_refused(
     path.write_text(json.dumps({"text": "q?", "candidates": ["a", "b"], "scores": [1, 2]} | right))
     assert imported(tmp_path, "plain", f"{path}=m", "--columns", "gold_index=k") != 0
     assert message in capsys.readouterr().err
+
+
+def test_a_column_of_our_name_that_was_not_named_is_no_candidate(tmp_path: Path) -> None:
+    path = tmp_path / "table.csv"
+    path.write_text("uid,id,text,gold,cat,dog\na,1,A?,cat,0.9,0.1\nb,2,B?,cat,0.2,0.8\n")
+    assert imported(tmp_path, "plain", f"{path}=m", "--columns", "id=uid") == 0
+    assert value(tmp_path, "accuracy") == 1 / 2
