@@ -18,7 +18,7 @@ from probelight.io.errors import RecordError, nearest
 from probelight.io.escaping import as_cell, visible
 from probelight.io.files import DataFile, content_sha256, delimiter_of, item_lines, read_table
 from probelight.metrics.intervals import mean_interval
-from probelight.results.importers.answers import NO_COLUMNS, our_names
+from probelight.results.importers.answers import our_names
 from probelight.results.record import ModelSource, RunRecord
 from probelight.results.row import Row, Subset
 from probelight.results.run_folder import CommandFolder
@@ -34,7 +34,7 @@ def import_information(
     files: Sequence[tuple[Path, str]],
     output_dir: Path,
     name: str = "",
-    columns: Mapping[str, str] = NO_COLUMNS,
+    columns: Mapping[str, str] | None = None,
 ) -> list[Row]:
     """Make a run of each file, given with the name of its model ("" for that of the file)."""
     imported = [
@@ -74,7 +74,7 @@ def import_information(
     return folder.rows()
 
 
-def read_bits(path: Path, columns: Mapping[str, str] = NO_COLUMNS) -> list[tuple[str, str, float]]:
+def read_bits(path: Path, columns: Mapping[str, str] | None = None) -> list[tuple[str, str, float]]:
     """Return id, label and pointwise V-information in bits of each item of a file.
 
     Its columns, or the keys of its JSON lines, are those of `COLUMNS`; probabilities are those of

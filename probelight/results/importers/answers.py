@@ -30,7 +30,6 @@ from probelight.probes.record import with_mask
 if TYPE_CHECKING:
     import pandas as pd
 
-NO_COLUMNS: Mapping[str, str] = {}  # a file has our names
 UNREAD = " (not read)"
 IMPORTED = "imported"  # how choices got their scores, and the kind of the model
 
@@ -161,11 +160,14 @@ def at(where: str) -> Iterator[None]:
         raise RecordError(f"{where}: {error}") from None
 
 
-def our_names(names: Sequence[str], columns: Mapping[str, str], where: str = "") -> list[str]:
+def our_names(
+    names: Sequence[str], columns: Mapping[str, str] | None, where: str = ""
+) -> list[str]:
     """Return the names of columns, those that `columns` maps to ours by these.
 
     A column that has our name already, but is not the one that was named, is not read.
     """
+    columns = columns or {}
     if missing := next((theirs for theirs in columns.values() if theirs not in names), None):
         raise RecordError(
             f"{where}no column {missing!r}{nearest(missing, names)}, which --columns names. The "

@@ -20,13 +20,7 @@ from pathlib import Path
 
 from probelight.io.errors import RecordError
 from probelight.io.files import content_sha256, read_table
-from probelight.results.importers.answers import (
-    NO_COLUMNS,
-    Imported,
-    imported,
-    known_columns,
-    our_names,
-)
+from probelight.results.importers.answers import Imported, imported, known_columns, our_names
 
 CHOICES = {
     "item": ("item", "id"),
@@ -51,7 +45,7 @@ IS_RIGHT = {
 }
 
 
-def read(path: Path, columns: Mapping[str, str] = NO_COLUMNS) -> Imported:
+def read(path: Path, columns: Mapping[str, str] | None = None) -> Imported:
     """Read one table; `columns` has the names of its columns by ours.
 
     Raises:

@@ -31,7 +31,6 @@ from probelight.io.files import (
     read_table,
 )
 from probelight.results.importers.answers import (
-    NO_COLUMNS,
     UNREAD,
     Gold,
     Imported,
@@ -63,7 +62,7 @@ def read(
     path: Path,
     candidates: Collection[str] = (),
     choices: Collection[str] = (),
-    columns: Mapping[str, str] = NO_COLUMNS,
+    columns: Mapping[str, str] | None = None,
 ) -> Imported:
     """Read one file.
 
@@ -197,7 +196,7 @@ def names_of(row: Mapping[str, Any]) -> dict[str, object]:
 
 
 def _candidates(
-    unread_keys: set[str], columns: Mapping[str, str], row: Mapping[str, Any]
+    unread_keys: set[str], columns: Mapping[str, str] | None, row: Mapping[str, Any]
 ) -> dict[str, object]:
     """Return the names of a JSON object, its candidates and their scores; note its other keys."""
     if columns:
