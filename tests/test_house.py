@@ -17,7 +17,7 @@ from tests.fixtures.checkout import ROOT
 # The limits. Lower them when you can; whoever has to raise one says why in the commit.
 # `python -m tests.test_house` prints what they would be now.
 ROOMS = {  # of each, the names that say nothing, and the lines
-    "api": (3, 1101),
+    "api": (3, 1103),
     "builders": (0, 5726),
     "callbacks": (1, 1208),
     "cli": (0, 1468),
@@ -29,7 +29,7 @@ ROOMS = {  # of each, the names that say nothing, and the lines
     "io": (0, 2776),
     "lightning_modules": (0, 2310),
     "metrics": (0, 2508),
-    "models": (1, 6877),
+    "models": (1, 6898),
     "probelight": (0, 113),
     "probes": (0, 4073),
     "reports": (6, 10888),
@@ -39,8 +39,8 @@ ROOMS = {  # of each, the names that say nothing, and the lines
     "training": (0, 1109),
 }
 LIMITS = {
-    "lines of all rooms": 65_189,
-    "lines of tests": 59_797,
+    "lines of all rooms": 65_212,
+    "lines of tests": 59_852,
     "lines of CONTRIBUTING": 400,
     "lines of CHANGELOG, unreleased": 150,
     "names that only say that they hold something": 375,

@@ -110,6 +110,7 @@ def load_model(model: ModelLike, tokenizer: Any = None, **settings: Any) -> Mode
         PretrainedError: If there is no such model.
     """
     from probelight.models.chosen_models import model_of, with_model_type
+    from probelight.models.in_memory import model_inside
     from probelight.models.loading import name_of
     from probelight.models.registry import AUTO, ModelSettings, detected_type
 
@@ -135,6 +136,7 @@ def load_model(model: ModelLike, tokenizer: Any = None, **settings: Any) -> Mode
             return Model(with_model_type(chosen))
         if tokenizer is None:
             raise UsageError("load_model: a model in memory needs its tokenizer; give tokenizer=")
+        network = model_inside(network)
         fields_given = {"name": name_of(network), "kind": detected_type(network)[0], **settings}
         return Model(as_settings(ModelSettings, fields_given, "load_model"), network, tokenizer)
 

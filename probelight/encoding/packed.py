@@ -135,21 +135,21 @@ def packed(
 
 
 def balanced_rows(sizes: Sequence[int], most: int) -> list[list[int]]:
-    """Return which items stand in each row: about as many tokens in every row, so little padding.
+    """Return the items of each row by number: about as many tokens in each, so little padding.
 
     A row has at most so many tokens, or one item.
     """
-    longest_first = sorted(range(len(sizes)), key=lambda item: -sizes[item])
+    longest_first = sorted(range(len(sizes)), key=lambda number: -sizes[number])
     for num_rows in range(-(-sum(sizes) // max(most, 1)), len(sizes)):
         rows: list[list[int]] = [[] for _ in range(num_rows)]
         filled = [(0, row) for row in range(num_rows)]
-        for item in longest_first:
+        for number in longest_first:
             size, row = filled[0]
-            rows[row].append(item)
-            heapreplace(filled, (size + sizes[item], row))
+            rows[row].append(number)
+            heapreplace(filled, (size + sizes[number], row))
         if max(filled)[0] <= max(most, sizes[longest_first[0]]):
             return [sorted(row) for row in rows]
-    return [[item] for item in range(len(sizes))]
+    return [[number] for number in range(len(sizes))]
 
 
 @dataclass
@@ -248,8 +248,8 @@ class _Rows:
         most = packing.row_tokens if packing.packs else 0
         for row_items in balanced_rows(widths, most):
             self._rows.append(_PackedRow(len(self._prefixes) - 1 if prefix else -1))
-            for item in row_items:
-                self._add(len(self._rows) - 1, texts_by_item[item], prefix, shared[item])
+            for number in row_items:
+                self._add(len(self._rows) - 1, texts_by_item[number], prefix, shared[number])
 
     def _add(self, row: int, item_texts: Sequence[int], prefix: int, shared: int) -> None:
         """Add the texts of an item to a row; `shared` counts the prefix too."""

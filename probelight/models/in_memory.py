@@ -43,6 +43,25 @@ class TextSettings:
             raise UsageError(f"max_length {self.max_length}: give a number of tokens, at least 1")
 
 
+def model_inside(network: Any) -> Any:
+    """Return the model inside of torch.compile's wrapper, and of peft's for a model without a task.
+
+    Its adapters are in its layers.
+
+    Raises:
+        UsageError: If peft puts prompts before the texts, which are outside of the model.
+    """
+    network = getattr(network, "_orig_mod", network)
+    if type(network).__name__ == "PeftModel":
+        if network.active_peft_config.is_prompt_learning:
+            raise UsageError(
+                "a PeftModel with prompts and no task_type: what it answers cannot be told; give "
+                "get_peft_model a config with task_type"
+            )
+        network = network.get_base_model()
+    return getattr(network, "_orig_mod", network)
+
+
 def scorer_of(network: Any, tokenizer: Any, setup: Setup, settings: TextSettings) -> Scorer:
     """Return what scores probes of a setup with a model, whose weights are used, not copied.
 
@@ -50,6 +69,7 @@ def scorer_of(network: Any, tokenizer: Any, setup: Setup, settings: TextSettings
         UsageError: If models of its type do not answer the setup.
         PretrainedError: If its family, its head or its tokenizer is not supported.
     """
+    network = model_inside(network)
     tokenizer = copy.deepcopy(tokenizer)  # batches set its truncation and padding
 
     def read(form: Form, *_: Any, **__: Any) -> tuple[Any, Any]:
@@ -78,6 +98,7 @@ def held(network: Any, tokenizer: Any) -> Iterator[ModelSettings]:
 
     Its name has the checksum of the weights: a folder of results is of one state of them.
     """
+    network = model_inside(network)
     kind, _ = detected_type(network)
     label = name_of(network).replace("+", "-")
     name = f"memory:{model_fingerprint(network)[:12]}/{label}"
