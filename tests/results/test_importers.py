@@ -55,9 +55,9 @@ def test_scores_and_choices() -> None:
         with pytest.raises(RecordError, match="a number is needed"):
             score_of(none)
     assert answers.plain(" a\u00a0 b\n") == "a b"
-    assert index_of("b  c", ["a", "b c"]) == 1
+    assert index_of("b  c", ("a", "b c")) == 1
     with pytest.raises(RecordError, match="matches several of the candidates"):
-        index_of("a", ["a", "a "])
+        index_of("a", ("a", "a "))
 
 
 # Plain tables and lines of JSON.
@@ -92,13 +92,14 @@ def test_more_items_than_can_be_kept_are_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(answers, "MAX_ITEMS", 1)
-    monkeypatch.setattr(plain, "MAX_ITEMS", 1)
     table = write_text(tmp_path / "scores.csv", LISTED)
     with pytest.raises(RecordError, match=f"^{table}: 2 items; a file can have at most 1$"):
         plain.read(table)
     lines = write_text(tmp_path / "scores.jsonl", OBJECTS + LISTS)
-    with pytest.raises(RecordError, match=f"^{lines}:2: a file can have at most 1 items$"):
+    with pytest.raises(RecordError, match=f"^{lines}: 2 items; a file can have at most 1$"):
         plain.read(lines)
+    with pytest.raises(RecordError, match=f"^{lines}:2: a file can have at most 1 items$"):
+        list(files.item_lines(lines, 1))
     monkeypatch.setattr(files, "MAX_ROWS", 3)
     with pytest.raises(RecordError, match=f"^{table}:5: a table can have at most 3 rows$"):
         plain.read(table)
