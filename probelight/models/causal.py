@@ -198,17 +198,22 @@ class PackedReader:
         self.num_entries = int(config.vocab_size)
         refuse_looking_ahead(model)
         looks_back = [getattr(config, name, None) or max_length for name in _WINDOWS]
-        self.why_not_packed = ""
+        self.why_not_packed, has_keys = "", self._has_keys()
+        packing = Packing(reads_prefixes=has_keys, row_tokens=ROW_TOKENS)
         if (window := min(looks_back)) < max_length:
             self.why_not_packed = f"it looks back {window} tokens, and max_length is {max_length}"
         elif config.model_type in _OWN_MASKS:
             self.why_not_packed = f"{config.model_type} sees by places, whatever mask it is given"
-        elif not self._is_exact(Packing(row_tokens=ROW_TOKENS)):
+        elif self._is_exact(packing):
+            self.packs, self.keeps_keys = True, has_keys
+            return
+        elif not self._is_exact(replace(packing, reads_prefixes=False)):
             name = type(model).__name__
             self.why_not_packed = f"{name} does not predict packed choices as alone"
         self.packs = not self.why_not_packed
-        self.keeps_keys = self._has_keys() and self._is_exact(
-            Packing(packs=self.packs, reads_prefixes=True, row_tokens=ROW_TOKENS)
+        # Packed behind a prefix it is not exact; a row per text may be.
+        self.keeps_keys = (
+            has_keys and not self.packs and self._is_exact(replace(packing, packs=False))
         )
 
     def at(self, inputs: Mapping[str, Any], row: Tensor, column: Tensor) -> tuple[Tensor, Tensor]:

@@ -46,7 +46,7 @@ def model_fingerprint(model: nn.Module | Mapping[str, Tensor]) -> str:
     for name, tensor in sorted(weights.items()):
         value = tensor.detach().cpu().contiguous()
         digest.update(f"{name} {value.dtype} {tuple(value.shape)}\n".encode())
-        digest.update(value.reshape(-1).view(torch.uint8).numpy().tobytes())
+        digest.update(value.reshape(-1).view(torch.uint8).numpy())
     for module in model.modules() if isinstance(model, nn.Module) else ():
         for settings in getattr(vars(module).get(ADAPTER_WRAPPER), "peft_config", {}).values():
             digest.update(adapter_sum(settings.to_dict()).encode())

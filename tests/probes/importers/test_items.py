@@ -148,7 +148,10 @@ def test_notes_keep_their_names_and_give_the_named_fields(tmp_path: Path) -> Non
 
 TWO_KEYS = json.dumps(row())[:-1] + ', "answerKey": "A"}'
 MALFORMED = {
-    "a number of 5,000 digits": ('{"id": ' + "9" * 5000 + "}", "a number of 5,000 digits is too large"),
+    "a number of 5,000 digits": (
+        '{"id": ' + "9" * 5000 + "}",
+        "a number of 5,000 digits is too large",
+    ),
     "key twice": (TWO_KEYS, "'answerKey' is given twice"),
     "no question": ({"id": "1"}, "no column for the sentence: .* There are id$"),
     "question is text": ({"question": "why?"}, "no column for the gold: .* There are question"),
