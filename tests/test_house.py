@@ -29,7 +29,7 @@ ROOMS = {  # of each, the names that say nothing, and the lines
     "io": (0, 2776),
     "lightning_modules": (0, 2310),
     "metrics": (0, 2509),
-    "models": (1, 6903),
+    "models": (1, 6905),
     "probelight": (0, 113),
     "probes": (0, 4210),
     "reports": (6, 10888),
@@ -39,7 +39,7 @@ ROOMS = {  # of each, the names that say nothing, and the lines
     "training": (0, 1109),
 }
 LIMITS = {
-    "lines of all rooms": 65_563,
+    "lines of all rooms": 65_565,
     "lines of tests": 60_491,
     "lines of CONTRIBUTING": 400,
     "lines of CHANGELOG, unreleased": 150,

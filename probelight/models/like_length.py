@@ -14,6 +14,9 @@ from probelight.models.networks import Batch
 
 # What a call of an encoder costs on a CPU however little it reads, in tokens.
 _CALL_TOKENS = 32
+# Batches of less than so many calls' cost are read at once: to look at the lengths, a GPU has to
+# finish what it does, which costs about a call, and a tenth of a batch may be padding.
+_LEAST_CALLS = 16
 
 
 class LikeLength:
@@ -40,8 +43,7 @@ class LikeLength:
         mask = batch["attention_mask"]
         is_simulated = hasattr(mask, "fake_mode")  # which has no lengths
         call_tokens = 0.0 if self.notices else self._call_tokens(mask.device.type)
-        # To look at the lengths, a GPU has to finish what it does.
-        if is_simulated or mask.numel() < 2 * call_tokens:
+        if is_simulated or mask.numel() < _LEAST_CALLS * call_tokens:
             return read({**batch})
         groups = groups_of_like_length(mask.sum(dim=1).tolist(), call_tokens)
         if len(groups) == 1:
