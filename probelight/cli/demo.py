@@ -109,6 +109,7 @@ def demo(
     from probelight.reports.build import build_report
     from probelight.reports.formats import page_line
     from probelight.reports.overview.story import print_story
+    from probelight.results.load import load_results
 
     context = RunContext(trainer, user_probes=own_configs(sets), quiet=True)
     names = ("learning_rate", "epochs", "batch_size", "tuning")
@@ -128,16 +129,15 @@ def demo(
     run_jobs([replace(job, bar=bar) for job in scored], folder, context)
     curves = curves_of(plan.curve_probes, [chosen], plan.curve, ProbeOptions(), context)
     trace_curves(folder, curves, context, "2 of 4: learning curves, with and without language")
-    jobs = [
-        *inoculation_jobs(subject, settings, context),
-        *inoculation_jobs(control, controls, context),
-    ]
+    jobs = [*inoculation_jobs(subject, settings, context)]
+    jobs += inoculation_jobs(control, controls, context)
     bar = "3 of 4: fine-tuning on a probe, with and without replay"
     run_jobs([replace(job, bar=bar) for job in jobs], folder, context)
     with progress_of(enabled=trainer.progress_bar) as stage:
         stage.add_task("4 of 4: the report", total=None)
         page = build_report(folder.path)
-    print_story(folder.path, page_line(page), f"in {time.perf_counter() - start:.0f} seconds")
+    seconds = time.perf_counter() - start
+    print_story(load_results(folder.path), page_line(page), f"in {seconds:.0f} seconds")
     return page
 
 

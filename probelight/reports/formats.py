@@ -25,7 +25,7 @@ from rich.text import Text
 from probelight.io.escaping import as_cell, brief, markdown, visible
 from probelight.reports.sections import printed
 from probelight.reports.table import Cell, Column, Table
-from probelight.results.load import load_results
+from probelight.results.load import RunSet, load_results
 
 MANY_ROWS = 30  # what fits on a page with headings
 PROSE = r">{\raggedright\arraybackslash}p{18em}"  # of a column of sentences
@@ -163,8 +163,8 @@ def _character(character: str) -> str:
     return f"{WRITTEN_OUT}{ord(character):04X}}}"
 
 
-def print_tables(folder: Path, protocol: str, *, is_saved: bool = True) -> None:
-    """Print the notices and tables of one protocol's results in a folder, and where it is kept."""
+def print_tables(folder: Path, protocol: str, *, is_saved: bool = True) -> RunSet:
+    """Print notices and tables of one protocol, and where they are kept; return all results."""
     # In a notebook, rich would show the tables itself, although a Python call prints nothing.
     console = Console(force_jupyter=False)
     results = load_results(folder)
@@ -174,6 +174,7 @@ def print_tables(folder: Path, protocol: str, *, is_saved: bool = True) -> None:
         print_table(table, console)
     if is_saved:
         console.print(Text(visible(f"results: {folder / 'results.csv'}")), soft_wrap=True)
+    return results
 
 
 def print_table(table: Table, console: Console) -> None:

@@ -57,8 +57,7 @@ def run_command(
         from probelight.reports.formats import print_tables
         from probelight.reports.overview.story import print_story
 
-        print_tables(folder.path, table)
-        print_story(folder.path)
+        print_story(print_tables(folder.path, table))
     return folder.rows()
 
 

@@ -136,8 +136,7 @@ def curve(
     from probelight.reports.formats import print_tables
     from probelight.reports.overview.story import print_story
 
-    print_tables(folder.path, PROTOCOL)
-    print_story(folder.path)
+    print_story(print_tables(folder.path, PROTOCOL))
     return None
 
 

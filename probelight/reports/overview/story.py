@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import islice
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,7 +19,7 @@ from probelight.reports.overview.examples import LONGEST_NAME, cut, examples, fo
 from probelight.reports.overview.glance import MARKS
 from probelight.reports.overview.skills import HOW, NO_LANGUAGE, SkillVerdict, change, verdicts
 from probelight.reports.overview.verdicts import Word
-from probelight.results.load import RunSet, load_results
+from probelight.results.load import RunSet
 
 if TYPE_CHECKING:
     from probelight.reports.inoculation.runs import Dose
@@ -51,22 +50,19 @@ SHORTER = (
 )
 
 
-def print_story(folder: Path, *end: str) -> None:
-    """Print the story of a folder's results and the given last lines, at most 34 in all.
+def print_story(results: RunSet, *end: str) -> None:
+    """Print the story of results, behind their tables; or with last lines that name their page.
 
-    The last lines name the folder's page.
+    There are at most 34 lines.
     """
     console = Console(force_jupyter=False)  # a Python call prints nothing in a notebook
-    results = load_results(folder)
     lines = story(results)
     if "?" in BARS.encode(console.encoding, "replace").decode(console.encoding):
         lines = [line.translate(ASCII) for line in lines]
-    if end:
-        lines += ["", *map(visible, end)] if lines else end
-    elif lines:
-        lines = ["", *lines]
+    last_lines, between = [*map(visible, end)], [""] if lines else []
     if end and (number := len(results.notices)):
-        lines.append(f"{number} {'notice is' if number == 1 else 'notices are'} on the page")
+        last_lines.append(f"{number} {'notice is' if number == 1 else 'notices are'} on the page")
+    lines = [*lines, *between, *last_lines] if end else [*between, *lines]
     for line in lines:
         # Some letters of an item have no sign in a terminal of another encoding.
         printable = line.encode(console.encoding, "replace").decode(console.encoding)

@@ -142,7 +142,7 @@ def test_many_skills_and_long_names_keep_to_the_screen(
     assert max(map(len, lines)) <= WIDTH
     assert "\x1b" not in "".join(lines)
     assert all("cannot tell  80.0 before training" in line for line in lines[2:-1])
-    print_story(tmp_path, "page: x", "in 1 seconds")
+    print_story(load_results(tmp_path), "page: x", "in 1 seconds")
     assert capsys.readouterr().out.splitlines()[-2:] == ["page: x", "in 1 seconds"]
 
 
@@ -156,7 +156,7 @@ def test_a_terminal_without_the_signs_gets_others(
 ) -> None:
     output = io.BytesIO()
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(output, encoding="ascii"))
-    print_story(demo_folder, "page: /tmp/é", "in 1 seconds")
+    print_story(load_results(demo_folder), "page: /tmp/é", "in 1 seconds")
     sys.stdout.flush()
     lines = output.getvalue().decode("ascii").splitlines()
     assert len(lines) <= 25
