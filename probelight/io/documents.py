@@ -7,11 +7,9 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import (
-    Any,
-    NoReturn,
-)
+from typing import Any, NoReturn
 
 import yaml
 
@@ -57,8 +55,9 @@ def json_object(text: str, needed: str = "an object is needed", hint: str = "") 
 def finite_json(text: str) -> Any:
     """Return a JSON value; ValueError for numbers not finite or over 64 bits and deep nesting."""
     try:
+        of_64_bits = partial(_integer, most=MAX_INTEGER)
         value = json.loads(
-            text, parse_constant=_no_constant, parse_float=_finite, parse_int=_of_64_bits
+            text, parse_constant=_no_constant, parse_float=_finite, parse_int=of_64_bits
         )
         if isinstance(value, dict | list):
             _check_depth(value, MAX_JSON_DEPTH)
@@ -80,16 +79,10 @@ def _finite(digits: str) -> float:
     return value
 
 
-def _integer(digits: str) -> int:
-    if len(digits) > _MAX_DIGITS:
+def _integer(digits: str, most: float = math.inf) -> int:
+    if len(digits) > _MAX_DIGITS or abs(int(digits)) > most:
         raise RecordError(f"a number of {len(digits):,} digits is too large: {digits[:40]}...")
     return int(digits)
-
-
-def _of_64_bits(digits: str) -> int:
-    if len(digits) > len(str(MAX_INTEGER)) + 1 or abs(value := int(digits)) > MAX_INTEGER:
-        raise RecordError(f"a number of {len(digits):,} digits is too large: {digits[:40]}...")
-    return value
 
 
 def _check_depth(value: dict[str, Any] | list[Any], levels_left: int) -> None:
