@@ -105,8 +105,11 @@ def _fault(path: Path, sha256: str | None, *, has_end: bool = True) -> str:
         content_hash = content_sha256(path)
         if content_hash == sha256:
             return ""
-        is_table = path.suffix.lower() in BINARY
-        start = b"a table" if is_table else next(read_blocks(path, ITEMS), b"")
+        if path.suffix.lower() in BINARY:
+            with path.open("rb") as stream:
+                start = stream.read(BLOCK)
+        else:
+            start = next(read_blocks(path, ITEMS), b"")
     except RecordError as error:
         return str(error)
     is_empty = not start.strip(b"\xef\xbb\xbf\0\t\n\r ")
