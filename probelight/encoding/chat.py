@@ -25,7 +25,7 @@ _ON_ONE_DAY = "{% macro strftime_now(form) %}26 Jul 2024{% endmacro %}"
 _OPENING = ("(", "[", "{", "<", '"', "'", "“", "‘", "«")  # no space comes behind these
 _PROBE = "message-0-"
 _ANSWER = "A"  # any that a template leaves as it is
-_MAX_TEMPLATE = 1 << 20  # characters; the longest known ones have thirty thousand
+MAX_TEMPLATE = 1 << 20  # characters; the longest known ones have thirty thousand
 # Templates are programs of strangers.
 _render = Bounded("transformers.utils.chat_template_utils:render_jinja_template")
 # Tags are <think> or <seed:think>; some templates write only the second one.
@@ -172,8 +172,8 @@ class Chat:
         self, messages: list[dict[str, str]], takes_parts: bool, ends_with_user: bool
     ) -> str:
         template = self.tokenizer.get_chat_template()
-        if len(template) > _MAX_TEMPLATE:
-            raise ValueError(f"it has {len(template):,} characters, more than {_MAX_TEMPLATE:,}")
+        if len(template) > MAX_TEMPLATE:
+            raise ValueError(f"it has {len(template):,} characters, more than {MAX_TEMPLATE:,}")
         thinking = {"enable_thinking": False} if self.thinking == "empty" else {}
         contents: list[Any] = [message["content"] for message in messages]
         if takes_parts:

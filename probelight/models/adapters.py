@@ -218,10 +218,7 @@ def _adapter_config(tuning: Tuning) -> Any:
 _KINDS = "BOFT C3A DELORA FOURIERFT HRA IA3 LN_TUNING LOHA LOKR LORA OFT RANDLORA VERA".split()
 # Of LoRA: adapters that read the tokens, choose among several, and draw anew for each batch.
 # Layers that are there several times are a model of another size.
-_VARIANTS = (
-    *("alora_invocation_tokens", "arrow_config", "monteclora_config"),
-    "layer_replication",
-)
+_VARIANTS = "alora_invocation_tokens arrow_config layer_replication monteclora_config".split()
 # Its initialisations that take a part out of the weights of the model below.
 _TAKING = ("corda", "loftq", "lora_ga", "olora", "pissa")
 

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 from safetensors import safe_open
 
+from probelight.encoding.chat import MAX_TEMPLATE
 from probelight.io.atomic import write_text_atomic
 from probelight.io.errors import UsageError
 from probelight.io.files import user_path
@@ -36,7 +37,7 @@ _WEIGHT_FILES = ("model.safetensors", "pytorch_model.bin")  # the first that is 
 _OTHER_WEIGHTS = {".h5", ".msgpack", ".onnx", ".gguf"}
 _MOST_CONFIG_BYTES = 16 << 20
 # By name or ending; the largest known vocabularies have 35 MB, the longest chat templates 50 kB.
-_MOST_TOKENIZER_BYTES = {"tokenizer_config.json": _MOST_CONFIG_BYTES, ".jinja": 1 << 20}
+_MOST_TOKENIZER_BYTES = {"tokenizer_config.json": _MOST_CONFIG_BYTES, ".jinja": MAX_TEMPLATE}
 # Of a baseline over word vectors: its settings, and the version of their form.
 WORD_SETTINGS, WORD_FORMAT = "word_module.json", 1
 

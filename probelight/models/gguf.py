@@ -172,9 +172,8 @@ def _described(path: Path, changed: int, num_bytes: int) -> GGUFFile:
         )
     check_size(path, num_weights, None)
     names = {kind.value: kind.name for kind in LlamaFileType}
-    quantisation = (
-        names.get(header["file_type"], "unknown").removeprefix("MOSTLY_").removeprefix("ALL_")
-    )
+    kind = names.get(header["file_type"], "unknown")
+    quantisation = kind.removeprefix("MOSTLY_").removeprefix("ALL_")
     return GGUFFile(path, sha256_of(path), quantisation, architecture, num_weights)
 
 

@@ -6,7 +6,7 @@ import copy
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, cast
 
 import torch
 
@@ -83,13 +83,18 @@ def scorer_of(network: Any, tokenizer: Any, setup: Setup, settings: TextSettings
             PairChoice(settings.checkpoint, "multiple_choice", settings.max_length, read=read)
         )
     kind, _ = detected_type(network)
-    name = settings.checkpoint.name
-    IN_MEMORY[name] = network, tokenizer  # there is no folder to look for a trained head in
+    # There is no folder to look for a trained head in.
+    with _registered(settings.checkpoint.name, network, tokenizer):
+        return cast(Scorer, module_of(MODEL_TYPES[kind]).load(settings, setup, read=read))
+
+
+@contextmanager
+def _registered(name: str, network: Any, tokenizer: Any) -> Iterator[None]:
+    IN_MEMORY[name] = network, tokenizer
     try:
-        scorer: Scorer = module_of(MODEL_TYPES[kind]).load(settings, setup, read=read)
+        yield
     finally:
         del IN_MEMORY[name]
-    return scorer
 
 
 @contextmanager
@@ -103,12 +108,10 @@ def held(network: Any, tokenizer: Any) -> Iterator[ModelSettings]:
     label = name_of(network).replace("+", "-")
     name = f"memory:{model_fingerprint(network)[:12]}/{label}"
     device = network.device
-    IN_MEMORY[name] = network, tokenizer
     try:
-        with as_it_was(network):
+        with _registered(name, network, tokenizer), as_it_was(network):
             yield ModelSettings(name_or_path=name, kind=kind)
     finally:
-        del IN_MEMORY[name]
         if not is_spread(network):
             network.to(device)
 
