@@ -22,7 +22,7 @@ from torch import Tensor
 
 from probelight.encoding.encoded_set import Ids, distinct, stacked
 from probelight.encoding.likelihood import LikelihoodSet
-from probelight.probes.record import MAX_CHOICES
+from probelight.io.ranges import MAX_CHOICES
 
 PADDING = -1  # the segment of places that hold no token
 SHARED = 0  # the segment of what the texts of a row's first item have in common

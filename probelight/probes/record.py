@@ -15,12 +15,12 @@ from typing import Any, Literal
 
 from probelight.io.documents import whole_number_of
 from probelight.io.errors import RecordError
+from probelight.io.ranges import MAX_CHOICES
 
 Setup = Literal["mc_mlm", "mc_qa", "minimal_pair"]
 GoldForm = Literal["text", "letter", "index", "index1"]  # how a gold names its choice
 GroupBy = Literal["cluster", "word", "stem", "arguments", "paradigm", "subject"]
 MASK = "[MASK]"
-MAX_CHOICES = 1_000
 # How other programs write a blank.
 OTHER_MASK = re.compile(
     r"<mask>|\[mask\]|\[blank\]|<extra_id_0>|_{2,}|(?<!\w)_(?!\w)", re.IGNORECASE
