@@ -263,8 +263,8 @@ def zero_shot_jobs(
     """
     jobs = []
     asking_by_set = asking_by_set or {loaded.name: Asking() for loaded in sets}
+    prompt = next(iter(asking_by_set.values())).prompt if asking_by_set else None
     for model in models:
-        prompt = next(iter(asking_by_set.values())).prompt
         template = prompting.template_sha256(model, prompt)
         for loaded in sorted(sets, key=lambda loaded: loaded.data.config.setup):
             probe = loaded.data.config

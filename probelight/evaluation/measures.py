@@ -132,13 +132,8 @@ def paradigm_rows(predictions: Predictions, data: ProbeData, row: Row) -> list[R
     See BLiMP (Warstadt et al. 2020) and MMLU (Hendrycks et al. 2021).
     """
     records, group_by = predictions.records, data.config.group_by
-    subsets = paradigms_of(records)
-    if data.config.setup != "minimal_pair":
-        names = [record.meta.get("subject") for record in records]
-        subsets = [
-            Subset.of("subject", f"subject={name}", name=str(name)) if name else None
-            for name in names
-        ]
+    is_pairs = data.config.setup == "minimal_pair"
+    subsets = paradigms_of(records) if is_pairs else _named_subsets(records, "subject", "subject")
     # Within a paradigm, an interval cannot keep paradigms together.
     groups = groups_of(records, None if group_by in ("paradigm", "subject") else group_by)
     return subset_rows(predictions, groups, subsets, replace(row, metric="accuracy"))
@@ -146,10 +141,12 @@ def paradigm_rows(predictions: Predictions, data: ProbeData, row: Row) -> list[R
 
 def paradigms_of(records: Sequence[Record]) -> list[Subset | None]:
     """Return the paradigm of each item; None where the file names none."""
-    names = [record.meta.get("paradigm") for record in records]
-    return [
-        Subset.of("paradigm", f"UID={name}", name=str(name)) if name else None for name in names
-    ]
+    return _named_subsets(records, "paradigm", "UID")
+
+
+def _named_subsets(records: Sequence[Record], field: str, label: str) -> list[Subset | None]:
+    names = [record.meta.get(field) for record in records]
+    return [Subset.of(field, f"{label}={name}", name=str(name)) if name else None for name in names]
 
 
 def pair_notices(records: Sequence[Record]) -> list[str]:
