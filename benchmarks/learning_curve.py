@@ -101,7 +101,7 @@ class Probe:
         settings, features = TrainerSettings(max_eval_tokens=max_tokens), dict[str, Tensor]()
         start = now()
         tokens = [pose(module, records) for records in sets]
-        posed = now()
+        encoding_start = now()
         cached = [
             run_through(module, *posed_set, settings, features)
             for posed_set in zip(tokens, sets, strict=True)
@@ -112,7 +112,10 @@ class Probe:
         placed = [  # with the candidates as rows of this head
             replace(c, candidates=torch.searchsorted(vocabulary, c.candidates)) for c in cached
         ]
-        clock.encoding, clock.rest = encoded - posed, posed - start + now() - encoded
+        clock.encoding, clock.rest = (
+            encoded - encoding_start,
+            encoding_start - start + now() - encoded,
+        )
         clock.num_texts = len(features)
         self.cached, self.placed = (  # pairs of train and evaluation rows
             [*zip(items[::2], items[1::2], strict=True)] for items in (cached, placed)

@@ -48,13 +48,13 @@ def prompts_of(name: str, records: tuple[Record, ...]) -> list[tuple[str, list[s
     asking = asking_of(config)
     assert asking.prompt is not None
     prompts = Prompts(asking.prompt.templates, config.setup)
-    asked = [
+    prompted_records = [
         prompts.letters(record, orders_of(record, "one")[0])
         if asking.orders
         else prompts.words(record)
         for record in records
     ]
-    return [(r.stem.removesuffix(MASK).rstrip(" "), [*r.choices]) for r in asked]
+    return [(r.stem.removesuffix(MASK).rstrip(" "), [*r.choices]) for r in prompted_records]
 
 
 def sorted_choices(prompts: list[tuple[str, list[str]]]) -> list[tuple[str, list[str]]]:
@@ -85,8 +85,8 @@ def test_the_harness_itself_has_the_same_texts_and_rules(name: str) -> None:
         assert harness_prompt(tasks, standard.task.format_map(Row(row)), row) == prompt
     rules = {"sum": "acc", "mean_char": "acc_norm", "letter": "acc"}
     config = harness_config(tasks, standard.task.format_map(Row(standard.rows[0])))
-    wanted = {metric["metric"] for metric in config["metric_list"]}
-    assert {rules[rule] for rule in asking_of(load_probe_config(name)).rules} == wanted
+    harness_metrics = {metric["metric"] for metric in config["metric_list"]}
+    assert {rules[rule] for rule in asking_of(load_probe_config(name)).rules} == harness_metrics
     hub = load_probe_config(name).hub
     assert hub is not None
     assert hub.repo == config["dataset_path"]
