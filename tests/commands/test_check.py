@@ -175,8 +175,9 @@ def test_a_plan_asks_nothing(broken: Path, tmp_path: Path) -> None:
 
 
 def test_the_panel_is_there() -> None:
-    sets = command.load_sets(command.PANEL, command.DEFAULT_FILE, "test", None)
-    assert [loaded.name for loaded in sets] == [*command.PANEL]
+    panel = command.PANELS["shipped"]
+    sets = command.load_sets(panel, command.DEFAULT_FILE, "test", None)
+    assert [loaded.name for loaded in sets] == [*panel]
     assert all(len({r.position for r in loaded.data.records}) > 100 for loaded in sets)
 
 
