@@ -21,6 +21,7 @@ MARKS: Mapping[Word, str] = {
     "cannot tell": "?",
 }
 EVIDENCE = "first_number first_value second_number second_value"
+DETAILS = "gain cost replay contamination reason"
 
 
 def grid(results: RunSet) -> dict[str, Any] | None:
@@ -57,7 +58,7 @@ def verdicts_table(results: RunSet) -> Table | None:
     def show(row: Any) -> Cell:
         verdict = row._verdict
         numbers = ", ".join(f"{label} {percent(value)}" for label, value in verdict.evidence)
-        detail = "; ".join(filter(None, (numbers, verdict.changes)))
+        detail = "; ".join(filter(None, (numbers, verdict.changes, verdict.contamination)))
         return Cell(f"{MARKS[verdict.word]} {verdict.words}", detail)
 
     all_verdicts = verdicts(results)
@@ -84,7 +85,7 @@ def verdicts_table(results: RunSet) -> Table | None:
         across="model",
         each=[Column("verdict", show, "left")],
         values=models_of(all_verdicts),
-        csv=f"kind probe about model verdict in_part {EVIDENCE} gain cost replay reason",
+        csv=f"kind probe about model verdict in_part {EVIDENCE} {DETAILS}",
     )
 
 

@@ -11,8 +11,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import chain
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from probelight.io.documents import read_yaml
 from probelight.probes.controls import CHOICE_ONLY
 from probelight.reports import numbers
 from probelight.reports.numbers import BEFORE, NOT_INTERPRETABLE, WHOLE, Estimate, verdict_of
@@ -36,6 +38,7 @@ HOW = {
     "other_question": "with another question",
 }
 RANDOM_WEIGHTS = "with random weights"
+CONTAMINATION = Path(__file__).parent.parent / "contamination.yaml"
 
 
 @dataclass(frozen=True, order=True)
@@ -67,6 +70,7 @@ class SkillVerdict(Verdict):
     gain: str = ""  # of inoculation on the probe, in words
     cost: str = ""  # of inoculation on the original task, in words
     replay: str = ""  # in that inoculation, in words
+    contamination: str = ""  # how many of its items resemble the model's training text, in words
 
     @property
     def runs(self) -> tuple[Run, ...]:
@@ -284,7 +288,23 @@ def _verdict(skill_points: list[ScorePoint], points: list[ScorePoint]) -> SkillV
         gain=gain,
         cost=cost,
         replay=replay,
+        contamination=_contamination(last),
     )
+
+
+@lru_cache(maxsize=1)
+def contamination_counts() -> Any:
+    """Return the bundled models that have read texts of probes, and how many items of which."""
+    return read_yaml(CONTAMINATION)
+
+
+def _contamination(point: ScorePoint) -> str:
+    """Return how many items of a shipped probe resemble what a bundled model has read, in words."""
+    counts = contamination_counts()
+    if point.runs[-1].source.loaded_from not in counts["models"]:
+        return ""
+    items = counts["items"].get(point.skill.probe, {}).get(point.split)
+    return f"{items} items share 8 words in a row with its training text" if items else ""
 
 
 def _controls(point: ScorePoint, points: list[ScorePoint]) -> Iterator[ControlScore]:

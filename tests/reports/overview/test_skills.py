@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
@@ -8,12 +9,14 @@ from typing import Any
 import pytest
 
 from probelight import cli
+from probelight.reports.build import to_html
 from probelight.reports.figure import STYLE
 from probelight.reports.overview.glance import models_of
-from probelight.reports.overview.skills import Skill, verdicts
+from probelight.reports.overview.skills import Skill, contamination_counts, verdicts
 from probelight.reports.overview.verdicts import HELD
 from probelight.results.load import RunSet, load_results
 from tests.fixtures import subsets
+from tests.fixtures.checkout import ROOT
 from tests.fixtures.curves import levels
 from tests.fixtures.diagnostics import results_of, share
 from tests.fixtures.grids import write_grid
@@ -283,3 +286,34 @@ def test_models_stand_by_the_numbers_in_their_names(tmp_path: Path) -> None:
         write_run(tmp_path, name, zero_shot_rows("p", 40, 100, 2, model=name))
     models = models_of(verdicts(load_results(tmp_path)))
     assert models == ["9²", "12", "m", "m@step900", "m@step1000"]
+
+
+def asked(folder: Path, loaded_from: str) -> RunSet:
+    rows = zero_shot_rows("hypernymy_small", 229, 500, 5)
+    rows = [{**row, "split": "test"} for row in rows]
+    write_run(folder, "asked", rows, loaded_from=loaded_from)
+    return load_results(folder)
+
+
+def test_what_a_bundled_model_has_read_stands_beside_the_verdict(tmp_path: Path) -> None:
+    results = asked(tmp_path, "bookshelf-qa")
+    (verdict,) = verdicts(results)
+    warning = "334 of 500 items share 8 words in a row with its training text"
+    assert verdict.contamination == warning
+    assert f"<small>{warning}</small>" in to_html(results, [])
+
+
+def test_no_warning_for_another_model(tmp_path: Path) -> None:
+    (verdict,) = verdicts(asked(tmp_path, "runs/tuned"))
+    assert verdict.contamination == ""
+
+
+def test_contamination_is_that_of_the_model_card() -> None:
+    card = (ROOT / "assets" / "bookshelf-lm" / "README.md").read_text(encoding="utf-8")
+    row = r"^\| (\w+), (dev|test) \| ([\d,]+) \|.*\| ([\d,]+) \([\d.]+%\) \|$"
+    expected: dict[str, dict[str, str]] = {}
+    for probe, split, num_items, shared in re.findall(row, card, re.MULTILINE):
+        if shared != "0":
+            expected.setdefault(probe, {})[split] = f"{shared} of {num_items}"
+    assert len(expected) == 5
+    assert contamination_counts()["items"] == expected
