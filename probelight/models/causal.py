@@ -325,16 +325,17 @@ class PackedReader:
         inputs = packed(texts, [len(text) - 1 for text in texts], [[0, 1], [2]], packing)
         batch = {name: tensor.to(self.model.device) for name, tensor in inputs.items()}
         with comparable(self.model) as tolerance:
-            alone = []
-            for text in texts:
-                text_ids = batch["input_ids"].new_tensor(text[None, :-1])
-                alone.append(self.model(input_ids=text_ids, use_cache=False).logits[0, -1])
+            # What stands behind a text does not change it: that was refused.
+            ids_alone = torch.tensor(np.stack([np.resize(text[:-1], 4) for text in texts]))
+            last = torch.tensor([len(text) - 2 for text in texts])
+            inputs_alone = {"input_ids": ids_alone.to(self.model.device)}
+            _, alone = self.at(inputs_alone, torch.arange(len(texts)), last)
             self.packs = packing.packs
             try:
                 logits = torch.cat([logits for _, logits in self._logits(batch)])
             except ODD_MODEL:
                 return False  # it only looked as if it could
-        return predict_alike(torch.stack(alone).float(), logits[batch["reads"][:, 0]], tolerance)
+        return predict_alike(alone, logits[batch["reads"][:, 0]], tolerance)
 
 
 def _repeated(cache: DynamicCache, num_rows: int) -> DynamicCache:

@@ -17,6 +17,7 @@ from typing import Any, Final
 import torch
 from safetensors import safe_open
 from torch import Tensor, nn
+from xxhash import xxh3_128_digest
 
 from probelight.io.errors import NoMemoryError, is_out_of_memory
 from probelight.models.checkpoint_errors import PretrainedError
@@ -38,15 +39,16 @@ _CLOSE = 4  # of the dtype's steps at the best score
 def model_fingerprint(model: nn.Module | Mapping[str, Tensor]) -> str:
     """Return the sha256 of a model's weights, as hex: names, types, shapes and values.
 
-    The settings of an adapter count too: its weights do not show by how much they are multiplied.
-    A model of which this process holds only a shard gives its weights by name instead.
+    Values count by their 128-bit xxHash, which is ten times as fast. The settings of an adapter
+    count too: its weights do not show by how much they are multiplied. A model of which this
+    process holds only a shard gives its weights by name instead.
     """
     digest = hashlib.sha256()
     weights = model.state_dict() if isinstance(model, nn.Module) else model
     for name, tensor in sorted(weights.items()):
         value = tensor.detach().cpu().contiguous()
         digest.update(f"{name} {value.dtype} {tuple(value.shape)}\n".encode())
-        digest.update(value.reshape(-1).view(torch.uint8).numpy())
+        digest.update(xxh3_128_digest(value.reshape(-1).view(torch.uint8).numpy()))
     for module in model.modules() if isinstance(model, nn.Module) else ():
         for settings in getattr(vars(module).get(ADAPTER_WRAPPER), "peft_config", {}).values():
             digest.update(adapter_sum(settings.to_dict()).encode())
@@ -55,7 +57,9 @@ def model_fingerprint(model: nn.Module | Mapping[str, Tensor]) -> str:
 
 def bit_sum(weight: Tensor) -> int:
     """Return the sum of a tensor's bits, eight bytes at a time, which takes next to no time."""
-    octets = weight.detach().clone().reshape(-1).view(torch.uint8)
+    octets = weight.detach().reshape(-1).view(torch.uint8)
+    if octets.storage_offset() % 8:
+        octets = octets.clone()  # an int64 begins at a multiple of its size
     num_in_eights = len(octets) // 8 * 8
     return int(octets[:num_in_eights].view(torch.int64).sum() + octets[num_in_eights:].sum())
 

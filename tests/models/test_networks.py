@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import torch
+from xxhash import xxh3_128_digest
 
 from probelight.models.loading import ENCODER, load_pretrained
 from probelight.models.networks import model_fingerprint, run_encoder
@@ -19,8 +20,9 @@ def test_the_fingerprint_is_that_of_names_and_values() -> None:
         layer.weight.copy_(torch.tensor([[1.0, 2.0]]))
         layer.bias.zero_()
     digest = hashlib.sha256()
-    digest.update(b"bias torch.float32 (1,)\n" + bytes(4))
-    digest.update(b"weight torch.float32 (1, 2)\n" + bytes.fromhex("0000803f00000040"))
+    digest.update(b"bias torch.float32 (1,)\n" + xxh3_128_digest(bytes(4)))
+    weight = bytes.fromhex("0000803f00000040")  # 1.0 and 2.0
+    digest.update(b"weight torch.float32 (1, 2)\n" + xxh3_128_digest(weight))
     assert model_fingerprint(layer) == digest.hexdigest()
     with torch.no_grad():
         layer.bias.add_(1e-6)
