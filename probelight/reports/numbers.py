@@ -111,16 +111,21 @@ def missing(value: Any) -> bool:
     return value is None or bool(value != value)
 
 
+def _percents(fraction: float) -> float:
+    """Return a fraction times 100, where 8.75 is 8.75 whatever it is the difference of."""
+    return round(100 * fraction, 9)
+
+
 def percent(value: float | None) -> str:
     """Return a fraction in per cent with one decimal."""
-    return ABSENT if value is None or missing(value) else f"{100 * value:.1f}".replace("-", "−")
+    return ABSENT if value is None or missing(value) else f"{_percents(value):.1f}".replace("-", "−")
 
 
 def points(value: float | None) -> str:
     """Return a difference of fractions in percentage points, signed."""
     if value is None or missing(value):
         return ABSENT
-    text = f"{100 * value:+.1f}"
+    text = f"{_percents(value):+.1f}"
     return "0.0" if text in ("+0.0", "-0.0") else text.replace("-", "−")
 
 

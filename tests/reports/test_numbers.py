@@ -96,6 +96,8 @@ def test_a_run_tells_when_its_model_answered(
         (points(-0.021), "−2.1"),
         (points(0.0001), "0.0"),
         (points(-0.0001), "0.0"),
+        (points(0.29 - 0.2025), "+8.8"),  # 0.0875, in floats a little less
+        (points(0.2025 - 0.29), "−8.8"),
         (points(math.nan), "–"),
         (between(0.573, 0.651), "57.3–65.1"),
         (between(-0.05, 0.01), "−5.0 to 1.0"),
