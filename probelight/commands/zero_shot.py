@@ -1,7 +1,7 @@
 """`train.py zero-shot`: what a model knew before anything was trained.
 
 In this order: the spec of one run, what is checked before the first one, how it is made; the plan
-of all runs; the command; what it refuses.
+of all runs; the command.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 
 from probelight.commands.command import Command, command
 from probelight.evaluation import prompting, scorers
+from probelight.evaluation.asking import Asking, as_in_harness, chosen_rules, refuse_sets
 from probelight.evaluation.evaluate import ProbeQuestion, evaluate
 from probelight.evaluation.letters import ByLetter
 from probelight.evaluation.measures import PROTOCOL
@@ -20,14 +21,14 @@ from probelight.evaluation.ranks import Ranks
 from probelight.evaluation.rules import ByRule
 from probelight.evaluation.sets import LoadedSet, drawn_data, load_sets, own_configs, read_set
 from probelight.integrations.wandb import publish_results
-from probelight.io.errors import UsageError, nearest
+from probelight.io.errors import UsageError
 from probelight.io.ranges import Mirror, Names, NumItems, NumShots, PathText
 from probelight.io.wandb import DEFAULT_WANDB, WandbSettings
-from probelight.metrics.scoring_rules import HARNESS, LETTER, OF_THE_ITEM, RULES
+from probelight.metrics.scoring_rules import HARNESS, LETTER
 from probelight.models.checkpoint_files import scoring_of
 from probelight.models.chosen_models import chosen_models
 from probelight.models.registry import DEFAULT_MODEL, TRANSFORMER, ModelSettings
-from probelight.probes.catalog import DOMAIN_STEMS, ProbeConfig
+from probelight.probes.catalog import DOMAIN_STEMS
 from probelight.probes.controls import (
     STANDARD,
     controlled_stems,
@@ -43,7 +44,6 @@ from probelight.probes.prompts import (
     PromptSpec,
     facts_in,
 )
-from probelight.probes.record import Setup
 from probelight.probes.source import ProbeData
 from probelight.probes.user_files import DEFAULT_FILE, FileSettings
 from probelight.results.predictions import write_predictions
@@ -200,22 +200,6 @@ class ZeroShotSpec(ModelRunSpec):
         rows = [*own_rows, *evaluation.question_rows(row)]
         record = evaluation.record(row, rows, notices, examples)
         return scorers.answered_by(record, self.model, scorer)
-
-
-@dataclass(frozen=True)
-class Asking:
-    """How a set is asked: by which rules, in which orders of letters, in which texts."""
-
-    rules: Sequence[str] = ()
-    orders: Orders | None = None
-    prompt: PromptSpec | None = None
-
-    def relevant_prompt(self, setup: Setup) -> PromptSpec | None:
-        """Return the prompt where it matters: texts around questions do not to sentences."""
-        if self.prompt is None:
-            return None
-        has_texts = self.prompt.templates.around_words(setup)
-        return self.prompt if self.orders or self.prompt.has_context or has_texts else None
 
 
 @cached(most=None)
@@ -435,60 +419,3 @@ def zero_shot(
     )
     publish_results(output_dir, wandb, "zero-shot", rows)
     return rows
-
-
-def as_in_harness(
-    config: ProbeConfig,
-    rules: Sequence[str],
-    letters: LetterSettings,
-    shots: int,
-    prompt: PromptSettings,
-) -> Asking:
-    """Return how lm-evaluation-harness asks a probe, with further rules."""
-    if config.harness is None:
-        raise UsageError(
-            f"--scoring harness: the config of {config.name} does not say, under `harness`, how "
-            "lm-evaluation-harness asks it; score it by other rules"
-        )
-    rules = chosen_rules([*rules, *config.harness.scoring])
-    prompt = replace(prompt, file=config.harness.prompt or prompt.file)
-    orders = letters.orders if LETTER in rules else None
-    return Asking(rules, orders, prompting.prompt_spec(shots, "never", prompt))
-
-
-def chosen_rules(scoring: Sequence[str]) -> list[str]:
-    """Return the wanted scoring rules in the order of `RULES`; refuse unknown ones."""
-    for rule in scoring:
-        if rule not in RULES:
-            near = nearest(rule.lower(), [*RULES, HARNESS])
-            raise UsageError(
-                f"--scoring: there is no rule {rule!r}{near}; choose from "
-                f"{', '.join([*RULES, HARNESS])}"
-            )
-    return [rule for rule in RULES if rule in scoring]
-
-
-def refuse_sets(
-    sets: Sequence[LoadedSet], rules: Sequence[str], prompt: PromptSpec, *, ranks: bool
-) -> None:
-    """Refuse questions that need a stem with one answer, where a set has whole sentences."""
-    pairs = [loaded.name for loaded in sets if loaded.data.config.setup == "minimal_pair"]
-    if ranks and pairs:
-        raise UsageError(
-            f"--ranks: {', '.join(pairs)} has minimal pairs, which are whole sentences without "
-            "a mask, so words have no ranks; leave it out"
-        )
-    sentence_sets = [loaded.name for loaded in sets if loaded.data.config.setup not in DOMAIN_STEMS]
-    stem_rules = [rule for rule in rules if rule not in OF_THE_ITEM]
-    if sentence_sets and stem_rules:
-        raise UsageError(
-            f"--scoring {','.join(stem_rules)} puts other stems before the choices, but the items "
-            f"of {sentence_sets[0]} are whole sentences; give only {', '.join(OF_THE_ITEM)}"
-        )
-    if prompt.has_context and ranks:
-        raise UsageError("--ranks needs sentences as they are; leave out --shots and --chat")
-    if prompt.has_context and sentence_sets and LETTER not in rules:
-        raise UsageError(
-            f"--shots and --chat: {sentence_sets[0]} has whole sentences, not answers; add "
-            "--scoring letter, or leave them out"
-        )

@@ -14,8 +14,8 @@ import torch
 from transformers import AutoModelForCausalLM, AutoModelForMaskedLM, AutoTokenizer
 
 from probelight import cli
-from probelight.commands.zero_shot import chosen_rules
 from probelight.evaluation import measures, rules
+from probelight.evaluation.asking import chosen_rules
 from probelight.evaluation.evaluate import Evaluation, evaluate
 from probelight.evaluation.rules import ByRule
 from probelight.evaluation.scorers import scorer_for

@@ -18,7 +18,8 @@ from transformers import (
 
 import probelight
 from probelight import cli
-from probelight.commands.zero_shot import Asking, zero_shot_jobs
+from probelight.commands.zero_shot import zero_shot_jobs
+from probelight.evaluation.asking import Asking
 from probelight.evaluation.prompting import prompt_spec
 from probelight.evaluation.sets import load_sets
 from probelight.models.registry import ModelSettings

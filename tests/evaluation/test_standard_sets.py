@@ -11,7 +11,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer, GPT2Config, GPT2LM
 
 import probelight
 from probelight import cli
-from probelight.commands.zero_shot import Asking, as_in_harness
+from probelight.evaluation.asking import Asking, as_in_harness
 from probelight.probes.catalog import ProbeConfig, load_probe_config
 from probelight.probes.prompts import LetterSettings, Prompts, PromptSettings, orders_of
 from probelight.probes.record import MASK, Record
