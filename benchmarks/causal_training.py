@@ -1,18 +1,20 @@
 """A training step of a causal model that chooses among continuations, against plain loops.
 
     python -m benchmarks.causal_training [--mirror FOLDER] [--layers 6] [--hidden 384] [--rounds 5]
+    python -m benchmarks.causal_training --model smollm2 --tuning lora [--probe capitals]
 
 All make the same step: 16 questions, log P(answer | question) per token of each answer, softmax and
-cross-entropy over the answers, backward, AdamW. The model is a GPT-2 with random weights, without
-dropout, and a vocabulary of 16,000. Ours reads a question once for all its answers, in one pass,
-and makes logits where a token is scored. The peers read each choice with its question: one call
-per choice, and one call of all texts of the step, padded. Before anything is timed, the gradients
-of all weights are compared.
+cross-entropy over the answers, backward, AdamW. The model is a GPT-2 with random weights and a
+vocabulary of 16,000, or that of `--model`; all of it is trained, or an adapter; there is no
+dropout. Ours reads a question once for all its answers, in one pass, and makes logits where a token
+is scored. The peers read each choice with its question: one call per choice, and one call of all
+texts of the step, padded. Before anything is timed, the gradients of all weights are compared.
 """
 
 from __future__ import annotations
 
 import argparse
+import copy
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from statistics import median
@@ -21,12 +23,12 @@ from typing import Any
 import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
-from transformers import GPT2LMHeadModel
 
 from benchmarks.arguments import Arguments
 from benchmarks.interleaved import interleave, ratios
 from benchmarks.random_model import random_gpt2
 from benchmarks.results import report
+from probelight.api.score import load_model
 from probelight.lightning_modules.causal_choice import CausalChoice
 from probelight.probes.record import Record
 from probelight.probes.source import load_probe
@@ -39,7 +41,10 @@ Scores = Callable[[Sequence[Record]], Tensor]
 def main() -> None:
     """Measure and print."""
     parser = Arguments(__doc__, rounds=5, quick="tiny")
-    parser.add_argument("--mirror", help="the released files; none: the shipped hypernymy_small")
+    parser.add_argument("--mirror", help="the released files")
+    parser.add_argument("--probe", help="with a train split; none: hypernymy, or hypernymy_small")
+    parser.add_argument("--model", help="a config or folder of a causal model; none: a random one")
+    parser.add_argument("--tuning", default="full", choices=["full", "lora"])
     parser.add_argument("--layers", type=int, default=6)
     parser.add_argument("--hidden", type=int, default=384)
     measure(parser.chosen())
@@ -51,19 +56,11 @@ def measure(chosen: argparse.Namespace) -> dict[str, float]:
     Raises:
         RuntimeError: If a peer's gradients differ.
     """
-    name = "hypernymy" if chosen.mirror else "hypernymy_small"
-    records = load_probe(name, "train", mirror=chosen.mirror).records
+    probe = chosen.probe or ("hypernymy" if chosen.mirror else "hypernymy_small")
+    records = load_probe(probe, "train", mirror=chosen.mirror).records
     records = records[: 3 if chosen.quick else 4 * BATCH_SIZE]
-    texts = [f"{r.stem} {choice}" for r in records for choice in r.choices]
-    sizes = (2, 64, 2000) if chosen.quick else (chosen.layers, chosen.hidden, 16000)
-    model, tokenizer = random_gpt2(texts, *sizes)
-    for key in ("attn_pdrop", "embd_pdrop", "resid_pdrop"):
-        setattr(model.config, key, 0.0)
-    with tempfile.TemporaryDirectory() as folder:
-        model.save_pretrained(folder)
-        tokenizer.save_pretrained(folder)
-        module = CausalChoice(folder).to(chosen.device).train()
-        raw = GPT2LMHeadModel.from_pretrained(folder).to(chosen.device).train()
+    module = _module(records, chosen).to(chosen.device).train()
+    raw, tokenizer = copy.deepcopy(module.model), module.tokenizer
     scores: dict[str, Scores] = {
         OURS: lambda batch: _ours(module, batch),
         APART: lambda batch: _apart(raw, tokenizer, batch),
@@ -80,8 +77,29 @@ def measure(chosen: argparse.Namespace) -> dict[str, float]:
     figures = {f"seconds a step, {n}": median(times) for n, times in seconds.items()}
     figures |= {f"{name} / {OURS}": ratio for name, ratio in ratios(seconds, OURS).items()}
     figures["largest relative difference of a gradient"] = difference
-    report(f"causal training, {name}, {BATCH_SIZE} questions a step", figures, chosen)
+    report(
+        f"causal training, {probe}, {chosen.tuning}, {BATCH_SIZE} questions a step", figures, chosen
+    )
     return figures
+
+
+def _module(records: Sequence[Record], chosen: argparse.Namespace) -> CausalChoice:
+    """Return what is trained, without dropout, which no two ways of reading draw alike."""
+    if chosen.model:
+        name = str(load_model(chosen.model).settings.name_or_path)
+        module = CausalChoice(name, scoring="mean_token", tuning=chosen.tuning)
+    else:
+        texts = [f"{r.stem} {choice}" for r in records for choice in r.choices]
+        sizes = (2, 64, 2000) if chosen.quick else (chosen.layers, chosen.hidden, 16000)
+        model, tokenizer = random_gpt2(texts, *sizes)
+        with tempfile.TemporaryDirectory() as folder:
+            model.save_pretrained(folder)
+            tokenizer.save_pretrained(folder)
+            module = CausalChoice(folder, tuning=chosen.tuning)
+    for layer in module.modules():
+        if isinstance(layer, torch.nn.Dropout):
+            layer.p = 0.0
+    return module
 
 
 def _batches(records: Sequence[Record]) -> Iterator[Sequence[Record]]:
@@ -97,7 +115,8 @@ def _loss(scores: Tensor, records: Sequence[Record]) -> Tensor:
 
 def _step(scores: Scores, model: Any, batches: Iterator[Sequence[Record]]) -> Callable[[], None]:
     """Return a function that trains a model by one step; tokenising is a part of it."""
-    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-5)
+    trained = [weight for weight in model.parameters() if weight.requires_grad]
+    optimizer = torch.optim.AdamW(trained, lr=1e-5)
 
     def train() -> None:
         batch = next(batches)
@@ -161,16 +180,20 @@ def _difference(
     """
     batch = records[:BATCH_SIZE]
     _loss(ours(batch), batch).backward()
-    our_gradients = {name: p.grad.clone() for name, p in module.model.named_parameters()}
+    our_gradients = _gradients(module.model)
     module.zero_grad()
     _loss(theirs(batch), batch).backward()
-    expected = {name: p.grad.clone() for name, p in raw.named_parameters()}
+    expected = _gradients(raw)
     raw.zero_grad()
     largest = max(float(grad.abs().max()) for grad in expected.values())
     gaps = (float((our_gradients[name] - grad).abs().max()) for name, grad in expected.items())
     if (difference := max(gaps) / largest) > 1e-4:
         raise RuntimeError(f"the gradients of a peer differ by {difference:.1e} of the largest")
     return difference
+
+
+def _gradients(model: torch.nn.Module) -> dict[str, Tensor]:
+    return {name: p.grad.clone() for name, p in model.named_parameters() if p.grad is not None}
 
 
 if __name__ == "__main__":
