@@ -84,16 +84,18 @@ def test_information_in_bits_of_items_without_an_id(tmp_path: Path) -> None:
         ("minicons", "score_god=gpt2_good", "no 'score_god' (did you mean 'score_good'?)"),
         ("minicons", "score_good", "--columns score_good: give OURS=THEIRS"),
         ("minicons", "score_good=bad,score_bad=bad", "score_bad or bad is there twice"),
-        ("letters", "id=item", "--columns is for plain, minicons, pvi, not for letters"),
+        ("lm_eval", "id=item", "--columns is for plain, minicons, letters, table, correct, pvi,"),
         (
             "pvi",
             "null_entropy=gpt2_good,conditional_entropy=bad,id=item",
-            "pairs.csv:2: entropies in bits are numbers from 0",
+            "pairs.csv:2: `null_entropy` is -10: give a number from 0",
         ),
         (
             "pvi",
-            "null_entropy=gpt2_good,log_probability=gpt2_bad",
-            "pairs.csv:2: there are entropies and log-probabilities",
+            "null_entropy=opt_good,conditional_entropy=opt_bad,id=item,label=good,"
+            "log_probability=gpt2_good,log_probability_without=gpt2_bad",
+            "pairs.csv:2: there are id, label, log_probability, log_probability_without and "
+            "null_entropy, conditional_entropy; leave one of them out",
         ),
     ],
 )

@@ -1,0 +1,176 @@
+"""Files whose columns, or keys of JSON lines, have other names than ours: `--columns`.
+
+OURS=THEIRS reads their column as ours, OURS=THEIRS+THEIRS a list from several (`LISTS`), and OURS=7
+the same number in each row (`NUMBERS`). {model} in THEIRS is the model's name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import MISSING, dataclass, fields
+from functools import cache
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, ClassVar, TypeVar
+
+from probelight.io.documents import json_object, number_of, whole_number_of
+from probelight.io.errors import RecordError, UsageError, nearest
+from probelight.io.files import MAX_ITEMS, MIB, delimiter_of, item_lines, read_table
+from probelight.io.settings import STRICT, hints_of, typed
+from probelight.results.importers.answers import at
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Columns = Mapping[str, str]  # what is read for each of our columns
+UNREAD = " (not read)"
+LISTS = ("candidates", "scores", "order", "reversed")
+NUMBERS = ("gold_index", "num_choices", "epochs", "dose")
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableRow:
+    """A row of a table without choices; a column with a default may be missing, or empty."""
+
+    __pydantic_config__: ClassVar = STRICT
+    identity: ClassVar[tuple[str, ...]] = ("id",)  # columns that tell rows apart
+
+
+R = TypeVar("R", bound=TableRow)
+
+
+@cache
+def needed_columns(kind: type[TableRow]) -> tuple[str, ...]:
+    """Return the columns that a kind of table cannot do without."""
+    return tuple(column.name for column in fields(kind) if column.default is MISSING)
+
+
+def missing_columns(kind: type[TableRow], row: Mapping[str, Any]) -> list[str]:
+    """Return the needed columns that a row does not have."""
+    return [name for name in needed_columns(kind) if name not in row]
+
+
+def typed_rows(
+    path: Path, columns: Columns, kinds: Sequence[type[R]], most: int = MAX_ITEMS
+) -> Iterator[tuple[str, R]]:
+    """Yield file and line, and each row as the one kind of several that fits best.
+
+    Raises:
+        RecordError: If there are no rows, a column is missing, a cell is not of its type, or two
+            rows are of the same thing; the message names file and line.
+    """
+    wheres = dict[tuple[Any, ...], str]()
+    for where, row in named_rows(path, columns, most):
+        complete = [kind for kind in kinds if not missing_columns(kind, row)]
+        if len(complete) > 1:
+            lists = " and ".join(", ".join(needed_columns(kind)) for kind in complete)
+            raise RecordError(f"{where}: there are {lists}; leave one of them out")
+        kind: Any = min(kinds, key=lambda kind: len(missing_columns(kind, row)))
+        if missing := missing_columns(kind, row):
+            constant = ", or a number for all rows" if missing[0] in NUMBERS else ""
+            raise RecordError(
+                f"{where}: {missing[0]!r} is missing{nearest(missing[0], [*row])}; name it as "
+                f"--columns {missing[0]}=THEIRS{constant}. The columns are {', '.join(row)}"
+            )
+        cells = {}
+        for name, hint in hints_of(kind).items():
+            cell, number = row.get(name), number_of(row.get(name))
+            if hint is str and isinstance(cell, int) and not isinstance(cell, bool):
+                cell = str(cell)
+            elif hint is not str and number == number:
+                cell = int(number) if number.is_integer() else number
+            if cell not in (None, ""):
+                cells[name] = cell
+        typed_row = typed(kind, cells, where, RecordError)
+        key = tuple(getattr(typed_row, name) for name in kind.identity)
+        earlier = wheres.setdefault(key if any(key) else (where,), where)
+        if earlier != where:
+            names = ", ".join(f"{n} {v}" for n, v in zip(kind.identity, key, strict=True) if v)
+            raise RecordError(f"{where}: {names} is already at {earlier}")
+        yield where, typed_row
+    if not wheres:
+        raise RecordError(f"{path}: no items")
+
+
+def for_model(columns: Columns, model: str) -> dict[str, str]:
+    """Return the columns of one of several models in a table: {model} is its name."""
+    if not model and any("{model}" in theirs for theirs in columns.values()):
+        raise UsageError("{model} in --columns is the name of a file's model; give FILE=MODEL")
+    return {ours: theirs.replace("{model}", model) for ours, theirs in columns.items()}
+
+
+def named_rows(
+    path: Path, columns: Columns, most: int = MAX_ITEMS
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield file and line, and the cells by our names, of each row of a table or of JSON lines."""
+    if not delimiter_of(path):
+        for where, text in item_lines(path, most, watched=watched):
+            with at(where):
+                cells = json_object(text)
+                sources = _sources([*cells], columns).items()
+            yield (
+                where,
+                {
+                    ours: [cells[name] for name in source]
+                    if isinstance(source, tuple)
+                    else cells.get(str(source), source)
+                    for ours, source in sources
+                },
+            )
+        return
+    table = renamed(path, read_table(path, any_case=not columns, watched=watched), columns)
+    if len(table) > most:
+        raise RecordError(f"{path}: {len(table):,} rows; such a file can have at most {most:,}")
+    for where, cells in zip(table.index, table.itertuples(index=False, name=None), strict=True):
+        yield where, dict(zip(table.columns, cells, strict=True))
+
+
+def renamed(path: Path, table: pd.DataFrame, columns: Columns) -> pd.DataFrame:
+    """Return the columns of a table by our names."""
+    import pandas as pd  # not above: --help is quick
+
+    if not columns:
+        return table
+    cells_by_name = {
+        ours: table[[*source]].to_numpy().tolist()
+        if isinstance(source, tuple)
+        else table.get(source, source)
+        for ours, source in _sources([*table.columns], columns, f"{path}:1: ").items()
+    }
+    return pd.DataFrame(cells_by_name, index=table.index, dtype=object)
+
+
+def _sources(
+    names: Sequence[str], columns: Columns, where: str = ""
+) -> dict[str, str | int | tuple[str, ...]]:
+    """Return what is read for each of our names: a column, several, or the number itself.
+
+    A column that has our name already, but is not the one that was named, is not read.
+    """
+    sources: dict[str, str | int | tuple[str, ...]] = {}
+    used = set[str]()
+    for ours, theirs in columns.items():
+        listed = (*map(str.strip, theirs.split("+")),) if ours in LISTS else (theirs,)
+        number = whole_number_of(theirs) if ours in NUMBERS else None
+        if theirs in names:
+            sources[ours] = theirs
+        elif number is not None:
+            sources[ours] = number
+        elif missing := [name for name in listed if name not in names]:
+            raise RecordError(
+                f"{where}no column {missing[0]!r}{nearest(missing[0], names)}, which --columns "
+                f"names. The columns are {', '.join(names)}"
+            )
+        else:
+            sources[ours] = listed
+        used |= {theirs, *listed}
+    unread = {name: f"{name}{UNREAD}" for name in columns}
+    return sources | {unread.get(name, name): name for name in names if name not in used}
+
+
+def watched(path: Path) -> AbstractContextManager[IO[bytes]]:
+    """Open a file, showing on stderr how much of it was read if that takes seconds."""
+    from probelight.io.progress import watched_file  # not above: --help is quick
+
+    is_large = path.stat().st_size > MIB
+    return watched_file(path, f"reading {path.name}") if is_large else path.open("rb")
