@@ -75,8 +75,8 @@ def read_bits(path: Path, columns: Columns | None = None) -> list[tuple[str, str
     """
     kinds: Sequence[type[ItemLogarithms | ItemEntropies]] = (ItemLogarithms, ItemEntropies)
     return [
-        (item.id or line.rpartition(":")[2], item.label, round(item.bits, 6))
-        for line, item in typed_rows(path, columns or {}, kinds)
+        (row.id or line.rpartition(":")[2], row.label, round(row.bits, 6))
+        for line, row in typed_rows(path, columns or {}, kinds)
     ]
 
 

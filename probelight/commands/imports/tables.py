@@ -26,7 +26,6 @@ from probelight.results.importers.columns import (
     Columns,
     TableRow,
     for_model,
-    missing_columns,
     named_rows,
     needed_columns,
     typed_rows,
@@ -74,15 +73,15 @@ class Training(TableRow):
 class Counts(TableRow):
     """How many items were right before and after, lost, gained, and never right."""
 
-    identity = ("set", "before", "after")
+    identity = ("probe", "model_before", "model")
     both: NumCounted
     lost: NumCounted
     gained: NumCounted
     neither: NumCounted
     num_choices: NumChoices
-    set: str = ""
-    before: str = ""
-    after: str = ""
+    probe: str = ""
+    model_before: str = ""
+    model: str = ""
 
 
 KINDS: Mapping[str, Sequence[type[TableRow]]] = {  # of tables, by what a row may be
@@ -106,7 +105,7 @@ def kind_of_table(path: Path, columns: Columns) -> str:
     """Return the kind that a table's first row fits best; RecordError if several fit alike."""
     _, row = next(named_rows(path, columns), ("", {}))
     missing_shares = [
-        (len(missing_columns(kind, row)) / len(needed_columns(kind)), name)
+        (fmean(column not in row for column in needed_columns(kind)), name)
         for name, kinds in KINDS.items()
         for kind in kinds
     ]
@@ -141,40 +140,37 @@ def import_tables(
             pair.write(folder, number)
         folder.write_results()
         return folder.rows()
-    runs: list[tuple[str, dict[str, Any], Path, list[Row], Sequence[Any]]] = []
+    runs: list[tuple[dict[str, Any], Path, list[Row], Sequence[Any]]] = []
     for path, model in files:
         its_columns = for_model(columns, model)
-        config: dict[str, Any] = {
-            "protocol": PROTOCOLS[kind],
-            "model": visible(model or path.stem),
-            "probe": name or path.stem,
-            "data": [content_sha256(path)],
-            **({"columns": its_columns} if columns else {}),
-        }
-        run_name = f"import-{config['probe']}-{config['model']}"
-        for number, measured in enumerate(_measured(kind, path, its_columns), start=1):
-            if kind == "trade_off":
-                runs.append((f"{run_name}-{number}", {**config, "row": number}, path, *measured))
-            else:
-                runs.append((run_name, config, path, *measured))
-    folder = CommandFolder(output_dir, {"command": "import", "runs": [run[1] for run in runs]})
-    for run_name, config, path, rows, items in runs:
-        run = folder.run(run_name, config)
+        for number, (rows, lines) in enumerate(_measured(kind, path, its_columns), start=1):
+            config: dict[str, Any] = {
+                "protocol": PROTOCOLS[kind],
+                "model": visible(model or path.stem),
+                "probe": name or path.stem,
+                "data": [content_sha256(path)],
+                "number": number,
+                **({"columns": its_columns} if columns else {}),
+            }
+            runs.append((config, path, rows, lines))
+    folder = CommandFolder(output_dir, {"command": "import", "runs": [run[0] for run in runs]})
+    for config, path, rows, lines in runs:
+        row = Row(protocol=config["protocol"], model=config["model"], probe=config["probe"])
+        run = folder.run(f"import-{row.probe}-{row.model}-{config['number']}", config)
         if run.result() is not None:
             continue
-        row = Row(protocol=config["protocol"], model=config["model"], probe=config["probe"])
         rows = [replace(r, protocol=row.protocol, model=row.model, probe=row.probe) for r in rows]
         if kind == "pvi":
-            write_text_atomic(run.path / ITEMS, items_csv(items))
+            write_text_atomic(run.path / ITEMS, items_csv(lines))
         if kind == "data_map":
-            write_predictions(run, items)
+            write_predictions(run, lines)
         run.write_metrics(rows)
         notice = f"{row.model}: imported from {path.name}, measured by another program"
         record = RunRecord.of(row, rows, [], notices=(notice,), versions={})
         run.finish(
             replace(
                 record,
-                counts={"items": len(items)} if items else {},
+                counts={"items": len(lines)} if lines else {},
                 data=(DataFile(path=path.name, sha256=config["data"][0]),),
                 source=ModelSource(loaded_from=f"{kind} import"),
             )
@@ -190,52 +186,48 @@ def _measured(kind: str, path: Path, columns: Columns) -> Iterator[tuple[list[Ro
         yield information_rows(bits), bits
     elif kind == "data_map":
         lines = learned_lines(path, columns)
-        row = Row(num_items=len(lines))
-        yield (
-            [
-                replace(
-                    row, metric=f"{DOSE}_{name}", value=fmean(getattr(ln, name) for ln in lines)
-                )
-                for name in ("confidence", "variability", "correctness")
-            ],
-            lines,
-        )
+        dynamics = ("confidence", "variability", "correctness")
+        means = {f"{DOSE}_{name}": fmean(getattr(ln, name) for ln in lines) for name in dynamics}
+        yield _rows(means, Row(num_items=len(lines))), lines
     else:
         trainings = [row for _, row in typed_rows(path, columns, [Training], MOST_RUNS)]
         if len({training.method for training in trainings}) < 2:
             raise RecordError(f"{path}: there are not two methods to compare")
         for training in trainings:
             method = "" if training.method.casefold() == "none" else training.method
-            settings = ("strength", "learning_rate", "seed", "dose")
-            row = Row(keeping=method, **{name: getattr(training, name) for name in settings})
-            measured = {"probe_gain": training.gain, "inoculation_cost": training.loss}
-            yield [replace(row, metric=name, value=value) for name, value in measured.items()], ()
+            setting = {name: getattr(training, name) for name in Training.identity[1:]}
+            changes = {"probe_gain": training.gain, "inoculation_cost": training.loss}
+            yield _rows(changes, Row(keeping=method, **setting)), ()
+
+
+def _rows(numbers: Mapping[str, float], row: Row) -> list[Row]:
+    return [replace(row, metric=name, value=number) for name, number in numbers.items()]
 
 
 def learned_lines(path: Path, columns: Columns) -> list[ItemLine]:
     """Return the items of a data map; the message of a `RecordError` names file and line."""
     lines = list[ItemLine]()
-    for where, item in typed_rows(path, columns, [LearnedItem]):
-        if item.correctness > item.epochs:
+    for where, learned in typed_rows(path, columns, [LearnedItem]):
+        if learned.correctness > learned.epochs:
             raise RecordError(
-                f"{where}: correctness is {item.correctness:g}; give a share of the epochs, or "
+                f"{where}: correctness is {learned.correctness:g}; give a share of the epochs, or "
                 "their number too, as --columns epochs=6"
             )
-        correctness = item.correctness / item.epochs
+        correctness = learned.correctness / learned.epochs
         lines.append(
             ItemLine(
                 set=DOSE,
-                id=item.id,
+                id=learned.id,
                 position=len(lines) + 1,
-                question=item.id,
+                question=learned.id,
                 choices=("the right answer",),
-                scores=(item.confidence,),
+                scores=(learned.confidence,),
                 prediction=None,
                 tied=0,
                 answer=0,
                 correct=correctness,
-                confidence=item.confidence,
-                variability=item.variability,
+                confidence=learned.confidence,
+                variability=learned.variability,
                 correctness=correctness,
             )
         )
@@ -251,7 +243,7 @@ def _pairs(path: Path, model: str, name: str, columns: Columns) -> Iterator[Coun
             raise RecordError(f"{where}: {sum(counts):,} items in all; give 1 to {MAX_COUNT:,}")
         yield replace(
             CountedPair.of(counts, row.num_choices),
-            probe=row.set or name or path.stem,
-            name_before=row.before,
-            name_after=row.after or model or f"row {number}",
+            probe=row.probe or name or path.stem,
+            name_before=row.model_before,
+            name_after=row.model or model or f"row {number}",
         )

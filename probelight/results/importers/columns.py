@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import MISSING, dataclass, fields
-from functools import cache
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, ClassVar, TypeVar
 
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Columns = Mapping[str, str]  # what is read for each of our columns
+Source = str | int | tuple[str, ...]  # a column, a number, or columns of a list
 UNREAD = " (not read)"
 LISTS = ("candidates", "scores", "order", "reversed")
 NUMBERS = ("gold_index", "num_choices", "epochs", "dose")
@@ -39,15 +39,9 @@ class TableRow:
 R = TypeVar("R", bound=TableRow)
 
 
-@cache
-def needed_columns(kind: type[TableRow]) -> tuple[str, ...]:
+def needed_columns(kind: type[TableRow]) -> list[str]:
     """Return the columns that a kind of table cannot do without."""
-    return tuple(column.name for column in fields(kind) if column.default is MISSING)
-
-
-def missing_columns(kind: type[TableRow], row: Mapping[str, Any]) -> list[str]:
-    """Return the needed columns that a row does not have."""
-    return [name for name in needed_columns(kind) if name not in row]
+    return [column.name for column in fields(kind) if column.default is MISSING]
 
 
 def typed_rows(
@@ -60,13 +54,15 @@ def typed_rows(
             rows are of the same thing; the message names file and line.
     """
     wheres = dict[tuple[Any, ...], str]()
+    needed = [*map(needed_columns, kinds)]
     for where, row in named_rows(path, columns, most):
-        complete = [kind for kind in kinds if not missing_columns(kind, row)]
-        if len(complete) > 1:
-            lists = " and ".join(", ".join(needed_columns(kind)) for kind in complete)
+        missing_by_kind = [[name for name in names if name not in row] for names in needed]
+        if missing_by_kind.count([]) > 1:
+            lists = " and ".join(map(", ".join, needed))
             raise RecordError(f"{where}: there are {lists}; leave one of them out")
-        kind: Any = min(kinds, key=lambda kind: len(missing_columns(kind, row)))
-        if missing := missing_columns(kind, row):
+        missing = min(missing_by_kind, key=len)
+        kind: Any = kinds[missing_by_kind.index(missing)]
+        if missing:
             constant = ", or a number for all rows" if missing[0] in NUMBERS else ""
             raise RecordError(
                 f"{where}: {missing[0]!r} is missing{nearest(missing[0], [*row])}; name it as "
@@ -106,48 +102,40 @@ def named_rows(
     if not delimiter_of(path):
         for where, text in item_lines(path, most, watched=watched):
             with at(where):
-                cells = json_object(text)
-                sources = _sources([*cells], columns).items()
-            yield (
-                where,
-                {
-                    ours: [cells[name] for name in source]
-                    if isinstance(source, tuple)
-                    else cells.get(str(source), source)
-                    for ours, source in sources
-                },
-            )
+                row = json_object(text)
+                sources = sources_of([*row], columns)
+            yield where, _cells(row, sources)
         return
-    table = renamed(path, read_table(path, any_case=not columns, watched=watched), columns)
+    table = read_table(path, any_case=not columns, watched=watched)
     if len(table) > most:
         raise RecordError(f"{path}: {len(table):,} rows; such a file can have at most {most:,}")
+    names = [*table.columns]
+    sources = sources_of(names, columns, f"{path}:1: ")
     for where, cells in zip(table.index, table.itertuples(index=False, name=None), strict=True):
-        yield where, dict(zip(table.columns, cells, strict=True))
+        yield where, _cells(dict(zip(names, cells, strict=True)), sources)
+
+
+def _cells(row: Mapping[str, Any], sources: Mapping[str, Source]) -> dict[str, Any]:
+    return {
+        ours: [row[name] for name in source]
+        if isinstance(source, tuple)
+        else row.get(str(source), source)
+        for ours, source in sources.items()
+    }
 
 
 def renamed(path: Path, table: pd.DataFrame, columns: Columns) -> pd.DataFrame:
-    """Return the columns of a table by our names."""
-    import pandas as pd  # not above: --help is quick
-
-    if not columns:
-        return table
-    cells_by_name = {
-        ours: table[[*source]].to_numpy().tolist()
-        if isinstance(source, tuple)
-        else table.get(source, source)
-        for ours, source in _sources([*table.columns], columns, f"{path}:1: ").items()
-    }
-    return pd.DataFrame(cells_by_name, index=table.index, dtype=object)
+    """Return a table whose columns have our names; none is made of several."""
+    sources = sources_of([*table.columns], columns, f"{path}:1: ")
+    return table[[*sources.values()]].set_axis([*sources], axis="columns")
 
 
-def _sources(
-    names: Sequence[str], columns: Columns, where: str = ""
-) -> dict[str, str | int | tuple[str, ...]]:
+def sources_of(names: Sequence[str], columns: Columns, where: str = "") -> dict[str, Source]:
     """Return what is read for each of our names: a column, several, or the number itself.
 
     A column that has our name already, but is not the one that was named, is not read.
     """
-    sources: dict[str, str | int | tuple[str, ...]] = {}
+    sources: dict[str, Source] = {}
     used = set[str]()
     for ours, theirs in columns.items():
         listed = (*map(str.strip, theirs.split("+")),) if ours in LISTS else (theirs,)

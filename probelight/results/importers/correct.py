@@ -37,11 +37,11 @@ def read(path: Path, columns: Columns | None = None) -> Imported:
     import pandas as pd  # not above: --help is quick
 
     items, lines = [], []
-    for where, item in typed_rows(path, columns or {}, [ScoredItem]):
-        if (is_right := IS_RIGHT.get(str(item.correct).lower())) is None:
-            raise RecordError(f"{where}: correct is {item.correct!r}; give {', '.join(IS_RIGHT)}")
-        name = "/".join(filter(None, (item.suite, item.id)))
-        wrong = [f"{name}, wrong", *(f"{name}, wrong {n}" for n in range(2, item.num_choices))]
+    for where, scored in typed_rows(path, columns or {}, [ScoredItem]):
+        if (is_right := IS_RIGHT.get(str(scored.correct).lower())) is None:
+            raise RecordError(f"{where}: correct is {scored.correct!r}; give {', '.join(IS_RIGHT)}")
+        name = "/".join(filter(None, (scored.suite, scored.id)))
+        wrong = [f"{name}, wrong", *(f"{name}, wrong {n}" for n in range(2, scored.num_choices))]
         items.append(
             {
                 "id": name,
@@ -49,7 +49,7 @@ def read(path: Path, columns: Columns | None = None) -> Imported:
                 "choice": [f"{name}, right", *wrong],
                 "score": [float(is_right), float(not is_right), *[0.0] * (len(wrong) - 1)],
                 "right": [True, *[False] * len(wrong)],
-                "paradigm": item.suite,
+                "paradigm": scored.suite,
             }
         )
         lines.append(where)

@@ -59,7 +59,7 @@ def read(
     """
     notices: tuple[str, ...] = ()
     columns = columns or {}
-    if not delimiter_of(path) or {"candidates", "scores"} & columns.keys():
+    if not delimiter_of(path) or {*KEYS} & columns.keys():
         unread_keys = set[str]()
         frame = _lines(path, partial(_candidates, unread_keys), columns)
         unread = ", ".join(sorted(unread_keys))

@@ -212,6 +212,7 @@ def test_the_right_choice_may_be_in_one_column_for_all_rows(tmp_path: Path) -> N
         ("plain", "candidates=a+b,scores=gtp_a+gpt_b", "no column 'gtp_a' (did you mean 'gpt_a'"),
         ("plain", "candidates=a+b,scores=gpt_a", "ll.csv:2: `scores` is a string and `candidates`"),
         ("plain", "candidates=a+b,scores=gpt_a+gpt_b,gold_index=2", "`gold_index` is 2; a number"),
+        ("plain", "gold_index=right", "ll.csv:2: `scores` is missing"),
         ("letters", "order=a+b,scores=gpt_a+gpt_b,reversed=opt_a", "`reversed` is a string; an"),
         ("letters", "scores=gpt_a+gpt_b", "`order` is missing; in a table, name its columns as"),
         ("letters", "order=a+b,scores={model}_a+{model}_c", "no column 'm_a'"),

@@ -114,7 +114,7 @@ def test_methods_are_compared_at_equal_gain_without_items(imported: Import, tmp_
 
 
 def test_counts_have_the_numbers_of_forgetting(imported: Import, tmp_path: Path) -> None:
-    numbers = imported(COUNTS, f"{N_COLUMNS},after=model,num_choices=5")
+    numbers = imported(COUNTS, f"{N_COLUMNS},num_choices=5")
     assert (numbers["lost", "bert"], numbers["gained", "bert"]) == (10, 6)
     assert numbers["guessing", "bert"] == pytest.approx(0.5 * 0.54 / 4)
     assert numbers["adjusted_forgetting", "bert"] == pytest.approx(0.1 - 0.0675)
