@@ -9,14 +9,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Annotated, Any
 
-from probelight.commands.imports.information import (
-    ITEMS,
-    ItemEntropies,
-    ItemLogarithms,
-    information_rows,
-    items_csv,
-    read_bits,
-)
+from probelight.commands.imports import information
 from probelight.io.atomic import write_text_atomic
 from probelight.io.errors import RecordError
 from probelight.io.escaping import visible
@@ -86,7 +79,7 @@ class Counts(TableRow):
 
 KINDS: Mapping[str, Sequence[type[TableRow]]] = {  # of tables, by what a row may be
     "correct": (ScoredItem,),
-    "pvi": (ItemLogarithms, ItemEntropies),
+    "pvi": (information.ItemLogarithms, information.ItemEntropies),
     "data_map": (LearnedItem,),
     "trade_off": (Training,),
     "counts": (Counts,),
@@ -161,7 +154,7 @@ def import_tables(
             continue
         rows = [replace(r, protocol=row.protocol, model=row.model, probe=row.probe) for r in rows]
         if kind == "pvi":
-            write_text_atomic(run.path / ITEMS, items_csv(lines))
+            write_text_atomic(run.path / information.ITEMS, information.items_csv(lines))
         if kind == "data_map":
             write_predictions(run, lines)
         run.write_metrics(rows)
@@ -182,8 +175,8 @@ def import_tables(
 def _measured(kind: str, path: Path, columns: Columns) -> Iterator[tuple[list[Row], Sequence[Any]]]:
     """Yield what was measured in each run of a file, and what is known of each item."""
     if kind == "pvi":
-        bits = read_bits(path, columns)
-        yield information_rows(bits), bits
+        bits = information.read_bits(path, columns)
+        yield information.information_rows(bits), bits
     elif kind == "data_map":
         lines = learned_lines(path, columns)
         dynamics = ("confidence", "variability", "correctness")

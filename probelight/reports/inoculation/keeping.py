@@ -278,8 +278,8 @@ def _between(ends: Sequence[MethodSetting], is_one: bool) -> str | None:
         )
         if values
     ]
-    near = f"{BEFORE} and " if len(ends) == 1 and not is_one else ""
-    return near + ", ".join(ranges) or None
+    near = BEFORE if len(ends) == 1 and not is_one else ""
+    return " and ".join(filter(None, (near, ", ".join(ranges)))) or None
 
 
 def _amounts(unit: str, ends: Sequence[MethodSetting]) -> dict[str, Any]:

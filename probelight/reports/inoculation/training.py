@@ -345,6 +345,8 @@ def data_map_figure(results: RunSet) -> Figure | None:
             "Each mark is an item of the dose (all seeds), scored in eval mode after each epoch: "
             "the mean probability of its right answer over epochs against its standard deviation "
             "(Swayamdipta et al. 2020). Top left: learned at once; bottom left: not learned; "
-            f"right: in between.{figures.left_out(len(panels), figures.MAX_PANELS)}",
+            "right: in between."
+            + (" Imported numbers are as in their files." if results.of(DATA_MAP) else "")
+            + figures.left_out(len(panels), figures.MAX_PANELS),
             canvas,
         )

@@ -6,6 +6,7 @@ the same number in each row (`NUMBERS`). {model} in THEIRS is the model's name.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import MISSING, dataclass, fields
@@ -61,31 +62,41 @@ def typed_rows(
             lists = " and ".join(map(", ".join, needed))
             raise RecordError(f"{where}: there are {lists}; leave one of them out")
         missing = min(missing_by_kind, key=len)
-        kind: Any = kinds[missing_by_kind.index(missing)]
         if missing:
             constant = ", or a number for all rows" if missing[0] in NUMBERS else ""
             raise RecordError(
                 f"{where}: {missing[0]!r} is missing{nearest(missing[0], [*row])}; name it as "
                 f"--columns {missing[0]}=THEIRS{constant}. The columns are {', '.join(row)}"
             )
-        cells = {}
-        for name, hint in hints_of(kind).items():
-            cell, number = row.get(name), number_of(row.get(name))
-            if hint is str and isinstance(cell, int) and not isinstance(cell, bool):
-                cell = str(cell)
-            elif hint is not str and number == number:
-                cell = int(number) if number.is_integer() else number
-            if cell not in (None, ""):
-                cells[name] = cell
-        typed_row = typed(kind, cells, where, RecordError)
+        kind = kinds[missing_by_kind.index(missing)]
+        typed_row = _typed_row(kind, row, where)
         key = tuple(getattr(typed_row, name) for name in kind.identity)
         earlier = wheres.setdefault(key if any(key) else (where,), where)
         if earlier != where:
             names = ", ".join(f"{n} {v}" for n, v in zip(kind.identity, key, strict=True) if v)
-            raise RecordError(f"{where}: {names} is already at {earlier}")
+            columns_read = [column.name for column in fields(kind)]
+            unread = ", ".join(name for name in row if name not in columns_read) or "none"
+            raise RecordError(
+                f"{where}: {names} is already at {earlier}; columns not read: {unread}"
+            )
         yield where, typed_row
     if not wheres:
         raise RecordError(f"{path}: no items")
+
+
+def _typed_row(kind: Any, row: Mapping[str, Any], where: str) -> Any:
+    """Return a row as its kind has it: cells of a table are texts, ids in JSON may be numbers."""
+    cells = {}
+    for column in fields(kind):
+        cell = row.get(column.name)
+        if hints_of(kind)[column.name] is str:
+            is_number = isinstance(cell, int) and not isinstance(cell, bool)
+            cell = str(cell) if is_number else cell
+        elif not math.isnan(number := number_of(cell)):
+            cell = int(number) if number.is_integer() else number
+        if cell not in (None, ""):
+            cells[column.name] = cell
+    return typed(kind, cells, where, RecordError)
 
 
 def for_model(columns: Columns, model: str) -> dict[str, str]:

@@ -17,9 +17,9 @@ from tests.fixtures.rows import read_predictions, read_results
 SUITES = "suite,item,correct\nagreement,1,1\nagreement,2,False\nnpi,1,1\nnpi,2,yes\n"
 LATER = "suite,item,correct\nagreement,1,1\nagreement,2,1\nnpi,1,0\nnpi,2,1\n"
 LEARNED = """\
-{"guid": "50n", "index": 0, "confidence": 0.71, "variability": 0.21, "correctness": 5}
-{"guid": 7, "index": 1, "confidence": 0.21, "variability": 0.31, "correctness": 0}
-{"guid": "8", "index": 2, "confidence": 0.97, "variability": 0.02, "correctness": 6}
+{"guid": "50n", "identity": 0, "confidence": 0.71, "variability": 0.21, "correctness": 5}
+{"guid": 7, "identity": 1, "confidence": 0.21, "variability": 0.31, "correctness": 0}
+{"guid": "8", "identity": 2, "confidence": 0.97, "variability": 0.02, "correctness": 6}
 """
 TRAININGS = """method,strength,seed,gain,loss
 none,,1,0.30,0.20
@@ -134,7 +134,7 @@ def test_counts_have_the_numbers_of_forgetting(imported: Import, tmp_path: Path)
         (LEARNED, "id=giud", ":1: no column 'giud' (did you mean 'guid'?), which --columns names"),
         (LEARNED, "id=guid", ":1: correctness is 5; give a share of the epochs, or their number"),
         (LEARNED, "id=guid,epochs=0", ":1: `epochs` is 0: give a number from 1 to"),
-        (LEARNED, "id=index,variability=guid", ":1: `variability` must be a number, not '50n'"),
+        (LEARNED, "id=identity,variability=guid", ":1: `variability` must be a number, not '50n'"),
         (LEARNED.replace('"8"', '"7"'), "id=guid,epochs=6", ":3: id 7 is already at "),
         (LEARNED.replace("0.31", "0.61"), "id=guid,epochs=6", ":2: `variability` is 0.61: give"),
         (SUITES, "id=item", ":2: 'num_choices' is missing; name it as --columns num_choices=THEIRS,"
@@ -143,6 +143,8 @@ def test_counts_have_the_numbers_of_forgetting(imported: Import, tmp_path: Path)
         (SUITES, "id=correct,correct=item,num_choices=2", ":3: correct is 2; give 1, true, yes"),
         (SUITES + "npi,2,0\n", "id=item,num_choices=2", ":6: suite npi, id 2 is already at "),
         (TRAININGS + "ewc,1,2,0,0\n", "", ":8: method ewc, strength 1.0, seed 2 is already"),
+        (TRAININGS.replace("strength", "strenght"), "", "is already at {}:4; columns not read: "
+         "strenght"),
         (TRAININGS + "ewc,1,3,30,0\n", "", ":8: `gain` is 30: give a number from -1 to 1"),
         (TRAININGS[:66], "", "there are not two methods to compare"),
         (COUNTS, "", "fit no kind of table; say which it is"),
@@ -164,7 +166,7 @@ def test_what_cannot_be_read_is_told(
     options = ["--columns", columns] if columns else []
     line = ["import", "table", f"{path}=m", *options, "--output_dir", str(tmp_path / "out")]
     assert cli.main(line) in (1, 2)
-    assert message in capsys.readouterr().err
+    assert message.format(path) in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
 
 
