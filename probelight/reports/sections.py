@@ -147,24 +147,32 @@ SECTIONS = (
     Section(
         "inoculation",
         "Inoculation",
-        ["original", "before", "inoculation"],
+        ["original", "before", "inoculation", "trade_off"],
         [
             "inoculation.tables: original_table seeds_table replay_table",
             "inoculation.keeping: keeping_table",
             "inoculation.tables: inoculation_table inoculation_parts_table",
             "inoculation.keeping: keeping_settings_table*",
-            "inoculation.training: pareto_table* dynamics_table*",
+            "inoculation.training: pareto_table*",
         ],
         [
             "inoculation.figures: keeping_figure inoculation_figure trajectory_figure",
-            "inoculation.training: pareto_figure data_map_figure",
+            "inoculation.training: pareto_figure",
         ],
         [
             "inoculation.tables: inoculation_sentences",
             "inoculation.keeping: keeping_sentences",
         ],
-        printed_by=["original", "inoculation"],
+        printed_by=["original", "inoculation", "trade_off"],
         alone={"original": "original_table"},
+    ),
+    Section(
+        "learned",
+        "How items were learned, epoch by epoch",
+        ["inoculation", "data_map"],
+        ["inoculation.training: dynamics_table"],
+        ["inoculation.training: data_map_figure"],
+        printed_by=["data_map"],
     ),
     Section(
         FORGETTING,

@@ -128,11 +128,11 @@ class ItemLine:
 
     @property
     def margin(self) -> float | None:
-        """The right choice's score minus that of the best other one; None if one is not finite."""
+        """The right choice's score minus that of the best other one; None if one is not known."""
         real = [(s, i) for i, s in enumerate(self.scores) if self.choices[i]]
         wrong = [score for score, index in real if index != self.answer]
         right = self.scores[self.answer]
-        if right is None or any(score is None for score in wrong):
+        if right is None or not wrong or any(score is None for score in wrong):
             return None
         return right - max(score for score in wrong if score is not None)
 

@@ -10,13 +10,12 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any, Self
 
 from probelight.commands.command import Command, command
-from probelight.commands.imports import fitting
-from probelight.commands.imports.information import COLUMNS, ENTROPIES, import_information
-from probelight.commands.imports.information import PROTOCOL as INFORMATION
+from probelight.commands.imports import fitting, tables
 from probelight.evaluation.evaluate import Evaluation
 from probelight.evaluation.letters import ByLetter, LetterAnswers
 from probelight.evaluation.measures import PROTOCOL
@@ -27,8 +26,9 @@ from probelight.io.process import without_collector
 from probelight.io.ranges import Mirror, Texts
 from probelight.metrics.scoring_rules import LETTER
 from probelight.probes.user_files import DEFAULT_FILE, FileSettings
-from probelight.results.importers import hf_trainer, letters, lm_eval, minicons, plain
+from probelight.results.importers import correct, hf_trainer, letters, lm_eval, minicons, plain
 from probelight.results.importers.answers import IMPORTED, Gold, Imported, with_gold
+from probelight.results.importers.columns import NUMBERS, Columns, for_model
 from probelight.results.measured import Predictions, classes_are_positions
 from probelight.results.predictions import write_predictions
 from probelight.results.record import FromFiles, ModelSource, RunRecord, checksums
@@ -41,9 +41,10 @@ FORMATS: Mapping[str, Callable[[Path], Imported]] = {  # what reads a file of ea
     "hf_trainer": hf_trainer.read,
     "plain": plain.read,
     "letters": letters.read,
+    "correct": correct.read,
 }
 BY_CHANCE = 1e-3  # how likely an order must be by chance not to tell of ranks
-PVI = "pvi"  # the format of `imports.information`
+TABLE = "table"  # the format of a table whose kind its columns tell
 
 
 @command(
@@ -75,9 +76,9 @@ def import_results(
 
     Args:
         format: lm_eval (--log_samples of lm-evaluation-harness), minicons (a table), hf_trainer
-            (NumPy files of Trainer.predict), plain (JSON lines or a table), letters (JSON lines
-            with scores of labels, in one or several orders of the choices), or pvi
-            (log-probabilities of the right label with and without the input, for V-information).
+            (NumPy files of Trainer.predict), plain (JSON lines or a table), letters (scores of
+            labels, in one or several orders of the choices), or table (without choices: right or
+            wrong, V-information, data maps, gains with losses, or counts, as its columns tell).
         files: Files in that format, one run each. FILE=MODEL names the model that answered.
         output_dir: Folder of the results.
         probe: Probe whose items were answered, as `name` or `name:split`. By default the items come
@@ -85,8 +86,8 @@ def import_results(
         model: Names of the models in tables, separated by commas: one per file, or one for all.
             Needed if a file does not name its model.
         gold: JSON lines or a table with `id` or `text`, and `gold`, the text of the right choice.
-        columns: Names of the columns or keys of plain, minicons and pvi files that are called
-            otherwise, as OURS=THEIRS by commas: id=item_id,score=logprob.
+        columns: Names of the columns or keys of a file that are called otherwise, as OURS=THEIRS
+            by commas: id=item_id,scores=logprob_a+logprob_b. {model} is the model's name.
         candidates: Columns of a `plain` table that have the scores of candidates, separated by
             commas, where it has a row for each item.
         scores: "as_given" uses the scores as they are, higher is better; "logarithm" takes the
@@ -106,37 +107,50 @@ def import_results(
     """
     from probelight.reports.formats import print_tables
 
-    formats = [*FORMATS, PVI]
+    formats = list(dict.fromkeys([*FORMATS, TABLE, *tables.KINDS]))
     if format not in formats:
         near = nearest(format.lower().replace("-", "_"), formats)
         raise UsageError(f"there is no format {format!r}{near}; choose from {', '.join(formats)}")
     if not output_dir:
         raise UsageError("give --output_dir FOLDER for the results")
+    if candidates and format != "plain":
+        raise UsageError("--candidates names columns of plain tables; leave it out")
     names = _columns(format, columns)
-    if format == PVI:
-        if probe or gold or scores != "as_given" or data.path:
+    files_with_models = _files_with_models(files, model)
+    if format == TABLE:
+        kinds = [tables.kind_of_table(path, for_model(names, m)) for path, m in files_with_models]
+        if len({*kinds}) > 1:
             raise UsageError(
-                "pvi files have their own items; leave out --probe, --gold, --scores, --data"
+                f"the files are of several kinds: {', '.join(kinds)}; import each alone"
             )
-        files_with_models = _files_with_models(files, model)
-        rows = import_information(files_with_models, Path(output_dir), data.name or "", names)
-        print_tables(Path(output_dir), INFORMATION)
+        format = kinds[0]
+    if format in tables.KINDS and (probe or gold or scores != "as_given" or data.path):
+        raise UsageError(
+            f"{format} files have their own items; leave out --probe, --gold, --scores, --data"
+        )
+    if format in tables.PROTOCOLS:
+        rows = tables.import_tables(
+            format, files_with_models, Path(output_dir), data.name or "", names
+        )
+        print_tables(Path(output_dir), tables.PROTOCOLS[format])
         return rows
     chosen = _chosen_set(probe, data, mirror)
     gold_answers = None if gold is None else plain.read_gold(gold)
-    read_file = FORMATS[format]
-    if format == "minicons":
-        read_file = partial(minicons.read, columns=names)
+    read_file: Callable[..., Imported] = FORMATS[format]
     if format == "plain":
         choices = {c for record in (chosen.data.records if chosen else ()) for c in record.choices}
-        read_file = partial(plain.read, columns=names, candidates=candidates, choices=choices)
-    elif candidates:
-        raise UsageError("--candidates names columns of plain tables; leave it out")
-    imported_files = _read_files(read_file, _files_with_models(files, model), gold_answers)
+        read_file = partial(plain.read, candidates=candidates, choices=choices)
+    imported_files = _read_files(read_file, files_with_models, gold_answers, names)
     sets = [chosen] * len(imported_files) if chosen else _sets_of_files(imported_files, data.name)
     imports = [
         Import.of(
-            format, imported, items, gold_answers, scores, names, is_probe_given=chosen is not None
+            format,
+            imported,
+            items,
+            gold_answers,
+            scores,
+            for_model(names, imported.model),
+            is_probe_given=chosen is not None,
         )
         for imported, items in zip(imported_files, sets, strict=True)
     ]
@@ -168,10 +182,13 @@ def import_results(
 def _columns(format: str, columns: Sequence[str]) -> dict[str, str]:
     """Return the names of a file's columns by ours, from OURS=THEIRS."""
     headers = {**minicons.CHOICES, **minicons.PAIRS}.values()
+    columns_by_kind = {kind: tables.columns_of(kind) for kind in tables.KINDS}
     names_by_format = {
         "plain": [*sum(plain.CANDIDATES.values(), ()), *plain.KEYS],
         "minicons": [*dict.fromkeys(sum(headers, ()))],
-        PVI: [*COLUMNS, *ENTROPIES],
+        "letters": letters.KEYS,
+        TABLE: [*dict.fromkeys(chain.from_iterable(columns_by_kind.values()))],
+        **columns_by_kind,
     }
     if columns and format not in names_by_format:
         raise UsageError(f"--columns is for {', '.join(names_by_format)}, not for {format} files")
@@ -185,7 +202,7 @@ def _columns(format: str, columns: Sequence[str]) -> dict[str, str]:
                 f"--columns {column}: {format} files have no {ours!r}{nearest(ours, names)}; what "
                 f"they have is {', '.join(names)}"
             )
-        if ours in mapping or theirs in mapping.values():
+        if ours in mapping or (theirs in mapping.values() and ours not in NUMBERS):
             raise UsageError(f"--columns {column}: {ours} or {theirs} is there twice; give it once")
         mapping[ours] = theirs
     return mapping
@@ -226,12 +243,15 @@ def _files_with_models(files: Sequence[Path], models: Sequence[str]) -> list[tup
 
 
 def _read_files(
-    read: Callable[[Path], Imported], files: Sequence[tuple[Path, str]], gold: Gold | None
+    read: Callable[..., Imported],
+    files: Sequence[tuple[Path, str]],
+    gold: Gold | None,
+    columns: Columns,
 ) -> list[Imported]:
     """Return each file with the name of its model, which may be given, and the right choices."""
     imported_files = []
     for path, model_name in files:
-        imported = read(path)
+        imported = read(path, columns=for_model(columns, model_name)) if columns else read(path)
         if not (model_name or imported.model):
             raise UsageError(
                 f"{path}: the file does not name its model; give --model NAME, or the file as "
@@ -262,7 +282,7 @@ class Import:
     items: LoadedSet
     gold: Gold | None
     scores: fitting.KeptScores
-    columns: Mapping[str, str]  # names of the file's columns by ours, where it has others
+    columns: Columns  # names of the file's columns by ours, where it has others
     predictions: Predictions  # the scores of the items, in their order
     matched_by: str  # what the answers were fitted by
     ranked: bool  # whether each item's choices are in the order of these scores
@@ -276,7 +296,7 @@ class Import:
         items: LoadedSet,
         gold: Gold | None,
         scores: fitting.KeptScores,
-        columns: Mapping[str, str],
+        columns: Columns,
         *,
         is_probe_given: bool,
     ) -> Self:

@@ -197,7 +197,8 @@ def keeping_figure(results: RunSet) -> Figure | None:
     for axis, comparison in zip(axes, visible, strict=True):
         series, refused = comparison.series, comparison.refused
         subtitle = dotted(series.about, f"not compared: {refused}" if refused else "")
-        figures.head(axis, f"{in_words(series.probe)}, k = {count(comparison.dose)}", subtitle)
+        dose = f", k = {count(comparison.dose)}" if comparison.dose else ""
+        figures.head(axis, f"{in_words(series.probe)}{dose}", subtitle)
         axis.set_xlabel("gain on the probe (points)")
         axis.set_ylabel("cost on the original task (points)")
         for draw_zero in (axis.axhline, axis.axvline):

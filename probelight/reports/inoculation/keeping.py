@@ -17,10 +17,12 @@ from probelight.reports import numbers
 from probelight.reports import table as tables
 from probelight.reports.inoculation.runs import (
     METRICS,
+    TRADE_OFF,
     Dose,
     DoseRun,
     Series,
     best_of,
+    dose_run,
     with_controls,
 )
 from probelight.reports.inoculation.tables import COST, WHAT, cost_column
@@ -29,7 +31,7 @@ from probelight.reports.table import Column, Table, text, whole
 from probelight.results.load import RunSet
 
 NONE, BEFORE = "none", "the model before"
-# What the strength of a method is; a larger one forgets less. Of other methods it is a rank.
+# What the strength of a method is; a larger one forgets less. Of adapters it is a rank.
 STRENGTHS = {"replay": "share", "l2_sp": "alpha", "distillation": "weight"}
 GAIN, ORIGINAL = "probe_gain", "original_accuracy"
 SettingKey = tuple[str, float | None, float | None]  # method, strength, rate
@@ -59,7 +61,9 @@ class MethodSetting(Dose):
     def strength_name(self) -> str:
         """What its strength is called; "" where it has none."""
         method = self.keeping.split("+")[0].split(" (")[0]  # the one whose strength is recorded
-        return "" if self.strength is None else STRENGTHS.get(method, "rank")
+        if self.strength is None:
+            return ""
+        return STRENGTHS.get(method, "rank" if "lora" in method.casefold() else "strength")
 
     @cached_property
     def point(self) -> TradeOff | None:
@@ -174,8 +178,9 @@ def method_name(keeping: str, extra: str) -> str:
 def comparisons(results: RunSet) -> tuple[Comparison, ...]:
     """Return the doses that were given with several methods against forgetting."""
     comparable = []
+    imported = filter(None, (dose_run(results, run) for run in results.of(TRADE_OFF)))
     runs = sorted(
-        with_controls(results),
+        [*with_controls(results), *imported],
         key=lambda r: (r.series.probe, r.series.original_task, r.series.without_keeping, r.dose),
     )
     for (series, dose), group in groupby(runs, lambda r: (r.series.without_keeping, r.dose)):
@@ -207,6 +212,7 @@ def keeping_table(results: RunSet) -> Table | None:
         " The methods were tried with different numbers of settings, and more settings are more "
         "chances to look good."
     )
+    imported = " Of imported tables, gain and cost are what their files call so."
     return tables.table(
         "keeping",
         "Methods against forgetting, at equal gain",
@@ -217,7 +223,7 @@ def keeping_table(results: RunSet) -> Table | None:
         "tasks and over seeds, and take that gain as fixed (none if runs did not record a score "
         "per item). Difference: from none, or from the first method if none was not tried, on the "
         "same items and seeds."
-        f"{uneven if len(num_settings) > 1 else ''}",
+        f"{uneven if len(num_settings) > 1 else ''}{imported if results.of(TRADE_OFF) else ''}",
         [record for comparison in by_dose for record in _method_records(comparison)],
         [
             WHAT,
@@ -242,7 +248,7 @@ def _method_records(comparison: Comparison) -> Iterator[dict[str, Any]]:
         settings = [setting for setting, _ in pairs]
         yield {
             **comparison.series.columns,
-            "dose": comparison.dose,
+            "dose": comparison.dose or None,
             "method": name,
             "num_settings": len(settings),
             "num_seeds": len(settings[0].runs),
@@ -272,8 +278,8 @@ def _between(ends: Sequence[MethodSetting], is_one: bool) -> str | None:
         )
         if values
     ]
-    near = f"{BEFORE} and " if len(ends) == 1 and not is_one else ""
-    return near + ", ".join(ranges) or None
+    near = BEFORE if len(ends) == 1 and not is_one else ""
+    return " and ".join(filter(None, (near, ", ".join(ranges)))) or None
 
 
 def _amounts(unit: str, ends: Sequence[MethodSetting]) -> dict[str, Any]:
@@ -301,7 +307,7 @@ def keeping_settings_table(results: RunSet) -> Table | None:
         [
             {
                 **comparison.series.columns,
-                "dose": comparison.dose,
+                "dose": comparison.dose or None,
                 "method": name,
                 "keeping": setting.keeping,
                 "strength": setting.strength,
@@ -349,7 +355,8 @@ def keeping_sentences(results: RunSet) -> str:
     sentences = []
     for comparison in reported[:MOST]:
         series, cuts = comparison.series, comparison.cuts
-        subject = f"{series.probe} ({series.about}; k = {numbers.count(comparison.dose)})"
+        dose = f"; k = {numbers.count(comparison.dose)}" if comparison.dose else ""
+        subject = f"{series.probe} ({series.about}{dose})"
         if comparison.refused:
             sentences.append(
                 f"Methods against forgetting are not compared for {subject}: {comparison.refused}."

@@ -23,6 +23,7 @@ from probelight.results.hits import Side
 from probelight.results.load import Run, RunSet
 from probelight.results.row import Row, Subset
 
+TRADE_OFF = "trade_off"  # the protocol of imported trainings, with a gain and a loss each
 ON_REPORTED = "paper"  # `selection` of runs whose checkpoint was chosen on the reported items
 SELECTION = "selection"  # the split that checkpoints are chosen on
 NOT_IN_TRAIN = Subset("untouched", "group not in train")
@@ -94,7 +95,7 @@ class DoseRun:
 
     run: Run
     series: Series
-    dose: int
+    dose: int  # 0 where another program did not record it
     extra: str
     keeping: str
     strength: float | None
@@ -144,7 +145,7 @@ def with_controls(results: RunSet) -> tuple[DoseRun, ...]:
     # The best of each dose and seed on the selection split; those without scores all count.
     runs_by_choice: dict[tuple[object, ...], list[DoseRun]] = {}
     for recorded in results.of("inoculation"):  # by key
-        if run := _dose_run(results, recorded):
+        if run := dose_run(results, recorded):
             runs_by_choice.setdefault((run.series, run.dose, run.seed), []).append(run)
     runs = []
     for same_choice in runs_by_choice.values():
@@ -159,7 +160,7 @@ def best_of(candidates: Iterable[DoseRun]) -> DoseRun | None:
     return best_checkpoint(scored_runs, attrgetter("checkpoint")) if scored_runs else None
 
 
-def _dose_run(results: RunSet, run: Run) -> DoseRun | None:
+def dose_run(results: RunSet, run: Run) -> DoseRun | None:
     """Return a run's scores and setting; None if it has no report yet."""
     report_rows: dict[str, Row] = {}
     rows_by_subset: dict[Subset, dict[str, Row]] = {}
@@ -173,15 +174,15 @@ def _dose_run(results: RunSet, run: Run) -> DoseRun | None:
             rows_by_subset.setdefault(row.subset, {})[row.metric] = row
             if row.subset == NOT_IN_TRAIN and row.metric.startswith("probe_accuracy"):
                 report_rows[f"{row.metric}_group_not_in_train"] = row
-    after = report_rows.get("probe_accuracy")
-    if after is None or after.dose is None:
+    after = report_rows.get("probe_gain" if run.protocol == TRADE_OFF else "probe_accuracy")
+    if after is None or (after.dose is None and run.protocol != TRADE_OFF):
         return None
     details = run.detail(InoculationDetails) or InoculationDetails()
     recorded = details.cost_interpretable
     return DoseRun(
         run=run,
         series=series_by_path(results)[run.path],
-        dose=after.dose,
+        dose=after.dose or 0,
         extra=after.extra or "none",
         keeping=after.keeping,
         strength=after.strength,
@@ -288,8 +289,8 @@ class Dose:
     def gain(self) -> Estimate | None:
         """Accuracy gained on the probe; with an interval if the runs recorded their items."""
         start, end = map(self.mean, ("probe_accuracy_before", "probe_accuracy"))
-        if start is None or end is None:
-            return None
+        if start is None or end is None:  # as of another program, which recorded gains alone
+            return self.estimate("probe_gain")
         return Estimate(end - start, *interval_of([(1.0, self, "probe_gain")]))
 
 

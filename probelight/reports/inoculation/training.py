@@ -33,7 +33,7 @@ from probelight.reports.inoculation.runs import (
 from probelight.reports.numbers import count, dotted, in_words, rate, replayed
 from probelight.reports.table import Column, Table, number, share, table, text, whole
 from probelight.results.frames import results_frame
-from probelight.results.load import RunSet, UnreadableResultError
+from probelight.results.load import Run, RunSet, UnreadableResultError
 from probelight.results.predictions import DOSE, read_item_lines
 
 if TYPE_CHECKING:
@@ -48,6 +48,7 @@ SEEDS = (*LINES, Line(MUTED, (0, (9, 3))))
 SETS = {DOSE: "dose", "probe": "probe, selection", "original": "original task, selection"}
 MEANS = ("confidence", "variability", "correctness", "forgotten_share", "forgetting_events")
 LEAST_EPOCHS = 2  # with one epoch nothing varies
+DATA_MAP = "data_map"  # the protocol of imported tables of items
 CORRECT = ("right in no epoch", "in some epochs", "in all epochs")
 
 
@@ -226,7 +227,10 @@ def dynamics_table(results: RunSet) -> Table | None:
         "items that turned from right to wrong at least once; events: how often this happened per "
         "item (Toneva et al. 2019). Selection items are scored before training too. Of a large "
         "dose only the first items are scored, as many as make an epoch a tenth longer.",
-        [row for dose in every_dose(results) for row in _dynamics_records(dose)],
+        [
+            *(row for dose in every_dose(results) for row in _dynamics_records(dose)),
+            *map(_imported_record, results.of(DATA_MAP)),
+        ],
         [
             text("items", "items", "_about"),
             whole("k", "dose"),
@@ -272,20 +276,35 @@ def _dynamics_records(dose: Dose) -> Iterator[dict[str, Any]]:
         }
 
 
+def _imported_record(run: Run) -> dict[str, Any]:
+    means = {row.metric.removeprefix(f"{DOSE}_"): row.value for row in run.rows}
+    num_items = run.rows[0].num_items
+    return {"probe": run.probe, "items": run.probe, "num_items": num_items, **means} | {
+        "_about": f"{run.model}, imported", "_runs": [run.key]
+    }  # fmt: skip
+
+
 @lru_cache(maxsize=2)
 def dose_items(results: RunSet) -> pd.DataFrame:
-    """Return a row for each dose item of the chosen runs that trained for several epochs."""
+    """Return a row for each dose item of the chosen runs that trained for several epochs.
+
+    Items of imported data maps are among them, without a dose.
+    """
     rows = []
-    runs = [run for dose in chain(*dose_lines(results).values()) for run in dose.runs]
-    for run in runs:
-        if len(run.trajectory.get("aggregate", {})) - 1 < LEAST_EPOCHS:
-            continue
+    doses = [
+        (run.run, run.series, run.dose)
+        for dose in chain(*dose_lines(results).values())
+        for run in dose.runs
+        if len(run.trajectory.get("aggregate", {})) - 1 >= LEAST_EPOCHS
+    ]
+    imported = ((run, series_by_path(results)[run.path], 0) for run in results.of(DATA_MAP))
+    for run, series, dose in [*doses, *imported]:
         try:
-            item_lines = read_item_lines(results, run.run)
+            item_lines = read_item_lines(results, run)
         except UnreadableResultError:
             continue  # the section of all items says so
         rows += [
-            (run.series, run.dose, line.confidence, line.variability, line.correctness)
+            (series, dose, line.confidence, line.variability, line.correctness)
             for line in item_lines
             if line.set == DOSE and line.confidence is not None
         ]
@@ -294,7 +313,7 @@ def dose_items(results: RunSet) -> pd.DataFrame:
 
 
 def data_map_figure(results: RunSet) -> Figure | None:
-    """Draw confidence against variability of each dose item, one panel per dose."""
+    """Draw confidence against variability of each dose item, one panel per dose or file."""
     items = dose_items(results)
     if items.empty:
         return None
@@ -308,7 +327,7 @@ def data_map_figure(results: RunSet) -> Figure | None:
     with figures.styled():
         canvas, axes = figures.panels(len(visible), height=3.0)
         for axis, ((series, dose), panel) in zip(axes, visible, strict=True):
-            title = f"{in_words(series.probe)}, k = {count(dose)}"
+            title = f"{in_words(series.probe)}{f', k = {count(dose)}' if dose else ', imported'}"
             figures.head(axis, title, series.about)
             when = panel.correctness.map(lambda c: CORRECT[0 if c == 0 else 2 if c == 1 else 1])
             for label, look in looks.items():
@@ -326,6 +345,8 @@ def data_map_figure(results: RunSet) -> Figure | None:
             "Each mark is an item of the dose (all seeds), scored in eval mode after each epoch: "
             "the mean probability of its right answer over epochs against its standard deviation "
             "(Swayamdipta et al. 2020). Top left: learned at once; bottom left: not learned; "
-            f"right: in between.{figures.left_out(len(panels), figures.MAX_PANELS)}",
+            "right: in between."
+            + (" Imported numbers are as in their files." if results.of(DATA_MAP) else "")
+            + figures.left_out(len(panels), figures.MAX_PANELS),
             canvas,
         )

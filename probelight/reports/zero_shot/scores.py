@@ -268,12 +268,15 @@ def paradigms_table(results: RunSet) -> Table | None:
     for rule in rules:  # the sum is the model's own score
         names = {name: f"{rule}_{name}" for name in ACCURACY.split()}
         pairs = with_columns(pairs, uid_rows[uid_rows.scoring == rule], names, [*ENTRY, "uid"])
-    note = (
-        f"{INTERVAL} ({BY_GROUPS}); n is the number of pairs. A sentence's score is the sum of "
-        "its tokens' log-probabilities. mean_token, mean_char: the sum divided by the number of "
-        "tokens or characters, so that shorter sentences are not favoured."
-    )
-    if pairs["mode"].str.startswith("imported").any():
+    note = f"{INTERVAL} ({BY_GROUPS}); n is the number of pairs."
+    is_imported = pairs["mode"].str.startswith(IMPORTED)
+    if not is_imported.all():
+        note += (
+            " A sentence's score is the sum of its tokens' log-probabilities. mean_token, "
+            "mean_char: the sum divided by the number of tokens or characters, so that shorter "
+            "sentences are not favoured."
+        )
+    if is_imported.any():
         note += " Imported scores are shown as they are in their files."
     columns = {rule: " ".join(f"{rule}_{name}" for name in ACCURACY.split()) for rule in rules}
     return kit.table(

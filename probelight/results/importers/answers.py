@@ -30,7 +30,6 @@ from probelight.probes.record import with_mask
 if TYPE_CHECKING:
     import pandas as pd
 
-UNREAD = " (not read)"
 IMPORTED = "imported"  # how choices got their scores, and the kind of the model
 
 
@@ -158,23 +157,6 @@ def at(where: str) -> Iterator[None]:
         yield
     except RecordError as error:
         raise RecordError(f"{where}: {error}") from None
-
-
-def our_names(
-    names: Sequence[str], columns: Mapping[str, str] | None, where: str = ""
-) -> list[str]:
-    """Return the names of columns, those that `columns` maps to ours by these.
-
-    A column that has our name already, but is not the one that was named, is not read.
-    """
-    columns = columns or {}
-    if missing := next((theirs for theirs in columns.values() if theirs not in names), None):
-        raise RecordError(
-            f"{where}no column {missing!r}{nearest(missing, names)}, which --columns names. The "
-            f"columns are {', '.join(names)}"
-        )
-    ours_of = {theirs: ours for ours, theirs in columns.items()}
-    return [ours_of.get(name, f"{name}{UNREAD}" if name in columns else name) for name in names]
 
 
 def known_columns(

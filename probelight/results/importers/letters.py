@@ -1,4 +1,4 @@
-"""Log-probabilities of labels, of choices listed in one or several orders: JSON lines.
+"""Log-probabilities of labels, of choices listed in one or several orders: JSON lines, or a table.
 
     {"id": "1", "text": "A cat is an", "order": ["animal", "plant"], "scores": {"A": -0.1, "B": -2},
      "gold": "animal"}
@@ -6,9 +6,11 @@
 
 A line is an item in one order of its choices: `order` has their texts as the labels named them, and
 `scores` a number for each label: A, B, ... or 1, 2, ..., in any order, as an API may have them by
-size; or a list in the order of `order`, whatever the labels. An item is named by `id`, or by its
-text and choices; its first line has the order of the file. `gold` is the text of the right choice,
-on any of its lines.
+size; or a list in the order of `order`, whatever the labels. `reversed` may have the scores of the
+labels where the choices were listed the other way round. An item is named by `id`, or by its text
+and choices; its first line has the order of the file. `gold` is the text of the right choice, or
+`gold_index` its number in `order`, on any of its lines. The columns of a table are named by
+`--columns`, such as order=choice_a+choice_b.
 """
 
 from __future__ import annotations
@@ -19,9 +21,9 @@ from pathlib import Path
 from string import ascii_lowercase, ascii_uppercase
 from typing import Any
 
-from probelight.io.documents import json_object, kind_of
+from probelight.io.documents import kind_of
 from probelight.io.errors import RecordError, nearest
-from probelight.io.files import MAX_ROWS, DataFile, content_sha256, item_lines
+from probelight.io.files import MAX_ROWS, DataFile, content_sha256
 from probelight.results.importers.answers import (
     Answer,
     Imported,
@@ -31,11 +33,14 @@ from probelight.results.importers.answers import (
     plain,
     score_of,
 )
-from probelight.results.importers.plain import names_of
+from probelight.results.importers.columns import Columns, named_rows
+from probelight.results.importers.plain import names_of, with_gold_text
+
+KEYS = ("id", "text", "question", "gold", "gold_index", "order", "scores", "reversed")
 
 
-def read(path: Path) -> Imported:
-    """Read one file.
+def read(path: Path, columns: Columns | None = None) -> Imported:
+    """Read one file; `columns` has the names of its columns or keys by ours.
 
     Raises:
         RecordError: If a line is not as above, or two lines of an item contradict each other; the
@@ -43,13 +48,12 @@ def read(path: Path) -> Imported:
     """
     answers: dict[tuple[str, ...], Answer] = {}
     unread: set[str] = set()
-    for where, text in item_lines(path, MAX_ROWS):  # one for each order of an item's choices
+    for where, row in named_rows(path, columns or {}, MAX_ROWS):  # one for each order, or two
         with at(where):
-            row = json_object(text)
             answer = _answer(row, where)
-            unread |= row.keys() - {"id", "text", "question", "gold", "order", "scores"}
+            unread |= row.keys() - {*KEYS}
             key = (answer.id,) if answer.id else (*answer.texts, *_sorted(answer.choices))
-            answers[key] = _with_order(answers[key], answer) if key in answers else answer
+            answers[key] = _with_orders(answers[key], answer) if key in answers else answer
     if not answers:
         raise RecordError(f"{path}:1: the file is empty; it has no items")
     return Imported(
@@ -62,24 +66,25 @@ def read(path: Path) -> Imported:
 
 def _answer(row: Mapping[str, Any], where: str) -> Answer:
     """Return the answer on one line."""
-    needed = {"order": "a list of the choices", "scores": "an object of numbers by label"}
-    for key, form in needed.items():
+    for key in ("order", "scores"):
         if key not in row:
-            raise RecordError(f"`{key}` is missing{nearest(key, list(row))}")
-        if not isinstance(row[key], list | dict if key == "scores" else list):
-            raise RecordError(f"`{key}` is {kind_of(row[key])}; {form} is needed")
-    order, raw = row["order"], row["scores"]
+            raise RecordError(
+                f"`{key}` is missing{nearest(key, list(row))}; in a table, name its columns as "
+                f"--columns {key}=THEIRS+THEIRS"
+            )
+    order = row["order"]
+    if not isinstance(order, list):
+        raise RecordError(f"`order` is {kind_of(order)}; a list of the choices is needed")
     if strange := [text for text in order if not isinstance(text, str)]:
         raise RecordError(f"a choice is {kind_of(strange[0])}; a text is needed")
     if len(order) < 2:
         raise RecordError(f"{len(order)} choice(s) in `order`; at least 2 are needed")
-    if len(order) != len(raw):
-        raise RecordError(f"{len(order)} choices in `order`, but {len(raw)} labels in `scores`")
     if len({*map(plain, order)}) < len(order):
         raise RecordError("two choices in `order` are the same")
-    by_label = _in_order(raw) if isinstance(raw, dict) else enumerate(raw, start=1)
-    scores = tuple(score_of(score, f"the score of {name!r}") for name, score in by_label)
-    names = names_of(row)
+    labelled = [Labelled(tuple(order), _scores(row, "scores"))]
+    if "reversed" in row:
+        labelled.append(Labelled(tuple(order[::-1]), _scores(row, "reversed")))
+    names = with_gold_text(names_of(row), row, order)
     text, name, gold = (str(names.get(key, "")) for key in ("text", "id", "gold"))
     if not text and not name:
         raise RecordError("the item has neither `id` nor `text`")
@@ -88,10 +93,21 @@ def _answer(row: Mapping[str, Any], where: str) -> Answer:
         id=name,
         texts=(text,) if "text" in names else (),
         choices=tuple(order),
-        scores=scores,
+        scores=labelled[0].scores,
         gold=index_of(gold, tuple(order)) if gold else None,
-        labelled=(Labelled(tuple(order), scores),),
+        labelled=tuple(labelled),
     )
+
+
+def _scores(row: Mapping[str, Any], key: str) -> tuple[float, ...]:
+    """Return the scores of the labels, from the first label on."""
+    order, raw = row["order"], row[key]
+    if not isinstance(raw, list | dict):
+        raise RecordError(f"`{key}` is {kind_of(raw)}; an object of numbers by label is needed")
+    if len(order) != len(raw):
+        raise RecordError(f"{len(order)} choices in `order`, but {len(raw)} labels in `{key}`")
+    by_label = _in_order(raw) if isinstance(raw, dict) else enumerate(raw, start=1)
+    return tuple(score_of(score, f"the score of {name!r}") for name, score in by_label)
 
 
 def _in_order(scores: Mapping[str, object]) -> list[tuple[str, object]]:
@@ -107,15 +123,14 @@ def _in_order(scores: Mapping[str, object]) -> list[tuple[str, object]]:
     )
 
 
-def _with_order(first: Answer, line: Answer) -> Answer:
-    """Return an item with the order of another line of it added."""
+def _with_orders(first: Answer, line: Answer) -> Answer:
+    """Return an item with the orders of another line of it added."""
     if _sorted(first.choices) != _sorted(line.choices):
         raise RecordError(f"the same item has other choices at {first.where}")
     if first.texts and line.texts and plain(first.texts[0]) != plain(line.texts[0]):
         raise RecordError(f"the same item has another text at {first.where}")
-    [added] = line.labelled
     orders = [[*map(plain, earlier.order)] for earlier in first.labelled]
-    if [*map(plain, added.order)] in orders:
+    if any([*map(plain, added.order)] in orders for added in line.labelled):
         raise RecordError(f"the item that begins at {first.where} already has this order")
     gold = first.gold
     if line.gold is not None:
@@ -123,7 +138,7 @@ def _with_order(first: Answer, line: Answer) -> Answer:
         if gold not in (None, index):
             raise RecordError(f"the same item has another gold at {first.where}")
         gold = index
-    labelled = (*first.labelled, added)
+    labelled = (*first.labelled, *line.labelled)
     return replace(first, gold=gold, texts=first.texts or line.texts, labelled=labelled)
 
 

@@ -15,12 +15,12 @@ or a row for each minimal pair, with the columns of BLiMP:
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 
 from probelight.io.errors import RecordError
 from probelight.io.files import content_sha256, read_table
-from probelight.results.importers.answers import Imported, imported, known_columns, our_names
+from probelight.results.importers.answers import Imported, imported, known_columns
+from probelight.results.importers.columns import Columns, renamed
 
 CHOICES = {
     "item": ("item", "id"),
@@ -45,15 +45,14 @@ IS_RIGHT = {
 }
 
 
-def read(path: Path, columns: Mapping[str, str] | None = None) -> Imported:
+def read(path: Path, columns: Columns | None = None) -> Imported:
     """Read one table; `columns` has the names of its columns by ours.
 
     Raises:
         RecordError: If a column is missing, a score is no number, or an item has not one right
             choice; the message names file and line.
     """
-    table = read_table(path)
-    table.columns = our_names([*table.columns], columns, f"{path}:1: ")
+    table = renamed(path, read_table(path), columns or {})
     headers = {name.lower() for name in table.columns}
     if headers.intersection(PAIRS["right sentence"]):
         pairs, notices = known_columns(path, table, PAIRS, [*PAIRS][2:])

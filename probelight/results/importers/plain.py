@@ -4,8 +4,9 @@
     {"id": "1", "candidates": ["animal", "plant"], "scores": [0.9, 0.1], "gold_index": 0}
 
 A table (.csv, .tsv) has a row for each candidate with the columns id, candidate, score; or a row
-for each item with a column for each candidate, empty where the item does not have it. An item is
-named by `id` or by `text` or both; `gold` is the text of the right candidate. The columns of
+for each item with a column for each candidate, empty where the item does not have it, or with
+`candidates` and `scores` in columns that `--columns` names. An item is named by `id` or by `text`
+or both; `gold` is the text of the right candidate. The columns of
 candidates are those that are named, or else begin alike (score_animal, score_plant), or else all
 whose names are not of something else that tables have (`OF_ITEMS`).
 """
@@ -14,32 +15,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import AbstractContextManager
 from functools import partial
 from itertools import compress
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
-from probelight.io.documents import json_object, kind_of
+from probelight.io.documents import kind_of, whole_number_of
 from probelight.io.errors import RecordError, nearest
-from probelight.io.files import (
-    MIB,
-    DataFile,
-    content_sha256,
-    delimiter_of,
-    item_lines,
-    read_table,
-)
-from probelight.results.importers.answers import (
-    UNREAD,
-    Gold,
-    Imported,
-    at,
-    imported,
-    known_columns,
-    our_names,
-    plain,
-)
+from probelight.io.files import DataFile, content_sha256, delimiter_of, read_table
+from probelight.results.importers.answers import Gold, Imported, at, imported, known_columns, plain
+from probelight.results.importers.columns import UNREAD, Columns, named_rows, renamed, watched
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -62,7 +47,7 @@ def read(
     path: Path,
     candidates: Collection[str] = (),
     choices: Collection[str] = (),
-    columns: Mapping[str, str] | None = None,
+    columns: Columns | None = None,
 ) -> Imported:
     """Read one file.
 
@@ -73,14 +58,14 @@ def read(
         RecordError: If a line is not as above; the message names file and line.
     """
     notices: tuple[str, ...] = ()
-    if not delimiter_of(path):
+    columns = columns or {}
+    if not delimiter_of(path) or {*KEYS} & columns.keys():
         unread_keys = set[str]()
-        frame = _lines(path, partial(_candidates, unread_keys, columns))
+        frame = _lines(path, partial(_candidates, unread_keys), columns)
         unread = ", ".join(sorted(unread_keys))
         notices = (f"keys ignored: {unread}",) if unread else ()
     else:
-        table = read_table(path, watched=_watched)
-        table.columns = our_names([*table.columns], columns, f"{path}:1: ")
+        table = renamed(path, read_table(path, watched=watched), columns)
         if {"candidate", "score"}.intersection(map(str.lower, table.columns)):
             frame, notices = known_columns(path, table, CANDIDATES, ("choice", "score"))
         else:  # a column for each candidate
@@ -144,7 +129,7 @@ def read_gold(path: Path) -> Gold:
     if delimiter_of(path):
         frame, _ = known_columns(path, read_table(path), NAMES, ())
     else:
-        frame = _lines(path, names_of)
+        frame = _lines(path, names_of, {})
     gold_by_key: dict[str, tuple[str, str]] = {}
     for row in frame.reindex(columns=[*NAMES]).astype(object).fillna("").itertuples():
         key = row.id or plain(row.text)
@@ -158,22 +143,16 @@ def read_gold(path: Path) -> Gold:
     return Gold((DataFile(str(path), content_sha256(path), len(gold_by_key)),), gold_by_key)
 
 
-def _watched(path: Path) -> AbstractContextManager[IO[bytes]]:
-    """Open a file, showing on stderr how much of it was read if that takes seconds."""
-    from probelight.io.progress import watched_file  # not above: --help is quick
-
-    is_large = path.stat().st_size > MIB
-    return watched_file(path, f"reading {path.name}") if is_large else path.open("rb")
-
-
-def _lines(path: Path, parse: Callable[[Mapping[str, Any]], dict[str, object]]) -> pd.DataFrame:
-    """Return a row for each JSON object of a file, called by file and line."""
+def _lines(
+    path: Path, parse: Callable[[Mapping[str, Any]], dict[str, object]], columns: Columns
+) -> pd.DataFrame:
+    """Return a row for each JSON object of a file, or row of a table, called by file and line."""
     import pandas as pd  # not above: --help is quick
 
     rows = dict[str, dict[str, object]]()
-    for where, text in item_lines(path, watched=_watched):
+    for where, row in named_rows(path, columns):
         with at(where):
-            rows[where] = parse(json_object(text))
+            rows[where] = parse(row)
     if not rows:
         raise RecordError(f"{path}:1: the file is empty; it has no items")
     return pd.DataFrame([*rows.values()], index=[*rows], dtype=object)
@@ -195,12 +174,8 @@ def names_of(row: Mapping[str, Any]) -> dict[str, object]:
     return texts
 
 
-def _candidates(
-    unread_keys: set[str], columns: Mapping[str, str] | None, row: Mapping[str, Any]
-) -> dict[str, object]:
-    """Return the names of a JSON object, its candidates and their scores; note its other keys."""
-    if columns:
-        row = dict(zip(our_names([*row], columns), row.values(), strict=True))
+def _candidates(unread_keys: set[str], row: Mapping[str, Any]) -> dict[str, object]:
+    """Return the names of a row, its candidates and their scores; note its other keys."""
     if "scores" not in row:
         raise RecordError(f"`scores` is missing{nearest('scores', list(row))}")
     scores, choices = row["scores"], row.get("candidates")
@@ -216,13 +191,24 @@ def _candidates(
     if strange := [choice for choice in choices if not isinstance(choice, str)]:
         raise RecordError(f"a candidate is {kind_of(strange[0])}; a text is needed")
     unread_keys |= row.keys() - OF_LINES
-    names = names_of(row)
-    if (index := row.get("gold_index")) is not None:
-        if "gold" in names:
-            raise RecordError("`gold` and `gold_index` both say which is right; give one of them")
-        if not isinstance(index, int) or isinstance(index, bool) or not 0 <= index < len(choices):
-            raise RecordError(
-                f"`gold_index` is {index!r}; a number from 0 to {len(choices) - 1} is needed"
-            )
-        names["gold"] = choices[index]
+    names = with_gold_text(names_of(row), row, choices)
+    if "" in choices:  # of columns that an item lacks
+        pairs = [pair for pair in zip(choices, scores, strict=True) if pair != ("", "")]
+        choices, scores = ([*cells] for cells in zip(*pairs, strict=True)) if pairs else ([], [])
     return {**names, "choice": choices, "score": scores}
+
+
+def with_gold_text(
+    names: Mapping[str, object], row: Mapping[str, Any], choices: Sequence[str]
+) -> dict[str, object]:
+    """Return the names of a row with its gold, whether that is there as a text or as an index."""
+    if (cell := row.get("gold_index")) is None:
+        return {**names}
+    if "gold" in names:
+        raise RecordError("`gold` and `gold_index` both say which is right; give one of them")
+    index = whole_number_of(cell)
+    if index is None or not 0 <= index < len(choices):
+        raise RecordError(
+            f"`gold_index` is {cell!r}; a number from 0 to {len(choices) - 1} is needed"
+        )
+    return {**names, "gold": choices[index]}

@@ -38,10 +38,13 @@ def test_bits_of_each_item_and_their_mean(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (f"{HEADER}\n1,yes,-0.1,0.7\n", "nli.csv:2: log_probability_without is '0.7'"),
-        (f"{HEADER}\n1,yes,,-1\n", "nli.csv:2: log_probability is ''"),
-        (f"{HEADER}\n1,yes,-1_0,-1\n", "nli.csv:2: log_probability is '-1_0'"),
-        (f"{HEADER}\n1,yes,-inf,-1\n", "nli.csv:2: log_probability is '-inf'"),
+        (
+            f"{HEADER}\n1,yes,-0.1,0.7\n",
+            "nli.csv:2: `log_probability_without` is 0.7: give the natural logarithm",
+        ),
+        (f"{HEADER}\n1,yes,,-1\n", "nli.csv:2: `log_probability` is missing"),
+        (f"{HEADER}\n1,yes,-1_0,-1\n", "nli.csv:2: `log_probability` must be a number, not '-1_0'"),
+        (f"{HEADER}\n1,yes,-inf,-1\n", "nli.csv:2: `log_probability` must be a number, not '-inf'"),
         (f"Id,{HEADER}\n1,1,yes,-1,-1\n", "nli.csv:1: two columns are called 'Id' and 'id'"),
         ("id,label,log_prob,log_probability_without\n1,a,-1,-1\n", "'log_probability' is missing"),
     ],
@@ -67,7 +70,7 @@ def test_true_and_false_are_no_numbers_and_no_names(
     (tmp_path / "nli.jsonl").write_text(f"{{{line}}}\n")
     out = ["--output_dir", str(tmp_path / "out")]
     assert cli.main(["import", "pvi", str(tmp_path / "nli.jsonl"), *out]) == 1
-    assert f"nli.jsonl:1: {key} is " in capsys.readouterr().err
+    assert f"nli.jsonl:1: `{key}` " in capsys.readouterr().err
 
 
 def test_columns_are_known_in_any_case(tmp_path: Path) -> None:
