@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import socket
 from collections.abc import Callable
@@ -201,6 +202,21 @@ def test_an_encoder_of_sentence_transformers_has_no_head_to_fill_masks_with(fold
     with pytest.raises(PretrainedError, match=r"has only the encoder \(BertModel\)"):
         check_pretrained(MASKED_LM, ref_of(folder))
     check_pretrained(MASKED_LM, ref_of(folder, random_weights=True))
+
+
+def test_code_that_comes_with_a_model_is_refused_in_one_line(folder: Path) -> None:
+    code = folder / "modeling.py"
+    code.write_text(f"open({str(folder / 'ran')!r}, 'w')")
+    classes = {"AutoConfig": "modeling.Config", "AutoModelForMaskedLM": "modeling.Model"}
+    change(folder / "config.json", model_type="somebodys", auto_map=classes)
+    error = (
+        f"{folder}: transformers can read it only by Python code that comes with it, which "
+        "Probelight never runs; give a model of a family that transformers has, or load this one "
+        "yourself and pass it on in Python: probelight.zero_shot((model, tokenizer), probes)"
+    )
+    with pytest.raises(PretrainedError, match=f"^{re.escape(error)}$"):
+        check_pretrained(MASKED_LM, ref_of(folder))
+    assert not (folder / "ran").exists()
 
 
 TinyModel = Callable[..., PreTrainedModel]
