@@ -27,7 +27,12 @@ from probelight.encoding.encoded_set import (
     stacked,
     white_space_notice,
 )
-from probelight.encoding.likelihood import TOO_LONG, has_foreign_letters, straddling_notice, tokens_of
+from probelight.encoding.likelihood import (
+    TOO_LONG,
+    has_foreign_letters,
+    straddling_notice,
+    tokens_of,
+)
 from probelight.encoding.tokens import Template, longest_first, unknown_notice
 from probelight.io.errors import RecordError
 from probelight.probes.record import MASK, Record

@@ -187,7 +187,6 @@ def load_pretrained(
     for weight in model.parameters():  # random ones are the same in any precision, up to rounding
         if _OUTLINES.get() or ref.random_weights:
             weight.data = weight.data.to(checkpoint.dtype)
-    refuse_foreign_tokenizer(form, checkpoint.source, model, tokenizer)
     if form is ENCODER and pooler and getattr(model, "pooler", None) is None:
         raise PretrainedError(
             f"{checkpoint.source}: {type(model).__name__} has no pooler; choose head 'mlp' or "
@@ -199,6 +198,7 @@ def load_pretrained(
         model.pooler = None
     if not ref.random_weights:
         put_adapters(model, ref)
+    refuse_foreign_tokenizer(form, checkpoint.source, model, tokenizer)
     tokenizer.model_max_length = min(tokenizer.model_max_length, num_positions(model))
     model.train(False)
     return model, tokenizer
@@ -209,8 +209,19 @@ def put_adapters(model: nn.Module, ref: CheckpointRef) -> None:
     base, folder = without_adapter(ref)
     if folder is not None:
         put_adapters(model, base)
-        merge(model)
-        attach_saved(model, folder, base)
+        put_adapter(model, ref)
+
+
+def put_adapter(model: nn.Module, ref: CheckpointRef) -> None:
+    """Merge the adapter of a model that is read but for its last one, and put that one in.
+
+    A tokenizer in its folder may have more tokens than the model, which then gets rows for them.
+    """
+    base, folder = without_adapter(ref)
+    assert folder is not None
+    merge(model)
+    num_tokens = len(load_tokenizer(ref)) if tokenizer_files(folder) else 0
+    attach_saved(model, folder, base, num_tokens)
 
 
 def trained_reader(tuning: Tuning | None, dtype: WeightsDtype) -> Callable[..., Any]:
@@ -343,7 +354,7 @@ class Checkpoint:
 @quiet_transformers()
 def describe(form: Form, ref: CheckpointRef, dtype: WeightsDtype = FLOAT32) -> Checkpoint:
     """Read a checkpoint's settings and tokenizer; refuse one too large for its files or memory."""
-    base, _ = base_of(ref)
+    base, adapters = base_of(ref)
     source, config = resolve(base.name), read_config(base)
     refuse_other_families(form, config, source)
     names = config.architectures or ()
@@ -356,6 +367,9 @@ def describe(form: Form, ref: CheckpointRef, dtype: WeightsDtype = FLOAT32) -> C
             "made from"
         )
     tokenizer = load_tokenizer(ref)
+    text_config: Any = config.get_text_config()
+    if adapters and len(tokenizer) > text_config.vocab_size:
+        text_config.vocab_size = len(tokenizer)  # as `attach_saved` adds rows
     saved_dtype = own_dtype(source, config)
     loaded_dtype = saved_dtype if dtype == "auto" else DTYPES[dtype]
     saved_dtype = torch.float32 if ref.random_weights else saved_dtype

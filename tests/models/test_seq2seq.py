@@ -252,7 +252,7 @@ def test_sentences_begin_with_barts_first_token_or_mbarts_language(
         infilling_of(bart, without)
     bare = copy.deepcopy(byte_bpe)
     bare.backend_tokenizer.post_processor = ByteLevel(trim_offsets=False)
-    message = "in a sentence that ends in </s>, which its tokenizer does not put behind a text; copy"
+    message = "in a sentence that ends in </s>, which its tokenizer does not put behind a text"
     with pytest.raises(PretrainedError, match=message):
         infilling_of(bart, bare)
 
