@@ -83,7 +83,7 @@ def attach_saved(model: nn.Module, folder: Path, base: CheckpointRef, num_tokens
     from peft import PeftConfig, set_peft_model_state_dict
     from safetensors.torch import load_file
 
-    from probelight.models.added_tokens import add_rows, saved_rows, without_copies
+    from probelight.models.added_tokens import add_rows, is_copy, saved_rows
     from probelight.models.networks import check_numbers
 
     settings, name = adapter_settings(folder), _text_of(base)
@@ -117,9 +117,11 @@ def attach_saved(model: nn.Module, folder: Path, base: CheckpointRef, num_tokens
             f"{_first_line(error)}"
         ) from error
     weights = {name for name, p in wrapper.named_parameters() if p.requires_grad}
-    unexpected_names = sorted(loaded.unexpected_keys)
-    if num_added:
-        unexpected_names = without_copies(unexpected_names, weights_by_name)
+    unexpected_names = [
+        name
+        for name in sorted(loaded.unexpected_keys)
+        if not (num_added and is_copy(name, weights_by_name))
+    ]
     problems = {
         "missing": sorted(weights.intersection(loaded.missing_keys)),
         "for other layers": unexpected_names,

@@ -6,7 +6,7 @@ tokens. The rows are saved with the adapter, some of them under several names.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -40,11 +40,10 @@ def saved_rows(
     Raises:
         PretrainedError: If a layer's rows for added tokens were not saved: they would be zeros.
     """
-    layers = _row_layers(model)
     num_tokens = len(model.get_input_embeddings().weight)
     rows = {name for name, weight in weights_by_name.items() if len(weight) == num_tokens}
     read = set[str]()
-    for name, _ in layers:
+    for name, _ in _row_layers(model):
         saved = {row for row in rows if row.startswith(f"{prefix}{name}.")}
         if not saved:
             raise PretrainedError(
@@ -57,22 +56,16 @@ def saved_rows(
     return {name: weight for name, weight in weights_by_name.items() if name not in unread}
 
 
-def without_copies(names: Sequence[str], weights_by_name: Mapping[str, Tensor]) -> list[str]:
-    """Return the names of weights that are not copies of weights of other names."""
-    others = [weight for name, weight in weights_by_name.items() if name not in names]
-    copies = {
-        name
-        for name in weights_by_name.keys() & {*names}
-        if any(torch.equal(weights_by_name[name], weight) for weight in others)
-    }
-    return [name for name in names if name not in copies]
+def is_copy(name: str, weights_by_name: Mapping[str, Tensor]) -> bool:
+    """Return whether a weight is that of another name too."""
+    twins = (weight for twin, weight in weights_by_name.items() if twin != name)
+    return any(torch.equal(weights_by_name[name], weight) for weight in twins)
 
 
 def _row_layers(model: Any) -> list[tuple[str, nn.Module]]:
     """Return the names of the layers with a row per token, and the layers; tied ones once."""
     names = {id(module): name for name, module in model.named_modules()}
-    layers = [model.get_input_embeddings()]
-    head = model.get_output_embeddings()  # an encoder has none
-    if head is not None and head.weight is not layers[0].weight:
-        layers.append(head)
+    rows, head = model.get_input_embeddings(), model.get_output_embeddings()
+    is_tied = head is None or head.weight is rows.weight  # an encoder has no head
+    layers = [rows] if is_tied else [rows, head]
     return [(names[id(layer)], layer) for layer in layers]
