@@ -153,8 +153,8 @@ def drawn(name: str, title: str, caption: str, canvas: Canvas) -> Figure:
         labels = [label.get_text() for label in axis.get_ticklabels()]
         if (short_labels := [*map(fitting, labels)]) != labels:
             axis.set_ticks(axis.get_ticklocs(), short_labels)
-    for text in canvas.findobj(Text):
-        text.set_text(fitting(text.get_text()))
+    for words in canvas.findobj(Text):
+        words.set_text(fitting(words.get_text()))
     canvas.draw_without_rendering()
     canvas.set_layout_engine("none")  # laid out once for both: it takes longer than the drawing
     svg, png = io.StringIO(), io.BytesIO()

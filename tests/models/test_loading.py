@@ -93,6 +93,22 @@ def test_integers_are_buffers_and_no_weights(folder: Path) -> None:
             check_pretrained(MASKED_LM, ref_of(folder))  # before weights are read
 
 
+@pytest.mark.parametrize(
+    ("dtype", "name"), [("float8_e4m3fn", "F8_E4M3"), ("float8_e5m2", "F8_E5M2")]
+)
+def test_numbers_of_eight_bits_need_the_settings_that_say_how_they_are_scaled(
+    dtype: str, name: str, folder: Path
+) -> None:
+    path, weight = folder / "model.safetensors", "bert.encoder.layer.0.output.dense.weight"
+    tensors = load_file(path)
+    tensors[weight] = tensors[weight].to(getattr(torch, dtype))
+    save_file(tensors, path, metadata={"format": "pt"})
+    match = f"the weight {weight} has {name} numbers, but config.json has no quantization_config"
+    for read in (check_pretrained, load_pretrained):
+        with pytest.raises(PretrainedError, match=match):
+            read(MASKED_LM, ref_of(folder))
+
+
 def test_missing_weights_are_refused_by_name(folder: Path) -> None:
     tensors = load_file(folder / "model.safetensors")
     del tensors["cls.predictions.transform.dense.weight"]
