@@ -8,6 +8,8 @@ The names below are imported when they are first used, so that `import probeligh
 
 from __future__ import annotations
 
+from functools import cache, wraps
+from inspect import Parameter, isfunction, signature
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
@@ -89,10 +91,35 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     for module, names in _MODULES.items():
         if name in names:
-            return resolve_name(f"probelight.{module}:{name}")
+            return _checked(resolve_name(f"probelight.{module}:{name}"))
     from probelight.io.errors import nearest
 
     raise AttributeError(f"module 'probelight' has no attribute {name!r}{nearest(name, __all__)}")
+
+
+@cache
+def _checked(public: Any) -> Any:
+    """Return a function that refuses arguments which it does not have in one line, or a class."""
+    if not isfunction(public):
+        return public
+
+    @wraps(public)
+    def checked(*args: Any, **options: Any) -> Any:
+        from probelight.io.errors import UsageError, nearest
+
+        arguments = signature(public)
+        names = list(arguments.parameters)
+        takes_any = arguments.parameters[names[-1]].kind is Parameter.VAR_KEYWORD
+        for name in () if takes_any else (name for name in options if name not in names):
+            hint = nearest(name, names) or f"; its arguments are {', '.join(names)}"
+            raise UsageError(f"{public.__name__}: there is no argument {name!r}{hint}")
+        try:
+            arguments.bind(*args, **options)
+        except TypeError as error:
+            raise UsageError(f"{public.__name__}: {error}") from None
+        return public(*args, **options)
+
+    return checked
 
 
 def __dir__() -> list[str]:

@@ -27,7 +27,12 @@ from probelight.encoding.encoded_set import (
     stacked,
     white_space_notice,
 )
-from probelight.encoding.likelihood import TOO_LONG, tokens_of
+from probelight.encoding.likelihood import (
+    TOO_LONG,
+    has_foreign_letters,
+    straddling_notice,
+    tokens_of,
+)
 from probelight.encoding.tokens import Template, longest_first, unknown_notice
 from probelight.io.errors import RecordError
 from probelight.probes.record import MASK, Record
@@ -128,6 +133,7 @@ class DecodedChoice(NamedTuple):
 
     context: tuple[int, ...]
     answer: tuple[int, ...]
+    has_foreign_letters: bool = False  # see `FilledText`
 
 
 class BlankTexts:
@@ -221,11 +227,12 @@ class BlankTexts:
         encoded = self.tokenizer(
             list(texts), add_special_tokens=False, return_offsets_mapping=True, verbose=False
         )
-        choices = []
+        choices, filled_texts = [], list(texts)
         for index, span in placements:
-            ids = tuple(encoded["input_ids"][index])
-            first, last = tokens_of(encoded["offset_mapping"][index], span)
-            choices.append(DecodedChoice(ids[:first], ids[first:last]))
+            ids, spans = tuple(encoded["input_ids"][index]), encoded["offset_mapping"][index]
+            first, last = tokens_of(spans, span)
+            is_mixed = has_foreign_letters(filled_texts[index], spans, span)
+            choices.append(DecodedChoice(ids[:first], ids[first:last], is_mixed))
         remaining = iter(choices)
         return [[next(remaining) for _ in record.choices] for record in self.records]
 
@@ -299,7 +306,7 @@ class InfillingEncoder:
             begin, end = self._window(records[i], *blanks.blank_in_text(i), choices[i])
             source = sources.setdefault((blanks.texts[i], begin, end), len(sources))
             item_targets = []
-            for context, answer in choices[i]:  # what is too long is cut on its left
+            for context, answer, _ in choices[i]:  # what is too long is cut on its left
                 room = self.max_length - len(self.form.opening) - len(answer)
                 prefix = self.form.opening + context[max(begin, len(context) - room) :]
                 item_targets.append(Target(source, prefix, answer + self.closing))
@@ -312,6 +319,7 @@ class InfillingEncoder:
         notices = (
             *blanks.notices,
             *unknown_notice(self.tokenizer, blanks.store, kept_texts, "texts"),
+            *straddling_notice(records, [[c.has_foreign_letters for c in row] for row in choices]),
             *white_space_notice(records),
             *skip_notices(len(records), skipped),
         )

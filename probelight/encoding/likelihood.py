@@ -37,6 +37,7 @@ class FilledText:
     begin: int  # first token of the answer
     end: int  # behind its last token
     was_cut: bool
+    has_foreign_letters: bool = False  # whether a token of the answer also holds some of the stem
     word_ends: tuple[int, ...] = ()  # of the answer's tokens: the token behind each one's word
 
 
@@ -151,12 +152,13 @@ class LikelihoodEncoder:
                 f"{num_unknown} of {len(texts)} answers contain text that the tokenizer does not "
                 f"know; they are scored with {self.tokenizer.unk_token} instead",
             )
+        straddled = [[texts[i].has_foreign_letters for i in row if i >= 0] for row in choice_text]
         return LikelihoodSet(
             labels=np.array([record.answer for record in records], dtype=np.int64),
             lengths=lengths,
             num_sequences=self._num_sequences(num_scored, lengths),
             positions=list(range(len(records))),
-            notices=notices + white_space_notice(records),
+            notices=notices + straddling_notice(records, straddled) + white_space_notice(records),
             padding=self.padding,
             texts=tuple(texts),
             choice_text=choice_text,
@@ -191,6 +193,7 @@ class LikelihoodEncoder:
             ids, spans = encoded["input_ids"][row], encoded["offset_mapping"][row]
             span = (answer[0], answer[1])
             text = self._window(np.asarray(ids, dtype=np.int64), spans, span, owner)
+            text = replace(text, has_foreign_letters=has_foreign_letters(full_text, spans, span))
             if self.by_words:
                 first, last = tokens_of(spans, span)
                 ends = word_ends(full_text, spans, encoded.word_ids(row))[first:last]
@@ -222,6 +225,32 @@ def tokens_of(spans: Spans, answer: tuple[int, int]) -> tuple[int, int]:
     begin, end = answer
     inside = [i for i, (first, last) in enumerate(spans) if first < end and last > begin]
     return (inside[0], inside[-1] + 1) if inside else (0, 0)
+
+
+def has_foreign_letters(text: str, spans: Spans, answer: tuple[int, int]) -> bool:
+    """Return whether a token of the answer also holds a letter of the text around it."""
+    first, last = tokens_of(spans, answer)
+    if first == last:
+        return False
+    (begin, end), (first_character, last_character) = answer, (spans[first][0], spans[last - 1][1])
+    return bool((text[first_character:begin] + text[end:last_character]).strip())
+
+
+def straddling_notice(
+    records: Sequence[Record], straddled: Sequence[Sequence[bool]]
+) -> tuple[str, ...]:
+    """Say in how many items a token spans stem and answer for some of the choices alone.
+
+    `straddled` says of which choices of each record.
+    """
+    uneven = [record for record, row in zip(records, straddled, strict=True) if len({*row}) > 1]
+    if not uneven:
+        return ()
+    return (
+        f"{len(uneven)} of {len(records)} items have a token that spans stem and answer for one "
+        f"choice and not for another (first: {uneven[0].where}), so letters of the stem are scored "
+        "with some choices alone; a space between stem and answer avoids it",
+    )
 
 
 def answer_tokens(

@@ -71,8 +71,11 @@ def attach_fresh(model: nn.Module, tuning: Tuning, base: CheckpointRef) -> None:
         ) from error
 
 
-def attach_saved(model: nn.Module, folder: Path, base: CheckpointRef) -> None:
+def attach_saved(model: nn.Module, folder: Path, base: CheckpointRef, num_tokens: int = 0) -> None:
     """Put the adapter in a folder into its model, which was read from `base`.
+
+    A model with fewer rows than the adapter's tokenizer has tokens, `num_tokens`, gets more, as
+    peft's `AutoPeftModel` adds them; the adapter must hold their weights.
 
     Raises:
         PretrainedError: If it is damaged, of a kind that is not read here, or of another model.
@@ -80,6 +83,7 @@ def attach_saved(model: nn.Module, folder: Path, base: CheckpointRef) -> None:
     from peft import PeftConfig, set_peft_model_state_dict
     from safetensors.torch import load_file
 
+    from probelight.models.added_tokens import add_rows, is_copy, saved_rows
     from probelight.models.networks import check_numbers
 
     settings, name = adapter_settings(folder), _text_of(base)
@@ -92,14 +96,19 @@ def attach_saved(model: nn.Module, folder: Path, base: CheckpointRef) -> None:
         config = PeftConfig.from_pretrained(str(folder))
         _refuse_other_kinds(config, str(folder))
         config.inference_mode = False  # so that peft says which weights are the adapter's
+        num_added = add_rows(model, num_tokens)
+        weights_by_name = _renamed_weights(tensors, model)
+        if num_added:
+            weights_by_name = saved_rows(model, num_added, weights_by_name, folder, _PREFIX)
         if not is_outline:
-            _check_shapes(model, config, _renamed_weights(tensors, model))
+            _check_shapes(model, config, weights_by_name)
         _attach(model, config, replace(base, seed=0), str(folder))
         wrapper = wrapper_of(model)
         if is_outline:
             return
         _check_base(folder, settings["base"], base, wrapper.trained_on)
-        loaded: Any = set_peft_model_state_dict(wrapper, _renamed_weights(tensors, model))
+        loaded: Any = set_peft_model_state_dict(wrapper, weights_by_name)
+        object.__setattr__(wrapper, "adds_tokens", num_added > 0)
     except (PretrainedError, UsageError):
         raise
     except Exception as error:
@@ -108,9 +117,14 @@ def attach_saved(model: nn.Module, folder: Path, base: CheckpointRef) -> None:
             f"{_first_line(error)}"
         ) from error
     weights = {name for name, p in wrapper.named_parameters() if p.requires_grad}
+    unexpected_names = [
+        name
+        for name in sorted(loaded.unexpected_keys)
+        if not (num_added and is_copy(name, weights_by_name))
+    ]
     problems = {
         "missing": sorted(weights.intersection(loaded.missing_keys)),
-        "for other layers": sorted(loaded.unexpected_keys),
+        "for other layers": unexpected_names,
     }
     for problem, names in problems.items():
         if names:
@@ -171,7 +185,8 @@ def save_weights(model: Any, folder: Path, state_dict: Mapping[str, Tensor] | No
     for config in wrapper.peft_config.values():
         if isinstance(config.target_modules, set):  # which is written in another order each time
             config.target_modules = sorted(config.target_modules)
-    wrapper.save_pretrained(str(folder), state_dict=full_state, save_embedding_layers=False)
+    adds_tokens = getattr(wrapper, "adds_tokens", False)
+    wrapper.save_pretrained(str(folder), state_dict=full_state, save_embedding_layers=adds_tokens)
     write_text_atomic(folder / TRAINED_ON, json.dumps(wrapper.trained_on))
     (folder / "README.md").unlink(missing_ok=True)  # an empty form of a model card
 
@@ -261,8 +276,8 @@ def _wrapped(model: Any, config: Any, is_outline: bool) -> Any:
 
     config.base_model_name_or_path = None
     config.task_type = None  # its wrapper would be called in place of the model, as none is here
-    with warnings.catch_warnings():
-        for message in ("fan_in_fan_out", "is_gradient_checkpointing"):  # nothing to be done about
+    with warnings.catch_warnings():  # there is nothing to be done about them
+        for message in ("fan_in_fan_out", "is_gradient_checkpointing", "tie_word_embeddings"):
             warnings.filterwarnings("ignore", message=f".*{message}.*")
         return get_peft_model(model, config, low_cpu_mem_usage=is_outline)
 

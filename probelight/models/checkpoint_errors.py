@@ -34,6 +34,13 @@ def one_error(source: str | Path, subject: str) -> Iterator[None]:
         # Rust's panics (tokenizers, safetensors) are no Exceptions.
         if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
             raise
+        if "trust_remote_code" in str(error):
+            raise PretrainedError(
+                f"{source}: transformers can read it only by Python code that comes with it, which "
+                "Probelight never runs; give a model of a family that transformers has, or load "
+                "this one yourself and pass it on in Python: probelight.zero_shot((model, "
+                "tokenizer), probes)"
+            ) from error
         is_path = os.path.exists(source)  # noqa: PTH110 - a path of any kind, which never raises
         where = f"{str(source)!r} (a name on the Hub)"
         if is_path:

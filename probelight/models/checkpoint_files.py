@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Mapping, Set
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -211,6 +211,14 @@ def length_of(ref: CheckpointRef, max_length: int | None) -> int:
 def is_sentence_choice_folder(ref: CheckpointRef) -> bool:
     """Return whether this is a folder that `SentenceChoice.save_pretrained` wrote."""
     return (ref.folder / HEAD_SETTINGS).is_file()
+
+
+def names_word_head(family: str, classes: Sequence[str]) -> bool:
+    """Return whether a model was saved from a class that fills masks, of a family of encoders."""
+    ends = ["ForMaskedLM", "LMHeadModel"]
+    if family != "electra":  # which is pre-trained to tell which words were replaced
+        ends.append("ForPreTraining")
+    return any(name.endswith(tuple(ends)) for name in classes)
 
 
 def check_config(folder: Path) -> dict[str, Any]:

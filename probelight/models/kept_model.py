@@ -10,13 +10,14 @@ from typing import Any
 from torch import nn
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from probelight.models.adapters import attach_saved, detach, merge
+from probelight.models.adapters import detach, merge
 from probelight.models.checkpoint_files import CheckpointRef, without_adapter
 from probelight.models.loading import (
     Form,
     load_pretrained,
     load_tokenizer,
     num_positions,
+    put_adapter,
     refuse_foreign_tokenizer,
 )
 from probelight.models.networks import READ_AGAIN, bit_sum, model_fingerprint
@@ -59,7 +60,7 @@ class KeptModel:
         if adapter is not None:
             merge(model)  # the one below
             self._bits = self._bits or _bits(model)
-            attach_saved(model, adapter, base)
+            put_adapter(model, ref)
         tokenizer = load_tokenizer(ref)
         refuse_foreign_tokenizer(form, str(ref), model, tokenizer)
         tokenizer.model_max_length = min(tokenizer.model_max_length, num_positions(model))

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors import safe_open
 from torch import nn
 from transformers import (
     MODEL_FOR_CAUSAL_LM_MAPPING,
@@ -53,6 +54,8 @@ from probelight.models.checkpoint_files import (
     check_tokenizer_files,
     check_weights,
     hub_options,
+    is_sentence_choice_folder,
+    names_word_head,
     resolve,
     tokenizer_files,
     trained_dtype,
@@ -187,7 +190,6 @@ def load_pretrained(
     for weight in model.parameters():  # random ones are the same in any precision, up to rounding
         if _OUTLINES.get() or ref.random_weights:
             weight.data = weight.data.to(checkpoint.dtype)
-    refuse_foreign_tokenizer(form, checkpoint.source, model, tokenizer)
     if form is ENCODER and pooler and getattr(model, "pooler", None) is None:
         raise PretrainedError(
             f"{checkpoint.source}: {type(model).__name__} has no pooler; choose head 'mlp' or "
@@ -195,10 +197,11 @@ def load_pretrained(
         )
     if is_scored and checkpoint.dtype != torch.float32 and checkpoint.dtype != checkpoint.own_dtype:
         setattr(model, READ_AGAIN, partial(load_pretrained, form, ref, pooler=pooler))
-    if form is ENCODER and not pooler and hasattr(model, "pooler"):
+    if form.auto_class is AutoModel and not pooler and hasattr(model, "pooler"):
         model.pooler = None
     if not ref.random_weights:
         put_adapters(model, ref)
+    refuse_foreign_tokenizer(form, checkpoint.source, model, tokenizer)
     tokenizer.model_max_length = min(tokenizer.model_max_length, num_positions(model))
     model.train(False)
     return model, tokenizer
@@ -209,8 +212,19 @@ def put_adapters(model: nn.Module, ref: CheckpointRef) -> None:
     base, folder = without_adapter(ref)
     if folder is not None:
         put_adapters(model, base)
-        merge(model)
-        attach_saved(model, folder, base)
+        put_adapter(model, ref)
+
+
+def put_adapter(model: nn.Module, ref: CheckpointRef) -> None:
+    """Merge the adapter of a model that is read but for its last one, and put that one in.
+
+    A tokenizer in its folder may have more tokens than the model, which then gets rows for them.
+    """
+    base, folder = without_adapter(ref)
+    assert folder is not None
+    merge(model)
+    num_tokens = len(load_tokenizer(ref)) if tokenizer_files(folder) else 0
+    attach_saved(model, folder, base, num_tokens)
 
 
 def trained_reader(tuning: Tuning | None, dtype: WeightsDtype) -> Callable[..., Any]:
@@ -343,19 +357,22 @@ class Checkpoint:
 @quiet_transformers()
 def describe(form: Form, ref: CheckpointRef, dtype: WeightsDtype = FLOAT32) -> Checkpoint:
     """Read a checkpoint's settings and tokenizer; refuse one too large for its files or memory."""
-    base, _ = base_of(ref)
+    base, adapters = base_of(ref)
     source, config = resolve(base.name), read_config(base)
     refuse_other_families(form, config, source)
-    names = config.architectures or ()
-    is_encoder_only = bool(names) and all(name.endswith("Model") for name in names)
-    is_encoder_only = is_encoder_only and (Path(source) / "modules.json").is_file()
-    if form is MASKED_LM and is_encoder_only and not ref.random_weights:
+    is_folder = Path(source).is_dir()  # the Hub's files are not here yet
+    if form is MASKED_LM and is_folder and not ref.random_weights and lacks_word_head(base):
+        advice = "give the model that it was made from, or train heads on its output with `curve`"
+        if is_sentence_choice_folder(ref) or has_choice_head(base):
+            advice = "it was fine-tuned to answer questions, so give it probes of setup mc_qa"
         raise PretrainedError(
-            f"{source}: this sentence-transformers folder has only the encoder "
-            f"({', '.join(names)}), not the head that predicts words; give the model that it was "
-            "made from"
+            f"{source}: it has only the encoder ({', '.join(config.architectures or ())}), not the "
+            f"head that predicts words; {advice}"
         )
     tokenizer = load_tokenizer(ref)
+    text_config: Any = config.get_text_config()
+    if adapters and len(tokenizer) > text_config.vocab_size:
+        text_config.vocab_size = len(tokenizer)  # as `attach_saved` adds rows
     saved_dtype = own_dtype(source, config)
     loaded_dtype = saved_dtype if dtype == "auto" else DTYPES[dtype]
     saved_dtype = torch.float32 if ref.random_weights else saved_dtype
@@ -363,7 +380,7 @@ def describe(form: Form, ref: CheckpointRef, dtype: WeightsDtype = FLOAT32) -> C
     checkpoint = Checkpoint(
         form, base, source, options, config, tokenizer, loaded_dtype, saved_dtype
     )
-    if Path(source).is_dir():  # the Hub's files are not here yet
+    if is_folder:
         outline = checkpoint.outline()
         prefix, weight_names = f"{outline.base_model_prefix}.", set[str]()
         if getattr(config, "quantization_config", None) is None:
@@ -394,6 +411,32 @@ def check_pretrained(form: Form, ref: CheckpointRef, dtype: WeightsDtype = FLOAT
         model = checkpoint.outline()
     refuse_foreign_tokenizer(form, checkpoint.source, model, checkpoint.tokenizer)
     return checkpoint
+
+
+def lacks_word_head(ref: CheckpointRef) -> bool:
+    """Return whether a checkpoint of a masked family is an encoder without a head over words.
+
+    The classes that it was saved from say so, or else the names of its weights.
+    """
+    base, _ = base_of(ref)
+    source, config = resolve(base.name), read_config(base)
+    classes = config.architectures or ()
+    if names_word_head(config.model_type, classes) or not MASKED_LM.admits(config):
+        return False
+    paths = sorted(Path(source).glob("*.safetensors"))
+    if not paths:
+        return bool(classes) and all(name.endswith("Model") for name in classes)
+    with one_error(source, "configuration"), torch.device("meta"), own_random_state(0):
+        outline = MASKED_LM.auto_class.from_config(copy.deepcopy(config))
+    names = [name for name, _ in outline.named_parameters()]
+    body = f"{outline.base_model_prefix}."
+    head_parts = {name.split(".")[0] for name in names if not name.startswith(body)}
+    head_parts.add("lm_predictions")  # of DeBERTa's new head, which its config may hide
+    for path in paths:
+        with one_error(source, "weights"), safe_open(path, framework="np") as tensors:
+            if head_parts & {name.split(".")[0] for name in tensors.keys()}:  # noqa: SIM118
+                return False
+    return True
 
 
 def has_choice_head(ref: CheckpointRef) -> bool:

@@ -4,6 +4,7 @@
 - Questions and minimal pairs: pseudo-log-likelihoods (Salazar et al. 2020), one token masked at a
   time, so that any masked LM scores any answer, untrained.
 - Questions to a checkpoint that was fine-tuned to answer them: its own head.
+- Of an encoder without a head over words, its output at the mask, for heads that are trained on it.
 
 Shapes: B items, K choices, V entries of a vocabulary, P distinct texts, L tokens, R masked copies,
 D distinct ones, H hidden.
@@ -11,6 +12,7 @@ D distinct ones, H hidden.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal
 
@@ -38,9 +40,10 @@ from probelight.models.scorer import (
     all_of,
     over_entries,
 )
-from probelight.probes.record import Setup
+from probelight.probes.record import Record, Setup
 
 PllForm = Literal["original", "within_word_l2r"]
+MASKED_ENCODER = replace(ENCODER, needs=MASKED_LM.needs)  # that is read at the mask
 FORMS: dict[Setup, Form] = {"mc_mlm": MASKED_LM, "mc_qa": ENCODER, "minimal_pair": MASKED_LM}
 
 # Masked copies are run in groups of so many padded tokens: an answer of a hundred tokens would
@@ -137,6 +140,36 @@ class MaskedScorer(Scorer):
 
     def features(self) -> Question:
         return Question(self.masked.encoder(), self.masked.features)
+
+
+class MaskFeatures(Scorer):
+    """The output at the mask of an encoder without a head over words, which has no scores.
+
+    Sentence encoders and models that were fine-tuned for another task are such encoders.
+    """
+
+    mode = "features"
+
+    def __init__(
+        self, ref: CheckpointRef, max_length: int = 256, read: Reader = load_pretrained
+    ) -> None:
+        network, self.tokenizer = read(MASKED_ENCODER, ref)
+        self.network = network.requires_grad_(False).eval()
+        self.reader = EncoderAt(network.base_model)
+        self.max_length = max_length
+
+    def choice_scores(self) -> Question:
+        self._refuse("scores of choices: it has no head over words")
+
+    def features(self) -> Question:
+        encoder = MaskedChoiceEncoder(self.tokenizer, max_length=self.max_length)
+        return Question(encoder, lambda batch: self.reader(batch, batch["mask_position"]))
+
+    def word_rows(self, words: Sequence[str]) -> tuple[Tensor, Tensor]:
+        """Return zeros: it prefers no word to another."""
+        weight = next(self.network.parameters())
+        zeros = weight.new_zeros(len(words), self.network.config.hidden_size)  # type: ignore[union-attr, arg-type]
+        return zeros, zeros[:, 0]
 
 
 class PseudoLogLikelihood(LikelihoodScorer):
@@ -243,3 +276,10 @@ def check(settings: ScorerSettings, setup: Setup) -> Posable:
         prefix, length = settings.answer_prefix, settings.max_length
         return MaskedChoiceEncoder(tokenizer, prefix, settings.multi_token, length).check
     return all_of
+
+
+def check_stems(settings: ScorerSettings, records: Sequence[Record]) -> None:
+    """Refuse an encoder or stems that `MaskFeatures` could not read, without reading weights."""
+    tokenizer = check_pretrained(MASKED_ENCODER, settings.checkpoint, settings.dtype).tokenizer
+    stems = [replace(record, choices=(), answer=0) for record in records]
+    MaskedChoiceEncoder(tokenizer, max_length=settings.max_length).check(stems)

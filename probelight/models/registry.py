@@ -11,7 +11,7 @@ import json
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -35,6 +35,7 @@ from probelight.models.checkpoint_files import (
     check_config,
     head_settings,
     is_word_folder,
+    names_word_head,
     resolve,
     scoring_of,
     word_settings,
@@ -338,6 +339,20 @@ def weights_bytes(model: ModelSettings) -> int:
         shapes = (entry["shape"] for entry in header.values() if "shape" in entry)
         num_weights += sum(math.prod(shape) for shape in shapes)
     return (2 if model.dtype in ("bfloat16", "float16") else 4) * num_weights
+
+
+@cache
+def lacks_word_head(model: ModelSettings) -> bool:
+    """Return whether a model of type transformer is an encoder without a head over words."""
+    if model.kind != TRANSFORMER or model.checkpoint.in_memory:
+        return False
+    ref = replace(model.checkpoint, random_weights=False)
+    description, _ = _fitting_types(ref, *_FILL_MASKS)
+    if names_word_head(description.family, description.architectures):
+        return False  # without importing transformers
+    from probelight.models import loading
+
+    return loading.lacks_word_head(ref)
 
 
 # Ends of the names of transformers' classes with a head that Probelight can use, by model type.

@@ -244,6 +244,12 @@ def infilling_of(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> 
     shift: Any = model.prepare_decoder_input_ids_from_labels
     with one_error(source, "decoder's start token"):
         decoder_ids = shift(torch.tensor([label_ids]))[0].tolist()
+    if word[0] not in decoder_ids:  # the last token is not shifted: with nothing behind it, a word
+        raise PretrainedError(
+            f"{name} in a sentence that ends in {tokenizer.eos_token or '</s>'}, which its "
+            "tokenizer does not put behind a text; copy the tokenizer files of the model that it "
+            "was trained from into it, or save the tokenizer with a post-processor that adds it"
+        )
     opening = tuple(decoder_ids[: decoder_ids.index(word[0])])
     return Infilling(blank, blank_id, sentinel_id, opening, closing, repeats_context)
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 import math
+import re
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -145,7 +146,15 @@ def styled() -> Iterator[None]:
 
 
 def drawn(name: str, title: str, caption: str, canvas: Canvas) -> Figure:
-    """Render a canvas; the same canvas gives the same bytes."""
+    """Render a canvas, with long names shortened; the same canvas gives the same bytes."""
+    from matplotlib.text import Text
+
+    for axis in (side for axes in canvas.axes for side in (axes.xaxis, axes.yaxis)):
+        labels = [label.get_text() for label in axis.get_ticklabels()]
+        if (short_labels := [*map(fitting, labels)]) != labels:
+            axis.set_ticks(axis.get_ticklocs(), short_labels)
+    for words in canvas.findobj(Text):
+        words.set_text(fitting(words.get_text()))
     canvas.draw_without_rendering()
     canvas.set_layout_engine("none")  # laid out once for both: it takes longer than the drawing
     svg, png = io.StringIO(), io.BytesIO()
@@ -153,6 +162,14 @@ def drawn(name: str, title: str, caption: str, canvas: Canvas) -> Figure:
     canvas.savefig(png, format="png", dpi=200, metadata={"Software": None})
     text = "\n".join(line.rstrip() for line in svg.getvalue().splitlines())
     return Figure(name, title, caption, text + "\n", png.getvalue(), canvas)
+
+
+def fitting(text: str) -> str:
+    """Return a text whose long words, such as names of models, are their two ends: tables have all.
+
+    A legend or an axis with a word of 200 letters would leave no room for anything else.
+    """
+    return re.sub(r"\S{49,}", lambda match: f"{match[0][:30]}…{match[0][-15:]}", text)
 
 
 def panels(number: int, height: float = 2.6, shared: bool = True) -> tuple[Canvas, list[Axes]]:
@@ -176,7 +193,8 @@ def legend(canvas: Canvas, looks: Mapping[str, Line], **how: Any) -> None:
     from matplotlib.lines import Line2D
 
     marks = [Line2D([], [], label=label, **look.style) for label, look in looks.items()]
-    most = int(canvas.get_figwidth() / (0.55 + 0.065 * max(map(len, looks))))  # inches
+    longest = max(len(fitting(label)) for label in looks)
+    most = int(canvas.get_figwidth() / (0.55 + 0.065 * longest))  # inches
     how.setdefault("ncols", max(1, min(most, len(marks))))
     canvas.legend(handles=marks, loc="outside upper left", **how)
 

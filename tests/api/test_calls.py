@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -510,3 +511,22 @@ def test_device_and_batch_tokens_are_those_of_the_trainer() -> None:
         )
     with pytest.raises(UsageError, match="needs its tokenizer"):
         probelight.score(BertForMaskedLM(BertConfig(hidden_size=8, num_attention_heads=1)), WHALES)
+
+
+@pytest.mark.parametrize(
+    ("function", "args", "options", "error"),
+    [
+        ("zero_shot", (), {"modles": "bookshelf-lm"}, "argument 'modles' (did you mean 'models'?)"),
+        ("zero_shot", (), {}, "missing a required argument: 'models'"),
+        ("zero_shot", ("a", "b", "c"), {}, "too many positional arguments"),
+        ("check", ("a",), {"befor": 1}, "there is no argument 'befor' (did you mean 'before'?)"),
+        ("load", ("a",), {"xyz": 1}, "there is no argument 'xyz'; its arguments are folder"),
+    ],
+)
+def test_arguments_that_a_function_does_not_have_are_refused_in_one_line(
+    function: str, args: tuple[str, ...], options: dict[str, Any], error: str
+) -> None:
+    with pytest.raises(UsageError, match=rf"^{function}: .*{re.escape(error)}$"):
+        getattr(probelight, function)(*args, **options)
+    assert getattr(probelight, function) is getattr(probelight, function)
+    assert getattr(probelight, function).__doc__

@@ -122,6 +122,18 @@ def test_what_cannot_be_posed_is_refused_by_name(
             InfillingEncoder(*kind, max_length=12).encode([record])
 
 
+def test_letters_of_the_stem_in_the_tokens_of_some_choices_are_noticed(
+    sentence: tuple[Any, Infilling],
+) -> None:
+    even = Record("e", "a [MASK] cat", ("smaller", "older"), 0)
+    uneven = Record("u", "a small[MASK] cat", ("er", "?"), 0, position=3)  # " smaller" is a token
+    encoder = InfillingEncoder(*sentence)
+    [notice] = encoder.encode([even, uneven]).notices
+    assert notice.startswith("1 of 2 items have a token that spans stem and answer for one choice")
+    assert "(first: u@3)" in notice
+    assert encoder.encode([even]).notices == ()
+
+
 def test_pieces_are_counted_and_unknown_ones_noticed(sentinels: tuple[Any, Infilling]) -> None:
     encoder = InfillingEncoder(*sentinels)
     assert len(encoder.encode([])) == 0

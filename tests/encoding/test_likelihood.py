@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from probelight.encoding.causal import ContinuationEncoder
 from probelight.encoding.likelihood import LikelihoodEncoder, word_ends
 from probelight.io.errors import RecordError
 from probelight.probes.record import Record
@@ -111,6 +112,30 @@ def test_what_is_cut_off_is_not_masked(make_tokenizer: MakeTokenizer) -> None:
     assert hidden(tokenizer, record, max_length=6)[:3] == hidden(tokenizer, record)[:3]
     inside = Record("a", "the the the the [MASK]pe", ("antelo", "dog"), 0)
     assert hidden(tokenizer, inside, max_length=4)[0] == ["ante", "##lo"]
+
+
+def test_letters_of_the_stem_in_the_tokens_of_some_choices_are_noticed(
+    make_tokenizer: MakeTokenizer,
+) -> None:
+    # "smaller" is one entry; "small" and "?" are two.
+    uneven = Record("u", "a small[MASK] cat", ("er", "?"), 0, position=3)
+    even = [
+        Record("e", "a [MASK] cat", ("smaller", "older"), 0),
+        Record("b", "a small[MASK] cat", ("er", "er"), 0),
+        Record("s", "a small[MASK]cat", ("?", "."), 0),
+    ]
+    notice = (
+        "1 of 4 items have a token that spans stem and answer for one choice and not for another "
+        "(first: u@3), so letters of the stem are scored with some choices alone; a space between "
+        "stem and answer avoids it"
+    )
+    for encoder in (LikelihoodEncoder, ContinuationEncoder):
+        assert encoder(make_tokenizer("wordpiece")).encode([*even, uneven]).notices == (notice,)
+        assert encoder(make_tokenizer("wordpiece")).encode(even).notices == ()
+    # Behind the answer too, where both sides are read.
+    behind = Record("u", "a [MASK]er cat", ("small", "?"), 0, position=3)
+    masked = LikelihoodEncoder(make_tokenizer("wordpiece")).encode([*even, behind])
+    assert masked.notices == (notice,)
 
 
 @pytest.mark.parametrize(

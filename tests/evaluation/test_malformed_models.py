@@ -142,7 +142,7 @@ ANY_MODEL: Cases = {
     "config large": (write("config.json", " " * (17 << 20)), "too many for a settings file"),
     "kind unknown": (config(model_type="nosuch"), "nosuch"),
     "kind a list": (config(model_type=["bert"]), "model_type is ['bert']"),
-    "code": (_code, "custom code"),
+    "code": (_code, "Python code that comes with it, which Probelight never runs"),
     "kernel": (config(attn_implementation="some/kernel"), "never run"),
     "GPT-2": (
         lambda f: GPT2Config(vocab_size=60).save_pretrained(f),

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -7,9 +8,16 @@ from typing import Any
 
 import pytest
 
+from probelight.encoding.chat import MAX_TEMPLATE
 from probelight.models import checkpoint_files as source
 from probelight.models.checkpoint_errors import PretrainedError, check_size, one_error
-from probelight.models.checkpoint_files import CheckpointRef, agree, base_of, resolve
+from probelight.models.checkpoint_files import (
+    CheckpointRef,
+    agree,
+    base_of,
+    check_tokenizer_files,
+    resolve,
+)
 from tests.fixtures.architectures import ref_of
 
 Checkpoint = Callable[..., Path]
@@ -53,6 +61,31 @@ def test_whatever_a_library_raises_is_one_line_with_its_place(tmp_path: Path) ->
         raise ValueError("no:\n 1\n 2")
     with pytest.raises(KeyboardInterrupt), one_error(tmp_path, "head"):
         raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize(
+    ("name", "most"),
+    [
+        ("tokenizer.json", 1 << 30),
+        ("vocab.txt", 1 << 30),
+        ("tokenizer_config.json", 16 << 20),
+        ("chat_template.jinja", MAX_TEMPLATE),
+        ("additional_chat_templates/tool.jinja", MAX_TEMPLATE),
+    ],
+)
+def test_a_tokenizers_files_are_as_large_as_one_can_be(
+    name: str, most: int, tmp_path: Path
+) -> None:
+    (tmp_path / "tokenizer.json").touch()
+    path = tmp_path / name
+    path.parent.mkdir(exist_ok=True)
+    path.touch()
+    os.truncate(path, most)  # it takes no room on the disk
+    check_tokenizer_files(tmp_path)
+    os.truncate(path, most + 1)
+    error = rf"{name} cannot be read by a tokenizer: it has {most + 1:,} bytes, more than {most:,}$"
+    with pytest.raises(PretrainedError, match=error):
+        check_tokenizer_files(tmp_path)
 
 
 def test_the_bundled_model_is_the_folder_in_the_repository(

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import socket
 from collections.abc import Callable
@@ -90,6 +91,22 @@ def test_integers_are_buffers_and_no_weights(folder: Path) -> None:
         match = f"the weight {name.removeprefix(prefix)} has I32 numbers, not floating-point"
         with pytest.raises(PretrainedError, match=match):
             check_pretrained(MASKED_LM, ref_of(folder))  # before weights are read
+
+
+@pytest.mark.parametrize(
+    ("dtype", "name"), [("float8_e4m3fn", "F8_E4M3"), ("float8_e5m2", "F8_E5M2")]
+)
+def test_numbers_of_eight_bits_need_the_settings_that_say_how_they_are_scaled(
+    dtype: str, name: str, folder: Path
+) -> None:
+    path, weight = folder / "model.safetensors", "bert.encoder.layer.0.output.dense.weight"
+    tensors = load_file(path)
+    tensors[weight] = tensors[weight].to(getattr(torch, dtype))
+    save_file(tensors, path, metadata={"format": "pt"})
+    match = f"the weight {weight} has {name} numbers, but config.json has no quantization_config"
+    for read in (check_pretrained, load_pretrained):
+        with pytest.raises(PretrainedError, match=match):
+            read(MASKED_LM, ref_of(folder))
 
 
 def test_missing_weights_are_refused_by_name(folder: Path) -> None:
@@ -201,6 +218,21 @@ def test_an_encoder_of_sentence_transformers_has_no_head_to_fill_masks_with(fold
     with pytest.raises(PretrainedError, match=r"has only the encoder \(BertModel\)"):
         check_pretrained(MASKED_LM, ref_of(folder))
     check_pretrained(MASKED_LM, ref_of(folder, random_weights=True))
+
+
+def test_code_that_comes_with_a_model_is_refused_in_one_line(folder: Path) -> None:
+    code = folder / "modeling.py"
+    code.write_text(f"open({str(folder / 'ran')!r}, 'w')")
+    classes = {"AutoConfig": "modeling.Config", "AutoModelForMaskedLM": "modeling.Model"}
+    change(folder / "config.json", model_type="somebodys", auto_map=classes)
+    error = (
+        f"{folder}: transformers can read it only by Python code that comes with it, which "
+        "Probelight never runs; give a model of a family that transformers has, or load this one "
+        "yourself and pass it on in Python: probelight.zero_shot((model, tokenizer), probes)"
+    )
+    with pytest.raises(PretrainedError, match=f"^{re.escape(error)}$"):
+        check_pretrained(MASKED_LM, ref_of(folder))
+    assert not (folder / "ran").exists()
 
 
 TinyModel = Callable[..., PreTrainedModel]

@@ -24,6 +24,7 @@ from probelight.models.registry import (
     TRANSFORMER,
     ModelSettings,
     detected_type,
+    lacks_word_head,
     saved_model_type,
 )
 from probelight.training.modules import check_questions
@@ -120,6 +121,45 @@ def test_a_class_of_ones_own_is_of_the_type_that_its_name_says() -> None:
         config_class = OwnConfig
 
     assert answer(OwnForCausalLM(OwnConfig(**SMALL))) == CAUSAL
+
+
+ENCODERS_ALONE = [
+    ("BertModel", {}, True),
+    ("BertForSequenceClassification", {}, True),
+    ("BertForMultipleChoice", {}, True),
+    ("RobertaModel", {}, True),
+    ("DistilBertModel", {"dim": 16, "n_heads": 2, "hidden_dim": 16}, True),
+    ("ElectraForPreTraining", {"embedding_size": 16}, True),  # it tells replaced words
+    ("ElectraForMaskedLM", {"embedding_size": 16}, False),
+    ("DebertaV2ForMaskedLM", {"legacy": False}, False),
+    ("BertForMaskedLM", {}, False),
+    ("BertForPreTraining", {}, False),
+    ("XLMWithLMHeadModel", {}, False),
+]
+
+
+@pytest.mark.parametrize(
+    ("class_name", "options", "is_alone"), ENCODERS_ALONE, ids=[n for n, _, _ in ENCODERS_ALONE]
+)
+def test_an_encoder_without_a_head_over_words_is_known_by_its_class_or_its_weights(
+    class_name: str, options: dict[str, Any], is_alone: bool, tmp_path: Path
+) -> None:
+    for is_named in (True, False):  # some configs name no class
+        folder = tmp_path / f"named-{is_named}"
+        tiny(class_name, **options).save_pretrained(folder)
+        path = folder / "config.json"
+        config = json.loads(path.read_text())
+        if not is_named:
+            path.write_text(json.dumps({**config, "architectures": None}))
+        for random_weights in (False, True):  # a control of what its model is
+            model = ModelSettings(str(folder), kind=TRANSFORMER, random_weights=random_weights)
+            assert lacks_word_head(model) is is_alone
+        (folder / "model.safetensors").unlink()
+        lacks_word_head.cache_clear()
+        # A file of another form is not looked into: its class must say that it is alone.
+        says_so = is_named and class_name.endswith("Model") and "LMHead" not in class_name
+        assert lacks_word_head(ModelSettings(str(folder), kind=TRANSFORMER)) is says_so
+    assert not lacks_word_head(ModelSettings("anything", kind="causal"))
 
 
 def written(folder: Path, **texts: str) -> Path:

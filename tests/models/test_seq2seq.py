@@ -14,6 +14,7 @@ import torch
 from tokenizers import Tokenizer
 from tokenizers.models import WordPiece
 from tokenizers.pre_tokenizers import WhitespaceSplit
+from tokenizers.processors import ByteLevel
 from torch import Tensor
 from transformers import (
     AutoModelForSeq2SeqLM,
@@ -249,6 +250,11 @@ def test_sentences_begin_with_barts_first_token_or_mbarts_language(
     without.mask_token = None
     with pytest.raises(PretrainedError, match="must be a fast tokenizer with a mask token"):
         infilling_of(bart, without)
+    bare = copy.deepcopy(byte_bpe)
+    bare.backend_tokenizer.post_processor = ByteLevel(trim_offsets=False)
+    message = "in a sentence that ends in </s>, which its tokenizer does not put behind a text"
+    with pytest.raises(PretrainedError, match=message):
+        infilling_of(bart, bare)
 
 
 def test_mt5s_sentinels_are_words_of_its_vocabulary() -> None:

@@ -49,6 +49,24 @@ def test_a_pdf_embeds_its_letters_and_is_the_same_bytes_each_time() -> None:
 ROW = ["heading", "name", "look", "value", "ci_low", "ci_high", "chance"]
 
 
+def test_long_names_leave_room_for_the_numbers() -> None:
+    name = "b" * 100 + "m" * 85 + "e" * 15
+    short = "b" * 30 + "…" + "e" * 15
+    rows = [["", f"{name} (dev)", name, 0.5, 0.4, 0.6, 0.25], ["", "q", "a", 0.1, 0.0, 0.2, None]]
+    looks = model_looks([name, "a"])
+    canvas = row_figure("f", "t", "c", pd.DataFrame(rows, columns=ROW), looks, "accuracy, %").canvas
+    [axis] = canvas.axes
+    assert [label.get_text() for label in axis.get_yticklabels()] == [f"{short} (dev)", "q"]
+    assert [text.get_text() for text in canvas.legends[0].get_texts()] == [short, "a"]
+    assert axis.get_window_extent().width > 0.3 * canvas.bbox.width
+    with styled():
+        canvas, [axis] = panels(1)
+        head(axis, f"{name} on p", f"{name} · test")
+        drawn("f", "t", "c", canvas)
+    assert axis.get_title(loc="left") == f"{short} on p"
+    assert [text.get_text() for text in axis.texts] == [f"{short}\n· test"]
+
+
 def test_rows_have_a_line_per_model_and_one_for_chance_and_references() -> None:
     frame = pd.DataFrame(
         [

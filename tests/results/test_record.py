@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import platform
 import subprocess
 import sys
@@ -83,11 +84,22 @@ def test_each_file_is_named_once_and_without_its_folder() -> None:
     assert data_files([]) == ()
 
 
-def test_the_command_is_kept_as_it_is_typed_without_its_secrets() -> None:
-    def typed_command(*arguments: str) -> str:
-        record.set_command("zero-shot", arguments)
-        return record.COMMAND_LINE.get()
+def typed_command(*arguments: str) -> str:
+    record.set_command("zero-shot", arguments)
+    return record.COMMAND_LINE.get()
 
+
+def test_a_shell_reads_the_command_as_it_was_and_a_terminal_shows_it() -> None:
+    arguments = ["\x1b[2J\x9bé", "it's \\ \x07", "a\nb", os.fsdecode(b"caf\xe9"), "", "$HOME `x`"]
+    command = copy_context().run(typed_command, *arguments)
+    assert "".join(c for c in command if not c.isprintable()) == "\n"  # of the text of two lines
+    _, words = command.split(" zero-shot ", 1)
+    script = f"LC_ALL=C printf '%s\\0' {words}"
+    read = subprocess.run(["bash", "-c", script], capture_output=True, check=True).stdout
+    assert [os.fsdecode(word) for word in read.split(b"\0")[:-1]] == arguments
+
+
+def test_the_command_is_kept_as_it_is_typed_without_its_secrets() -> None:
     typed = copy_context().run(
         typed_command, "--data.path", "my file.csv", "--mirror", "https://me:pw@host/x"
     )

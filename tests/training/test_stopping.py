@@ -194,7 +194,8 @@ runpy.run_path("train.py", run_name="__main__")
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("signum", "code", "whole_group"), [(signal.SIGINT, 130, True), (signal.SIGTERM, 143, False)]
+    ("signum", "code", "whole_group"),
+    [(signal.SIGINT, 130, True), (signal.SIGTERM, 143, False), (signal.SIGTERM, 143, True)],
 )
 def test_all_processes_of_a_stopped_run_end(
     signum: int, code: int, whole_group: bool, inoculation_config: dict[str, Any], tmp_path: Path
@@ -221,6 +222,7 @@ def test_all_processes_of_a_stopped_run_end(
         _, printed = process.communicate(timeout=60)
         assert process.returncode == code, printed
         assert printed.count(SENTENCES[code]) == 1
+        assert "Traceback" not in printed  # nor of the loader processes
         deadline = time.monotonic() + 10
         while time.monotonic() < deadline and alive(process.pid):
             time.sleep(0.05)

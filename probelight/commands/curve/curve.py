@@ -11,7 +11,7 @@ from probelight.commands.curve.data import CurveData, load_curve_data, rows_for_
 from probelight.commands.curve.settings import CurveSettings, Mode, ProbeOptions
 from probelight.io.errors import UsageError
 from probelight.io.settings import Settings
-from probelight.models.registry import FULL, ModelSettings
+from probelight.models.registry import FULL, ModelSettings, lacks_word_head
 from probelight.probes.catalog import ProbeConfig
 from probelight.probes.controls import (
     CONTROLS,
@@ -237,7 +237,9 @@ def only_posed(
     has to leave out is left out of all.
     """
     # To a model with heads of its own rows a candidate may be of several pieces.
-    piece_models = [m for m in models if m.type.has_checkpoint and not m.type.heads]
+    piece_models = [
+        m for m in models if m.type.has_checkpoint and not (m.type.heads or lacks_word_head(m))
+    ]
     skipping = [model for model in piece_models if model.multi_token == "skip"]
     if data.setup != "mc_mlm" or not skipping:
         return data

@@ -34,8 +34,9 @@ from probelight.lightning_modules.heads.head_training import (
 )
 from probelight.lightning_modules.heads.stacked_heads import CachedItems, HeadRows, StackedHeads
 from probelight.models.answering import answer_planned, batch_loader, float32_products, on_cpu
+from probelight.models.masked import MaskFeatures
 from probelight.models.networks import dtype_name, model_fingerprint
-from probelight.models.registry import AUTO, TRANSFORMER, ModelSettings
+from probelight.models.registry import AUTO, TRANSFORMER, ModelSettings, lacks_word_head
 from probelight.models.scorer import Scorer
 from probelight.probes.record import Record, Setup
 from probelight.results.measured import Predictions
@@ -49,6 +50,10 @@ from probelight.training.settings import FitSettings
 Frozen = ChoiceModule | FrozenFeatures
 RowSetKey = tuple[str, str]  # control and role
 ROLES = ("train", "held_out", "evaluation")
+NO_WORD_HEAD = (
+    "the model has no head over words: heads begin with rows of zeros, and nothing is known of it "
+    "before training"
+)
 
 
 def score_untrained(run: RunFolder, curve: Curve) -> RunRecord:
@@ -81,7 +86,7 @@ def score_untrained(run: RunFolder, curve: Curve) -> RunRecord:
 
 def train_heads(run: RunFolder, curve: Curve, mode: HeadMode, size: int) -> RunRecord:
     """Train all seeds and controls of a (mode, N) together and measure them; N = 0 trains none."""
-    trainer = curve.context.trainer
+    trainer, lacks_head = curve.context.trainer, lacks_word_head(curve.model)
     with float32_products(device_of(trainer), trainer.precision, trainer.matmul_precision):
         probe = encode_curve(curve.context, curve)
         measured = probe.point(mode, size)
@@ -95,8 +100,8 @@ def train_heads(run: RunFolder, curve: Curve, mode: HeadMode, size: int) -> RunR
         dtype=probe.dtype,
         fingerprints=probe.fingerprints,
         fit=curve.settings.head_fit(mode, curve.model.kind) if size else None,
-        notices=probe.notices,
-        with_levels=size == 0,
+        notices=[*probe.notices, *([NO_WORD_HEAD] if lacks_head else [])],
+        with_levels=size == (curve.rows.sizes[0] if lacks_head else 0),
     )
 
 
@@ -105,7 +110,8 @@ def encode_curve(context: RunContext, curve: Curve) -> CurveProbe:
     """Encode all texts of a curve, whose points are all trained on the same features."""
     model, settings = curve.model, curve.settings
     device = device_of(context.trainer)
-    words = candidate_words(curve.rows, settings) if model.type.heads else None
+    has_own_rows = model.type.heads or lacks_word_head(model)
+    words = candidate_words(curve.rows, settings) if has_own_rows else None
 
     def draw(seed: int) -> Frozen:
         if words is not None:
@@ -124,6 +130,9 @@ def encode_curve(context: RunContext, curve: Curve) -> CurveProbe:
 
 def frozen_scorer(curve: Curve, model: ModelSettings, seed: int, setup: Setup = "mc_mlm") -> Scorer:
     """Return the scorer of a curve's model, with the random weights, if any, of the seed."""
+    if lacks_word_head(model):
+        read = kept_model(curve.context, replace(model, adapter=None, name=None), seed).read
+        return MaskFeatures(replace(model.checkpoint, seed=seed), model.max_length, read)
     # That of the first seed is kept: the model's next probe is read with it too.
     if seed == curve.settings.seeds[0]:
         return loaded_scorer(curve.context, model, setup, seed)

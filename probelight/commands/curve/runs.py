@@ -18,7 +18,7 @@ from probelight.evaluation.scorers import check_records
 from probelight.io.process import is_first_process
 from probelight.io.ranges import HeadMode, Seed
 from probelight.io.settings import Settings
-from probelight.models.registry import FULL, ModelSettings, weights_bytes
+from probelight.models.registry import FULL, ModelSettings, lacks_word_head, weights_bytes
 from probelight.probes.controls import STANDARD
 from probelight.probes.record import GroupBy, Setup
 from probelight.results.record import RunRecord, check_data, checksums
@@ -227,6 +227,10 @@ def check_curve(context: RunContext, spec: CurveSpec) -> None:
 
         controls = spec.settings.controls
         rows = [row_set for name in controls for row_set in curve.rows.under(name)]
+        if lacks_word_head(spec.model):
+            from probelight.models.masked import check_stems
+
+            return check_stems(spec.model, [record for row_set in rows for record in row_set])
         check_records(context, spec.model, "mc_mlm", rows, refuse_unposed)
 
 
@@ -241,6 +245,8 @@ def curve_jobs(curve: Curve) -> list[Job]:
     train, evaluation = curve.rows.train, curve.rows.evaluation
     jobs = []
     sizes = [0, *curve.rows.sizes]
+    if lacks_word_head(model):
+        sizes.remove(0)
     if asks_untrained(model):
         # Neither heads nor the whole model begin with a point of their own: N = 0 is its scorer's.
         sizes.remove(0)

@@ -15,6 +15,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 from transformers import (
+    AutoModel,
     AutoModelForCausalLM,
     AutoModelForMaskedLM,
     AutoModelForSeq2SeqLM,
@@ -34,9 +35,9 @@ from probelight.commands.curve.heads import (
     run_through,
 )
 from probelight.commands.curve.rows import early_stopping
-from probelight.commands.curve.runs import curve_jobs
+from probelight.commands.curve.runs import check_curve, curve_jobs
 from probelight.commands.curve.settings import CurveSettings, ProbeOptions
-from probelight.evaluation.scorers import predict, scorer_for
+from probelight.evaluation.scorers import check_records, predict, scorer_for
 from probelight.io.errors import RecordError, UsageError
 from probelight.io.process import say_once
 from probelight.lightning_modules.base import ChoiceModule, slanted_triangular
@@ -44,6 +45,9 @@ from probelight.lightning_modules.baselines.mlm_baseline import MLMBaseline
 from probelight.lightning_modules.heads.feature_head import FrozenFeatures, fresh_hidden_layer
 from probelight.lightning_modules.heads.head_training import sample_orders
 from probelight.lightning_modules.heads.stacked_heads import CachedItems
+from probelight.models.checkpoint_errors import PretrainedError
+from probelight.models.checkpoint_files import CheckpointRef
+from probelight.models.masked import MaskFeatures
 from probelight.models.networks import model_fingerprint
 from probelight.models.registry import ModelSettings
 from probelight.probes.record import Record
@@ -380,10 +384,18 @@ def test_stacked_heads_answer_as_heads_trained_one_by_one_on_texts_read_alone(
     probe = CurveProbe(frozen, data, LM_SETTINGS, TRAINER, settings.kind)
     model = auto_class.from_pretrained(settings.name_or_path).eval()
     tokenizer = AutoTokenizer.from_pretrained(settings.name_or_path)
-    rows = first_rows(model, tokenizer)
+    compare_to_heads_trained_alone(
+        probe, data, first_rows(model, tokenizer), lambda stem: features(model, tokenizer, stem)
+    )
+
+
+def compare_to_heads_trained_alone(
+    probe: CurveProbe, data: CurveData, rows: Tensor, features: Callable[[str], Tensor]
+) -> None:
+    """Assert that heads which begin with `rows` score as those of plain loops over features."""
     with torch.no_grad():
         read = {
-            record.stem: features(model, tokenizer, record.stem)
+            record.stem: features(record.stem)
             for control in LM_SETTINGS.controls
             for records in data.under(control)
             for record in records
@@ -447,6 +459,72 @@ def test_n_0_is_what_the_scorer_says_and_no_number_depends_on_batches(
     assert values == {control: scored.accuracy for control, scored in predictions.items()}
     small = replace(TRAINER, max_eval_tokens=40)
     assert numbers(records_of(model, curve_probes, tmp_path / "b", small)) == numbers(records)
+
+
+@pytest.fixture
+def encoder(curve_model: Path, tmp_path: Path) -> ModelSettings:
+    """A BERT without its head over words."""
+    folder = tmp_path / "encoder"
+    AutoModel.from_pretrained(curve_model).save_pretrained(folder)
+    AutoTokenizer.from_pretrained(curve_model).save_pretrained(folder)
+    return ModelSettings(str(folder), kind="transformer")
+
+
+def test_an_encoder_without_a_head_has_heads_that_begin_with_zeros(
+    encoder: ModelSettings, curve_probes: Path
+) -> None:
+    data = load(curve_probes, "pairs", sizes=LM_SETTINGS.sizes, controls=LM_SETTINGS.controls)
+    model = AutoModel.from_pretrained(encoder.name_or_path).eval()
+    tokenizer = AutoTokenizer.from_pretrained(encoder.name_or_path)
+
+    def features(stem: str) -> Tensor:
+        inputs = tokenizer(stem, return_tensors="pt")
+        [place] = (inputs["input_ids"][0] == tokenizer.mask_token_id).nonzero()
+        hidden: Tensor = model(**inputs).last_hidden_state
+        return hidden[0, place[0]]
+
+    scorer = MaskFeatures(CheckpointRef(encoder.name_or_path))
+    probe = CurveProbe(FrozenFeatures(scorer, WORDS), data, LM_SETTINGS, TRAINER)
+    rows = torch.zeros(len(WORDS), model.config.hidden_size)
+    compare_to_heads_trained_alone(probe, data, rows, features)
+    with pytest.raises(UsageError, match="cannot compute scores of choices: it has no head over w"):
+        scorer.choice_scores()
+
+
+def test_nothing_is_said_of_an_encoder_without_a_head_before_training(
+    encoder: ModelSettings, curve_probes: Path, tmp_path: Path
+) -> None:
+    records = records_of(encoder, curve_probes, tmp_path / "a")
+    assert list(records) == ["mlp 10", "linear 10"]
+    for record in records.values():
+        assert {row.num_train for row in record.rows} == {10}
+        assert {row.metric for row in record.rows} >= {"chance", "majority_accuracy", "accuracy"}
+        assert heads.NO_WORD_HEAD in record.notices
+        assert record.model_sha256 == MaskFeatures(encoder.checkpoint).fingerprint()
+    fresh = replace(encoder, random_weights=True)
+    for record in records_of(fresh, curve_probes, tmp_path / "b").values():
+        assert list(record.rows) != list(records["mlp 10"].rows)
+        details = record.detail(CurveDetails)
+        assert details is not None
+        assert details.sha256_by_seed == {
+            str(seed): MaskFeatures(replace(fresh.checkpoint, seed=seed)).fingerprint()
+            for seed in LM_SETTINGS.seeds
+        }
+    # It is refused where it would be asked, and before anything is read where it cannot pose.
+    error = "only the encoder .BertModel., not the head that predicts words; give .* with `curve`"
+    context = RunContext(TRAINER, mirror=str(curve_probes / "mirror"))
+    with pytest.raises(PretrainedError, match=error):
+        scorer_for(encoder, "mc_mlm")
+    with pytest.raises(PretrainedError, match=error):
+        check_records(context, encoder, "mc_mlm")
+    tokenizer = AutoTokenizer.from_pretrained(encoder.name_or_path)
+    tokenizer.mask_token = None
+    tokenizer.save_pretrained(encoder.name_or_path)
+    spec = CurveSpec(
+        str(curve_probes / "pairs.yaml"), encoder, (encoder,), LM_SETTINGS, ProbeOptions()
+    )
+    with pytest.raises(PretrainedError, match="the tokenizer has no mask token"):
+        check_curve(RunContext(TRAINER, mirror=str(curve_probes / "mirror")), spec)
 
 
 def test_random_weights_are_drawn_for_each_seed_of_features_and_of_n_0(
