@@ -110,12 +110,14 @@ def named_rows(
     path: Path, columns: Columns, most: int = MAX_ITEMS
 ) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield file and line, and the cells by our names, of each row of a table or of JSON lines."""
+    names, sources = list[str](), dict[str, Source]()
     if not delimiter_of(path):
         for where, text in item_lines(path, most, watched=watched):
             with at(where):
                 row = json_object(text)
-                sources = sources_of([*row], columns)
-            yield where, _cells(row, sources)
+                if columns and (keys := [*row]) != names:  # which are mostly those of the row above
+                    names, sources = keys, sources_of(keys, columns)
+            yield where, _cells(row, sources) if columns else row
         return
     table = read_table(path, any_case=not columns, watched=watched)
     if len(table) > most:
