@@ -29,7 +29,7 @@ ROOMS = {  # of each, the names that say nothing, and the lines
     "io": (0, 2776),
     "lightning_modules": (0, 2310),
     "metrics": (0, 2509),
-    "models": (1, 7111),
+    "models": (1, 7104),
     "probelight": (0, 140),
     "probes": (0, 4210),
     "reports": (6, 10903),
@@ -39,7 +39,7 @@ ROOMS = {  # of each, the names that say nothing, and the lines
     "training": (0, 1109),
 }
 LIMITS = {
-    "lines of all rooms": 65_857,
+    "lines of all rooms": 65_850,
     "lines of tests": 60_934,
     "lines of CONTRIBUTING": 400,
     "lines of CHANGELOG, unreleased": 150,
