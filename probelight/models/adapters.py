@@ -117,14 +117,10 @@ def attach_saved(model: nn.Module, folder: Path, base: CheckpointRef, num_tokens
             f"{_first_line(error)}"
         ) from error
     weights = {name for name, p in wrapper.named_parameters() if p.requires_grad}
-    unexpected_names = [
-        name
-        for name in sorted(loaded.unexpected_keys)
-        if not (num_added and is_copy(name, weights_by_name))
-    ]
+    copies = {n for n in loaded.unexpected_keys if num_added and is_copy(n, weights_by_name)}
     problems = {
         "missing": sorted(weights.intersection(loaded.missing_keys)),
-        "for other layers": unexpected_names,
+        "for other layers": sorted({*loaded.unexpected_keys} - copies),
     }
     for problem, names in problems.items():
         if names:

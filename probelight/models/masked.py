@@ -143,10 +143,7 @@ class MaskedScorer(Scorer):
 
 
 class MaskFeatures(Scorer):
-    """The output at the mask of an encoder without a head over words, which has no scores.
-
-    Sentence encoders and models that were fine-tuned for another task are such encoders.
-    """
+    """The output at the mask of an encoder without a head over words, which has no scores."""
 
     mode = "features"
 
