@@ -186,3 +186,13 @@ def test_options_of_choices_are_refused(
     line = ["import", "table", f"{path}=m", "--columns", "id=item,num_choices=2", *option]
     assert cli.main([*line, "--output_dir", str(tmp_path / "out")]) == 2
     assert "correct files have their own items; leave out --probe" in capsys.readouterr().err
+
+
+def test_a_table_with_a_run_in_each_row_has_a_limit(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("probelight.commands.imports.tables.MOST_RUNS", 5)
+    path = tmp_path / "trainings.csv"
+    path.write_text(TRAININGS)
+    assert cli.main(["import", "table", str(path), "--output_dir", str(tmp_path / "out")]) == 1
+    assert "trainings.csv: 6 rows; such a file can have at most 5" in capsys.readouterr().err
