@@ -23,7 +23,7 @@ ROOMS = {  # of each, the names that say nothing, and the lines
     "cli": (0, 1468),
     "commands": (1, 11579),
     "datamodules": (0, 660),
-    "encoding": (0, 2931),
+    "encoding": (0, 2928),
     "evaluation": (0, 1744),
     "integrations": (0, 1063),
     "io": (0, 2772),
@@ -39,7 +39,7 @@ ROOMS = {  # of each, the names that say nothing, and the lines
     "training": (0, 1109),
 }
 LIMITS = {
-    "lines of all rooms": 66_364,
+    "lines of all rooms": 66_361,
     "lines of tests": 61_287,
     "lines of CONTRIBUTING": 400,
     "lines of CHANGELOG, unreleased": 150,

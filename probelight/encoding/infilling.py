@@ -15,6 +15,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from probelight.encoding import likelihood
 from probelight.encoding.candidates import Blank, CandidateTable
 from probelight.encoding.encoded_set import (
     EncodedSet,
@@ -26,12 +27,6 @@ from probelight.encoding.encoded_set import (
     skip_notices,
     stacked,
     white_space_notice,
-)
-from probelight.encoding.likelihood import (
-    TOO_LONG,
-    has_foreign_letters,
-    straddling_notice,
-    tokens_of,
 )
 from probelight.encoding.tokens import Template, longest_first, unknown_notice
 from probelight.io.errors import RecordError
@@ -230,8 +225,8 @@ class BlankTexts:
         choices, filled_texts = [], list(texts)
         for index, span in placements:
             ids, spans = tuple(encoded["input_ids"][index]), encoded["offset_mapping"][index]
-            first, last = tokens_of(spans, span)
-            is_mixed = has_foreign_letters(filled_texts[index], spans, span)
+            first, last = likelihood.tokens_of(spans, span)
+            is_mixed = likelihood.has_foreign_letters(filled_texts[index], spans, span)
             choices.append(DecodedChoice(ids[:first], ids[first:last], is_mixed))
         remaining = iter(choices)
         return [[next(remaining) for _ in record.choices] for record in self.records]
@@ -319,7 +314,9 @@ class InfillingEncoder:
         notices = (
             *blanks.notices,
             *unknown_notice(self.tokenizer, blanks.store, kept_texts, "texts"),
-            *straddling_notice(records, [[c.has_foreign_letters for c in row] for row in choices]),
+            *likelihood.straddling_notice(
+                records, [[c.has_foreign_letters for c in row] for row in choices]
+            ),
             *white_space_notice(records),
             *skip_notices(len(records), skipped),
         )
@@ -364,7 +361,7 @@ class InfillingEncoder:
         if room < 0:
             raise RecordError(
                 f"{record.where}: a choice has {longest - len(self.closing)} tokens, more than "
-                f"max_length={self.max_length} allows; {TOO_LONG}"
+                f"max_length={self.max_length} allows; {likelihood.TOO_LONG}"
             )
         num_around = self.max_length - self.template.num_special - 1
         num_before, num_after = longest_first(blank, size - blank - 1, num_around)
