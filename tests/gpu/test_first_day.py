@@ -149,7 +149,7 @@ def test_two_devices_train_stop_and_go_on_as_one(
     if (device, strategy) == ("cpu", "fsdp"):
         program = [sys.executable, "-m", "tests.training.sharded_on_cpu"]
     options = [*device_options(device), "--trainer.progress_bar=false", "--trainer.threads=1"]
-    options.append("--trainer.checkpoint_every=1")
+    options.append("--trainer.checkpoint_every=4")
     alone = [sys.executable, "-m", "probelight", *inoculation(tmp_path / "alone"), *options]
     subprocess.run(alone, check=True, timeout=600, cwd=ROOT)
     shared = [*program, *inoculation(tmp_path / "shared"), *options, "--trainer.devices=2"]
