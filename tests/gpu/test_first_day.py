@@ -150,9 +150,22 @@ def test_two_devices_train_stop_and_go_on_as_one(
         program = [sys.executable, "-m", "tests.training.sharded_on_cpu"]
     options = [*device_options(device), "--trainer.progress_bar=false", "--trainer.threads=1"]
     options.append("--trainer.checkpoint_every=4")
-    alone = [sys.executable, "-m", "probelight", *inoculation(tmp_path / "alone"), *options]
+    # Without dropout, which each process would draw for itself.
+    model = {"name_or_path": str(llama(tmp_path / "llama")), "kind": "causal"}
+    alone = [
+        sys.executable,
+        "-m",
+        "probelight",
+        *inoculation(tmp_path / "alone", model=model),
+        *options,
+    ]
     subprocess.run(alone, check=True, timeout=600, cwd=ROOT)
-    shared = [*program, *inoculation(tmp_path / "shared"), *options, "--trainer.devices=2"]
+    shared = [
+        *program,
+        *inoculation(tmp_path / "shared", model=model),
+        *options,
+        "--trainer.devices=2",
+    ]
     shared.append(f"--trainer.strategy={strategy}")
     process = subprocess.Popen(shared, cwd=ROOT)
     states = "runs/inoculate*/checkpoints/last.ckpt"
@@ -160,6 +173,4 @@ def test_two_devices_train_stop_and_go_on_as_one(
     process.send_signal(signal.SIGTERM)
     assert process.wait(timeout=300) == 143
     subprocess.run(shared, check=True, timeout=600, cwd=ROOT)
-    for metric in ("probe_accuracy", "original_accuracy_after"):
-        expected = values(tmp_path / "alone" / "out", metric)
-        assert values(tmp_path / "shared" / "out", metric) == pytest.approx(expected, abs=0.05)
+    assert_close(tmp_path / "alone" / "out", tmp_path / "shared" / "out", 1e-2)
