@@ -290,5 +290,13 @@ class ResumableData(pl.LightningDataModule):
         return {"loader": self._loader.state_dict()} if self._loader is not None else {}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Keep the state for the training loader that is made next."""
-        self._loader_state = state_dict.get("loader")
+        """Give the state to the training loader, or keep it for the one that is made next.
+
+        FSDP makes optimisers, which read `estimated_stepping_batches`, before it restores a state.
+        """
+        state, loader = state_dict.get("loader"), self._loader
+        is_made = self.trainer is not None and self.trainer.train_dataloader is loader
+        if state is not None and loader is not None and is_made:
+            loader.load_state_dict(state)
+        else:
+            self._loader_state = state

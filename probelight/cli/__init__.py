@@ -17,7 +17,7 @@ from pkgutil import resolve_name
 from typing import Any
 
 from probelight.io.atomic import disk_error, error_line
-from probelight.io.errors import is_out_of_memory, nearest
+from probelight.io.errors import is_out_of_device_memory, is_out_of_memory, nearest
 from probelight.io.escaping import brief
 from probelight.io.package import as_typed, program, version
 from probelight.io.process import (
@@ -240,7 +240,7 @@ def report_error(command: str, error: Exception) -> int:
     """Print what went wrong, in one line where the cause is known, and return the exit code."""
     debug = bool(os.environ.get("PROBELIGHT_DEBUG"))
     names = {base.__name__ for base in type(error).__mro__}
-    is_usage = bool(names & _USAGE_ERRORS)
+    is_usage = bool(names & _USAGE_ERRORS) or is_out_of_device_memory(error)
     is_readable = is_usage or isinstance(error, OSError | ValueError) or names & _READABLE_ERRORS
     message = f"{'error' if is_usage else 'failed'}: {error}"
     refused = disk_error(error)

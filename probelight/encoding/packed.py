@@ -292,6 +292,7 @@ def visible(segments: Tensor, dtype: torch.dtype, prefix_size: int = 0) -> Tenso
     is_same = segments[:, :, None] == segments[:, None, :]
     is_shared = (items[:, :, None] == items[:, None, :]) & (segments % _STRIDE == 0)[:, None, :]
     is_visible = (is_same | is_shared).tril()
-    hidden = torch.full((), torch.finfo(dtype).min, dtype=dtype, device=segments.device)
+    # The least number of half precision: autocast would make infinity of a lesser one.
+    hidden = torch.full((), torch.finfo(torch.float16).min, dtype=dtype, device=segments.device)
     mask = torch.where(is_visible, torch.zeros_like(hidden), hidden)
     return torch.nn.functional.pad(mask, (prefix_size, 0))[:, None]

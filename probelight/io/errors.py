@@ -20,6 +20,14 @@ _NO_MEMORY = (
 )
 
 
+# How CUDA, its libraries and Metal put it where torch has no error of its own: they get memory from
+# the driver, which torch's own stock of it may have used up.
+_DEVICE_IS_FULL = (
+    *("_STATUS_ALLOC_FAILED", "DEVICE_ALLOCATION_FAILED", "CUDA error: out of memory"),
+    *("CUBLAS_STATUS_NOT_INITIALIZED when calling `cublasCreate", "MPS backend out of memory"),
+)
+
+
 class ProbelightError(Exception):
     """Whatever is wrong with what the user gave: an item, a file, a setting, a checkpoint."""
 
@@ -100,6 +108,12 @@ def is_out_of_memory(error: BaseException) -> bool:
         or any(text in str(step) for text in _NO_MEMORY)
         for step in causes(error)
     )
+
+
+def is_out_of_device_memory(error: BaseException) -> bool:
+    """Return whether an exception says that a GPU has no memory left, whichever library does."""
+    is_torch_error = type(error).__name__ == "OutOfMemoryError"  # torch is not imported for this
+    return is_torch_error or any(text in str(error) for text in _DEVICE_IS_FULL)
 
 
 # Whether a call from Python runs, which shows one bar for all jobs in place of a command's own.

@@ -10,7 +10,8 @@ import copy
 import json
 import re
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import make_dataclass, replace
 from pathlib import Path
 from pkgutil import resolve_name
@@ -172,19 +173,44 @@ def save_weights(model: Any, folder: Path, state_dict: Mapping[str, Tensor] | No
     if (wrapper := wrapper_of(model)) is None:
         model.save_pretrained(folder, state_dict=state_dict)
         return
-    full_state = None
-    if state_dict is not None:
-        adapter_weights = {
-            n: v for n, v in wrapper.state_dict().items() if not n.startswith(_PREFIX)
-        }
-        full_state = adapter_weights | {f"{_PREFIX}{n}": value for n, value in state_dict.items()}
     for config in wrapper.peft_config.values():
         if isinstance(config.target_modules, set):  # which is written in another order each time
             config.target_modules = sorted(config.target_modules)
-    adds_tokens = getattr(wrapper, "adds_tokens", False)
-    wrapper.save_pretrained(str(folder), state_dict=full_state, save_embedding_layers=adds_tokens)
+    full_state = None
+    with _without_units(wrapper):
+        if state_dict is not None:
+            adapter_weights = {
+                n: v for n, v in wrapper.state_dict().items() if not n.startswith(_PREFIX)
+            }
+            full_state = adapter_weights | {f"{_PREFIX}{n}": v for n, v in state_dict.items()}
+        wrapper.save_pretrained(
+            str(folder),
+            state_dict=full_state,
+            save_embedding_layers=getattr(wrapper, "adds_tokens", False),
+        )
     write_text_atomic(folder / TRAINED_ON, json.dumps(wrapper.trained_on))
     (folder / "README.md").unlink(missing_ok=True)  # an empty form of a model card
+
+
+@contextmanager
+def _without_units(model: nn.Module) -> Iterator[None]:
+    """Take a model's layers out of FSDP's units meanwhile: peft goes by the names of modules.
+
+    A unit's `state_dict` would also wait for the other processes.
+    """
+    units = [
+        (parent, name, child)
+        for parent in model.modules()
+        for name, child in parent.named_children()
+        if type(child).__name__ == "FullyShardedDataParallel"
+    ]
+    for parent, name, unit in units:
+        setattr(parent, name, unit.module)
+    try:
+        yield
+    finally:
+        for parent, name, unit in units:
+            setattr(parent, name, unit)
 
 
 def _adapter_config(tuning: Tuning) -> Any:

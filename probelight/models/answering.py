@@ -21,9 +21,10 @@ from torch import Tensor, nn
 from torch.utils.data import DataLoader
 
 from probelight.encoding.encoded_set import EncodedSet, evaluation_batches
-from probelight.io.errors import NoMemoryError
+from probelight.io.errors import NoMemoryError, is_out_of_device_memory
 from probelight.io.escaping import listed
 from probelight.io.process import leave_stop_to_parent, say_once
+from probelight.models.checkpoint_errors import PretrainedError
 from probelight.models.networks import Batch, half_dtype, is_spread, is_too_close, upcast
 from probelight.models.scorer import Question, Scorer
 from probelight.probes.record import Record
@@ -96,7 +97,8 @@ def _decided(
     try:
         with upcast(scorer.network):
             exact = answers(question, doubtful_sets, True)
-    except NoMemoryError as error:
+    # A checkpoint that was read before may not be there any more, or not fit into main memory.
+    except (NoMemoryError, PretrainedError) as error:
         outcome = f"could not be scored again in float32: {error}"
     for name, items in doubtful_items.items():
         scored = scores_by_set[name]
@@ -203,10 +205,14 @@ def answer_planned(
     pending: list[tuple[list[int], Batch]] = [(plan[index], batch)]
     while pending:
         items, piece = pending.pop()
-        with suppress(torch.OutOfMemoryError):
+        try:
             scored.append((piece, answer_batch(read, piece, device, precision)))
             continue
-        # Out here nothing holds what was computed until then.
+        except RuntimeError as error:
+            if not is_out_of_device_memory(error):
+                raise
+        # Out here nothing holds what was computed until then; CUDA's libraries need some of it.
+        torch.cuda.empty_cache()
         if len(items) == 1:
             raise NoMemoryError(
                 f"item {int(piece['item'][0]) + 1} does not fit into the memory of {device}, even "

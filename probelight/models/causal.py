@@ -59,7 +59,7 @@ from probelight.models.loading import (
     load_pretrained,
     longest_text,
 )
-from probelight.models.networks import Batch, read_by_head
+from probelight.models.networks import Batch, is_gathered_by_layer, read_by_head
 from probelight.models.scorer import (
     LikelihoodScorer,
     Normalise,
@@ -256,6 +256,7 @@ class PackedReader:
         With gradients there is one part: the logits of all are kept for the backward pass anyway.
         """
         row, most = batch["read_row"], max(1, _MAX_LOGITS // self.num_entries)
+        is_one_part = torch.is_grad_enabled() or is_gathered_by_layer(self.model)
         num_rows = len(batch["input_ids"])
         if hasattr(row, "fake_mode"):  # a simulation: no numbers, and one part is as good as all
             rows = slice(0, max(1, num_rows * most // max(most, len(row))))
@@ -270,7 +271,7 @@ class PackedReader:
             while (
                 end < num_rows
                 and prefixes[end] == prefixes[begin]
-                and (torch.is_grad_enabled() or ends[end + 1] - ends[begin] <= most)
+                and (is_one_part or ends[end + 1] - ends[begin] <= most)
             ):
                 end += 1
             if begin == 0 or prefixes[begin] != prefixes[begin - 1]:

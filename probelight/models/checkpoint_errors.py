@@ -69,7 +69,7 @@ def check_size(
         )
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     if (needed := bytes_per_weight * num_weights) > memory:
-        precision = {4: "single precision", 2: "half precision"}[bytes_per_weight]
+        precision = {4: "single precision", 2: "half precision", 1: "eight bits"}[bytes_per_weight]
         raise PretrainedError(
             f"{source}: its settings describe a model of {num_weights:,} weights, "
             f"{needed:,} bytes in {precision}, but this machine has only {memory:,}"

@@ -22,7 +22,7 @@ from torch import Tensor, nn
 
 from probelight.models.checks import ODD_MODEL, comparable, differ_by_rounding, sample_ids
 from probelight.models.like_length import LikeLength
-from probelight.models.networks import INPUTS, at_path, run_encoder
+from probelight.models.networks import INPUTS, at_path, is_gathered_by_layer, run_encoder
 
 
 @dataclass(frozen=True)
@@ -131,6 +131,8 @@ class EncoderAt:
         if self._layout is None or getattr(self.encoder, "_compiled_call_impl", None) is not None:
             return False
         layer = attrgetter(self._layout.stack)(self.encoder)[-1]
+        if is_gathered_by_layer(layer):
+            return False
         maps = [at_path(layer, path) for path in self._layout.maps]
         return all(type(m) is nn.Linear and type(m.weight) is nn.Parameter for m in maps)
 

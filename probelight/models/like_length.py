@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from probelight.models.checks import ignores_padding
-from probelight.models.networks import Batch
+from probelight.models.networks import Batch, is_gathered_by_layer
 
 # What a call of an encoder costs on a CPU however little it reads, in tokens.
 _CALL_TOKENS = 32
@@ -56,8 +56,7 @@ class LikeLength:
 
     def _call_tokens(self, device_type: str) -> float:
         """Return what a call costs, in tokens; infinite where processes must make equally many."""
-        names = [type(module).__name__ for module in self._encoder.modules()]
-        if any(name.startswith(("FSDP", "FullySharded")) for name in names):
+        if is_gathered_by_layer(self._encoder):
             return float("inf")
         if device_type == "cpu":
             return _CALL_TOKENS

@@ -246,6 +246,11 @@ def trained_reader(tuning: Tuning | None, dtype: WeightsDtype) -> Callable[..., 
                 "weights are not in a file; leave one of the two out"
             )
         model, tokenizer = load_pretrained(form, ref, dtype=dtype, **options)
+        if any(weight.dtype.itemsize == 1 for weight in model.parameters()):
+            raise UsageError(
+                f"{ref}: its weights have eight bits each, which can be scored and not trained; "
+                "give the model that was not quantised"
+            )
         if tuning is not None:
             merge(model)
             if tuning.method != FULL:
@@ -383,12 +388,15 @@ def describe(form: Form, ref: CheckpointRef, dtype: WeightsDtype = FLOAT32) -> C
     if is_folder:
         outline = checkpoint.outline()
         prefix, weight_names = f"{outline.base_model_prefix}.", set[str]()
+        num_weight_bytes = loaded_dtype.itemsize
         if getattr(config, "quantization_config", None) is None:
             base_names = {name.removeprefix(prefix) for name, _ in outline.named_parameters()}
             weight_names = base_names | {prefix + name for name in base_names}
+        elif torch.cuda.is_available():
+            num_weight_bytes = 1  # a GPU computes with them; for a CPU they are dequantised
         num_bytes = None if ref.random_weights else check_weights(Path(source), weight_names)
         num_weights = sum(p.numel() for p in outline.parameters())
-        check_size(source, num_weights, num_bytes, loaded_dtype.itemsize)
+        check_size(source, num_weights, num_bytes, num_weight_bytes)
     return checkpoint
 
 

@@ -19,7 +19,7 @@ from safetensors import safe_open
 from torch import Tensor, nn
 from xxhash import xxh3_128_digest
 
-from probelight.io.errors import NoMemoryError, is_out_of_memory
+from probelight.io.errors import NoMemoryError, is_out_of_device_memory, is_out_of_memory
 from probelight.models.checkpoint_errors import PretrainedError
 from probelight.models.checkpoint_files import ADAPTER_WRAPPER, adapter_sum, refuse_integers
 
@@ -68,6 +68,12 @@ def is_spread(network: nn.Module) -> bool:
     """Return whether `device_map` put parts of a network on several devices: they stay there."""
     maps = (getattr(module, "hf_device_map", None) or {} for module in network.modules())
     return any(len({*map(str, device_map.values())}) > 1 for device_map in maps)
+
+
+def is_gathered_by_layer(network: nn.Module) -> bool:
+    """Return whether FSDP gathers layers for each call: all processes make equally many calls."""
+    names = (type(module).__name__ for module in network.modules())
+    return any(name.startswith(("FSDP", "FullySharded")) for name in names)
 
 
 @contextmanager
@@ -128,7 +134,10 @@ def check_numbers(source: str | Path, weights: Iterable[tuple[str, Tensor]]) -> 
         refuse_integers(source, name, str(weight.dtype))
         if weight.numel() == 0 or weight.is_meta:
             continue
-        low, high = torch.aminmax(weight.detach())
+        numbers = weight.detach()
+        if numbers.dtype.itemsize == 1:  # torch stores eight bits, and computes nothing with them
+            numbers = numbers.to(torch.bfloat16)
+        low, high = torch.aminmax(numbers)
         if not (low.isfinite() and high.isfinite()):
             raise PretrainedError(f"{source}: the weight {name} contains NaN or infinite numbers")
 
@@ -209,7 +218,7 @@ def upcast(network: nn.Module, reads_again: bool = True) -> Iterator[None]:
                 with torch.inference_mode(False):
                     weight.data = exact.get(id(weight), weight.data).to(weight.device).float()
             except (RuntimeError, MemoryError) as error:
-                if not (isinstance(error, torch.OutOfMemoryError) or is_out_of_memory(error)):
+                if not (is_out_of_device_memory(error) or is_out_of_memory(error)):
                     raise
                 raise NoMemoryError(
                     f"the weights in float32 do not fit into the memory of {weight.device}"

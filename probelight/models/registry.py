@@ -332,13 +332,14 @@ def weights_bytes(model: ModelSettings) -> int:
     if (num_weights := model.type.num_weights) is not None:
         return 4 * num_weights
     base, adapters = base_of(model.checkpoint)
-    num_weights = 0
+    num_bytes, size = 0, 2 if model.dtype in ("bfloat16", "float16") else 4
     for path in [p for f in (base.folder, *adapters) for p in f.glob("*.safetensors")]:
         with path.open("rb") as file:  # its 8 first bytes say how long the header is
             header = json.loads(file.read(int.from_bytes(file.read(8), "little")))
-        shapes = (entry["shape"] for entry in header.values() if "shape" in entry)
-        num_weights += sum(math.prod(shape) for shape in shapes)
-    return (2 if model.dtype in ("bfloat16", "float16") else 4) * num_weights
+        for tensor in (entry for entry in header.values() if "shape" in entry):
+            weight_size = 1 if tensor["dtype"].startswith("F8") else size
+            num_bytes += weight_size * math.prod(tensor["shape"])
+    return num_bytes
 
 
 @cache

@@ -49,7 +49,7 @@ from probelight.models.loading import (
     longest_text,
     refuse_ambiguous_mask,
 )
-from probelight.models.networks import Batch, read_by_head, run_encoder
+from probelight.models.networks import Batch, is_gathered_by_layer, read_by_head, run_encoder
 from probelight.models.scorer import (
     LikelihoodScorer,
     Normalise,
@@ -148,7 +148,8 @@ class Seq2SeqScorer(LikelihoodScorer):
         num_targets, longest = batch["scored_mask"].shape
         num_asked = batch["scored_at"].shape[1]
         size = max(1, _MAX_LOGITS // (longest * len(self.head.weight)))
-        if num_targets <= size or torch.is_grad_enabled():
+        is_one_group = torch.is_grad_enabled() or is_gathered_by_layer(self.model)
+        if num_targets <= size or is_one_group:
             yield slice(0, num_targets), slice(0, num_asked)
             return
         if hasattr(counts, "fake_mode"):  # a simulation: no numbers, and one group is as good

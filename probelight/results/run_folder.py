@@ -325,7 +325,8 @@ def format_of(folder: Path) -> object:
 
 def run_key(name: str, config: Mapping[str, Any]) -> str:
     """Return the name of a run's folder: `<name>-<first 12 digits of the config's hash>`."""
-    slug = re.sub(r"[^A-Za-z0-9_.]+", "-", name).strip("-")
+    # A folder's name has at most 255 bytes, with what a temporary one has behind it.
+    slug = re.sub(r"[^A-Za-z0-9_.]+", "-", name)[:180].strip("-")
     return f"{slug}-{config_hash(config)[:12]}"
 
 

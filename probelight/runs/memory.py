@@ -19,12 +19,13 @@ class MemoryNeed:
     """The bytes that a training takes at its peak, in each process.
 
     Args:
-        weights: Of the model, with its buffers.
+        weights: Of the model, with its buffers and what a method against forgetting holds.
         gradients: Of what is trained; with DDP also its copy of them.
         moments: AdamW's two of each weight that is trained.
         activations: All else at the peak; None where it could not be told.
         batch: What the activations are of, such as "batches of 16 items".
         problem: Why there are no activations.
+        held: Of the weights, a copy from before training, which is whole in each process.
         unreturned: What a CPU's C library does not give back of what was freed.
     """
 
@@ -35,6 +36,7 @@ class MemoryNeed:
     batch: str = ""
     problem: str = ""
     unreturned: int = 0
+    held: int = 0
 
     @property
     def fixed(self) -> int:
@@ -48,7 +50,9 @@ class MemoryNeed:
 
     def describe(self, per: str = "") -> str:
         """Say it in a line; `per` is what takes it, such as " per run"."""
-        weights_text = f"weights {self.weights / GB:.1f}, gradients {self.gradients / GB:.1f}, "
+        copy_text = f" ({self.held / GB:.1f} a copy from before training)" if self.held else ""
+        weights_text = f"weights {self.weights / GB:.1f}{copy_text}, "
+        weights_text += f"gradients {self.gradients / GB:.1f}, "
         weights_text += f"AdamW {self.moments / GB:.1f}"
         if self.activations is None:
             why = f" ({self.problem})" if self.problem else ""

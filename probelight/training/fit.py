@@ -29,7 +29,7 @@ from probelight.callbacks.wandb_logger import follow
 from probelight.datamodules.choices import ChoiceDataModule
 from probelight.encoding.encoded_set import Share
 from probelight.io.atomic import mend_folder
-from probelight.io.errors import UsageError
+from probelight.io.errors import UsageError, is_out_of_device_memory
 from probelight.io.package import cache_folder
 from probelight.io.progress import has_bars
 from probelight.lightning_modules.base import ChoiceModule
@@ -42,6 +42,7 @@ from probelight.runs.memory import MemoryNeed
 from probelight.runs.settings import TrainerSettings, expected_device
 from probelight.training.memory import MemoryCheck, Processes, checkpoint_gradients, memory_need
 from probelight.training.settings import Fit
+from probelight.training.sharding import by_layer
 
 
 @dataclass
@@ -172,7 +173,9 @@ def fit(
     try:
         with last_state.stoppable(), products:
             trainer.fit(module, datamodule=data, ckpt_path=str(state_path) if state_path else None)
-    except torch.OutOfMemoryError as error:
+    except RuntimeError as error:
+        if not is_out_of_device_memory(error):
+            raise
         message = smaller_batches(plan.fit.batch_size, settings, trainer.world_size)
         if any(f.name == "validation_step" for f in traceback.extract_tb(error.__traceback__)):
             message = "measuring needs more memory than the device has; lower "
@@ -295,7 +298,7 @@ def make_trainer(settings: TrainerSettings, title: str = "", **options: Any) -> 
         return pl.Trainer(
             accelerator=settings.accelerator,
             devices=settings.devices,
-            strategy=settings.strategy,
+            strategy=by_layer() if settings.strategy == "fsdp" else settings.strategy,
             precision=settings.precision,  # type: ignore[arg-type]
             accumulate_grad_batches=settings.accumulate,
             # Our own sampler knows the processes and pads uneven shards with weight 0.

@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 import warnings
 import weakref
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
@@ -35,6 +35,7 @@ from probelight.models.networks import Batch, own_random_state
 from probelight.runs.context import RunContext
 from probelight.runs.memory import GB, LARGE, MemoryNeed, machine_memory
 from probelight.runs.settings import TrainerSettings
+from probelight.training.sharding import gathered_at_once
 
 T = TypeVar("T")
 # A CPU's C library does not give back smaller blocks that lie between others that are in use: with
@@ -51,6 +52,11 @@ class Processes:
     device_type: str
     number: int = 1
     is_sharded: bool = False  # whether weights, gradients and moments are divided among them
+
+
+def trained_weights(weights: Iterable[Tensor]) -> list[Tensor]:
+    """Return the weights that are trained."""
+    return [weight for weight in weights if weight.requires_grad]
 
 
 def weight_bytes(module: nn.Module) -> int:
@@ -70,31 +76,47 @@ def memory_need(
     `data` has encoded its records. The module may hold weights without numbers (`outlines`).
     """
     alike, number = _WEIGHTS_ALIKE.get(settings.precision), processes.number
-    weights = trained = 0
-    for tensor in (*module.parameters(), *module.buffers(), *module.held()):
-        dtype = alike if alike is not None and tensor.is_floating_point() else tensor.dtype
-        weights += tensor.numel() * dtype.itemsize
-        trained += tensor.numel() * dtype.itemsize if tensor.requires_grad else 0
+
+    def num_bytes(tensors: Iterable[Tensor]) -> int:
+        dtypes = ((t, alike if alike and t.is_floating_point() else t.dtype) for t in tensors)
+        return sum(tensor.numel() * dtype.itemsize for tensor, dtype in dtypes)
+
+    weights, held = num_bytes((*module.parameters(), *module.buffers())), num_bytes(module.held())
+    trained = num_bytes(trained_weights(module.parameters()))
     if processes.is_sharded:
-        need = MemoryNeed(-(-weights // number), -(-trained // number), -(-2 * trained // number))
+        shares = [-(-size // number) for size in (weights, trained, 2 * trained)]
+        need = MemoryNeed(shares[0] + held, shares[1], shares[2], held=held)
     else:
         # DDP reduces gradients in buckets, which are a copy of all of them.
-        need = MemoryNeed(weights, trained * (2 if number > 1 else 1), 2 * trained)
+        copies = 2 if number > 1 else 1
+        need = MemoryNeed(weights + held, trained * copies, 2 * trained, held=held)
     if data is None:
         return need
     train, evaluation = data.largest_batches(epochs)
     try:
         simulated = _Simulation(module, settings.precision, processes.device_type)
-        forward, step = simulated.step(train, keeps_gradients=settings.accumulate > 1)
+        keeps_gradients = settings.accumulate > 1 or processes.is_sharded
+        forward, step = simulated.step(train, keeps_gradients)
         measured = simulated.measuring(evaluation) if evaluation is not None else 0
     # Whatever a network does that takes numbers: an estimate is no reason not to train.
     except Exception as error:
         first = next(iter(str(error).splitlines()), "")
         return replace(need, problem=f"{type(error).__name__}: {brief(first)}")
     if processes.is_sharded:
-        # The module is one unit: its weights are gathered whole, and its gradients made whole.
-        gathered = weights - need.weights
-        training, measured = gathered + max(forward, step), gathered + measured
+        # One layer computes, and the next one is gathered, or the gradients of the one before are
+        # divided. Gradients that are accumulated are not divided before they are complete.
+        outside, layer = gathered_at_once(module)
+        gathered, whole_gradients = (
+            num_bytes(outside_weights) + 2 * num_bytes(layer_weights)
+            for outside_weights, layer_weights in (
+                (outside, layer),
+                (trained_weights(outside), trained_weights(layer)),
+            )
+        )
+        if settings.accumulate > 1:
+            whole_gradients, forward = trained, forward + trained
+        training = gathered + max(forward, step + whole_gradients)
+        measured += gathered
     elif settings.accumulate > 1:
         training = step
     else:

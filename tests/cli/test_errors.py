@@ -35,6 +35,7 @@ class OutOfMemoryError(RuntimeError):
         (UsageError("give --a"), cli.USAGE_ERROR, "error: give --a"),
         (ConfigError("a.yaml: no"), cli.USAGE_ERROR, "error: a.yaml: no"),
         (OutOfMemoryError("CUDA is full"), cli.USAGE_ERROR, "error: CUDA is full"),
+        (RuntimeError("CUDA error: out of memory"), cli.USAGE_ERROR, "error: CUDA error: out of"),
         (ValueError("torn \x1b[2J"), cli.FAILURE, r"failed: torn \x1b[2J"),
         (PretrainedError("no folder"), cli.FAILURE, "failed: no folder"),
         (OSError(errno.ENOSPC, "No space left on device", "a"), cli.FAILURE, "failed: a: "),

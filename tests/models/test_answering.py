@@ -125,26 +125,39 @@ def test_memory_is_given_back_every_so_many_batches(
 MANY = [Record(str(i), "the [MASK] is red ." + " red" * i, ("dog", "cat"), 0) for i in range(11)]
 
 
-def cramped(question: Question, most: int, sizes: list[int]) -> Question:
+FULL: list[RuntimeError] = [
+    torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB"),
+    RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`"),
+    RuntimeError("CUDA error: CUBLAS_STATUS_NOT_INITIALIZED when calling `cublasCreate(handle)`"),
+    RuntimeError("cuDNN error: CUDNN_STATUS_ALLOC_FAILED"),
+    RuntimeError("cuDNN error: CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED"),
+    RuntimeError("CUDA error: out of memory\nCUDA kernel errors might be asynchronously reported"),
+]
+
+
+def cramped(
+    question: Question, most: int, sizes: list[int], error: RuntimeError = FULL[0]
+) -> Question:
     """A network on a device with memory for `most` items, which notes how many it was asked."""
 
     def read(batch: Batch) -> Tensor:
         sizes.append(len(batch["item"]))
         if sizes[-1] > most:
-            raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB")
+            raise error
         return question.answer(batch)
 
     return replace(question, answer=read)
 
 
+@pytest.mark.parametrize("error", FULL)
 def test_a_batch_that_does_not_fit_is_answered_in_halves(
-    scorer: MaskedScorer, capsys: pytest.CaptureFixture[str]
+    error: RuntimeError, scorer: MaskedScorer, capsys: pytest.CaptureFixture[str]
 ) -> None:
     say_once.cache_clear()
     sizes: list[int] = []
     sets = {"a": MANY, "b": MANY[:4]}
     at_once = answer(scorer, sets)
-    halved = answer(scorer, sets, cramped(scorer.choice_scores(), 3, sizes))
+    halved = answer(scorer, sets, cramped(scorer.choice_scores(), 3, sizes, error))
     # 11 are halved to 5 and 6, these to 2 and 3, and to 3 and 3; 4 to 2 and 2.
     assert sizes == [11, 5, 2, 3, 6, 3, 3, 4, 2, 2]
     for name in sets:
@@ -161,6 +174,14 @@ def test_an_item_that_does_not_fit_alone_is_one_error(scorer: MaskedScorer) -> N
     message = "^item 11 does not fit into the memory of cpu, even alone; use a smaller model"
     with pytest.raises(UsageError, match=message):
         answer(scorer, {"a": MANY}, cramped(scorer.choice_scores(), 0, []))
+
+
+def test_other_errors_of_a_device_are_not_about_its_memory(scorer: MaskedScorer) -> None:
+    sizes: list[int] = []
+    error = RuntimeError("CUDA error: device-side assert triggered")
+    with pytest.raises(RuntimeError, match="device-side assert"):
+        answer(scorer, {"a": MANY}, cramped(scorer.choice_scores(), 3, sizes, error))
+    assert sizes == [11]
 
 
 class Copies(TorchDispatchMode):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import shutil
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -11,11 +12,11 @@ from typing import Any
 
 import pytest
 import torch
-from safetensors.torch import save_file
+from safetensors.torch import load_file, save_file
 from torch import nn
 from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForMaskedLM
 
-from probelight.io.errors import NoMemoryError
+from probelight.io.errors import NoMemoryError, UsageError
 from probelight.models import checkpoint_files, loading, networks
 from probelight.models.answering import answer, with_pieces
 from probelight.models.causal import CausalScorer
@@ -33,6 +34,7 @@ from probelight.models.networks import (
     own_dtype,
     upcast,
 )
+from probelight.models.registry import ModelSettings, weights_bytes
 from probelight.probes.record import Record
 from tests.fixtures.architectures import ref_of
 
@@ -274,6 +276,61 @@ def test_what_does_not_fit_in_float32_stays_as_it_is(
     assert answered.scores == answer(half, {"x": PAIRS})["x"].scores
     assert answered.num_rescored == 0
     assert answered.notices[0].endswith("could not be scored again in float32: item 1 does not fit")
+
+
+def test_scores_are_kept_where_the_checkpoint_cannot_be_read_again(checkpoint: Folder) -> None:
+    """Too little main memory for float32, or a folder that was moved while all was scored."""
+    read = partial(load_pretrained, dtype="bfloat16", is_scored=True)
+    half = MaskedScorer(MaskedLM(ref_of(checkpoint()), read=read))
+    [model] = [m for m in half.network.modules() if hasattr(m, networks.READ_AGAIN)]
+
+    def refuse() -> Any:
+        raise PretrainedError("x: 400 bytes in single precision, but this machine has only 300")
+
+    setattr(model, networks.READ_AGAIN, refuse)
+    fingerprint, expected = half.fingerprint(), answer(half, {"x": PAIRS})["x"].scores
+    answered = with_pieces(
+        half, half.choice_scores(), {"x": PAIRS}, lambda question, sets, _: answer(half, sets)
+    )["x"]
+    assert answered.scores == expected
+    assert answered.num_rescored == 0
+    assert answered.notices[0].endswith(
+        "could not be scored again in float32: x: 400 bytes in single precision, but this machine "
+        "has only 300"
+    )
+    assert half.fingerprint() == fingerprint
+
+
+def test_weights_of_eight_bits_are_checked_counted_and_not_trained(
+    causal_folder: Folder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    eight = torch.tensor([1.0, -448.0, 0.5]).to(torch.float8_e4m3fn)
+    networks.check_numbers("x", [("w", eight)])
+    with pytest.raises(PretrainedError, match="x: the weight w contains NaN"):
+        networks.check_numbers("x", [("w", torch.tensor([1.0, torch.nan]).to(eight.dtype))])
+    # A GPU keeps them as they are, and computes with them.
+    folder = shutil.copytree(causal_folder("llama"), tmp_path / "eight")
+    weights = load_file(folder / "model.safetensors")
+    num_weights = sum(weight.numel() for weight in weights.values())
+    projections = {name for name in weights if name.endswith("proj.weight")}
+    num_eight = sum(weights[name].numel() for name in projections)
+    saved = {n: w.to(eight.dtype) if n in projections else w for n, w in weights.items()}
+    save_file(saved, folder / "model.safetensors", metadata={"format": "pt"})
+    model = ModelSettings(str(folder), kind="causal")
+    assert weights_bytes(model) == num_eight + 4 * (num_weights - num_eight)
+    config = json.loads((folder / "config.json").read_text())
+    config["quantization_config"] = {"quant_method": "fp8"}
+    (folder / "config.json").write_text(json.dumps(config))
+    sizes: list[int] = []
+    monkeypatch.setattr(loading, "check_size", lambda *arguments: sizes.append(arguments[-1]))
+    for has_gpu in (True, False):
+        monkeypatch.setattr(torch.cuda, "is_available", lambda: has_gpu)  # noqa: B023
+        loading.describe(CAUSAL_LM, ref_of(folder))
+    assert sizes == [1, 4]
+    network = nn.Linear(2, 2).to(eight.dtype)
+    monkeypatch.setattr(loading, "load_pretrained", lambda *_, **__: (network, None))
+    with pytest.raises(UsageError, match="eight bits each, which can be scored and not trained"):
+        loading.trained_reader(None, "auto")(CAUSAL_LM, ref_of(folder))
 
 
 @pytest.mark.parametrize("family", ["masked", "causal"])

@@ -32,6 +32,15 @@ def test_a_run_is_finished_when_its_result_is_there(tmp_path: Path) -> None:
     assert (result.protocol, result.key) == ("p", run.key)
 
 
+def test_a_very_long_name_is_cut_in_the_name_of_its_folder(tmp_path: Path) -> None:
+    """By no more than the 255 bytes that file systems take, a temporary folder's end included."""
+    names = ["x" * 400 + end for end in "ab"]
+    keys = [run_folder.RunFolder(tmp_path, name, {"model": name}).key for name in names]
+    assert keys[0] != keys[1]
+    assert {len(key) for key in keys} == {180 + 1 + 12}
+    assert run_folder.RunFolder(tmp_path, "y" * 180, {}).key.startswith("y" * 180 + "-")
+
+
 @pytest.mark.parametrize("text", [None, '{"format": 3}', "[4]", "{"])
 def test_a_folder_of_another_format_is_refused_and_left_as_it_is(
     text: str | None, tmp_path: Path

@@ -17,6 +17,7 @@ import pytorch_lightning as pl
 import torch
 import transformers
 from torch import Tensor, nn
+from transformers.modeling_layers import GradientCheckpointingLayer
 
 from probelight.commands.inoculation import original_task, runs
 from probelight.datamodules.choices import ChoiceDataModule
@@ -154,7 +155,12 @@ def test_what_is_frozen_has_neither_gradients_nor_moments() -> None:
 def test_the_model_before_is_counted_with_the_weights(penalty: Penalty) -> None:
     plain = memory_need(Inoculation(TwoLayers()), None, 1, TRAINER, ONE)
     need = memory_need(Inoculation(TwoLayers(), penalty=penalty), None, 1, TRAINER, ONE)
-    assert need == replace(plain, weights=plain.weights + 4 * 500_500)
+    assert need == replace(plain, weights=plain.weights + 4 * 500_500, held=4 * 500_500)
+    assert "weights 0.0 (0.0 a copy from before training), gradients" in need.describe()
+    # It is no part of what FSDP divides.
+    shards = Processes("cuda", 4, is_sharded=True)
+    need = memory_need(Inoculation(TwoLayers(), penalty=penalty), None, 1, TRAINER, shards)
+    assert need.weights == 500_500 + 4 * 500_500
 
 
 def test_processes_copy_gradients_or_divide_all_of_it() -> None:
@@ -163,6 +169,36 @@ def test_processes_copy_gradients_or_divide_all_of_it() -> None:
     shards = memory_need(TwoLayers(), None, 1, TRAINER, Processes("cuda", 4, is_sharded=True))
     assert shards.fixed == WEIGHTS
     assert shards.activations is None
+
+
+@pytest.mark.parametrize("accumulate", [1, 2])
+def test_what_processes_divide_is_whole_where_it_is_computed(accumulate: int) -> None:
+    class Layers(TwoLayers):
+        """The first map is a layer of a transformer, as FSDP sees it."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.first = Layer()
+
+    class Layer(GradientCheckpointingLayer):
+        def __init__(self) -> None:
+            super().__init__()
+            self.map = nn.Linear(1000, 500, bias=False)
+
+        def forward(self, vectors: Tensor) -> Any:
+            return self.map(vectors)
+
+    settings = replace(TRAINER, accumulate=accumulate)
+    shards = Processes("cuda", 4, is_sharded=True)
+    need = memory_need(Layers(), OneBatch(), 1, settings, shards)
+    # Two layers, as the next one is on its way, and what is outside of layers; gradients likewise,
+    # but all of them are whole as long as they are added up.
+    gathered = WEIGHTS + 4 * 500_000
+    gradients = WEIGHTS if accumulate > 1 else gathered
+    assert need.fixed == WEIGHTS
+    # In the backward pass the gradient of the first map is there once more before it is added.
+    expected = gathered + gradients + VECTORS + HIDDEN + 4 * 500_000
+    assert need.activations == pytest.approx(expected, abs=HIDDEN + REST)
 
 
 def test_lower_precision() -> None:

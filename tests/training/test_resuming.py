@@ -16,6 +16,8 @@ from typing import Any
 import pytest
 import pytorch_lightning as pl
 import torch
+from pytorch_lightning.accelerators import CPUAccelerator
+from pytorch_lightning.strategies import SingleDeviceStrategy, StrategyRegistry
 from pytorch_lightning.utilities.exceptions import SIGTERMException
 from torch import Tensor, nn
 from torch.multiprocessing import ProcessRaisedException
@@ -122,6 +124,8 @@ class Interrupted(Regression):
                 raise Stop
             if self.fault == "memory":
                 raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB")
+            if self.fault == "cublas":
+                raise RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling ...")
             os.kill(os.getpid(), signal.Signals[self.fault])
 
 
@@ -165,6 +169,37 @@ def assert_goes_on(folder: Path, **options: Any) -> None:
     scores = start(folder / "whole", undisturbed, **options)
     assert start(folder / "stopped", resumed, **options) == scores
     actual, expected = outcome(resumed, folder / "stopped"), outcome(undisturbed, folder / "whole")
+    assert all(torch.equal(a, b) for a, b in zip(actual, expected, strict=True))
+
+
+class Late(SingleDeviceStrategy):
+    """Restores a state behind the optimisers, as FSDP does."""
+
+    @property
+    def restore_checkpoint_after_setup(self) -> bool:
+        return True
+
+
+class Counted(Interrupted):
+    """Knows the number of its steps when it makes its optimiser, so that its loader is made."""
+
+    def configure_optimizers(self) -> torch.optim.Optimizer:
+        assert self.trainer.estimated_stepping_batches == 12
+        return super().configure_optimizers()
+
+
+def test_a_state_that_is_restored_late_goes_on_with_the_same_batches(tmp_path: Path) -> None:
+    StrategyRegistry.register("late", Late, override=True, accelerator=CPUAccelerator())
+    with pytest.raises(Stop):
+        start(tmp_path / "stopped", Counted("exception", ("training", 1, 0, 2)), strategy="late")
+    undisturbed, resumed = Counted(), Counted()
+    scores = start(tmp_path / "whole", undisturbed, strategy="late")
+    assert start(tmp_path / "stopped", resumed, strategy="late") == scores
+    StrategyRegistry.remove("late")
+    actual, expected = (
+        outcome(resumed, tmp_path / "stopped"),
+        outcome(undisturbed, tmp_path / "whole"),
+    )
     assert all(torch.equal(a, b) for a, b in zip(actual, expected, strict=True))
 
 
@@ -401,20 +436,22 @@ def test_a_run_may_go_on_with_another_accumulate(
 
 
 @pytest.mark.parametrize(
-    ("moment", "message"),
+    ("fault", "moment", "message"),
     [
         (
+            "memory",
             ("training", 1, 0, 2),
             "^training in batches of 8 .*accumulate 2 trains in batches of 4 ",
         ),
-        (("validation", 0, 1, 1), "measuring needs .* lower --trainer.max_eval_tokens"),
+        ("cublas", ("training", 0, 0, 0), "^training in batches of 8 "),
+        ("memory", ("validation", 0, 1, 1), "measuring needs .* lower --trainer.max_eval_tokens"),
     ],
 )
 def test_too_little_memory_is_one_error_and_the_run_can_go_on(
-    moment: Place, message: str, tmp_path: Path
+    fault: str, moment: Place, message: str, tmp_path: Path
 ) -> None:
     with pytest.raises(UsageError, match=message):
-        start(tmp_path, Interrupted("memory", moment))
+        start(tmp_path, Interrupted(fault, moment))
     module = Interrupted()
     assert len(start(tmp_path, module)) == 3
     assert module.trainer.global_step == 12

@@ -16,6 +16,7 @@ from probelight.commands.inoculation.settings import (
     Setting,
     Subject,
 )
+from probelight.io.errors import UsageError
 from probelight.io.ranges import Seed
 from probelight.models.checkpoint_errors import PretrainedError
 from probelight.models.registry import weights_bytes
@@ -212,7 +213,12 @@ class SubjectJobs:
         )
 
     def _training_job(self, spec: SubjectRunSpec, setting: Setting) -> Job:
-        """Return the job of a run that trains; UsageError if items are too few."""
+        """Return the job of a run that trains; UsageError if it cannot be."""
+        if setting.keeping.method == "l2_sp" and self.context.trainer.strategy.startswith("fsdp"):
+            raise UsageError(
+                "keeping l2_sp needs whole weights, but --trainer.strategy fsdp gives each process "
+                "a part of them; give strategy ddp or one device, or another method"
+            )
         replayed_items(self.tasks, setting)  # that there are any, before something is trained
         job, model = self._job(spec), self.subject.model
 
