@@ -117,7 +117,7 @@ def test_the_scoring_rule_of_contributing_has_its_accuracy(
 ) -> None:
     add_module("probelight/models/unigrams.py", monkeypatch)
     register(monkeypatch, MODEL_TYPES, "MODEL_TYPES", "unigrams", ModelType=ModelType)
-    attribute = "probelight.commands.zero_shot.RULES"
+    attribute = "probelight.evaluation.asking.RULES"
     monkeypatch.setattr(attribute, (*RULES, "mean_word"))
     monkeypatch.setattr(consistency, "ORDER", [*consistency.ORDER, "mean_word"])
     divisors = registration("divided_scores", '"mean_word": ')

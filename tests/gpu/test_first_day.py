@@ -103,7 +103,7 @@ def test_an_adapter_of_a_decoder_is_trained(device: str, tmp_path: Path) -> None
     assert aggregates[device] == pytest.approx(aggregates["cpu"], abs=0.05)
 
 
-@pytest.mark.parametrize("device", on(1))
+@pytest.mark.parametrize("device", [pytest.param("cpu", marks=pytest.mark.slow), *on(1)[1:]])
 def test_a_llama_of_a_billion_weights_takes_what_was_planned(
     device: str,
     tmp_path: Path,
