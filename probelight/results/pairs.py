@@ -141,16 +141,9 @@ class CountedPair(Pair):
 
     @property
     def checksum(self) -> str:
-        """That of the same items with their scores, in this order."""
-        both, lost, gained, neither = self.counts
-        score_lists = [
-            "1.0, " * (both + lost) + "0.0, " * (gained + neither),
-            "1.0, " * both + "0.0, " * lost + "1.0, " * gained + "0.0, " * neither,
-            f"{self.num_choices[0]}, " * self.num_items,
-        ]
-        old, new, choices = (f"[{text.removesuffix(', ')}]" for text in score_lists)
-        labels = json.dumps([self.probe, self.split, self.name_before, self.name_after])
-        text = f'[{labels}, [{{"0": {old}}}, {{"0": {new}}}], {choices}, null]'
+        """That of the counts, in place of the scores."""
+        labels = [self.probe, self.split, self.name_before, self.name_after]
+        text = json.dumps([*labels, self.counts, self.num_choices])
         return hashlib.sha256(text.encode()).hexdigest()
 
     @property
