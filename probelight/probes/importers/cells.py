@@ -39,7 +39,7 @@ def label_of(cell: object, subject: str) -> str:
 def mapping_of(cell: object, subject: str) -> Mapping[Any, Any]:
     """Return an object, or that which a text holds as JSON or Python writes it."""
     if isinstance(cell, str):
-        cell = _listed(cell)
+        cell = list_in(cell)
     if not isinstance(cell, Mapping):
         raise RecordError(f"{subject} is {kind_of(cell)}; an object is needed")
     return cell
@@ -87,7 +87,7 @@ def choices_of(cell: object, subject: str) -> tuple[tuple[str, ...], tuple[str, 
 def _separated(text: str) -> Any:
     """Return the choices of one text: a list as programs write it, or texts with | or ; between."""
     if text.startswith(("[", "{", "array(")):
-        return _listed(text)
+        return list_in(text)
     if "|" in text and ";" in text:
         raise RecordError(f"the choices {text[:60]!r} have both | and ; between them; use one")
     choices = [choice.strip() for choice in text.split("|" if "|" in text else ";")]
@@ -99,16 +99,19 @@ def _separated(text: str) -> Any:
     return choices
 
 
-def _listed(text: str) -> Any:
+def list_in(text: str) -> Any:
     """Return the list or object that a text is, as JSON, Python or numpy writes it.
 
-    numpy puts no commas between the texts of an array, which Python would join to one.
+    numpy puts no commas between the texts of an array, which Python would join to one. Another text
+    is a `RecordError`.
     """
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
         pass
     try:
+        if re.fullmatch(r"\[[-+.\deE\s]+\]", text):  # numbers as numpy writes them
+            return [float(number) for number in text[1:-1].split()]
         tokens = [
             token
             for token in tokenize.generate_tokens(io.StringIO(text).readline)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from probelight import cli
@@ -52,6 +53,22 @@ def test_scores_and_an_index_of_the_right_answer_under_other_keys(tmp_path: Path
     )
     assert imported(tmp_path, *options, "--data.path", str(items)) == 0
     assert value(tmp_path, "accuracy") == pytest.approx(2 / 3, abs=1e-6)
+
+
+@pytest.mark.parametrize("scores", ["[-1.5, -2.5]", "[-1.5 -2.5]"])  # of pandas, and of numpy
+def test_lists_in_the_cells_of_a_table(scores: str, tmp_path: Path) -> None:
+    table = pd.DataFrame(
+        {
+            "text": ["A cat is an", "An oak is a"],
+            "candidates": [["animal", "plant"], ["plant", "animal"]],
+            "scores": [scores, scores],
+            "right": [0, 1],
+        }
+    )
+    table.to_csv(tmp_path / "lists.csv", index=False)
+    options = ["plain", str(tmp_path / "lists.csv"), "--model", "bert"]
+    assert imported(tmp_path, *options, "--columns", "gold_index=right") == 0
+    assert value(tmp_path, "accuracy") == 0.5
 
 
 @pytest.mark.parametrize(("model", "accuracy"), [("gpt2", 3 / 4), ("opt", 3 / 4)])
