@@ -31,7 +31,7 @@ ROOMS = {  # of each, the names that say nothing, and the lines
     "metrics": (0, 2509),
     "models": (1, 7162),
     "probelight": (0, 140),
-    "probes": (0, 4213),
+    "probes": (0, 4218),
     "reports": (6, 10972),
     "results": (3, 4609),
     "runs": (1, 3130),
@@ -39,7 +39,7 @@ ROOMS = {  # of each, the names that say nothing, and the lines
     "training": (0, 1170),
 }
 LIMITS = {
-    "lines of all rooms": 66_509,
+    "lines of all rooms": 66_514,
     "lines of tests": 61_837,
     "lines of CONTRIBUTING": 400,
     "lines of CHANGELOG, unreleased": 150,

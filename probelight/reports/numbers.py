@@ -118,9 +118,9 @@ def _percents(fraction: float) -> float:
 
 def percent(value: float | None) -> str:
     """Return a fraction in per cent with one decimal."""
-    return (
-        ABSENT if value is None or missing(value) else f"{_percents(value):.1f}".replace("-", "−")
-    )
+    if value is None or missing(value):
+        return ABSENT
+    return f"{_percents(value):.1f}".replace("-", "−")
 
 
 def points(value: float | None) -> str:

@@ -132,15 +132,15 @@ def test_rows_that_were_not_saved_are_not_made_up(
 def test_a_model_that_is_kept_is_read_again_for_another_adapter(
     causal_folder: Folder, tmp_path: Path
 ) -> None:
-    base, kept = causal_folder("llama"), KeptModel()
+    base, kept_model = causal_folder("llama"), KeptModel()
     _, ids = adapter_of(base, tmp_path / "a", AutoModelForCausalLM)
     form: Form = CAUSAL_LM
     refs = [ref_of(base), ref_of(tmp_path / "a"), ref_of(base)]
     expected = [logits(load_pretrained(form, ref)[0], ids.clamp(max=9)).tolist() for ref in refs]
     assert expected[0] != expected[1]
-    sizes = [len(kept.read(form, ref)[1]) for ref in refs]
+    sizes = [len(kept_model.read(form, ref)[1]) for ref in refs]
     assert sizes[1] > sizes[0] == sizes[2]
-    scores = [logits(kept.read(form, ref)[0], ids.clamp(max=9)).tolist() for ref in refs]
+    scores = [logits(kept_model.read(form, ref)[0], ids.clamp(max=9)).tolist() for ref in refs]
     assert scores == expected
 
 

@@ -86,7 +86,7 @@ def choices_of(cell: object, subject: str) -> tuple[tuple[str, ...], tuple[str, 
 
 def _separated(text: str) -> Any:
     """Return the choices of one text: a list as programs write it, or texts with | or ; between."""
-    if text.startswith(("[", "{", "array(")):
+    if begins_list(text):
         return list_in(text)
     if "|" in text and ";" in text:
         raise RecordError(f"the choices {text[:60]!r} have both | and ; between them; use one")
@@ -97,6 +97,11 @@ def _separated(text: str) -> Any:
             "| or ;, or write a JSON list"
         )
     return choices
+
+
+def begins_list(text: str) -> bool:
+    """Return whether a text begins as a list or an object does: `list_in` reads it."""
+    return text.startswith(("[", "{", "array("))
 
 
 def list_in(text: str) -> Any:

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 from probelight.io.documents import kind_of, whole_number_of
 from probelight.io.errors import RecordError, nearest
 from probelight.io.files import DataFile, content_sha256, delimiter_of, read_table
-from probelight.probes.importers.cells import list_in
+from probelight.probes.importers.cells import begins_list, list_in
 from probelight.results.importers.answers import Gold, Imported, at, imported, known_columns, plain
 from probelight.results.importers.columns import UNREAD, Columns, named_rows, renamed, watched
 
@@ -180,7 +180,7 @@ def _candidates(unread_keys: set[str], row: Mapping[str, Any]) -> dict[str, obje
     if "scores" not in row:
         raise RecordError(f"`scores` is missing{nearest('scores', list(row))}")
     scores, choices = (  # a table has its lists as texts
-        list_in(cell) if isinstance(cell, str) and cell.startswith(("[", "{", "array(")) else cell
+        list_in(cell) if isinstance(cell, str) and begins_list(cell) else cell
         for cell in (row["scores"], row.get("candidates"))
     )
     if isinstance(scores, dict) and choices is None:
