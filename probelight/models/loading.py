@@ -216,7 +216,7 @@ def put_adapters(model: nn.Module, ref: CheckpointRef) -> None:
 
 
 def put_adapter(model: nn.Module, ref: CheckpointRef) -> None:
-    """Merge the adapter of a model that is read but for its last one, and put that one in.
+    """Put the last adapter of a checkpoint into its model, once the one below is merged.
 
     A tokenizer in its folder may have more tokens than the model, which then gets rows for them.
     """

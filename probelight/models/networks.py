@@ -71,7 +71,7 @@ def is_spread(network: nn.Module) -> bool:
 
 
 def is_gathered_by_layer(network: nn.Module) -> bool:
-    """Return whether FSDP gathers layers for each call: all processes make equally many calls."""
+    """Return whether FSDP gathers layers for each call; all processes must then make as many."""
     names = (type(module).__name__ for module in network.modules())
     return any(name.startswith(("FSDP", "FullySharded")) for name in names)
 
