@@ -23,6 +23,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Collection, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass
 from hashlib import sha256
 from itertools import cycle
@@ -34,7 +35,8 @@ import torch
 import yaml
 
 from tests.fixtures.checkout import ROOT
-from tests.runs.on_ray.processes import alive, family
+from tests.runs.on_ray.processes import alive, attempts_of, family
+from tests.runs.on_ray.test_cluster import Cluster, two_nodes
 
 TRAINER = {"accelerator": "cpu", "threads": 1, "progress_bar": False, "checkpoint_every": 2}
 ORIGINAL = {
@@ -132,16 +134,37 @@ FIT = {
     },
     "checkpoint_every": 2,
 }
-REPORT: tuple[str, dict[str, Any]] = ("report", {})
+TWO_PROCESSES = {**INOCULATE, "trainer": {**TRAINER, "devices": 2}}
+LORA = {**INOCULATE, "tuning": {"method": "lora"}, "learning_rate": 1.0e-3}
+DISTILLATION = {**INOCULATE, "keeping": {"method": "distillation"}}
+RULES = {
+    "models": ["bookshelf-lm", "dictionary-lm"],
+    "probes": ["taxonomy_small", "capitals"],
+    "scoring": ["letter"],
+    "limit": 60,
+    "trainer": TRAINER,
+}
+IMPORTED = sorted((ROOT / "tests/fixtures/lm_eval/tiny-gpt2").glob("samples_own_[pt]*.jsonl"))
+IMPORT = f"import lm_eval {' '.join(map(str, IMPORTED))} --model gpt2"
+REPORT: tuple[str, dict[str, Any]] = ("report {out}", {})
 # Of each command its steps: the words behind `probelight`, and the config.
 COMMANDS: dict[str, list[tuple[str, dict[str, Any]]]] = {
     "zero-shot": [("zero-shot", ZERO_SHOT), REPORT],
+    "rules": [
+        ("zero-shot", RULES),
+        ("compare {out} --scoring own,letter --output_dir {out}/compared", {}),
+    ],
+    "import": [(IMPORT, {}), REPORT],
     "check": [("check", CHECK)],
     "curve": [("curve", CURVE), REPORT],
     "fine-tuning": [("curve", FINE_TUNING)],
     "inoculate": [("inoculate", INOCULATE), REPORT],
+    "lora": [("inoculate", LORA)],
+    "distillation": [("inoculate", DISTILLATION)],
+    "two-processes": [("inoculate", TWO_PROCESSES)],
     "fit": [("fit", FIT)],
     "sweep": [("sweep plan", SWEEP), ("sweep run", {}), REPORT],
+    "two-nodes": [("sweep plan", SWEEP), ("sweep run --engine.address {address}", {})],
 }
 # By a signal itself a process ends before the program listens, and after its end.
 ENDS = {signal.SIGKILL: -9, signal.SIGTERM: 143, signal.SIGINT: 130}
@@ -175,16 +198,20 @@ def main() -> None:
     num_files = 0
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
-        calm = {name: calm_runs(folder / name, name) for name in names}
+        calm = {}
+        for name in names:
+            with cluster_of(name) as cluster:
+                calm[name] = calm_runs(folder / name, name, cluster)
         for number, name in enumerate(cycle(names)):
             if len(kills) >= args.kills:
                 break
             seconds, expected = calm[name]
             run_folder = folder / name  # as in the calm runs: some files repeat the path
-            for kill in disturbed_run(run_folder, name, seconds, rng, number):
-                kills.append(kill)
-                with args.log.open("a") as log:
+            with cluster_of(name) as cluster, args.log.open("a") as log:
+                for kill in disturbed_run(run_folder, name, cluster, seconds, rng, number):
+                    kills.append(kill)
                     log.write(json.dumps(asdict(kill)) + "\n")
+                    log.flush()
             digests = files_of(run_folder)
             differ = [path for path, digest in expected.items() if digests.get(path) != digest]
             more.update(Path(path).name for path in digests if path not in expected)
@@ -200,7 +227,13 @@ def main() -> None:
     sys.exit(1 if wrong else 0)
 
 
-def calm_runs(folder: Path, name: str) -> tuple[list[float], dict[str, str]]:
+def cluster_of(name: str) -> AbstractContextManager[Cluster | None]:
+    return two_nodes() if name == "two-nodes" else nullcontext()
+
+
+def calm_runs(
+    folder: Path, name: str, cluster: Cluster | None
+) -> tuple[list[float], dict[str, str]]:
     """Run a command twice; return the seconds of its steps, and the files that are the same."""
     digests: list[dict[str, str]] = []
     seconds: list[float] = []
@@ -208,7 +241,7 @@ def calm_runs(folder: Path, name: str) -> tuple[list[float], dict[str, str]]:
         seconds = []
         for step, _ in COMMANDS[name]:
             begun = time.monotonic()
-            ended(folder, started(folder, name, step), {0})
+            ended(folder, started(folder, name, step, cluster), {0})
             seconds.append(time.monotonic() - begun)
         digests.append(files_of(folder))
         shutil.rmtree(folder)
@@ -222,12 +255,17 @@ def calm_runs(folder: Path, name: str) -> tuple[list[float], dict[str, str]]:
 
 
 def disturbed_run(
-    folder: Path, name: str, seconds: list[float], rng: random.Random, number: int
+    folder: Path,
+    name: str,
+    cluster: Cluster | None,
+    seconds: list[float],
+    rng: random.Random,
+    number: int,
 ) -> Iterator[Kill]:
     """Run a command that is ended up to five times in each step, and then to its end."""
     for (step, _), duration in zip(COMMANDS[name], seconds, strict=True):
         for _ in range(rng.randint(1, 5)):
-            run = started(folder, name, step)
+            run = started(folder, name, step, cluster)
             delay = rng.uniform(0.0, 1.1 * duration)
             try:
                 run.wait(timeout=delay)
@@ -236,33 +274,40 @@ def disturbed_run(
                 pass
             how = rng.choices(list(ENDS), weights=[6, 2, 1])[0]
             everyone = family(run.pid)
-            # Of a sweep any process may be lost; of another command the one that was started.
-            lost = rng.choice(everyone) if step == "sweep run" else everyone[0]
+            if cluster is not None:
+                everyone += [psutil.Process(pid) for pid in attempts_of(folder)]
+            # Of several processes any may be lost; of another command the one that was started.
+            several = step.startswith("sweep run") or name == "two-processes"
+            lost = rng.choice(everyone) if several else everyone[0]
             lost_name = lost.name()
             if lost.pid != run.pid:
                 how = signal.SIGKILL
             lost.send_signal(how)
-            codes = {0} if lost.pid != run.pid else {0, -how, ENDS[how]}
+            if lost.pid == run.pid:
+                codes = {0, -how, ENDS[how]}
+            else:  # a sweep tries a cell again; a process of two cannot go on alone
+                codes = {0} if step.startswith("sweep run") else {0, 1, -how}
             returned = ended(folder, run, codes, everyone)
             yield Kill(number, name, step, how.name, round(delay, 2), lost_name, returned)
-        ended(folder, started(folder, name, step), {0})
+        ended(folder, started(folder, name, step, cluster), {0})
 
 
-def started(folder: Path, name: str, step: str) -> subprocess.Popen[bytes]:
+def started(folder: Path, name: str, step: str, cluster: Cluster | None) -> subprocess.Popen[bytes]:
     """Start a step of a command in its folder."""
     folder.mkdir(exist_ok=True)
-    words = [*step.split(), f"--output_dir={folder / 'out'}"]
-    words += [str(folder / "out")] if step == "report" else []
+    words = step.format(out=folder / "out", address=cluster.address if cluster else "").split()
+    words += [] if "--output_dir" in words else [f"--output_dir={folder / 'out'}"]
     config = dict(COMMANDS[name])[step]
     if config:
         path = folder / "config.yaml"
         path.write_text(yaml.safe_dump(config))
         words.append(f"--config={path}")
+    joining = cluster.environment if cluster else {}
     with (folder / "log.txt").open("ab") as log:
         return subprocess.Popen(
             [sys.executable, "-m", "probelight", *words],
             cwd=ROOT,
-            env={**os.environ, "WANDB_MODE": "disabled", "OMP_NUM_THREADS": "1"},
+            env={**os.environ, **joining, "WANDB_MODE": "disabled", "OMP_NUM_THREADS": "1"},
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
