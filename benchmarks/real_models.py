@@ -9,6 +9,8 @@ each choice; tokenising is part of every time. Cases (`--cases`):
 - `letters`: a question that lists its answers, and their letters.
 - `few_shot`: five answered questions before each, the same wherever they may be.
 - `pairs`: whole sentences, a right one and a wrong one (the shipped `agreement`).
+- `calls`: `probelight.zero_shot` with the model in memory, from its checks to its tables, in place
+  of a peer, on as many questions.
 
 The questions are those of `--probe`: the shipped `capitals`, or a released set of `--mirror`. Peers
 run every choice with its prompt, in batches of `--peer-batches`. Beside the times stand the tokens
@@ -21,6 +23,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Sequence
 from contextlib import contextmanager
+from functools import partial
 from importlib.util import find_spec
 from statistics import median
 from typing import Any
@@ -28,7 +31,9 @@ from typing import Any
 from benchmarks.arguments import Arguments
 from benchmarks.interleaved import interleave, ratios
 from benchmarks.results import report
+from probelight.api.calls import zero_shot
 from probelight.api.score import load_model
+from probelight.evaluation.sets import drawn_data
 from probelight.io.package import shipped_path
 from probelight.models.answering import answer
 from probelight.models.causal import CausalScorer, load
@@ -49,12 +54,12 @@ def main() -> None:
     parser.add_argument("--split", default="dev")
     parser.add_argument("--mirror", help="the released files")
     parser.add_argument("--items", type=int, default=60, help="only the first so many")
-    parser.add_argument("--cases", default="words,letters,few_shot,pairs")
+    parser.add_argument("--cases", default="words,letters,few_shot,pairs,calls")
     parser.add_argument("--peer-batches", default="8,32", help="texts in a batch of a peer")
     chosen = parser.chosen()
     scorer = scorer_of(chosen.model)
     for case in chosen.cases.split(","):
-        measure(case, scorer, chosen)
+        (measure_calls if case == "calls" else measure)(case, scorer, chosen)
 
 
 def scorer_of(name: str) -> CausalScorer:
@@ -108,6 +113,24 @@ def measure(case: str, scorer: CausalScorer, chosen: argparse.Namespace) -> dict
     figures["tokens, fewest"] = fewest_tokens(scorer, records)
     for name in peers.keys() - {OURS}:
         figures[f"largest difference, {name}"] = difference(answers[OURS], answers[name])
+    report(f"{chosen.model}, {case}, {len(records)} items", figures, chosen)
+    return figures
+
+
+def measure_calls(case: str, scorer: CausalScorer, chosen: argparse.Namespace) -> dict[str, float]:
+    """Return seconds of scoring alone and of whole calls, and how often these take as long."""
+    data = load_probe(chosen.probe, chosen.split, mirror=chosen.mirror)
+    records = drawn_data(data, chosen.items).records
+    call = partial(
+        zero_shot,
+        (scorer.model, scorer.tokenizer),
+        [f"{chosen.probe}:{chosen.split}"],
+        mirror=chosen.mirror,
+        limit=chosen.items,
+    )
+    seconds, _ = interleave({OURS: lambda: ours(scorer, records), "call": call}, chosen.rounds)
+    figures = {f"seconds, {name}": median(times) for name, times in seconds.items()}
+    figures[f"call / {OURS}"] = ratios(seconds, OURS)["call"]
     report(f"{chosen.model}, {case}, {len(records)} items", figures, chosen)
     return figures
 

@@ -20,7 +20,7 @@ from probelight.commands.inoculation.settings import (
 )
 from probelight.commands.zero_shot import zero_shot_jobs
 from probelight.evaluation.scorers import refuse_untrained
-from probelight.evaluation.sets import load_sets, own_configs
+from probelight.evaluation.sets import context_of, load_sets
 from probelight.io.documents import read_yaml
 from probelight.io.errors import UsageError
 from probelight.io.package import CONFIGS
@@ -111,7 +111,7 @@ def demo(
     from probelight.reports.overview.story import print_story
     from probelight.results.load import load_results
 
-    context = RunContext(trainer, user_probes=own_configs(sets), quiet=True)
+    context = context_of(sets, RunContext(trainer, quiet=True))
     names = ("learning_rate", "epochs", "batch_size", "tuning")
     fit = {name: getattr(plan, name) for name in names}
     settings = [

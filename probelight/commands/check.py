@@ -17,7 +17,7 @@ from probelight.commands.forgetting import folder_pairs
 from probelight.commands.zero_shot import zero_shot_jobs
 from probelight.evaluation.answers import read_answers
 from probelight.evaluation.scorers import refuse_untrained
-from probelight.evaluation.sets import LoadedSet, load_sets, own_configs
+from probelight.evaluation.sets import LoadedSet, context_of, load_sets
 from probelight.io.atomic import whole_folder, write_text_atomic
 from probelight.io.errors import UsageError
 from probelight.io.escaping import json_text
@@ -144,7 +144,7 @@ def check(
             "limit": limit,
             **trainer.precisions(),
         }
-        context = RunContext(trainer, mirror=mirror, user_probes=own_configs(sets))
+        context = context_of(sets, RunContext(trainer, mirror=mirror))
         check_jobs(jobs, folder_path, context)
         folder = CommandFolder(folder_path, config, [loaded.data for loaded in sets])
         if base_results is not None:

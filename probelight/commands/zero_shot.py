@@ -19,7 +19,7 @@ from probelight.evaluation.measures import PROTOCOL
 from probelight.evaluation.phrasings import InPhrasing
 from probelight.evaluation.ranks import Ranks
 from probelight.evaluation.rules import ByRule
-from probelight.evaluation.sets import LoadedSet, drawn_data, load_sets, own_configs, read_set
+from probelight.evaluation.sets import LoadedSet, context_of, load_sets, read_set
 from probelight.integrations.wandb import publish_results
 from probelight.io.errors import UsageError
 from probelight.io.ranges import Mirror, Names, NumItems, NumShots, PathText
@@ -207,7 +207,7 @@ def prompted_set(
     context: RunContext, name: str, split: str, prompt: PromptSpec | None, limit: int | None
 ) -> tuple[ProbeData, Prompts]:
     """Return a set, and how its items are put to models; examples are drawn once for all models."""
-    probe = drawn_data(read_set(context, name, split), limit)
+    probe = read_set(context, name, split, limit)
     examples = read_set(context, name, prompting.TRAIN) if prompt and prompt.shots else None
     return probe, prompting.prompts_of(prompt, probe, examples)
 
@@ -413,7 +413,7 @@ def zero_shot(
         output_dir,
         config,
         jobs,
-        RunContext(trainer, mirror=mirror, user_probes=own_configs(sets), engine=engine),
+        context_of(sets, RunContext(trainer, mirror=mirror, engine=engine)),
         files=[*(loaded.data for loaded in sets), *examples.values()],
         table=PROTOCOL,
     )

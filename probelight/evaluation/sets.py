@@ -25,7 +25,7 @@ from probelight.probes.source import (
     load_probe,
 )
 from probelight.probes.user_files import FileSettings, several_choices
-from probelight.runs.context import RunContext, cached
+from probelight.runs.context import RunContext, cached, keep
 
 
 class LoadedSet(NamedTuple):
@@ -80,7 +80,9 @@ def load_sets(
         config = loaded.config
         name, _, named_split = entry.partition(":")
         if set_split and not (named_split or split) and set_split != evaluation_splits(name)[0]:
-            print(loaded.notices[-1])  # the first split's file is not there
+            *notices, first_is_missing = loaded.notices
+            print(first_is_missing)
+            loaded = replace(loaded, notices=tuple(notices))  # as its runs read it
         if configs.setdefault(config.name, config).to_json() != config.to_json():
             raise UsageError(
                 f"two probes are called {config.name!r}, so tables could not distinguish them; "
@@ -97,15 +99,20 @@ def load_sets(
     return sets
 
 
-def own_configs(sets: Iterable[LoadedSet]) -> dict[str, ProbeConfig]:
-    """Return the user's probe configs by name, for `RunContext.user_probes`."""
-    return {loaded.name: loaded.data.config for loaded in sets if loaded.is_own}
+def context_of(sets: Iterable[LoadedSet], context: RunContext) -> RunContext:
+    """Return the context of jobs that ask these sets, which this process does not read again."""
+    user_probes = {loaded.name: loaded.data.config for loaded in sets if loaded.is_own}
+    context = replace(context, user_probes=user_probes)
+    for loaded in sets:
+        keep(context, read_set, loaded.data, loaded.name, loaded.split, loaded.limit)
+    return context
 
 
 @cached(most=None)
-def read_set(context: RunContext, name: str, split: str) -> ProbeData:
+def read_set(context: RunContext, name: str, split: str, limit: int | None = None) -> ProbeData:
     """Return a set by the names in a run's config, read once for all models."""
-    return load_probe(context.probe(name), split or FILE_SPLIT, mirror=context.mirror, pairs=True)
+    probe, mirror = context.probe(name), context.mirror
+    return drawn_data(load_probe(probe, split or FILE_SPLIT, mirror=mirror, pairs=True), limit)
 
 
 def drawn_data(

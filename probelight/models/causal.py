@@ -196,7 +196,6 @@ class PackedReader:
         self.head = head
         config: Any = model.config.get_text_config()
         self.num_entries = int(config.vocab_size)
-        refuse_looking_ahead(model)
         looks_back = [getattr(config, name, None) or max_length for name in _WINDOWS]
         self.why_not_packed, has_keys = "", self._has_keys()
         packing = Packing(reads_prefixes=has_keys, row_tokens=ROW_TOKENS)
@@ -207,7 +206,8 @@ class PackedReader:
         elif self._is_exact(packing):
             self.packs, self.keeps_keys = True, has_keys
             return
-        elif not self._is_exact(replace(packing, reads_prefixes=False)):
+        refuse_looking_ahead(model)
+        if not self.why_not_packed and not self._is_exact(replace(packing, reads_prefixes=False)):
             name = type(model).__name__
             self.why_not_packed = f"{name} does not predict packed choices as alone"
         self.packs = not self.why_not_packed
@@ -326,8 +326,8 @@ class PackedReader:
         inputs = packed(texts, [len(text) - 1 for text in texts], [[0, 1], [2]], packing)
         batch = {name: tensor.to(self.model.device) for name, tensor in inputs.items()}
         with comparable(self.model) as tolerance:
-            # What stands behind a text does not change it: that was refused.
-            ids_alone = torch.tensor(np.stack([np.resize(text[:-1], 4) for text in texts]))
+            # What stands behind a text changes it alone, if the model looks ahead, and not packed.
+            ids_alone = torch.tensor(np.stack([np.resize(text[:-1], 5) for text in texts]))
             last = torch.tensor([len(text) - 2 for text in texts])
             inputs_alone = {"input_ids": ids_alone.to(self.model.device)}
             _, alone = self.at(inputs_alone, torch.arange(len(texts)), last)

@@ -108,6 +108,7 @@ def held(network: Any, tokenizer: Any) -> Iterator[ModelSettings]:
     label = name_of(network).replace("+", "-")
     name = f"memory:{model_fingerprint(network)[:12]}/{label}"
     device = network.device
+    tokenizer = copy.deepcopy(tokenizer)  # batches set its truncation and padding
     try:
         with _registered(name, network, tokenizer), as_it_was(network):
             yield ModelSettings(name_or_path=name, kind=kind)

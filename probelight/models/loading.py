@@ -409,8 +409,6 @@ def check_pretrained(form: Form, ref: CheckpointRef, dtype: WeightsDtype = FLOAT
     """
     if ref.in_memory:
         model, tokenizer = ref.in_memory
-        # Batches set the truncation and the padding of a tokenizer, and training has its own.
-        tokenizer = copy.deepcopy(tokenizer)
         checkpoint = Checkpoint(
             form, ref, name_of(model), {}, model.config, tokenizer, model.dtype, model.dtype
         )

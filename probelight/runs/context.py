@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from functools import wraps
+from inspect import unwrap
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from probelight.io.package import as_typed
@@ -84,6 +85,12 @@ class RunContext:
 
 
 DEFAULT_CONTEXT = RunContext()
+
+
+def keep(context: RunContext, loader: Callable[..., T], value: T, *args: object) -> None:
+    """Let a `cached` loader return a value that was loaded already, for the same arguments."""
+    key: Any = context.mirror, args, {}
+    context.values_by_loader.setdefault(unwrap(loader), []).append((key, value))
 
 
 def cached(

@@ -10,6 +10,7 @@ from benchmarks.real_models import (
     difference,
     fewest_tokens,
     measure,
+    measure_calls,
     ours,
     records_of,
     texts_of,
@@ -42,10 +43,12 @@ def test_every_case_is_measured_and_the_prompts_are_those_of_the_commands() -> N
     for word, shot in zip(words, shots, strict=True):
         *examples, stem = shot.stem.split("\n\n")
         assert (len(examples), stem) == (5, word.stem)
-    model, tokenizer = random_gpt2([r.stem for r in (*words, *shots)], 2, 64, 2000)
+    model, tokenizer = random_gpt2([r.stem for r in (*words, *shots)], 2, 64, 1200)
     for case in ("words", "letters", "few_shot", "pairs"):
         figures = measure(case, CausalScorer(model, tokenizer, max_length=512), chosen)
         assert figures["tokens, ours"] >= figures["tokens, fewest"] > 0
+    figures = measure_calls("calls", CausalScorer(model, tokenizer), chosen)
+    assert figures["seconds, call"] > figures["seconds, ours"] > 0
 
 
 def test_peers_that_differ_are_an_error() -> None:

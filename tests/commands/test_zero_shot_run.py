@@ -61,15 +61,13 @@ def test_the_sets_of_a_model_share_what_is_read_and_hashed(
 
     for module, name in ((loading, "load_pretrained"), (kept_model, "model_fingerprint")):
         monkeypatch.setattr(module, name, counted(name, getattr(module, name)))
-    model, context = ModelSettings(kind="transformer"), RunContext(TRAINER)
+    model = ModelSettings(kind="transformer")
     sets = command.load_sets(["age_small", "definitions_small"], DEFAULT_FILE, None, None)
     sets = [
         loaded._replace(data=replace(loaded.data, records=loaded.data.records[:4]))
         for loaded in sets
     ]
-    monkeypatch.setattr(
-        command, "read_set", lambda _, name, __: next(s.data for s in sets if s.name == name)
-    )
+    context = command.context_of(sets, RunContext(TRAINER))
     sums = set()
     for job in command.zero_shot_jobs(sets, [model], TRAINER):
         run = RunFolder(tmp_path, job.spec.name, job.spec.to_config())
@@ -204,16 +202,18 @@ def test_what_the_catalogue_lacks_is_told_to_the_process_that_reads_it(
         command.load_sets((), FileSettings(str(path), "mc_mlm"), None, None),
         command.load_sets(named, DEFAULT_FILE, None, mirror),
     ):
-        planned = RunContext(mirror=mirror, user_probes=command.own_configs(sets))
+        planned = command.context_of(sets, RunContext(mirror=mirror))
         context = RunContext.from_json(json.loads(json.dumps(planned.to_json())))
         for loaded in sets:
             read = command.read_set(context, loaded.name, loaded.split)
+            assert read is not loaded.data
             assert (read.records, read.notices) == (loaded.data.records, loaded.data.notices)
             assert (read.config.name, checksums(read)) == (
                 loaded.data.config.name,
                 checksums(loaded.data),
             )
-    assert list(command.own_configs(sets)) == ["first"]  # age_small is known everywhere
+            assert command.read_set(planned, loaded.name, loaded.split, None) is loaded.data
+    assert list(planned.user_probes) == ["first"]  # age_small is known everywhere
 
 
 def test_two_probes_of_one_name_are_refused(tmp_path: Path, tiny_probes: Path) -> None:
