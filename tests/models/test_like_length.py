@@ -11,9 +11,13 @@ import torch
 from torch import nn
 from transformers import BertConfig
 
+from probelight.api.score import load_model
+from probelight.evaluation.scorers import scorer_for
+from probelight.models.answering import answer
 from probelight.models.like_length import LikeLength, groups_of_like_length
 from probelight.models.pair_choice import PairChoice
 from probelight.probes.record import Record
+from probelight.probes.source import load_probe
 from tests.fixtures.architectures import ref_of
 
 
@@ -104,3 +108,29 @@ def test_a_step_of_unlike_lengths_is_little_padding(checkpoint: Callable[..., Pa
     [gradient] = torch.autograd.grad(logits.square().sum(), weight)
     [expected] = torch.autograd.grad(alone.square().sum(), weight)
     torch.testing.assert_close(gradient, expected, rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("name", "probe"),
+    [("bookshelf-lm", "capitals"), ("bookshelf-qa", "hypernymy_small"), ("t5", "hypernymy_small")],
+)
+def test_a_set_of_unlike_lengths_is_little_padding(
+    name: str, probe: str, seq2seq: Callable[[str], Path]
+) -> None:
+    """With default batches, of masked models, question heads, and encoders of encoder-decoders."""
+    data = load_probe(probe, "dev")
+    model = load_model(str(seq2seq(name)) if name == "t5" else name)
+    scorer = scorer_for(model.settings, data.config.setup, 0)
+    num_tokens = num_read = 0
+
+    def count(_: nn.Module, __: object, inputs: dict[str, torch.Tensor]) -> None:
+        nonlocal num_tokens, num_read
+        num_tokens += int(inputs["attention_mask"].sum())
+        num_read += inputs["attention_mask"].numel()
+
+    modules = scorer.network.modules()
+    encoder = next(m for m in modules if type(m).__name__ in ("BertModel", "T5Stack"))
+    hook = encoder.register_forward_pre_hook(count, with_kwargs=True)
+    answer(scorer, {probe: data.records[:300]})
+    hook.remove()
+    assert 0.95 < num_tokens / num_read < 1
