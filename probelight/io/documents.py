@@ -31,7 +31,7 @@ def json_object(text: str, needed: str = "an object is needed", hint: str = "") 
     """
     try:
         row = _OBJECTS.decode(text)
-        if isinstance(row, dict | list):
+        if text.count("{") + text.count("[") > MAX_JSON_DEPTH and isinstance(row, dict | list):
             _check_depth(row, MAX_JSON_DEPTH)
     except json.JSONDecodeError as error:
         raise RecordError(f"invalid JSON: {error.msg} at character {error.pos + 1}{hint}") from None
